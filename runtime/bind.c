@@ -318,6 +318,12 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
                    "the runtime's Muon does not know the matrices of mixers with a state: set job.optimizer to adam");
         return STATUS_MISSING;
     }
+    if (setting->job->optimizer == OPTIMIZER_MUON && setting->job->muon_shard == MUON_LAYER_WISE) {
+        diag_error(diags, NOWHERE,
+                   "the runtime's Muon divides states by elements, and has no owners of whole parameters: set job.muon_shard to "
+                   "elements");
+        return STATUS_MISSING;
+    }
     if (m->mixer.heads && precision_is_narrow(precision)) {
         diag_error(diags, NOWHERE,
                    "the runtime multiplies operands of 16 bits and more where mixers have a state, whose decays' gradients 8 "

@@ -24,11 +24,12 @@ static struct exchange exchange_over(const struct setting *setting, const struct
     if (parameters <= 0 || layout_group_size(l, group) == 1)
         return (struct exchange){0};
     struct group_span span = replica_span(l, cluster, group);
-    enum collective reduction = l->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
-    double gathered = l->zero ? parameters * 2 : 0;
+    bool whole = work_reduces_whole(l, setting->job); /* what owners gather is part of the optimizer's step */
+    enum collective reduction = whole ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER;
+    double gathered = whole ? 0 : parameters * 2;
     struct exchange e = {
         .reduce_s = gradient > 0 ? cost_seconds(collective_time(cluster, reduction, span, gradient)) : 0,
-        .gather_s = l->zero ? cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered)) : 0,
+        .gather_s = whole ? 0 : cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered)),
     };
     if (l->pp > 1) /* it fills and drains meanwhile */
         return e;
@@ -43,7 +44,7 @@ static double mirror_seconds(const struct setting *setting, const struct layout 
 {
     if (l->schedule != SCHEDULE_DUALPIPE)
         return 0;
-    double bytes = work_own_parameters(l, p) * precision_bytes(setting->job->gradient_precision);
+    double bytes = work_reduced_parameters(l, setting->job, p) * precision_bytes(setting->job->gradient_precision);
     struct group_span span = layout_span(l, setting->cluster, GROUP_MIRROR);
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
@@ -264,22 +265,49 @@ static struct cost muon_exchange_cost(const struct setting *setting, const struc
     return cost_scale(collective_time(setting->cluster, COLLECTIVE_ALL_TO_ALL, span, bytes), 2);
 }
 
+/* Owners' weights to everybody: copies, and the exchanges. */
+static struct cost copies_cost(const struct machine *machine, struct work_table *table, const struct muon_gather *g)
+{
+    double all = g->dense + g->experts;
+    if (all <= 0)
+        return (struct cost){0};
+    int32_t flat = work_add_muon_copy(table, "muon_flatten", g->own);
+    int32_t back = work_add_muon_copy(table, "muon_unflatten", all - g->own);
+    return cost_add(work_cost(machine, table, flat), work_cost(machine, table, back));
+}
+
+static double owners_gather_seconds(const struct setting *setting, const struct layout *l, enum group_kind group,
+                                    double parameters)
+{
+    if (parameters <= 0)
+        return 0;
+    struct group_span span = replica_span(l, setting->cluster, group);
+    return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_GATHER, span, parameters * MUON_WEIGHT_BYTES));
+}
+
+static double gather_from_owners_seconds(const struct setting *setting, const struct layout *l, const struct muon_gather *g)
+{
+    return owners_gather_seconds(setting, l, GROUP_DP, g->dense) + owners_gather_seconds(setting, l, GROUP_EXPERT_DP, g->experts);
+}
+
 /* The parts of Muon's step one after the other, as the programs have them. */
 static struct cost muon_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
                              struct stage_parameters layers, const struct muon_matrices *matrices, struct gemm_memo *gemms)
 {
     struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1, .gemms = gemms};
     struct work_table table = {0};
-    double own = work_own_parameters(l, muon_parameters(matrices));
+    struct muon_updated updated = muon_updated_of(matrices, l, setting, p);
+    struct muon_gather gather = muon_gather_of(matrices, l, setting, p);
     machine.spans[GROUP_TP] = layout_span(l, setting->cluster, GROUP_TP);
     int32_t products = work_add_newton_schulz(&table, l, setting, matrices);
-    int32_t update = work_add_muon_update(&table, setting, work_own_parameters(l, p), own);
-    int32_t apply = work_add_muon_apply(&table, setting, own, work_cast_parameters(l, layers));
+    int32_t update = work_add_muon_update(&table, setting, updated.all, updated.matrices);
+    int32_t apply = work_add_muon_apply(&table, setting, updated.matrices, work_cast_parameters(l, layers));
     struct cost cost = cost_add(work_cost(&machine, &table, update), work_cost(&machine, &table, apply));
     if (products >= 0)
         cost = cost_add(cost, work_cost(&machine, &table, products));
     cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_DP));
     cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_EXPERT_DP));
+    cost = cost_add(cost, copies_cost(&machine, &table, &gather));
     work_table_free(&table);
     return cost;
 }
@@ -303,18 +331,27 @@ static int fullest_layers(const struct layout *l, const struct stage_times *stag
     return stages->fullest < model->layers ? (int)ceil(stages->fullest) : model->layers;
 }
 
-/* Of the stage with the most layers, with what it holds; all of them. */
-static struct cost update_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
-                               struct stage_parameters layers, int n, struct gemm_memo *gemms)
+/* Of the stage with the most layers, with what it holds; none for other optimizers. */
+static struct muon_matrices matrices_of(const struct setting *setting, const struct layout *l, int n)
 {
     struct muon_matrices matrices = {.n = 0};
+    if (setting->job->optimizer != OPTIMIZER_MUON)
+        return matrices;
+    muon_matrices_add(&matrices, l, setting, (struct layer_range){0, n}, l->pp == 1);
+    muon_tables_add(&matrices, l, setting, true, l->pp == 1);
+    muon_matrices_repeat(&matrices, l->schedule == SCHEDULE_DUALPIPE ? 2 : 1);
+    return matrices;
+}
+
+static struct cost update_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                               struct stage_parameters layers, const struct muon_matrices *matrices, struct gemm_memo *gemms,
+                               int n)
+{
     if (layout_offloads(l, OFFLOAD_OPTIMIZER))
         return (struct cost){.memory_s = host_optimizer_seconds(setting, l, p, layers, n)};
     if (setting->job->optimizer != OPTIMIZER_MUON)
         return optimizer_cost(setting, l, p, layers);
-    muon_matrices_add(&matrices, l, setting, (struct layer_range){0, n}, l->pp == 1);
-    muon_matrices_repeat(&matrices, l->schedule == SCHEDULE_DUALPIPE ? 2 : 1);
-    return muon_cost(setting, l, p, layers, &matrices, gemms);
+    return muon_cost(setting, l, p, layers, matrices, gemms);
 }
 
 static struct stage_parameters times(struct stage_parameters p, double factor)
@@ -349,6 +386,8 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
 {
     int n = fullest_layers(l, stages, setting->model);
     const struct stage_held p = stage_held_of(setting, l, n);
+    const struct muon_matrices matrices = matrices_of(setting, l, n);
+    const struct muon_gather gather = muon_gather_of(&matrices, l, setting, p.all.all);
     bool leaves = layout_offloads_gradients(l);
     double own = work_own_parameters(l, p.layer.all);
     double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
@@ -370,7 +409,8 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .fetch_s = fetched > 0 ? cost_seconds(copy_cost(setting->cluster, l, fetched)) : 0,
         .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, p.all.trained.dense + p.all.trained.experts),
         .table_s = table_seconds(setting, l),
-        .optimizer = update_cost(setting, l, p.all.trained, p.within, n, gemms),
+        .owners_s = gather_from_owners_seconds(setting, l, &gather),
+        .optimizer = update_cost(setting, l, p.all.trained, p.within, &matrices, gemms, n),
     };
 }
 
@@ -401,5 +441,5 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     if (leaves)
         exposed += exposed_gradients(l, costs, c, stages, setting->model, m);
     double slowed = (c->pace - 1) * costs->optimizer.compute_s;
-    return (struct replica_time){exposed + costs->table_s, cost_seconds(costs->optimizer) + slowed};
+    return (struct replica_time){exposed + costs->table_s + costs->owners_s, cost_seconds(costs->optimizer) + slowed};
 }

@@ -26,6 +26,7 @@ struct replica_costs {
     double fetch_s;           /* of a layer's parameters from there */
     double pieces;            /* that a stage exchanges its gradients in */
     double table_s;
+    double owners_s; /* Muon's owners of whole parameters give the weights to everybody */
     struct cost optimizer;
 };
 

@@ -282,11 +282,12 @@ static void offload_states(const struct layout *layout, const struct setting *se
 }
 
 /* Of a matrix Muon keeps the master and one momentum in fp32; of the rest, and every other optimizer of all, Adam's. */
-static double optimizer_bytes(const struct layout *layout, const struct setting *setting, const struct muon_matrices *matrices,
+static double optimizer_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
                               double updated)
 {
-    double muon = matrices->n ? fmin(updated, work_own_parameters(layout, muon_parameters(matrices))) : 0;
-    return optimizer_state_bytes(setting->job) * (updated - muon) + MUON_STATE_BYTES * muon;
+    if (!load->matrices.n)
+        return optimizer_state_bytes(setting->job) * updated;
+    return muon_state_bytes(setting, muon_updated_of(&load->matrices, layout, setting, load->parameters));
 }
 
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights); of those that are trained gradients at
@@ -307,7 +308,7 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->frozen = weight * (layout->zero >= 3 ? share - trained_share : whole - trained_whole);
     out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? trained_share : trained_whole);
-    out->optimizer = optimizer_bytes(layout, setting, &load->matrices, updated);
+    out->optimizer = optimizer_bytes(layout, setting, load, updated);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
         offload_states(layout, setting, updated, out);
 }
@@ -319,7 +320,7 @@ static struct footprint states_of(const struct layout *layout, const struct sett
     struct footprint f = {.framework = FRAMEWORK_BYTES};
     state_bytes(layout, setting, load, &f);
     if (load->matrices.n)
-        f.buffers = muon_scratch_bytes(&load->matrices, layout, setting);
+        f.buffers = muon_scratch_bytes(&load->matrices, layout, setting, load->parameters);
     return f;
 }
 

@@ -3,7 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
+
+enum { N_TABLES = 2 };
 
 /* How tensor parallelism divides a matrix. */
 enum division { WHOLE, BY_ROWS, BY_COLUMNS };
@@ -141,10 +144,27 @@ void muon_matrices_add(struct muon_matrices *matrices, const struct layout *layo
     add(&c, "prediction", m->hidden, 2 * m->hidden, BY_ROWS, 1, false);
 }
 
+static void tables_add(struct muon_kind *kind, double held, int64_t count)
+{
+    kind->held = held;
+    kind->count += count;
+}
+
+void muon_tables_add(struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting, bool embedding,
+                     bool head)
+{
+    const struct transformer *m = setting->model;
+    bool positions = embedding && m->position == POSITION_LEARNED;
+    tables_add(&matrices->tables[0], work_table_parameters(layout, m), work_tables(layout, m, embedding, head));
+    tables_add(&matrices->tables[1], (double)m->max_seq_len * (double)m->hidden, positions);
+}
+
 void muon_matrices_repeat(struct muon_matrices *matrices, int times)
 {
     for (int i = 0; i < matrices->n; i++)
         matrices->items[i].count *= times;
+    for (int i = 0; i < N_TABLES; i++)
+        matrices->tables[i].count *= times;
 }
 
 struct muon_matrices muon_matrices_of_model(const struct setting *setting)
@@ -178,83 +198,162 @@ static int owners_of(const struct layout *layout, bool experts)
     return layout->zero ? layout_group_size(layout, experts ? GROUP_EXPERT_DP : GROUP_DP) : 1;
 }
 
-/* Kinds of one group by size, the largest first; their number. */
-static int by_size(const struct muon_matrices *matrices, bool experts, int order[MUON_KINDS_MAX])
+/* States are divided, by whole parameters. */
+static bool is_layer_wise(const struct layout *layout, const struct job *job)
 {
-    int n = 0;
-    for (int i = 0; i < matrices->n; i++) {
-        if (matrices->items[i].experts != experts)
-            continue;
-        int at = n++;
-        for (; at > 0 && matrices->items[order[at - 1]].held < matrices->items[i].held; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    return n;
+    return layout->zero && work_reduces_whole(layout, job);
 }
 
-/* A kind as it is dealt in turn: `each` matrices to every owner, one more to `more` of them from `first` on. */
+enum { DEALT_MAX = MUON_KINDS_MAX + N_TABLES };
+
+/* A kind as it is dealt: the first of its `count` parameters is the `first` of all. */
 struct dealt {
-    int kind;
-    int64_t each, more, first;
-    double flops, held; /* of a matrix */
+    const struct muon_kind *kind;
+    int matrices; /* of its kind: its index; -1: tables */
+    int64_t first, count;
+    double flops, states; /* of one: bytes that are kept */
 };
 
-/* Kinds of one group in the order of dealing; their number. */
-static int deal(const struct muon_matrices *matrices, bool experts, int64_t owners, struct dealt dealt[MUON_KINDS_MAX])
+/* What is dealt, to how many, and how: in turn, or (layer-wise) every second round backward. */
+struct dealing {
+    struct dealt of[DEALT_MAX];
+    int n;
+    int64_t owners;
+    bool alternates;
+};
+
+static void dealing_insert(struct dealing *d, const struct muon_kind *kind, int matrices, double flops, double state_bytes)
 {
-    int order[MUON_KINDS_MAX], n = by_size(matrices, experts, order);
-    int64_t next = 0;
-    for (int i = 0; i < n; i++) {
-        const struct muon_kind *k = &matrices->items[order[i]];
-        dealt[i] = (struct dealt){order[i], k->count / owners, k->count % owners, next, flops_of(k), k->held};
-        next += dealt[i].more;
-        next -= next >= owners ? owners : 0;
-    }
-    return n;
+    int at = d->n++;
+    for (; at > 0 && d->of[at - 1].kind->held < kind->held; at--)
+        d->of[at] = d->of[at - 1];
+    d->of[at] = (struct dealt){kind, matrices, 0, kind->count, flops, kind->held * state_bytes};
 }
 
-static int64_t dealt_to(const struct dealt *d, int64_t owner, int64_t owners)
+/* Of one group, the largest first. */
+static struct dealing deal(const struct muon_matrices *matrices, const struct layout *layout, const struct job *job, bool experts)
 {
-    int64_t turn = owner - d->first;
-    return d->each + ((turn < 0 ? turn + owners : turn) < d->more);
+    struct dealing d = {.owners = owners_of(layout, experts), .alternates = is_layer_wise(layout, job)};
+    for (int i = 0; i < matrices->n; i++)
+        if (matrices->items[i].experts == experts)
+            dealing_insert(&d, &matrices->items[i], i, flops_of(&matrices->items[i]), MUON_STATE_BYTES);
+    for (int i = 0; i < N_TABLES && d.alternates && !experts; i++)
+        if (matrices->tables[i].count)
+            dealing_insert(&d, &matrices->tables[i], -1, 0, optimizer_state_bytes(job));
+    for (int i = 1; i < d.n; i++)
+        d.of[i].first = d.of[i - 1].first + d.of[i - 1].count;
+    return d;
 }
 
+/* Of the first n those that are dealt at one place of every so many. */
+static int64_t dealt_at(int64_t n, int64_t place, int64_t every)
+{
+    return (n + every - 1 - place) / every;
+}
+
+/* Of the first n those that an owner has. */
+static int64_t dealt_until(const struct dealing *d, int64_t n, int64_t owner)
+{
+    if (!d->alternates)
+        return dealt_at(n, owner, d->owners);
+    return dealt_at(n, owner, 2 * d->owners) + dealt_at(n, 2 * d->owners - 1 - owner, 2 * d->owners);
+}
+
+static int64_t dealt_to(const struct dealing *d, const struct dealt *of, int64_t owner)
+{
+    return dealt_until(d, of->first + of->count, owner) - dealt_until(d, of->first, owner);
+}
+
+/* The first owner who has another number of the first n than the one before; the round that is not full may go backward. */
+static int64_t change_after(const struct dealing *d, int64_t n)
+{
+    int64_t over = n % d->owners;
+    return d->alternates && n / d->owners % 2 ? (d->owners - over) % d->owners : over;
+}
+
+/* Of an owner. */
 struct owned {
     int64_t counts[MUON_KINDS_MAX];
-    double flops, held;
+    double flops, held, states;
+    double matrices, tables; /* parameters */
 };
 
-/* What owners have changes where a kind begins in the dealing, so one of those who get a kind's first has most. */
-static struct owned fullest(const struct muon_matrices *matrices, const struct layout *layout, bool experts)
+static struct owned owned_by(const struct dealing *d, int64_t owner)
 {
-    struct dealt dealt[MUON_KINDS_MAX];
-    int64_t owners = owners_of(layout, experts), fullest = 0;
-    int n = deal(matrices, experts, owners, dealt);
-    struct owned most = {0};
-    for (int i = 0; i < n; i++) {
-        double flops = 0, held = 0;
-        for (int j = 0; j < n; j++) {
-            double count = (double)dealt_to(&dealt[j], dealt[i].first, owners);
-            flops += count * dealt[j].flops;
-            held += count * dealt[j].held;
-        }
-        fullest = flops > most.flops ? dealt[i].first : fullest;
-        most.flops = fmax(most.flops, flops);
-        most.held = fmax(most.held, held);
+    struct owned o = {.flops = 0};
+    for (int i = 0; i < d->n; i++) {
+        const struct dealt *of = &d->of[i];
+        int64_t count = dealt_to(d, of, owner);
+        if (of->matrices >= 0)
+            o.counts[of->matrices] = count;
+        *(of->matrices >= 0 ? &o.matrices : &o.tables) += (double)count * of->kind->held;
+        o.flops += (double)count * of->flops;
+        o.states += (double)count * of->states;
     }
-    for (int i = 0; i < n; i++)
-        most.counts[dealt[i].kind] = dealt_to(&dealt[i], fullest, owners);
+    o.held = o.matrices + o.tables;
+    return o;
+}
+
+/* The most of each that an owner has: counts are his who has most FLOPs, matrices and tables his who keeps most. */
+static void take_most(struct owned *most, const struct owned *o)
+{
+    if (o->flops > most->flops) {
+        memcpy(most->counts, o->counts, sizeof most->counts);
+        most->flops = o->flops;
+    }
+    if (o->states > most->states)
+        most->matrices = o->matrices, most->tables = o->tables, most->states = o->states;
+    most->held = fmax(most->held, o->held);
+}
+
+/* What owners have changes where a kind begins in the dealing, or the last ends, so one of those has most. */
+static struct owned fullest(const struct muon_matrices *matrices, const struct layout *layout, const struct job *job,
+                            bool experts)
+{
+    struct dealing d = deal(matrices, layout, job, experts);
+    struct owned most = owned_by(&d, 0);
+    for (int i = 0; i < d.n; i++) {
+        struct owned o = owned_by(&d, change_after(&d, d.of[i].first + d.of[i].count));
+        take_most(&most, &o);
+    }
     return most;
 }
 
-struct muon_share muon_share_of(const struct muon_matrices *matrices, const struct layout *layout)
+struct muon_share muon_share_of(const struct muon_matrices *matrices, const struct layout *layout, const struct job *job)
 {
-    struct owned dense = fullest(matrices, layout, false), experts = fullest(matrices, layout, true);
+    struct owned dense = fullest(matrices, layout, job, false), experts = fullest(matrices, layout, job, true);
     struct muon_share share;
     for (int i = 0; i < MUON_KINDS_MAX; i++)
         share.counts[i] = dense.counts[i] + experts.counts[i];
     return share;
+}
+
+/* Matrices and tables one by one, the rest evenly. */
+static struct muon_updated layer_wise_updated(const struct muon_matrices *matrices, const struct layout *layout,
+                                              const struct job *job, struct stage_parameters all)
+{
+    struct owned dense = fullest(matrices, layout, job, false), experts = fullest(matrices, layout, job, true);
+    struct stage_parameters rest = muon_parameters(matrices);
+    rest.dense = fmax(0, all.dense - rest.dense), rest.experts = fmax(0, all.experts - rest.experts);
+    for (int i = 0; i < N_TABLES; i++)
+        rest.dense = fmax(0, rest.dense - (double)matrices->tables[i].count * matrices->tables[i].held);
+    double own = dense.matrices + experts.matrices;
+    return (struct muon_updated){own + dense.tables + work_own_parameters(layout, rest), own};
+}
+
+struct muon_updated muon_updated_of(const struct muon_matrices *matrices, const struct layout *layout,
+                                    const struct setting *setting, struct stage_parameters all)
+{
+    if (is_layer_wise(layout, setting->job))
+        return layer_wise_updated(matrices, layout, setting->job, all);
+    double updated = work_own_parameters(layout, all);
+    return (struct muon_updated){updated,
+                                 matrices->n ? fmin(updated, work_own_parameters(layout, muon_parameters(matrices))) : 0};
+}
+
+double muon_state_bytes(const struct setting *setting, struct muon_updated updated)
+{
+    return optimizer_state_bytes(setting->job) * (updated.all - updated.matrices) + MUON_STATE_BYTES * updated.matrices;
 }
 
 /* --- bytes */
@@ -269,9 +368,9 @@ double muon_exchange_bytes(const struct muon_matrices *matrices, const struct la
                            enum group_kind group)
 {
     bool experts = group == GROUP_EXPERT_DP;
-    if (owners_of(layout, experts) == 1)
+    if (owners_of(layout, experts) == 1 || is_layer_wise(layout, setting->job))
         return 0;
-    return fullest(matrices, layout, experts).held * precision_bytes(precision_of(setting->job));
+    return fullest(matrices, layout, setting->job, experts).held * precision_bytes(precision_of(setting->job));
 }
 
 /* Matrices of a kind that are computed at once. */
@@ -286,9 +385,10 @@ struct work_space {
     double together;                /* of one kind's, the most */
 };
 
-static struct work_space work_space_of(const struct muon_matrices *matrices, const struct layout *layout, bool batched)
+static struct work_space work_space_of(const struct muon_matrices *matrices, const struct layout *layout, const struct job *job,
+                                       bool batched)
 {
-    struct muon_share share = muon_share_of(matrices, layout);
+    struct muon_share share = muon_share_of(matrices, layout, job);
     struct work_space most = {0};
     for (int i = 0; i < matrices->n; i++) {
         const struct muon_kind *k = &matrices->items[i];
@@ -309,16 +409,41 @@ static double updates_bytes(const struct muon_matrices *matrices, const struct l
            muon_exchange_bytes(matrices, layout, setting, GROUP_EXPERT_DP);
 }
 
-double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting)
+/* Nobody else holds what has one owner. */
+struct muon_gather muon_gather_of(const struct muon_matrices *matrices, const struct layout *layout,
+                                  const struct setting *setting, struct stage_parameters all)
 {
-    struct work_space space = work_space_of(matrices, layout, true);
-    return space.together * precision_bytes(precision_of(setting->job)) + updates_bytes(matrices, layout, setting);
+    struct muon_gather g = {0};
+    if (!is_layer_wise(layout, setting->job))
+        return g;
+    g.dense = owners_of(layout, false) > 1 ? all.dense : 0;
+    g.experts = owners_of(layout, true) > 1 ? all.experts : 0;
+    double alone = all.dense - g.dense + all.experts - g.experts;
+    g.own = muon_updated_of(matrices, layout, setting, all).all - alone;
+    return g;
+}
+
+/* An owner's weights in one buffer, and all owners' beside them, of dense ones or of experts. */
+static double gather_bytes(const struct muon_gather *g)
+{
+    return g->dense + g->experts > 0 ? (g->own + fmax(g->dense, g->experts)) * MUON_WEIGHT_BYTES : 0;
+}
+
+double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting,
+                          struct stage_parameters all)
+{
+    struct work_space space = work_space_of(matrices, layout, setting->job, true);
+    double products = space.together * precision_bytes(precision_of(setting->job));
+    struct muon_gather gather = muon_gather_of(matrices, layout, setting, all);
+    if (is_layer_wise(layout, setting->job))
+        return fmax(products, gather_bytes(&gather));
+    return products + updates_bytes(matrices, layout, setting);
 }
 
 double muon_executed_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout,
                                    const struct setting *setting)
 {
-    struct work_space space = work_space_of(matrices, layout, false);
+    struct work_space space = work_space_of(matrices, layout, setting->job, false);
     double elements = space.matrices + space.grams + space.blocks;
     return elements * precision_bytes(precision_of(setting->job)) + updates_bytes(matrices, layout, setting) +
            0.5 * space.matrices * sizeof(float);
@@ -353,6 +478,11 @@ int32_t work_add_muon_apply(struct work_table *table, const struct setting *sett
     table->items[id].label = "muon_apply";
     table->items[id].memory.bytes += muon * (4 + precision_bytes(precision_of(setting->job)) + 4 + 2);
     return id;
+}
+
+int32_t work_add_muon_copy(struct work_table *table, const char *label, double parameters)
+{
+    return add_memory(table, label, 2 * parameters * MUON_WEIGHT_BYTES, 1);
 }
 
 struct products {
@@ -405,7 +535,7 @@ static int32_t add_kind(struct products p, const struct muon_kind *k, int64_t co
 int32_t work_add_newton_schulz(struct work_table *table, const struct layout *layout, const struct setting *setting,
                                const struct muon_matrices *matrices)
 {
-    struct muon_share share = muon_share_of(matrices, layout);
+    struct muon_share share = muon_share_of(matrices, layout, setting->job);
     double mean = 0, most = 0;
     int32_t kinds[MUON_KINDS_MAX], n = 0;
     for (int i = 0; i < matrices->n; i++) {

@@ -18,9 +18,15 @@
  * that divide them deal the matrices of a stage among them in turn, largest first; each sends what it has of the updates U to
  * their owners, in bf16, the owners compute, and what each needs of O comes back: two all-to-all exchanges, as long as that of
  * the owner that has most (as FSDP2's Muon in Microsoft's dion does it; Moonlight's Distributed Muon gathers to every rank that
- * has a part of a matrix, and all of these compute it, which costs more the more ranks there are; Megatron-Core's layer-wise
- * optimizer keeps the states whole at owners, and all-reduces gradients). Experts over the ranks that hold copies of them. Under
- * ZeRO-0 each rank computes all it holds, as its copies do.
+ * has a part of a matrix, and all of these compute it, which costs more the more ranks there are). Experts over the ranks that
+ * hold copies of them. Under ZeRO-0 each rank computes all it holds, as its copies do.
+ *
+ * Layer-wise (job.muon_shard; Megatron-Core's LayerWiseDistributedOptimizer). All parameters, Adam's too, are dealt whole, the
+ * largest first, in rounds of which every second goes backward; an owner has all states of a parameter and gets its whole
+ * gradient, as every replica does: gradients are all-reduced. No update travels. When all owners are done each brings its weights
+ * into one buffer, one all-gather of the dense ones and one of the experts' goes round, and what comes is copied to where weights
+ * are; no pass covers it. Matrices and tables are dealt one by one here; norms and biases, which are small, count as evenly
+ * dealt.
  *
  * Tensor parallelism. Blockwise, a rank's block is a matrix of its own: no exchange, and another update than without tensor
  * parallelism (Megatron-LM's default). Duplicated: the owners of a matrix's blocks gather them, and each computes the whole.
@@ -57,11 +63,15 @@ enum { MUON_KINDS_MAX = 20 };
 struct muon_matrices {
     struct muon_kind items[MUON_KINDS_MAX];
     int n;
+    struct muon_kind tables[2]; /* token tables and output matrix; positions: Adam's, of no matter where elements are divided */
 };
 
 /* Add those of a virtual stage, as work_stage_parameters counts its parameters. Nothing for another optimizer. */
 void muon_matrices_add(struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting,
                        struct layer_range range, bool head);
+/* The tables among the parameters of that stage. */
+void muon_tables_add(struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting, bool embedding,
+                     bool head);
 /* Every kind so many times. */
 void muon_matrices_repeat(struct muon_matrices *matrices, int times);
 /* Those of a whole model on one rank. */
@@ -73,14 +83,35 @@ struct stage_parameters muon_parameters(const struct muon_matrices *matrices);
 struct muon_share {
     int64_t counts[MUON_KINDS_MAX];
 };
-struct muon_share muon_share_of(const struct muon_matrices *matrices, const struct layout *layout);
+struct muon_share muon_share_of(const struct muon_matrices *matrices, const struct layout *layout, const struct job *job);
 
-/* Bytes of an all-to-all of updates, dense (GROUP_DP) or of experts (GROUP_EXPERT_DP); 0: there is nobody to exchange with. */
+/* Of a stage's parameters those that a rank updates; of these the matrices'. Layer-wise it is the owner who keeps most states. */
+struct muon_updated {
+    double all, matrices;
+};
+struct muon_updated muon_updated_of(const struct muon_matrices *matrices, const struct layout *layout,
+                                    const struct setting *setting, struct stage_parameters all);
+/* Bytes that the optimizer keeps of them. */
+double muon_state_bytes(const struct setting *setting, struct muon_updated updated);
+
+/* Bytes of an all-to-all of updates, dense (GROUP_DP) or of experts (GROUP_EXPERT_DP); 0: there is nobody to exchange with, or
+ * nothing, as owners have whole parameters. */
 double muon_exchange_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting,
                            enum group_kind group);
+/* Layer-wise: of a stage's parameters those whose weights are gathered, dense ones and experts'; of them the owner's own. Else 0.
+ */
+struct muon_gather {
+    double dense, experts, own;
+};
+struct muon_gather muon_gather_of(const struct muon_matrices *matrices, const struct layout *layout,
+                                  const struct setting *setting, struct stage_parameters all);
+enum { MUON_WEIGHT_BYTES = 2 };
+
 /* Bytes that an owner needs beside the states: updates that it sends and receives; and while a batch is computed, X twice, two
- * Gram matrices, and the blocks that it is put together from. */
-double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting);
+ * Gram matrices, and the blocks that it is put together from. Layer-wise a batch's, and when those are gone what is gathered of
+ * the stage's parameters: the owner's weights and, dense ones or experts', all owners'. */
+double muon_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting,
+                          struct stage_parameters all);
 /* The same in the runtime, which computes one matrix at a time, keeps the largest buffer of each use, and has a matrix in fp32
  * for its norm and for X^T X. */
 double muon_executed_scratch_bytes(const struct muon_matrices *matrices, const struct layout *layout,
@@ -93,5 +124,7 @@ int32_t work_add_muon_update(struct work_table *table, const struct setting *set
 int32_t work_add_newton_schulz(struct work_table *table, const struct layout *layout, const struct setting *setting,
                                const struct muon_matrices *matrices);
 int32_t work_add_muon_apply(struct work_table *table, const struct setting *setting, double muon, double cast);
+/* Layer-wise: so many weights into the buffer that is gathered, or out of it; read and written in bf16. */
+int32_t work_add_muon_copy(struct work_table *table, const char *label, double parameters);
 
 #endif

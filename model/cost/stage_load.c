@@ -43,9 +43,13 @@ static void count_matrices(struct stage_load *load, const struct layout *layout,
 {
     int last = layout_virtual_stages(layout) - 1;
     load->matrices.n = 0;
-    for (int chunk = 0; chunk < layout->vpp && setting->job->optimizer == OPTIMIZER_MUON; chunk++) {
+    if (setting->job->optimizer != OPTIMIZER_MUON)
+        return;
+    load->matrices = (struct muon_matrices){.n = 0};
+    for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, load->stage, chunk);
         muon_matrices_add(&load->matrices, layout, setting, layout_layers(layout, setting->model, v), v == last);
+        muon_tables_add(&load->matrices, layout, setting, v == 0, v == last);
     }
 }
 

@@ -200,6 +200,13 @@ struct stage_parameters {
  * narrow: what it holds, with ZeRO-3 before they are gathered. */
 double work_own_parameters(const struct layout *layout, struct stage_parameters parameters);
 double work_cast_parameters(const struct layout *layout, struct stage_parameters layers);
+/* Whether every replica is left with all gradients, added up: no state is divided, or by whole parameters (job.muon_shard). */
+bool work_reduces_whole(const struct layout *layout, const struct job *job);
+/* Of those parameters the ones whose gradients a rank is left with. */
+double work_reduced_parameters(const struct layout *layout, const struct job *job, struct stage_parameters parameters);
+/* A rank's parameters of the token table, or of the output matrix; how many of these a virtual stage holds. */
+double work_table_parameters(const struct layout *layout, const struct transformer *model);
+int work_tables(const struct layout *layout, const struct transformer *model, bool embedding, bool head);
 /* Whether the last stage holds a copy of the first one's token table: it is the output matrix too, or prediction modules read it.
  */
 bool work_shares_table(const struct layout *layout, const struct transformer *model);

@@ -187,8 +187,7 @@ int32_t work_add_kept_update(struct work_table *table, const struct setting *set
     return add_update(table, "optimizer", updated * optimizer_bytes(setting->job, 1));
 }
 
-/* A rank's part of the token table, or of the output matrix. */
-static double vocabulary_parameters(const struct layout *layout, const struct transformer *model)
+double work_table_parameters(const struct layout *layout, const struct transformer *model)
 {
     return (double)model->vocab * (double)model->hidden / layout->tp;
 }
@@ -197,6 +196,12 @@ bool work_shares_table(const struct layout *layout, const struct transformer *mo
 {
     bool apart = layout_virtual_stages(layout) > 1 && !schedule_is_folded(layout->schedule);
     return apart && (model->tied_embeddings || model->mtp_layers);
+}
+
+int work_tables(const struct layout *layout, const struct transformer *model, bool embedding, bool head)
+{
+    bool copy = head && !embedding && work_shares_table(layout, model);
+    return embedding + (head && !model->tied_embeddings) + copy;
 }
 
 /* `n` layers like the one at `index`. Tensor parallelism divides most of their parameters, key/value heads as long as there are
@@ -228,16 +233,13 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
 {
     const struct transformer *model = setting->model;
     struct stage_parameters p = range_parameters(layout, model, range);
-    double table = vocabulary_parameters(layout, model);
+    double table = work_table_parameters(layout, model);
+    p.dense += work_tables(layout, model, embedding, head) * table;
     p.dense += adapter_parameters(layout, setting, range);
-    if (embedding)
-        p.dense += table + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * (double)model->hidden : 0);
+    if (embedding && model->position == POSITION_LEARNED)
+        p.dense += (double)model->max_seq_len * (double)model->hidden;
     if (head)
         p.dense += (double)model->hidden * (model->norm == NORM_LAYER ? 2 : 1);
-    if (head && !model->tied_embeddings)
-        p.dense += table;
-    if (head && !embedding && work_shares_table(layout, model))
-        p.dense += table;
     if (head && model->mtp_layers) {
         double h = (double)model->hidden, norms = 3 * h * (model->norm == NORM_LAYER ? 2 : 1);
         add_layers(&p, layout, model, model->layers, model->mtp_layers);
@@ -260,6 +262,16 @@ double work_own_parameters(const struct layout *layout, struct stage_parameters 
         return parameters.dense + parameters.experts;
     return parameters.dense / layout_group_size(layout, GROUP_DP) +
            parameters.experts / layout_group_size(layout, GROUP_EXPERT_DP);
+}
+
+bool work_reduces_whole(const struct layout *layout, const struct job *job)
+{
+    return layout->zero == 0 || (job->optimizer == OPTIMIZER_MUON && job->muon_shard == MUON_LAYER_WISE);
+}
+
+double work_reduced_parameters(const struct layout *layout, const struct job *job, struct stage_parameters parameters)
+{
+    return work_reduces_whole(layout, job) ? parameters.dense + parameters.experts : work_own_parameters(layout, parameters);
 }
 
 double work_cast_parameters(const struct layout *layout, struct stage_parameters layers)

@@ -287,6 +287,21 @@ static bool check_shard(const struct layout *l, struct reply why)
     return false;
 }
 
+/* An owner has whole parameters, and of each the whole gradient. */
+static bool check_owners(const struct layout *l, const struct setting *s, struct reply why)
+{
+    char shard[32] = "";
+    if (s->job->optimizer != OPTIMIZER_MUON || s->job->muon_shard != MUON_LAYER_WISE || (l->zero < 2 && !l->shard))
+        return true;
+    if (l->shard)
+        snprintf(shard, sizeof shard, ", shard=%d", l->shard);
+    SAY(why,
+        "zero=%d%s divides elements, and job.muon_shard=layer_wise gives whole parameters to owners among all replicas; set "
+        "zero=1%s, or muon_shard to elements",
+        l->zero, shard, l->shard ? " without shard" : "");
+    return false;
+}
+
 /* Groups are Megatron-LM's, whose layers are there together; and it has none that go through prediction modules. */
 static bool check_recomputed_groups(const struct layout *l, const struct setting *s, struct reply why)
 {
@@ -470,6 +485,8 @@ static enum layout_reason check_states(const struct layout *layout, const struct
         return LAYOUT_ZERO;
     if (!check_shard(layout, reply))
         return LAYOUT_SHARD;
+    if (!check_owners(layout, setting, reply))
+        return LAYOUT_OWNERS;
     if (!check_recompute(layout, setting, reply))
         return LAYOUT_RECOMPUTE;
     if (!check_offload(layout, setting, reply))

@@ -94,6 +94,7 @@ struct layout {
     X(EXPERTS, "ep does not divide the experts or the ranks of a stage")                                                         \
     X(ZERO, "this ZeRO stage does not work with this pipeline")                                                                  \
     X(SHARD, "shard does not divide the replicas, or there is no ZeRO to shard by")                                              \
+    X(OWNERS, "owners of whole parameters, which Muon may have, go with ZeRO-1 without shard")                                   \
     X(RECOMPUTE, "what is recomputed is not there, or does not work with the rest")                                              \
     X(OFFLOAD, "what is offloaded does not work with this schedule or ZeRO stage")                                               \
     X(ADAPTER, "tp does not divide the rank of the adapters")                                                                    \

@@ -71,8 +71,8 @@ const char *layout_reason_key(enum layout_reason reason)
         [LAYOUT_LAYERS] = "layers",         [LAYOUT_BATCH] = "batch",         [LAYOUT_SCHEDULE] = "schedule",
         [LAYOUT_INTERLEAVE] = "interleave", [LAYOUT_EXPERTS] = "experts",     [LAYOUT_ZERO] = "zero",
         [LAYOUT_FEATURE] = "feature",       [LAYOUT_PRECISION] = "precision", [LAYOUT_RECOMPUTE] = "recompute",
-        [LAYOUT_OFFLOAD] = "offload",       [LAYOUT_SHARD] = "shard",         [LAYOUT_CP_COMM] = "cp_comm",
-        [LAYOUT_ADAPTER] = "adapter",
+        [LAYOUT_OFFLOAD] = "offload",       [LAYOUT_SHARD] = "shard",         [LAYOUT_OWNERS] = "owners",
+        [LAYOUT_CP_COMM] = "cp_comm",       [LAYOUT_ADAPTER] = "adapter",
     };
     return keys[reason];
 }

@@ -26,7 +26,8 @@
  * Where adapters are trained, gradients and what is gathered behind their update are theirs alone; ZeRO-3 gathers frozen weights
  * all the same.
  *
- * Muon's step is three computations, with the updates of matrices on their way to owners and back between them (muon.h).
+ * Muon's step is three computations, with the updates of matrices on their way to owners and back between them; where owners have
+ * whole parameters gradients are all-reduced as under ZeRO-0, and all weights gathered when the step is done (muon.h).
  */
 #include "model/base/memory.h"
 #include "model/cost/muon.h"
@@ -48,6 +49,13 @@ static bool is_sharded(const struct stage *stage)
 static bool gives_gradients(const struct stage *stage, const struct slot *slot)
 {
     return layout_offloads_gradients(stage->build->layout) && slot->pass != PASS_FORWARD;
+}
+
+/* Parameters, a step. */
+static bool gathers_once(const struct stage *stage)
+{
+    int zero = stage->build->layout->zero;
+    return (zero == 1 || zero == 2) && !work_reduces_whole(stage->build->layout, stage->build->setting->job);
 }
 
 static bool overlaps(const struct stage *stage)
@@ -101,7 +109,8 @@ static uint32_t add_up_own(struct stage *stage, enum group_kind group, int chunk
 {
     struct op op = segment_op(COLLECTIVE_ALL_REDUCE, chunk, segment);
     op.role = (uint8_t)group;
-    op.bytes = work_own_parameters(stage->build->layout, parameters) * stage_gradient_bytes(stage);
+    const struct build *build = stage->build;
+    op.bytes = work_reduced_parameters(build->layout, build->setting->job, parameters) * stage_gradient_bytes(stage);
     if (op.bytes <= 0)
         return NO_OP;
     return stage_add(stage, op, &stage->waits);
@@ -112,7 +121,8 @@ static uint32_t reduce_gradients(struct stage *stage, int chunk, struct segment 
                                  bool complete)
 {
     const struct build *build = stage->build;
-    enum collective collective = build->layout->zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    bool whole = work_reduces_whole(build->layout, build->setting->job);
+    enum collective collective = whole ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER;
     uint32_t last = emit_exchange(stage, collective, chunk, segment, parameters, stage_gradient_bytes(stage), &stage->waits);
     if (build->hybrid && complete)
         last = add_up_own(stage, GROUP_REPLICA, chunk, segment, parameters);
@@ -162,7 +172,7 @@ void replicas_begin(struct stage *stage)
         chunk->gathered = memory_new((size_t)chunk->n_segments, sizeof *chunk->gathered);
         for (int i = 0; i < chunk->n_segments; i++) {
             struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
-            bool gathers = overlaps(stage) && (layout->zero == 1 || layout->zero == 2);
+            bool gathers = overlaps(stage) && gathers_once(stage);
             chunk->gathered[i] =
                 gathers ? gather_parameters(stage, c, segment, stage_trained_of(stage, segment), &nothing) : NO_OP;
         }
@@ -344,6 +354,16 @@ static void reduce_norm(struct stage *stage)
         emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_MODEL, CLASS_OPTIMIZER, NORM_BYTES, &stage->waits);
 }
 
+static struct stage_parameters all_parameters(const struct stage *stage)
+{
+    struct stage_parameters sum = {0};
+    for (int c = 0; c < stage->build->layout->vpp; c++) {
+        struct stage_parameters p = stage_parameters_of(stage, stage->chunks[c].whole);
+        sum = (struct stage_parameters){sum.dense + p.dense, sum.experts + p.experts};
+    }
+    return sum;
+}
+
 static double updated_parameters(const struct stage *stage)
 {
     double sum = 0;
@@ -378,6 +398,7 @@ static struct muon_matrices matrices_of(const struct stage *stage)
     for (int c = 0; c < stage->build->layout->vpp; c++) {
         const struct segment *whole = &stage->chunks[c].whole;
         muon_matrices_add(&matrices, stage->build->layout, stage->build->setting, whole->range, whole->head);
+        muon_tables_add(&matrices, stage->build->layout, stage->build->setting, whole->embedding, whole->head);
     }
     return matrices;
 }
@@ -402,20 +423,41 @@ static void exchange_updates(struct stage *stage, const struct muon_matrices *ma
     }
 }
 
+/* Owners' weights to everybody. */
+static void gather_from_owners(struct stage *stage, const struct muon_gather *gather)
+{
+    struct work_table *works = &stage->build->program->works;
+    double all = gather->dense + gather->experts;
+    if (all <= 0)
+        return;
+    add_optimizer_work(stage, work_add_muon_copy(works, "muon_flatten", gather->own));
+    struct waits flat = stage->waits;
+    if (gather->dense > 0)
+        waits_add(&stage->waits, emit_collective(stage, COLLECTIVE_ALL_GATHER, GROUP_DP, CLASS_DP_COMM,
+                                                 gather->dense * MUON_WEIGHT_BYTES, &flat));
+    if (gather->experts > 0)
+        waits_add(&stage->waits, emit_collective(stage, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP, CLASS_DP_COMM,
+                                                 gather->experts * MUON_WEIGHT_BYTES, &flat));
+    add_optimizer_work(stage, work_add_muon_copy(works, "muon_unflatten", all - gather->own));
+}
+
 static void optimize_matrices(struct stage *stage)
 {
     struct build *build = stage->build;
     struct work_table *works = &build->program->works;
     struct muon_matrices matrices = matrices_of(stage);
-    double own = work_own_parameters(build->layout, muon_parameters(&matrices));
-    add_optimizer_work(stage, work_add_muon_update(works, build->setting, updated_parameters(stage), own));
+    struct stage_parameters all = all_parameters(stage);
+    struct muon_updated updated = muon_updated_of(&matrices, build->layout, build->setting, all);
+    struct muon_gather gather = muon_gather_of(&matrices, build->layout, build->setting, all);
+    add_optimizer_work(stage, work_add_muon_update(works, build->setting, updated.all, updated.matrices));
     int32_t products = work_add_newton_schulz(works, build->layout, build->setting, &matrices);
     if (products >= 0) {
         exchange_updates(stage, &matrices);
         add_optimizer_work(stage, products);
         exchange_updates(stage, &matrices);
     }
-    add_optimizer_work(stage, work_add_muon_apply(works, build->setting, own, cast_parameters(stage)));
+    add_optimizer_work(stage, work_add_muon_apply(works, build->setting, updated.matrices, cast_parameters(stage)));
+    gather_from_owners(stage, &gather);
 }
 
 static void optimize(struct stage *stage)
@@ -442,6 +484,6 @@ void replicas_end(struct stage *stage)
     host_await_gradients(stage);
     reduce_norm(stage);
     optimize(stage);
-    if (!overlaps(stage) && (layout->zero == 1 || layout->zero == 2))
+    if (!overlaps(stage) && gathers_once(stage))
         gather_all(stage);
 }

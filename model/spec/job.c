@@ -17,6 +17,7 @@ const char *const optimizer_names[N_OPTIMIZERS + 1] = {
     [OPTIMIZER_MUON] = "muon",
 };
 const char *const muon_tp_names[N_MUON_TP + 1] = {[MUON_BLOCKWISE] = "blockwise", [MUON_DUPLICATED] = "duplicated"};
+const char *const muon_shard_names[N_MUON_SHARDS + 1] = {[MUON_ELEMENTS] = "elements", [MUON_LAYER_WISE] = "layer_wise"};
 
 const char *const adapter_target_names[N_ADAPTER_TARGETS + 1] = {
     [ADAPT_QKV] = "qkv",

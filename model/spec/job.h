@@ -23,6 +23,11 @@ extern const char *const optimizer_names[N_OPTIMIZERS + 1]; /* by enum optimizer
 enum muon_tp { MUON_BLOCKWISE, MUON_DUPLICATED, N_MUON_TP };
 extern const char *const muon_tp_names[N_MUON_TP + 1];
 
+/* What replicas that divide Muon's states have of a parameter: each a share of its elements, as FSDP2 and ZeRO have it, or one of
+ * them, its owner, the whole (Megatron-Core's layer-wise distributed optimizer, --optimizer dist_muon). */
+enum muon_shard { MUON_ELEMENTS, MUON_LAYER_WISE, N_MUON_SHARDS };
+extern const char *const muon_shard_names[N_MUON_SHARDS + 1];
+
 /*
  * Low-rank adapters (LoRA; Hu and others, arXiv:2106.09685): the weights of the model stay as they are, and beside each target
  * matrix W [out, in] two thin ones are trained, A [rank, in] and B [out, rank]:
@@ -107,6 +112,7 @@ struct job {
     enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32 or bf16 */
     enum optimizer optimizer;
     enum muon_tp muon_tp;
+    enum muon_shard muon_shard;
     feature_set features;
     int64_t window;       /* sliding-window width that FEATURE_SLIDING_WINDOW uses, 0: the model's own */
     double memory_margin; /* share of a GPU's memory that a search for layouts leaves free */

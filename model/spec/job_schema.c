@@ -110,6 +110,9 @@ static const struct field job_rows[] = {
     CHOICE("optimizer", struct job, optimizer, optimizer_names, "adam", "decides the optimizer's state and work"),
     CHOICE("muon_tp", struct job, muon_tp, muon_tp_names, UNSET,
            "muon on matrices that tp divides: blockwise, each block by itself, unless told duplicated, the whole on every rank"),
+    CHOICE("muon_shard", struct job, muon_shard, muon_shard_names, UNSET,
+           "muon's states under ZeRO-1: elements of every parameter on each replica, unless told layer_wise, whole parameters on "
+           "their owners"),
     CUSTOM("features", struct job, features, read_features, write_features, UNSET, "software features"),
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window; the model's own when left out"),
     QUANTITY("memory_margin", struct job, memory_margin, DIM_FRACTION, 0, 0.9, UNSET,

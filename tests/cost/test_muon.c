@@ -1,5 +1,6 @@
 /* Muon: which matrices there are, who computes them, what that takes; by hand and by brute force. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "model/cost/closed_form.h"
 #include "model/cost/footprint.h"
@@ -129,6 +130,13 @@ static int number(unsigned *state, int n)
     return (int)(*state >> 16) % n;
 }
 
+/* Whose the i-th is: in turn; layer-wise every second round backward. */
+static int owner_of(int64_t i, int owners, bool alternates)
+{
+    int turn = (int)(i % owners);
+    return alternates && i / owners % 2 ? owners - 1 - turn : turn;
+}
+
 /* Matrices dealt one by one, the largest first. */
 static void deal(const struct muon_matrices *m, bool experts, int owners, double *flops, double *held)
 {
@@ -166,7 +174,7 @@ START_TEST(owners_are_dealt_matrices_in_turn)
         s.layout.ep = s.model.moe.experts ? 4 : 1;
         s.job.muon_tp = (enum muon_tp)number(&state, 2);
         struct muon_matrices m = matrices_of(&s, 1 + number(&state, 20), number(&state, 2));
-        struct muon_share share = muon_share_of(&m, &s.layout);
+        struct muon_share share = muon_share_of(&m, &s.layout, &s.job);
         double mean = 0, most[2] = {0}, counted[2] = {0};
         for (int experts = 0; experts < 2; experts++) {
             double flops[OWNERS_MAX] = {0}, held[OWNERS_MAX] = {0}, fullest = 0;
@@ -191,6 +199,153 @@ START_TEST(owners_are_dealt_matrices_in_turn)
         int32_t id = work_add_newton_schulz(&table, &s.layout, &s.setting, &m);
         ck_assert_double_eq_tol(work_flops(&table, id), mean, 1e-9 * mean);
         work_table_free(&table);
+    }
+}
+END_TEST
+
+/* Of one size in the order of the structure. */
+static int larger(const void *a, const void *b)
+{
+    const struct muon_kind *const *x = a, *const *y = b;
+    if ((*x)->held < (*y)->held || (*x)->held > (*y)->held)
+        return (*x)->held < (*y)->held ? 1 : -1;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Parameters dealt one by one, tables among the dense ones; of each owner. */
+struct hand {
+    double flops, matrices, tables;
+};
+
+static void deal_whole(const struct muon_matrices *m, bool experts, int owners, struct hand *hands)
+{
+    const struct muon_kind *kinds[MUON_KINDS_MAX + 2];
+    int n = 0;
+    int64_t next = 0;
+    for (int i = 0; i < m->n; i++)
+        if (m->items[i].experts == experts)
+            kinds[n++] = &m->items[i];
+    for (int i = 0; i < 2 && !experts; i++)
+        kinds[n++] = &m->tables[i];
+    qsort(kinds, (size_t)n, sizeof kinds[0], larger);
+    for (int i = 0; i < n; i++) {
+        bool table = kinds[i] >= m->tables && kinds[i] < m->tables + 2;
+        double rows = (double)kinds[i]->rows, cols = (double)kinds[i]->cols;
+        for (int64_t k = 0; k < kinds[i]->count; k++, next++) {
+            struct hand *hand = &hands[owner_of(next, owners, true)];
+            hand->flops += table ? 0 : newton_schulz_flops(fmin(rows, cols), fmax(rows, cols));
+            *(table ? &hand->tables : &hand->matrices) += kinds[i]->held;
+        }
+    }
+}
+
+/* Layer-wise: the owner with most FLOPs and the one with most states against parameters dealt one by one; nobody sends updates,
+ * all gradients stay whole. Matrices have 8 bytes of states, tables 12, and the rest is dealt evenly. */
+START_TEST(owners_are_dealt_whole_parameters)
+{
+    enum { OWNERS_MAX = 64 };
+    unsigned state = 11;
+    for (int round = 0; round < 300; round++) {
+        struct shape s;
+        muon_shape(&s);
+        change(&s, number(&state, 32));
+        s.job.muon_shard = MUON_LAYER_WISE;
+        s.model.position = number(&state, 2) ? POSITION_LEARNED : POSITION_ROTARY;
+        s.layout.zero = 1;
+        s.layout.tp = 1 << number(&state, 3);
+        s.layout.dp = 4 * (1 + number(&state, 16));
+        s.layout.ep = s.model.moe.experts ? 4 : 1;
+        bool embedding = number(&state, 2), head = number(&state, 2);
+        struct layer_range range = {0, 1 + number(&state, 20)};
+        struct muon_matrices m = matrices_of(&s, range.count, head);
+        muon_tables_add(&m, &s.layout, &s.setting, embedding, head);
+        struct stage_parameters all = work_stage_parameters(&s.layout, &s.setting, range, embedding, head);
+        struct muon_share share = muon_share_of(&m, &s.layout, &s.job);
+        struct muon_updated updated = muon_updated_of(&m, &s.layout, &s.setting, all);
+        double matrices = 0, tables = 0, rest[2] = {all.dense, all.experts}, flops[2] = {0}, counted[2] = {0}, even = 0;
+        for (int experts = 0; experts < 2; experts++) {
+            struct hand hands[OWNERS_MAX] = {0}, most = {0};
+            int owners = layout_group_size(&s.layout, experts ? GROUP_EXPERT_DP : GROUP_DP);
+            deal_whole(&m, experts, owners, hands);
+            for (int i = 0; i < owners; i++) {
+                flops[experts] = fmax(flops[experts], hands[i].flops);
+                if (8 * hands[i].matrices + 12 * hands[i].tables > 8 * most.matrices + 12 * most.tables)
+                    most = hands[i];
+                rest[experts] -= hands[i].matrices + hands[i].tables;
+            }
+            matrices += most.matrices, tables += most.tables, even += rest[experts] / owners;
+            ck_assert_double_ge(rest[experts], 0);
+            ck_assert(experts || rest[experts] < 1e-3 * all.dense); /* vectors */
+            ck_assert_double_eq(muon_exchange_bytes(&m, &s.layout, &s.setting, experts ? GROUP_EXPERT_DP : GROUP_DP), 0);
+        }
+        for (int i = 0; i < m.n; i++) {
+            double rows = (double)m.items[i].rows, cols = (double)m.items[i].cols;
+            counted[m.items[i].experts] += (double)share.counts[i] * newton_schulz_flops(fmin(rows, cols), fmax(rows, cols));
+        }
+        for (int experts = 0; experts < 2; experts++)
+            ck_assert_double_eq_tol(counted[experts], flops[experts], 1e-9 * flops[experts] + 1e-9);
+        double bytes = 8 * matrices + 12 * (tables + even);
+        ck_assert_double_eq_tol(muon_state_bytes(&s.setting, updated), bytes, 1e-9 * bytes);
+        if (s.model.position != POSITION_LEARNED) /* whose table may have just the states of a matrix */
+            ck_assert_double_eq_tol(updated.all, matrices + tables + even, 1e-9 * updated.all);
+        ck_assert_double_eq(work_reduced_parameters(&s.layout, &s.job, all), all.dense + all.experts);
+    }
+}
+END_TEST
+
+/* The 70B model of below, layer-wise on 64 owners. Of a stage 60 gates, ups and downs come first, then 40 queries and
+ * projections, 40 keys and values: in the first round owners 0 to 59 get the former, 60 to 63 the next four; in the second,
+ * backward, 63 to 28 the other 36 of these, 27 to 0 keys and values; in the third 0 to 11 those left. So 28 to 59 have most, and
+ * when they are done all weights are gathered. */
+START_TEST(owners_of_a_large_model_gather)
+{
+    struct shape s;
+    muon_shape(&s);
+    s.model.layers = 80, s.model.hidden = 8192, s.model.ffn_hidden = 28672, s.model.gated_mlp = true;
+    s.model.heads = 64, s.model.kv_heads = 8, s.model.head_dim = 128;
+    s.layout.tp = 8, s.layout.pp = 4, s.layout.dp = 64, s.layout.zero = 1;
+    s.job.muon_shard = MUON_LAYER_WISE;
+    struct muon_matrices m = matrices_of(&s, 20, false);
+    const double h = 8192, f = 28672, kv = 1024;
+    const double stage = 20 * (2 * h * h + 2 * kv * h + 3 * f * h) / 8, vectors = 20 * 2 * h;
+    const struct stage_parameters all = {stage + vectors, 0};
+    struct muon_updated updated = muon_updated_of(&m, &s.layout, &s.setting, all);
+    const double own = (f * h + h * h) / 8; /* of an owner of both, who gets no keys or values: those go on backward */
+    ck_assert_double_eq_tol(updated.matrices, own, 1e-9 * own);
+    ck_assert_double_eq_tol(updated.all, own + vectors / 64, 1e-9 * own);
+    struct muon_gather g = muon_gather_of(&m, &s.layout, &s.setting, all);
+    ck_assert_double_eq(g.dense, stage + vectors);
+    ck_assert_double_eq(g.experts, 0);
+    ck_assert_double_eq(g.own, updated.all);
+    double bytes = muon_scratch_bytes(&m, &s.layout, &s.setting, all);
+    ck_assert_double_eq_tol(bytes, 2 * (stage + vectors + updated.all), 1e-9 * bytes);
+    s.job.muon_tp = MUON_DUPLICATED; /* X twice, two Gram matrices and the blocks of a whole one are less than that */
+    m = matrices_of(&s, 20, false);
+    ck_assert_double_lt(2 * (3 * f * h + 2 * h * h), bytes);
+    ck_assert_double_eq(muon_scratch_bytes(&m, &s.layout, &s.setting, all), bytes);
+    ck_assert_double_eq(muon_scratch_bytes(&m, &s.layout, &s.setting, (struct stage_parameters){0}), 2 * (3 * f * h + 2 * h * h));
+}
+END_TEST
+
+/* One replica has nobody to divide with, and all of ZeRO-0's have all: as if nothing had been said. */
+START_TEST(alone_owners_are_no_others)
+{
+    for (int zero = 0; zero < 2; zero++) {
+        struct shape s;
+        struct footprint f[2];
+        struct step_estimate e[2];
+        muon_shape(&s);
+        s.layout.tp = 4, s.layout.dp = zero ? 1 : 8, s.layout.zero = zero;
+        s.job.global_batch = 8, s.setting.gpus = 4 * s.layout.dp;
+        for (int shard = 0; shard < N_MUON_SHARDS; shard++) {
+            s.job.muon_shard = (enum muon_shard)shard;
+            footprint_of_stage(&s.layout, &s.setting, 0, &f[shard]);
+            struct closed_form *form = closed_form_create(&s.setting);
+            closed_form_estimate(form, &s.layout, &e[shard]);
+            closed_form_destroy(form);
+        }
+        ck_assert_double_eq(f[0].optimizer, f[1].optimizer);
+        ck_assert_double_eq(e[0].step_s, e[1].step_s);
     }
 }
 END_TEST
@@ -271,7 +426,7 @@ START_TEST(scratch_of_a_large_model)
         double x = whole ? f * h : block * h, side = whole ? h : block;
         double batch = 2 * x + 2 * side * side + (whole ? f * h : 0);
         double owned = (f * h + h * h + kv * h) / 8;
-        double bytes = muon_scratch_bytes(&m, &s.layout, &s.setting);
+        double bytes = muon_scratch_bytes(&m, &s.layout, &s.setting, (struct stage_parameters){0});
         ck_assert_double_eq_tol(bytes, 2 * (batch + stage / 64 + owned), 1e-9 * bytes);
     }
 }
@@ -308,6 +463,9 @@ Suite *suite_muon(void)
     tcase_add_test(all, products_are_counted);
     tcase_add_test(all, fewer_heads_than_ranks_are_repeated);
     tcase_add_test(all, owners_are_dealt_matrices_in_turn);
+    tcase_add_test(all, owners_are_dealt_whole_parameters);
+    tcase_add_test(all, owners_of_a_large_model_gather);
+    tcase_add_test(all, alone_owners_are_no_others);
     tcase_add_test(all, a_step_streams_what_is_counted);
     tcase_add_test(all, one_moment_a_matrix);
     tcase_add_test(all, scratch_takes_the_place_of_activations);

@@ -259,6 +259,13 @@ START_TEST(offloading)
     EXPECT_AFTER(dense, (f.job.optimizer = OPTIMIZER_MUON, f.layout.offload = offloaded("optimizer")), LAYOUT_OFFLOAD,
                  "offload=optimizer: Muon makes matrices orthogonal by products, which the host's cores are too slow for; set it "
                  "to none or activations");
+    EXPECT_AFTER(
+        sharded, (f.job.optimizer = OPTIMIZER_MUON, f.job.muon_shard = MUON_LAYER_WISE), LAYOUT_OWNERS,
+        "zero=3 divides elements, and job.muon_shard=layer_wise gives whole parameters to owners among all replicas; set "
+        "zero=1, or muon_shard to elements");
+    EXPECT_AFTER(sharded, (f.job.optimizer = OPTIMIZER_MUON, f.job.muon_shard = MUON_LAYER_WISE, f.layout.zero = 1), LAYOUT_LEGAL,
+                 "");
+    EXPECT_AFTER(sharded, f.job.muon_shard = MUON_LAYER_WISE, LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, (f.job.optimizer = OPTIMIZER_MUON, f.layout.offload = offloaded("activations")), LAYOUT_LEGAL, "");
     EXPECT_AFTER(dense, (f.layout.schedule = SCHEDULE_ZBV, f.layout.vpp = 2, f.layout.offload = offloaded("optimizer")),
                  LAYOUT_LEGAL, "");

@@ -23,11 +23,13 @@ struct asked {
     struct closed_form *form, *apart;
     const struct setting *setting;
 };
+static const struct job adam = {.optimizer = OPTIMIZER_ADAM}, muon = {.optimizer = OPTIMIZER_MUON},
+                        layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE};
 typedef void question(const struct asked *of, const struct layout *layout);
 
 /* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
- * NULL. */
-static int ask_of_many(const struct population_job *job, const char *restrictions, enum optimizer optimizer, question *ask)
+ * NULL; of the job the optimizer. */
+static int ask_of_many(const struct population_job *job, const char *restrictions, struct job how, question *ask)
 {
     struct job_case c;
     struct space_limits limits = {0};
@@ -35,7 +37,8 @@ static int ask_of_many(const struct population_job *job, const char *restriction
     struct diags diags = {0};
     int n = 0;
     ck_assert(population_case(job, &c));
-    c.job.optimizer = optimizer;
+    c.job.optimizer = how.optimizer;
+    c.job.muon_shard = how.muon_shard;
     if (restrictions)
         ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
@@ -78,8 +81,9 @@ static void ask_for_bound(const struct asked *of, const struct layout *layout)
 
 START_TEST(no_step_is_shorter_than_its_bound)
 {
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, OPTIMIZER_ADAM, ask_for_bound), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, OPTIMIZER_MUON, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_bound), 50);
 }
 END_TEST
 
@@ -96,8 +100,9 @@ static void ask_for_memory(const struct asked *of, const struct layout *layout)
 
 START_TEST(what_is_kept_is_what_each_needs)
 {
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, OPTIMIZER_ADAM, ask_for_memory), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, OPTIMIZER_MUON, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_memory), 50);
 }
 END_TEST
 

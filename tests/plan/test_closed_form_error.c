@@ -60,7 +60,7 @@ START_TEST(context_parallelism_takes_what_it_takes_simulated)
 END_TEST
 
 /* With Muon's step, whose parts and exchanges both count: without a pipeline all of it, but for the exchange of the norm. */
-START_TEST(muon_takes_what_it_takes_simulated)
+static void expect_muon(enum schedule schedule, enum muon_shard shard)
 {
     struct layout layouts[EACH];
     int n = 0;
@@ -69,18 +69,30 @@ START_TEST(muon_takes_what_it_takes_simulated)
         ck_assert(population_case(&population_jobs[j], &c));
         c.job.optimizer = OPTIMIZER_MUON;
         c.job.muon_tp = (enum muon_tp)(j % N_MUON_TP);
-        int drawn = population_draw(&c.setting, (enum schedule)_i, 3, EACH, layouts);
+        c.job.muon_shard = shard;
+        int drawn = population_draw(&c.setting, schedule, 3, EACH, layouts);
         for (int i = 0; i < drawn; i++) {
             struct population_times times;
             ck_assert(population_time(&c.setting, &layouts[i], &times));
             double error = times.formula_s / times.simulated_s - 1;
-            ck_assert_msg(fabs(error) < 0.12, "%s: %.4f", schedule_name((enum schedule)_i), error);
+            ck_assert_msg(fabs(error) < 0.12, "%s: %.4f", schedule_name(schedule), error);
             double muon = times.formula.s[CLASS_OPTIMIZER] / times.simulated.s[CLASS_OPTIMIZER];
-            ck_assert_msg(_i != SCHEDULE_NONE || fabs(muon - 1) < 1e-2, "optimizer: %.4f", muon);
+            ck_assert_msg(schedule != SCHEDULE_NONE || fabs(muon - 1) < 1e-2, "optimizer: %.4f", muon);
             n++;
         }
     }
     ck_assert_int_gt(n, 4 * EACH);
+}
+
+START_TEST(muon_takes_what_it_takes_simulated)
+{
+    expect_muon((enum schedule)_i, MUON_ELEMENTS);
+}
+END_TEST
+
+START_TEST(owners_of_whole_parameters_take_what_they_take_simulated)
+{
+    expect_muon((enum schedule)_i, MUON_LAYER_WISE);
 }
 END_TEST
 
@@ -148,6 +160,7 @@ int main(void)
     tcase_add_loop_test(cases, errors_are_small_in_every_schedule, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, context_parallelism_takes_what_it_takes_simulated, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, muon_takes_what_it_takes_simulated, 0, N_SCHEDULES);
+    tcase_add_loop_test(cases, owners_of_whole_parameters_take_what_they_take_simulated, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, what_is_repeated_takes_time_and_frees_memory, 0, N_SCHEDULES);
     tcase_add_test(cases, what_is_planned_is_nearly_the_fastest);
     suite_add_tcase(suite, cases);

@@ -300,6 +300,52 @@ START_TEST(muon_sends_updates_to_owners)
 }
 END_TEST
 
+/* Layer-wise, at any detail, experts or not, in chunks or not: gradients all-reduced (twice the bytes that a reduce-scatter takes
+ * of each rank), no updates, three computations and two copies, one gather of all dense weights and one of the experts' at the
+ * end, whatever overlaps. */
+START_TEST(owners_of_whole_parameters_gather_once)
+{
+    for (int mixture = 0; mixture < 2; mixture++) {
+        for (int chunks = 1; chunks <= 3; chunks += 2) {
+            for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
+                struct fixture f = replicated(chunks > 1 ? 2 : 1, chunks, 1, detail ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
+                f.job.optimizer = OPTIMIZER_MUON, f.job.muon_shard = MUON_LAYER_WISE;
+                struct program program = fixture_build(&f, (enum detail)detail, mixture);
+                struct diags diags = {0};
+                ck_assert_int_eq(program_verify(&program, &diags), STATUS_OK);
+                diags_free(&diags);
+                uint32_t n, last_gather = 0;
+                const struct op *ops = rank_ops(&program, 0, &n);
+                int computations = 0, gathers[2] = {0};
+                double reduced[2] = {0}, gathered[2] = {0};
+                for (uint32_t i = 0; i < n; i++) {
+                    bool experts = ops[i].role == GROUP_EXPERT_DP;
+                    computations += ops[i].class == CLASS_OPTIMIZER && ops[i].kind == OP_COMPUTE;
+                    if (ops[i].kind != OP_COLLECTIVE || ops[i].pass != N_PASSES || (ops[i].role != GROUP_DP && !experts) ||
+                        ops[i].class == CLASS_OPTIMIZER)
+                        continue;
+                    bool gather = ops[i].collective == COLLECTIVE_ALL_GATHER;
+                    ck_assert(gather || ops[i].collective == COLLECTIVE_ALL_REDUCE);
+                    gathers[experts] += gather;
+                    *(gather ? &gathered[experts] : &reduced[experts]) += ops[i].bytes;
+                    last_gather = gather ? i : last_gather;
+                }
+                struct stage_parameters p = parameters_of_stage(&f, 0);
+                ck_assert_int_eq(computations, 5);
+                ck_assert_int_eq(gathers[0], 1);
+                ck_assert_int_eq(gathers[1], mixture);
+                ck_assert_uint_eq(last_gather, n - 2); /* and what came is copied */
+                expect_near(reduced[0], 4 * p.dense);
+                expect_near(reduced[1], 4 * p.experts);
+                expect_near(gathered[0], 2 * p.dense);
+                expect_near(gathered[1], 2 * p.experts);
+                program_free(&program);
+            }
+        }
+    }
+}
+END_TEST
+
 /* ZeRO-3, three micro-batches of eight layers: per micro-batch every layer is gathered forward and backward and reduced once, the
  * embedding and head gathered and reduced once. */
 START_TEST(sharded_counts)
@@ -475,6 +521,7 @@ int main(void)
     tcase_add_test(tcase, chunks_overlap);
     tcase_add_test(tcase, end_of_step);
     tcase_add_test(tcase, muon_sends_updates_to_owners);
+    tcase_add_test(tcase, owners_of_whole_parameters_gather_once);
     tcase_add_test(tcase, sharded_counts);
     tcase_add_test(tcase, sharded_recomputation);
     tcase_add_test(tcase, sharded_prefetch);

@@ -105,6 +105,7 @@ static void draw_job(struct random_stream *random, struct launch_job *x)
     if (l->zero < 2 && !l->shard && random_below(random, 4) == 0) { /* the way of Megatron-Core's dist_muon */
         j->optimizer = OPTIMIZER_MUON;
         j->muon_tp = (enum muon_tp)random_below(random, N_MUON_TP);
+        j->muon_shard = l->zero ? MUON_LAYER_WISE : MUON_ELEMENTS;
     }
     j->dropout = random_below(random, 2) ? 0.1 : 0;
     j->tokens = random_below(random, 2) ? (double)j->seq_len * (double)(1 + random_below(random, 1000000)) : 0;
@@ -259,6 +260,7 @@ static void as_nemo(struct launch_job *x)
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     x->job.optimizer = OPTIMIZER_ADAM;
     x->job.muon_tp = MUON_BLOCKWISE;
+    x->job.muon_shard = MUON_ELEMENTS;
     x->job.precision = x->job.precision == PRECISION_FP8 ? PRECISION_FP8 : PRECISION_BF16;
     x->job.gradient_precision = PRECISION_FP32;
     l->features = x->job.features &= ~FEATURE_BIT(EP_OVERLAP);
@@ -284,6 +286,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
     x->job.gradient_precision = random_below(random, 2) ? PRECISION_FP32 : PRECISION_BF16;
     x->job.optimizer = OPTIMIZER_ADAM;
     x->job.muon_tp = MUON_BLOCKWISE;
+    x->job.muon_shard = MUON_ELEMENTS;
     x->job.dropout = 0;
     x->job.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
     l->features = x->job.features |= l->tp > 1 && random_below(random, 2) ? FEATURE_BIT(TP_OVERLAP) : 0;

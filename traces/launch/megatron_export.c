@@ -189,11 +189,13 @@ static void write_schedule(struct writing *w)
 
 /* --- the rest of the layout --- */
 
-/* Of Muon's states Megatron-Core has one division, by whole matrices. */
+/* Of Muon's states Megatron-Core has one division, by whole parameters. */
 static void write_muon_zero(struct writing *w)
 {
     const struct layout *l = &w->job->layout;
     set(w, ARGUMENT_OPTIMIZER, "dist_muon");
+    if (w->job->job.muon_shard != MUON_LAYER_WISE)
+        lose(w, "muon_shard elements: owners have the states of whole parameters, and gradients are all-reduced");
     if (l->zero >= 2 || l->shard)
         lose(w, "zero %d%s: Muon's states alone are divided, among all replicas", l->zero, l->shard ? " with shard" : "");
 }

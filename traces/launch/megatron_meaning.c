@@ -459,6 +459,8 @@ static void read_zero(struct meaning *m)
     } else if (meaning_is(m, ARGUMENT_OPTIMIZER, "dist_muon")) {
         by = ARGUMENT_OPTIMIZER;
         l->zero = 1;
+        m->description->job.job.muon_shard = MUON_LAYER_WISE;
+        meaning_from(m, "job.muon_shard", by);
     } else {
         l->zero = meaning_true(m, by);
     }
