@@ -224,7 +224,7 @@ static const struct option_row options[] = {
      .low = 2,
      .high = 1e7,
      .help = "run so often, each with its own luck; means with 95 % confidence intervals, 5th, 50th and 95th percentiles "
-             "(csv: rows below those of the replicas)",
+             "(csv: a row for each)",
      .group = "Many runs"},
     THREADS_ROW("Many runs"),
     {.name = "resume",

@@ -268,34 +268,20 @@ static int csv_columns(const struct run_session *s, struct column *columns, char
     return n;
 }
 
-/* A row for each replica, and below them a row for each percentile of the columns. */
+/* A row for each replica; what is not known of one (it has not ended) is empty. */
 static void write_csv(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
     struct column columns[MAX_COLUMNS];
     char names[N_TIME_USES][32];
     int n_columns = csv_columns(s, columns, names);
-    struct estimate estimates[MAX_COLUMNS];
-    double *x = memory_new((size_t)n, sizeof *x);
     fputs("replica", call->out);
-    for (int i = 0; i < n_columns; i++) {
+    for (int i = 0; i < n_columns; i++)
         fprintf(call->out, ",%s", columns[i].name);
-        for (int64_t r = 0; r < n; r++)
-            x[r] = column_value(s, &columns[i], &outcomes[r]);
-        estimates[i] = estimate_of(x, (size_t)n);
-    }
-    free(x);
     fputc('\n', call->out);
     for (int64_t r = 0; r < n; r++) {
         csv_write_integer(call->out, true, r);
         for (int i = 0; i < n_columns; i++)
             cell(call->out, column_value(s, &columns[i], &outcomes[r]));
-        fputc('\n', call->out);
-    }
-    static const char *const percentiles[] = {"p05", "median", "p95"};
-    for (int p = 0; p < 3; p++) {
-        csv_write_cell(call->out, true, percentiles[p]);
-        for (int i = 0; i < n_columns; i++)
-            cell(call->out, p == 0 ? estimates[i].p05 : p == 1 ? estimates[i].median : estimates[i].p95);
         fputc('\n', call->out);
     }
 }
