@@ -49,7 +49,8 @@ uint64_t journal_fingerprint(const struct invocation *call, const struct run_ses
                              s->failover.size,
                              s->failover.regroup,
                              s->failover.rejoin,
-                             s->failover.rejoin_hot};
+                             s->failover.rejoin_hot,
+                             s->failover.step};
     uint64_t hash = HASH_BEGIN;
     hash = hash_bytes(hash, MSIM_VERSION, sizeof MSIM_VERSION);
     hash = hash_bytes(hash, numbers, sizeof numbers);

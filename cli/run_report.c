@@ -17,6 +17,8 @@ double report_tokens(const struct run_report *report)
 
 double report_budget_days(const struct run_report *report)
 {
+    if (report->result->reached)
+        return nanos_to_seconds(report->result->horizon) / 86400;
     double tokens = report_tokens(report);
     return tokens > 0 ? report->experiment->job.tokens / tokens * nanos_to_seconds(report->result->horizon) / 86400 : 0;
 }

@@ -242,14 +242,13 @@ static enum status check_budget(struct invocation *call, const struct run_sessio
 static void set_options(struct invocation *call, struct run_session *s)
 {
     struct faults_request *faults = &s->experiment.faults;
-    if (faults->horizon_s <= 0)
-        faults->horizon_s = usual_horizon_s(s);
+    double horizon_s = faults->horizon_s > 0 ? faults->horizon_s : usual_horizon_s(s);
     s->options.goal = nanos_from_seconds(budget_s(s));
     double interval_s = faults->checkpoint_interval_s;
     if (faults->checkpoint_steps > 0)
         interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;
-    s->options.horizon = nanos_from_seconds(faults->horizon_s);
-    s->options.bin = series_width(call, s->options.goal > 0 ? fmin(budget_s(s), faults->horizon_s) : faults->horizon_s);
+    s->options.horizon = nanos_from_seconds(horizon_s);
+    s->options.bin = series_width(call, s->options.goal > 0 ? fmin(budget_s(s), horizon_s) : horizon_s);
     s->options.checkpoint.interval = nanos_from_seconds(interval_s);
     s->options.checkpoint.block = nanos_from_seconds(faults->checkpoint_block_s);
     s->options.recovery.detect = nanos_from_seconds(faults->detect_s);

@@ -291,7 +291,7 @@ static bool step(struct run *run)
     nanos internal = robust_next(run, &what), back = failover_next(run);
     if (reach_goal(run, nanos_earlier(next, nanos_earlier(internal, back))))
         return !run->over;
-    if (resume_first(run, next))
+    if (resume_first(run, nanos_earlier(next, internal))) /* a relapse meanwhile waits for the restart */
         return true;
     if (back < next && back < horizon && back <= internal) {
         advance(run, back);
