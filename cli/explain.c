@@ -95,27 +95,28 @@ static struct layer_range shown_layers(const struct transformer *model)
     return left > 0 ? (struct layer_range){0, model->layers} : range;
 }
 
-static struct leaves leaves_of(const struct layout *layout, const struct setting *setting)
+/* Newton-Schulz on the matrices of the middle layer, those of them that the fullest owner has; -1: there are none. */
+static int32_t newton_schulz_of(struct work_table *works, const struct layout *layout, const struct setting *setting)
+{
+    struct muon_matrices matrices = {.n = 0};
+    muon_matrices_add(&matrices, layout, setting, (struct layer_range){setting->model->layers / 2, 1}, false);
+    return work_add_newton_schulz(works, layout, setting, &matrices);
+}
+
+/* All works stand before the first is taken: leaves point at them. */
+static struct leaves leaves_of(const struct layout *layout, const struct setting *setting, bool optimizer)
 {
     struct leaves leaves = {0};
     struct machine machine = machine_of(layout, setting);
     struct layer_range range = shown_layers(setting->model);
     int32_t forward = work_add_pass(&leaves.works, layout, setting, PASS_FORWARD, range, true, true);
     int32_t backward = work_add_pass(&leaves.works, layout, setting, PASS_BACKWARD, range, true, true);
+    int32_t products = optimizer ? newton_schulz_of(&leaves.works, layout, setting) : -1;
     collect(&leaves, &machine, PASS_FORWARD, forward);
     collect(&leaves, &machine, PASS_BACKWARD, backward);
+    if (products >= 0)
+        collect(&leaves, &machine, N_PASSES, products);
     return leaves;
-}
-
-/* Newton-Schulz on the matrices of the middle layer, those of them that the fullest owner has. */
-static void add_newton_schulz(struct leaves *leaves, const struct layout *layout, const struct setting *setting)
-{
-    struct machine machine = machine_of(layout, setting);
-    struct muon_matrices matrices = {.n = 0};
-    muon_matrices_add(&matrices, layout, setting, (struct layer_range){setting->model->layers / 2, 1}, false);
-    int32_t work = work_add_newton_schulz(&leaves->works, layout, setting, &matrices);
-    if (work >= 0)
-        collect(leaves, &machine, N_PASSES, work);
 }
 
 static const char *pass_of(const struct leaf *leaf)
@@ -160,9 +161,8 @@ static void leaf_row(struct table *table, const struct leaf *leaf)
 void explain_works_text(const struct layout *layout, const struct setting *setting, const struct invocation *call)
 {
     static const char *const parts[] = {"time", "launch", "compute", "memory", "latency", "bandwidth"};
-    struct leaves leaves = leaves_of(layout, setting);
+    struct leaves leaves = leaves_of(layout, setting, true);
     struct table table = {0};
-    add_newton_schulz(&leaves, layout, setting);
     table_column(&table, "pass", NULL, ALIGN_LEFT);
     table_column(&table, "class", NULL, ALIGN_LEFT);
     table_column(&table, "work", NULL, ALIGN_LEFT);
@@ -180,8 +180,7 @@ void explain_works_text(const struct layout *layout, const struct setting *setti
 
 json_t *explain_works_json(const struct layout *layout, const struct setting *setting)
 {
-    struct leaves leaves = leaves_of(layout, setting);
-    add_newton_schulz(&leaves, layout, setting);
+    struct leaves leaves = leaves_of(layout, setting, true);
     json_t *array = json_array();
     for (size_t i = 0; i < leaves.n; i++) {
         const struct leaf *leaf = &leaves.items[i];
@@ -209,7 +208,7 @@ static enum profile_kind kind_of_work(enum work_kind kind)
 
 void explain_kinds(const struct layout *layout, const struct setting *setting, double share[N_WORK_CLASSES][N_PROFILE_KINDS])
 {
-    struct leaves leaves = leaves_of(layout, setting);
+    struct leaves leaves = leaves_of(layout, setting, false);
     double whole[N_WORK_CLASSES] = {0};
     memset(share, 0, N_WORK_CLASSES * sizeof *share);
     for (size_t i = 0; i < leaves.n; i++) {

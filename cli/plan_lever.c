@@ -46,7 +46,8 @@ static bool take_precision(struct experiment *experiment, struct space_limits *l
 {
     (void)limits;
     const double *peak = experiment->cluster.gpu.peak_flops;
-    bool there = peak[precision] > peak[experiment->job.precision];
+    bool modelled = !job_adapts(&experiment->job) || !precision_is_narrow((enum precision)precision);
+    bool there = modelled && peak[precision] > peak[experiment->job.precision];
     experiment->job.precision = (enum precision)precision;
     return there;
 }

@@ -199,7 +199,7 @@ static struct kept kept_by_stream(const struct layout *layout, const struct sett
     if (m->norm == NORM_RMS && !has_any(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
         between = parts * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
     if (modules & RECOMPUTE_LAYERNORM)
-        between = own = 0, gathered = layout->tp > 1 ? gathered : 0;
+        between = own = 0, gathered = layout->tp > 1 && layout->sequence_parallel ? gathered : 0;
     double masks = drops_out(layout, m) || setting->job->dropout > 0 ? parts * h : 0;
     return layout_follows_llama(layout, m) ? (struct kept){.local = read + between + masks, .whole = own + gathered}
                                            : (struct kept){.local = read + between + masks + own, .whole = gathered};

@@ -324,7 +324,7 @@ static struct yaml_node *tree_of(struct launch_words *words, struct arena *arena
         if (!is_key(word, flags) || strlen(word->name) > PATH_MAX_LENGTH)
             continue;
         char *value = arena_copy_text(arena, word->value ? word->value : "true");
-        if (word->first) /* positional arguments stand behind */
+        if (word->first && strcmp(word->name, "lora_target_modules") != 0) /* positional arguments stand behind others */
             value[word->first] = '\0';
         struct yaml_node *scalar = yaml_scalar(word->name, value, arena);
         scalar->at = word->at;
