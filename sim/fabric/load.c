@@ -212,8 +212,10 @@ static enum status load_check(const struct fabric *fabric, const struct load *lo
     else if (transfers > LOAD_TRANSFERS_MAX)
         diag_error(diags, (struct place){0}, "%.0f transfers; at most %d: take fewer GPUs or queue pairs", transfers,
                    LOAD_TRANSFERS_MAX);
-    else if (!(load->bytes > 0) || load->jitter < 0)
-        diag_error(diags, (struct place){0}, "a load needs a size above 0");
+    else if (!(load->bytes > 0 && load->bytes <= LOAD_BYTES_MAX) || load->jitter < 0)
+        diag_error(diags, (struct place){0}, "a load needs a size above 0, of at most %.0f B", LOAD_BYTES_MAX);
+    else if (load->pattern == LOAD_SHIFT && load->stride > 0 && load->stride % n == 0)
+        diag_error(diags, (struct place){0}, "a shift by %d among %d GPUs sends to itself", load->stride, n);
     else
         return STATUS_OK;
     return STATUS_BAD_INPUT;

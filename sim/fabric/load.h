@@ -31,6 +31,7 @@ enum load_pattern { LOAD_PERMUTATION, LOAD_RING, LOAD_SHIFT, LOAD_INCAST, LOAD_A
 const char *load_pattern_name(enum load_pattern pattern);
 
 enum { LOAD_TRANSFERS_MAX = 1 << 23 };
+#define LOAD_BYTES_MAX 1e18 /* of a transfer; counts of bytes have 63 bits */
 
 struct load {
     enum load_pattern pattern;

@@ -86,6 +86,12 @@ static int64_t headroom(const struct packets *p, const struct fabric *fabric, ui
            3 * (int64_t)p->with.packet_bytes;
 }
 
+/* Nothing leads on from a NIC without PCIe behind it: no packet ever waits there. */
+static bool is_end(const struct fabric *fabric, uint32_t link)
+{
+    return fabric_layer_of(fabric, link) == LAYER_NIC_DOWN && fabric->shape.pcie_rate <= 0 && fabric->shape.pcie_switches == 0;
+}
+
 /* A buffer for each switch, then one for each link that leads elsewhere; and which links lead to each. */
 static void places_create(struct packets *p, const struct fabric *fabric)
 {
@@ -102,6 +108,8 @@ static void places_create(struct packets *p, const struct fabric *fabric)
         if (behind < 0)
             p->places[p->n_places++].buffer = (int64_t)p->with.nic_buffer;
         struct place_of_packets *place = &p->places[p->ports[l].place];
+        if (is_end(fabric, l))
+            continue;
         place->n_ports++;
         place->pool -= headroom(p, fabric, l);
     }
@@ -114,6 +122,8 @@ static void places_create(struct packets *p, const struct fabric *fabric)
     }
     for (uint32_t l = 0; l < p->n_links; l++) {
         struct place_of_packets *place = &p->places[p->ports[l].place];
+        if (is_end(fabric, l))
+            continue;
         p->place_ports[place->first_port + place->n_ports++] = l;
     }
 }
@@ -126,10 +136,12 @@ static bool places_check(const struct packets *p, struct diags *diags)
         double needed = p->with.xoff * place->n_ports;
         if (place->n_ports == 0 || (place->pool > 0 && (double)place->pool >= needed))
             continue;
-        diag_error(diags, (struct place){0},
-                   "a buffer of %.0f B behind %u links, of which %.0f B are headroom, has no room%s; it takes more than %.0f B",
-                   (double)place->buffer, place->n_ports, (double)(place->buffer - place->pool),
-                   p->with.xoff > 0 ? " for XOFF of each" : "", (double)(place->buffer - place->pool) + needed);
+        diag_error(
+            diags, (struct place){0},
+            "a buffer of %.0f B behind %u link%s, of which %.0f B are headroom, has no room%s; it takes more than %.0f B (%s)",
+            (double)place->buffer, place->n_ports, place->n_ports == 1 ? "" : "s", (double)(place->buffer - place->pool),
+            p->with.xoff > 0 ? " for XOFF of each" : "", (double)(place->buffer - place->pool) + needed,
+            i < p->n_switches ? "--switch-buffer" : "--nic-buffer");
         return false;
     }
     return true;

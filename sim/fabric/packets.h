@@ -47,8 +47,10 @@
  * Rc, and who had to wait for the link may catch up by one packet. Queues of switches mark; a CNP travels back ahead of
  * everything, over the delays of the path.
  *
- * Not modelled: loss and what follows from it, headers, acknowledgements and windows (a connection may have any number of bytes
- * under way), more than one traffic class, pause frames that wait for the packet before them, NIC caches of connections.
+ * Not modelled: queues of their own for what comes from and goes to NICs on the links of PCIe switches and CPUs (where GPUs use
+ * NICs behind one another's switches both may wait for each other for ever, which is told), loss and what follows from it,
+ * headers, acknowledgements and windows (a connection may have any number of bytes under way), more than one traffic class, pause
+ * frames that wait for the packet before them, NIC caches of connections.
  *
  * Order. Events at one nanosecond happen by class (pauses and CNPs, links that become free, arrivals, senders whose time has
  * come), then in the order in which they were scheduled. The one random choice, marking, draws from a stream of the link. So the
