@@ -75,6 +75,8 @@ static int misspelt(const struct name_words *a, const struct name_words *b)
 static int left_out(const struct name_words *name, const struct name_words *known)
 {
     int found = 0;
+    if (known->n > name->n && (strcmp(known->of[0], "disable") == 0 || strcmp(known->of[0], "no") == 0))
+        return 0; /* it would say the opposite */
     for (int i = 0; i < known->n && found < name->n; i++)
         found += strcmp(name->of[found], known->of[i]) == 0;
     return found == name->n && name->n >= 2 && 2 * name->n >= known->n ? known->n - name->n : 0;

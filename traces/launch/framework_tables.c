@@ -221,6 +221,7 @@ static const struct framework_key deepspeed_keys[] = {
     AS("activation_checkpointing.cpu_checkpointing", "cpu_checkpointing"),
     WORDS("optimizer.type", framework_optimizers),
     WORDS("bf16.enabled", deepspeed_bf16),
+    WORDS("bfloat16.enabled", deepspeed_bf16), /* its older name */
     AS("fp16.enabled", "fp16"),
     WORDS("torch_autocast.enabled", deepspeed_bf16),
     WORDS("data_types.grad_accum_dtype", deepspeed_sums),

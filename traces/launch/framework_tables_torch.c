@@ -455,6 +455,7 @@ static const struct framework_key foundry_keys[] = {
     WORDS("fsdp_config.mixed_precision", composer_mixed),
     WORDS("fsdp_config.activation_checkpointing", recomputed),
     AS("fsdp_config.activation_cpu_offload", "cpu_offloading"),
+    WORDS("fsdp_config.cpu_offload", by_host),
     WORDS("compile_config", compiled),
     {0},
 };
