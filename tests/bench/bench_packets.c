@@ -18,35 +18,13 @@
 #include "model/base/random.h"
 #include "sim/engine.h"
 #include "sim/fabric/load.h"
+#include "tests/sim/fabric/packets_usual.h"
 
 static double processor_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static struct packets_parameters parameters(enum congestion congestion)
-{
-    return (struct packets_parameters){.packet_bytes = 4096,
-                                       .link_delay_s = -1,
-                                       .switch_buffer = 64e6,
-                                       .nic_buffer = 2e6,
-                                       .pfc_alpha = 0.125,
-                                       .xon_gap = 8192,
-                                       .congestion = congestion,
-                                       .kmin = 50e3,
-                                       .kmax = 2e6,
-                                       .pmax = 0.01,
-                                       .dcqcn = {.gain = 1.0 / 256,
-                                                 .cnp_interval = 50000,
-                                                 .alpha_timer = 55000,
-                                                 .rate_timer = 55000,
-                                                 .byte_counter = 10e6,
-                                                 .fast_rounds = 5,
-                                                 .additive = 50e6,
-                                                 .hyper = 500e6,
-                                                 .least = 125e3}};
 }
 
 static int load_time(int hosts, enum load_pattern pattern, double bytes, enum congestion congestion, struct diags *diags)
@@ -57,7 +35,7 @@ static int load_time(int hosts, enum load_pattern pattern, double bytes, enum co
     snprintf(text, sizeof text, "clos hosts:%d tor:32x400G/32x400G agg:64x400G", hosts);
     if (fabric_parse(text, (struct place){0}, &fabric, diags) != STATUS_OK)
         return 1;
-    struct packets_parameters with = parameters(congestion);
+    struct packets_parameters with = packets_usual(4096, congestion);
     struct router router = {.fabric = &fabric, .seed = 1};
     struct load load = {.pattern = pattern, .bytes = bytes, .seed = 1, .packets = &with};
     double start = processor_s();

@@ -8,30 +8,13 @@
 #include "model/base/random.h"
 #include "sim/fabric/load.h"
 #include "tests/sim/fabric/fabric_jobs.h"
+#include "tests/sim/fabric/packets_usual.h"
 #include "tests/suite.h"
 
 /* Packets of 4,000 B, on links of 25 GB/s 160 ns each; links have 700 ns unless the fabric says otherwise. */
 static struct packets_parameters usual(enum congestion congestion)
 {
-    return (struct packets_parameters){.packet_bytes = 4000,
-                                       .link_delay_s = -1,
-                                       .switch_buffer = 64e6,
-                                       .nic_buffer = 2e6,
-                                       .pfc_alpha = 0.125,
-                                       .xon_gap = 8000,
-                                       .congestion = congestion,
-                                       .kmin = 50e3,
-                                       .kmax = 2e6,
-                                       .pmax = 0.01,
-                                       .dcqcn = {.gain = 1.0 / 256,
-                                                 .cnp_interval = 50000,
-                                                 .alpha_timer = 55000,
-                                                 .rate_timer = 55000,
-                                                 .byte_counter = 10e6,
-                                                 .fast_rounds = 5,
-                                                 .additive = 50e6,
-                                                 .hyper = 500e6,
-                                                 .least = 125e3}};
+    return packets_usual(4000, congestion);
 }
 
 static struct packets *packets_of(const struct fabric *fabric, const struct packets_parameters *with)

@@ -1,6 +1,18 @@
 #include "case.h"
+#include "four_units.h"
 
 #include <check.h>
+
+const struct run_failover four_units = {.units = UNITS,
+                                        .replicas = 1,
+                                        .tp = 1,
+                                        .span = UNITS,
+                                        .size = 1,
+                                        .gpus_per_node = 1,
+                                        .step = SECONDS(STEP),
+                                        .regroup = SECONDS(REGROUP),
+                                        .rejoin = SECONDS(REJOIN),
+                                        .rejoin_hot = SECONDS(REJOIN)};
 
 void trace_outage(struct fault_trace *trace, double time_s, int node, double down_s)
 {

@@ -6,29 +6,18 @@
 #include <string.h>
 
 #include "case.h"
+#include "four_units.h"
 #include "model/base/random.h"
 #include "sim/failover.h"
 #include "tests/suite.h"
 
-/* Eight nodes of one GPU: two stages of four replicas, of which node n has n % 4. */
-enum { UNITS = 4, NODES = 8, STEP = 10, REGROUP = 5, REJOIN = 60, DETECT = 2, RESTART = 20, INTERVAL = 50 };
-
-static const struct run_failover four = {.units = UNITS,
-                                         .replicas = 1,
-                                         .tp = 1,
-                                         .span = UNITS,
-                                         .size = 1,
-                                         .gpus_per_node = 1,
-                                         .step = SECONDS(STEP),
-                                         .regroup = SECONDS(REGROUP),
-                                         .rejoin = SECONDS(REJOIN),
-                                         .rejoin_hot = SECONDS(REJOIN)};
+enum { DETECT = 2, RESTART = 20, INTERVAL = 50 }; /* seconds */
 
 static struct run_options options_of(double horizon, double interval, int spares)
 {
     struct run_options options = case_options(NODES, horizon, interval, 0, RESTART, spares);
     options.recovery.detect = SECONDS(DETECT);
-    options.failover = &four;
+    options.failover = &four_units;
     return options;
 }
 
@@ -94,7 +83,7 @@ START_TEST(test_never)
 {
     enum { CENTURY = 100 * 365 };
     struct run_options options = options_of(86400.0 * CENTURY, 1e6, 4);
-    struct run_failover failover = four;
+    struct run_failover failover = four_units;
     struct fault_trace trace = {0};
     failover.rejoin = options.recovery.detect = DAYS(CENTURY);
     options.failover = &failover;
@@ -449,7 +438,7 @@ static void check_exactly(const struct run_result *result, const struct slow_run
  * up while their replica is out. */
 START_TEST(test_all_kinds_against_seconds)
 {
-    struct run_failover failover = four;
+    struct run_failover failover = four_units;
     struct fault_trace trace = drawn((uint64_t)_i, 3000, UNITS, true);
     failover.step = 0;
     for (int spares = 0; spares <= NODES; spares++) {
@@ -467,7 +456,7 @@ END_TEST
 /* Without steps and checkpoints everything falls on whole seconds: the two agree to the nanosecond. */
 START_TEST(test_against_seconds)
 {
-    struct run_failover failover = four;
+    struct run_failover failover = four_units;
     struct run_options options = options_of(3000, 1e6, NODES);
     options.failover = &failover;
     failover.step = 0;

@@ -5,22 +5,11 @@
 #include <check.h>
 
 #include "case.h"
+#include "four_units.h"
 #include "sim/failover.h"
 #include "tests/suite.h"
 
-/* Eight nodes of one GPU: two stages of four replicas, of which node n has n % 4. */
-enum { UNITS = 4, NODES = 8, STEP = 10, REGROUP = 5, REJOIN = 60, RESTART = 20, HOUR = 3600, RECHECK = 2000 };
-
-static const struct run_failover four = {.units = UNITS,
-                                         .replicas = 1,
-                                         .tp = 1,
-                                         .span = UNITS,
-                                         .size = 1,
-                                         .gpus_per_node = 1,
-                                         .step = SECONDS(STEP),
-                                         .regroup = SECONDS(REGROUP),
-                                         .rejoin = SECONDS(REJOIN),
-                                         .rejoin_hot = SECONDS(REJOIN)};
+enum { RESTART = 20, HOUR = 3600, RECHECK = 2000 }; /* seconds */
 
 /* No suite, nobody is called, nothing comes back, nothing drifts, and no watcher is fooled. */
 static struct robust_policy quiet_policy(void)
@@ -40,7 +29,7 @@ static struct run_result run_of(const struct robust_policy *policy, double horiz
         .policy = policy, .restart = SECONDS(RESTART), .restart_hot = SECONDS(RESTART), .seed = 3, .replicas = UNITS};
     struct run_options options = case_options(NODES, horizon, 1e7, 0, RESTART, spares);
     options.robust = &robust;
-    options.failover = &four;
+    options.failover = &four_units;
     options.bin = bin;
     return case_run(&options, trace);
 }
