@@ -4,7 +4,8 @@
 
 #include "sim/fabric/packets.h"
 
-/* Packets of so many bytes, DCQCN's published timers; what was stopped goes on two packets below the threshold that stopped it. */
+/* Packets of so many bytes, DCQCN's published timers; what was stopped goes on two packets below the threshold that stopped it.
+ */
 struct packets_parameters packets_usual(double packet_bytes, enum congestion congestion);
 
 #endif
