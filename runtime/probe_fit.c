@@ -281,6 +281,7 @@ void probe_fit(const struct probe_options *options, const struct probe_result *r
     struct gpu gpu = {.gpus_per_node = n, .nvlink_domain = n, .nic_rate = 1e9, .nvlink_rate = 1e9, .pcie_rate = 1e9};
     name_entry(options, device, n, &gpu);
     fit_compute(options, result, &gpu);
+    gpu.exchange_share = !device->name && probe_cores(options) < 2 * options->ranks;
     gpu.hbm_rate = 2 * probe_copy_rate(result) * counted(result); /* read and written */
     if (options->layout)
         fit_kernels(options, result, &gpu);

@@ -196,10 +196,10 @@ static double channels_of(const struct cluster *cluster, struct group_span span)
     return fmin(NCCL_CHANNELS, CHANNELS_A_NIC * fmax(1, used));
 }
 
-/* So many SMs of a GPU; 0 of a device that was measured as a whole (one SM). */
+/* So many SMs of a GPU; of a device that was measured as a whole (one SM) what an exchange takes of it. */
 static double share_of(const struct gpu *gpu, double sms)
 {
-    return gpu->sms > 1 ? sms / gpu->sms : 0;
+    return gpu->sms > 1 ? sms / gpu->sms : gpu->exchange_share;
 }
 
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,

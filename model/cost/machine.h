@@ -58,8 +58,9 @@ double pause_seconds(const struct cluster *cluster, int hosts, double layers);
  *
  *     crowding = channels / SMs t + traffic bytes / HBM rate,
  *
- * at most t: then they stand still meanwhile. An entry with one SM is of a device measured as a whole (msim probe), a CPU's cores
- * among them: of it only the traffic is known.
+ * at most t: then they stand still meanwhile. An entry with one SM is of a device measured as a whole (msim probe): of a GPU only
+ * the traffic is known; where ranks have fewer than two cores each, an exchange takes the core that would compute
+ * (gpu.exchange_share).
  */
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                         double seconds);

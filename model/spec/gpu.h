@@ -124,10 +124,11 @@ struct gpu {
     int gpus_per_node;       /* of the usual host */
     double nic_rate;         /* B/s per GPU and direction of the usual host's network */
     double
-        sustained_clock;  /* of the clock at which kernels were timed alone, when tensor cores work all the time (power limit) */
-    double clock_spread;  /* relative standard deviation of that clock between GPUs of one fleet */
-    double launch_s;      /* gap between kernels on the device while the queue is kept full */
-    double host_launch_s; /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
+        sustained_clock;   /* of the clock at which kernels were timed alone, when tensor cores work all the time (power limit) */
+    double clock_spread;   /* relative standard deviation of that clock between GPUs of one fleet */
+    double exchange_share; /* a device measured as a whole loses it to an exchange beside a computation; 1: one core for both */
+    double launch_s;       /* gap between kernels on the device while the queue is kept full */
+    double host_launch_s;  /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
     double host_pause_s; /* how long a host stands still for each layer whose checkpoint Python keeps; see model/cost/machine.h */
     /* Where each group of fitted parameters comes from. */
     char gemm_source[SOURCE_SIZE], attention_source[SOURCE_SIZE], memory_source[SOURCE_SIZE], nccl_source[SOURCE_SIZE];

@@ -95,6 +95,22 @@ START_TEST(hidden_exchanges_are_free)
 }
 END_TEST
 
+/* On one core, which does both, they come one after the other. */
+START_TEST(one_core_hides_nothing)
+{
+    struct hand_made h;
+    struct cost_by_class by;
+    make(&h, (double[]){1e9, 2e9}, (double[]){1e7, 2e7}, false);
+    h.shape.cluster.gpu.sms = 1;
+    double hidden = pair_seconds(&h, &by);
+    h.shape.cluster.gpu.exchange_share = 1;
+    double all = h.compute[0] + h.compute[1] + h.exchange[0] + h.exchange[1];
+    ck_assert_double_eq_tol(pair_seconds(&h, &by) / all, 1, 1e-12);
+    ck_assert_double_lt(hidden, all);
+    work_table_free(&h.table);
+}
+END_TEST
+
 /* The host enqueues both passes: a third-power mean with the pair's own time; the forward pass is enqueued at half the speed. */
 START_TEST(the_host_paces_the_pair)
 {
@@ -142,6 +158,7 @@ Suite *suite_pair(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, the_formula);
     tcase_add_test(all, hidden_exchanges_are_free);
+    tcase_add_test(all, one_core_hides_nothing);
     tcase_add_test(all, the_host_paces_the_pair);
     tcase_add_test(all, parts_make_up_the_pass);
     suite_add_tcase(suite, all);

@@ -150,6 +150,30 @@ START_TEST(exchanges_have_a_base_and_a_rate)
 }
 END_TEST
 
+/* A core that computes and exchanges does one at a time; ranks with two cores each, and GPUs, do both. */
+START_TEST(exchanges_take_the_core_that_computes)
+{
+    static const struct {
+        const char *gpu;
+        int cores;
+        double share;
+    } devices[] = {{"", 3, 1}, {"", 4, 0}, {"some GPU", 1, 0}};
+    struct toy toy;
+    toy_make(&toy, TOY_GPT);
+    toy_complete(&toy);
+    for (int i = 0; i < COUNT(devices); i++) {
+        struct probe_row row = {.op = "gemm", .times = 1, .flops = 1e9, .seconds = 1};
+        const struct probe_options options = {
+            .ranks = 2, .cores = devices[i].cores, .layout = &toy.layout, .setting = &toy.setting};
+        const struct probe_result result = {.rows = &row, .n_rows = 1, .element_bytes = 4};
+        const struct probe_device device = {.name = devices[i].gpu[0] ? devices[i].gpu : NULL, .memory_bytes = 1e9};
+        struct cluster cluster;
+        probe_fit(&options, &result, &device, 2, &cluster);
+        ck_assert_msg(cluster.gpu.exchange_share == devices[i].share, "case %d: %g", i, cluster.gpu.exchange_share);
+    }
+}
+END_TEST
+
 /* A job that offloads has updates by the host's cores probed, too: two ranks that update side by side at 3 GB/s of what is
  * counted each have half of a memory that gives both as much. */
 START_TEST(updates_by_the_host_take_what_they_took)
@@ -218,6 +242,7 @@ int main(void)
         {rates_are_of_what_a_job_executes, 1},
         {an_operation_takes_what_its_kernels_take, 1},
         {exchanges_have_a_base_and_a_rate, 1},
+        {exchanges_take_the_core_that_computes, 1},
         {copies_to_the_host_take_what_they_took, 1},
         {updates_by_the_host_take_what_they_took, 1},
     };
