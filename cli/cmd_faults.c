@@ -201,7 +201,7 @@ struct action {
 };
 
 static const struct action actions[] = {
-    {"generate", 0, "no operand", generate},
+    {"generate", 0, "no operand; the fleet is named with --preset", generate},
     {"summary", 1, "one trace: a shipped name or a file", summarise},
     {"convert", 1, "one file to convert", convert},
     {"fit", 1, "one trace: a shipped name or a file", fit},

@@ -42,6 +42,8 @@ static const char *bound_text(const struct option_row *row, double bound, char *
     return buffer;
 }
 
+#define COUNT_MAX 0x1p53 /* whole numbers up to there are exact in a double */
+
 static enum status check_number(const struct option_row *row, const char *text, double *number, char *why, size_t size)
 {
     bool whole = row->type == OPTION_COUNT;
@@ -49,7 +51,9 @@ static enum status check_number(const struct option_row *row, const char *text, 
     if (quantity_parse(text, whole ? DIM_COUNT : row->dimension, &value, why, size) != STATUS_OK)
         return STATUS_BAD_INPUT;
     char bound[48];
-    if (whole && (value != floor(value) || fabs(value) > 0x1p53)) {
+    if (whole && fabs(value) > COUNT_MAX) {
+        snprintf(why, size, "'%.40s' is too large; at most %.0f", text, COUNT_MAX);
+    } else if (whole && value != floor(value)) {
         snprintf(why, size, "'%.40s' is not a whole number", text);
     } else if (value < row->low) {
         snprintf(why, size, "'%.40s' is too small; at least %s", text, bound_text(row, row->low, bound, sizeof bound));

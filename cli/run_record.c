@@ -1,8 +1,10 @@
 /* A run for programs: JSON, and CSV of its time series and incidents. */
 #include <stdlib.h>
 
+#include "cli/layout_choice.h"
 #include "cli/result.h"
 #include "cli/run_report.h"
+#include "cli/trained.h"
 #include "traces/csv.h"
 
 static nanos idle_time(const nanos *use)
@@ -197,6 +199,8 @@ static void add_step(json_t *root, const struct run_report *report)
     json_object_set_new(root, "step_time_s", json_real(report->step_time_s));
     json_object_set_new(root, "step_mfu_pct", report->step_mfu > 0 ? json_real(100 * report->step_mfu) : json_null());
     json_object_set_new(root, "layout", report->layout ? json_string(report->layout) : json_null());
+    const struct setting setting = experiment_setting(report->experiment);
+    trained_json(&setting, report->experiment->job.features, root);
     json_object_set_new(root, "memoryless",
                         json_pack("{s:f, s:f, s:f}", "ettr_first_order", report->memoryless.first_order, "ettr_exponential",
                                   report->memoryless.exponential, "best_interval_s", report->memoryless.best_interval_s));

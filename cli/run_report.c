@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/layout_choice.h"
 #include "cli/table.h"
+#include "cli/trained.h"
 #include "model/base/memory.h"
 
 double report_tokens(const struct run_report *report)
@@ -119,6 +121,8 @@ static void write_head(const struct invocation *call, const struct run_report *r
             e->faults.model[0] ? e->faults.model : e->faults.trace);
     if (report->layout)
         fprintf(call->out, "layout %s\n", report->layout);
+    const struct setting setting = experiment_setting(e);
+    trained_write(&setting, e->job.features, call->out);
     quantity_format(report->step_time_s, DIM_TIME, step, sizeof step);
     fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare node%s\n\n", step,
             duration_text(report->options->checkpoint.interval, interval, sizeof interval),
@@ -192,13 +196,14 @@ static void write_budget(struct table *table, const struct run_report *report)
         return;
     snprintf(name, sizeof name, "%s tokens", quantity_format(report->experiment->job.tokens, DIM_COUNT, tokens, sizeof tokens));
     if (!report->result->reached) {
-        table_value_row(table, name, "time for the whole budget at this pace", "%.3g days", days);
+        snprintf(number, sizeof number, "%.3g", days);
+        table_value_row(table, name, "time for the whole budget at this pace", "%s days",
+                        days < 1000 ? number : grouped(llround(days), number, sizeof number));
         return;
     }
-    table_value_row(table, name, "trained, and their last checkpoint written, since the start", "%.2f days",
-                    nanos_to_seconds(report->result->horizon) / 86400);
-    table_value_row(table, "without failures", "and without checkpoints", "%.2f days",
-                    nanos_to_seconds(report->options->goal) / 86400);
+    const char *form = days < 1 ? "%.3g days" : "%.2f days";
+    table_value_row(table, name, "trained, and their last checkpoint written, since the start", form, days);
+    table_value_row(table, "without failures", "and without checkpoints", form, nanos_to_seconds(report->options->goal) / 86400);
     table_value_row(table, "GPU-hours", "until then, spares included", "%s", grouped(llround(hours), number, sizeof number));
     if (report->gpu_price > 0)
         table_value_row(table, "total cost", "money for them", "%s",

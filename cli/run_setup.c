@@ -231,11 +231,13 @@ static double usual_horizon_s(const struct run_session *s)
 static enum status check_budget(struct invocation *call, const struct run_session *s)
 {
     double budget = budget_s(s);
-    if (budget <= LONGEST_RUN_S)
+    if (budget <= LONGEST_RUN_S || s->experiment.faults.horizon_s > 0)
         return STATUS_OK;
-    diag_error(&call->diags, nowhere,
-               "tokens: %.0f years without a failure; at most 100 can be looked at: fewer tokens, or more GPUs",
-               budget / (365.25 * DAY_S));
+    diag_error(
+        &call->diags, nowhere,
+        "tokens: %.0f years without a failure; at most 100 can be looked at: fewer tokens, more GPUs, or a part of it with "
+        "--horizon",
+        budget / (365.25 * DAY_S));
     return STATUS_BAD_INPUT;
 }
 
@@ -243,7 +245,7 @@ static void set_options(struct invocation *call, struct run_session *s)
 {
     struct faults_request *faults = &s->experiment.faults;
     double horizon_s = faults->horizon_s > 0 ? faults->horizon_s : usual_horizon_s(s);
-    s->options.goal = nanos_from_seconds(budget_s(s));
+    s->options.goal = nanos_from_seconds(fmin(budget_s(s), 2 * LONGEST_RUN_S)); /* beyond any horizon */
     double interval_s = faults->checkpoint_interval_s;
     if (faults->checkpoint_steps > 0)
         interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;

@@ -78,7 +78,9 @@ enum status figure_input_parse(const char *name, const char *text, size_t n, str
     if (status == STATUS_OK)
         *input = read;
     else if (text[first] != '{')
-        diag_note(diags, (struct place){.file = name}, "taken for a timeline as CSV; a JSON result begins with {");
+        diag_note(diags, (struct place){.file = name},
+                  "taken for a timeline as CSV; a JSON result begins with {, and an experiment gives one with `msim step FILE "
+                  "--format json -o step.json`");
     return status;
 }
 

@@ -290,6 +290,16 @@ static void check_adapter(const struct yaml_node *part, const struct experiment 
                    "optimizer: adapters trained by muon are not modelled; set it to adam, lamb or sgd");
 }
 
+/* What only one optimizer asks for. */
+static void check_muon(const struct yaml_node *part, const struct job *job, struct diags *diags)
+{
+    static const char *const keys[] = {"muon_tp", "muon_shard"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && job->optimizer != OPTIMIZER_MUON; i++)
+        if (yaml_find(part, keys[i]))
+            diag_warning(diags, entry_place(part, keys[i]), "%s: says nothing of %s; the optimizer would be muon", keys[i],
+                         optimizer_names[job->optimizer]);
+}
+
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
 static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -312,6 +322,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
     }
     check_adapter(part, e, diags);
+    check_muon(part, job, diags);
     double tokens = (double)job->global_batch * (double)job->seq_len;
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),
