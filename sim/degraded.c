@@ -34,11 +34,16 @@ static double simulate(const struct layout *layout, const struct setting *settin
     return status == STATUS_OK ? step.step_time_s : 0;
 }
 
+/* All that a device computes and streams; what it exchanges and what its host does keep their pace. */
 static void slow_gpu(struct gpu *gpu, double factor)
 {
     for (int i = 0; i < N_PRECISIONS; i++)
         gpu->peak_flops[i] *= factor;
+    gpu->scan_flops *= factor;
+    gpu->exp_rate *= factor;
     gpu->hbm_rate *= factor;
+    for (int i = 0; i < N_MEMORY_KERNELS; i++)
+        gpu->memory.rate[i] *= factor;
 }
 
 /* The same global batch over fewer replicas, each with whole micro-batches. */
