@@ -79,6 +79,23 @@ START_TEST(snapshots_take_the_coherent_link)
 }
 END_TEST
 
+/* Once in storage; read by every rank, or by one of those that share a state. 14 bytes a parameter of 22 billion. */
+START_TEST(storage_is_read_by_all_or_by_one)
+{
+    struct traffic_case c;
+    case_create(&c, ROUTING_STATIC);
+    const double rate = 50e9; /* less than the NICs of 128 nodes take */
+    checkpoint_cost_of(&c.layout, &c.setting, rate, &c.cost);
+    ck_assert_double_eq_tol(c.cost.total_bytes, 22e9 * 14, 0.02 * 22e9 * 14);
+    ck_assert_double_eq_tol(c.cost.storage_s, c.cost.total_bytes / rate, 1e-9 * c.cost.storage_s);
+    double all = 1024 * c.cost.rank_bytes / rate + c.cost.snapshot_s;
+    ck_assert_double_eq_tol(c.cost.load_all_s, all, 1e-9 * all);
+    double shared = c.cost.load_broadcast_s - c.cost.neighbour_s - c.cost.snapshot_s;
+    ck_assert_double_eq_tol(shared, c.cost.storage_s, 1e-9 * c.cost.storage_s);
+    case_free(&c);
+}
+END_TEST
+
 /* Adapters of rank 16 beside attention, 32 h + 64 h parameters a layer: they are what is saved, and what was frozen is read once,
  * goes through every node's NICs and over PCIe with each restart, on the fabric as without. */
 START_TEST(adapters_are_saved_and_the_rest_is_read)
@@ -98,6 +115,9 @@ START_TEST(adapters_are_saved_and_the_rest_is_read)
     double storage = fmin(c.cluster.storage_rate > 0 ? c.cluster.storage_rate : 10e9, 128 * node);
     double base = c.cost.base_bytes / storage + 8 * memory.frozen / node + memory.frozen / (c.cluster.gpu.pcie_rate / 2);
     ck_assert_double_eq_tol(c.cost.base_s, base, 1e-9 * base);
+    double all =
+        1024 * (c.cost.rank_bytes + memory.frozen) / storage + c.cost.snapshot_s + memory.frozen / (c.cluster.gpu.pcie_rate / 2);
+    ck_assert_double_eq_tol(c.cost.load_all_s, all, 1e-9 * all);
     double before = c.cost.load_memory_s - c.cost.neighbour_s;
     ck_assert_int_eq(run(&c), STATUS_OK);
     ck_assert_double_eq_tol(c.cost.load_memory_s - c.cost.neighbour_s, before, 1e-9 * before);
@@ -149,6 +169,7 @@ int main(void)
     TCase *all = tcase_create("checkpoint traffic");
     tcase_add_test(all, without_collisions_it_is_bytes_over_rate);
     tcase_add_test(all, snapshots_take_the_coherent_link);
+    tcase_add_test(all, storage_is_read_by_all_or_by_one);
     tcase_add_test(all, adapters_are_saved_and_the_rest_is_read);
     tcase_add_test(all, a_slow_nic_is_waited_for);
     tcase_add_test(all, collisions_take_longer);
