@@ -165,24 +165,43 @@ static void map_write(FILE *out, const struct fabric *fabric, const struct load_
     free(carried);
 }
 
+/* One seed after another is one piece of work. */
+struct seeds_progress {
+    struct progress progress;
+    int seed, seeds;
+};
+
+static void seeds_update(void *context, double done, double total)
+{
+    struct seeds_progress *at = context;
+
+    progress_update(&at->progress, done + at->seed * total, at->seeds * total);
+}
+
 /* Seeds count up from the call's, for the hash and for the pattern. */
 static enum status repeats_run(struct invocation *call, const struct fabric *fabric, struct load *what, FILE *map,
                                struct summary *summary)
 {
     struct router router = fabric_options_router(call, fabric);
+    struct seeds_progress at = {.progress = progress_begin(call, "packets"), .seeds = summary->repeats};
+    enum status status = STATUS_OK;
 
+    what->progress = seeds_update;
+    what->context = &at;
     for (int i = 0; i < summary->repeats; i++) {
         struct load_result result;
+        at.seed = i;
         router.seed = what->seed = call->seed + (uint64_t)i;
-        enum status status = load_run(&router, what, &result, &call->diags);
+        status = load_run(&router, what, &result, &call->diags);
         if (status != STATUS_OK)
-            return status;
+            break;
         summary_add(summary, fabric, &result);
         if (map != NULL && i == summary->repeats - 1)
             map_write(map, fabric, &result);
         load_result_free(&result);
     }
-    return STATUS_OK;
+    progress_end(&at.progress);
+    return status;
 }
 
 enum status fabric_load(struct invocation *call, const struct fabric *fabric, int queue_pairs)
@@ -202,12 +221,8 @@ enum status fabric_load(struct invocation *call, const struct fabric *fabric, in
         status = fabric_packets_parameters(call, &summary.packets.with);
         what.packets = &summary.packets.with;
     }
-    struct progress progress = progress_begin(call, "packets");
-    what.progress = progress_update;
-    what.context = &progress;
     if (status == STATUS_OK)
         status = repeats_run(call, fabric, &what, map, &summary);
-    progress_end(&progress);
     if (status != STATUS_OK)
         return status;
     if (call->format == FORMAT_JSON)

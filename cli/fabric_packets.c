@@ -141,6 +141,8 @@ void packets_summary_add(struct packets_summary *summary, const struct fabric *f
     summary->hops += (double)totals->hops / repeats;
     summary->events += (double)totals->events / repeats;
     summary->fullest = totals->fullest > summary->fullest ? totals->fullest : summary->fullest;
+    summary->repeats = repeats;
+    summary->last_s = p->seconds;
     summary->n_paused = worst_find(fabric, p->packets, paused_of, summary->paused);
     summary->n_deep = worst_find(fabric, p->packets, depth_of, summary->deepest);
 }
@@ -180,7 +182,7 @@ static void worst_rows(struct table *table, const struct fabric *fabric, const s
         table_cell(table, "%s", fabric_link_name(fabric, worst[i].link, name, sizeof name));
         table_cell(table, "%llu", (unsigned long long)seen->pauses);
         table_cell(table, "%.1f", (double)seen->paused / 1e3);
-        table_cell(table, "%.1f", 100 * nanos_to_seconds(seen->paused) / s->seconds);
+        table_cell(table, "%.1f", 100 * nanos_to_seconds(seen->paused) / s->last_s);
         table_cell(table, "%.1f", (double)seen->deepest / 1e3);
         table_cell(table, "%llu", (unsigned long long)seen->marks);
     }
@@ -200,7 +202,7 @@ static void worst_table(struct invocation *call, const struct fabric *fabric, co
     worst_rows(&table, fabric, s, "most paused", s->paused, s->n_paused);
     worst_rows(&table, fabric, s, "deepest", s->deepest, s->n_deep);
     if (s->n_paused + s->n_deep > 0) {
-        fputc('\n', call->out);
+        fputs(s->repeats > 1 ? "\nlinks under the last seed\n" : "\n", call->out);
         table_write(&table, call);
     }
     table_free(&table);
@@ -292,6 +294,7 @@ json_t *packets_summary_json(const struct invocation *call, const struct fabric 
     for (int i = 0; i < n; i++)
         json_array_append_new(assumed, json_string(rows[i]->name));
     json_object_set_new(object, "assumed", assumed);
+    json_object_set_new(object, "last_seconds", json_real(s->last_s)); /* of the seed that the links are of */
     json_object_set_new(object, "most_paused", worst_json(fabric, s->paused, s->n_paused));
     json_object_set_new(object, "deepest", worst_json(fabric, s->deepest, s->n_deep));
     return object;

@@ -19,7 +19,7 @@ extern const char *const congestion_choices[];
         .name = NAME, .argument = ARGUMENT, .type = OPTION_QUANTITY, .dimension = DIMENSION, .low = LOW, .initial = INITIAL,     \
         .group = PACKETS_GROUP, .help = HELP                                                                                     \
     }
-/* Sources stand in the help: what is published, where, and what is assumed. */
+/* Sources stand in the help: what is published, where, and what is assumed. The values are sim/fabric/packets.h's. */
 #define PACKETS_OPTION_ROWS                                                                                                      \
     {.name = "network",                                                                                                          \
      .argument = "MODEL",                                                                                                        \
@@ -32,40 +32,49 @@ extern const char *const congestion_choices[];
          .argument = "CONTROL",                                                                                                  \
          .type = OPTION_CHOICE,                                                                                                  \
          .choices = congestion_choices,                                                                                          \
-         .initial = "dcqcn",                                                                                                     \
+         .initial = PACKETS_USUAL_CONGESTION,                                                                                    \
          .group = PACKETS_GROUP,                                                                                                 \
          .help = "what senders do about marks: DCQCN (SIGCOMM 2015), or nothing, so that only PFC holds them back"},             \
-        PACKETS_QUANTITY("mtu", "SIZE", DIM_BYTES, 64, "4KiB", "bytes of a packet (RoCE's largest); headers take no time"),      \
+        PACKETS_QUANTITY("mtu", "SIZE", DIM_BYTES, 64, PACKETS_USUAL_BYTES,                                                      \
+                         "bytes of a packet (RoCE's largest); headers take no time"),                                            \
         PACKETS_QUANTITY("link-delay", "TIME", DIM_TIME, 0, NULL,                                                                \
                          "of a cable and the switch behind it; the fabric's latency of a further switch when left out"),         \
-        PACKETS_QUANTITY("switch-buffer", "SIZE", DIM_BYTES, 1, "64MB", "shared by the ports of a switch (assumed)"),            \
-        PACKETS_QUANTITY("nic-buffer", "SIZE", DIM_BYTES, 1, "2MB", "of each link inside a host (assumed)"),                     \
-        PACKETS_QUANTITY("pfc-alpha", "FRACTION", DIM_FRACTION, 1e-6, "0.125",                                                   \
+        PACKETS_QUANTITY("switch-buffer", "SIZE", DIM_BYTES, 1, PACKETS_USUAL_SWITCH_BUFFER,                                     \
+                         "shared by the ports of a switch (assumed)"),                                                           \
+        PACKETS_QUANTITY("nic-buffer", "SIZE", DIM_BYTES, 1, PACKETS_USUAL_NIC_BUFFER,                                           \
+                         "of each link inside a host, and way over it (assumed)"),                                               \
+        PACKETS_QUANTITY("pfc-alpha", "FRACTION", DIM_FRACTION, 1e-6, PACKETS_USUAL_PFC_ALPHA,                                   \
                          "a port is paused above this share of the free buffer (HPCC, SIGCOMM 2019: 11 % of it all)"),           \
         PACKETS_QUANTITY("pfc-xoff", "SIZE", DIM_BYTES, 1, NULL, "a port is paused above so many bytes, whatever is free"),      \
-        PACKETS_QUANTITY("pfc-xon-gap", "SIZE", DIM_BYTES, 0, "8KiB", "it goes on so far below (assumed: two packets)"),         \
-        PACKETS_QUANTITY("ecn-kmin", "SIZE", DIM_BYTES, 0, "50KB",                                                               \
+        PACKETS_QUANTITY("pfc-xon-gap", "SIZE", DIM_BYTES, 0, PACKETS_USUAL_XON_GAP,                                             \
+                         "it goes on so far below (assumed: two packets)"),                                                      \
+        PACKETS_QUANTITY("ecn-kmin", "SIZE", DIM_BYTES, 0, PACKETS_USUAL_KMIN,                                                   \
                          "marking begins above this queue, of 400 Gbps, others in proportion (DCQCN: 5 KB at 40 Gbps)"),         \
-        PACKETS_QUANTITY("ecn-kmax", "SIZE", DIM_BYTES, 0, "2MB",                                                                \
+        PACKETS_QUANTITY("ecn-kmax", "SIZE", DIM_BYTES, 0, PACKETS_USUAL_KMAX,                                                   \
                          "everything is marked from this queue on, in the same way (DCQCN: 200 KB at 40 Gbps)"),                 \
-        PACKETS_QUANTITY("ecn-pmax", "FRACTION", DIM_FRACTION, 0, "1%", "chance of a mark just below it (DCQCN)"),               \
-        PACKETS_QUANTITY("cnp-interval", "TIME", DIM_TIME, 0, "50us", "between notifications of a queue pair (DCQCN)"),          \
-        PACKETS_QUANTITY("dcqcn-g", "FRACTION", DIM_FRACTION, 0, "0.00390625", "weight of a new mark in alpha (DCQCN: 1/256)"),  \
-        PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-9, "55us", "without notification until alpha falls (DCQCN)"), \
-        PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-9, "55us", "between increases of the rate (DCQCN)"),           \
-        PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, "10MB", "bytes between increases (DCQCN)"),                 \
+        PACKETS_QUANTITY("ecn-pmax", "FRACTION", DIM_FRACTION, 0, PACKETS_USUAL_PMAX, "chance of a mark just below it (DCQCN)"), \
+        PACKETS_QUANTITY("cnp-interval", "TIME", DIM_TIME, 0, PACKETS_USUAL_CNP_INTERVAL,                                        \
+                         "between notifications of a queue pair (DCQCN)"),                                                       \
+        PACKETS_QUANTITY("dcqcn-g", "FRACTION", DIM_FRACTION, 0, PACKETS_USUAL_GAIN,                                             \
+                         "weight of a new mark in alpha (DCQCN: 1/256)"),                                                        \
+        PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-9, PACKETS_USUAL_ALPHA_TIMER,                                 \
+                         "without notification until alpha falls (DCQCN)"),                                                      \
+        PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-9, PACKETS_USUAL_RATE_TIMER,                                   \
+                         "between increases of the rate (DCQCN)"),                                                               \
+        PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, PACKETS_USUAL_BYTE_COUNTER,                                 \
+                         "bytes between increases (DCQCN)"),                                                                     \
         {.name = "dcqcn-rounds",                                                                                                 \
          .argument = "N",                                                                                                        \
          .type = OPTION_COUNT,                                                                                                   \
          .high = 1000,                                                                                                           \
-         .initial = "5",                                                                                                         \
+         .initial = PACKETS_USUAL_FAST_ROUNDS,                                                                                   \
          .group = PACKETS_GROUP,                                                                                                 \
          .help = "of fast recovery (DCQCN)"},                                                                                    \
-        PACKETS_QUANTITY("dcqcn-ai", "RATE", DIM_RATE, 0, "400Mbps",                                                             \
+        PACKETS_QUANTITY("dcqcn-ai", "RATE", DIM_RATE, 0, PACKETS_USUAL_ADDITIVE,                                                \
                          "additive increase of a 400 Gbps line, others in proportion (DCQCN: 40 Mbps of 40 Gbps)"),              \
-        PACKETS_QUANTITY("dcqcn-hai", "RATE", DIM_RATE, 0, "4Gbps",                                                              \
+        PACKETS_QUANTITY("dcqcn-hai", "RATE", DIM_RATE, 0, PACKETS_USUAL_HYPER,                                                  \
                          "hyper increase, in the same way (assumed: ten times that, as in IEEE 802.1Qau)"),                      \
-        PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, "1Mbps", "least rate of a queue pair (ConnectX)")
+        PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, PACKETS_USUAL_LEAST, "least rate of a queue pair (ConnectX)")
 
 /* What packets said, means over the seeds; links of the last one. */
 enum { WORST_LINKS = 5 };
@@ -78,6 +87,8 @@ struct packets_summary {
     double rates[N_TOLD], shares[N_TOLD]; /* worst first: least */
     double ends[N_TOLD], delays[N_TOLD];  /* worst first: last */
     double seconds, marks, cnps, pauses, paused_s, paused_links, fullest, packets, hops, events;
+    int repeats;
+    double last_s; /* until the last has ended, under the last seed */
     int n_paused, n_deep;
     struct worst_link paused[WORST_LINKS], deepest[WORST_LINKS];
 };

@@ -1,5 +1,6 @@
 #include "sim/fabric/load.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
@@ -93,7 +94,17 @@ struct run {
     uint32_t *loads;
     int queue_pairs;
     double *sizes; /* [pairs] bytes of each transfer of a connection */
+    double hops;   /* of packets */
 };
+
+static enum status too_many(const struct run *run, struct diags *diags)
+{
+    diag_error(
+        diags, (struct place){0},
+        "some %.2g packets over links, of which at most %.0g can be followed: send less, in larger packets, or by flows alone",
+        run->hops, LOAD_HOPS_MAX);
+    return STATUS_BAD_INPUT;
+}
 
 static enum status transfers_open(struct run *run, struct diags *diags)
 {
@@ -117,11 +128,13 @@ static enum status transfers_open(struct run *run, struct diags *diags)
                 run->loads[path.links[h]]++;
             uint32_t flow = flows_open(run->flows, path.links, path.n, 1, i);
             flows_send(run->flows, flow, run->sizes[i]);
-            if (run->packets != NULL)
-                packets_open(run->packets, path.links, path.n, i);
+            if (run->packets == NULL)
+                continue;
+            packets_open(run->packets, path.links, path.n, i);
+            run->hops += ceil(run->sizes[i] / load->packets->packet_bytes) * path.n;
         }
     }
-    return STATUS_OK;
+    return run->hops > LOAD_HOPS_MAX ? too_many(run, diags) : STATUS_OK;
 }
 
 /* Which connections stay inside their NVLink domain; none, where all do. */

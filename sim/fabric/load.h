@@ -16,7 +16,8 @@
  *
  * With `packets` the same transfers run again packet by packet (packets.h), over the same paths. While all are under way is then
  * from half of the time until the first is to end by the fair rates, to when the first ends: senders have settled by then, as far
- * as they do.
+ * as they do. Refused before they begin: more than LOAD_HOPS_MAX packets over links, and what takes longer than PACKETS_LONGEST
+ * by the fair rates.
  *
  * Rates are compared with `demand`, what a GPU's share of its NICs could carry: NICs * NIC rate / GPUs of a host.
  */
@@ -32,6 +33,7 @@ const char *load_pattern_name(enum load_pattern pattern);
 
 enum { LOAD_TRANSFERS_MAX = 1 << 23 };
 #define LOAD_BYTES_MAX 1e18 /* of a transfer; counts of bytes have 63 bits */
+#define LOAD_HOPS_MAX  1e12 /* of packets over links: a day of a processor, more or less */
 
 struct load {
     enum load_pattern pattern;

@@ -50,12 +50,10 @@ static void transfer_ended(struct packet_run *run, uint32_t transfer)
     arrived_now(run, run->after);
 }
 
-/* Events are kept in parts of a nanosecond, which 64 bits hold for 39 hours. */
-static const double LONGEST_S = 16 * 3600.0;
-
 static enum status too_long(struct diags *diags)
 {
-    diag_error(diags, (struct place){0}, "packets are followed for 16 hours at most: send less, or over faster links");
+    diag_error(diags, (struct place){0}, "packets are followed for %lld hours at most: send less, or over faster links",
+               (long long)(PACKETS_LONGEST / NANOS_PER_SECOND / 3600));
     return STATUS_BAD_INPUT;
 }
 
@@ -78,17 +76,14 @@ static enum status packets_follow(struct packet_run *run, struct diags *diags)
             arrived_now(run, run->before);
             break;
         case PACKETS_BUSY:
-            if (nanos_to_seconds(packets_now(packets)) > LONGEST_S)
-                return too_long(diags);
             if (run->load->progress != NULL)
                 run->load->progress(run->load->context, (double)packets_bytes_arrived(packets), run->total);
             break;
+        case PACKETS_TOO_LONG: return too_long(diags);
         case PACKETS_IDLE:
             if (left == 0)
                 return STATUS_OK;
-            diag_error(diags, (struct place){0},
-                       "%zu transfers are stuck: packets to and from NICs wait for one another on the links of PCIe switches and "
-                       "CPUs, which share one queue here; a larger --nic-buffer may help, --network flow needs none",
+            diag_error(diags, (struct place){0}, "%zu transfers are stuck, which no path of a Clos allows: a mistake in msim",
                        left);
             return STATUS_FAILED;
         }
@@ -125,7 +120,7 @@ enum status load_packets_run(struct packets *packets, const struct load *load, c
 
     *result = (struct load_packets){.packets = packets};
     for (size_t i = 0; i < n; i++)
-        if (fair->ends[i] > LONGEST_S) {
+        if (fair->ends[i] > nanos_to_seconds(PACKETS_LONGEST)) {
             load_packets_free(result);
             return too_long(diags);
         }

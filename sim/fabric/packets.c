@@ -35,7 +35,8 @@ static bool parameters_check(const struct packets_parameters *with, struct diags
 
     good &= within(diags, "a switch buffer (B)", with->switch_buffer, 1, PACKETS_BUFFER_MAX);
     good &= within(diags, "a NIC buffer (B)", with->nic_buffer, 1, PACKETS_BUFFER_MAX);
-    good &= within(diags, "a link delay (s)", with->link_delay_s, -1, 1);
+    if (with->link_delay_s >= 0)
+        good &= within(diags, "a link delay (s)", with->link_delay_s, 0, PACKET_SECONDS_MAX);
     good &= within(diags, "a PFC alpha", with->pfc_alpha, 1e-6, 1e6);
     good &= within(diags, "XOFF (B)", with->xoff, 0, PACKETS_BUFFER_MAX);
     good &= within(diags, "the gap from XOFF to XON (B)", with->xon_gap, 0, PACKETS_BUFFER_MAX);
@@ -57,33 +58,82 @@ static bool is_switch_output(enum fabric_layer layer)
     return layer > LAYER_NIC_UP;
 }
 
-static void port_create(struct packets *p, const struct fabric *fabric, uint32_t link)
+static double link_delay_s(const struct packets_parameters *with, const struct fabric *fabric, uint32_t link)
 {
-    enum fabric_layer layer = fabric_layer_of(fabric, link);
-    double rate = fabric_rate(fabric, link), scale = rate / DCQCN_REFERENCE_RATE;
-    double delay = layer < LAYER_NIC_UP ? 0 : p->with.link_delay_s >= 0 ? p->with.link_delay_s : fabric->shape.hop_latency_s;
-    struct port_seen *seen = &p->seen[link];
-
-    p->ports[link] = (struct port){.ticks_per_byte = rate > 0 ? 1e9 / rate * (1 << TICK_BITS) : 0,
-                                   .first = NONE,
-                                   .ready = NONE,
-                                   .delay = (uint32_t)nanos_from_seconds(delay),
-                                   .mark_above = UINT32_MAX};
-    *seen = (struct port_seen){.kmin = p->with.kmin * scale,
-                               .kmax = p->with.kmax * scale,
-                               .stream = random_stream_named(p->with.seed, PURPOSE_MARK, link)};
-    seen->control = p->ports[link].delay + (rate > 0 ? (uint32_t)ceil(PAUSE_FRAME_BYTES / rate * 1e9) : 0);
-    if (p->with.congestion == CONGESTION_DCQCN && is_switch_output(layer) && seen->kmin < UINT32_MAX)
-        p->ports[link].mark_above = (uint32_t)seen->kmin;
+    if (link < fabric->first[LAYER_NIC_UP])
+        return 0;
+    return with->link_delay_s >= 0 ? with->link_delay_s : fabric->shape.hop_latency_s;
 }
 
-/* What may arrive over a link after it was decided to stop it; packets.h. */
+/* Times of a packet have to fit where they are kept. */
+static bool links_check(const struct fabric *fabric, const struct packets_parameters *with, struct diags *diags)
+{
+    char name[96];
+
+    for (uint32_t l = 0; l < fabric_links(fabric); l++) {
+        double rate = fabric_rate(fabric, l);
+        if (rate <= 0 || with->packet_bytes / rate <= PACKET_SECONDS_MAX)
+            continue;
+        diag_error(
+            diags, (struct place){0},
+            "a packet of %.0f B takes %.3g s over %s, of %.3g B/s; at most %g s can be followed: make that link faster, or "
+            "take it out (0)",
+            with->packet_bytes, with->packet_bytes / rate, fabric_link_name(fabric, l, name, sizeof name), rate,
+            (double)PACKET_SECONDS_MAX);
+        return false;
+    }
+    return true;
+}
+
+/* The bytes that wait for a link inside a host come from the buffers of others there. */
+static bool hosts_check(const struct fabric *fabric, const struct packets_parameters *with, struct diags *diags)
+{
+    const struct fabric_shape *s = &fabric->shape;
+    double links = 2.0 * (s->gpus_per_host + s->nics_per_host + s->pcie_switches + s->sockets) + s->nvlink_domain;
+
+    if (fabric->first[LAYER_NIC_UP] == 0 || with->nic_buffer * links <= PACKETS_BUFFER_MAX)
+        return true;
+    diag_error(diags, (struct place){0},
+               "buffers of %.0f B for each of %.0f links inside a host; together they have at most %.0f B (--nic-buffer)",
+               with->nic_buffer, links, PACKETS_BUFFER_MAX);
+    return false;
+}
+
+static void port_create(struct packets *p, const struct fabric *fabric, uint32_t port)
+{
+    uint32_t link = link_of(p, port);
+    double rate = fabric_rate(fabric, link);
+    const struct port_seen *seen = &p->seen[link];
+    bool marks = p->with.congestion == CONGESTION_DCQCN && is_switch_output(fabric_layer_of(fabric, link));
+
+    p->ports[port] = (struct port){.ticks_per_byte = rate > 0 ? 1e9 / rate * (1 << TICK_BITS) : 0,
+                                   .first = NONE,
+                                   .ready = NONE,
+                                   .delay = (uint32_t)nanos_from_seconds(link_delay_s(&p->with, fabric, link)),
+                                   .mark_above = marks && seen->kmin < UINT32_MAX ? (uint32_t)seen->kmin : UINT32_MAX};
+}
+
+static void link_create(struct packets *p, const struct fabric *fabric, uint32_t link)
+{
+    double rate = fabric_rate(fabric, link), scale = rate / DCQCN_REFERENCE_RATE;
+    double frame_s = rate > 0 ? PAUSE_FRAME_BYTES / rate : 0;
+
+    p->seen[link] = (struct port_seen){.control = (uint32_t)nanos_from_seconds(link_delay_s(&p->with, fabric, link)) +
+                                                  (uint32_t)ceil(frame_s * 1e9),
+                                       .kmin = p->with.kmin * scale,
+                                       .kmax = p->with.kmax * scale,
+                                       .stream = random_stream_named(p->with.seed, PURPOSE_MARK, link)};
+    port_create(p, fabric, link);
+    if (link_is_shared(p, link))
+        port_create(p, fabric, second_port(p, link));
+}
+
+/* What may arrive over a link after it was decided to stop it; packets.h. More than any buffer is as good as infinite. */
 static int64_t headroom(const struct packets *p, const struct fabric *fabric, uint32_t link)
 {
-    double rate = fabric_rate(fabric, link);
+    double wire = ceil(fabric_rate(fabric, link) * 1e-9 * (double)(p->ports[link].delay + (double)p->seen[link].control + 2));
 
-    return (int64_t)ceil(rate * 1e-9 * (double)(p->ports[link].delay + p->seen[link].control + 2)) +
-           3 * (int64_t)p->with.packet_bytes;
+    return (int64_t)fmin(wire, 1e3 * PACKETS_BUFFER_MAX) + 3 * (int64_t)p->with.packet_bytes;
 }
 
 /* Nothing leads on from a NIC without PCIe behind it: no packet ever waits there. */
@@ -92,26 +142,31 @@ static bool is_end(const struct fabric *fabric, uint32_t link)
     return fabric_layer_of(fabric, link) == LAYER_NIC_DOWN && fabric->shape.pcie_rate <= 0 && fabric->shape.pcie_switches == 0;
 }
 
-/* A buffer for each switch, then one for each link that leads elsewhere; and which links lead to each. */
+static struct place_of_packets *place_behind(struct packets *p, uint32_t port)
+{
+    return &p->places[p->ports[port].place];
+}
+
+/* A buffer for each switch, then one for each port that leads elsewhere; and which ports lead to each. */
 static void places_create(struct packets *p, const struct fabric *fabric)
 {
     uint32_t switches = (uint32_t)(fabric->n_tors + fabric->n_aggs + fabric->n_cores);
 
-    p->places = memory_new(switches + p->n_links, sizeof *p->places);
-    p->place_ports = memory_new(p->n_links, sizeof *p->place_ports);
+    p->places = memory_new(switches + p->n_ports, sizeof *p->places);
+    p->place_ports = memory_new(p->n_ports, sizeof *p->place_ports);
     p->n_places = p->n_switches = switches;
     for (uint32_t i = 0; i < switches; i++)
         p->places[i].buffer = (int64_t)p->with.switch_buffer;
-    for (uint32_t l = 0; l < p->n_links; l++) {
-        int behind = fabric_switch_behind(fabric, l);
-        p->ports[l].place = behind >= 0 ? (uint32_t)behind : p->n_places;
+    for (uint32_t i = 0; i < p->n_ports; i++) {
+        uint32_t link = link_of(p, i);
+        int behind = fabric_switch_behind(fabric, link);
+        p->ports[i].place = behind >= 0 ? (uint32_t)behind : p->n_places;
         if (behind < 0)
             p->places[p->n_places++].buffer = (int64_t)p->with.nic_buffer;
-        struct place_of_packets *place = &p->places[p->ports[l].place];
-        if (is_end(fabric, l))
+        if (is_end(fabric, link))
             continue;
-        place->n_ports++;
-        place->pool -= headroom(p, fabric, l);
+        place_behind(p, i)->n_ports++;
+        place_behind(p, i)->pool -= headroom(p, fabric, link);
     }
     for (uint32_t i = 0, first = 0; i < p->n_places; i++) {
         struct place_of_packets *place = &p->places[i];
@@ -120,11 +175,10 @@ static void places_create(struct packets *p, const struct fabric *fabric)
         first += place->n_ports;
         place->n_ports = 0;
     }
-    for (uint32_t l = 0; l < p->n_links; l++) {
-        struct place_of_packets *place = &p->places[p->ports[l].place];
-        if (is_end(fabric, l))
-            continue;
-        p->place_ports[place->first_port + place->n_ports++] = l;
+    for (uint32_t i = 0; i < p->n_ports; i++) {
+        struct place_of_packets *place = place_behind(p, i);
+        if (!is_end(fabric, link_of(p, i)))
+            p->place_ports[place->first_port + place->n_ports++] = i;
     }
 }
 
@@ -150,19 +204,23 @@ static bool places_check(const struct packets *p, struct diags *diags)
 enum status packets_create(const struct fabric *fabric, const struct packets_parameters *with, struct packets **out,
                            struct diags *diags)
 {
-    if (!parameters_check(with, diags))
+    if (!parameters_check(with, diags) || !links_check(fabric, with, diags) || !hosts_check(fabric, with, diags))
         return STATUS_BAD_INPUT;
     struct packets *p = memory_new(1, sizeof *p);
 
     p->with = *with;
     p->with.packet_bytes = floor(with->packet_bytes);
     p->n_links = fabric_links(fabric);
-    p->ports = memory_new(p->n_links, sizeof *p->ports);
+    p->first_shared = fabric->first[LAYER_ROOT_OUT];
+    p->n_shared = fabric->first[LAYER_PCIE_OUT] - p->first_shared;
+    p->first_network = fabric->first[LAYER_NIC_UP];
+    p->n_ports = p->n_links + p->n_shared;
+    p->ports = memory_new(p->n_ports, sizeof *p->ports);
     p->seen = memory_new(p->n_links, sizeof *p->seen);
     p->free = p->ended = NONE;
     p->engine = engine_create(1024);
     for (uint32_t l = 0; l < p->n_links; l++)
-        port_create(p, fabric, l);
+        link_create(p, fabric, l);
     places_create(p, fabric);
     if (!places_check(p, diags)) {
         packets_destroy(p);
@@ -212,11 +270,13 @@ uint32_t packets_open(struct packets *p, const uint32_t *links, size_t n, uint64
     p->connections = memory_grow(p->connections, &p->connection_capacity, p->n_connections + 1, sizeof *p->connections);
     p->hops = memory_grow(p->hops, &p->hop_capacity, p->n_hops + n, sizeof *p->hops);
     struct connection *c = &p->connections[p->n_connections];
-    uint32_t back = 0;
+    nanos back = 0;
+    bool came = false; /* from a NIC */
 
     for (size_t i = 0; i < n; i++) {
-        p->hops[p->n_hops + i] = links[i];
+        p->hops[p->n_hops + i] = came && link_is_shared(p, links[i]) ? second_port(p, links[i]) : links[i];
         back += p->ports[links[i]].delay;
+        came |= links[i] >= p->first_network;
     }
     *c = (struct connection){.first_hop = (uint32_t)p->n_hops,
                              .next = NONE,
@@ -261,7 +321,7 @@ static void event_happen(struct packets *p, uint64_t word)
     case KIND_RESUME: port_resume(p, whom); break;
     case KIND_CNP: sender_notified(p, whom); break;
     case KIND_ALARM: p->rang = true; break;
-    case KIND_FREE: port_free(p, whom); break;
+    case KIND_FREE: link_free(p, whom); break;
     case KIND_ARRIVE: packet_arrive(p, whom); break;
     case KIND_SEND: sender_settle(p, whom); break;
     }
@@ -283,6 +343,8 @@ enum packets_event packets_next(struct packets *p, uint32_t *connection)
         }
         if (!engine_next(p->engine, &event))
             return PACKETS_IDLE;
+        if (event.time > PACKETS_LONGEST)
+            return PACKETS_TOO_LONG;
         p->now = event.time;
         event_happen(p, event.what);
     }

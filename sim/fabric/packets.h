@@ -41,22 +41,30 @@
  * Inside hosts each link that leads on (PCIe lanes, NVLink to the NIC of another rail) has `nic_buffer` bytes for itself and the
  * same rules: an assumption; PCIe and NVLink count credits, to the same end.
  *
+ * Up and down. Where a GPU's NIC is behind another PCIe switch, what it sends and what it receives meet on the links between
+ * switches and CPUs. In one queue what waits for the network would hold up what comes from it, and with a host at the other end
+ * that does the same both wait for ever. So these links have two queues, each with a buffer, books and pauses of its own, one for
+ * what is on its way to a NIC and one for what comes from one, as PCIe has: a NIC reads what it sends, which travels as
+ * completions, and writes what it receives, which are posted requests, and each has its own credits on every link (PCI Express
+ * Base Specification, transaction ordering and flow control; from memory). They share the wire: of those that may go the packet
+ * goes that has waited longest. Number the links NVLink, up to the NIC, up to the top switch, down, down from the NIC: a packet
+ * only ever waits for buffers behind links of higher numbers, so no circle of waits can close (Dally and Seitz, IEEE Transactions
+ * on Computers C-36(5), 1987), and everything that is sent arrives.
+ *
  * Senders. The first link of a path serves its connections in turn, a packet each; packets that only pass through it take turns
  * with all of these. With CONGESTION_NONE each sends as fast as the link takes it. With CONGESTION_DCQCN a connection is a sender
  * of dcqcn.h whose line is the slowest link up to the first switch: the next packet may begin at (start of the last) + bytes /
  * Rc, and who had to wait for the link may catch up by one packet. Queues of switches mark; a CNP travels back ahead of
  * everything, over the delays of the path.
  *
- * Not modelled: queues of their own for what comes from and goes to NICs on the links of PCIe switches and CPUs (where GPUs use
- * NICs behind one another's switches both may wait for each other for ever, which is told), loss and what follows from it,
- * headers, acknowledgements and windows (a connection may have any number of bytes under way), more than one traffic class, pause
- * frames that wait for the packet before them, NIC caches of connections.
+ * Not modelled: loss and what follows from it, headers, acknowledgements and windows (a connection may have any number of bytes
+ * under way), more than one traffic class, pause frames that wait for the packet before them, NIC caches of connections.
  *
  * Order. Events at one nanosecond happen by class (pauses and CNPs, links that become free, arrivals, senders whose time has
  * come), then in the order in which they were scheduled. The one random choice, marking, draws from a stream of the link. So the
  * same calls give the same bytes on every compiler.
  *
- * Cost and memory: tests/bench/README.md; 16 bytes for each packet under way, 64 and 88 for each link, 120 for each connection, 4
+ * Cost and memory: tests/bench/README.md; 16 bytes for each packet under way, 56 and 96 for each link, 152 for each connection, 4
  * for each hop.
  */
 #ifndef MSIM_SIM_FABRIC_PACKETS_H
@@ -71,6 +79,10 @@ const char *congestion_name(enum congestion congestion); /* none dcqcn */
 /* Bytes are counted in 32 bits in the books of links. */
 #define PACKETS_BUFFER_MAX 4e9
 enum { PACKET_BYTES_MAX = 1 << 20 };
+/* Of a packet over a link, and of a link's delay: pause frames take at most twice that, which 32 bits of nanoseconds hold. */
+enum { PACKET_SECONDS_MAX = 1 };
+/* Times on links are kept in parts of a nanosecond, which 64 bits hold for 39 hours. */
+#define PACKETS_LONGEST (INT64_C(16) * 3600 * NANOS_PER_SECOND)
 
 struct packets_parameters {
     double packet_bytes;  /* 64 to PACKET_BYTES_MAX */
@@ -86,6 +98,29 @@ struct packets_parameters {
     struct dcqcn_parameters dcqcn;
     uint64_t seed; /* of marking */
 };
+
+/* What is sent by unless something else is said, as users write it; which of it is published where, and what is assumed, stands
+ * in the help of the options (cli/fabric_packets.h). */
+#define PACKETS_USUAL_BYTES         "4KiB"
+#define PACKETS_USUAL_SWITCH_BUFFER "64MB"
+#define PACKETS_USUAL_NIC_BUFFER    "2MB"
+#define PACKETS_USUAL_PFC_ALPHA     "0.125"
+#define PACKETS_USUAL_XON_GAP       "8KiB"
+#define PACKETS_USUAL_CONGESTION    "dcqcn"
+#define PACKETS_USUAL_KMIN          "50KB"
+#define PACKETS_USUAL_KMAX          "2MB"
+#define PACKETS_USUAL_PMAX          "1%"
+#define PACKETS_USUAL_CNP_INTERVAL  "50us"
+#define PACKETS_USUAL_GAIN          "0.00390625"
+#define PACKETS_USUAL_ALPHA_TIMER   "55us"
+#define PACKETS_USUAL_RATE_TIMER    "55us"
+#define PACKETS_USUAL_BYTE_COUNTER  "10MB"
+#define PACKETS_USUAL_FAST_ROUNDS   "5"
+#define PACKETS_USUAL_ADDITIVE      "400Mbps"
+#define PACKETS_USUAL_HYPER         "4Gbps"
+#define PACKETS_USUAL_LEAST         "1Mbps"
+/* These as numbers; links have the fabric's delay, thresholds move with what is free. */
+struct packets_parameters packets_usual(void);
 
 struct packets;
 #define NO_TRANSFER UINT32_MAX
@@ -104,10 +139,11 @@ void packets_send(struct packets *packets, uint32_t connection, double bytes);
 void packets_alarm(struct packets *packets, nanos time);
 
 enum packets_event {
-    PACKETS_ENDED, /* a transfer has arrived whole */
-    PACKETS_ALARM, /* the time of packets_alarm */
-    PACKETS_BUSY,  /* nothing yet, after some 50,000 events: a chance to say how far it is */
-    PACKETS_IDLE,  /* nothing is under way */
+    PACKETS_ENDED,    /* a transfer has arrived whole */
+    PACKETS_ALARM,    /* the time of packets_alarm */
+    PACKETS_BUSY,     /* nothing yet, after some 50,000 events: a chance to say how far it is */
+    PACKETS_IDLE,     /* nothing is under way */
+    PACKETS_TOO_LONG, /* what happens next does so after PACKETS_LONGEST: there is no going on */
 };
 /* Go on to the next of these; *connection is whose transfer has ended. */
 enum packets_event packets_next(struct packets *packets, uint32_t *connection);

@@ -36,7 +36,7 @@ struct packets_link packets_link(const struct packets *p, uint32_t link)
                                  .deepest = seen->deepest,
                                  .marks = seen->marks,
                                  .pauses = seen->pauses,
-                                 .paused = seen->paused + (p->ports[link].paused ? p->now - seen->paused_since : 0)};
+                                 .paused = seen->paused + (seen->stopped > 0 ? p->now - seen->paused_since : 0)};
 }
 
 struct packets_totals packets_totals(const struct packets *p)
@@ -62,14 +62,14 @@ const char *packets_check(const struct packets *p)
 {
     int64_t queued = 0, held = 0, used = 0;
 
-    for (uint32_t l = 0; l < p->n_links; l++) {
-        const struct port *port = &p->ports[l];
+    for (uint32_t i = 0; i < p->n_ports; i++) {
+        const struct port *port = &p->ports[i];
         int64_t sum = 0;
-        for (uint32_t i = port->first; i != NONE; i = p->pool[i].next)
-            sum += p->pool[i].bytes;
+        for (uint32_t id = port->first; id != NONE; id = p->pool[id].next)
+            sum += p->pool[id].bytes;
         if (sum != port->queued)
             return "the bytes of a queue are not those of its packets";
-        if (p->seen[l].deepest < port->queued)
+        if (p->seen[link_of(p, i)].deepest < link_queued(p, link_of(p, i)))
             return "a queue is deeper than it ever was";
         queued += sum;
         held += port->held;

@@ -7,7 +7,8 @@
 #include "sim/fabric/packets.h"
 
 #define NONE UINT32_MAX
-/* Links count time in 2^-16 ns, so that packet after packet does not round. Good for 39 hours of 2^63. */
+/* Links count time in 2^-16 ns, so that packet after packet does not round. Good for 39 hours of 2^63: PACKETS_LONGEST and what
+ * is scheduled by then. */
 enum { TICK_BITS = 16, PAUSE_FRAME_BYTES = 64, BUSY_EVENTS = 1 << 16 };
 
 /* Classes of events at one time, in their order. */
@@ -19,14 +20,16 @@ enum { KIND_BITS = 3 };
 struct packet {
     uint32_t next; /* in the queue that it waits in, or among those that are free */
     uint32_t connection;
-    uint32_t bytes;
-    uint8_t hop; /* of its path, on or for which it is */
-    bool marked;
+    uint32_t stamp;      /* of when it came to wait; counts around */
+    uint32_t bytes : 21; /* PACKET_BYTES_MAX */
+    uint32_t hop : 10;   /* of its path, on or for which it is */
+    uint32_t marked : 1;
 };
 
-/* What every packet over a link touches: one cache line. */
+/* What every packet over a link touches: one cache line. Port l is that of link l. Links between PCIe switches and CPUs have
+ * another for what comes from NICs (packets.h): with its own queue, book, buffer and pauses, on the wire of the first. */
 struct port {
-    int64_t free_at; /* ticks */
+    int64_t free_at; /* ticks; of the wire, so of the first port */
     double ticks_per_byte;
     uint32_t queued;            /* bytes that wait for it */
     uint32_t held;              /* bytes where it leads to that came over it */
@@ -35,35 +38,37 @@ struct port {
     uint32_t place;             /* whose buffer it leads to; NONE: an end of everything */
     uint32_t delay;             /* ns */
     uint32_t mark_above;        /* bytes queued; UINT32_MAX: never marks */
-    bool scheduled;             /* an event will come when it is free */
+    bool scheduled;             /* an event will come when the wire is free: of the first port */
     bool paused;                /* stands still */
     bool asked;                 /* where it leads to has asked it to stop */
-    bool turn;                  /* of connections, where packets wait too */
+    bool turn;                  /* of connections, where packets wait too: of the first port */
 };
 
+/* Of a link, by all its ports. */
 struct port_seen {
     int64_t bytes;
     uint64_t hops, marks, pauses;
     nanos paused, paused_since;
+    uint32_t stopped; /* ports of it that stand still now */
     uint32_t deepest;
     uint32_t control; /* ns that a pause frame takes back to its sender */
     double kmin, kmax;
     struct random_stream stream; /* of marking */
 };
 
-/* A buffer: of a switch, or of a link inside a host. */
+/* A buffer: of a switch, or of a port inside a host. */
 struct place_of_packets {
     int64_t used, most, buffer;   /* bytes */
     int64_t pool;                 /* without headroom */
-    uint32_t first_port, n_ports; /* in place_ports: links that lead here */
+    uint32_t first_port, n_ports; /* in place_ports: ports that lead here */
     uint32_t cursor;              /* among these: which is looked at next */
 };
 
 struct connection {
-    uint32_t first_hop; /* in hops */
+    uint32_t first_hop; /* in hops, which are ports */
     uint32_t next;      /* in a port's list of the ready, or among the ended */
     uint8_t n_hops;
-    uint32_t back;   /* ns of a CNP */
+    nanos back;      /* of a CNP */
     int64_t left;    /* bytes to be sent */
     int64_t missing; /* bytes sent or left that have not arrived */
     int64_t arrived; /* of all transfers */
@@ -80,7 +85,11 @@ struct packets {
     struct engine *engine;
     nanos now;
     uint32_t n_links;
-    struct port *ports;     /* [n_links] */
+    uint32_t first_shared, n_shared; /* links with two ports */
+    uint32_t first_network;          /* the first link behind a NIC */
+    uint32_t n_ports;
+    uint32_t stamps;
+    struct port *ports;     /* [n_ports]: of links, then the second ones */
     struct port_seen *seen; /* [n_links] */
     struct place_of_packets *places;
     uint32_t n_places, n_switches; /* switches come first */
@@ -104,11 +113,12 @@ void sender_settle(struct packets *p, uint32_t connection);
 uint32_t sender_packet(struct packets *p, uint32_t link);
 void sender_notified(struct packets *p, uint32_t connection);
 
-/* packets_ports.c: a link may have something to send. */
-void port_kick(struct packets *p, uint32_t link);
-void port_free(struct packets *p, uint32_t link);
-void port_pause(struct packets *p, uint32_t link);
-void port_resume(struct packets *p, uint32_t link);
+/* packets_ports.c: a port may have something to send. */
+void port_kick(struct packets *p, uint32_t port);
+void port_pause(struct packets *p, uint32_t port);
+void port_resume(struct packets *p, uint32_t port);
+/* The wire of a link is free. */
+void link_free(struct packets *p, uint32_t link);
 /* A packet is at the end of the link that it was on. */
 void packet_arrive(struct packets *p, uint32_t packet);
 /* So many bytes of a transfer are at its end. */
@@ -123,6 +133,28 @@ static inline uint64_t packets_word(enum kind kind, uint64_t whom)
 static inline void packets_schedule(struct packets *p, nanos time, uint32_t class, enum kind kind, uint64_t whom)
 {
     (void)engine_schedule(p->engine, time, class, packets_word(kind, whom));
+}
+
+/* Has a link two ports? */
+static inline bool link_is_shared(const struct packets *p, uint32_t link)
+{
+    return link - p->first_shared < p->n_shared; /* wraps below the first */
+}
+
+static inline uint32_t second_port(const struct packets *p, uint32_t link)
+{
+    return p->n_links + (link - p->first_shared);
+}
+
+static inline uint32_t link_of(const struct packets *p, uint32_t port)
+{
+    return port < p->n_links ? port : p->first_shared + (port - p->n_links);
+}
+
+/* Bytes that wait for a link. */
+static inline uint32_t link_queued(const struct packets *p, uint32_t link)
+{
+    return p->ports[link].queued + (link_is_shared(p, link) ? p->ports[second_port(p, link)].queued : 0);
 }
 
 static inline nanos ticks_ceiling(int64_t ticks)

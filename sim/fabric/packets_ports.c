@@ -8,10 +8,11 @@ static double threshold(const struct packets *p, const struct place_of_packets *
     return p->with.xoff > 0 ? p->with.xoff : p->with.pfc_alpha * (double)(place->pool - place->used);
 }
 
-/* A packet came over `link` into the buffer there. */
-static void book(struct packets *p, uint32_t link, uint32_t bytes)
+/* A packet came from port `id` into the buffer there. */
+static void book(struct packets *p, uint32_t id, uint32_t bytes)
 {
-    struct port *port = &p->ports[link];
+    struct port *port = &p->ports[id];
+    struct port_seen *seen = &p->seen[link_of(p, id)];
     struct place_of_packets *place = &p->places[port->place];
 
     port->held += bytes;
@@ -21,50 +22,57 @@ static void book(struct packets *p, uint32_t link, uint32_t bytes)
     if (port->asked || (double)port->held <= threshold(p, place))
         return;
     port->asked = true;
-    p->seen[link].pauses++;
-    packets_schedule(p, p->now + p->seen[link].control, CLASS_CONTROL, KIND_PAUSE, link);
+    seen->pauses++;
+    packets_schedule(p, p->now + seen->control, CLASS_CONTROL, KIND_PAUSE, id);
 }
 
 /* May those who were asked to stop go on? An empty book always lets them: then no other packet would ever look. */
-static void ask_again(struct packets *p, uint32_t link, const struct place_of_packets *place)
+static void ask_again(struct packets *p, uint32_t id, const struct place_of_packets *place)
 {
-    struct port *port = &p->ports[link];
+    struct port *port = &p->ports[id];
 
     if (!port->asked || (port->held > 0 && (double)port->held > threshold(p, place) - p->with.xon_gap))
         return;
     port->asked = false;
-    packets_schedule(p, p->now + p->seen[link].control, CLASS_CONTROL, KIND_RESUME, link);
+    packets_schedule(p, p->now + p->seen[link_of(p, id)].control, CLASS_CONTROL, KIND_RESUME, id);
 }
 
-/* A packet that came over `link` leaves the buffer there. */
-static void unbook(struct packets *p, uint32_t link, uint32_t bytes)
+/* A packet that came from port `id` leaves the buffer there. */
+static void unbook(struct packets *p, uint32_t id, uint32_t bytes)
 {
-    struct port *port = &p->ports[link];
+    struct port *port = &p->ports[id];
     struct place_of_packets *place = &p->places[port->place];
 
     port->held -= bytes;
     place->used -= bytes;
-    ask_again(p, link, place);
+    ask_again(p, id, place);
     place->cursor = place->cursor + 1 < place->n_ports ? place->cursor + 1 : 0;
     ask_again(p, p->place_ports[place->first_port + place->cursor], place);
 }
 
-void port_pause(struct packets *p, uint32_t link)
+void port_pause(struct packets *p, uint32_t port)
 {
-    p->ports[link].paused = true;
-    p->seen[link].paused_since = p->now;
+    struct port_seen *seen = &p->seen[link_of(p, port)];
+
+    p->ports[port].paused = true;
+    if (seen->stopped++ == 0)
+        seen->paused_since = p->now;
 }
 
-void port_resume(struct packets *p, uint32_t link)
+void port_resume(struct packets *p, uint32_t port)
 {
-    p->ports[link].paused = false;
-    p->seen[link].paused += p->now - p->seen[link].paused_since;
-    port_kick(p, link);
+    struct port_seen *seen = &p->seen[link_of(p, port)];
+
+    p->ports[port].paused = false;
+    if (--seen->stopped == 0)
+        seen->paused += p->now - seen->paused_since;
+    port_kick(p, port);
 }
 
 /* ---- queues */
 
-static uint32_t path_link(const struct packets *p, const struct packet *packet, int hop)
+/* The port over which it goes. */
+static uint32_t path_port(const struct packets *p, const struct packet *packet, int hop)
 {
     return p->hops[p->connections[packet->connection].first_hop + (uint32_t)hop];
 }
@@ -79,23 +87,26 @@ static void mark(struct packets *p, struct port_seen *seen, struct packet *packe
     seen->marks++;
 }
 
-static void enqueue(struct packets *p, uint32_t link, uint32_t id)
+static void enqueue(struct packets *p, uint32_t to, uint32_t id)
 {
-    struct port *port = &p->ports[link];
+    struct port *port = &p->ports[to];
     struct packet *packet = &p->pool[id];
+    uint32_t link = link_of(p, to);
 
     if (port->queued > port->mark_above)
         mark(p, &p->seen[link], packet, port->queued);
     packet->next = NONE;
+    packet->stamp = p->stamps++;
     if (port->first == NONE)
         port->first = id;
     else
         p->pool[port->last].next = id;
     port->last = id;
     port->queued += packet->bytes;
-    port_kick(p, link);
-    if (port->queued > p->seen[link].deepest)
-        p->seen[link].deepest = port->queued;
+    port_kick(p, to);
+    uint32_t queued = link_queued(p, link);
+    if (queued > p->seen[link].deepest)
+        p->seen[link].deepest = queued;
 }
 
 static uint32_t dequeue(struct packets *p, struct port *port)
@@ -105,44 +116,69 @@ static uint32_t dequeue(struct packets *p, struct port *port)
 
     port->first = packet->next;
     port->queued -= packet->bytes;
-    unbook(p, path_link(p, packet, packet->hop - 1), packet->bytes);
+    unbook(p, path_port(p, packet, packet->hop - 1), packet->bytes);
     return id;
 }
 
-/* The next packet over a link, whose first bit leaves at `start` (ticks). */
+static bool may_pass(const struct port *port)
+{
+    return port->first != NONE && !port->paused;
+}
+
+static bool may_begin(const struct port *port)
+{
+    return port->ready != NONE && !port->paused;
+}
+
+/* The port of a link whose packet has waited the longest, of those that may go; NONE. */
+static uint32_t oldest(const struct packets *p, uint32_t link)
+{
+    const struct port *port = &p->ports[link];
+
+    if (!link_is_shared(p, link))
+        return may_pass(port) ? link : NONE;
+    uint32_t second = second_port(p, link);
+    const struct port *other = &p->ports[second];
+    if (!may_pass(port) || !may_pass(other))
+        return may_pass(port) ? link : may_pass(other) ? second : NONE;
+    return (int32_t)(p->pool[port->first].stamp - p->pool[other->first].stamp) < 0 ? link : second;
+}
+
+/* The next packet over a link, whose first bit leaves at `start` (ticks), if any may go. */
 static void serve(struct packets *p, uint32_t link, int64_t start)
 {
-    struct port *port = &p->ports[link];
-    bool passing = port->first != NONE && (port->ready == NONE || !port->turn);
-    uint32_t id = passing ? dequeue(p, port) : sender_packet(p, link);
+    struct port *wire = &p->ports[link];
+    uint32_t passes = oldest(p, link);
+    bool begins = may_begin(wire);
+
+    if (passes == NONE && !begins)
+        return;
+    bool passing = passes != NONE && !(begins && wire->turn);
+    uint32_t id = passing ? dequeue(p, &p->ports[passes]) : sender_packet(p, link);
     uint32_t bytes = p->pool[id].bytes;
 
-    port->turn = passing;
-    port->free_at = start + (int64_t)(bytes * port->ticks_per_byte + 0.5);
+    wire->turn = passing;
+    wire->free_at = start + (int64_t)(bytes * wire->ticks_per_byte + 0.5);
     p->seen[link].bytes += bytes;
     p->seen[link].hops++;
-    nanos end = ticks_ceiling(port->free_at);
-    packets_schedule(p, end + port->delay, CLASS_ARRIVE, KIND_ARRIVE, id);
-    if (port->first != NONE || port->ready != NONE) {
-        port->scheduled = true;
+    nanos end = ticks_ceiling(wire->free_at);
+    packets_schedule(p, end + wire->delay, CLASS_ARRIVE, KIND_ARRIVE, id);
+    if (wire->ready != NONE || link_queued(p, link) > 0) {
+        wire->scheduled = true;
         packets_schedule(p, end, CLASS_FREE, KIND_FREE, link);
     }
 }
 
-static bool has_something(const struct port *port)
+void port_kick(struct packets *p, uint32_t port)
 {
-    return !port->paused && (port->first != NONE || port->ready != NONE);
-}
+    uint32_t link = link_of(p, port);
+    struct port *wire = &p->ports[link];
 
-void port_kick(struct packets *p, uint32_t link)
-{
-    struct port *port = &p->ports[link];
-
-    if (port->scheduled || !has_something(port))
+    if (wire->scheduled || (!may_pass(&p->ports[port]) && !may_begin(&p->ports[port])))
         return;
-    nanos end = ticks_ceiling(port->free_at);
+    nanos end = ticks_ceiling(wire->free_at);
     if (end > p->now) {
-        port->scheduled = true;
+        wire->scheduled = true;
         packets_schedule(p, end, CLASS_FREE, KIND_FREE, link);
     } else {
         serve(p, link, p->now << TICK_BITS);
@@ -150,13 +186,10 @@ void port_kick(struct packets *p, uint32_t link)
 }
 
 /* What waited goes on where the packet before ended, within the nanosecond. */
-void port_free(struct packets *p, uint32_t link)
+void link_free(struct packets *p, uint32_t link)
 {
-    struct port *port = &p->ports[link];
-
-    port->scheduled = false;
-    if (has_something(port))
-        serve(p, link, port->free_at);
+    p->ports[link].scheduled = false;
+    serve(p, link, p->ports[link].free_at);
 }
 
 /* ---- arrivals */
@@ -193,12 +226,12 @@ static void notify(struct packets *p, uint32_t id)
 void packet_arrive(struct packets *p, uint32_t id)
 {
     struct packet *packet = &p->pool[id];
-    uint32_t link = path_link(p, packet, packet->hop);
+    uint32_t came = path_port(p, packet, packet->hop);
 
     packet->hop++;
     if (packet->hop < p->connections[packet->connection].n_hops) {
-        book(p, link, packet->bytes);
-        enqueue(p, path_link(p, packet, packet->hop), id);
+        book(p, came, packet->bytes);
+        enqueue(p, path_port(p, packet, packet->hop), id);
         return;
     }
     p->totals.packets++;

@@ -18,7 +18,6 @@
 #include "model/base/random.h"
 #include "sim/engine.h"
 #include "sim/fabric/load.h"
-#include "tests/sim/fabric/packets_usual.h"
 
 static double processor_s(void)
 {
@@ -35,7 +34,8 @@ static int load_time(int hosts, enum load_pattern pattern, double bytes, enum co
     snprintf(text, sizeof text, "clos hosts:%d tor:32x400G/32x400G agg:64x400G", hosts);
     if (fabric_parse(text, (struct place){0}, &fabric, diags) != STATUS_OK)
         return 1;
-    struct packets_parameters with = packets_usual(4096, congestion);
+    struct packets_parameters with = packets_usual();
+    with.congestion = congestion;
     struct router router = {.fabric = &fabric, .seed = 1};
     struct load load = {.pattern = pattern, .bytes = bytes, .seed = 1, .packets = &with};
     double start = processor_s();

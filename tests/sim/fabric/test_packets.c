@@ -8,13 +8,17 @@
 #include "model/base/random.h"
 #include "sim/fabric/load.h"
 #include "tests/sim/fabric/fabric_jobs.h"
-#include "tests/sim/fabric/packets_usual.h"
 #include "tests/suite.h"
 
-/* Packets of 4,000 B, on links of 25 GB/s 160 ns each; links have 700 ns unless the fabric says otherwise. */
+/* Packets of 4,000 B, on links of 25 GB/s 160 ns each; links have 700 ns unless the fabric says otherwise. What was stopped goes
+ * on two packets below the threshold that stopped it. */
 static struct packets_parameters usual(enum congestion congestion)
 {
-    return packets_usual(4000, congestion);
+    struct packets_parameters with = packets_usual();
+    with.packet_bytes = 4000;
+    with.xon_gap = 8000;
+    with.congestion = congestion;
+    return with;
 }
 
 static struct packets *packets_of(const struct fabric *fabric, const struct packets_parameters *with)
@@ -304,6 +308,68 @@ START_TEST(nothing_is_lost_and_twice_is_the_same)
 }
 END_TEST
 
+/* Hosts whose GPUs use NICs behind one another's PCIe switches: what is sent and what is received meet on the links between
+ * switches and CPUs, with buffers full of both. Everything arrives. Where all transfers are alike each ends when max-min fair
+ * rates say, 5 GB/s (four over each way up of 20) and 2.5 (four over each way between CPUs of 10), but for what stands in
+ * buffers. */
+static const struct {
+    const char *fabric;
+    double fair; /* B/s of each; 0: not alike */
+} crossed[] = {
+    {"clos hosts:8 gpus:4 nics:2x200G pcie:32GB/s pcie_switches:2x20GB/s affinity:1,1,0,0 tor:16x200G", 5e9},
+    {"clos hosts:8 gpus:4 nics:2x400G pcie:64GB/s pcie_switches:2x20GB/s sockets:2x10GB/s affinity:1,1,0,0 tor:16x400G", 2.5e9},
+    {"clos hosts:8 gpus:4 nics:4x200G pcie:32GB/s pcie_switches:2x20GB/s affinity:2,1,0,3 tor:32x200G", 0},
+};
+static const enum load_pattern crossing[] = {LOAD_RING, LOAD_PERMUTATION, LOAD_SHIFT, LOAD_ALL_TO_ALL, LOAD_INCAST};
+
+START_TEST(up_and_down_do_not_wait_for_each_other)
+{
+    struct fabric fabric = fabric_parsed(crossed[_i].fabric);
+    struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC, .seed = 1};
+    for (size_t c = 0; c < sizeof crossing / sizeof crossing[0]; c++)
+        for (int small = 0; small < 2; small++) {
+            struct packets_parameters with = usual(CONGESTION_NONE);
+            with.nic_buffer = small ? 200e3 : 2e6;
+            struct load load = {.pattern = crossing[c], .bytes = 10e6, .seed = 1, .packets = &with};
+            struct load_result result;
+            struct diags diags = {0};
+            ck_assert_int_eq(load_run(&router, &load, &result, &diags), STATUS_OK);
+            ck_assert_pstr_eq(packets_check(result.packets.packets), NULL);
+            for (uint32_t l = 0; l < fabric_links(&fabric); l++)
+                ck_assert_double_le(nanos_to_seconds(packets_link(result.packets.packets, l).paused), result.packets.seconds);
+            if (crossed[_i].fair > 0 && crossing[c] < LOAD_INCAST) {
+                ck_assert_double_eq_tol(result.rates[0], crossed[_i].fair, 1);
+                ck_assert_double_eq_tol(result.packets.seconds, result.seconds, 0.01 * result.seconds);
+                ck_assert_double_ge(result.packets.delays[0], small ? 0.95 : 0.99);
+            }
+            load_result_free(&result);
+        }
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* 2 GPUs of one host, its NIC behind the other switch: one sends to the next host, the other receives, over the same way up of 10
+ * GB/s and the same way down. Half each, packet by packet, though neither's queue knows of the other; and the network, four times
+ * as fast, is never the reason. */
+START_TEST(up_and_down_share_the_wire)
+{
+    struct fabric fabric =
+        fabric_parsed("clos hosts:2 gpus:2 nics:2x400G pcie:50GB/s pcie_switches:2x10GB/s affinity:1,0 tor:4x400G");
+    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct packets *packets = packets_of(&fabric, &with);
+    nanos ends[2];
+    uint32_t up = fabric.first[LAYER_ROOT_OUT];
+    packets_send(packets, open_between(&fabric, packets, 0, 2), 10e6);
+    packets_send(packets, open_between(&fabric, packets, 3, 1), 10e6);
+    run_out(packets, ends);
+    ck_assert_int_eq(packets_link(packets, up).bytes, 20000000);
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq_tol((double)ends[i], 2e6, 0.02 * 2e6);
+    packets_destroy(packets);
+    fabric_free(&fabric);
+}
+END_TEST
+
 START_TEST(buffers_too_small_are_refused)
 {
     struct fabric fabric = fabric_parsed("clos hosts:16 tor:16x200G");
@@ -324,6 +390,94 @@ START_TEST(buffers_too_small_are_refused)
     ck_assert_int_eq(packets_create(&fabric, &with, &packets, &diags), STATUS_BAD_INPUT);
     diags_free(&diags);
     fabric_free(&fabric);
+}
+END_TEST
+
+/* What counters of nanoseconds and bytes cannot hold is refused before anything begins; the most that they can is not. */
+START_TEST(what_cannot_be_kept_is_refused)
+{
+    static const struct {
+        const char *fabric;
+        double packet, delay, nic_buffer;
+        enum status status;
+    } cases[] = {
+        {"clos hosts:2 tor:2x200G", 4096, 0.01, 2e6, STATUS_OK},
+        {"clos hosts:2 tor:2x200G", 4096, 1.5, 2e6, STATUS_BAD_INPUT},
+        {"clos hosts:2 tor:2x200G", 4096, -1, 4e9, STATUS_OK}, /* nothing is inside */
+        {"clos hosts:2 nics:1x200G pcie:32GB/s tor:2x200G", 4096, -1, 1e9, STATUS_OK},
+        {"clos hosts:2 nics:1x200G pcie:32GB/s tor:2x200G", 4096, -1, 1.1e9, STATUS_BAD_INPUT},
+        {"clos hosts:2 tor:2x32768bps", 4096, -1, 2e6, STATUS_OK}, /* a packet a second */
+        {"clos hosts:2 tor:2x32000bps", 4096, -1, 2e6, STATUS_BAD_INPUT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fabric fabric = fabric_parsed(cases[i].fabric);
+        struct packets_parameters with = usual(CONGESTION_DCQCN);
+        struct packets *packets = NULL;
+        struct diags diags = {0};
+        with.packet_bytes = cases[i].packet;
+        with.link_delay_s = cases[i].delay;
+        with.nic_buffer = cases[i].nic_buffer;
+        with.switch_buffer = 4e9;
+        ck_assert_msg(packets_create(&fabric, &with, &packets, &diags) == cases[i].status, "case %zu", i);
+        packets_destroy(packets);
+        diags_free(&diags);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
+/* The slowest links there may be: 4,000 B at 4,000 B/s, a second over each, and cables of a second. */
+START_TEST(seconds_are_kept_exactly)
+{
+    struct fabric fabric = fabric_parsed("clos hosts:8 tor:4x32kbps/2x32kbps agg:4x32kbps");
+    struct packets_parameters with = usual(CONGESTION_NONE);
+    with.link_delay_s = 1;
+    struct packets *packets = packets_of(&fabric, &with);
+    nanos end = 0;
+    packets_send(packets, open_between(&fabric, packets, 0, 7), 40e3);
+    run_out(packets, &end);
+    ck_assert_int_eq(end, (10 + 3 + 4) * NANOS_PER_SECOND);
+    packets_destroy(packets);
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* Beyond 16 hours there is no going on, whoever asks. */
+START_TEST(time_has_an_end)
+{
+    struct fabric fabric = fabric_parsed("clos hosts:2 tor:2x32kbps");
+    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct packets *packets = packets_of(&fabric, &with);
+    uint32_t who;
+    packets_send(packets, open_between(&fabric, packets, 0, 1), 4000 * 57600.0);
+    enum packets_event event;
+    while ((event = packets_next(packets, &who)) == PACKETS_BUSY)
+        ;
+    ck_assert_int_eq(event, PACKETS_TOO_LONG);
+    ck_assert_int_eq(packets_next(packets, &who), PACKETS_TOO_LONG);
+    ck_assert_int_le(packets_now(packets), PACKETS_LONGEST);
+    packets_destroy(packets);
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* DCQCN's at 40 Gbps, as its paper has them (section 5, table 3; figure 5 for the marks). */
+START_TEST(the_usual_is_what_was_published)
+{
+    struct packets_parameters with = packets_usual();
+    double scale = 5e9 / DCQCN_REFERENCE_RATE;
+    ck_assert_double_eq_tol(with.kmin * scale, 5e3, 1e-6);
+    ck_assert_double_eq_tol(with.kmax * scale, 200e3, 1e-6);
+    ck_assert_double_eq_tol(with.pmax, 0.01, 1e-12);
+    ck_assert_double_eq_tol(with.dcqcn.gain, 1.0 / 256, 1e-12);
+    ck_assert_int_eq(with.dcqcn.cnp_interval, 50000);
+    ck_assert_int_eq(with.dcqcn.alpha_timer, 55000);
+    ck_assert_int_eq(with.dcqcn.rate_timer, 55000);
+    ck_assert_double_eq_tol(with.dcqcn.byte_counter, 10e6, 1e-3);
+    ck_assert_int_eq(with.dcqcn.fast_rounds, 5);
+    ck_assert_double_eq_tol(with.dcqcn.additive * scale, 5e6, 1e-3);
+    ck_assert_int_eq(with.congestion, CONGESTION_DCQCN);
+    ck_assert_double_eq(with.packet_bytes, 4096);
 }
 END_TEST
 
@@ -391,7 +545,13 @@ int main(void)
     tcase_add_loop_test(all, incast_keeps_the_last_link_busy, 0, 4);
     tcase_add_test(all, a_victim_stands_behind_the_paused);
     tcase_add_test(all, nothing_is_lost_and_twice_is_the_same);
+    tcase_add_loop_test(all, up_and_down_do_not_wait_for_each_other, 0, (int)(sizeof crossed / sizeof crossed[0]));
+    tcase_add_test(all, up_and_down_share_the_wire);
     tcase_add_test(all, buffers_too_small_are_refused);
+    tcase_add_test(all, what_cannot_be_kept_is_refused);
+    tcase_add_test(all, seconds_are_kept_exactly);
+    tcase_add_test(all, time_has_an_end);
+    tcase_add_test(all, the_usual_is_what_was_published);
     tcase_add_loop_test(all, uncontended_packets_are_flows, 0, N_CONGESTIONS);
     tcase_add_loop_test(all, dcqcn_settles_near_the_fair_rates, 1, 6);
     suite_add_tcase(suite, all);
