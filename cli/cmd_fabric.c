@@ -24,6 +24,7 @@ static const struct option_row options[] = {{.name = "cluster",
                                              .group = FABRIC_GROUP},
                                             FABRIC_OPTION_ROWS,
                                             FABRIC_LOAD_OPTION_ROWS,
+                                            LOAD_NETWORK_ROW,
                                             PACKETS_OPTION_ROWS,
                                             {0}};
 

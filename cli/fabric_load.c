@@ -213,8 +213,12 @@ enum status fabric_load(struct invocation *call, const struct fabric *fabric, in
                         .bytes = option_quantity(call, "bytes"),
                         .jitter = option_quantity(call, "jitter"),
                         .queue_pairs = queue_pairs};
-    struct summary summary = {.repeats = (int)option_count(call, "repeats"), .with_packets = fabric_packets_wanted(call)};
+    struct summary summary = {.repeats = (int)option_count(call, "repeats"),
+                              .with_packets = option_choice(call, "network") == LOAD_NETWORK_PACKET};
     FILE *map;
+
+    if (!summary.with_packets)
+        fabric_packets_note_idle(call);
     enum status status = output_option(call, "link-map", &map);
 
     if (status == STATUS_OK && summary.with_packets) {

@@ -11,16 +11,13 @@ const char *const congestion_choices[] = {"none", "dcqcn", NULL};
 
 /* ---- options */
 
-bool fabric_packets_wanted(struct invocation *call)
+void fabric_packets_note_idle(struct invocation *call)
 {
-    bool wanted = option_choice(call, "network") == 1;
-
-    for (int i = 0; i < call->n_values && !wanted; i++) {
+    for (int i = 0; i < call->n_values; i++) {
         const struct option_row *row = call->values[i].row;
         if (call->values[i].given && row->group != NULL && strcmp(row->group, PACKETS_GROUP) == 0)
             diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --network packet", row->name);
     }
-    return wanted;
 }
 
 static nanos option_nanos(const struct invocation *call, const char *name)
@@ -120,6 +117,13 @@ static double depth_of(const struct packets_link *seen)
     return (double)seen->deepest;
 }
 
+void worst_links_find(const struct fabric *fabric, const struct packets *packets, double seconds, struct worst_links *worst)
+{
+    worst->seconds = seconds;
+    worst->n_paused = worst_find(fabric, packets, paused_of, worst->paused);
+    worst->n_deep = worst_find(fabric, packets, depth_of, worst->deepest);
+}
+
 void packets_summary_add(struct packets_summary *summary, const struct fabric *fabric, const struct load_result *result,
                          int repeats)
 {
@@ -142,9 +146,7 @@ void packets_summary_add(struct packets_summary *summary, const struct fabric *f
     summary->events += (double)totals->events / repeats;
     summary->fullest = totals->fullest > summary->fullest ? totals->fullest : summary->fullest;
     summary->repeats = repeats;
-    summary->last_s = p->seconds;
-    summary->n_paused = worst_find(fabric, p->packets, paused_of, summary->paused);
-    summary->n_deep = worst_find(fabric, p->packets, depth_of, summary->deepest);
+    worst_links_find(fabric, p->packets, p->seconds, &summary->worst);
 }
 
 /* ---- text and CSV */
@@ -171,7 +173,7 @@ static void quantile_table(struct invocation *call, const struct packets_summary
     table_free(&table);
 }
 
-static void worst_rows(struct table *table, const struct fabric *fabric, const struct packets_summary *s, const char *why,
+static void worst_rows(struct table *table, const struct fabric *fabric, double seconds, const char *why,
                        const struct worst_link *worst, int n)
 {
     char name[96];
@@ -182,13 +184,13 @@ static void worst_rows(struct table *table, const struct fabric *fabric, const s
         table_cell(table, "%s", fabric_link_name(fabric, worst[i].link, name, sizeof name));
         table_cell(table, "%llu", (unsigned long long)seen->pauses);
         table_cell(table, "%.1f", (double)seen->paused / 1e3);
-        table_cell(table, "%.1f", 100 * nanos_to_seconds(seen->paused) / s->last_s);
+        table_cell(table, "%.1f", 100 * nanos_to_seconds(seen->paused) / seconds);
         table_cell(table, "%.1f", (double)seen->deepest / 1e3);
         table_cell(table, "%llu", (unsigned long long)seen->marks);
     }
 }
 
-static void worst_table(struct invocation *call, const struct fabric *fabric, const struct packets_summary *s)
+void worst_links_write(struct invocation *call, const struct fabric *fabric, const struct worst_links *worst, const char *title)
 {
     struct table table = {0};
 
@@ -199,32 +201,38 @@ static void worst_table(struct invocation *call, const struct fabric *fabric, co
     table_column(&table, "of the time", "%", ALIGN_RIGHT);
     table_column(&table, "deepest queue", "kB", ALIGN_RIGHT);
     table_column(&table, "marks", NULL, ALIGN_RIGHT);
-    worst_rows(&table, fabric, s, "most paused", s->paused, s->n_paused);
-    worst_rows(&table, fabric, s, "deepest", s->deepest, s->n_deep);
-    if (s->n_paused + s->n_deep > 0) {
-        fputs(s->repeats > 1 ? "\nlinks under the last seed\n" : "\n", call->out);
-        table_write(&table, call);
+    worst_rows(&table, fabric, worst->seconds, "most paused", worst->paused, worst->n_paused);
+    worst_rows(&table, fabric, worst->seconds, "deepest", worst->deepest, worst->n_deep);
+    if (worst->n_paused + worst->n_deep > 0) {
+        fprintf(call->out, "%s\n", title);
+        table_write_text(&table, call);
     }
     table_free(&table);
+}
+
+void packets_totals_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *s)
+{
+    char paused[32], packets[32], marks[32], cnps[32], pauses[32];
+    const struct option_row *rows[N_ASSUMED];
+
+    fprintf(call->out, "%s packets: %s marks, %s CNPs; %s PFC pauses on %.6g link%s, %s in all; fullest buffer %.1f %%\n",
+            grouped((int64_t)s->packets, packets, sizeof packets), grouped((int64_t)s->marks, marks, sizeof marks),
+            grouped((int64_t)s->cnps, cnps, sizeof cnps), grouped((int64_t)s->pauses, pauses, sizeof pauses), s->paused_links,
+            plural((int64_t)s->paused_links), quantity_format(s->paused_s, DIM_TIME, paused, sizeof paused), 100 * s->fullest);
+    int n = assumed_find(call, fabric, rows);
+    for (int i = 0; i < n; i++)
+        fprintf(call->out, "%s--%s %s%s", i == 0 ? "assumed: " : ", ", rows[i]->name, rows[i]->initial, i == n - 1 ? "\n" : "");
 }
 
 void packets_summary_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *s,
                            const double *fair_rates)
 {
-    char paused[32], packets[32], marks[32], cnps[32], pauses[32];
-
     quantile_table(call, s, fair_rates);
     if (call->format != FORMAT_TEXT)
         return;
-    fprintf(call->out, "\n%s packets: %s marks, %s CNPs; %s PFC pauses on %.6g link%s, %s in all; fullest buffer %.1f %%\n",
-            grouped((int64_t)s->packets, packets, sizeof packets), grouped((int64_t)s->marks, marks, sizeof marks),
-            grouped((int64_t)s->cnps, cnps, sizeof cnps), grouped((int64_t)s->pauses, pauses, sizeof pauses), s->paused_links,
-            plural((int64_t)s->paused_links), quantity_format(s->paused_s, DIM_TIME, paused, sizeof paused), 100 * s->fullest);
-    const struct option_row *rows[N_ASSUMED];
-    int n = assumed_find(call, fabric, rows);
-    for (int i = 0; i < n; i++)
-        fprintf(call->out, "%s--%s %s%s", i == 0 ? "assumed: " : ", ", rows[i]->name, rows[i]->initial, i == n - 1 ? "\n" : "");
-    worst_table(call, fabric, s);
+    fputc('\n', call->out);
+    packets_totals_write(call, fabric, s);
+    worst_links_write(call, fabric, &s->worst, s->repeats > 1 ? "\nlinks under the last seed" : "");
 }
 
 /* ---- JSON */
@@ -253,7 +261,7 @@ static json_t *worst_json(const struct fabric *fabric, const struct worst_link *
     return array;
 }
 
-static json_t *parameters_json(const struct packets_parameters *with)
+json_t *packets_parameters_json(const struct packets_parameters *with)
 {
     const struct dcqcn_parameters *d = &with->dcqcn;
     json_t *object = json_pack("{s:s, s:f, s:f, s:f, s:f}", "congestion", congestion_name(with->congestion), "mtu_bytes",
@@ -277,25 +285,36 @@ static json_t *parameters_json(const struct packets_parameters *with)
     return object;
 }
 
-json_t *packets_summary_json(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *s)
+void worst_links_json(const struct fabric *fabric, const struct worst_links *worst, json_t *object)
+{
+    json_object_set_new(object, "most_paused", worst_json(fabric, worst->paused, worst->n_paused));
+    json_object_set_new(object, "deepest", worst_json(fabric, worst->deepest, worst->n_deep));
+}
+
+json_t *packets_assumed_json(const struct invocation *call, const struct fabric *fabric)
 {
     const struct option_row *rows[N_ASSUMED];
     int n = assumed_find(call, fabric, rows);
     json_t *assumed = json_array();
-    json_t *object = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "parameters", parameters_json(&s->with),
-                               "seconds", s->seconds, "packets", s->packets, "packet_hops", s->hops, "events", s->events, "marks",
-                               s->marks, "cnps", s->cnps, "pauses", s->pauses, "paused_s", s->paused_s, "paused_links",
-                               s->paused_links, "fullest_buffer", s->fullest);
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(assumed, json_string(rows[i]->name));
+    return assumed;
+}
+
+json_t *packets_summary_json(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *s)
+{
+    json_t *object = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "parameters",
+                               packets_parameters_json(&s->with), "seconds", s->seconds, "packets", s->packets, "packet_hops",
+                               s->hops, "events", s->events, "marks", s->marks, "cnps", s->cnps, "pauses", s->pauses, "paused_s",
+                               s->paused_s, "paused_links", s->paused_links, "fullest_buffer", s->fullest);
 
     json_object_set_new(object, "rates_Bps", told_json(s->rates));
     json_object_set_new(object, "of_fair_rate", told_json(s->shares));
     json_object_set_new(object, "ends_s", told_json(s->ends));
     json_object_set_new(object, "over_fair_end", told_json(s->delays));
-    for (int i = 0; i < n; i++)
-        json_array_append_new(assumed, json_string(rows[i]->name));
-    json_object_set_new(object, "assumed", assumed);
-    json_object_set_new(object, "last_seconds", json_real(s->last_s)); /* of the seed that the links are of */
-    json_object_set_new(object, "most_paused", worst_json(fabric, s->paused, s->n_paused));
-    json_object_set_new(object, "deepest", worst_json(fabric, s->deepest, s->n_deep));
+    json_object_set_new(object, "assumed", packets_assumed_json(call, fabric));
+    json_object_set_new(object, "last_seconds", json_real(s->worst.seconds)); /* of the seed that the links are of */
+    worst_links_json(fabric, &s->worst, object);
     return object;
 }

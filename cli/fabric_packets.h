@@ -1,5 +1,6 @@
 /*
- * fabric_packets.h - msim fabric load --network packet: the options of packets, and what they say of a load.
+ * fabric_packets.h - the options of packets, which fabric load and step have; what links saw of them; and what they say of a
+ * load.
  */
 #ifndef MSIM_CLI_FABRIC_PACKETS_H
 #define MSIM_CLI_FABRIC_PACKETS_H
@@ -10,6 +11,7 @@
 #include "cli/fabric_load.h"
 #include "sim/fabric/load.h"
 
+enum { LOAD_NETWORK_FLOW, LOAD_NETWORK_PACKET };
 extern const char *const load_network_choices[];
 extern const char *const congestion_choices[];
 
@@ -20,21 +22,20 @@ extern const char *const congestion_choices[];
         .group = PACKETS_GROUP, .help = HELP                                                                                     \
     }
 /* Sources stand in the help: what is published, where, and what is assumed. The values are sim/fabric/packets.h's. */
+#define LOAD_NETWORK_ROW                                                                                                         \
+    {                                                                                                                            \
+        .name = "network", .argument = "MODEL", .type = OPTION_CHOICE, .choices = load_network_choices, .initial = "flow",       \
+        .group = "Load", .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"       \
+    }
+
 #define PACKETS_OPTION_ROWS                                                                                                      \
-    {.name = "network",                                                                                                          \
-     .argument = "MODEL",                                                                                                        \
+    {.name = "congestion",                                                                                                       \
+     .argument = "CONTROL",                                                                                                      \
      .type = OPTION_CHOICE,                                                                                                      \
-     .choices = load_network_choices,                                                                                            \
-     .initial = "flow",                                                                                                          \
-     .group = "Load",                                                                                                            \
-     .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"},                         \
-        {.name = "congestion",                                                                                                   \
-         .argument = "CONTROL",                                                                                                  \
-         .type = OPTION_CHOICE,                                                                                                  \
-         .choices = congestion_choices,                                                                                          \
-         .initial = PACKETS_USUAL_CONGESTION,                                                                                    \
-         .group = PACKETS_GROUP,                                                                                                 \
-         .help = "what senders do about marks: DCQCN (SIGCOMM 2015), or nothing, so that only PFC holds them back"},             \
+     .choices = congestion_choices,                                                                                              \
+     .initial = PACKETS_USUAL_CONGESTION,                                                                                        \
+     .group = PACKETS_GROUP,                                                                                                     \
+     .help = "what senders do about marks: DCQCN (SIGCOMM 2015), or nothing, so that only PFC holds them back"},                 \
         PACKETS_QUANTITY("mtu", "SIZE", DIM_BYTES, 64, PACKETS_USUAL_BYTES,                                                      \
                          "bytes of a packet (RoCE's largest); headers take no time"),                                            \
         PACKETS_QUANTITY("link-delay", "TIME", DIM_TIME, 0, NULL,                                                                \
@@ -76,31 +77,46 @@ extern const char *const congestion_choices[];
                          "hyper increase, in the same way (assumed: ten times that, as in IEEE 802.1Qau)"),                      \
         PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, PACKETS_USUAL_LEAST, "least rate of a queue pair (ConnectX)")
 
-/* What packets said, means over the seeds; links of the last one. */
+/* What stood still the longest and was deepest, worst first, in a run of `seconds`. */
 enum { WORST_LINKS = 5 };
 struct worst_link {
     uint32_t link;
     struct packets_link seen;
 };
+struct worst_links {
+    double seconds;
+    int n_paused, n_deep;
+    struct worst_link paused[WORST_LINKS], deepest[WORST_LINKS];
+};
+void worst_links_find(const struct fabric *fabric, const struct packets *packets, double seconds, struct worst_links *worst);
+/* A table behind a line of `title`; nothing where nothing waited. */
+void worst_links_write(struct invocation *call, const struct fabric *fabric, const struct worst_links *worst, const char *title);
+/* Into most_paused and deepest of `object`. */
+void worst_links_json(const struct fabric *fabric, const struct worst_links *worst, json_t *object);
+
+/* What packets said, means over the seeds; links of the last one. */
 struct packets_summary {
     struct packets_parameters with;
     double rates[N_TOLD], shares[N_TOLD]; /* worst first: least */
     double ends[N_TOLD], delays[N_TOLD];  /* worst first: last */
     double seconds, marks, cnps, pauses, paused_s, paused_links, fullest, packets, hops, events;
     int repeats;
-    double last_s; /* until the last has ended, under the last seed */
-    int n_paused, n_deep;
-    struct worst_link paused[WORST_LINKS], deepest[WORST_LINKS];
+    struct worst_links worst; /* under the last seed */
 };
 
-/* Are packets asked for? Options of theirs are noted otherwise. */
-bool fabric_packets_wanted(struct invocation *call);
+/* For a call without packets: a note for each option of theirs that was given and changes nothing. */
+void fabric_packets_note_idle(struct invocation *call);
 MUST_CHECK enum status fabric_packets_parameters(struct invocation *call, struct packets_parameters *with);
 void packets_summary_add(struct packets_summary *summary, const struct fabric *fabric, const struct load_result *result,
                          int repeats);
 /* The table of quantiles beside the fair rates, as text or CSV, and in text what links saw. */
 void packets_summary_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary,
                            const double *fair_rates);
+/* Packets, marks, pauses and the fullest buffer in a line, and what was assumed. */
+void packets_totals_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary);
+json_t *packets_parameters_json(const struct packets_parameters *with);
+/* The names of the options that were left as they are assumed. */
+json_t *packets_assumed_json(const struct invocation *call, const struct fabric *fabric);
 json_t *packets_summary_json(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary);
 
 #endif

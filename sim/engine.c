@@ -127,17 +127,23 @@ bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint6
     return true;
 }
 
-/* Move the clock to the earliest pending time and spread its slot over the lower ones, which are all empty. */
-static void clock_advance(struct engine *engine)
+static nanos list_earliest(const struct engine *engine, struct list list)
 {
-    int level = __builtin_ctz(engine->levels), value = __builtin_ctzll(engine->filled[level]);
-    struct list list = engine->slots[level][value];
     nanos earliest = INT64_MAX;
 
     for (uint32_t event = list.first; event != NONE; event = engine->pool[event].next)
         if (engine->pool[event].time < earliest)
             earliest = engine->pool[event].time;
-    engine->now = earliest;
+    return earliest;
+}
+
+/* Move the clock to the earliest pending time and spread its slot over the lower ones, which are all empty. */
+static void clock_advance(struct engine *engine)
+{
+    int level = __builtin_ctz(engine->levels), value = __builtin_ctzll(engine->filled[level]);
+    struct list list = engine->slots[level][value];
+
+    engine->now = list_earliest(engine, list);
     engine->slots[level][value] = (struct list){NONE, NONE};
     engine->filled[level] &= ~(UINT64_C(1) << value);
     if (engine->filled[level] == 0)
@@ -154,6 +160,17 @@ static struct list *present_list(struct engine *engine)
         if (engine->present[c].first != NONE)
             return &engine->present[c];
     return NULL;
+}
+
+nanos engine_peek(const struct engine *engine)
+{
+    if (engine->n_pending == 0)
+        return INT64_MAX;
+    for (int c = 0; c < ENGINE_PRIORITIES; c++)
+        if (engine->present[c].first != NONE)
+            return engine->now;
+    int level = __builtin_ctz(engine->levels), value = __builtin_ctzll(engine->filled[level]);
+    return list_earliest(engine, engine->slots[level][value]);
 }
 
 bool engine_next(struct engine *engine, struct event *event)

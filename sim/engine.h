@@ -49,6 +49,8 @@ size_t engine_pending(const struct engine *engine);
 /* False, and nothing is scheduled, when `time` lies before the present or `priority` is out of range: a mistake of the caller. */
 bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t what);
 
+/* When the next event is; INT64_MAX: none is pending. O(events near it), the clock stays. */
+nanos engine_peek(const struct engine *engine);
 /* The next event, and the clock moved to it; false when none is pending. */
 bool engine_next(struct engine *engine, struct event *event);
 

@@ -8,7 +8,7 @@
  *   otherwise asked once per transfer, with the ranks; a fabric with degraded links, say.
  *
  * In both cases transfers do not slow one another down, so an operation's end is known when it starts. A network with
- * contention changes the end of transfers already under way: it has the four functions at the end of the table besides, and the
+ * contention changes the end of transfers already under way: it has the functions at the end of the table besides, and the
  * executor then runs in time order (step_executor.h), tells it when transfers begin and asks it which have ended.
  */
 #ifndef MSIM_SIM_NETWORK_H
@@ -36,6 +36,10 @@ struct network {
     nanos (*next)(void *state);
     /* A transfer that leaves the links `now`: its word, and how much later it has ended (latency). False: no more. */
     bool (*take)(void *state, nanos now, uint64_t *what, nanos *latency);
+    /* NULL where `next` knows. Otherwise, before each step of the executor: go on to `until`, at which something may begin
+     * (INT64_MAX: nothing will), or to the first end before it, which is returned; INT64_MAX: there is none. -1: there is
+     * no going on, for a reason that the network knows. */
+    nanos (*advance)(void *state, nanos until);
 };
 
 #endif

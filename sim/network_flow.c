@@ -38,10 +38,37 @@ static uint32_t transfer_new(struct network_flow *n, uint64_t what, nanos latenc
     return t;
 }
 
+/* Is it carried packet by packet? */
+static bool flow_is_packets(const struct network_flow *n, uint32_t flow)
+{
+    return n->packets != NULL && network_packets_carry(n->packets, flow);
+}
+
+static bool flow_busy(const struct network_flow *n, uint32_t flow)
+{
+    return flow_is_packets(n, flow) ? network_packets_busy(n->packets, flow) : flows_busy(n->flows, flow);
+}
+
+static void flow_send(struct network_flow *n, uint32_t flow, double bytes)
+{
+    if (flow_is_packets(n, flow))
+        network_packets_send(n->packets, flow, bytes);
+    else
+        flows_send(n->flows, flow, bytes);
+}
+
 static void flow_start(struct network_flow *n, uint32_t flow, uint32_t transfer, double bytes)
 {
     n->flow_transfer[flow] = transfer;
-    flows_send(n->flows, flow, bytes);
+    flow_send(n, flow, bytes);
+}
+
+/* The executor's time has come to `now`. */
+static void network_reach(struct network_flow *n, nanos now)
+{
+    flows_advance(n->flows, now);
+    if (n->packets != NULL)
+        (void)network_packets_advance(n->packets, now); /* is there already, but before the first event */
 }
 
 static void flow_added(struct network_flow *n)
@@ -65,6 +92,8 @@ static bool flow_open(struct network_flow *n, int from, int to, int owner)
             if (n->loads != NULL)
                 n->loads[path.links[h]]++;
         }
+        if (n->packets != NULL)
+            network_packets_open(n->packets, (uint32_t)n->n_flows, &path);
     }
     flows_open(n->flows, n->links, n_links, 1, (uint64_t)owner);
     flow_added(n);
@@ -119,7 +148,7 @@ static uint32_t connection_open(struct network_flow *n, int from, int to)
 static uint32_t connection_between(struct network_flow *n, int from, int to)
 {
     for (uint32_t c = n->first_connection[from]; c != NONE; c = n->connections[c].next)
-        if (n->connections[c].to == to && !flows_busy(n->flows, n->connections[c].flow))
+        if (n->connections[c].to == to && !flow_busy(n, n->connections[c].flow))
             return c;
     return connection_open(n, from, to);
 }
@@ -158,7 +187,7 @@ static void begin_message(void *state, nanos now, int from, int to, double bytes
     struct network_flow *n = state;
     const struct known_message *known = message_known(n, bytes, share_domain(n, from, to));
 
-    flows_advance(n->flows, now);
+    network_reach(n, now);
     uint32_t c = connection_between(n, from, to);
     if (c == NONE) {
         lose(n, from, to);
@@ -250,8 +279,8 @@ static void edge_go(struct network_flow *n, uint32_t flow)
 {
     const struct ring_edge *edge = &n->rings[flow];
 
-    if (edge->sent < edge->parts && edge->received >= edge->sent && !flows_busy(n->flows, flow))
-        flows_send(n->flows, flow, edge->bytes);
+    if (edge->sent < edge->parts && edge->received >= edge->sent && !flow_busy(n, flow))
+        flow_send(n, flow, edge->bytes);
 }
 
 /* The flows of a ring stand channel by channel, edge by edge. */
@@ -312,7 +341,7 @@ static void begin_collective(void *state, nanos now, const struct work_collectiv
     struct network_flow *n = state;
     struct group_flows *flows = &n->groups[group];
 
-    flows_advance(n->flows, now);
+    network_reach(n, now);
     if (!flows->known)
         group_know(n, group);
     struct collective_phases phases = exchange_phases(&n->cluster, flows->span, exchange);
@@ -353,7 +382,7 @@ static nanos next_end(void *state)
 {
     struct network_flow *n = state;
 
-    if (n->n_ended > 0)
+    if (n->n_ended > 0 || (n->packets != NULL && network_packets_ended(n->packets)))
         return flows_now(n->flows);
     nanos next = flows_next(n->flows);
     if (n->next_event < n->options.n_events && n->options.events[n->next_event].at < next)
@@ -374,15 +403,37 @@ static void events_apply(struct network_flow *n, nanos now)
     }
 }
 
-static void flow_ended(struct network_flow *n, uint32_t flow)
+/* What the cables have added to the way of packets is in the latency that follows: once for each part behind the other. */
+static nanos cables_delay(const struct network_flow *n, uint32_t flow)
 {
-    uint32_t transfer = n->flow_transfer[flow];
+    bool in_parts = flow < n->ring_capacity && n->rings[flow].parts > 0;
+
+    return flow_is_packets(n, flow) ? network_packets_delay(n->packets, flow) * (in_parts ? n->rings[flow].parts : 1) : 0;
+}
+
+static void flow_ended(struct network_flow *n, uint32_t flow, nanos now)
+{
+    struct transfer *transfer = &n->transfers[n->flow_transfer[flow]];
 
     if (flow < n->ring_capacity && n->rings[flow].parts > 0 && !part_ended(n, flow))
         return;
+    transfer->carried = nanos_later(transfer->carried, now - cables_delay(n, flow));
+    if (--transfer->left == 0)
+        ended_add(n, n->flow_transfer[flow]);
     n->flow_transfer[flow] = NONE;
-    if (--n->transfers[transfer].left == 0)
-        ended_add(n, transfer);
+}
+
+static uint32_t flow_take(struct network_flow *n)
+{
+    uint32_t flow = flows_take(n->flows);
+
+    return flow == NO_FLOW && n->packets != NULL ? network_packets_take(n->packets) : flow;
+}
+
+/* What of a transfer's latency is still to come. */
+static nanos latency_left(const struct transfer *transfer, nanos now)
+{
+    return transfer->carried > 0 ? nanos_later(0, transfer->carried + transfer->latency - now) : transfer->latency;
 }
 
 static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)
@@ -391,17 +442,17 @@ static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)
     struct flows_start start;
     uint32_t flow;
 
-    flows_advance(n->flows, now);
+    network_reach(n, now);
     events_apply(n, now);
     while (delayed_starts_take(&n->delayed, now, &start))
         flows_begin(n, &start);
-    while (n->n_ended == 0 && (flow = flows_take(n->flows)) != NO_FLOW)
-        flow_ended(n, flow);
+    while (n->n_ended == 0 && (flow = flow_take(n)) != NO_FLOW)
+        flow_ended(n, flow, now);
     if (n->n_ended == 0)
         return false;
     uint32_t t = n->ended[--n->n_ended];
     *what = n->transfers[t].what;
-    *latency = n->transfers[t].latency;
+    *latency = latency_left(&n->transfers[t], now);
     n->transfers[t].next_free = n->free_transfer;
     n->free_transfer = t;
     return true;
@@ -425,6 +476,11 @@ static nanos collective_alone(void *state, enum collective collective, enum grou
     return nanos_from_seconds(cost_seconds(collective_cost(n->machine, collective, n->machine->spans[kind], bytes)));
 }
 
+static nanos packets_go_on(void *state, nanos until)
+{
+    return network_packets_advance(((struct network_flow *)state)->packets, until);
+}
+
 struct network network_flow_table(struct network_flow *network)
 {
     return (struct network){.state = network,
@@ -434,7 +490,8 @@ struct network network_flow_table(struct network_flow *network)
                             .begin_message = begin_message,
                             .begin_collective = begin_collective,
                             .next = next_end,
-                            .take = take_ended};
+                            .take = take_ended,
+                            .advance = network->packets != NULL ? packets_go_on : NULL};
 }
 
 /* ---- before and after */
@@ -479,7 +536,7 @@ const struct fold *network_flow_fold(struct network_flow *n)
     const struct fold_network network = {.options = &n->options, .machine = n->machine, .cluster = &n->cluster, .rates = rates};
     struct fold *fold = memory_new(1, sizeof *fold);
 
-    if (!n->options.per_step && fold_create(n->program, &network, fold)) {
+    if (!n->options.per_step && n->packets == NULL && fold_create(n->program, &network, fold)) {
         n->fold = fold;
         links_fold(n, rates);
     } else {
@@ -529,8 +586,14 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     for (int32_t r = 0; r < program->n_ranks; r++)
         n->first_connection[r] = NONE;
     links_create(n);
-    *network = n;
-    return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (options->packets != NULL)
+        status = network_packets_create(fabric, n->cluster.net_fraction, options->packets, &n->packets, diags);
+    if (status != STATUS_OK)
+        network_flow_destroy(n);
+    else
+        *network = n;
+    return status;
 }
 
 void network_flow_destroy(struct network_flow *n)
@@ -538,6 +601,7 @@ void network_flow_destroy(struct network_flow *n)
     if (n == NULL)
         return;
     flows_destroy(n->flows);
+    network_packets_destroy(n->packets);
     if (n->fold != NULL)
         fold_free(n->fold);
     free(n->fold);
@@ -557,6 +621,11 @@ void network_flow_destroy(struct network_flow *n)
 
 enum status network_flow_status(const struct network_flow *n, struct diags *diags)
 {
+    if (n->packets != NULL && network_packets_too_long(n->packets)) {
+        diag_error(diags, (struct place){0}, "packets are followed for %lld hours at most, the step takes longer",
+                   (long long)(PACKETS_LONGEST / NANOS_PER_SECOND / 3600));
+        return STATUS_FAILED;
+    }
     if (n->lost_from < 0)
         return STATUS_OK;
     diag_error(diags, (struct place){0}, "the fabric has no way from rank %d to rank %d", n->lost_from, n->lost_to);
@@ -566,6 +635,11 @@ enum status network_flow_status(const struct network_flow *n, struct diags *diag
 const struct fabric *network_flow_fabric(const struct network_flow *n)
 {
     return n->options.fabric;
+}
+
+const struct packets *network_flow_packets(const struct network_flow *n)
+{
+    return n->packets != NULL ? network_packets_seen(n->packets) : NULL;
 }
 
 struct flows_counts network_flow_counts(const struct network_flow *n)

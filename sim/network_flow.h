@@ -29,12 +29,21 @@
 #include "model/cost/machine.h"
 #include "model/program/program.h"
 #include "sim/fabric/flows.h"
+#include "sim/fabric/packets.h"
 #include "sim/fabric/route.h"
 #include "sim/link_fault.h"
 #include "sim/network.h"
 
 struct network_flow;
 struct fold;
+
+/* What leaves NVLink domains packet by packet instead (network_packets.h). */
+struct network_packets_options {
+    struct packets_parameters with;
+    double total;                                               /* bytes to come, for `progress` */
+    void (*progress)(void *context, double done, double total); /* now and then, in bytes; NULL: nobody asks */
+    void *context;
+};
 
 struct network_flow_options {
     const struct fabric *fabric;
@@ -46,6 +55,7 @@ struct network_flow_options {
     const int *placement;            /* [ranks] the GPU of each rank; NULL: rank r on GPU r */
     const struct link_event *events; /* [n_events] links that change during the step, in order (link_event_compare) */
     int n_events;
+    const struct network_packets_options *packets; /* NULL: flows alone. Links do not change then, and nothing folds */
 };
 
 /* For a program with all its ranks. `machine`, `program` and what `options` points to must outlive the network. Refused: more
@@ -72,6 +82,9 @@ struct group_span network_flow_span(const struct fabric *fabric, const struct ma
 
 /* The fabric it was made for. */
 const struct fabric *network_flow_fabric(const struct network_flow *network);
+
+/* After a run: its packets; NULL: flows alone. */
+const struct packets *network_flow_packets(const struct network_flow *network);
 
 /* After a run: what was solved. */
 struct flows_counts network_flow_counts(const struct network_flow *network);

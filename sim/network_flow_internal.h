@@ -9,6 +9,7 @@
 #include "sim/delayed_starts.h"
 #include "sim/fold.h"
 #include "sim/network_flow.h"
+#include "sim/network_packets.h"
 
 #define NONE UINT32_MAX
 
@@ -19,6 +20,7 @@ enum { OWNER_MESSAGE = N_GROUP_KINDS };
 struct transfer {
     uint64_t what;
     nanos latency;
+    nanos carried; /* when the last flow so far was carried, but for the delays of its cables */
     uint32_t left; /* flows */
     uint32_t next_free;
 };
@@ -64,10 +66,11 @@ struct network_flow {
     struct cluster cluster; /* without over-subscription: the links have that */
     struct router router;
     struct flows *flows;
-    struct fold *fold;           /* NULL: ranks, groups and links are themselves, otherwise classes of them */
-    uint32_t *loads;             /* for adaptive routing */
-    double nic_rate;             /* B/s of a GPU's share of its NICs, as NCCL sustains it */
-    uint32_t *links, *crossings; /* scratch for a connection: [queue pairs * PATH_HOPS + 1] */
+    struct network_packets *packets; /* NULL: flows alone */
+    struct fold *fold;               /* NULL: ranks, groups and links are themselves, otherwise classes of them */
+    uint32_t *loads;                 /* for adaptive routing */
+    double nic_rate;                 /* B/s of a GPU's share of its NICs, as NCCL sustains it */
+    uint32_t *links, *crossings;     /* scratch for a connection: [queue pairs * PATH_HOPS + 1] */
 
     struct connection *connections;
     size_t n_connections, connection_capacity;

@@ -100,8 +100,9 @@ static enum status program_run(const struct layout *layout, const struct setting
     status = fold != NULL ? program_execute_folded(fold, &costs, &network, options->watch, &execution, diags)
                           : program_execute(program, &costs, &network, options->time_order, options->watch, &execution, diags);
     bool executed = status == STATUS_OK;
-    if (executed && flow != NULL)
-        status = network_flow_status(flow, diags);
+    enum status carried = flow != NULL ? network_flow_status(flow, diags) : STATUS_OK;
+    if (executed)
+        status = carried;
     if (status == STATUS_OK) {
         double stands_for = (double)setting->gpus / program->n_ranks;
         result_fill(result, layout, setting, &execution, step_costs_flops(program, &costs, stands_for));

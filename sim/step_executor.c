@@ -469,6 +469,20 @@ static void event_handle(struct executor *x, const struct event *event)
     actor_wake(x, who, 0);
 }
 
+/* A network that only finds out by going on goes on to the next event first. */
+static bool event_next(struct executor *x, struct event *event)
+{
+    if (x->network != NULL && x->network->advance != NULL) {
+        nanos end = x->network->advance(x->network->state, engine_peek(x->engine));
+        x->stopped = end < 0;
+        if (x->stopped)
+            return false;
+        if (end < INT64_MAX)
+            engine_schedule(x->engine, end, EVENT_NETWORK, NO_WORD);
+    }
+    return engine_next(x->engine, event);
+}
+
 static void executor_run(struct executor *x)
 {
     struct event event;
@@ -477,7 +491,7 @@ static void executor_run(struct executor *x)
         actor_wake(x, r, (1u << N_STREAMS) - 1);
         actors_advance(x);
     }
-    while (x->engine != NULL && engine_next(x->engine, &event)) {
+    while (x->engine != NULL && event_next(x, &event)) {
         event_handle(x, &event);
         actors_advance(x);
     }
@@ -497,7 +511,7 @@ static enum status execute(struct executor *x, const struct step_costs *costs, s
     x->blocks = memory_new((size_t)x->lockstep->n_blocks, sizeof *x->blocks);
     actors_create(x);
     executor_run(x);
-    if (actors_finished(x, diags)) {
+    if (!x->stopped && actors_finished(x, diags)) {
         breakdown_finish(x, costs);
         *execution = out;
     } else {

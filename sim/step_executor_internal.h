@@ -64,6 +64,7 @@ struct executor {
     size_t n_carriages, carriage_capacity;
     uint32_t free_carriage; /* NO_OP none */
     bool settling;          /* an EVENT_SETTLED is pending */
+    bool stopped;           /* the network cannot go on */
     nanos wake;             /* time of the last EVENT_NETWORK scheduled */
     uint64_t *sends;        /* begun at this time: rank << 32 | operation */
     size_t n_sends, send_capacity;

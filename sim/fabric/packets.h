@@ -154,6 +154,8 @@ uint64_t packets_what(const struct packets *packets, uint32_t connection);
 int64_t packets_arrived(const struct packets *packets, uint32_t connection);
 /* And of all. */
 int64_t packets_bytes_arrived(const struct packets *packets);
+/* What the cables of its way delay a packet. */
+nanos packets_delay(const struct packets *packets, uint32_t connection);
 /* What its sender is at: the line rate under CONGESTION_NONE. B/s. */
 double packets_rate(const struct packets *packets, uint32_t connection);
 

@@ -23,6 +23,11 @@ int64_t packets_bytes_arrived(const struct packets *p)
     return p->totals.bytes_sent - p->under_way;
 }
 
+nanos packets_delay(const struct packets *p, uint32_t connection)
+{
+    return p->connections[connection].back;
+}
+
 double packets_rate(const struct packets *p, uint32_t connection)
 {
     return p->connections[connection].sender.current;
