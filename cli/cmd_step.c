@@ -18,6 +18,7 @@ enum { RANKS_FOLDED, RANKS_ALL };
 
 static const char *const ranks_choices[] = {"folded", "all", NULL};
 static const char *const detail_choices[] = {"chunk", "layer", "kernel", NULL};
+static const char *const step_network_choices[] = {"analytic", "flow", "packet", NULL};
 static const char *const collectives_choices[] = {"steady", "per-step", NULL};
 
 static const struct option_row options[] = {
@@ -35,8 +36,14 @@ static const struct option_row options[] = {
      .type = OPTION_FLAG,
      .help = "print the cost of each kernel and exchange by parts",
      .group = "Simulation"},
-    NETWORK_ROW("network", FABRIC_GROUP, "closed-form transfer times, or flows that share the links of a fabric"),
+    {.name = "network",
+     CHOICE_FIELDS("MODEL", step_network_choices),
+     .initial = "analytic",
+     .help = "closed-form transfer times, flows that share the links of a fabric, or, for small jobs, packet by packet between "
+             "nodes with queues, marks and pauses",
+     .group = FABRIC_GROUP},
     FABRIC_OPTION_ROWS,
+    PACKETS_OPTION_ROWS,
     {.name = "placement",
      CHOICE_FIELDS("HOW", placement_choices),
      .initial = "data_first",
@@ -190,6 +197,28 @@ static enum status report(struct invocation *call, const struct job_setup *setup
     return status;
 }
 
+/* Fair flows go before packets: how much there is to do, and what to compare with. */
+static enum status simulate_fair(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
+                                 struct step_flow *flow)
+{
+    struct step_options fair = *how;
+    struct step_result result;
+
+    fair.n_trace_ranks = 0;
+    fair.stages = NULL;
+    enum status status = step_simulate(&setup->layout, &setup->setting, &fair, &result, NULL, NULL, &call->diags);
+    if (status == STATUS_OK)
+        status = step_packets_check(call, &flow->packets);
+    flow->options.packets = &flow->packets.options;
+    return status;
+}
+
+static void tell_of_packets(void *progress, double done, double total)
+{
+    progress_turn(progress, "packets");
+    progress_update(progress, done, total);
+}
+
 /* The time left is that of executing: building the program goes before it. */
 static void tell_of_operations(void *progress, double done, double total)
 {
@@ -198,7 +227,7 @@ static void tell_of_operations(void *progress, double done, double total)
 }
 
 static enum status simulate(struct invocation *call, const struct job_setup *setup, const struct step_options *how,
-                            const struct step_files *files)
+                            const struct step_files *files, struct step_flow *flow)
 {
     bool record = files->trace != NULL || files->timeline != NULL;
     struct step_result result;
@@ -208,8 +237,16 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
     const struct step_watch watch = {tell_of_operations, &progress};
     struct step_options watched = *how;
     watched.watch = &watch;
-    enum status status =
-        step_simulate(&setup->layout, &setup->setting, &watched, &result, record ? &timeline : NULL, &program, &call->diags);
+    enum status status = STATUS_OK;
+    if (flow->packets.wanted) {
+        status = simulate_fair(call, setup, &watched, flow);
+        watched.watch = NULL;
+        flow->packets.options.progress = tell_of_packets;
+        flow->packets.options.context = &progress;
+    }
+    if (status == STATUS_OK)
+        status =
+            step_simulate(&setup->layout, &setup->setting, &watched, &result, record ? &timeline : NULL, &program, &call->diags);
 
     progress_end(&progress);
     if (status != STATUS_OK)
@@ -240,7 +277,7 @@ static enum status check_modes(struct invocation *call, bool flows)
     fabric_options_note_idle(call, "network");
     if (!option_given(call, "link-map"))
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "--link-map: only --network flow knows what links carry");
+    diag_error(&call->diags, NOWHERE, "--link-map: only --network flow and packet know what links carry");
     return STATUS_USAGE;
 }
 
@@ -249,10 +286,12 @@ static enum status run(struct invocation *call)
     struct job_setup setup;
     struct breakdown stages = {0};
     int *ranks, n_ranks;
-    bool flows = option_choice(call, "network") == NETWORK_FLOW;
+    bool flows = option_choice(call, "network") != NETWORK_ANALYTIC;
     bool all = option_choice(call, "ranks") == RANKS_ALL || flows;
     enum status status = check_modes(call, flows);
 
+    if (option_choice(call, "network") != NETWORK_PACKET)
+        fabric_packets_note_idle(call);
     if (status == STATUS_OK)
         status = job_setup_load(call, &setup);
     if (status != STATUS_OK)
@@ -272,7 +311,7 @@ static enum status run(struct invocation *call)
     if (status == STATUS_OK && flows)
         status = step_flow_load(call, &setup, &flow, &how);
     if (status == STATUS_OK)
-        status = simulate(call, &setup, &how, &files);
+        status = simulate(call, &setup, &how, &files, &flow);
     step_flow_free(&flow);
     free(ranks);
     return status;
@@ -301,6 +340,12 @@ const struct command command_step = {
         "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
         "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
         "them and gives the same time.\n"
+        "\n"
+        "With --network packet every rank is simulated and what leaves an NVLink domain is cut into packets, which wait in "
+        "queues, "
+        "are marked and paused while senders react (msim fabric load --network packet does the same to patterns). The step by "
+        "fair flows goes before it and says how many packets there are: some 5 billion of them over links, six minutes of a "
+        "processor, are the most; --mtu makes fewer.\n"
         "\n"
         "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
         "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "

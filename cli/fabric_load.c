@@ -155,11 +155,8 @@ static void map_write(FILE *out, const struct fabric *fabric, const struct load_
         fprintf(out, "%s,%u,%.6g,%.9g,%u,", fabric_layer_name(layer), l - fabric->first[layer],
                 carried[l] / (fabric->rates[l] * seconds), (double)flows_contended(result->flows, l) * 1e-9,
                 flows_most(result->flows, l));
-        if (packets != NULL) {
-            struct packets_link seen = packets_link(packets, l);
-            fprintf(out, "%lld,%llu,%llu,%.9g,", (long long)seen.deepest, (unsigned long long)seen.marks,
-                    (unsigned long long)seen.pauses, nanos_to_seconds(seen.paused));
-        }
+        if (packets != NULL)
+            link_seen_write(out, packets, l);
         fprintf(out, "%s\n", fabric_link_name(fabric, l, name, sizeof name));
     }
     free(carried);

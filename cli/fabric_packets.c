@@ -190,7 +190,8 @@ static void worst_rows(struct table *table, const struct fabric *fabric, double 
     }
 }
 
-void worst_links_write(struct invocation *call, const struct fabric *fabric, const struct worst_links *worst, const char *title)
+void worst_links_write(const struct invocation *call, const struct fabric *fabric, const struct worst_links *worst,
+                       const char *title)
 {
     struct table table = {0};
 
@@ -210,7 +211,15 @@ void worst_links_write(struct invocation *call, const struct fabric *fabric, con
     table_free(&table);
 }
 
-void packets_totals_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *s)
+void link_seen_write(FILE *out, const struct packets *packets, uint32_t link)
+{
+    struct packets_link seen = packets_link(packets, link);
+
+    fprintf(out, "%lld,%llu,%llu,%.9g,", (long long)seen.deepest, (unsigned long long)seen.marks, (unsigned long long)seen.pauses,
+            nanos_to_seconds(seen.paused));
+}
+
+void packets_totals_write(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *s)
 {
     char paused[32], packets[32], marks[32], cnps[32], pauses[32];
     const struct option_row *rows[N_ASSUMED];

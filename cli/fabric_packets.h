@@ -90,9 +90,13 @@ struct worst_links {
 };
 void worst_links_find(const struct fabric *fabric, const struct packets *packets, double seconds, struct worst_links *worst);
 /* A table behind a line of `title`; nothing where nothing waited. */
-void worst_links_write(struct invocation *call, const struct fabric *fabric, const struct worst_links *worst, const char *title);
+void worst_links_write(const struct invocation *call, const struct fabric *fabric, const struct worst_links *worst,
+                       const char *title);
 /* Into most_paused and deepest of `object`. */
 void worst_links_json(const struct fabric *fabric, const struct worst_links *worst, json_t *object);
+
+/* Its queue, marks and pauses, with a comma behind each: columns of a table of links. */
+void link_seen_write(FILE *out, const struct packets *packets, uint32_t link);
 
 /* What packets said, means over the seeds; links of the last one. */
 struct packets_summary {
@@ -113,7 +117,7 @@ void packets_summary_add(struct packets_summary *summary, const struct fabric *f
 void packets_summary_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary,
                            const double *fair_rates);
 /* Packets, marks, pauses and the fullest buffer in a line, and what was assumed. */
-void packets_totals_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary);
+void packets_totals_write(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary);
 json_t *packets_parameters_json(const struct packets_parameters *with);
 /* The names of the options that were left as they are assumed. */
 json_t *packets_assumed_json(const struct invocation *call, const struct fabric *fabric);

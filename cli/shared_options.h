@@ -18,7 +18,7 @@
     }
 
 /* Transfers by rates, or by flows on a fabric. */
-enum { NETWORK_ANALYTIC, NETWORK_FLOW };
+enum { NETWORK_ANALYTIC, NETWORK_FLOW, NETWORK_PACKET /* of a step alone */ };
 extern const char *const network_choices[];
 #define NETWORK_ROW(NAME, GROUP, HELP)                                                                                           \
     {                                                                                                                            \

@@ -5,6 +5,7 @@
 
 #include "cli/fabric_options.h"
 #include "cli/result.h"
+#include "cli/shared_options.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
 #include "sim/placement.h"
@@ -30,33 +31,57 @@ static void layers_measure(struct step_flow *flow, const struct link_usage *usag
     }
 }
 
-static void map_write(const struct step_flow *flow, const struct link_usage *usage, double seconds)
+static void map_write(const struct step_flow *flow, const struct link_usage *usage, const struct packets *packets, double seconds)
 {
     const struct fabric *fabric = &flow->fabric;
     char name[96];
 
-    fputs("layer,link,utilisation,contended_s,most_transfers,name\n", flow->map);
+    fprintf(flow->map, "layer,link,utilisation,contended_s,most_transfers,%sname\n",
+            packets != NULL ? "deepest_queue_bytes,marks,pauses,paused_s," : "");
     for (uint32_t l = 0; l < fabric_links(fabric); l++) {
         enum fabric_layer layer = fabric_layer_of(fabric, l);
-        fprintf(flow->map, "%s,%u,%.6g,%.9g,%u,%s\n", fabric_layer_name(layer), l - fabric->first[layer],
-                usage[l].carried / (fabric->rates[l] * seconds), (double)usage[l].contended * 1e-9, usage[l].most,
-                fabric_link_name(fabric, l, name, sizeof name));
+        fprintf(flow->map, "%s,%u,%.6g,%.9g,%u,", fabric_layer_name(layer), l - fabric->first[layer],
+                usage[l].carried / (fabric->rates[l] * seconds), (double)usage[l].contended * 1e-9, usage[l].most);
+        if (packets != NULL)
+            link_seen_write(flow->map, packets, l);
+        fprintf(flow->map, "%s\n", fabric_link_name(fabric, l, name, sizeof name));
     }
+}
+
+/* What packets carried, and on NVLink flows; who met where is as with fair flows. */
+static void packets_see(struct step_flow *flow, struct link_usage *usage, const struct packets *packets, double seconds)
+{
+    for (uint32_t l = 0; l < fabric_links(&flow->fabric); l++) {
+        usage[l].carried += (double)packets_link(packets, l).bytes;
+        usage[l].contended = flow->fair[l].contended;
+        usage[l].most = flow->fair[l].most;
+    }
+    step_packets_see(&flow->packets, &flow->fabric, packets, seconds);
 }
 
 static void network_seen(void *context, struct network_flow *network, const struct step_result *result)
 {
     struct step_flow *flow = context;
+    const struct packets *packets = network_flow_packets(network);
     struct link_usage *usage = memory_new(fabric_links(&flow->fabric), sizeof *usage);
 
     network_flow_usage(network, usage);
-    flow->n_hot = network_flow_hottest(network, usage, HOT_LINKS, flow->hot);
-    flow->counts = network_flow_counts(network);
+    if (packets != NULL) {
+        packets_see(flow, usage, packets, result->step_time_s);
+    } else {
+        flow->n_hot = network_flow_hottest(network, usage, HOT_LINKS, flow->hot);
+        flow->counts = network_flow_counts(network);
+    }
     flow->seconds = result->step_time_s;
     layers_measure(flow, usage, result->step_time_s);
-    if (flow->map != NULL)
-        map_write(flow, usage, result->step_time_s);
-    free(usage);
+    if (flow->map != NULL && (packets != NULL) == flow->packets.wanted)
+        map_write(flow, usage, packets, result->step_time_s);
+    if (packets != NULL || !flow->packets.wanted) {
+        free(usage);
+        return;
+    }
+    flow->fair = usage;
+    step_packets_measure(&flow->packets, &flow->fabric, usage, result->step_time_s);
 }
 
 /* ---- before it */
@@ -160,7 +185,9 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
     how->all_ranks = true;
     how->seen = network_seen;
     how->seen_context = flow;
-    return flaps_load(call, flow);
+    if (option_choice(call, "network") == NETWORK_PACKET)
+        status = step_packets_load(call, &flow->packets);
+    return status == STATUS_OK ? flaps_load(call, flow) : status;
 }
 
 void step_flow_free(struct step_flow *flow)
@@ -168,8 +195,10 @@ void step_flow_free(struct step_flow *flow)
     fabric_free(&flow->fabric);
     free(flow->placement);
     free(flow->events);
+    free(flow->fair);
     flow->placement = NULL;
     flow->events = NULL;
+    flow->fair = NULL;
 }
 
 /* ---- reports */
@@ -239,7 +268,9 @@ void step_flow_write(const struct step_flow *flow, const struct invocation *call
     fputs("fabric\n", call->out);
     write_layers(flow, call);
     fputc('\n', call->out);
-    if (flow->n_hot > 0)
+    if (flow->packets.wanted)
+        step_packets_write(call, &flow->fabric, &flow->packets);
+    else if (flow->n_hot > 0)
         write_hot(flow, call);
     else
         fputs("no link was shared to its limit\n", call->out);
@@ -285,7 +316,7 @@ void step_flow_json(const struct step_flow *flow, json_t *result)
 {
     char text[FABRIC_TEXT_MAX];
 
-    json_object_set_new(result, "network", json_string("flow"));
+    json_object_set_new(result, "network", json_string(flow->packets.wanted ? "packet" : "flow"));
     json_object_set_new(result, "fabric", json_string(fabric_format(&flow->fabric, text, sizeof text)));
     json_object_set_new(result, "routing", json_string(routing_name(flow->options.routing)));
     json_object_set_new(result, "layers", layers_json(flow));
@@ -293,4 +324,6 @@ void step_flow_json(const struct step_flow *flow, json_t *result)
     json_object_set_new(result, "flows",
                         json_pack("{s:I, s:I, s:I}", "transfers", (json_int_t)flow->counts.transfers, "solves",
                                   (json_int_t)flow->counts.solves, "rates_changed", (json_int_t)flow->counts.changed));
+    if (flow->packets.wanted)
+        json_object_set_new(result, "packets", step_packets_json(flow->call, &flow->fabric, &flow->packets));
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "cli/job_setup.h"
+#include "cli/step_packets.h"
 #include "sim/step.h"
 
 enum { HOT_LINKS = 10 };
@@ -31,11 +32,14 @@ struct step_flow {
     int n_hot;
     struct layer_use layers[N_FABRIC_LAYERS];
     struct flows_counts counts;
+    struct link_usage *fair; /* packets: [links] what fair flows did; NULL before */
+    struct step_packets packets;
 };
 
 extern const char *const placement_choices[];
 
-/* Fabric, routing and placement of the options; sets how->flow and how->seen. Release with step_flow_free. */
+/* Fabric, routing and placement of the options, and with --network packet how packets go; sets how->flow and how->seen. Release
+ * with step_flow_free. */
 MUST_CHECK enum status step_flow_load(struct invocation *call, const struct job_setup *setup, struct step_flow *flow,
                                       struct step_options *how);
 void step_flow_free(struct step_flow *flow);

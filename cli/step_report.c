@@ -101,7 +101,10 @@ void step_report_complete(struct step_report *report)
     else
         assume(report, "all GPUs and links are equally fast: no stragglers, no jitter");
     if (report->flow != NULL)
-        assume(report, "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
+        assume(report,
+               report->flow->packets.wanted
+                   ? "packet network: edges of a collective run beside one another and the slowest ends it; headers take no time"
+                   : "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
     if (report->flow != NULL && report->setup->experiment.cluster.nvlink_domain > 1)
         assume(report,
                "collectives inside an NVLink domain keep their closed-form time and count nowhere in the use of its links");
