@@ -42,6 +42,7 @@ START_TEST(leaves_as_a_stable_sort)
     qsort(expected, N, sizeof *expected, reference_compare);
     for (int k = 0; k < N; k++) {
         struct event event;
+        ck_assert_int_eq(engine_peek(engine), expected[k].time);
         ck_assert(engine_next(engine, &event));
         ck_assert_int_eq(event.time, expected[k].time);
         ck_assert_int_eq(event.priority, expected[k].priority);
@@ -49,6 +50,7 @@ START_TEST(leaves_as_a_stable_sort)
         ck_assert_int_eq(engine_now(engine), event.time);
     }
     struct event none;
+    ck_assert_int_eq(engine_peek(engine), INT64_MAX);
     ck_assert(!engine_next(engine, &none));
     ck_assert_int_eq(engine_growths(engine), 0);
     engine_destroy(engine);
@@ -80,6 +82,7 @@ START_TEST(leaves_in_order_while_scheduling)
             if (reference_compare(&pending[k], &pending[least]) < 0)
                 least = k;
         struct event event;
+        ck_assert_int_eq(engine_peek(engine), pending[least].time);
         ck_assert(engine_next(engine, &event));
         ck_assert_int_eq(event.what, pending[least].sequence);
         pending[least] = pending[--n];
