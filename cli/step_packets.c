@@ -30,11 +30,10 @@ enum status step_packets_check(struct invocation *call, const struct step_packet
 {
     if (packets->hops <= STEP_HOPS_MAX)
         return STATUS_OK;
-    diag_error(
-        &call->diags, (struct place){0},
-        "the step sends some %.2g packets over links, of which at most %.0g are followed: take fewer GPUs of the same kind, or "
-        "larger packets (--mtu), or --network flow",
-        packets->hops, STEP_HOPS_MAX);
+    diag_error(&call->diags, (struct place){0},
+               "the step sends some %.2g packets over links, of which at most %.0g are followed: take fewer GPUs, or "
+               "larger packets (--mtu), or --network flow",
+               packets->hops, STEP_HOPS_MAX);
     return STATUS_BAD_INPUT;
 }
 
