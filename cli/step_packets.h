@@ -11,7 +11,7 @@
 #include "cli/fabric_packets.h"
 #include "sim/network_flow.h"
 
-/* Of packets over links: some six minutes of a processor. */
+/* Of packets over links: six to ten minutes of a processor. */
 #define STEP_HOPS_MAX 5e9
 
 struct step_packets {

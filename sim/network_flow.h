@@ -21,6 +21,8 @@
  * two hosts, as many uplinks as NICs and one queue pair, three of eight edges of a ring meet on an uplink somewhere and the ring
  * is three times as slow; with 16 it loses 5 %.
  *
+ * Packets. With `packets` what leaves a domain goes packet by packet over the same paths (network_packets.h).
+ *
  * Turns. Where ranks of a domain send one after the other (replica_turns) a ring has one channel, through the first one's NIC.
  */
 #ifndef MSIM_SIM_NETWORK_FLOW_H

@@ -18,6 +18,9 @@
  * With flows on a fabric ranks of a stage are alike only where their routes are; classes of them are found for the placement and
  * routing at hand, and stand for all (fold.h). Again to the nanosecond.
  *
+ * Packet by packet (network_flow_options, packets) nothing folds, and a step costs what its packets do: 8 to 13 million of them
+ * over links a second.
+ *
  * Cost: 12,288 GPUs folded, chunk detail, take below a millisecond; with all ranks 14 million operations, below half a second
  * and 225 MB. Calls share nothing: threads may simulate at the same time.
  */
