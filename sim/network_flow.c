@@ -562,6 +562,10 @@ enum status network_flow_create(const struct machine *machine, const struct prog
         diag_error(diags, (struct place){0}, "%d ranks do not fit on a fabric of %d GPUs", program->n_ranks, fabric->n_gpus);
         return STATUS_BAD_INPUT;
     }
+    if (options->packets != NULL && options->n_events > 0) {
+        diag_error(diags, (struct place){0}, "packets do not follow links that change during a step");
+        return STATUS_BAD_INPUT;
+    }
     struct network_flow *n = memory_new(1, sizeof *n);
     n->machine = machine;
     n->program = program;

@@ -61,7 +61,7 @@ struct network_flow_options {
 };
 
 /* For a program with all its ranks. `machine`, `program` and what `options` points to must outlive the network. Refused: more
- * ranks than the fabric has GPUs. */
+ * ranks than the fabric has GPUs, packets with links that change. */
 MUST_CHECK enum status network_flow_create(const struct machine *machine, const struct program *program,
                                            const struct network_flow_options *options, struct network_flow **network,
                                            struct diags *diags);

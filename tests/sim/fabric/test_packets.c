@@ -512,6 +512,38 @@ START_TEST(uncontended_packets_are_flows)
 }
 END_TEST
 
+/* How far it is goes up to what there is to send. */
+struct told {
+    int calls;
+    double done, total;
+};
+
+static void told(void *context, double done, double total)
+{
+    struct told *t = context;
+    ck_assert_double_ge(done, t->done);
+    ck_assert_double_le(done, total);
+    *t = (struct told){t->calls + 1, done, total};
+}
+
+START_TEST(progress_is_told_in_bytes)
+{
+    struct fabric fabric = fabric_parsed("clos hosts:64 tor:8x100G/8x100G agg:8x100G");
+    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC, .seed = 1};
+    struct told at = {0};
+    struct load load = {.pattern = LOAD_SHIFT, .bytes = 20e6, .packets = &with, .progress = told, .context = &at};
+    struct load_result result;
+    struct diags diags = {0};
+    ck_assert_int_eq(load_run(&router, &load, &result, &diags), STATUS_OK);
+    ck_assert_int_gt(at.calls, 10);
+    ck_assert_double_eq(at.total, 64 * 20e6);
+    ck_assert_double_ge(at.done, 0.9 * at.total);
+    load_result_free(&result);
+    fabric_free(&fabric);
+}
+END_TEST
+
 /* Long transfers that ECMP lets collide on two layers, oversubscribed 2:1, at the paper's 40 Gbps with the paper's parameters.
  * From 0.1 s on the mean of all rates is the fair one, and so is each rate but for DCQCN's slow swings. Over the first 40 seeds
  * the mean is within 1.2 %, each connection between 89.7 and 109.2 %. */
@@ -553,6 +585,7 @@ int main(void)
     tcase_add_test(all, time_has_an_end);
     tcase_add_test(all, the_usual_is_what_was_published);
     tcase_add_loop_test(all, uncontended_packets_are_flows, 0, N_CONGESTIONS);
+    tcase_add_test(all, progress_is_told_in_bytes);
     tcase_add_loop_test(all, dcqcn_settles_near_the_fair_rates, 1, 6);
     suite_add_tcase(suite, all);
     return suite_run(suite);
