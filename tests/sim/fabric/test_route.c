@@ -1,5 +1,6 @@
 /* Routing: paths hang together, around failures too; ECMP's collisions against published numbers; static and adaptive spread. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,6 +311,26 @@ START_TEST(adaptive_and_static_do_not_collide)
 }
 END_TEST
 
+/* Where nothing collides a transfer ends when its own bytes are sent: once to twice as many, evenly spread. */
+START_TEST(sizes_are_spread_above_the_smallest)
+{
+    struct diags diags = {0};
+    struct fabric fabric = fabric_parsed("clos hosts:1024 tor:32x400G/32x400G agg:32x400G");
+    struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC};
+    struct load load = {.pattern = LOAD_SHIFT, .bytes = 1e6, .jitter = 1, .seed = 3};
+    struct load_result result;
+    ck_assert_int_eq(load_run(&router, &load, &result, &diags), STATUS_OK);
+    double least = 1e6 / 50e9;
+    ck_assert_uint_eq(result.n_connections, 1024);
+    for (size_t i = 0; i < result.n_connections; i++) /* order statistics of 1,024: within five deviations */
+        ck_assert_double_eq_tol(result.ends[i] / least, 1 + (double)(i + 1) / 1025, 5 * 0.5 / sqrt(1025));
+    ck_assert_double_ge(result.ends[0], least);
+    ck_assert_double_le(result.seconds, 2 * least * (1 + 1e-6));
+    load_result_free(&result);
+    fabric_free(&fabric);
+}
+END_TEST
+
 static double mean_rate(const struct router *router, const struct load *load)
 {
     struct diags diags = {0};
@@ -369,6 +390,7 @@ int main(void)
     tcase_add_test(all, shares_inside_hosts);
     tcase_add_test(all, ecmp_collisions);
     tcase_add_test(all, adaptive_and_static_do_not_collide);
+    tcase_add_test(all, sizes_are_spread_above_the_smallest);
     tcase_add_test(all, polarisation_and_queue_pairs);
     tcase_add_test(all, incast_shares_the_last_link);
     suite_add_tcase(suite, all);
