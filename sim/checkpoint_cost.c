@@ -52,7 +52,8 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *train
     struct layout on_gpu = *layout; /* what is saved is the same wherever it is */
     on_gpu.offload = (struct offload){.of = {{0}}};
     transformer_parameters(setting->model, &count);
-    double parameters = job_adapts(&job) ? adapter_parameters_of_model(setting, layout->features) : count.total;
+    const struct adapted_model adapted = adapted_model_of(setting, layout->features);
+    double parameters = job_adapts(&job) ? adapted.trained : count.total;
     footprint_peak(&on_gpu, setting, &memory, NULL);
     double storage = storage_rate > 0 ? storage_rate : cluster->storage_rate > 0 ? cluster->storage_rate : UNKNOWN_STORAGE;
     double nodes = ceil((double)setting->gpus / cluster->gpus_per_node);
@@ -60,7 +61,7 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *train
     *cost = (struct checkpoint_cost){.total_bytes = parameters * precision_bytes(setting->job->precision) +
                                                     optimizer_bytes(setting, parameters),
                                      .rank_bytes = memory.weights - memory.frozen + memory.optimizer};
-    cost->base_bytes = job_adapts(&job) ? count.total * precision_bytes(job.precision) : 0;
+    cost->base_bytes = job_adapts(&job) ? (adapted.total - adapted.trained) * precision_bytes(job.precision) : 0;
     storage = fmin(storage, nodes * node_rate(cluster));
     double there = offload_share(&layout->offload, OFFLOAD_OPTIMIZER) * memory.optimizer +
                    offload_share(&layout->offload, OFFLOAD_PARAMETERS) * memory.weights; /* already in the host's memory */

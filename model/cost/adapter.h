@@ -19,7 +19,10 @@
  *                 parallelism, each rank adds its tokens; backward the output's gradient is gathered for the adapter once more
  *   W whole       (latent attention's down-projections) so are A and B
  *
- * Not counted: dropout before A, and that the first layer's input needs no gradient (one part in the number of layers of what
+ * Tables trained whole (job.adapter.whole) have gradients and optimizer states as any weight: the embedding's backward pass, the
+ * logits' weight gradient, the exchange of both among replicas and, of a table that is both, between the ends of a pipeline.
+ *
+ * Not counted: the frozen original that peft keeps beside a module trained whole (2 bytes a parameter), dropout before A, and that the first layer's input needs no gradient (one part in the number of layers of what
  * input gradients take; stacks that repeat layers ask for it, `enable_input_require_grads`). Operands are of the job's precision,
  * 16 bits or more.
  */
@@ -32,9 +35,13 @@
 double adapter_parameters(const struct layout *layout, const struct setting *setting, struct layer_range range);
 /* Linear layers of a layer that have one: each keeps 2 r bytes of a token, what A gives. */
 int adapter_count(const struct layout *layout, const struct setting *setting, struct layer_kind kind);
+/* Whether the weights of the token table, or of the output matrix, are trained: all are, or the adapters' job says so. */
+bool adapter_trains(const struct job *job, const struct transformer *model, enum adapter_whole end);
+/* A rank's parameters of tables that are trained beside adapters, of a stage that has these ends. */
+double adapter_tables(const struct layout *layout, const struct setting *setting, bool embedding, bool head);
 /* Of the whole model, once, in a stack that uses these features (matrices that it keeps in one have one A). */
 double adapter_parameters_of_model(const struct setting *setting, feature_set features);
-/* The same as what is trained, and the model's parameters with it. */
+/* The same with tables trained beside them as what is trained, and the model's parameters with adapters. */
 struct adapted_model {
     double trained, total;
 };

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "model/cost/adapter.h"
 #include "model/cost/collective.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
@@ -160,6 +161,19 @@ static double exposed_sharded(const struct setting *setting, const struct layout
     return seconds;
 }
 
+/* Tables trained beside adapters are reduced when a pass has ended, the next one's first layer beside them where exchanges
+ * overlap. They are gathered with the weights. */
+static double exposed_ends(const struct layout *l, const struct pass_costs *c, const struct exchange *layer,
+                           const struct exchange *ends, double m)
+{
+    const struct layer_count one = {1, c->stages.whole};
+    double forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, one, false, false), gather = layer->gather_s;
+    double reduce = ends->reduce_s, waited = fmax(0, gather + reduce - fmax(forward, gather));
+    if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
+        waited = reduce;
+    return (m - 1) * waited + reduce + ends->replicas_s;
+}
+
 /* Buckets in which a stage of one chunk exchanges its gradients: 40 million parameters (Megatron-LM's default), or a million per
  * replica where that is more; at least four. As the programs do it. */
 static double buckets_of(const struct layout *l, double parameters)
@@ -315,7 +329,7 @@ static struct cost muon_cost(const struct setting *setting, const struct layout 
 /* The first and the last stage add up the gradients of the token table that both hold. */
 static double table_seconds(const struct setting *setting, const struct layout *l)
 {
-    if (!work_shares_table(l, setting->model) || job_adapts(setting->job))
+    if (!work_shares_table(l, setting->model) || !adapter_trains(setting->job, setting->model, WHOLE_EMBEDDING))
         return 0;
     double gradient = precision_bytes(setting->job->gradient_precision);
     double bytes = (double)setting->model->vocab * (double)setting->model->hidden / l->tp * gradient;
@@ -359,9 +373,10 @@ static struct stage_parameters times(struct stage_parameters p, double factor)
     return (struct stage_parameters){factor * p.dense, factor * p.experts};
 }
 
-/* Of a stage with its ends, of a layer of it on average, and what is trained of its layers alone. */
+/* Of a stage with its ends, of a layer of it on average, and what is trained of its layers alone. Tables trained beside adapters
+ * are most of what is trained: a layer has no share of them, they stand apart. */
 struct stage_held {
-    struct held all, layer;
+    struct held all, layer, ends;
     struct stage_parameters within;
 };
 
@@ -374,10 +389,14 @@ static struct stage_held stage_held_of(const struct setting *setting, const stru
     struct stage_parameters t = work_trained_parameters(l, setting, range, true, l->pp == 1);
     struct stage_parameters inner = work_trained_parameters(l, setting, range, false, false);
     struct held all = {times(p, copies), times(t, copies)};
+    double tables = job_adapts(setting->job) ? copies * (t.dense - inner.dense) : 0;
+    const struct stage_parameters apart = {.dense = tables};
     return (struct stage_held){
         .all = all,
         .within = times(inner, copies),
-        .layer = {{all.all.dense / layers, all.all.experts / layers}, {all.trained.dense / layers, all.trained.experts / layers}},
+        .layer = {{all.all.dense / layers, all.all.experts / layers},
+                  {(all.trained.dense - tables) / layers, all.trained.experts / layers}},
+        .ends = {apart, apart},
     };
 }
 
@@ -405,6 +424,7 @@ static struct replica_costs replica_costs_of(const struct setting *setting, cons
         .layers = n,
         .offload = l->offload,
         .exchange = dp_exchange(setting, l, l->zero == 3 || leaves ? p.layer : p.all),
+        .ends = l->zero == 3 && p.ends.trained.dense > 0 ? dp_exchange(setting, l, p.ends) : (struct exchange){0},
         .copy_s = leaves ? cost_seconds(copy_cost(setting->cluster, l, gradient)) : 0,
         .fetch_s = fetched > 0 ? cost_seconds(copy_cost(setting->cluster, l, fetched)) : 0,
         .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, p.all.trained.dense + p.all.trained.experts),
@@ -438,6 +458,8 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     struct exchange gathers = costs->exchange;
     gathers.gather_s = fmax(gathers.gather_s, costs->fetch_s); /* the next one comes while one is gathered */
     double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &gathers, m) : leaves ? 0 : exposed_dp(l, costs, stages);
+    if (costs->ends.reduce_s > 0)
+        exposed += exposed_ends(l, c, &gathers, &costs->ends, m);
     if (leaves)
         exposed += exposed_gradients(l, costs, c, stages, setting->model, m);
     double slowed = (c->pace - 1) * costs->optimizer.compute_s;

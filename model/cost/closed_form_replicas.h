@@ -22,6 +22,7 @@ struct replica_costs {
     struct offload offload;
     int layers;               /* of the fullest stage */
     struct exchange exchange; /* of a stage; ZeRO-3, and where the host keeps gradients: of a layer */
+    struct exchange ends;     /* ZeRO-3's of tables trained beside adapters, which outweigh what layers reduce; none of others */
     double copy_s;            /* of a layer's gradients to or from the host that keeps them */
     double fetch_s;           /* of a layer's parameters from there */
     double pieces;            /* that a stage exchanges its gradients in */

@@ -77,9 +77,9 @@ static double attention_pair_flops(const struct setting *setting, feature_set fe
 }
 
 /* Forward, one token: of matrices that are frozen where adapters are trained. Mixers with a state are not adapted. */
-static double matrix_flops(const struct transformer *m)
+static double frozen_flops(const struct job *job, const struct transformer *m)
 {
-    double flops = 2 * (double)m->hidden * (double)m->vocab;
+    double flops = adapter_trains(job, m, WHOLE_HEAD) ? 0 : 2 * (double)m->hidden * (double)m->vocab;
     for (int i = 0; i < m->layers; i++) {
         struct layer_kind kind = layer_kind_of(m, i);
         flops += (kind.mixers & MIXES_BY_ATTENTION ? attention_matrix_flops(m) : 0) + ffn_flops(m, kind.feed);
@@ -108,6 +108,6 @@ double model_flops_per_step(const struct setting *setting, feature_set features,
     }
     per_token *= 3;
     if (job_adapts(setting->job))
-        per_token += 3 * 2 * adapter_parameters_of_model(setting, features) - matrix_flops(m);
+        per_token += 3 * 2 * adapter_parameters_of_model(setting, features) - frozen_flops(setting->job, m);
     return per_token * (double)setting->job->global_batch * (double)setting->job->seq_len;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/cost/adapter.h"
 #include "model/cost/footprint_layer.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
@@ -197,7 +198,7 @@ static double logits_bytes(const struct layout *layout, const struct setting *se
     const struct transformer *m = setting->model;
     double words = (double)m->vocab, share = words / layout->tp, predictions = 1 + m->mtp_layers;
     double rows = tokens_per_micro_batch(layout, setting) * predictions;
-    double gradients = job_adapts(setting->job) ? 0 : predictions * (double)m->hidden;
+    double gradients = adapter_trains(setting->job, m, WHOLE_HEAD) ? predictions * (double)m->hidden : 0;
     bool gathers = stack_is_eager(layout) && head_gathers(layout, m);
     if (has_any(layout, FEATURE_BIT(CUT_LOSS)))
         return rows * 4;
@@ -216,7 +217,7 @@ static double ends_bytes(const struct layout *layout, const struct setting *sett
 {
     const struct transformer *m = setting->model;
     double rows = tokens_per_micro_batch(layout, setting) * (1 + m->mtp_layers);
-    double kept = job_adapts(setting->job) ? 2 : 4;
+    double kept = adapter_trains(setting->job, m, WHOLE_HEAD) ? 4 : 2;
     return holds_head(layout, stage) ? logits_bytes(layout, setting) + rows * kept * (double)m->hidden : 0;
 }
 

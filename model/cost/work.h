@@ -212,7 +212,8 @@ int work_tables(const struct layout *layout, const struct transformer *model, bo
 bool work_shares_table(const struct layout *layout, const struct transformer *model);
 struct stage_parameters work_stage_parameters(const struct layout *layout, const struct setting *setting,
                                               struct layer_range range, bool embedding, bool head);
-/* Of these the ones that are trained, and so have gradients and optimizer states: all, or the adapters'. */
+/* Of these the ones that are trained, and so have gradients and optimizer states: all, or the adapters' and tables beside
+ * them. */
 struct stage_parameters work_trained_parameters(const struct layout *layout, const struct setting *setting,
                                                 struct layer_range range, bool embedding, bool head);
 

@@ -106,6 +106,20 @@ double adapter_parameters(const struct layout *layout, const struct setting *set
     return parameters;
 }
 
+bool adapter_trains(const struct job *job, const struct transformer *model, enum adapter_whole end)
+{
+    return !job_adapts(job) || (model->tied_embeddings ? job->adapter.whole != 0 : job->adapter.whole >> end & 1);
+}
+
+double adapter_tables(const struct layout *layout, const struct setting *setting, bool embedding, bool head)
+{
+    const struct transformer *model = setting->model;
+    bool first = adapter_trains(setting->job, model, WHOLE_EMBEDDING), last = adapter_trains(setting->job, model, WHOLE_HEAD);
+    int tables =
+        model->tied_embeddings ? first * work_tables(layout, model, embedding, head) : (embedding && first) + (head && last);
+    return tables * work_table_parameters(layout, model);
+}
+
 int adapter_count(const struct layout *layout, const struct setting *setting, struct layer_kind kind)
 {
     struct linear adapted[ADAPTED_MAX];
@@ -115,16 +129,23 @@ int adapter_count(const struct layout *layout, const struct setting *setting, st
     return layer_adapted(&b, kind, adapted);
 }
 
+static struct layout one_rank(feature_set features)
+{
+    return (struct layout){.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1, .features = features};
+}
+
 double adapter_parameters_of_model(const struct setting *setting, feature_set features)
 {
-    const struct layout alone = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1, .features = features};
+    const struct layout alone = one_rank(features);
     return adapter_parameters(&alone, setting, (struct layer_range){0, setting->model->layers});
 }
 
 struct adapted_model adapted_model_of(const struct setting *setting, feature_set features)
 {
     struct parameter_count count;
-    double trained = adapter_parameters_of_model(setting, features);
+    const struct layout alone = one_rank(features);
+    double adapters = adapter_parameters_of_model(setting, features);
     transformer_parameters(setting->model, &count);
-    return (struct adapted_model){.trained = trained, .total = count.total + trained};
+    return (struct adapted_model){.trained = adapters + adapter_tables(&alone, setting, true, true),
+                                  .total = count.total + adapters};
 }

@@ -1,4 +1,5 @@
 /* What stands before the first layer and after the last one. */
+#include "model/cost/adapter.h"
 #include "model/cost/work_layer.h"
 
 /* Token lookup writes T h (a gather reads as much), learned positions add a read; dropout of the GPT line a mask. The table is
@@ -89,7 +90,7 @@ static void append_chunks(struct layer_builder *b, int64_t tokens, int64_t repea
     builder_append(&chunk, logits_product(b, (double)tokens, PASS_FORWARD));
     builder_memory(&chunk, CLASS_HEAD, MEMORY_LOSS, "cross_entropy", (double)tokens * words * 6, 1);
     builder_append(&chunk, logits_product(b, (double)tokens, PASS_BACKWARD_INPUT));
-    if (!b->frozen) {
+    if (adapter_trains(b->job, b->model, WHOLE_HEAD)) {
         int32_t weight = logits_product(b, (double)tokens, PASS_BACKWARD_WEIGHT);
         b->table->items[weight].gemm.output_bytes = 2 + 2;
         builder_append(&chunk, weight);

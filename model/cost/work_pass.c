@@ -69,7 +69,8 @@ static int32_t layer_pass(struct work_table *table, const struct layout *layout,
 static int32_t head_pass(struct work_table *table, const struct layout *layout, const struct setting *setting, enum pass pass)
 {
     struct layer_builder b = layer_builder_of(table, layout, setting);
-    bool backward = pass != PASS_FORWARD, input = pass != PASS_BACKWARD_WEIGHT, weight = pass != PASS_BACKWARD_INPUT && !b.frozen;
+    bool backward = pass != PASS_FORWARD, input = pass != PASS_BACKWARD_WEIGHT;
+    bool weight = pass != PASS_BACKWARD_INPUT && adapter_trains(b.job, b.model, WHOLE_HEAD);
     const struct layer_kind kind = layer_kind_of(setting->model, setting->model->layers);
     if (!backward)
         head_works(&b, false, false, false);
@@ -124,11 +125,12 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
 {
     int32_t children[PASS_CHILDREN_MAX];
     int n = 0;
-    bool forward = pass == PASS_FORWARD, frozen = job_adapts(setting->job); /* no gradient of a table, nor of the head */
-    bool embeds = embedding && (frozen ? forward : pass != PASS_BACKWARD_WEIGHT);
+    bool forward = pass == PASS_FORWARD, first = adapter_trains(setting->job, setting->model, WHOLE_EMBEDDING);
+    bool last = adapter_trains(setting->job, setting->model, WHOLE_HEAD); /* frozen ends have no gradients of weights */
+    bool embeds = embedding && (forward || (first && pass != PASS_BACKWARD_WEIGHT));
     if (forward && embeds)
         children[n++] = embedding_pass(table, layout, setting, false);
-    if (!forward && head && !(frozen && pass == PASS_BACKWARD_WEIGHT))
+    if (!forward && head && (last || pass != PASS_BACKWARD_WEIGHT))
         children[n++] = head_pass(table, layout, setting, pass);
     n = add_layer_runs(table, layout, setting, pass, range, children, n);
     if (forward && head)
@@ -253,7 +255,8 @@ struct stage_parameters work_trained_parameters(const struct layout *layout, con
 {
     if (!job_adapts(setting->job))
         return work_stage_parameters(layout, setting, range, embedding, head);
-    return (struct stage_parameters){.dense = adapter_parameters(layout, setting, range)};
+    double dense = adapter_parameters(layout, setting, range) + adapter_tables(layout, setting, embedding, head);
+    return (struct stage_parameters){.dense = dense};
 }
 
 double work_own_parameters(const struct layout *layout, struct stage_parameters parameters)

@@ -23,13 +23,14 @@
  * with ZeRO-2 too; without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
  * gradient after the exchange among replicas is added up between the two, and each updates its copy.
  *
- * Where adapters are trained, gradients and what is gathered behind their update are theirs alone; ZeRO-3 gathers frozen weights
- * all the same.
+ * Where adapters are trained, gradients and what is gathered behind their update are theirs, and those of tables trained beside
+ * them; ZeRO-3 gathers frozen weights all the same.
  *
  * Muon's step is three computations, with the updates of matrices on their way to owners and back between them; where owners have
  * whole parameters gradients are all-reduced as under ZeRO-0, and all weights gathered when the step is done (muon.h).
  */
 #include "model/base/memory.h"
+#include "model/cost/adapter.h"
 #include "model/cost/muon.h"
 #include "model/program/host.h"
 
@@ -335,7 +336,7 @@ static void reduce_embedding(struct stage *stage)
     const struct layout *layout = stage->build->layout;
     const struct transformer *model = stage->build->setting->model;
     bool at_end = stage->index == 0 || stage->index == layout->pp - 1;
-    if (!at_end || !work_shares_table(layout, model) || job_adapts(stage->build->setting->job))
+    if (!at_end || !work_shares_table(layout, model) || !adapter_trains(stage->build->setting->job, model, WHOLE_EMBEDDING))
         return;
     double parameters = (double)model->vocab * (double)model->hidden / layout->tp;
     emit_collective(stage, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING, CLASS_DP_COMM, parameters * stage_gradient_bytes(stage),

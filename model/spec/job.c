@@ -26,13 +26,25 @@ const char *const adapter_target_names[N_ADAPTER_TARGETS + 1] = {
     [ADAPT_MLP_DOWN] = "mlp_down",
 };
 
-char *adapter_targets_text(uint32_t targets, const char *separator, char *buffer, size_t size)
+const char *const adapter_whole_names[N_ADAPTER_WHOLES + 1] = {[WHOLE_EMBEDDING] = "embedding", [WHOLE_HEAD] = "head"};
+
+static char *set_text(uint32_t set, const char *const *names, const char *separator, char *buffer, size_t size)
 {
     buffer[0] = '\0';
-    for (int i = 0; i < N_ADAPTER_TARGETS; i++)
-        if (targets >> i & 1)
-            text_append(buffer, size, "%s%s", *buffer ? separator : "", adapter_target_names[i]);
+    for (int i = 0; names[i]; i++)
+        if (set >> i & 1)
+            text_append(buffer, size, "%s%s", *buffer ? separator : "", names[i]);
     return buffer;
+}
+
+char *adapter_targets_text(uint32_t targets, const char *separator, char *buffer, size_t size)
+{
+    return set_text(targets, adapter_target_names, separator, buffer, size);
+}
+
+char *adapter_wholes_text(uint32_t wholes, const char *separator, char *buffer, size_t size)
+{
+    return set_text(wholes, adapter_whole_names, separator, buffer, size);
 }
 
 feature_set features_usual(const struct gpu *gpu)

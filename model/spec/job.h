@@ -37,13 +37,19 @@ extern const char *const muon_shard_names[N_MUON_SHARDS + 1];
  * The scale (alpha / rank) costs no time. Targets are the matrices of a layer: what makes queries, keys and values (of latent
  * attention its down- and up-projections); what brings attention's output back; the gate and up matrices of a dense feed-forward
  * part; its down matrix. Matrices that the stack keeps in one (queries, keys and values; gate and up) have one adapter.
+ *
+ * The token table and the output matrix may be trained whole beside them (peft's modules_to_save), as new tokens need it; of one
+ * that is both, either name means both.
  */
 enum adapter_target { ADAPT_QKV, ADAPT_PROJECTION, ADAPT_MLP_UP, ADAPT_MLP_DOWN, N_ADAPTER_TARGETS };
 extern const char *const adapter_target_names[N_ADAPTER_TARGETS + 1]; /* by enum adapter_target; NULL after the last */
+enum adapter_whole { WHOLE_EMBEDDING, WHOLE_HEAD, N_ADAPTER_WHOLES };
+extern const char *const adapter_whole_names[N_ADAPTER_WHOLES + 1]; /* by enum adapter_whole; NULL after the last */
 
 struct adapter {
     int64_t rank;     /* 0: there are none, all weights are trained */
     uint32_t targets; /* bit i is enum adapter_target i */
+    uint32_t whole;   /* bit i is enum adapter_whole i */
 };
 
 #define FEATURES(X)                                                                                                              \
@@ -131,7 +137,8 @@ static inline bool job_adapts_target(const struct job *job, enum adapter_target 
 {
     return job_adapts(job) && (job->adapter.targets >> target & 1);
 }
-/* "qkv, projection". Returns buffer. */
+/* "qkv, projection"; "embedding and head". Return buffer. */
 char *adapter_targets_text(uint32_t targets, const char *separator, char *buffer, size_t size);
+char *adapter_wholes_text(uint32_t wholes, const char *separator, char *buffer, size_t size);
 
 #endif

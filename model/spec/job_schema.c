@@ -13,6 +13,7 @@ struct name_set {
 };
 static const struct name_set features_set = {feature_names, N_FEATURES, "for example flash_attention2, tp_overlap, dp_overlap"};
 static const struct name_set targets_set = {adapter_target_names, N_ADAPTER_TARGETS, "qkv, projection, mlp_up or mlp_down"};
+static const struct name_set wholes_set = {adapter_whole_names, N_ADAPTER_WHOLES, "embedding or head"};
 
 static void read_member(const struct field *row, const struct yaml_node *value, const struct name_set *set, uint32_t *members,
                         struct diags *diags)
@@ -95,10 +96,23 @@ static json_t *write_targets(const struct field *row, const void *at)
     return write_set(&targets_set, at);
 }
 
+static void read_wholes(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
+{
+    read_set(row, value, &wholes_set, at, diags);
+}
+
+static json_t *write_wholes(const struct field *row, const void *at)
+{
+    (void)row;
+    return write_set(&wholes_set, at);
+}
+
 static const struct field adapter_rows[] = {
     INTEGER("rank", struct adapter, rank, 1, 65536, REQUIRED, "how many rows A has, and columns B (r, lora_rank)"),
     CUSTOM("targets", struct adapter, targets, read_targets, write_targets, REQUIRED,
            "beside which matrices: qkv, projection, mlp_up, mlp_down"),
+    CUSTOM("whole", struct adapter, whole, read_wholes, write_wholes, UNSET,
+           "what is trained whole beside them (modules_to_save): embedding, head"),
 };
 static const struct schema adapter_schema = SCHEMA("adapter", adapter_rows);
 

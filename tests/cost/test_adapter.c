@@ -16,6 +16,8 @@ static void adapt(struct shape *s, int64_t rank, int targets)
     s->job.adapter = (struct adapter){.rank = rank, .targets = (uint32_t)targets};
 }
 
+enum { EMBEDDING = 1 << WHOLE_EMBEDDING, HEAD = 1 << WHOLE_HEAD };
+
 /* On `tp` ranks, one sequence of 2,048 tokens. */
 static void shape_adapted(struct shape *s, int tp, int64_t rank, int targets)
 {
@@ -188,6 +190,100 @@ START_TEST(states_are_those_of_adapters)
 }
 END_TEST
 
+/* What of a stage with these ends is trained beside its adapters: a table an end that is named; of one that is both, either name
+ * means both, and a copy at the other end is trained as well. */
+START_TEST(tables_beside_adapters)
+{
+    for (int tied = 0; tied < 2; tied++)
+        for (uint32_t whole = 0; whole <= (EMBEDDING | HEAD); whole++)
+            for (int ends = 0; ends < 4; ends++) {
+                struct shape s;
+                bool embedding = ends & 1, head = ends >> 1;
+                shape_adapted(&s, 2, RANK, ALL);
+                s.layout.pp = 2;
+                s.model.tied_embeddings = tied;
+                s.job.adapter.whole = whole;
+                int apart = (embedding && whole & EMBEDDING) + (head && whole & HEAD);
+                int tables = tied ? whole && (embedding || head) : apart;
+                const struct layer_range one = {0, 1};
+                struct stage_parameters t = work_trained_parameters(&s.layout, &s.setting, one, embedding, head);
+                double expected = adapter_parameters(&s.layout, &s.setting, one) + tables * (double)s.model.vocab * H / 2;
+                ck_assert_double_eq_tol(t.dense, expected, 1e-6);
+            }
+}
+END_TEST
+
+/* Of a Llama 3 8B, r = 16 beside all, and both tables of 128,256 x 4,096 with the 41,943,040 above. They are the model's own: all
+ * parameters are as many as without. */
+START_TEST(whole_tables_count)
+{
+    struct shape s;
+    struct diags diags = {0};
+    shape_megascale(&s);
+    ck_assert_int_eq(catalog_model("llama3-8b", &s.model, &diags), STATUS_OK);
+    adapt(&s, 16, ALL);
+    s.job.adapter.whole = EMBEDDING | HEAD;
+    struct adapted_model m = adapted_model_of(&s.setting, 0);
+    ck_assert_double_eq_tol(m.trained, 41943040.0 + 2 * 128256.0 * 4096, 0.5);
+    ck_assert_double_eq_tol(m.total, 8072204288.0, 0.5);
+    diags_free(&diags);
+}
+END_TEST
+
+/* Of the ends alone. */
+static double ends_flops(const struct shape *s, enum pass pass)
+{
+    struct work_table table = {0};
+    int32_t id = work_add_pass(&table, &s->layout, &s->setting, pass, (struct layer_range){0, 0}, true, true);
+    double flops = work_flops(&table, id);
+    work_table_free(&table);
+    return flops;
+}
+
+/* The head's weights have their gradient, 2 T h V FLOPs, in both kinds of backward pass, and count six times in MFU's numerator;
+ * the table's is a sum without products. */
+START_TEST(whole_tables_have_gradients)
+{
+    for (int stack = 0; stack < 3; stack++) {
+        struct shape s;
+        const feature_set loss[] = {0, FEATURE_BIT(FUSED_LINEAR_LOSS), FEATURE_BIT(CUT_LOSS)};
+        shape_adapted(&s, 1, RANK, ALL);
+        s.layout.features = s.job.features = FUSED | loss[stack];
+        double product = 2.0 * TOKENS * H * (double)s.model.vocab, step = (double)s.job.global_batch * product;
+        double forward = ends_flops(&s, PASS_FORWARD), backward = ends_flops(&s, PASS_BACKWARD);
+        double numerator = model_flops_per_step(&s.setting, s.job.features, FLOPS_FULL);
+        s.job.adapter.whole = EMBEDDING;
+        s.model.tied_embeddings = false;
+        ck_assert_double_eq_tol(ends_flops(&s, PASS_FORWARD) + ends_flops(&s, PASS_BACKWARD), forward + backward, 1);
+        ck_assert_double_eq_tol(model_flops_per_step(&s.setting, s.job.features, FLOPS_FULL), numerator, 1);
+        s.job.adapter.whole = HEAD;
+        ck_assert_double_eq_tol(ends_flops(&s, PASS_FORWARD) + ends_flops(&s, PASS_BACKWARD), forward + backward + product, 1);
+        ck_assert_double_eq_tol(model_flops_per_step(&s.setting, s.job.features, FLOPS_FULL) / (numerator + step), 1, 1e-12);
+    }
+}
+END_TEST
+
+/* Weights stay; gradients 4 and states 12 of each table more. */
+START_TEST(whole_tables_have_states)
+{
+    for (int zero = 0; zero <= 3; zero++) {
+        struct shape s;
+        struct footprint frozen, f;
+        shape_adapted(&s, 2, RANK, ALL);
+        s.model.tied_embeddings = false;
+        s.layout.dp = 8, s.layout.zero = zero, s.job.global_batch = 8, s.setting.gpus = 16;
+        footprint_of_stage(&s.layout, &s.setting, 0, &frozen);
+        s.job.adapter.whole = EMBEDDING | HEAD;
+        footprint_of_stage(&s.layout, &s.setting, 0, &f);
+        double tables = 2 * (double)s.model.vocab * H / 2;
+        ck_assert_double_eq_tol(f.weights, frozen.weights, 1e-3);
+        ck_assert_double_eq_tol(frozen.frozen - f.frozen, 2 * tables / (zero == 3 ? 8 : 1), 1e-3);
+        ck_assert_double_eq_tol(f.gradients - frozen.gradients, 4 * tables / (zero >= 2 ? 8 : 1), 1e-3);
+        ck_assert_double_eq_tol(f.optimizer - frozen.optimizer, 12 * tables / (zero >= 1 ? 8 : 1), 1e-3);
+    }
+}
+END_TEST
+
 static double seconds(const struct shape *s, enum pass pass)
 {
     struct machine machine = machine_of(&s->layout, &s->setting);
@@ -259,6 +355,10 @@ Suite *suite_adapter(void)
     tcase_add_test(all, a_layer_keeps_what_it_keeps_by_hand);
     tcase_add_test(all, repeated_attention_keeps_its_output_for_an_adapter);
     tcase_add_test(all, states_are_those_of_adapters);
+    tcase_add_test(all, tables_beside_adapters);
+    tcase_add_test(all, whole_tables_count);
+    tcase_add_test(all, whole_tables_have_gradients);
+    tcase_add_test(all, whole_tables_have_states);
     tcase_add_test(all, rank_costs);
     tcase_add_test(all, experts_stay_frozen);
     suite_add_tcase(suite, all);

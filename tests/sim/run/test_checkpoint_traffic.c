@@ -109,6 +109,13 @@ START_TEST(adapters_are_saved_and_the_rest_is_read)
     double trained = 16.0 * 6 * (double)c.model.hidden * c.model.layers, node = 8 * c.cluster.nic_rate * c.cluster.net_fraction;
     ck_assert_double_eq_tol(c.cost.total_bytes, trained * (2 + 12), 1);
     ck_assert_double_eq_tol(c.cost.base_bytes, frozen * 2, 1e-6 * frozen);
+    struct checkpoint_cost with_tables; /* which are saved, and not among what is read apart */
+    double tables = (c.model.tied_embeddings ? 1 : 2) * (double)c.model.vocab * (double)c.model.hidden;
+    c.job.adapter.whole = 1 << WHOLE_EMBEDDING | 1 << WHOLE_HEAD;
+    checkpoint_cost_of(&c.layout, &c.setting, 0, &with_tables);
+    ck_assert_double_eq_tol(with_tables.total_bytes - c.cost.total_bytes, tables * (2 + 12), 1);
+    ck_assert_double_eq_tol(c.cost.base_bytes - with_tables.base_bytes, tables * 2, 1);
+    c.job.adapter.whole = 0;
     struct footprint memory;
     footprint_peak(&c.layout, &c.setting, &memory, NULL);
     ck_assert_double_eq_tol(c.cost.rank_bytes, memory.weights + memory.optimizer - memory.frozen, 1);

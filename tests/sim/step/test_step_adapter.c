@@ -93,6 +93,49 @@ END_TEST
 
 static const char *const near[] = {"recompute=none", "recompute=full", "zero=3,pp=1,vpp=1,schedule=none"};
 
+/* Tables trained beside adapters: on any layout the step is never shorter, needs more memory, and takes no longer than one of all
+ * weights whose matrices have adapters on top, which it is a part of. */
+static void check_whole(struct job_case *c, const struct layout *layout, uint64_t draw)
+{
+    struct footprint frozen, whole;
+    (void)draw;
+    c->job.adapter.whole = 0;
+    struct step_result without = simulated(c, layout, (struct step_options){0});
+    footprint_peak(layout, &c->setting, &frozen, NULL);
+    c->job.adapter.whole = 1 << WHOLE_EMBEDDING | 1 << WHOLE_HEAD;
+    struct step_result with = simulated(c, layout, (struct step_options){0});
+    footprint_peak(layout, &c->setting, &whole, NULL);
+    ck_assert_double_ge(with.step_time_s, without.step_time_s - 1e-9 * (double)with.events);
+    ck_assert_double_gt(with.breakdown.s[CLASS_OPTIMIZER], without.breakdown.s[CLASS_OPTIMIZER]);
+    ck_assert_double_gt(whole.total, frozen.total);
+}
+
+START_TEST(tables_trained_whole_cost)
+{
+    static const char *const with[] = {NULL, "zero=3", "zero=0", "schedule=zb-1p", "schedule=zb-v", "schedule=dualpipe"};
+    for (int tied = 0; tied < 2; tied++) {
+        struct job_case c;
+        dense_case(&c, 8, 32, 64);
+        c.model.tied_embeddings = tied;
+        adapt(&c, 16, ATTENTION);
+        for (uint64_t j = 0; j < sizeof with / sizeof *with; j++) {
+            each_layout(&c, (struct drawing){120 + j, 12, with[j]}, check_whole);
+            each_layout(&c, (struct drawing){130 + j, 12, with[j]}, check_folding);
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_closed_form_is_near_with_tables)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 256, 256);
+    adapt(&c, 64, ALL);
+    c.job.adapter.whole = 1 << WHOLE_EMBEDDING | 1 << WHOLE_HEAD;
+    check_closed_form(&c, (struct drawing){140 + (uint64_t)_i, 60, near[_i]});
+}
+END_TEST
+
 START_TEST(the_closed_form_is_near)
 {
     struct job_case c;
@@ -110,6 +153,8 @@ int main(void)
     tcase_add_test(all, folding_changes_nothing);
     tcase_add_test(all, a_higher_rank_never_takes_less);
     tcase_add_test(all, adapters_cost_less_than_all_weights);
+    tcase_add_test(all, tables_trained_whole_cost);
+    tcase_add_loop_test(all, the_closed_form_is_near_with_tables, 0, sizeof near / sizeof *near);
     tcase_add_loop_test(all, the_closed_form_is_near, 0, sizeof near / sizeof *near);
     suite_add_tcase(suite, all);
     return suite_run(suite);
