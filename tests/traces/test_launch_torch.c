@@ -5,57 +5,11 @@
 #include <string.h>
 
 #include "tests/suite.h"
+#include "tests/traces/launch_told.h"
 #include "traces/launch/framework_config.h"
 #include "traces/launch/framework_keys.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron_log.h"
-#include "traces/launch/megatron_meaning.h"
-
-struct told {
-    struct launch_words words;
-    struct diags diags;
-    struct launch_description d;
-};
-
-/* A configuration (NULL: none) and what stands behind it on a command line. */
-static struct told tell(const char *config, const char *line, int gpus)
-{
-    struct told t = {0};
-    bool companion;
-    struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
-    if (config)
-        ck_assert_int_eq(framework_config_parse("c", config, strlen(config), &t.words, &companion, &t.diags), STATUS_OK);
-    if (line)
-        ck_assert_int_eq(launch_shell_words("--with", line, &t.words, &t.diags), STATUS_OK);
-    framework_take_overrides(&t.words);
-    megatron_read(&t.words, true, arguments, &t.diags);
-    megatron_mean(arguments, &(struct launch_known){.gpus = gpus}, &t.d, &t.diags);
-    free(arguments);
-    return t;
-}
-
-static void told_free(struct told *t)
-{
-    launch_words_free(&t->words);
-    diags_free(&t->diags);
-}
-
-static void expect_layout(const struct told *t, const char *layout, int64_t batch)
-{
-    char text[LAYOUT_TEXT];
-    ck_assert_msg(t->diags.n_errors == 0 && t->d.n_missing == 0, "%s",
-                  t->diags.n_items ? t->diags.items[0].text : t->d.missing[0]);
-    ck_assert_str_eq(layout_format(&t->d.job.layout, text, sizeof text), layout);
-    ck_assert_int_eq(t->d.job.job.global_batch, batch);
-}
-
-static void expect_warning(const struct told *t, const char *words)
-{
-    bool found = false;
-    for (size_t i = 0; i < t->diags.n_items; i++)
-        found |= strstr(t->diags.items[i].text, words) != NULL;
-    ck_assert_msg(found, "nothing says '%s'", words);
-}
 
 #define TITAN "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\nlocal_batch_size = 4\n"
 static const feature_set TORCH = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
@@ -364,55 +318,6 @@ START_TEST(factory_by_its_keys)
 }
 END_TEST
 
-/* What LoRA is called by those who train it, and which of it msim has. */
-START_TEST(adapters_in_the_words_of_others)
-{
-    enum { ATTENTION = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION, ALL = (1 << N_ADAPTER_TARGETS) - 1 };
-#define AXOLOTL "base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nbf16: true\n"
-#define FACTORY "model_name_or_path: meta-llama/Meta-Llama-3-8B\nper_device_train_batch_size: 1\nbf16: true\n"
-    static const struct {
-        const char *text;
-        int64_t rank;
-        int targets;
-        const char *warning; /* NULL: none of it */
-    } jobs[] = {
-        {AXOLOTL "adapter: lora\nlora_r: 32\nlora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n", 32, ATTENTION, NULL},
-        {AXOLOTL "adapter: qlora\nlora_r: 16\nlora_target_linear: true\n", 16, ALL, NULL},
-        {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\n", 8, 1 << ADAPT_QKV,
-         "lora_target_modules (beside some of what qkv"},
-        {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: [embed_tokens, o_proj]\n", 8, 1 << ADAPT_PROJECTION,
-         "lora_target_modules ('embed_tokens'"},
-        {AXOLOTL "adapter: lora\n", 0, 0, "adapter (only an adapter's weights are trained; its rank"},
-        {AXOLOTL "adapter: llama-adapter\nlora_r: 8\n", 0, 0, "adapter (only an adapter's weights are trained)"},
-        {FACTORY "finetuning_type: lora\nlora_rank: 64\nlora_target: gate_proj,up_proj,down_proj\n", 64,
-         1 << ADAPT_MLP_UP | 1 << ADAPT_MLP_DOWN, NULL},
-        {FACTORY "finetuning_type: oft\n", 0, 0, "finetuning_type (only an adapter"},
-        {FACTORY "finetuning_type: full\nlora_rank: 64\n", 0, 0, NULL},
-        {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4}, plugins: {precision: bf16-mixed}}\n"
-         "model: {config: {_target_: nemo.collections.llm.Llama2Config70B}}\ndata: {micro_batch_size: 1, seq_length: 4096}\n"
-         "peft: {_target_: nemo.collections.llm.peft.lora.LoRA, dim: 16, target_modules: [linear_qkv, linear_proj]}\n",
-         16, ATTENTION, NULL},
-        {"train: {micro_batch_size: 1}\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024}\n"
-         "peft: {_target_: megatron.bridge.peft.lora.LoRA}\n",
-         32, ALL, NULL},
-        {"trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel: {num_layers: 4, hidden_size: 512, "
-         "num_attention_heads: 8, micro_batch_size: 1, encoder_seq_length: 1024, peft: {peft_scheme: lora, lora_tuning: "
-         "{adapter_dim: 24, target_modules: [attention_qkv, mlp]}}}\n",
-         24, 1 << ADAPT_QKV | 1 << ADAPT_MLP_UP | 1 << ADAPT_MLP_DOWN, NULL},
-        {FACTORY "use_peft: true\nlora_r: 16\nlora_target_modules: all-linear\nblock_size: 4096\n", 16, ALL, NULL},
-    };
-    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
-        struct told t = tell(jobs[i].text, NULL, 8);
-        const struct adapter *adapter = &t.d.job.job.adapter;
-        ck_assert_msg(adapter->rank == jobs[i].rank && adapter->targets == (uint32_t)jobs[i].targets,
-                      "%zu: rank %lld, targets %u", i, (long long)adapter->rank, adapter->targets);
-        if (jobs[i].warning)
-            expect_warning(&t, jobs[i].warning);
-        told_free(&t);
-    }
-}
-END_TEST
-
 /* MPT of llm-foundry, and OLMo, whose width of an MLP counts both halves. */
 START_TEST(shapes_of_others)
 {
@@ -492,7 +397,6 @@ int main(void)
     tcase_add_test(tests, deepspeed_beyond_stages);
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
-    tcase_add_test(tests, adapters_in_the_words_of_others);
     tcase_add_test(tests, shapes_of_others);
     tcase_add_test(tests, slips);
     suite_add_tcase(suite, tests);

@@ -127,7 +127,9 @@ static void read_key(struct launch_words *words, const struct yaml_node *root, c
                      const struct framework_key *key)
 {
     const struct yaml_node *node = follow(root, framework_find(root, key->path), key->path);
-    if (!node || node->kind == YAML_MAPPING || yaml_is_null(node))
+    if (node && node->kind == YAML_MAPPING && node->first && key->mapping)
+        add_word(words, node, key->path, key->name, "a mapping");
+    if (!node || node->kind == YAML_MAPPING || yaml_is_null(node) || (node->kind == YAML_SEQUENCE && !node->first))
         return;
     const char *text = framework_text(words, node);
     bool known = !key->words || key->name || node->kind != YAML_SCALAR;
@@ -324,7 +326,8 @@ static struct yaml_node *tree_of(struct launch_words *words, struct arena *arena
         if (!is_key(word, flags) || strlen(word->name) > PATH_MAX_LENGTH)
             continue;
         char *value = arena_copy_text(arena, word->value ? word->value : "true");
-        if (word->first && strcmp(word->name, "lora_target_modules") != 0) /* positional arguments stand behind others */
+        if (word->first && strcmp(word->name, "lora_target_modules") != 0 &&
+            strcmp(word->name, "lora_modules_to_save") != 0) /* positional arguments stand behind others */
             value[word->first] = '\0';
         struct yaml_node *scalar = yaml_scalar(word->name, value, arena);
         scalar->at = word->at;

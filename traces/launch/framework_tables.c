@@ -118,17 +118,20 @@ static const struct framework_key nemo_keys[] = {
     AS("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
     AS("model.optim.overlap_param_sync", "overlap_param_gather"),
     AS("model.data.num_workers", "num_workers"),
+    AS("model.peft", "adapter"),
+    AS("peft", "adapter"),
+    AS("peft.peft_scheme", "adapter"),
     AS("model.peft.peft_scheme", "adapter"),
     AS("model.peft.lora_tuning.adapter_dim", "adapter_rank"),
     AS("model.peft.lora_tuning.target_modules", "adapter_targets"),
     {0},
 };
 
-/* Overlaps that its distributed Adam does unless told otherwise. */
-static const struct framework_word nemo_fixed[] = {{NULL, "overlap_grad_reduce", "True"},
-                                                   {NULL, "overlap_param_gather", "True"},
-                                                   {NULL, "moe_token_dispatcher_type", "alltoall"},
-                                                   {0}};
+/* Overlaps that its distributed Adam does unless told otherwise; what its recipes of fine-tuning have for LoRA. */
+static const struct framework_word nemo_fixed[] = {
+    {NULL, "overlap_grad_reduce", "True"},           {NULL, "overlap_param_gather", "True"},
+    {NULL, "moe_token_dispatcher_type", "alltoall"}, {NULL, "adapter_rank", "32"},
+    {NULL, "adapter_targets", "attention_qkv"},      {0}};
 
 /* --- nanotron: config classes ParallelismArgs, TokensArgs, ModelArgs (LlamaConfig) --- */
 
@@ -236,7 +239,9 @@ static const struct framework_word nemo2_precisions[] = {
     {"16", "fp16", "True"},         {"32", "bf16", "False"},  {0},
 };
 /* Classes of both, which are called alike; what LoRA is unless told otherwise. */
-#define PEFT_KEYS AS("peft._target_", "adapter"), AS("peft.dim", "adapter_rank"), AS("peft.target_modules", "adapter_targets")
+#define PEFT_KEYS                                                                                                                \
+    AS("peft", "adapter"), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"), AS("peft.dim", "adapter_rank"),    \
+        AS("peft.target_modules", "adapter_targets")
 #define PEFT_USUAL                                                                                                               \
     {NULL, "adapter_rank", "32"},                                                                                                \
     {                                                                                                                            \
@@ -325,4 +330,4 @@ static const struct framework deepspeed = {.name = "DeepSpeed", .companion = tru
 
 const struct framework *const frameworks[N_FRAMEWORKS] = {
     &nemo2, &bridge,   &framework_torchtitan, &framework_axolotl, &framework_factory, &framework_trainer, &framework_accelerate,
-    &nemo,  &nanotron, &framework_olmo,       &framework_foundry, &deepspeed};
+    &nemo,  &nanotron, &framework_olmo,       &framework_foundry, &framework_peft,    &deepspeed};

@@ -17,6 +17,7 @@ struct framework_key {
     const char *path, *name;
     bool opposite;
     const struct framework_word *words;
+    bool mapping; /* that it has keys of its own is what counts */
 };
 
 struct framework {
@@ -32,33 +33,38 @@ struct framework {
     const char *unset;                   /* a value that says nothing; NULL: none */
 };
 
-enum { N_FRAMEWORKS = 12 };
+enum { N_FRAMEWORKS = 13 };
 extern const struct framework *const frameworks[N_FRAMEWORKS]; /* the first whose signs are there is meant */
 
 /* Of torch's own stacks (framework_tables_torch.c). */
 extern const struct framework framework_torchtitan, framework_axolotl, framework_factory, framework_trainer, framework_accelerate,
-    framework_olmo, framework_foundry;
+    framework_olmo, framework_foundry, framework_peft;
 /* Optimizers as libraries call them. */
 extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */
 #define FLAGS_SIGN "per_device_train_batch_size"
 
-/* Rows of struct framework_key: the value as it is, the opposite truth, both as it is and by words, or by words. */
+/* Rows of struct framework_key: the value as it is, that there is a mapping, the opposite truth, both as it is and by words, or
+ * by words. */
 #define FRAMEWORK_AS(key, argument)                                                                                              \
     {                                                                                                                            \
-        key, argument, false, NULL                                                                                               \
+        key, argument, false, NULL, false                                                                                        \
+    }
+#define FRAMEWORK_MAPPING(key, argument)                                                                                         \
+    {                                                                                                                            \
+        key, argument, false, NULL, true                                                                                         \
     }
 #define FRAMEWORK_OPPOSITE(key, argument)                                                                                        \
     {                                                                                                                            \
-        key, argument, true, NULL                                                                                                \
+        key, argument, true, NULL, false                                                                                         \
     }
 #define FRAMEWORK_BOTH(key, argument, list)                                                                                      \
     {                                                                                                                            \
-        key, argument, false, list                                                                                               \
+        key, argument, false, list, false                                                                                        \
     }
 #define FRAMEWORK_WORDS(key, list)                                                                                               \
     {                                                                                                                            \
-        key, NULL, false, list                                                                                                   \
+        key, NULL, false, list, false                                                                                            \
     }
 
 #endif

@@ -35,6 +35,11 @@
     {                                                                                                                            \
         word, "exp_avg_sq_dtype", "8 bits"                                                                                       \
     }
+/* Whose states are others than Adam's, which is taken for them and told. */
+#define OTHER(word)                                                                                                              \
+    {                                                                                                                            \
+        word, "optimizer", word                                                                                                  \
+    }
 const struct framework_word framework_optimizers[] = {ADAM("Adam"),
                                                       ADAM("AdamW"),
                                                       ADAM("adam"),
@@ -60,6 +65,29 @@ const struct framework_word framework_optimizers[] = {ADAM("Adam"),
                                                       {"sgd", "optimizer", "sgd"},
                                                       {"Muon", "optimizer", "muon"},
                                                       {"muon", "optimizer", "muon"},
+                                                      OTHER("adafactor"),
+                                                      OTHER("Adafactor"),
+                                                      OTHER("lion"),
+                                                      OTHER("Lion"),
+                                                      OTHER("lion_32bit"),
+                                                      OTHER("lion_8bit"),
+                                                      OTHER("lion_bnb_8bit"),
+                                                      OTHER("paged_lion_32bit"),
+                                                      OTHER("paged_lion_8bit"),
+                                                      OTHER("lion_pytorch"),
+                                                      OTHER("decoupled_lionw"),
+                                                      OTHER("adamw_torch_4bit"),
+                                                      OTHER("ao_adamw_4bit"),
+                                                      OTHER("ao_adamw_8bit"),
+                                                      OTHER("galore_adamw"),
+                                                      OTHER("galore_adamw_8bit"),
+                                                      OTHER("galore_adamw_layerwise"),
+                                                      OTHER("apollo_adamw"),
+                                                      OTHER("lomo"),
+                                                      OTHER("adalomo"),
+                                                      OTHER("schedule_free_adamw"),
+                                                      OTHER("schedule_free_sgd"),
+                                                      OTHER("came_pytorch"),
                                                       {0}};
 
 /* Configurations that come with Axolotl and LLaMA-Factory. */
@@ -264,6 +292,11 @@ static const struct framework_key axolotl_keys[] = {
     AS("lora_r", "adapter_rank"),
     AS("lora_target_modules", "adapter_targets"),
     WORDS("lora_target_linear", all_linear),
+    AS("lora_modules_to_save", "adapter_whole"),
+    AS("peft_use_dora", "adapter_dora"),
+    AS("peft_layers_to_transform", "adapter_layers"),
+    AS("unfrozen_parameters", "unfrozen_parameters"),
+    AS("rl", "training_objective"),
     {0},
 };
 static const struct framework_word torch_fixed[] = {PLAIN_TORCH, {0}};
@@ -303,6 +336,8 @@ static const struct framework_key trainer_keys[] = {
     WORDS("use_peft", lora),
     AS("lora_r", "adapter_rank"),
     AS("lora_target_modules", "adapter_targets"),
+    AS("lora_modules_to_save", "adapter_whole"),
+    AS("use_dora", "adapter_dora"),
     WORDS("load_in_4bit", four_bits),
     WORDS("load_in_8bit", eight_bits),
     AS("use_liger_kernel", "fused_linear_cross_entropy"),
@@ -323,6 +358,15 @@ static const struct framework_word factory_tuning[] = {{"lora", "adapter", "lora
                                                        {"freeze", "adapter", "some layers"},
                                                        {"full", "adapter", "None"},
                                                        {0}};
+/* Pre-training and supervised fine-tuning are a model over its sequences. */
+static const struct framework_word factory_stages[] = {{"pt", "training_objective", "sft"},
+                                                       {"sft", "training_objective", "sft"},
+                                                       {"rm", "training_objective", "rm"},
+                                                       {"ppo", "training_objective", "ppo"},
+                                                       {"dpo", "training_objective", "dpo"},
+                                                       {"kto", "training_objective", "kto"},
+                                                       {0}};
+static const struct framework_word factory_muon[] = {TRULY("optimizer", "muon"), {0}};
 static const struct framework_word factory_kept[] = {TRULY("recompute_granularity", "None"), {0}};
 static const struct framework_word factory_16[] = {TRULY("bf16", "True"), TRULY("grad_reduce_in_bf16", "True"), {0}};
 static const struct framework_key factory_keys[] = {
@@ -331,6 +375,14 @@ static const struct framework_key factory_keys[] = {
     WORDS("finetuning_type", factory_tuning),
     AS("lora_rank", "adapter_rank"),
     AS("lora_target", "adapter_targets"),
+    AS("additional_target", "adapter_whole"),
+    AS("use_dora", "adapter_dora"),
+    WORDS("stage", factory_stages),
+    AS("use_galore", "projected_gradients"),
+    AS("use_apollo", "projected_gradients"),
+    AS("use_badam", "projected_gradients"),
+    WORDS("use_muon", factory_muon),
+    AS("shift_attn", "shifted_attention"),
     AS("quantization_bit", "quantization_bit"),
     WORDS("flash_attn", attentions),
     AS("enable_liger_kernel", "fused_linear_cross_entropy"),
@@ -351,6 +403,24 @@ const struct framework framework_factory = {.name = "LLaMA-Factory",
                                             .keys = factory_keys,
                                             .model = {"model_name_or_path"},
                                             .unset = "-1"};
+
+/* --- peft: adapter_config.json, as it stands beside adapters --- */
+
+static const struct framework_key peft_keys[] = {
+    AS("peft_type", "adapter"),
+    AS("r", "adapter_rank"),
+    AS("target_modules", "adapter_targets"),
+    AS("modules_to_save", "adapter_whole"),
+    AS("use_dora", "adapter_dora"),
+    AS("layers_to_transform", "adapter_layers"),
+    FRAMEWORK_MAPPING("rank_pattern", "adapter_ranks"),
+    {0},
+};
+const struct framework framework_peft = {.name = "peft",
+                                         .signs = {"peft_type", "target_modules"},
+                                         .companion = true,
+                                         .keys = peft_keys,
+                                         .model = {"base_model_name_or_path"}};
 
 /* --- accelerate: what `accelerate config` writes --- */
 

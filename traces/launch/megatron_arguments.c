@@ -50,6 +50,8 @@ static const struct {
     {"deepspeed-activation-checkpointing", "checkpoint-activations"},
     {"num-layers-in-first-pipeline-stage", "decoder-first-pipeline-num-layers"}, /* NeMo's and Megatron-Core's names */
     {"num-layers-in-last-pipeline-stage", "decoder-last-pipeline-num-layers"},
+    {"peft", "adapter"},
+    {"peft-scheme", "adapter"},
     {"factory", "catalog-model"}, /* nemo llm pretrain --factory llama3_70b */
 };
 

@@ -182,6 +182,10 @@
     X(ADAPTER, "adapter", TEXT, NULL, .key = "job.adapter")                                                                      \
     X(ADAPTER_RANK, "adapter-rank", INT, NULL, .key = "job.adapter.rank")                                                        \
     X(ADAPTER_TARGETS, "adapter-targets", LIST, NULL, .key = "job.adapter.targets")                                              \
+    X(ADAPTER_WHOLE, "adapter-whole", LIST, NULL, .key = "job.adapter.whole")                                                    \
+    X(ADAPTER_DORA, "adapter-dora", TRUE, "false", .key = "job.adapter")                                                         \
+    X(ADAPTER_LAYERS, "adapter-layers", LIST, NULL, .key = "job.adapter")                                                        \
+    X(ADAPTER_RANKS, "adapter-ranks", LIST, NULL, .key = "job.adapter")                                                          \
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
@@ -210,6 +214,12 @@
     X(TOLD_MICS, "mics-shard-size", INT, "-1", .told = "weights are sharded among few replicas (MiCS, hybrid)")                  \
     X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
     X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in so few bits, and not trained")                \
+    X(TOLD_OBJECTIVE, "training-objective", TEXT, "sft",                                                                         \
+      .told = "a step that is more than one model over its sequences, such as a reference beside it; that one alone is taken")   \
+    X(TOLD_PROJECTED, "projected-gradients", TRUE, "false",                                                                      \
+      .told = "the optimizer's states are of a projection or of some layers at a time; all are taken")                           \
+    X(TOLD_FROZEN, "unfrozen-parameters", LIST, NULL, .told = "only some parameters are trained; all are taken")                 \
+    X(TOLD_SHIFTED, "shifted-attention", TRUE, "false", .told = "attention within groups of tokens; all are taken")              \
     X(TOLD_OUTER, "outer-dp-sharding-strategy", TEXT, "no_shard", .told = "replicas of shards shard among themselves, too")      \
     X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
 

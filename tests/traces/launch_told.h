@@ -1,0 +1,29 @@
+/*
+ * launch_told.h - what a configuration or a command says of a job, for tests that compare it field by field.
+ */
+#ifndef MSIM_TESTS_LAUNCH_TOLD_H
+#define MSIM_TESTS_LAUNCH_TOLD_H
+
+#include "traces/launch/launch_words.h"
+#include "traces/launch/megatron_meaning.h"
+
+struct told {
+    struct launch_words words;
+    struct diags diags;
+    struct launch_description d;
+};
+
+/* A configuration (NULL: none) and what stands behind it on a command line (NULL: nothing), on so many GPUs (0: as they say). */
+struct told tell(const char *config, const char *line, int gpus);
+/* The same for a file of tests/traces/configurations. */
+struct told tell_file(const char *name, const char *line, int gpus);
+void told_free(struct told *told);
+
+/* No errors, nothing missing, this layout and batch. */
+void expect_layout(const struct told *told, const char *layout, int64_t batch);
+/* A diagnostic has these words; the same in this line and column; none has them. */
+void expect_warning(const struct told *told, const char *words);
+void expect_warning_at(const struct told *told, const char *words, int line, int column);
+void expect_quiet(const struct told *told, const char *words);
+
+#endif

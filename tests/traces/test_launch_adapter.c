@@ -1,0 +1,282 @@
+/* Adapters in the words of those who train them: peft, LLaMA-Factory, Axolotl, NeMo, Megatron-Bridge. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/suite.h"
+#include "tests/traces/launch_told.h"
+
+enum { ATTENTION = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION, ALL = (1 << N_ADAPTER_TARGETS) - 1 };
+enum { EMBEDDING = 1 << WHOLE_EMBEDDING, HEAD = 1 << WHOLE_HEAD };
+enum { FEED = 1 << ADAPT_MLP_UP | 1 << ADAPT_MLP_DOWN };
+
+/* What LoRA is called by those who train it, and which of it msim has. */
+START_TEST(adapters_in_the_words_of_others)
+{
+#define AXOLOTL "base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nbf16: true\n"
+#define FACTORY "model_name_or_path: meta-llama/Meta-Llama-3-8B\nper_device_train_batch_size: 1\nbf16: true\n"
+    static const struct {
+        const char *text;
+        int64_t rank;
+        int targets;
+        const char *warning; /* NULL: none of it */
+    } jobs[] = {
+        {AXOLOTL "adapter: lora\nlora_r: 32\nlora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n", 32, ATTENTION, NULL},
+        {AXOLOTL "adapter: qlora\nlora_r: 16\nlora_target_linear: true\n", 16, ALL, NULL},
+        {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\n", 8, 1 << ADAPT_QKV,
+         "lora_target_modules (beside some of what qkv"},
+        {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: [embed_tokens, o_proj]\n", 8, 1 << ADAPT_PROJECTION,
+         "lora_target_modules ('embed_tokens'"},
+        {AXOLOTL "adapter: lora\n", 0, 0, "adapter (only an adapter's weights are trained; its rank"},
+        {AXOLOTL "adapter: llama-adapter\nlora_r: 8\n", 0, 0, "adapter (only an adapter's weights are trained)"},
+        {FACTORY "finetuning_type: lora\nlora_rank: 64\nlora_target: gate_proj,up_proj,down_proj\n", 64,
+         1 << ADAPT_MLP_UP | 1 << ADAPT_MLP_DOWN, NULL},
+        {FACTORY "finetuning_type: oft\n", 0, 0, "finetuning_type (only an adapter"},
+        {FACTORY "finetuning_type: full\nlora_rank: 64\n", 0, 0, NULL},
+        {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4}, plugins: {precision: bf16-mixed}}\n"
+         "model: {config: {_target_: nemo.collections.llm.Llama2Config70B}}\ndata: {micro_batch_size: 1, seq_length: 4096}\n"
+         "peft: {_target_: nemo.collections.llm.peft.lora.LoRA, dim: 16, target_modules: [linear_qkv, linear_proj]}\n",
+         16, ATTENTION, NULL},
+        {"train: {micro_batch_size: 1}\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024}\n"
+         "peft: {_target_: megatron.bridge.peft.lora.LoRA}\n",
+         32, ALL, NULL},
+        {"trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel: {num_layers: 4, hidden_size: 512, "
+         "num_attention_heads: 8, micro_batch_size: 1, encoder_seq_length: 1024, peft: {peft_scheme: lora, lora_tuning: "
+         "{adapter_dim: 24, target_modules: [attention_qkv, mlp]}}}\n",
+         24, 1 << ADAPT_QKV | 1 << ADAPT_MLP_UP | 1 << ADAPT_MLP_DOWN, NULL},
+        {FACTORY "use_peft: true\nlora_r: 16\nlora_target_modules: all-linear\nblock_size: 4096\n", 16, ALL, NULL},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct told t = tell(jobs[i].text, NULL, 8);
+        const struct adapter *adapter = &t.d.job.job.adapter;
+        ck_assert_msg(adapter->rank == jobs[i].rank && adapter->targets == (uint32_t)jobs[i].targets,
+                      "%zu: rank %lld, targets %u", i, (long long)adapter->rank, adapter->targets);
+        if (jobs[i].warning)
+            expect_warning(&t, jobs[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* Modules trained whole, and what of them msim has. */
+START_TEST(modules_that_are_trained_whole)
+{
+    static const struct {
+        const char *text;
+        uint32_t whole;
+        const char *warning; /* NULL: none */
+    } jobs[] = {
+        {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_linear: true\nlora_modules_to_save: [embed_tokens, lm_head]\n",
+         EMBEDDING | HEAD, NULL},
+        {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_linear: true\nlora_modules_to_save:\n  - lm_head\n  - norm\n", HEAD,
+         "lora_modules_to_save ('norm' is trained whole"},
+        {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_linear: true\nlora_modules_to_save:\n", 0, NULL},
+        {AXOLOTL "lora_modules_to_save: [embed_tokens]\n", 0, NULL}, /* all weights are trained */
+        {FACTORY "finetuning_type: lora\nadditional_target: embed_tokens,lm_head\n", EMBEDDING | HEAD, NULL},
+        {FACTORY "use_peft: true\nlora_r: 16\nlora_target_modules: all-linear\nblock_size: 4096\n"
+                 "lora_modules_to_save: [model.embed_tokens]\n",
+         EMBEDDING, NULL},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct told t = tell(jobs[i].text, NULL, 8);
+        ck_assert_msg(t.d.job.job.adapter.whole == jobs[i].whole, "%zu: %u", i, t.d.job.job.adapter.whole);
+        if (jobs[i].warning)
+            expect_warning(&t, jobs[i].warning);
+        else
+            expect_quiet(&t, "not modelled");
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* Several words behind a flag of a script. */
+START_TEST(modules_of_a_command)
+{
+    struct told t = tell(NULL,
+                         "accelerate launch t.py --model_name_or_path meta-llama/Meta-Llama-3-8B --use_peft --lora_r 16 "
+                         "--lora_target_modules o_proj down_proj --lora_modules_to_save embed_tokens lm_head --use_dora "
+                         "--per_device_train_batch_size 1 --max_seq_length 4096",
+                         8);
+    ck_assert_int_eq(t.d.job.job.adapter.rank, 16);
+    ck_assert_uint_eq(t.d.job.job.adapter.targets, 1 << ADAPT_PROJECTION | 1 << ADAPT_MLP_DOWN);
+    ck_assert_uint_eq(t.d.job.job.adapter.whole, EMBEDDING | HEAD);
+    expect_warning(&t, "use_dora (every pass takes norms");
+    told_free(&t);
+}
+END_TEST
+
+/* Of each a warning, at its key. */
+START_TEST(kinds_of_adapters_are_told)
+{
+    static const struct {
+        const char *keys, *warning; /* NULL: none */
+        int line, column;
+    } jobs[] = {
+        {"adapter: lora\npeft_use_dora: true\n", "peft_use_dora (every pass takes norms", 6, 16},
+        {"adapter: lora\npeft_use_dora: false\n", NULL, 0, 0},
+        {"peft_use_dora: true\n", NULL, 0, 0},
+        {"adapter: qlora\n", "adapter (the frozen weights are kept in 4 bits", 5, 10},
+        {"adapter: qlora\nload_in_4bit: true\n", "load_in_4bit (weights are kept in so few bits", 6, 15},
+        {"adapter: lora\npeft_layers_to_transform: [0, 1]\n", "peft_layers_to_transform (adapters of some layers", 6, 27},
+        {"rl: dpo\n", "rl (a step that is more than one model", 5, 5},
+        {"rl:\n", NULL, 0, 0},
+        {"unfrozen_parameters: [lm_head]\n", "unfrozen_parameters (only some parameters", 5, 22},
+        {"unfrozen_parameters: []\n", NULL, 0, 0},
+        {"optimizer: adafactor\n", "--optimizer adafactor; adam is taken", 5, 12},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s%s%s", AXOLOTL, jobs[i].keys, "lora_r: 8\nlora_target_linear: true\n");
+        struct told t = tell(text, NULL, 8);
+        if (jobs[i].warning)
+            expect_warning_at(&t, jobs[i].warning, jobs[i].line, jobs[i].column);
+        else
+            expect_quiet(&t, "not modelled");
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(factory_kinds_are_told)
+{
+    static const struct {
+        const char *keys, *warning; /* NULL: none */
+    } jobs[] = {
+        {"stage: sft\n", NULL},
+        {"stage: pt\n", NULL},
+        {"stage: dpo\n", "stage (a step that is more than one model"},
+        {"use_dora: true\n", "use_dora (every pass takes norms"},
+        {"use_galore: true\n", "use_galore (the optimizer's states are of a projection"},
+        {"shift_attn: true\n", "shift_attn (attention within groups"},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%sfinetuning_type: lora\n%s", FACTORY, jobs[i].keys);
+        struct told t = tell(text, NULL, 8);
+        if (jobs[i].warning)
+            expect_warning(&t, jobs[i].warning);
+        else
+            expect_quiet(&t, "not modelled");
+        ck_assert_int_eq(t.d.job.job.adapter.rank, 8);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* Matrices have other names in other families; c_proj is two matrices of GPT-2's layers and one of StarCoder2's. */
+START_TEST(matrices_in_the_words_of_families)
+{
+    static const struct {
+        const char *model, *modules;
+        int targets;
+        const char *warning;
+    } jobs[] = {
+        {"EleutherAI/gpt-neox-20b", "query_key_value, dense, dense_h_to_4h, dense_4h_to_h", ALL, NULL},
+        {"tiiuae/falcon-7b", "query_key_value", 1 << ADAPT_QKV, NULL},
+        {"bigscience/bloom-7b1", "self_attention.query_key_value, self_attention.dense", ATTENTION, NULL},
+        {"EleutherAI/gpt-j-6b", "q_proj, k_proj, v_proj, out_proj, fc_in, fc_out", ALL, NULL},
+        {"gpt2-xl", "c_attn", 1 << ADAPT_QKV, NULL},
+        {"gpt2-xl", "c_proj", 1 << ADAPT_PROJECTION | 1 << ADAPT_MLP_DOWN, NULL},
+        {"gpt2-xl", "attn.c_proj, c_fc", 1 << ADAPT_PROJECTION | 1 << ADAPT_MLP_UP, NULL},
+        {"bigcode/starcoder2-7b", "c_fc, c_proj", FEED, NULL},
+        {"mosaicml/mpt-7b", "Wqkv, out_proj, up_proj, down_proj", ALL, NULL},
+        {"internlm/internlm2-7b", "wqkv, wo, w1, w3, w2", ALL, NULL},
+        {"baichuan-inc/Baichuan2-7B-Base", "W_pack, o_proj", ATTENTION, NULL},
+        {"gpt2-xl", "c_attn, wibble", 1 << ADAPT_QKV, "('wibble' is none of the matrices"},
+        {"gpt2-xl", "wpe, xc_attn", 0, "('xc_attn' is none of the matrices"}, /* no end of a path */
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "base_model: %s\nsequence_len: 1024\nmicro_batch_size: 2\nbf16: true\nadapter: lora\nlora_r: 8\n"
+                 "lora_target_modules: [%s]\n",
+                 jobs[i].model, jobs[i].modules);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_msg(t.diags.n_errors == 0 && t.d.job.job.adapter.targets == (uint32_t)jobs[i].targets, "%zu: %u, %s", i,
+                      t.d.job.job.adapter.targets, t.diags.n_items ? t.diags.items[0].text : "");
+        if (jobs[i].warning)
+            expect_warning(&t, jobs[i].warning);
+        else
+            expect_quiet(&t, "not modelled");
+        told_free(&t);
+    }
+}
+END_TEST
+
+#define NEMO1                                                                                                                    \
+    "trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8,\n"   \
+    "  micro_batch_size: 1, encoder_seq_length: 1024%s}\n%s"
+#define NEMO2                                                                                                                    \
+    "trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4}, plugins: {precision: bf16-mixed}}\n"         \
+    "model: {config: {_target_: nemo.collections.llm.Llama2Config70B%s}}\ndata: {micro_batch_size: 1, seq_length: 4096}\n%s"
+
+/* By a scalar, with what their recipes have for the rest. */
+START_TEST(nemo_by_a_scalar)
+{
+    static const struct {
+        const char *form, *model, *keys;
+        int64_t rank;
+        int targets;
+        const char *warning;
+    } jobs[] = {
+        {NEMO2, "", "peft: lora\n", 32, ALL, NULL},
+        {NEMO2, "", "peft: {peft_scheme: lora}\n", 32, ALL, NULL},
+        {NEMO2, "", "peft: null\n", 0, 0, NULL},
+        {NEMO2, "", "peft: none\n", 0, 0, NULL},
+        {NEMO2, "", "peft: dora\n", 32, ALL, "peft (every pass takes norms"},
+        {NEMO2, "", "peft: {_target_: nemo.collections.llm.peft.DoRA, dim: 16}\n", 16, ALL, "peft._target_ (every pass"},
+        {NEMO2, "",
+         "peft: {_target_: nemo.collections.llm.peft.CanonicalLoRA, target_modules: [linear_fc1_up, linear_fc1_gate]}\n", 32,
+         1 << ADAPT_MLP_UP, NULL},
+        {NEMO1, "", "peft: lora\n", 32, 1 << ADAPT_QKV, NULL},
+        {NEMO1, ", peft: lora", "", 32, 1 << ADAPT_QKV, NULL},
+        {NEMO1, ", peft: {peft_scheme: qlora}", "", 32, 1 << ADAPT_QKV, "model.peft.peft_scheme (the frozen weights"},
+        {NEMO1, ", peft: {peft_scheme: ptuning}", "", 0, 0, "model.peft.peft_scheme (only an adapter's weights"},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char text[768];
+        snprintf(text, sizeof text, jobs[i].form, jobs[i].model, jobs[i].keys);
+        struct told t = tell(text, NULL, 8);
+        const struct adapter *adapter = &t.d.job.job.adapter;
+        ck_assert_msg(adapter->rank == jobs[i].rank && adapter->targets == (uint32_t)jobs[i].targets,
+                      "%zu: rank %lld, targets %u", i, (long long)adapter->rank, adapter->targets);
+        if (jobs[i].warning)
+            expect_warning(&t, jobs[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* peft's own file beside a script says what the script leaves out. */
+START_TEST(pefts_own_file)
+{
+    struct told t = tell("{\"peft_type\": \"LORA\", \"base_model_name_or_path\": \"meta-llama/Meta-Llama-3-8B\", \"r\": 32,\n"
+                         " \"target_modules\": [\"q_proj\", \"k_proj\", \"v_proj\"], \"modules_to_save\": [\"lm_head\"],\n"
+                         " \"use_dora\": false, \"layers_to_transform\": null, \"rank_pattern\": {\"q_proj\": 8}}",
+                         "torchrun t.py --per_device_train_batch_size 1 --max_seq_length 4096 --bf16 true", 8);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=0,sp=0,recompute=none,schedule=none", 8);
+    ck_assert_int_eq(t.d.job.model.layers, 32);
+    ck_assert_int_eq(t.d.job.job.adapter.rank, 32);
+    ck_assert_uint_eq(t.d.job.job.adapter.targets, 1 << ADAPT_QKV);
+    ck_assert_uint_eq(t.d.job.job.adapter.whole, HEAD);
+    expect_warning(&t, "rank_pattern (ranks that differ by module");
+    expect_quiet(&t, "use_dora");
+    told_free(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_adapter");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, adapters_in_the_words_of_others);
+    tcase_add_test(all, modules_that_are_trained_whole);
+    tcase_add_test(all, modules_of_a_command);
+    tcase_add_test(all, kinds_of_adapters_are_told);
+    tcase_add_test(all, factory_kinds_are_told);
+    tcase_add_test(all, matrices_in_the_words_of_families);
+    tcase_add_test(all, nemo_by_a_scalar);
+    tcase_add_test(all, pefts_own_file);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
