@@ -137,6 +137,14 @@ START_TEST(slips_have_places)
     expect(&diags, 0, 2, 24,
            "tensor_modle_parallel_size is unknown to msim and left out; did you mean 'tensor_model_parallel_size'?");
     expect(&diags, 1, 1, 30, "global_batch_sise is unknown to msim and left out; did you mean 'global_batch_size'?");
+    diags_free(&diags);
+    diags = (struct diags){0};
+    parse("n.yaml",
+          "trainer:\n  strategy: {tensor_model_parallel_size: 2}\n  callbacks:\n  - {_target_: a.B, verbose: true}\n"
+          "  - {_target_: a.C, tp_comm_overlaps: true}\nmodel: {config: {_target_: x.Llama3Config8B}}\n",
+          &words, &diags);
+    ck_assert_uint_eq(diags.n_items, 1); /* in an item of a list */
+    expect(&diags, 0, 5, 21, "tp_comm_overlaps is unknown to msim and left out; did you mean 'tp_comm_overlap'?");
     launch_words_free(&words);
     diags_free(&diags);
 }

@@ -345,6 +345,42 @@ START_TEST(shapes_of_others)
 }
 END_TEST
 
+/* Composer's and OLMo's budgets: a number and its unit; batches of 16 sequences of 2,048 tokens. */
+START_TEST(budgets_in_units)
+{
+    static const struct {
+        const char *duration;
+        double tokens; /* 0: not said */
+        const char *warning;
+    } cases[] = {
+        {"2e12T", 2e12, NULL},
+        {"1e12T", 1e12, NULL},
+        {"5000000tok", 5e6, NULL},
+        {"739_328", 739328.0 * 16 * 2048, NULL},
+        {"100ba", 100.0 * 16 * 2048, NULL},
+        {"90sp", 90.0 * 2048, NULL},
+        {"1ep", 0, NULL},
+        {"2e12X", 0, "max_duration=2e12X is unknown to msim and left out"},
+        {"T", 0, "max_duration=T is unknown"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "max_seq_len: 2048\nmax_duration: %s\nmodel: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32,\n"
+                 "  vocab_size: 50368}\nglobal_train_batch_size: 16\ndevice_train_microbatch_size: 2\nprecision: amp_bf16\n",
+                 cases[i].duration);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_msg(t.diags.n_errors == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+        ck_assert_double_eq_tol(t.d.job.job.tokens, cases[i].tokens, 0.5);
+        if (cases[i].warning)
+            expect_warning_at(&t, cases[i].warning, 2, 15);
+        else
+            expect_quiet(&t, "max_duration");
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* Flags that nobody knows, and which of them are slips. */
 START_TEST(slips)
 {
@@ -398,6 +434,7 @@ int main(void)
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
     tcase_add_test(tests, shapes_of_others);
+    tcase_add_test(tests, budgets_in_units);
     tcase_add_test(tests, slips);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

@@ -120,24 +120,47 @@ static void add_strange(struct launch_words *words, const struct yaml_node *node
             return;
     char said[160];
     int n = snprintf(said, sizeof said, "%.60s=%.40s", path, text);
-    launch_words_add(words, (struct launch_word){.name = launch_text(words, said, (size_t)n), .said = path, .at = node->at});
+    const char *name = launch_text(words, said, (size_t)n);
+    launch_words_add(words, (struct launch_word){.name = name, .said = path, .at = node->at, .strange = true});
+}
+
+static bool is_listed(const struct framework_key *key, const char *text)
+{
+    for (const struct framework_word *w = key->words; w->word; w++)
+        if (strcmp(w->word, text) == 0)
+            return true;
+    return false;
+}
+
+/* Words of a list, each by itself or (full_shard auto_wrap) several in one, that the key does not have. */
+static void find_strange(struct launch_words *words, const struct yaml_node *node, const struct framework_key *key)
+{
+    for (const struct yaml_node *item = node->first; item; item = item->next)
+        if (item->kind == YAML_SCALAR && !is_listed(key, item->text))
+            add_strange(words, item, key->path, item->text);
 }
 
 static void read_key(struct launch_words *words, const struct yaml_node *root, const struct framework *framework,
                      const struct framework_key *key)
 {
     const struct yaml_node *node = follow(root, framework_find(root, key->path), key->path);
-    if (node && node->kind == YAML_MAPPING && node->first && key->mapping)
-        add_word(words, node, key->path, key->name, "a mapping");
+    if (key->inside) {
+        if (node && node->kind != YAML_SCALAR && node->first)
+            add_word(words, node, key->path, key->name, "several");
+        return;
+    }
     if (!node || node->kind == YAML_MAPPING || yaml_is_null(node) || (node->kind == YAML_SEQUENCE && !node->first))
         return;
     const char *text = framework_text(words, node);
     bool known = !key->words || key->name || node->kind != YAML_SCALAR;
     for (const struct framework_word *w = key->words; w && w->word; w++)
         if (says(node, w->word)) {
-            add_word(words, node, key->path, w->name, w->value);
             known = true;
+            if (w->name)
+                add_word(words, node, key->path, w->name, w->value);
         }
+    if (key->words && node->kind == YAML_SEQUENCE)
+        find_strange(words, node, key);
     if (strcmp(text, "auto") == 0 || (framework->unset && strcmp(text, framework->unset) == 0)) /* as others say */
         return;
     if (!known)
@@ -182,15 +205,17 @@ static int64_t number_of(const struct yaml_node *root, const char *path)
     return node && node->kind == YAML_SCALAR ? strtoll(node->text, NULL, 10) : 0;
 }
 
-/* nanotron's batch, OLMo's width, the type beside DeepSpeed's autocast. */
+/* nanotron's batch, OLMo's width and budget, the type beside DeepSpeed's autocast. */
 static const char *const factors[] = {"tokens.micro_batch_size", "tokens.batch_accumulation_per_replica", "parallelism.dp"};
 static const char *const widths[] = {"model.mlp_hidden_size", "model.mlp_ratio"};
 static const char *const autocast[] = {"torch_autocast.enabled", "torch_autocast.dtype"};
+static const char *const budget[] = {"max_duration", "trainer.max_duration.value", "trainer.max_duration.unit"};
 
 bool framework_looks_at(const char *path)
 {
     for (int i = 0; i < 3; i++)
-        if (strcmp(path, factors[i]) == 0 || (i < 2 && (strcmp(path, widths[i]) == 0 || strcmp(path, autocast[i]) == 0)))
+        if (strcmp(path, factors[i]) == 0 || strcmp(path, budget[i]) == 0 ||
+            (i < 2 && (strcmp(path, widths[i]) == 0 || strcmp(path, autocast[i]) == 0)))
             return true;
     return strcmp(path, "model.activation_type") == 0 || strcmp(path, "model.d_model") == 0;
 }
@@ -239,6 +264,40 @@ static void read_halves(struct launch_words *words, const struct yaml_node *root
         return;
     snprintf(text, sizeof text, "%lld", (long long)(gated ? width / 2 : width));
     add_word(words, node, widths[i], "ffn_hidden_size", launch_text(words, text, strlen(text)));
+}
+
+/* OLMo's and Composer's budgets: "2e12T" and "5tok" are tokens, "100ba" and a number batches, "9sp" sequences, "1ep" times all of
+ * the data, which nobody here knows. */
+static void read_duration(struct launch_words *words, const struct yaml_node *root)
+{
+    static const struct {
+        const char *unit, *name;
+    } units[] = {{"T", "train_tokens"},      {"tok", "train_tokens"},
+                 {"tokens", "train_tokens"}, {"", "train_iters"},
+                 {"ba", "train_iters"},      {"steps", "train_iters"},
+                 {"sp", "train_samples"},    {"ep", NULL},
+                 {"epochs", NULL},           {"dur", NULL}};
+    const struct yaml_node *node = framework_find(root, budget[0]), *unit = NULL;
+    const char *path = budget[0], *end;
+    if (!node && (node = framework_find(root, budget[1]))) {
+        path = budget[1];
+        unit = framework_find(root, budget[2]);
+    }
+    if (!node || node->kind != YAML_SCALAR || yaml_is_null(node) || (unit && unit->kind != YAML_SCALAR))
+        return;
+    const char *text = node->text, *ending = unit ? unit->text : NULL;
+    size_t n = strspn(text, "0123456789.eE+_");
+    while (n > 0 && !isdigit((unsigned char)text[n - 1]) && text[n - 1] != '.') /* the e of "1ep" */
+        n--;
+    end = text + n;
+    ending = ending ? ending : end;
+    for (size_t i = 0; n && i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(ending, units[i].unit) == 0) {
+            if (units[i].name)
+                add_word(words, node, path, units[i].name, launch_text(words, text, n));
+            return;
+        }
+    add_strange(words, node, path, text);
 }
 
 /* NeMo's classes are called Llama31Config405B: a family, with a point between two digits, and a size. */
@@ -290,6 +349,7 @@ void framework_read_keys(struct launch_words *words, const struct yaml_node *roo
     read_autocast(words, root);
     read_accumulation(words, root);
     read_halves(words, root);
+    read_duration(words, root);
 }
 
 void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
@@ -313,7 +373,8 @@ static bool has_flags(const struct launch_words *words)
 /* A key by its path, or one of those flags. */
 static bool is_key(const struct launch_word *word, bool flags)
 {
-    return !word->by_dest && !word->unknown && *word->name && (flags || (strchr(word->name, '.') && word->value));
+    return !word->by_dest && !word->strange && !word->unknown && *word->name &&
+           (flags || (strchr(word->name, '.') && word->value));
 }
 
 static struct yaml_node *tree_of(struct launch_words *words, struct arena *arena)

@@ -155,10 +155,14 @@ static void note(struct slips *slips, const struct yaml_node *node, const char *
     memcpy(slips->items[i].meant, name, sizeof name);
 }
 
-/* Keys of a mapping at `path` (of `n` letters) that nobody knows, for one that is missing there. */
+/* Keys of a mapping at `path` (of `n` letters), or of those in a list, that nobody knows, for one that is missing there. */
 static void compare_with(struct slips *slips, const struct yaml_node *mapping, const char *path, size_t n, const char *missing,
                          size_t length)
 {
+    const struct yaml_node *item = mapping->kind == YAML_SEQUENCE ? mapping->first : NULL;
+    for (; item; item = item->next)
+        if (item->kind == YAML_MAPPING)
+            compare_with(slips, item, path, n, missing, length);
     for (const struct yaml_node *node = mapping->first; node && mapping->kind == YAML_MAPPING; node = node->next) {
         char whole[2 * NAME_SIZE_MAX];
         snprintf(whole, sizeof whole, "%.*s%s%.*s", (int)n, path, n ? "." : "", NAME_SIZE_MAX, node->key);
@@ -186,6 +190,16 @@ static void follow_path(struct slips *slips, const char *path)
     }
 }
 
+static void compare_argument(struct slips *slips, const struct yaml_node *mapping, const char *path, const char *name)
+{
+    for (const struct yaml_node *node = mapping->first; node; node = node->next) {
+        char whole[2 * NAME_SIZE_MAX];
+        snprintf(whole, sizeof whole, "%s.%.*s", path, NAME_SIZE_MAX, node->key);
+        if (!yaml_is_null(node) && megatron_find(node->key, true) < 0 && !is_known(slips->framework, whole))
+            note(slips, node, name, strlen(name), false);
+    }
+}
+
 /* Mappings whose keys are Megatron-LM's: of those that describe a job. */
 static void follow_group(struct slips *slips, const char *path)
 {
@@ -198,12 +212,11 @@ static void follow_group(struct slips *slips, const char *path)
             *c = *c == '-' ? '_' : *c;
         if (!row->key || framework_find(group, name))
             continue;
-        for (const struct yaml_node *node = group->first; node && group->kind == YAML_MAPPING; node = node->next) {
-            char whole[2 * NAME_SIZE_MAX];
-            snprintf(whole, sizeof whole, "%s.%.*s", path, NAME_SIZE_MAX, node->key);
-            if (!yaml_is_null(node) && megatron_find(node->key, true) < 0 && !is_known(slips->framework, whole))
-                note(slips, node, name, strlen(name), false);
-        }
+        if (group->kind == YAML_MAPPING)
+            compare_argument(slips, group, path, name);
+        for (const struct yaml_node *item = group->kind == YAML_SEQUENCE ? group->first : NULL; item; item = item->next)
+            if (item->kind == YAML_MAPPING)
+                compare_argument(slips, item, path, name);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* A word of theirs as an argument: `name` is what Megatron-LM's log calls it. */
+/* A word of theirs as an argument: `name` is what Megatron-LM's log calls it; NULL: the word changes nothing. */
 struct framework_word {
     const char *word, *name, *value;
 };
@@ -17,7 +17,7 @@ struct framework_key {
     const char *path, *name;
     bool opposite;
     const struct framework_word *words;
-    bool mapping; /* that it has keys of its own is what counts */
+    bool inside; /* that there is something in its mapping or list is what counts */
 };
 
 struct framework {
@@ -44,13 +44,13 @@ extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */
 #define FLAGS_SIGN "per_device_train_batch_size"
 
-/* Rows of struct framework_key: the value as it is, that there is a mapping, the opposite truth, both as it is and by words, or
- * by words. */
+/* Rows of struct framework_key: the value as it is, that there is something inside, the opposite truth, both as it is and by
+ * words, or by words. */
 #define FRAMEWORK_AS(key, argument)                                                                                              \
     {                                                                                                                            \
         key, argument, false, NULL, false                                                                                        \
     }
-#define FRAMEWORK_MAPPING(key, argument)                                                                                         \
+#define FRAMEWORK_INSIDE(key, argument)                                                                                          \
     {                                                                                                                            \
         key, argument, false, NULL, true                                                                                         \
     }

@@ -155,7 +155,17 @@ static const struct framework_word titan_reduce[] = {
 static const struct framework_word titan_recompute[] = {{"full", "recompute_granularity", "full"},
                                                         {"selective", "recompute_granularity", "selective"},
                                                         {"none", "recompute_granularity", "None"},
+                                                        {"memory_budget", "recompute_granularity", "selective"},
+                                                        {"memory_budget", "recompute_every_layers", "op"},
+                                                        {"memory_budget", "activation_memory_budget", "compiled"},
                                                         {0}};
+/* 2024 */
+static const struct framework_word titan_selective[] = {TRULY("recompute_granularity", "selective"), {0}};
+static const struct framework_word titan_fp8[] = {{"dynamic", "fp8", "hybrid"}, {"delayed", "fp8", "hybrid"}, {0}};
+/* Of the states: of weights, gradients and the optimizer. */
+static const struct framework_word titan_states[] = {
+    {"bfloat16", "main_params_dtype", "bf16"}, {"float32", "main_params_dtype", "fp32"}, {0}};
+static const struct framework_word titan_dispatch[] = {{"deepep", "moe_enable_deepep", "True"}, {"standard", NULL, NULL}, {0}};
 static const struct framework_word titan_converters[] = {{"float8", "fp8", "hybrid"},
                                                          {"quantize.linear.float8", "fp8", "hybrid"},
                                                          {"quantize.dense.float8", "fp8", "hybrid"},
@@ -170,6 +180,8 @@ static const struct framework_word titan_float8[] = {TRULY("fp8", "hybrid"), {0}
 static const struct framework_word titan_rotations[] = {
     {"allgather", "cp_comm_type", "all_gather"}, {"alltoall", "cp_comm_type", "p2p"}, {0}};
 
+/* Most keys have stood in several tables: of training first, of what was experimental until 2025, of parallelism. */
+#define ANYWHERE(key, argument) AS("training." key, argument), AS("experimental." key, argument), AS("parallelism." key, argument)
 static const struct framework_key titan_keys[] = {
     AS("training.seq_len", "seq_length"),
     AS("training.batch_size", "local_batch_size"), /* until 2025 */
@@ -182,33 +194,47 @@ static const struct framework_key titan_keys[] = {
     WORDS("training.compile", compiled),
     WORDS("compile.enable", compiled),
     WORDS("training.enable_cpu_offload", by_host),
-    AS("training.data_parallel_degree", "data_parallel_shard_degree"), /* 2024 */
-    AS("training.data_parallel_shard_degree", "data_parallel_shard_degree"),
-    AS("parallelism.data_parallel_shard_degree", "data_parallel_shard_degree"),
-    AS("training.data_parallel_replicate_degree", "data_parallel_replicate_degree"),
-    AS("parallelism.data_parallel_replicate_degree", "data_parallel_replicate_degree"),
+    WORDS("training.dtype", titan_states),
+    AS("optimizer.early_step_in_backward", "step_in_backward"),
+    ANYWHERE("data_parallel_degree", "data_parallel_shard_degree"), /* 2024 */
+    ANYWHERE("data_parallel_shard_degree", "data_parallel_shard_degree"),
+    ANYWHERE("data_parallel_replicate_degree", "data_parallel_replicate_degree"),
     AS("parallelism.fsdp_reshard_after_forward", "fsdp_reshard_after_forward"),
-    AS("training.tensor_parallel_degree", "tensor_model_parallel_size"),
-    AS("parallelism.tensor_parallel_degree", "tensor_model_parallel_size"),
-    AS("experimental.enable_async_tensor_parallel", "async_tensor_parallel"),
-    AS("parallelism.enable_async_tensor_parallel", "async_tensor_parallel"),
-    AS("experimental.context_parallel_degree", "context_parallel_size"),
-    AS("parallelism.context_parallel_degree", "context_parallel_size"),
+    ANYWHERE("sequence_parallel_degree", "tensor_model_parallel_size"), /* its first months */
+    ANYWHERE("tp_degree", "tensor_model_parallel_size"),
+    ANYWHERE("tensor_parallel_size", "tensor_model_parallel_size"),
+    ANYWHERE("tensor_parallel_degree", "tensor_model_parallel_size"),
+    AS("parallelism.enable_sequence_parallel", "sequence_parallel"),
+    AS("parallelism.disable_loss_parallel", "logits_on_every_rank"),
+    OPPOSITE("training.enable_loss_parallel", "logits_on_every_rank"), /* 2024 */
+    AS("training.disable_loss_parallel", "logits_on_every_rank"),
+    ANYWHERE("enable_async_tensor_parallel", "async_tensor_parallel"),
+    ANYWHERE("context_parallel_degree", "context_parallel_size"),
     WORDS("experimental.context_parallel_rotate_method", titan_rotations),
     WORDS("parallelism.context_parallel_rotate_method", titan_rotations),
-    AS("experimental.pipeline_parallel_degree", "pipeline_model_parallel_size"),
-    AS("parallelism.pipeline_parallel_degree", "pipeline_model_parallel_size"),
-    AS("experimental.pipeline_parallel_schedule", "pipeline_parallel_schedule"),
-    AS("parallelism.pipeline_parallel_schedule", "pipeline_parallel_schedule"),
-    AS("experimental.pipeline_parallel_microbatches", "pipeline_parallel_microbatches"),
+    ANYWHERE("pipeline_parallel_degree", "pipeline_model_parallel_size"),
+    ANYWHERE("pipeline_parallel_schedule", "pipeline_parallel_schedule"),
+    ANYWHERE("pipeline_parallel_schedule_csv", "pipeline_schedule_file"),
+    ANYWHERE("pipeline_parallel_microbatches", "pipeline_parallel_microbatches"),
+    ANYWHERE("pipeline_parallel_split_points", "pipeline_split_points"),
+    FRAMEWORK_INSIDE("parallelism.module_fqns_per_model_part", "pipeline_split_points"),
     AS("parallelism.pipeline_parallel_microbatch_size", "micro_batch_size"),
     AS("parallelism.pipeline_parallel_layers_per_stage", "pipeline_parallel_layers_per_stage"),
+    AS("parallelism.pipeline_parallel_first_stage_less_layers", "first_stage_less_layers"),
+    AS("parallelism.pipeline_parallel_last_stage_less_layers", "last_stage_less_layers"),
     AS("parallelism.expert_parallel_degree", "expert_model_parallel_size"),
     AS("parallelism.expert_tensor_parallel_degree", "expert_tensor_parallel_size"),
-    WORDS("activation_checkpoint.mode", titan_recompute),
+    WORDS("parallelism.expert_parallel_comm_backend", titan_dispatch),
+    WORDS("training.enable_selective_ac", titan_selective),
     AS("activation_checkpoint.selective_ac_option", "recompute_every_layers"),
+    WORDS("activation_checkpoint.mode", titan_recompute),
     WORDS("model.converters", titan_converters),
     WORDS("float8.enable_float8_linear", titan_float8), /* 2024 */
+    WORDS("training.enable_float8_linear", titan_float8),
+    WORDS("training.enable_fp8_linear", titan_float8),
+    WORDS("training.fp8_linear", titan_fp8),
+    AS("float8.recipe_name", "fp8_recipe"),
+    AS("quantize.linear.float8.recipe_name", "fp8_recipe"),
     AS("float8.enable_fsdp_float8_all_gather", "fp8_param_gather"),
     AS("quantize.linear.float8.enable_fsdp_float8_all_gather", "fp8_param_gather"),
     {0},
@@ -241,13 +267,12 @@ const struct framework framework_torchtitan = {.name = "torchtitan",
 
 /* --- Axolotl --- */
 
-static const struct framework_word axolotl_sharding[] = {{"hybrid_shard", "zero_stage", "3"},
-                                                         {"hybrid_shard", "mics_shard_size", "8"},
-                                                         {"full_shard", "zero_stage", "3"},
-                                                         {"shard_grad_op", "zero_stage", "2"},
-                                                         {"FULL_SHARD", "zero_stage", "3"},
-                                                         {"SHARD_GRAD_OP", "zero_stage", "2"},
-                                                         {0}};
+static const struct framework_word axolotl_sharding[] = {
+    {"hybrid_shard", "zero_stage", "3"}, {"hybrid_shard", "mics_shard_size", "8"},
+    {"full_shard", "zero_stage", "3"},   {"shard_grad_op", "zero_stage", "2"},
+    {"FULL_SHARD", "zero_stage", "3"},   {"SHARD_GRAD_OP", "zero_stage", "2"},
+    {"auto_wrap", NULL, NULL},           {"offload", "offload_optimizer", "cpu"},
+    {"offload", "offload_param", "cpu"}, {0}};
 /* "offload" keeps the inputs of repeated layers by the host. */
 static const struct framework_word axolotl_recompute[] = {TRULY("recompute_granularity", "full"),
                                                           {"offload", "recompute_granularity", "full"},
@@ -318,6 +343,7 @@ static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_
                                                          {"shard_grad_op auto_wrap", "zero_stage", "2"},
                                                          {"full_shard offload auto_wrap", "zero_stage", "3"},
                                                          {"full_shard auto_wrap offload", "zero_stage", "3"},
+                                                         {"auto_wrap", NULL, NULL},
                                                          {0}};
 /* What all of Hugging Face's trainers have. */
 #define TRAINER_KEYS                                                                                                             \
@@ -413,7 +439,7 @@ static const struct framework_key peft_keys[] = {
     AS("modules_to_save", "adapter_whole"),
     AS("use_dora", "adapter_dora"),
     AS("layers_to_transform", "adapter_layers"),
-    FRAMEWORK_MAPPING("rank_pattern", "adapter_ranks"),
+    FRAMEWORK_INSIDE("rank_pattern", "adapter_ranks"),
     {0},
 };
 const struct framework framework_peft = {.name = "peft",
@@ -555,7 +581,6 @@ static const struct framework_key olmo_keys[] = {
     AS("model.max_sequence_length", "max_position_embeddings"),
     AS("global_train_batch_size", "global_batch_size"),
     AS("device_train_microbatch_size", "micro_batch_size"),
-    AS("max_duration", "train_iters"),
     WORDS("precision", composer_types),
     WORDS("optimizer.name", framework_optimizers),
     AS("model.d_model", "hidden_size"),

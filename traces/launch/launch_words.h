@@ -18,6 +18,7 @@ struct launch_word {
     const char *said;    /* as people wrote it: "--num-layers", "model.num_layers"; NULL: the name, in a log */
     struct place at;
     bool by_dest; /* the name is that of a log: the argument's value in the program, not its flag */
+    bool strange; /* the name is a key with a value that a framework's reader does not know: "model.norm=x" */
 };
 
 struct launch_words {

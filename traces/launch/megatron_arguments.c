@@ -400,6 +400,10 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         bool is_flag = found >= 0 && (megatron_rows[found].type == ARGUMENT_TRUE || megatron_rows[found].type == ARGUMENT_FALSE);
         if (tell_untold(word, is_flag, diags))
             continue;
+        if (word->strange) {
+            diag_warning(diags, word->at, "%.100s is unknown to msim and left out", word->name);
+            continue;
+        }
         if (found < 0) {
             if (!word->by_dest && !is_silent(word->name)) {
                 bool flag = !word->said || *word->said == '-';

@@ -13,6 +13,8 @@ static enum precision eight_bits(struct meaning *m)
         return PRECISION_MXFP8;
     if (meaning_is(m, ARGUMENT_FP8_RECIPE, "blockwise"))
         meaning_not_modelled(m, ARGUMENT_FP8_RECIPE, "a scale for each block; one for each tensor is taken");
+    if (meaning_is(m, ARGUMENT_FP8_RECIPE, "rowwise") || meaning_is(m, ARGUMENT_FP8_RECIPE, "rowwise_with_gw_hp"))
+        meaning_not_modelled(m, ARGUMENT_FP8_RECIPE, "a scale for each row; one for each tensor is taken");
     return PRECISION_FP8;
 }
 
@@ -146,12 +148,14 @@ static void read_features(struct meaning *m)
 static void read_budget(struct meaning *m)
 {
     struct job *job = &m->description->job.job;
-    enum argument by = meaning_has(m, ARGUMENT_TRAIN_SAMPLES) ? ARGUMENT_TRAIN_SAMPLES : ARGUMENT_TRAIN_ITERS;
+    enum argument by = meaning_has(m, ARGUMENT_TRAIN_TOKENS)    ? ARGUMENT_TRAIN_TOKENS
+                       : meaning_has(m, ARGUMENT_TRAIN_SAMPLES) ? ARGUMENT_TRAIN_SAMPLES
+                                                                : ARGUMENT_TRAIN_ITERS;
     double samples;
     if (!meaning_has(m, by) || !megatron_number(&m->arguments->of[by], &megatron_rows[by], 0, 1e15, &samples, m->diags))
         return;
     samples *= by == ARGUMENT_TRAIN_ITERS ? (double)job->global_batch : 1;
-    job->tokens = samples * (double)job->seq_len;
+    job->tokens = by == ARGUMENT_TRAIN_TOKENS ? samples : samples * (double)job->seq_len;
     if (job->tokens > 0 && job->tokens <= 1e18)
         meaning_from(m, "job.tokens", by);
     else

@@ -166,7 +166,7 @@ static bool is_usual(const char *text, const char *usual)
     char *end, *usual_end, word[64];
     double number = strtod(text, &end), usual_number = usual ? strtod(usual, &usual_end) : 0;
     if (!usual)
-        return strcmp(text, "[]") == 0;
+        return !*text || strcmp(text, "[]") == 0;
     if (end != text && !*end && usual_end != usual)
         return !(number < usual_number) && !(number > usual_number);
     size_t n = strcspn(text + strspn(text, "['\""), "]'\"");
@@ -218,8 +218,8 @@ static void report_unknown(struct meaning *m)
         const struct argument_row *row = &megatron_rows[i];
         const struct megatron_value *value = &m->arguments->of[i];
         bool shadowed = (row->key && strncmp(row->key, "cluster.", 8) == 0 && m->known->gpus) || i == ARGUMENT_TRAIN_ITERS ||
-                        i == ARGUMENT_TRAIN_SAMPLES || i == ARGUMENT_WORKERS || i == ARGUMENT_TOKENIZER ||
-                        i == ARGUMENT_TOKENIZER_MODEL; /* whose words --vocab-size may say */
+                        i == ARGUMENT_TRAIN_SAMPLES || i == ARGUMENT_TRAIN_TOKENS || i == ARGUMENT_WORKERS ||
+                        i == ARGUMENT_TOKENIZER || i == ARGUMENT_TOKENIZER_MODEL; /* whose words --vocab-size may say */
         if (value->unknown && row->key && !shadowed)
             diag_error(m->diags, value->at, "%s: %s; --with \"--%s VALUE\" wins over it", value->said, value->unknown, row->flag);
     }

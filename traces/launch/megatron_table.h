@@ -46,6 +46,7 @@
     X(SEQ_LEN, "seq-length", INT, NULL, NUMBER(job.seq_len), .since = "2019")                                                    \
     X(ENCODER_SEQ_LEN, "encoder-seq-length", INT, NULL, .key = "job.seq_len", .since = "2021")                                   \
     X(TRAIN_SAMPLES, "train-samples", INT, NULL, .key = "job.tokens", .since = "2020")                                           \
+    X(TRAIN_TOKENS, "train-tokens", INT, NULL, .key = "job.tokens", .since = "Megatron-DeepSpeed")                               \
     X(TRAIN_ITERS, "train-iters", INT, NULL, .key = "job.tokens", .since = "2019")                                               \
     /* --- what is trained --- */                                                                                                \
     X(LAYERS, "num-layers", INT, NULL, NUMBER(model.layers), .since = "2019")                                                    \
@@ -214,6 +215,15 @@
     X(TOLD_MICS, "mics-shard-size", INT, "-1", .told = "weights are sharded among few replicas (MiCS, hybrid)")                  \
     X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
     X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in so few bits, and not trained")                \
+    X(TOLD_BUDGET, "activation-memory-budget", TEXT, NULL,                                                                       \
+      .told = "a compiler chooses what is kept; every second product is taken")                                                  \
+    X(TOLD_STEP, "step-in-backward", TRUE, "false",                                                                              \
+      .told = "each gradient is used and freed at once; all are kept until the step")                                            \
+    X(TOLD_LOGITS, "logits-on-every-rank", TRUE, "false", .told = "every rank of tp holds all logits; its share is taken")       \
+    X(TOLD_SPLIT, "pipeline-split-points", LIST, NULL, .told = "stages divided by hand; even ones are taken")                    \
+    X(TOLD_SCHEDULE, "pipeline-schedule-file", TEXT, NULL, .told = "a schedule from a file")                                     \
+    X(TOLD_FIRST, "first-stage-less-layers", INT, "1", .told = "layers that the embedding stands for; one is taken")             \
+    X(TOLD_LAST, "last-stage-less-layers", INT, "1", .told = "layers that the head stands for; one is taken")                    \
     X(TOLD_OBJECTIVE, "training-objective", TEXT, "sft",                                                                         \
       .told = "a step that is more than one model over its sequences, such as a reference beside it; that one alone is taken")   \
     X(TOLD_PROJECTED, "projected-gradients", TRUE, "false",                                                                      \

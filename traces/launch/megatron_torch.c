@@ -1,5 +1,6 @@
 /* What arguments mean of which Megatron-LM has none: models by name, torch's degrees of replication and sharding, its schedules.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,6 +27,20 @@ void meaning_named_model(struct meaning *m)
 
 /* --- schedules --- */
 
+/* As PyTorch's classes are called (ScheduleInterleaved1F1B), without the first word, or in small letters with underscores. */
+static bool is_schedule(const char *name, const char *known)
+{
+    static const char first[] = "Schedule";
+    name += strncasecmp(name, first, sizeof first - 1) == 0 ? sizeof first - 1 : 0;
+    for (;; name++, known++) {
+        name += strspn(name, "_-");
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*known))
+            return false;
+        if (!*name)
+            return true;
+    }
+}
+
 bool meaning_torch_schedule(struct meaning *m)
 {
     static const struct {
@@ -40,6 +55,7 @@ bool meaning_torch_schedule(struct meaning *m)
         {"ZBVZeroBubble", SCHEDULE_ZBV, 2, false},
         {"DualPipeV", SCHEDULE_DUALPIPEV, 2, false},
         {"LoopedBFS", SCHEDULE_INTERLEAVED, 2, true},
+        {"FlexibleInterleaved1F1B", SCHEDULE_INTERLEAVED, 2, true},
         {"InterleavedZeroBubble", SCHEDULE_INTERLEAVED, 2, true},
     };
     struct layout *l = &m->description->job.layout;
@@ -47,7 +63,7 @@ bool meaning_torch_schedule(struct meaning *m)
     if (!name || l->pp == 1)
         return false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcasecmp(name, known[i].name) != 0)
+        if (!is_schedule(name, known[i].name))
             continue;
         l->schedule = known[i].schedule;
         l->vpp = known[i].chunks;

@@ -1,0 +1,203 @@
+/* torchtitan's keys through its years: where they stood, what they were called, and which of them msim only tells. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/suite.h"
+#include "tests/traces/launch_told.h"
+
+#define MODEL "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+#define BATCH "seq_len = 8192\nlocal_batch_size = 4\n"
+
+/* A table of these keys, where only [training] has others beside them. */
+static struct told tell_keys(const char *table, const char *keys, int gpus)
+{
+    char text[1024];
+    bool training = strcmp(table, "training") == 0;
+    snprintf(text, sizeof text, MODEL "[activation_checkpoint]\nmode = \"none\"\n[training]\n" BATCH "%s%s%s%s\n",
+             training ? "" : "[", training ? "" : table, training ? "" : "]\n", keys);
+    return tell(text, NULL, gpus);
+}
+
+static const char *const tables[] = {"training", "experimental", "parallelism"};
+
+START_TEST(degrees_have_stood_in_three_tables)
+{
+    static const struct {
+        const char *keys, *layout;
+    } cases[] = {
+        {"tp_degree = 4", "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=4,zero=3,sp=1,recompute=none,schedule=none"},
+        {"tensor_parallel_size = 4", "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=4,zero=3,sp=1,recompute=none,schedule=none"},
+        {"tensor_parallel_degree = 4", "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=4,zero=3,sp=1,recompute=none,schedule=none"},
+        {"sequence_parallel_degree = 4", "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=4,zero=3,sp=1,recompute=none,schedule=none"},
+        {"context_parallel_degree = 2",
+         "tp=1,cp=2,cp_comm=all_gather,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,sp=0,recompute=none,schedule=none"},
+        {"data_parallel_replicate_degree = 4",
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=3,shard=4,sp=0,recompute=none,schedule=none"},
+        {"data_parallel_degree = 16", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=3,sp=0,recompute=none,schedule=none"},
+        {"pipeline_parallel_degree = 2\npipeline_parallel_microbatches = 2",
+         "tp=1,cp=1,pp=2,vpp=1,dp=8,ep=1,mb=2,zero=2,sp=0,recompute=none,schedule=1f1b"},
+        {"pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"GPipe\"",
+         "tp=1,cp=1,pp=2,vpp=1,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=gpipe"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+            struct told t = tell_keys(tables[k], cases[i].keys, 16);
+            char text[LAYOUT_TEXT];
+            ck_assert_msg(t.diags.n_items == 0, "%s: %s", tables[k], t.diags.n_items ? t.diags.items[0].text : "");
+            ck_assert_str_eq(layout_format(&t.d.job.layout, text, sizeof text), cases[i].layout);
+            told_free(&t);
+        }
+}
+END_TEST
+
+/* Its latest place wins. */
+START_TEST(the_latest_table_wins)
+{
+    struct told t =
+        tell(MODEL "[parallelism]\ntensor_parallel_degree = 2\n[training]\n" BATCH "tensor_parallel_degree = 8\n", NULL, 8);
+    ck_assert_int_eq(t.d.job.layout.tp, 2);
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(schedules_by_every_spelling)
+{
+    static const struct {
+        const char *name;
+        enum schedule schedule;
+        const char *warning;
+    } cases[] = {
+        {"1f1b", SCHEDULE_1F1B, NULL},
+        {"Schedule1F1B", SCHEDULE_1F1B, NULL},
+        {"gpipe", SCHEDULE_GPIPE, NULL},
+        {"interleaved_1f1b", SCHEDULE_INTERLEAVED, NULL},
+        {"ScheduleInterleaved1F1B", SCHEDULE_INTERLEAVED, NULL},
+        {"flexible_interleaved_1f1b", SCHEDULE_INTERLEAVED, "interleaved 1F1B is taken"},
+        {"InterleavedZeroBubble", SCHEDULE_INTERLEAVED, "interleaved 1F1B is taken"},
+        {"ScheduleZBVZeroBubble", SCHEDULE_ZBV, NULL},
+        {"DualPipeV", SCHEDULE_DUALPIPEV, NULL},
+        {"Zigzag", SCHEDULE_1F1B, "Zigzag is none that msim knows"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char keys[160];
+        snprintf(keys, sizeof keys, "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"%s\"", cases[i].name);
+        struct told t = tell_keys("parallelism", keys, 16);
+        ck_assert_int_eq(t.d.job.layout.schedule, cases[i].schedule);
+        if (cases[i].warning)
+            expect_warning_at(&t, cases[i].warning, 11, 30);
+        else
+            ck_assert_uint_eq(t.diags.n_items, 0);
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(modes_of_recomputation)
+{
+    static const struct {
+        const char *keys, *recompute, *warning;
+    } cases[] = {
+        {"mode = \"none\"", "none", NULL},
+        {"mode = \"full\"", "full", NULL},
+        {"mode = \"selective\"\nselective_ac_option = \"3\"", "full:every3", NULL},
+        {"mode = \"selective\"\nselective_ac_option = \"op\"", "selective", NULL},
+        {"selective_ac_option = \"2\"\nmode = \"memory_budget\"\nmemory_budget = 0.5", "selective",
+         "a compiler chooses what is kept"},
+        {"mode = \"sometimes\"", "full:every2", "activation_checkpoint.mode=sometimes is unknown to msim and left out"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512], recompute[RECOMPUTE_TEXT];
+        snprintf(text, sizeof text, MODEL "[training]\n" BATCH "[activation_checkpoint]\n%s\n", cases[i].keys);
+        struct told t = tell(text, NULL, 16);
+        ck_assert_str_eq(recompute_format(t.d.job.layout.recompute, recompute, sizeof recompute), cases[i].recompute);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_uint_eq(t.diags.n_items, 0);
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(eight_bits_by_their_keys)
+{
+    static const struct {
+        const char *keys;
+        enum precision precision;
+        const char *warning;
+    } cases[] = {
+        {"[model]\nconverters = [\"float8\"]", PRECISION_FP8, NULL},
+        {"[model]\nconverters = [\"quantize.linear.float8\"]\n[quantize.linear.float8]\nrecipe_name = \"rowwise\"", PRECISION_FP8,
+         "quantize.linear.float8.recipe_name (a scale for each row"},
+        {"[float8]\nrecipe_name = \"rowwise\"", PRECISION_BF16, NULL}, /* of nothing */
+        {"[model]\nconverters = [\"mx\"]", PRECISION_MXFP8, NULL},
+        {"[model]\nconverters = [\"quantize.grouped_mm.float8\"]", PRECISION_BF16,
+         "model.converters=quantize.grouped_mm.float8 is unknown"}, /* experts' alone */
+        {"[model]\nconverters = [\"float8\", \"wibble\"]", PRECISION_FP8, "model.converters=wibble is unknown"},
+        {"[training]\nenable_fp8_linear = true", PRECISION_FP8, NULL},
+        {"[training]\nfp8_linear = \"dynamic\"", PRECISION_FP8, NULL},
+        {"[training]\nfp8_linear = \"\"", PRECISION_BF16, NULL},
+        {"[float8]\nenable_float8_linear = true", PRECISION_FP8, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        bool model = strncmp(cases[i].keys, "[model]", 7) == 0, training = strncmp(cases[i].keys, "[training]", 10) == 0;
+        const char *rest = model ? cases[i].keys + 8 : training ? cases[i].keys + 11 : cases[i].keys;
+        snprintf(text, sizeof text, "[training]\n" BATCH "%s\n" MODEL "%s\n", training ? rest : "", training ? "" : rest);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_int_eq(t.d.job.job.precision, cases[i].precision);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_uint_eq(t.diags.n_items, 0);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* What changes time or memory and is not modelled; a value as it is when left out says nothing. */
+START_TEST(keys_that_are_told)
+{
+    static const struct {
+        const char *table, *keys, *warning;
+    } cases[] = {
+        {"training", "dtype = \"bfloat16\"", "training.dtype (master weights in fewer bits)"},
+        {"training", "dtype = \"float32\"", NULL},
+        {"training", "enable_loss_parallel = false", "every rank of tp holds all logits"},
+        {"training", "enable_loss_parallel = true", NULL},
+        {"parallelism", "disable_loss_parallel = true", "every rank of tp holds all logits"},
+        {"parallelism", "disable_loss_parallel = false", NULL},
+        {"parallelism", "pipeline_parallel_schedule_csv = \"\"", NULL},
+        {"parallelism", "pipeline_parallel_schedule_csv = \"mine.csv\"", "a schedule from a file"},
+        {"parallelism", "pipeline_parallel_split_points = []", NULL},
+        {"parallelism", "pipeline_parallel_split_points = [\"layers.9\"]", "stages divided by hand"},
+        {"parallelism", "module_fqns_per_model_part = [[\"layers.9\"]]", "stages divided by hand"},
+        {"parallelism", "pipeline_parallel_first_stage_less_layers = 1", NULL},
+        {"parallelism", "pipeline_parallel_last_stage_less_layers = 3", "layers that the head stands for"},
+        {"optimizer", "early_step_in_backward = true", "each gradient is used and freed at once"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell_keys(cases[i].table, cases[i].keys, 16);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_msg(t.diags.n_items == 0, "%s: %s", cases[i].keys, t.diags.n_items ? t.diags.items[0].text : "");
+        told_free(&t);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_titan");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, degrees_have_stood_in_three_tables);
+    tcase_add_test(all, the_latest_table_wins);
+    tcase_add_test(all, schedules_by_every_spelling);
+    tcase_add_test(all, modes_of_recomputation);
+    tcase_add_test(all, eight_bits_by_their_keys);
+    tcase_add_test(all, keys_that_are_told);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}
