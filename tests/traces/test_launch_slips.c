@@ -77,8 +77,9 @@ static void parse(const char *name, const char *text, struct launch_words *words
                   diags->n_items ? diags->items[0].text : "");
 }
 
-static const char *const complete[] = {"accelerate.yaml", "axolotl.yaml", "bridge.yaml", "deepspeed.json",  "llamafactory.yaml",
-                                       "llmfoundry.yaml", "nemo.yaml",    "olmo.yaml",   "torchtitan.toml", "trainer.yaml"};
+static const char *const complete[] = {"maxtext.yml", "olmo_core.json",  "colossal.json",     "accelerate.yaml", "axolotl.yaml",
+                                       "bridge.yaml", "deepspeed.json",  "llamafactory.yaml", "llmfoundry.yaml", "nemo.yaml",
+                                       "olmo.yaml",   "torchtitan.toml", "trainer.yaml"};
 enum { N_COMPLETE = sizeof complete / sizeof complete[0] };
 
 /* Configurations with all that people write into them. */

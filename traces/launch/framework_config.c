@@ -83,11 +83,10 @@ static enum status read_root(const struct yaml_node *root, const char *path, str
         bool ours = root->kind == YAML_MAPPING && yaml_find(root, "cluster");
         diag_error(
             diags, (struct place){.file = path},
-            ours
-                ? "this is an experiment of msim already"
-                : "no configuration that msim knows: NeMo has trainer and model, Megatron-Bridge train and model, torchtitan "
-                  "training and model, nanotron parallelism and tokens, Axolotl base_model, DeepSpeed zero_optimization or batch "
-                  "sizes");
+            ours ? "this is an experiment of msim already"
+                 : "no configuration that msim knows: NeMo has trainer and model, Megatron-Bridge train and model, torchtitan "
+                   "training and model, nanotron parallelism and tokens, Axolotl base_model, MaxText per_device_batch_size, "
+                   "OLMo-core data_loader and model, Colossal-AI plugin, DeepSpeed zero_optimization or batch sizes");
         return STATUS_BAD_INPUT;
     }
     framework_read(words, root, framework);

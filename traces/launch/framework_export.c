@@ -62,7 +62,7 @@ static bool applies(const struct config *c, int argument)
 static void write_word(struct config *c, const struct framework_key *key)
 {
     for (const struct framework_word *w = key->words; w->word; w++) {
-        int argument = megatron_find(w->name, true);
+        int argument = w->name ? megatron_find(w->name, true) : -1;
         if (argument < 0 || strcmp(effective(c, argument), w->value) != 0)
             continue;
         if (!is_written(c, key->path))

@@ -83,8 +83,8 @@ const char *framework_text(struct launch_words *words, const struct yaml_node *n
     return text;
 }
 
-static void add_word(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
-                     const char *value)
+void framework_add(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
+                   const char *value)
 {
     struct launch_word word = {.name = name, .value = value, .said = path, .at = node->at, .by_dest = true};
     if (strstr(value, "${"))
@@ -112,7 +112,7 @@ static bool says(const struct yaml_node *node, const char *word)
 
 /* A word that the list of a key does not have, and no plain yes or no (lists name only what they change): it stands among the
  * arguments that are unknown. */
-static void add_strange(struct launch_words *words, const struct yaml_node *node, const char *path, const char *text)
+void framework_add_strange(struct launch_words *words, const struct yaml_node *node, const char *path, const char *text)
 {
     static const char *const plain[] = {"", "true", "True", "false", "False", "none", "None", "no", "off", "0"};
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
@@ -137,7 +137,7 @@ static void find_strange(struct launch_words *words, const struct yaml_node *nod
 {
     for (const struct yaml_node *item = node->first; item; item = item->next)
         if (item->kind == YAML_SCALAR && !is_listed(key, item->text))
-            add_strange(words, item, key->path, item->text);
+            framework_add_strange(words, item, key->path, item->text);
 }
 
 static void read_key(struct launch_words *words, const struct yaml_node *root, const struct framework *framework,
@@ -146,7 +146,7 @@ static void read_key(struct launch_words *words, const struct yaml_node *root, c
     const struct yaml_node *node = follow(root, framework_find(root, key->path), key->path);
     if (key->inside) {
         if (node && node->kind != YAML_SCALAR && node->first)
-            add_word(words, node, key->path, key->name, "several");
+            framework_add(words, node, key->path, key->name, "several");
         return;
     }
     if (!node || node->kind == YAML_MAPPING || yaml_is_null(node) || (node->kind == YAML_SEQUENCE && !node->first))
@@ -156,19 +156,18 @@ static void read_key(struct launch_words *words, const struct yaml_node *root, c
     for (const struct framework_word *w = key->words; w && w->word; w++)
         if (says(node, w->word)) {
             known = true;
-            if (w->name)
-                add_word(words, node, key->path, w->name, w->value);
+            framework_add(words, node, key->path, w->name ? w->name : "", w->name ? w->value : "");
         }
     if (key->words && node->kind == YAML_SEQUENCE)
         find_strange(words, node, key);
     if (strcmp(text, "auto") == 0 || (framework->unset && strcmp(text, framework->unset) == 0)) /* as others say */
         return;
     if (!known)
-        add_strange(words, node, key->path, text);
+        framework_add_strange(words, node, key->path, text);
     if (key->name)
-        add_word(words, node, key->path, key->name, !key->opposite ? text : framework_is_true(text) ? "False" : "True");
+        framework_add(words, node, key->path, key->name, !key->opposite ? text : framework_is_true(text) ? "False" : "True");
     if (key->name && strcmp(key->name, "num_query_groups") == 0)
-        add_word(words, node, key->path, "group_query_attention", "True");
+        framework_add(words, node, key->path, "group_query_attention", "True");
 }
 
 /* The keys of a mapping that are called as Megatron-LM's program calls its arguments. */
@@ -180,9 +179,9 @@ static void read_dests(struct launch_words *words, const struct yaml_node *mappi
             continue;
         snprintf(text, sizeof text, "%s.%.80s", path, node->key);
         const char *whole = launch_text(words, text, strlen(text));
-        add_word(words, node, whole, strrchr(whole, '.') + 1, framework_text(words, node));
+        framework_add(words, node, whole, strrchr(whole, '.') + 1, framework_text(words, node));
         if (strcmp(node->key, "num_query_groups") == 0)
-            add_word(words, node, whole, "group_query_attention", "True");
+            framework_add(words, node, whole, "group_query_attention", "True");
     }
 }
 
@@ -229,9 +228,9 @@ static void read_autocast(struct launch_words *words, const struct yaml_node *ro
         return;
     for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++)
         if (says(type, halves[i])) {
-            add_word(words, type, autocast[1], "bf16", "False");
-            add_word(words, type, autocast[1], "grad_reduce_in_bf16", "False");
-            add_word(words, type, autocast[1], "fp16", "True");
+            framework_add(words, type, autocast[1], "bf16", "False");
+            framework_add(words, type, autocast[1], "grad_reduce_in_bf16", "False");
+            framework_add(words, type, autocast[1], "fp16", "True");
         }
 }
 
@@ -247,7 +246,7 @@ static void read_accumulation(struct launch_words *words, const struct yaml_node
     if (!node || product <= 0)
         return;
     snprintf(text, sizeof text, "%lld", (long long)product);
-    add_word(words, node, factors[1], "global_batch_size", launch_text(words, text, strlen(text)));
+    framework_add(words, node, factors[1], "global_batch_size", launch_text(words, text, strlen(text)));
 }
 
 /* OLMo counts what goes into a gated MLP's activation as one width: both halves. */
@@ -263,7 +262,7 @@ static void read_halves(struct launch_words *words, const struct yaml_node *root
     if (width <= 0 || __builtin_mul_overflow(width, i == 0 ? 1 : number_of(root, "model.d_model"), &width))
         return;
     snprintf(text, sizeof text, "%lld", (long long)(gated ? width / 2 : width));
-    add_word(words, node, widths[i], "ffn_hidden_size", launch_text(words, text, strlen(text)));
+    framework_add(words, node, widths[i], "ffn_hidden_size", launch_text(words, text, strlen(text)));
 }
 
 /* OLMo's and Composer's budgets: "2e12T" and "5tok" are tokens, "100ba" and a number batches, "9sp" sequences, "1ep" times all of
@@ -294,10 +293,10 @@ static void read_duration(struct launch_words *words, const struct yaml_node *ro
     for (size_t i = 0; n && i < sizeof units / sizeof units[0]; i++)
         if (strcmp(ending, units[i].unit) == 0) {
             if (units[i].name)
-                add_word(words, node, path, units[i].name, launch_text(words, text, n));
+                framework_add(words, node, path, units[i].name, launch_text(words, text, n));
             return;
         }
-    add_strange(words, node, path, text);
+    framework_add_strange(words, node, path, text);
 }
 
 /* NeMo's classes are called Llama31Config405B: a family, with a point between two digits, and a size. */
@@ -324,6 +323,8 @@ static void read_model(struct launch_words *words, const struct yaml_node *root,
         const struct yaml_node *part = framework_find(root, framework->model[i]);
         if (!part || part->kind != YAML_SCALAR || yaml_is_null(part))
             return;
+        if (framework->unset && strcmp(part->text, framework->unset) == 0)
+            return;
         first = first ? first : part;
         size_t used = strlen(name);
         if (framework->described)
@@ -336,7 +337,7 @@ static void read_model(struct launch_words *words, const struct yaml_node *root,
         w++;
     const char *known = w && w->word ? w->value : launch_text(words, name, strlen(name));
     if (first)
-        add_word(words, first, framework->model[0], "catalog_model", known);
+        framework_add(words, first, framework->model[0], "catalog_model", known);
 }
 
 void framework_read_keys(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
@@ -350,31 +351,40 @@ void framework_read_keys(struct launch_words *words, const struct yaml_node *roo
     read_accumulation(words, root);
     read_halves(words, root);
     read_duration(words, root);
+    if (framework->more)
+        framework->more(words, root);
 }
 
 void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
 {
     for (const struct framework_word *w = framework->fixed; w && w->name; w++)
-        add_word(words, root, framework->name, w->name, w->value);
+        framework_add(words, root, framework->name, w->name, w->value);
     framework_read_keys(words, root, framework);
 }
 
 /* --- overrides --- */
 
-/* Flags that are keys of a framework's configuration, too: Hugging Face's trainers. */
+/* Flags that are keys of a framework's configuration, too: Hugging Face's trainers, Colossal-AI's applications. */
 static bool has_flags(const struct launch_words *words)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (!words->items[i].by_dest && strcmp(words->items[i].name, FLAGS_SIGN) == 0)
+        if (!words->items[i].by_dest &&
+            (strcmp(words->items[i].name, FLAGS_SIGN) == 0 || strcmp(words->items[i].name, PLUGIN_SIGN) == 0))
             return true;
     return false;
+}
+
+/* key=value, without dashes. */
+static bool is_setting(const struct launch_word *word)
+{
+    return word->said && *word->said != '-' && strcmp(word->said, word->name) == 0;
 }
 
 /* A key by its path, or one of those flags. */
 static bool is_key(const struct launch_word *word, bool flags)
 {
     return !word->by_dest && !word->strange && !word->unknown && *word->name &&
-           (flags || (strchr(word->name, '.') && word->value));
+           (flags || (word->value && (strchr(word->name, '.') || is_setting(word))));
 }
 
 static struct yaml_node *tree_of(struct launch_words *words, struct arena *arena)

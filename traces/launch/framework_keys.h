@@ -17,6 +17,11 @@ const char *framework_text(struct launch_words *words, const struct yaml_node *n
 /* true, True */
 bool framework_is_true(const char *text);
 
+/* A word of a key, for what is not one row of a table; one that nobody knows, unless it is a plain no. Texts are not copied. */
+void framework_add(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
+                   const char *value);
+void framework_add_strange(struct launch_words *words, const struct yaml_node *node, const char *path, const char *text);
+
 /* Is this a key of those that are read together, whatever the framework? */
 bool framework_looks_at(const char *path);
 

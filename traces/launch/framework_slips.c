@@ -220,6 +220,44 @@ static void follow_group(struct slips *slips, const char *path)
     }
 }
 
+/* A name itself, what begins with one ('*' behind it), or is inside a mapping ('.'). */
+static bool is_ignored(const struct framework *f, const char *path)
+{
+    for (const char *const *name = f->ignored; *name; name++) {
+        size_t n = strlen(*name);
+        char last = (*name)[n - 1];
+        bool whole = strcmp(*name, path) == 0 || (last == '.' && strncmp(*name, path, n - 1) == 0 && path[n - 1] == '\0');
+        if (whole || (last == '*' && strncmp(*name, path, n - 1) == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool is_slip(const struct slips *slips, const struct yaml_node *node)
+{
+    for (int i = 0; i < slips->n; i++)
+        if (slips->items[i].node == node)
+            return true;
+    return false;
+}
+
+/* What nobody reads of a mapping, down to the mappings that somebody does; in the order of the file. */
+static void tell_unknown(const struct slips *slips, const struct yaml_node *mapping, const char *path, const char *file,
+                         struct diags *diags)
+{
+    for (const struct yaml_node *node = mapping->first; node; node = node->next) {
+        char whole[2 * NAME_SIZE_MAX];
+        int n = snprintf(whole, sizeof whole, "%s%s%s", path, *path ? "." : "", node->key);
+        struct place at = {.file = file, .line = node->key_at.line, .column = node->key_at.column};
+        if (n >= (int)sizeof whole || yaml_is_null(node) || is_ignored(slips->framework, whole) || is_slip(slips, node))
+            continue;
+        if (!is_known(slips->framework, whole))
+            diag_note(diags, at, "%.120s is unknown to msim and left out", whole);
+        else if (node->kind == YAML_MAPPING)
+            tell_unknown(slips, node, whole, file, diags);
+    }
+}
+
 void framework_tell_slips(const struct yaml_node *root, const struct framework *framework, const char *file, struct diags *diags)
 {
     struct slips slips = {.root = root, .framework = framework};
@@ -233,4 +271,6 @@ void framework_tell_slips(const struct yaml_node *root, const struct framework *
         diag_warning(diags, at, "%s is unknown to msim and left out; did you mean '%s'?", slips.items[i].node->key,
                      slips.items[i].meant);
     }
+    if (framework->ignored)
+        tell_unknown(&slips, root, "", file, diags);
 }

@@ -21,7 +21,7 @@
  * left out. */
 int framework_slip(const char *name, const char *meant, bool shortened);
 
-/* A warning for each such key of the file. */
+/* A warning for each such key of the file; of a framework whose keys are all known, read or ignored, a note for each other. */
 void framework_tell_slips(const struct yaml_node *root, const struct framework *framework, const char *file, struct diags *diags);
 
 #endif

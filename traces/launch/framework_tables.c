@@ -328,6 +328,19 @@ static const struct framework nanotron = {
     .name = "nanotron", .signs = {"parallelism", "tokens"}, .fixed = nanotron_fixed, .keys = nanotron_keys};
 static const struct framework deepspeed = {.name = "DeepSpeed", .companion = true, .keys = deepspeed_keys};
 
-const struct framework *const frameworks[N_FRAMEWORKS] = {
-    &nemo2, &bridge,   &framework_torchtitan, &framework_axolotl, &framework_factory, &framework_trainer, &framework_accelerate,
-    &nemo,  &nanotron, &framework_olmo,       &framework_foundry, &framework_peft,    &deepspeed};
+const struct framework *const frameworks[N_FRAMEWORKS] = {&framework_olmo_core,
+                                                          &nemo2,
+                                                          &bridge,
+                                                          &framework_torchtitan,
+                                                          &framework_axolotl,
+                                                          &framework_factory,
+                                                          &framework_trainer,
+                                                          &framework_accelerate,
+                                                          &nemo,
+                                                          &nanotron,
+                                                          &framework_olmo,
+                                                          &framework_foundry,
+                                                          &framework_maxtext,
+                                                          &framework_colossal,
+                                                          &framework_peft,
+                                                          &deepspeed};

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+struct launch_words;
+struct yaml_node;
+
 /* A word of theirs as an argument: `name` is what Megatron-LM's log calls it; NULL: the word changes nothing. */
 struct framework_word {
     const char *word, *name, *value;
@@ -31,18 +34,25 @@ struct framework {
     const struct framework_word *models; /* such names and what the catalog has for them; `name` is unused */
     const char *described;               /* where this key is there, the model is described, and not named */
     const char *unset;                   /* a value that says nothing; NULL: none */
+    void (*more)(struct launch_words *words, const struct yaml_node *root); /* what is not one key; NULL: nothing */
+    const char *const *ignored; /* paths of keys that change neither time nor memory, '*' behind what many begin with, '.' behind
+                                 * a mapping: others that nobody reads are told one by one. NULL: nobody knows them all */
 };
 
-enum { N_FRAMEWORKS = 13 };
+enum { N_FRAMEWORKS = 16 };
 extern const struct framework *const frameworks[N_FRAMEWORKS]; /* the first whose signs are there is meant */
 
 /* Of torch's own stacks (framework_tables_torch.c). */
 extern const struct framework framework_torchtitan, framework_axolotl, framework_factory, framework_trainer, framework_accelerate,
     framework_olmo, framework_foundry, framework_peft;
+/* In files of their own. */
+extern const struct framework framework_maxtext, framework_olmo_core, framework_colossal;
 /* Optimizers as libraries call them. */
 extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */
 #define FLAGS_SIGN "per_device_train_batch_size"
+/* And by this one for Colossal-AI's. */
+#define PLUGIN_SIGN "plugin"
 
 /* Rows of struct framework_key: the value as it is, that there is something inside, the opposite truth, both as it is and by
  * words, or by words. */

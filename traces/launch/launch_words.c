@@ -34,10 +34,23 @@ static const char *override_of(const char *text)
     return parts > 1 && *p == '=' ? name : NULL;
 }
 
-static bool is_flag(const struct launch_field *field)
+static bool has_dashes(const char *text)
 {
-    const char *text = field->text;
-    return (text[0] == '-' && text[1] == '-' && isalpha((unsigned char)text[2])) || override_of(text);
+    return text[0] == '-' && text[1] == '-' && isalpha((unsigned char)text[2]);
+}
+
+/* key=value, where it is not the value of the flag in front: MaxText's keys have no points. */
+static bool is_setting(const struct launch_field *fields, size_t i)
+{
+    const char *text = fields[i].text;
+    bool of_flag = i > 0 && fields[i - 1].text[0] == '-' && !strchr(fields[i - 1].text, '=');
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return !of_flag && n > 0 && islower((unsigned char)text[0]) && text[n] == '=';
+}
+
+static bool is_flag(const struct launch_field *fields, size_t i)
+{
+    return has_dashes(fields[i].text) || override_of(fields[i].text) || is_setting(fields, i);
 }
 
 /* How many of a flag's n fields are its value: behind it may stand more arguments from outside, such as $EXTRA. */
@@ -71,7 +84,7 @@ static void take_values(struct launch_words *words, struct launch_word *word, co
 void launch_words_of_fields(struct launch_words *words, const struct launch_field *fields, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!is_flag(&fields[i]))
+        if (!is_flag(fields, i))
             continue;
         const char *said = fields[i].text, *equals = strchr(said, '=');
         struct launch_word word = {.said = said, .at = fields[i].at, .unknown = equals ? fields[i].unknown : NULL};
@@ -80,7 +93,7 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
             word.said = launch_text(words, said, (size_t)(equals - said));
             word.value = equals + 1;
         } else {
-            while (i + 1 + values < n && !is_flag(&fields[i + 1 + values]))
+            while (i + 1 + values < n && !is_flag(fields, i + 1 + values))
                 values++;
             known = known_values(&fields[i + 1], values);
             if (known)

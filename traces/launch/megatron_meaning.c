@@ -171,7 +171,8 @@ static bool is_usual(const char *text, const char *usual)
         return !(number < usual_number) && !(number > usual_number);
     size_t n = strcspn(text + strspn(text, "['\""), "]'\"");
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), text + strspn(text, "['\""));
-    return strcmp(word, usual) == 0 || (strcmp(usual, "fp32") == 0 && strcmp(word, "torch.float32") == 0);
+    bool wide = strcmp(word, "torch.float32") == 0 || strcmp(word, "float32") == 0;
+    return strcmp(word, usual) == 0 || (strcmp(usual, "fp32") == 0 && wide);
 }
 
 static void tell(struct meaning *m, enum argument argument)
@@ -498,6 +499,10 @@ static int64_t gpus_said(struct meaning *m)
         meaning_from(m, "cluster.gpus", ARGUMENT_SHARD_DEGREE);
         return inner * meaning_torch_replicas(m);
     }
+    if (meaning_has_mesh(m) && meaning_mesh_replicas(m)) {
+        launch_originate(m->description, "cluster.gpus", "the axes of the mesh");
+        return inner * meaning_mesh_replicas(m);
+    }
     if (meaning_has(m, ARGUMENT_DP_LOGGED)) {
         meaning_from(m, "cluster.gpus", ARGUMENT_DP_LOGGED);
         return inner * meaning_int(m, ARGUMENT_DP_LOGGED, 1, 0);
@@ -551,6 +556,8 @@ static void read_layout(struct meaning *m)
     struct launch_job *job = &m->description->job;
     struct layout *l = &job->layout;
     int *const dimensions[] = {&l->tp, &l->pp, &l->cp, &l->ep};
+    if (meaning_has_mesh(m))
+        meaning_mesh(m);
     for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++)
         *dimensions[i] = *dimensions[i] < 1 ? 1 : *dimensions[i];
     read_context(m);
@@ -565,7 +572,10 @@ static void read_layout(struct meaning *m)
     read_gpus(m);
     read_shards(m);
     meaning_torch_shards(m);
+    if (meaning_has_mesh(m))
+        meaning_mesh_shards(m);
     meaning_torch_batches(m);
+    meaning_device_batch(m);
     if (!l->micro_batch)
         meaning_missing(m, ARGUMENT_MICRO_BATCH, "the micro-batch (--micro-batch-size)");
     if (!job->job.global_batch && l->micro_batch && l->dp && !m->arguments->of[ARGUMENT_GLOBAL_BATCH].unknown) {
@@ -574,11 +584,27 @@ static void read_layout(struct meaning *m)
     }
 }
 
+/* A model by its name that wins over all that is said of its shape, as MaxText has it: arguments without these; NULL: it does
+ * not. */
+static struct megatron_arguments *without_shape(struct meaning *m)
+{
+    if (!meaning_names_model(m) || !meaning_true(m, ARGUMENT_MODEL_WINS))
+        return NULL;
+    struct megatron_arguments *kept = memory_new(1, sizeof *kept);
+    *kept = *m->arguments;
+    for (int i = 0; i < N_ARGUMENTS; i++)
+        if (megatron_rows[i].key && strncmp(megatron_rows[i].key, "model.", 6) == 0)
+            kept->of[i] = (struct megatron_value){0};
+    return kept;
+}
+
 void megatron_mean(const struct megatron_arguments *arguments, const struct launch_known *known,
                    struct launch_description *description, struct diags *diags)
 {
     struct meaning m = {arguments, known, description, diags};
     size_t before = diags->n_errors;
+    struct megatron_arguments *named = without_shape(&m);
+    m.arguments = named ? named : arguments;
     report_unknown(&m);
     if (meaning_names_model(&m))
         meaning_named_model(&m);
@@ -590,4 +616,5 @@ void megatron_mean(const struct megatron_arguments *arguments, const struct laun
     meaning_adapter(&m);
     if (diags->n_errors == before)
         check_stages(&m);
+    free(named);
 }

@@ -43,6 +43,14 @@ bool meaning_torch_zero(struct meaning *m);
 void meaning_torch_shards(struct meaning *m);
 void meaning_torch_batches(struct meaning *m);
 
+/* Of a mesh of devices. Is there one? Degrees by its axes; replicas as axes make them, 0 where one is open; ZeRO stage and shards
+ * among replicas; batches by what each device has. */
+bool meaning_has_mesh(struct meaning *m);
+void meaning_mesh(struct meaning *m);
+int64_t meaning_mesh_replicas(struct meaning *m);
+void meaning_mesh_shards(struct meaning *m);
+void meaning_device_batch(struct meaning *m);
+
 /* The parts: what arguments mean for the model, for how the work is divided, for the job. */
 void meaning_model(struct meaning *m);
 void meaning_job(struct meaning *m);

@@ -7,6 +7,12 @@
 
 #include "traces/launch/launch.h"
 
+/* An axis of a mesh of devices, within slices (hosts that a fast fabric joins) and between them, as MaxText has it; -1: as many
+ * as are left. */
+#define MESH_AXIS(X, id, name)                                                                                                   \
+    X(ICI_##id, "mesh-ici-" name, INT, NULL, .key = "layout")                                                                    \
+    X(DCN_##id, "mesh-dcn-" name, INT, NULL, .key = "layout")
+
 #define MEGATRON_ARGUMENTS(X)                                                                                                    \
     /* --- how the work is divided --- */                                                                                        \
     X(TP, "tensor-model-parallel-size", INT, "1", NUMBER(layout.tp), .since = "2020")                                            \
@@ -172,9 +178,22 @@
     X(PP_MICRO_BATCHES, "pipeline-parallel-microbatches", INT, NULL, .key = "layout.micro_batch")                                \
     X(PP_SCHEDULE, "pipeline-parallel-schedule", TEXT, NULL, .key = "layout.schedule")                                           \
     X(STAGE_LAYERS, "pipeline-parallel-layers-per-stage", INT, NULL, .key = "layout.vpp")                                        \
+    X(PP_CHUNKS, "pipeline-chunks", INT, NULL, .key = "layout.vpp")                                                              \
     X(SHARD_DEGREE, "data-parallel-shard-degree", TEXT, NULL, .key = "layout.zero")                                              \
     X(REPLICATE_DEGREE, "data-parallel-replicate-degree", INT, "1", .key = "layout.shard")                                       \
     X(RESHARD, "fsdp-reshard-after-forward", TEXT, "default", .key = "layout.zero")                                              \
+    X(MODEL_WINS, "model-wins", TRUE, "false", .key = "model")                                                                   \
+    X(DEVICE_BATCH, "device-batch-size", REAL, NULL, .key = "job.global_batch")                                                  \
+    MESH_AXIS(X, DATA, "data")                                                                                                   \
+    MESH_AXIS(X, FSDP, "fsdp")                                                                                                   \
+    MESH_AXIS(X, FSDP_TRANSPOSE, "fsdp-transpose")                                                                               \
+    MESH_AXIS(X, TENSOR, "tensor")                                                                                               \
+    MESH_AXIS(X, TENSOR_TRANSPOSE, "tensor-transpose")                                                                           \
+    MESH_AXIS(X, TENSOR_SEQUENCE, "tensor-sequence")                                                                             \
+    MESH_AXIS(X, SEQUENCE, "sequence")                                                                                           \
+    MESH_AXIS(X, CONTEXT, "context")                                                                                             \
+    MESH_AXIS(X, PIPELINE, "pipeline")                                                                                           \
+    MESH_AXIS(X, EXPERT, "expert")                                                                                               \
     X(COMPILE, "torch-compile", TRUE, "false", .key = "job.features")                                                            \
     X(ASYNC_TP, "async-tensor-parallel", TRUE, "false", .key = "job.features")                                                   \
     X(LOSS_BY_CHUNKS, "fused-linear-cross-entropy", TRUE, "false", .key = "job.features")                                        \
@@ -217,6 +236,24 @@
     X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in so few bits, and not trained")                \
     X(TOLD_BUDGET, "activation-memory-budget", TEXT, NULL,                                                                       \
       .told = "a compiler chooses what is kept; every second product is taken")                                                  \
+    X(TOLD_POLICY, "rematerialization-policy", TEXT, NULL,                                                                       \
+      .told = "what it keeps between all products and nothing but inputs; the nearest of the two is taken")                      \
+    X(TOLD_SCALED, "global-parameter-scale", INT, "1", .told = "widths are multiplied; as they are written is taken")            \
+    X(TOLD_NEEDLESS, "shared-experts", INT, "0", .when = WHEN_MIXTURE, .told = "experts that see all tokens; none are taken")    \
+    X(TOLD_DENSE_FIRST, "first-dense-layers", INT, "0", .when = WHEN_MIXTURE,                                                    \
+      .told = "layers without experts first; all are taken to have them")                                                        \
+    X(TOLD_OVER_DATA, "shard-optimizer-over-data", TRUE, "false",                                                                \
+      .told = "replicas share out the optimizer's states; they are whole")                                                       \
+    X(TOLD_INT8, "eight-bit-integers", TEXT, NULL, .told = "products of 8-bit integers; bf16 is taken")                          \
+    X(TOLD_OVERRIDES, "block-overrides", LIST, NULL, .told = "layers that differ from the others; all are taken alike")          \
+    X(TOLD_WINDOWS, "sliding-windows", LIST, NULL, .told = "attention in windows; all of the sequence is taken")                 \
+    X(TOLD_NODE, "shards-of-a-node", TEXT, NULL,                                                                                 \
+      .told = "among how many ranks weights are shards is not said; 8, a node, are taken")                                       \
+    X(TOLD_PLACEMENT, "placement-by-need", TEXT, NULL, .told = "states move to the host as need be; on the GPU is taken")        \
+    X(TOLD_SHARD_SHARE, "gemini-shard-share", REAL, "1", .told = "a part of the weights is sharded; all are taken")              \
+    X(TOLD_OPTIMIZER_SHARE, "gemini-optimizer-share", REAL, "0", .told = "a part of the states is by the host; none is taken")   \
+    X(TOLD_PARAMETER_SHARE, "gemini-parameter-share", REAL, "0", .told = "a part of the weights is by the host; none is taken")  \
+    X(TOLD_OWN, "own-sharding", TEXT, NULL, .told = "a policy of its own divides the model; the usual one is taken")             \
     X(TOLD_STEP, "step-in-backward", TRUE, "false",                                                                              \
       .told = "each gradient is used and freed at once; all are kept until the step")                                            \
     X(TOLD_LOGITS, "logits-on-every-rank", TRUE, "false", .told = "every rank of tp holds all logits; its share is taken")       \

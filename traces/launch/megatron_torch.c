@@ -69,6 +69,12 @@ bool meaning_torch_schedule(struct meaning *m)
         l->vpp = known[i].chunks;
         if (known[i].other)
             meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%s; interleaved 1F1B is taken", name);
+        if (l->schedule == SCHEDULE_INTERLEAVED && meaning_int(m, ARGUMENT_PP_CHUNKS, 1, 1) > 1) {
+            l->vpp = (int)meaning_int(m, ARGUMENT_PP_CHUNKS, 1, 1);
+            meaning_from(m, "layout.vpp", ARGUMENT_PP_CHUNKS);
+            meaning_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
+            return true;
+        }
         int64_t each = meaning_int(m, ARGUMENT_STAGE_LAYERS, 1, 0), layers = m->description->job.model.layers + 2;
         if (l->schedule == SCHEDULE_INTERLEAVED && each) { /* the ends count as a layer each */
             int64_t stages = (layers + each - 1) / each;
@@ -100,10 +106,16 @@ static int64_t shard_degree(struct meaning *m)
     return -1;
 }
 
+/* How many times there are such shards; 0: as many as are left. */
+static int64_t replicate_degree(struct meaning *m)
+{
+    return meaning_is(m, ARGUMENT_REPLICATE_DEGREE, "-1") ? 0 : meaning_int(m, ARGUMENT_REPLICATE_DEGREE, 1, 1);
+}
+
 int64_t meaning_torch_replicas(struct meaning *m)
 {
     int64_t shards = shard_degree(m);
-    return shards > 0 ? shards * meaning_int(m, ARGUMENT_REPLICATE_DEGREE, 1, 1) : 0;
+    return shards > 0 ? shards * replicate_degree(m) : 0;
 }
 
 bool meaning_torch_zero(struct meaning *m)
@@ -123,10 +135,12 @@ bool meaning_torch_zero(struct meaning *m)
 void meaning_torch_shards(struct meaning *m)
 {
     struct layout *l = &m->description->job.layout;
-    int64_t replicas = meaning_int(m, ARGUMENT_REPLICATE_DEGREE, 1, 1);
+    int64_t replicas = replicate_degree(m), shards = shard_degree(m);
     int64_t said = meaning_torch_replicas(m);
-    if (shard_degree(m) < 0 || l->dp == 0)
+    if (shards < 0 || l->dp == 0)
         return;
+    if (replicas == 0)
+        replicas = shards == 0 ? 1 : shards < l->dp ? l->dp / shards : 1;
     if ((said && said != l->dp) || l->dp % replicas != 0) {
         diag_error(m->diags, m->arguments->of[ARGUMENT_SHARD_DEGREE].at,
                    "%s: %lld replications of shards of %s are not the %d replicas that the GPUs make",
@@ -167,9 +181,12 @@ void meaning_torch_batches(struct meaning *m)
         divide_local_batch(m, local);
     if (job->global_batch || !l->dp || !(local || (times && l->micro_batch)))
         return;
-    if (__builtin_mul_overflow(local ? local : times * l->micro_batch, (int64_t)l->dp, &batch))
+    int64_t each = local && times ? local * times : local ? local : times * l->micro_batch;
+    if (__builtin_mul_overflow(each, (int64_t)l->dp, &batch))
         return;
     job->global_batch = batch;
     launch_originate(m->description, "job.global_batch", "%s x dp",
-                     local ? "a replica's batch" : "micro-batch x accumulation steps");
+                     !local  ? "micro-batch x accumulation steps"
+                     : times ? "a replica's batch x accumulation steps"
+                             : "a replica's batch");
 }

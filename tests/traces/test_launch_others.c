@@ -1,0 +1,334 @@
+/* MaxText's base.yml and its command, OLMo-core's config.json, Colossal-AI's plugins: what they say, field by field. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/suite.h"
+#include "tests/traces/launch_told.h"
+
+static void expect_shape(const struct told *t, int layers, int64_t hidden, int64_t ffn, int heads, int kv_heads, int64_t vocab)
+{
+    const struct transformer *m = &t->d.job.model;
+    ck_assert_int_eq(m->layers, layers);
+    ck_assert_int_eq(m->hidden, hidden);
+    ck_assert_int_eq(m->ffn_hidden, ffn);
+    ck_assert_int_eq(m->heads, heads);
+    ck_assert_int_eq(m->kv_heads, kv_heads);
+    ck_assert_int_eq(m->vocab, vocab);
+}
+
+/* --- MaxText */
+
+START_TEST(maxtext_by_its_file)
+{
+    struct told t = tell_file("maxtext.yml", NULL, 64);
+    expect_layout(&t, "tp=2,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=4,zero=3,sp=0,recompute=selective,schedule=none", 128);
+    ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+    expect_shape(&t, 32, 4096, 14336, 32, 8, 128256);
+    const struct transformer *m = &t.d.job.model;
+    ck_assert(m->gated_mlp && !m->tied_embeddings && !m->linear_bias && m->norm == NORM_RMS && m->position == POSITION_ROTARY);
+    ck_assert_int_eq(t.d.job.job.seq_len, 8192);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+    ck_assert_int_eq(t.d.job.job.optimizer, OPTIMIZER_ADAM);
+    ck_assert_double_eq_tol(t.d.job.job.tokens, 1000.0 * 128 * 8192, 0.5);
+    ck_assert_uint_eq(t.d.job.job.features,
+                      FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(COMPILE));
+    told_free(&t);
+}
+END_TEST
+
+/* On its command line, over the file: key=value without a point in the key. */
+START_TEST(maxtext_by_its_command)
+{
+    struct told t = tell_file("maxtext.yml",
+                              "run_name=x per_device_batch_size=1 ici_tensor_parallelism=8 ici_fsdp_parallelism=1 "
+                              "remat_policy=full quantization=fp8 max_target_length=4096 gradient_accumulation_steps=4",
+                              64);
+    expect_layout(&t, "tp=8,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=8,zero=3,sp=0,recompute=full,schedule=none", 256);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_FP8);
+    ck_assert_int_eq(t.d.job.job.seq_len, 4096);
+    told_free(&t);
+}
+END_TEST
+
+#define MESH "per_device_batch_size: 2\nmax_target_length: 2048\nmodel_name: llama2-7b\nremat_policy: full\n"
+
+START_TEST(maxtext_meshes)
+{
+    static const struct {
+        const char *axes;
+        int gpus;
+        const char *layout;
+        int64_t batch;
+        const char *warning;
+    } cases[] = {
+        /* unasked: shards within slices of 8, replicas between them */
+        {"", 8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=3,sp=0,recompute=full,schedule=none", 16, NULL},
+        {"", 32, "tp=1,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=2,zero=3,shard=8,sp=0,recompute=full,schedule=none", 64,
+         "how many that are"},
+        {"dcn_data_parallelism: 4\nici_fsdp_parallelism: 8\n", 0,
+         "tp=1,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=2,zero=3,shard=8,sp=0,recompute=full,schedule=none", 64, NULL},
+        {"dcn_data_parallelism: 1\ndcn_fsdp_parallelism: 4\nici_fsdp_parallelism: 8\n", 0,
+         "tp=1,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=2,zero=3,sp=0,recompute=full,schedule=none", 64, NULL},
+        {"dcn_data_parallelism: 4\nici_fsdp_parallelism: 1\nici_data_parallelism: 8\n", 0,
+         "tp=1,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=2,zero=0,sp=0,recompute=full,schedule=none", 64, NULL},
+        {"ici_tensor_parallelism: 4\nici_fsdp_parallelism: 2\n", 16,
+         "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=8,zero=3,shard=2,sp=0,recompute=full,schedule=none", 32, NULL},
+        {"ici_tensor_sequence_parallelism: 4\nici_fsdp_parallelism: 2\ndcn_data_parallelism: 1\n", 8,
+         "tp=4,cp=1,pp=1,vpp=1,dp=2,ep=1,mb=8,zero=3,sp=1,recompute=full,schedule=none", 16, NULL},
+        {"ici_context_parallelism: 2\nici_fsdp_parallelism: 4\ndcn_data_parallelism: 2\n", 16,
+         "tp=1,cp=2,cp_comm=all_gather,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,shard=8,sp=0,recompute=full,schedule=none", 32, NULL},
+        {"ici_pipeline_parallelism: 2\nici_fsdp_parallelism: 4\ndcn_data_parallelism: 1\nnum_pipeline_microbatches: 4\n", 8,
+         "tp=1,cp=1,pp=2,vpp=1,dp=4,ep=1,mb=1,zero=2,sp=0,recompute=full,schedule=gpipe", 16, "circular pipeline"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, MESH "%s", cases[i].axes);
+        struct told t = tell(text, NULL, cases[i].gpus);
+        expect_layout(&t, cases[i].layout, cases[i].batch);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* A model by its name wins over the shape in base.yml, unless that may override it. */
+START_TEST(maxtext_models_by_name)
+{
+    struct told t = tell_file("maxtext.yml", "model_name=llama2-70b", 64);
+    expect_shape(&t, 80, 8192, 28672, 64, 8, 32000);
+    told_free(&t);
+    t = tell_file("maxtext.yml", "model_name=llama2-70b override_model_config=true base_num_decoder_layers=40", 64);
+    expect_shape(&t, 40, 4096, 14336, 32, 8, 128256);
+    told_free(&t);
+    t = tell_file("maxtext.yml", "model_name=mixtral-8x7b", 64);
+    ck_assert_int_eq(t.d.job.model.moe.experts, 8);
+    told_free(&t);
+    t = tell_file("maxtext.yml",
+                  "num_experts=8 num_experts_per_tok=2 base_moe_mlp_dim=1024 ici_expert_parallelism=4 "
+                  "ici_fsdp_parallelism=1 ici_tensor_parallelism=1",
+                  64);
+    ck_assert_int_eq(t.d.job.model.moe.experts, 8);
+    ck_assert_int_eq(t.d.job.model.moe.top_k, 2);
+    ck_assert_int_eq(t.d.job.model.moe.expert_ffn, 1024);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=4,mb=2,zero=3,sp=0,recompute=selective,schedule=none", 128);
+    told_free(&t);
+}
+END_TEST
+
+/* Told where it stands; a batch that is no whole one, and axes that are not the GPUs, are mistakes. */
+START_TEST(maxtext_tells)
+{
+    static const struct {
+        const char *keys, *words;
+        int line, column;
+    } cases[] = {
+        {"remat_policy: save_qkv_proj\n", "remat_policy (what it keeps between", 4, 15},
+        {"remat_policy: sometimes\n", "remat_policy=sometimes is unknown to msim and left out", 4, 15},
+        {"quantization: int8\n", "quantization (products of 8-bit integers", 4, 15},
+        {"weight_dtype: bfloat16\n", "weight_dtype (master weights in fewer bits)", 4, 15},
+        {"mu_dtype: bfloat16\n", "mu_dtype (the optimizer's first moment", 4, 11},
+        {"opt_type: adafactor\n", "--optimizer adafactor; adam is taken", 4, 11},
+        {"shard_optimizer_over_data: true\n", "shard_optimizer_over_data (replicas share", 4, 28},
+        {"global_parameter_scale: 2\n", "global_parameter_scale (widths are multiplied", 4, 25},
+        {"brand_new_key: 3\n", "brand_new_key is unknown to msim and left out", 4, 1},
+        {"per_device_batch_size: 0.3\n", "no whole number", 4, 24},
+        {"ici_fsdp_parallelism: 3\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        bool batch = strncmp(cases[i].keys, "per_device_batch_size", 21) == 0;
+        snprintf(text, sizeof text, "%s\nmax_target_length: 2048\nmodel_name: llama2-7b\n%s",
+                 batch ? "steps: 10" : "per_device_batch_size: 2", cases[i].keys);
+        struct told t = tell(text, NULL, 8);
+        expect_warning_at(&t, cases[i].words, cases[i].line, cases[i].column);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* --- OLMo-core */
+
+START_TEST(olmo_core_by_its_file)
+{
+    struct told t = tell_file("olmo_core.json", NULL, 64);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=1,mb=2,zero=3,shard=16,sp=0,recompute=full:every2,schedule=none", 1024);
+    ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+    expect_shape(&t, 32, 4096, 11008, 32, 32, 100352);
+    const struct transformer *m = &t.d.job.model;
+    ck_assert(m->gated_mlp && m->qk_norm && !m->tied_embeddings && !m->linear_bias && m->norm == NORM_RMS);
+    ck_assert_int_eq(t.d.job.job.seq_len, 4096);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert_int_eq(t.d.job.job.optimizer, OPTIMIZER_ADAM);
+    ck_assert_double_eq_tol(t.d.job.job.tokens, 5e12, 0.5);
+    ck_assert_uint_eq(t.d.job.job.features,
+                      FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(COMPILE));
+    told_free(&t);
+}
+END_TEST
+
+#define CORE                                                                                                                     \
+    "model: {d_model: 1024, n_layers: 8, vocab_size: 32000, block: {sequence_mixer: {n_heads: 8, n_kv_heads: 2},\n"              \
+    "  feed_forward: {hidden_size: 4096}, layer_norm: {name: rms}}%s}\n"                                                         \
+    "data_loader: {global_batch_size: 131072}\ndataset: {sequence_length: 2048}\n"                                               \
+    "train_module: {rank_microbatch_size: %s, %s}\n"
+
+START_TEST(olmo_core_by_its_parts)
+{
+    static const struct {
+        const char *keys, *layout;
+        const char *warning;
+    } cases[] = {
+        {"dp_config: {name: fsdp, param_dtype: bfloat16}",
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none", NULL},
+        {"dp_config: {name: ddp}", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=0,sp=0,recompute=none,schedule=none", NULL},
+        {"dp_config: {name: hsdp, shard_degree: 4}",
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,shard=4,sp=0,recompute=none,schedule=none", NULL},
+        {"dp_config: {name: hsdp}", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,shard=8,sp=0,recompute=none,schedule=none",
+         "among how many ranks weights are shards"},
+        {"dp_config: {name: fsdp}, tp_config: {degree: 4, enable_async: true}, ac_config: {mode: full}",
+         "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=2,zero=3,sp=1,recompute=full,schedule=none", NULL},
+        {"dp_config: {name: fsdp}, cp_config: {degree: 2}",
+         "tp=1,cp=2,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none", NULL},
+        {"dp_config: {name: fsdp}, pp_config: {degree: 2, schedule: Interleaved1F1B}",
+         "tp=1,cp=1,pp=2,vpp=2,dp=8,ep=1,mb=2,zero=2,sp=0,recompute=none,schedule=interleaved", NULL},
+        {"ac_config: {mode: selected_modules, modules: [blocks.*.feed_forward]}",
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=0,sp=0,recompute=full,schedule=none", "the nearest of the two is taken"},
+        {"dp_config: {name: fsdp}, wibble: 3", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none",
+         "train_module.wibble is unknown to msim and left out"},
+        {"dp_config: {name: fsdp}, optim: {_CLASS_: a.b.WibbleConfig}",
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none",
+         "train_module.optim._CLASS_=a.b.WibbleConfig"},
+        {"dp_config: {name: fsdp}, optim: {_CLASS_: a.b.LionConfig}",
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none", "--optimizer lion; adam is taken"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, CORE, "", "4096", cases[i].keys);
+        struct told t = tell(text, NULL, 16);
+        expect_layout(&t, cases[i].layout, 64);
+        ck_assert_int_eq(t.d.job.model.kv_heads, 2);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_msg(t.diags.n_items == 0, "%zu: %s", i, t.diags.n_items ? t.diags.items[0].text : "");
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* Tokens that are no whole number of sequences. */
+START_TEST(olmo_core_mistakes)
+{
+    char text[1024];
+    snprintf(text, sizeof text, CORE, ", block_overrides: {\"3\": {name: default}}", "3000", "dp_config: {name: fsdp}");
+    struct told t = tell(text, NULL, 16);
+    expect_warning_at(&t, "train_module.rank_microbatch_size=3000 is unknown to msim and left out", 5, 38);
+    expect_warning(&t, "model.block_overrides (layers that differ");
+    ck_assert_int_eq(t.d.n_missing, 1);
+    told_free(&t);
+}
+END_TEST
+
+/* --- Colossal-AI */
+
+START_TEST(colossal_by_its_file)
+{
+    struct told t = tell_file("colossal.json", NULL, 64);
+    expect_layout(&t, "tp=2,cp=1,pp=2,vpp=2,dp=16,ep=1,mb=1,zero=1,sp=1,recompute=full,schedule=interleaved", 256);
+    ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+    expect_shape(&t, 32, 4096, 11008, 32, 32, 32000);
+    ck_assert_int_eq(t.d.job.job.seq_len, 4096);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+    ck_assert_double_eq_tol(t.d.job.job.tokens, 100.0 * 256 * 4096, 0.5);
+    ck_assert_uint_eq(t.d.job.job.features, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) |
+                                                FEATURE_BIT(PP_OVERLAP));
+    told_free(&t);
+}
+END_TEST
+
+/* Flags of its applications. */
+START_TEST(colossal_by_flags)
+{
+    static const struct {
+        const char *flags, *layout;
+        int64_t batch;
+        const char *warning;
+    } cases[] = {
+        {"--plugin zero2", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=2,sp=0,recompute=none,schedule=none", 64, NULL},
+        {"--plugin gemini --grad_checkpoint", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=3,sp=0,recompute=full,schedule=none", 64,
+         NULL},
+        {"--plugin gemini_auto", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=3,sp=0,recompute=none,schedule=none", 64,
+         "states move to the host"},
+        {"--plugin zero2_cpu", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=2,sp=0,recompute=none,schedule=none,offload=optimizer",
+         64, NULL},
+        {"--plugin 3d --tp 4 --zero 1 --accumulation_steps 2",
+         "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=4,zero=1,sp=0,recompute=none,schedule=none", 32, NULL},
+        {"--plugin 3d --tp 2 --pp 2 --mbs 2 --pp_style 1f1b",
+         "tp=2,cp=1,pp=2,vpp=1,dp=4,ep=1,mb=2,zero=0,sp=0,recompute=none,schedule=1f1b", 16, NULL},
+        {"--plugin 3d --tp 2 --sp_mode split_gather --sp 2",
+         "tp=2,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=0,sp=1,recompute=none,schedule=none", 32, NULL},
+        {"--plugin 3d --sp_mode all_to_all --sp 4",
+         "tp=1,cp=4,cp_comm=a2a,pp=1,vpp=1,dp=4,ep=1,mb=4,zero=0,sp=0,recompute=none,schedule=none", 16, NULL},
+        {"--plugin wibble --zero 2", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=2,sp=0,recompute=none,schedule=none", 64,
+         "plugin=wibble is unknown to msim and left out"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "--config 7b --batch_size 4 --max_length 4096 --mixed_precision bf16 --use_flash_attn %s",
+                 cases[i].flags);
+        struct told t = tell(NULL, line, 16);
+        expect_layout(&t, cases[i].layout, cases[i].batch);
+        ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_msg(t.diags.n_items == 0, "%zu: %s", i, t.diags.n_items ? t.diags.items[0].text : "");
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(colossal_tells)
+{
+    static const struct {
+        const char *keys, *words;
+    } cases[] = {
+        {"plugin: {name: GeminiPlugin, shard_param_frac: 0.5}", "plugin.shard_param_frac (a part of the weights is sharded"},
+        {"plugin: {name: GeminiPlugin, offload_optim_frac: 1.0}", "plugin.offload_optim_frac (a part of the states"},
+        {"plugin: {name: HybridParallelPlugin, custom_policy: mine}", "plugin.custom_policy (a policy of its own"},
+        {"plugin: {name: HybridParallelPlugin, wibble: mine}", "plugin.wibble is unknown to msim and left out"},
+        {"plugin: {name: HybridParallelPlugin, tp_sizes: 3}", "did you mean 'tp_size'?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "model: 7b\nbatch_size: 4\nmax_length: 4096\n%s\n", cases[i].keys);
+        struct told t = tell(text, NULL, 8);
+        expect_warning(&t, cases[i].words);
+        told_free(&t);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_others");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, maxtext_by_its_file);
+    tcase_add_test(all, maxtext_by_its_command);
+    tcase_add_test(all, maxtext_meshes);
+    tcase_add_test(all, maxtext_models_by_name);
+    tcase_add_test(all, maxtext_tells);
+    tcase_add_test(all, olmo_core_by_its_file);
+    tcase_add_test(all, olmo_core_by_its_parts);
+    tcase_add_test(all, olmo_core_mistakes);
+    tcase_add_test(all, colossal_by_its_file);
+    tcase_add_test(all, colossal_by_flags);
+    tcase_add_test(all, colossal_tells);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}

@@ -1,0 +1,319 @@
+/* MaxText: base.yml, and keys that its command line sets (per_device_batch_size=4). From memory. Axes: megatron_mesh.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/framework_keys.h"
+
+#define AS       FRAMEWORK_AS
+#define WORDS    FRAMEWORK_WORDS
+#define OPPOSITE FRAMEWORK_OPPOSITE
+
+/* Between all products and nothing but the inputs of layers there are others, which are told. */
+#define NEAR_PRODUCTS(word)                                                                                                      \
+    {word, "recompute_granularity", "selective"}, {word, "recompute_every_layers", "op"},                                        \
+    {                                                                                                                            \
+        word, "rematerialization_policy", word                                                                                   \
+    }
+#define NEAR_FULL(word)                                                                                                          \
+    {word, "recompute_granularity", "full"},                                                                                     \
+    {                                                                                                                            \
+        word, "rematerialization_policy", word                                                                                   \
+    }
+static const struct framework_word policies[] = {{"full", "recompute_granularity", "full"},
+                                                 {"minimal", "recompute_granularity", "selective"},
+                                                 {"minimal", "recompute_every_layers", "op"},
+                                                 {"minimal_flash", "recompute_granularity", "selective"},
+                                                 {"minimal_flash", "recompute_every_layers", "op"},
+                                                 {"minimal_with_context", "recompute_granularity", "selective"},
+                                                 {"minimal_with_context", "recompute_every_layers", "op"},
+                                                 NEAR_PRODUCTS("save_dot_with_context_except_mlp"),
+                                                 NEAR_PRODUCTS("save_dot_except_mlp"),
+                                                 NEAR_PRODUCTS("save_dot_except_mlpwi"),
+                                                 NEAR_FULL("save_qkv_proj"),
+                                                 NEAR_FULL("save_out_proj"),
+                                                 NEAR_FULL("qkv_proj_offloaded"),
+                                                 NEAR_PRODUCTS("minimal_offloaded"),
+                                                 NEAR_FULL("custom"),
+                                                 {0}};
+static const struct framework_word types[] = {{"bfloat16", "bf16", "True"}, {"float32", "bf16", "False"}, {0}};
+static const struct framework_word weight_types[] = {
+    {"bfloat16", "main_params_dtype", "bf16"}, {"float32", "main_params_dtype", "fp32"}, {0}};
+static const struct framework_word moment_types[] = {
+    {"bfloat16", "exp_avg_dtype", "bf16"}, {"float32", "exp_avg_dtype", "fp32"}, {0}};
+static const struct framework_word gradient_types[] = {
+    {"bfloat16", "grad_reduce_in_bf16", "True"}, {"float32", "grad_reduce_in_bf16", "False"}, {0}};
+static const struct framework_word quantizations[] = {{"fp8", "fp8", "hybrid"},
+                                                      {"fp8_full", "fp8", "hybrid"},
+                                                      {"fp8_gpu", "fp8", "hybrid"},
+                                                      {"nanoo_fp8", "fp8", "hybrid"},
+                                                      {"te_fp8_delayedscaling", "fp8", "hybrid"},
+                                                      {"te_fp8_currentscaling", "fp8", "hybrid"},
+                                                      {"te_mxfp8", "fp8", "e4m3"},
+                                                      {"te_mxfp8", "fp8_recipe", "mxfp8"},
+                                                      {"int8", "eight_bit_integers", "int8"},
+                                                      {"int8w", "eight_bit_integers", "int8w"},
+                                                      {0}};
+static const struct framework_word attentions[] = {{"autoselected", "use_flash_attn", "True"},
+                                                   {"flash", "use_flash_attn", "True"},
+                                                   {"cudnn_flash_te", "use_flash_attn", "True"},
+                                                   {"cudnn_flash_jax", "use_flash_attn", "True"},
+                                                   {"dot_product", "use_flash_attn", "False"},
+                                                   {"dot_product", "attention_backend", "local"},
+                                                   {0}};
+static const struct framework_word latent[] = {
+    {"mla", "multi_latent_attention", "True"}, {"global", NULL, NULL}, {"full", NULL, NULL}, {0}};
+static const struct framework_word strategies[] = {
+    {"all_gather", "cp_comm_type", "all_gather"}, {"ring", "cp_comm_type", "p2p"}, {0}};
+static const struct framework_word optimizers[] = {
+    {"adamw", "optimizer", "adam"}, {"adam_pax", "optimizer", "adam"},       {"sgd", "optimizer", "sgd"},
+    {"muon", "optimizer", "muon"},  {"adafactor", "optimizer", "adafactor"}, {0}};
+/* Blocks of layers: norms, positions, biases. */
+#define LLAMA(word)                                                                                                              \
+    {word, "normalization", "RMSNorm"}, {word, "position_embedding_type", "rope"},                                               \
+    {                                                                                                                            \
+        word, "add_bias_linear", "False"                                                                                         \
+    }
+static const struct framework_word blocks[] = {LLAMA("llama2"),
+                                               LLAMA("mistral"),
+                                               LLAMA("mixtral"),
+                                               LLAMA("default"),
+                                               LLAMA("qwen3"),
+                                               {"qwen3", "qk_layernorm", "True"},
+                                               LLAMA("qwen3_moe"),
+                                               {"qwen3_moe", "qk_layernorm", "True"},
+                                               LLAMA("deepseek"),
+                                               LLAMA("gemma"),
+                                               LLAMA("gemma2"),
+                                               {"gpt3", "normalization", "LayerNorm"},
+                                               {"gpt3", "position_embedding_type", "learned_absolute"},
+                                               {"gpt3", "add_bias_linear", "True"},
+                                               {0}};
+static const struct framework_word preferences[] = {
+    {"true", "training_objective", "dpo"}, {"True", "training_objective", "dpo"}, {0}};
+
+#define AXIS(key, argument)                                                                                                      \
+    AS("ici_" key "_parallelism", "mesh_ici_" argument), AS("dcn_" key "_parallelism", "mesh_dcn_" argument)
+static const struct framework_key keys[] = {
+    AS("per_device_batch_size", "device_batch_size"),
+    AS("gradient_accumulation_steps", "gradient_accumulation_steps"),
+    AS("max_target_length", "seq_length"),
+    AS("max_target_length", "max_position_embeddings"),
+    AS("steps", "train_iters"),
+    AXIS("data", "data"),
+    AXIS("fsdp", "fsdp"),
+    AXIS("fsdp_transpose", "fsdp_transpose"),
+    AXIS("tensor", "tensor"),
+    AXIS("tensor_transpose", "tensor_transpose"),
+    AXIS("tensor_sequence", "tensor_sequence"),
+    AXIS("sequence", "sequence"),
+    AXIS("context", "context"),
+    AXIS("pipeline", "pipeline"),
+    AXIS("expert", "expert"),
+    AS("num_pipeline_microbatches", "pipeline_parallel_microbatches"),
+    WORDS("context_parallel_strategy", strategies),
+    AS("base_emb_dim", "hidden_size"),
+    AS("base_mlp_dim", "ffn_hidden_size"),
+    AS("base_num_decoder_layers", "num_layers"),
+    AS("base_num_query_heads", "num_attention_heads"),
+    AS("base_num_kv_heads", "num_query_groups"),
+    AS("head_dim", "kv_channels"),
+    AS("vocab_size", "vocab_size"),
+    AS("global_parameter_scale", "global_parameter_scale"),
+    OPPOSITE("logits_via_embedding", "untie_embeddings_and_output_weights"),
+    WORDS("decoder_block", blocks),
+    AS("use_qk_norm", "qk_layernorm"),
+    AS("attention_bias", "add_qkv_bias"),
+    WORDS("attention_type", latent),
+    AS("base_moe_mlp_dim", "moe_ffn_hidden_size"),
+    AS("num_experts_per_tok", "moe_router_topk"),
+    AS("shared_experts", "shared_experts"),
+    AS("first_num_dense_layers", "first_dense_layers"),
+    WORDS("remat_policy", policies),
+    WORDS("dtype", types),
+    WORDS("weight_dtype", weight_types),
+    WORDS("mu_dtype", moment_types),
+    WORDS("grad_dtype", gradient_types),
+    WORDS("quantization", quantizations),
+    WORDS("attention", attentions),
+    WORDS("opt_type", optimizers),
+    WORDS("use_dpo", preferences),
+    AS("optimizer_memory_host_offload", "optimizer_cpu_offload"),
+    AS("shard_optimizer_over_data", "shard_optimizer_over_data"),
+    OPPOSITE("override_model_config", "model_wins"),
+    {0},
+};
+
+/* What base.yml has, and what XLA does: results are fused as compilers do it, exchanges run beside computations. */
+static const struct framework_word fixed[] = {
+    {NULL, "mesh_dcn_data", "-1"},
+    {NULL, "pipeline_parallel_schedule", "GPipe"},
+    {NULL, "model_wins", "True"},
+    {NULL, "recompute_granularity", "full"},
+    {NULL, "bf16", "True"},
+    {NULL, "transformer_impl", "local"},
+    {NULL, "use_flash_attn", "True"},
+    {NULL, "torch_compile", "True"},
+    {NULL, "bias_swiglu_fusion", "False"},
+    {NULL, "bias_gelu_fusion", "False"},
+    {NULL, "bias_dropout_fusion", "False"},
+    {NULL, "hidden_dropout", "0"},
+    {NULL, "make_vocab_size_divisible_by", "1"},
+    {NULL, "overlap_grad_reduce", "True"},
+    {NULL, "overlap_param_gather", "True"},
+    {NULL, "scatter_gather_tensors_in_pipeline", "False"},
+    {NULL, "cross_entropy_loss_fusion", "False"},
+    {NULL, "cp_comm_type", "all_gather"},
+    {NULL, "expert_tensor_parallel_size", "1"},
+    {NULL, "moe_grouped_gemm", "True"},
+    {NULL, "moe_token_dispatcher_type", "alltoall"},
+    {0},
+};
+
+/* Its names of models, where the catalog has others. */
+static const struct framework_word models[] = {
+    {"deepseek2-236b", NULL, "deepseek-v2"},      {"deepseek2-16b", NULL, "deepseek-v2-lite"},
+    {"deepseek3-671b", NULL, "deepseek-v3"},      {"llama4-17b-16e", NULL, "llama4-scout"},
+    {"llama4-17b-128e", NULL, "llama4-maverick"}, {"kimi-k2-1t", NULL, "kimi-k2"},
+    {"llama3.1-8b", NULL, "llama3-8b"},           {"llama3.1-70b", NULL, "llama3-70b"},
+    {"llama3.3-70b", NULL, "llama3-70b"},         {0}};
+
+/* [silu, linear] is a gate beside what goes up; one expert is none. */
+static void read_more(struct launch_words *words, const struct yaml_node *root)
+{
+    const struct yaml_node *activations = framework_find(root, "mlp_activations"), *experts = framework_find(root, "num_experts");
+    int n = 0;
+    for (const struct yaml_node *item = activations && activations->kind == YAML_SEQUENCE ? activations->first : NULL; item;
+         item = item->next)
+        n++;
+    if (n > 0)
+        framework_add(words, activations, "mlp_activations", "swiglu", n > 1 ? "True" : "False");
+    if (experts && experts->kind == YAML_SCALAR && strtol(experts->text, NULL, 10) > 1)
+        framework_add(words, experts, "num_experts", "num_experts", framework_text(words, experts));
+    const struct yaml_node *capacity = framework_find(root, "capacity_factor");
+    if (capacity && capacity->kind == YAML_SCALAR && strtod(capacity->text, NULL) > 0)
+        framework_add(words, capacity, "capacity_factor", "moe_expert_capacity_factor", framework_text(words, capacity));
+}
+
+/* Data, logging, checkpoints, serving; numbers that cost nothing. */
+static const char *const ignored[] = {"run_name",
+                                      "base_config",
+                                      "base_output_directory",
+                                      "mlp_activations",
+                                      "num_experts",
+                                      "capacity_factor",
+                                      "model_name",
+                                      "enable_*",
+                                      "async_checkpointing",
+                                      "checkpoint_*",
+                                      "load_*",
+                                      "save_*",
+                                      "restore_*",
+                                      "force_unroll",
+                                      "hlo_*",
+                                      "dump_*",
+                                      "profile*",
+                                      "skip_first_n_steps_for_profiler",
+                                      "upload_*",
+                                      "jax_*",
+                                      "compil*",
+                                      "tokenize*",
+                                      "hf_*",
+                                      "dataset_*",
+                                      "grain_*",
+                                      "train_*",
+                                      "eval_*",
+                                      "learning_rate*",
+                                      "warmup_*",
+                                      "cosine_*",
+                                      "adam_*",
+                                      "gradient_clipping_*",
+                                      "log_*",
+                                      "vertex_*",
+                                      "use_vertex_*",
+                                      "prompt",
+                                      "inference_*",
+                                      "prefill_*",
+                                      "autoregressive_*",
+                                      "decode_*",
+                                      "ar_cache_*",
+                                      "kv_quant_*",
+                                      "quantize_kvcache",
+                                      "compute_axis_*",
+                                      "reshape_q",
+                                      "logical_axis_rules",
+                                      "data_sharding",
+                                      "mesh_axes",
+                                      "context_parallel_load_balance",
+                                      "rope_*",
+                                      "normalization_layer_epsilon",
+                                      "attn_logits_*",
+                                      "final_logits_*",
+                                      "z_loss_*",
+                                      "init_weights_seed",
+                                      "data_shuffle_seed",
+                                      "colocated_*",
+                                      "monitor_*",
+                                      "metrics_*",
+                                      "tensorboard_*",
+                                      "gcs_*",
+                                      "stack_trace_*",
+                                      "trace_*",
+                                      "managed_*",
+                                      "elastic_*",
+                                      "goodput_*",
+                                      "num_slices",
+                                      "scan_layers",
+                                      "param_scan_axis",
+                                      "hardware",
+                                      "dpo_*",
+                                      "use_sft",
+                                      "sft_*",
+                                      "packing",
+                                      "float32_*",
+                                      "activations_in_float32",
+                                      "matmul_precision",
+                                      "cast_logits_to_fp32",
+                                      "logits_dot_in_fp32",
+                                      "expansion_factor_real_data",
+                                      "megablox",
+                                      "sparse_matmul",
+                                      "load_balance_loss_weight",
+                                      "routed_*",
+                                      "use_iota_embed",
+                                      "dropout_rate",
+                                      "reuse_example_batch",
+                                      "generate_padding_batch_*",
+                                      "add_bos",
+                                      "add_eos",
+                                      "use_post_*",
+                                      "interleave_moe_layer_step",
+                                      "dataset",
+                                      "allow_split_physical_axes",
+                                      "optimize_mesh_for_tpu_v6e",
+                                      "custom_mesh",
+                                      "shard_mode",
+                                      "parameter_memory_host_offload_path",
+                                      "ici_autoregressive_parallelism",
+                                      "dcn_autoregressive_parallelism",
+                                      "num_layers_per_pipeline_stage",
+                                      "num_pipeline_repeats",
+                                      "scan_pipeline_*",
+                                      "set_remat_policy_on_*",
+                                      "pipeline_delay_activation_forwarding",
+                                      "record_internal_*",
+                                      "report_*",
+                                      "mu",
+                                      "eos_id",
+                                      "n_routing_groups",
+                                      "topk_routing_group",
+                                      NULL};
+
+const struct framework framework_maxtext = {.name = "MaxText",
+                                            .signs = {"per_device_batch_size", "max_target_length"},
+                                            .fixed = fixed,
+                                            .keys = keys,
+                                            .model = {"model_name"},
+                                            .models = models,
+                                            .unset = "default",
+                                            .more = read_more,
+                                            .ignored = ignored};
