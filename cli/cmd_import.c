@@ -330,6 +330,7 @@ static const struct example examples[] = {
     {"msim import train.sh slurm-4711.out --cluster dgx-h100", "a log without arguments, and the script that has them"},
     {"msim import llama3_70b.toml --gpu h100-sxm --gpus 256 --with \"--training.seq_len 4096\"",
      "a configuration of torchtitan, one key changed"},
+    {"msim import base.yml train.sh --gpu h100-sxm --gpus 64", "MaxText's configuration, and the command that sets keys of it"},
     {0},
 };
 
@@ -344,9 +345,11 @@ const struct command command_import = {
         "that can be told, #SBATCH lines; nothing is executed. Of a log the argument block is read, the lines of iterations and "
         "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
         "arguments are those of Megatron-LM and its kin; configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, Axolotl, "
-        "LLaMA-Factory, llm-foundry, OLMo, accelerate and DeepSpeed (YAML, JSON), torchtitan (TOML) and Hugging Face's "
-        "TrainingArguments are read as such, and what one names (deepspeed: ds.json) with it. A script that sets keys of one, "
-        "--parallelism.tensor_parallel_degree 4 or trainer.strategy.tensor_model_parallel_size=4, belongs to it; so may --with.\n"
+        "LLaMA-Factory, llm-foundry, OLMo, OLMo-core, MaxText, Colossal-AI, accelerate, peft and DeepSpeed (YAML, JSON), "
+        "torchtitan "
+        "(TOML) and Hugging Face's TrainingArguments are read as such, and what one names (deepspeed: ds.json) with it. A script "
+        "that sets keys of one, --parallelism.tensor_parallel_degree 4 or per_device_batch_size=4, belongs to it; so may "
+        "--with.\n"
         "\n"
         "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not know "
         "are counted, and listed with -v. What must be known and is not said is named in one line.",

@@ -22,9 +22,9 @@
  * Tables trained whole (job.adapter.whole) have gradients and optimizer states as any weight: the embedding's backward pass, the
  * logits' weight gradient, the exchange of both among replicas and, of a table that is both, between the ends of a pipeline.
  *
- * Not counted: the frozen original that peft keeps beside a module trained whole (2 bytes a parameter), dropout before A, and that the first layer's input needs no gradient (one part in the number of layers of what
- * input gradients take; stacks that repeat layers ask for it, `enable_input_require_grads`). Operands are of the job's precision,
- * 16 bits or more.
+ * Not counted: the frozen original that peft keeps beside a module trained whole (2 bytes a parameter), dropout before A, and
+ * that the first layer's input needs no gradient (one part in the number of layers of what input gradients take; stacks that
+ * repeat layers ask for it, `enable_input_require_grads`). Operands are of the job's precision, 16 bits or more.
  */
 #ifndef MSIM_MODEL_COST_ADAPTER_H
 #define MSIM_MODEL_COST_ADAPTER_H

@@ -152,8 +152,8 @@ static void read_more(struct launch_words *words, const struct yaml_node *root)
     const char *path, *mode_path;
     const struct yaml_node *size = scalar_at(root, sizes, &path), *mode = scalar_at(root, modes, &mode_path);
     bool apart = mode && (strcmp(mode->text, "all_to_all") == 0 || strcmp(mode->text, "ring_attn") == 0);
-    if (size && apart)
-        framework_add(words, size, path, "context_parallel_size", framework_text(words, size));
+    if (size)
+        framework_add(words, size, path, apart ? "context_parallel_size" : "", framework_text(words, size));
     const struct yaml_node *rank = scalar_at(root, ranks, &path), *name;
     if (rank && strtol(rank->text, NULL, 10) > 0) {
         framework_add(words, rank, path, "adapter", "lora");

@@ -5,10 +5,17 @@
  *
  *   NeMo 1           its Megatron GPT recipes: trainer, model
  *   NeMo 2           a recipe as NeMo-Run writes it: trainer.strategy, model.config; a model that is not described is the one
- * that the class of its configuration is called after Megatron-Bridge  its ConfigContainer: train, model torchtitan job_config in
- * TOML: training, model; the keys of 2024 (training.*, experimental.*) and later ones (parallelism.*, compile, quantize) nanotron
- * parallelism, tokens, model Axolotl          base_model and its trainer's keys Hugging Face     TrainingArguments, as JSON or as
- * a script's flags companions       DeepSpeed's and accelerate's configurations only say more about a job that others describe
+ *                    that the class of its configuration is called after
+ *   Megatron-Bridge  its ConfigContainer: train, model
+ *   torchtitan       job_config in TOML: training, model; keys that have stood in training, experimental and parallelism
+ *   nanotron         parallelism, tokens, model
+ *   Axolotl          base_model and its trainer's keys
+ *   LLaMA-Factory    finetuning_type and its trainer's keys
+ *   Hugging Face     TrainingArguments, as a file or as a script's flags
+ *   llm-foundry, OLMo, OLMo-core (config.json; batches in tokens)
+ *   MaxText          base.yml
+ *   Colossal-AI      arguments of a plugin, or an application's flags
+ *   companions       DeepSpeed's, accelerate's and peft's configurations only say more about a job that others describe
  *
  * and test recipes of Megatron-LM (MODEL_ARGS). YAML, JSON or TOML. Keys that no table has are ignored: most of a configuration
  * is about data and logging. Names, defaults and meanings of keys are written down from knowledge of these programs; a later
