@@ -136,6 +136,9 @@ START_TEST(maxtext_tells)
         {"global_parameter_scale: 2\n", "global_parameter_scale (widths are multiplied", 4, 25},
         {"brand_new_key: 3\n", "brand_new_key is unknown to msim and left out", 4, 1},
         {"per_device_batch_size: 0.3\n", "no whole number", 4, 24},
+        {"ici_tensor_parallelism: 16384\ndcn_tensor_parallelism: 16384\n", "layout.tp: 268435456 is more than 16384", 4, 25},
+        {"ici_tensor_parallelism: 16385\n", "is not between -1 and 16384", 4, 25},
+        {"ici_pipeline_parallelism: -1\n", "as many as are left; one is taken", 4, 27},
         {"ici_fsdp_parallelism: 3\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -345,6 +345,36 @@ START_TEST(shapes_of_others)
 }
 END_TEST
 
+/* In a list, in one text; what is unknown of either is told. */
+START_TEST(fsdp_of_trainers)
+{
+    static const struct {
+        const char *fsdp, *layout, *warning;
+    } cases[] = {
+        {"[full_shard, auto_wrap]", "zero=3,sp=0,recompute=none,schedule=none", NULL},
+        {"full_shard auto_wrap", "zero=3,sp=0,recompute=none,schedule=none", NULL},
+        {"[full_shard, offload]", "zero=3,sp=0,recompute=none,schedule=none,offload=optimizer+parameters", NULL},
+        {"full_shard offload auto_wrap", "zero=3,sp=0,recompute=none,schedule=none,offload=optimizer+parameters", NULL},
+        {"[shard_grad_op, wibble]", "zero=2,sp=0,recompute=none,schedule=none", "fsdp=wibble is unknown to msim and left out"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512], layout[256];
+        snprintf(text, sizeof text,
+                 "model_name_or_path: meta-llama/Meta-Llama-3-8B\nper_device_train_batch_size: 1\nbf16: true\nfsdp: %s\n"
+                 "block_size: 4096\n",
+                 cases[i].fsdp);
+        snprintf(layout, sizeof layout, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,%s", cases[i].layout);
+        struct told t = tell(text, NULL, 8);
+        expect_layout(&t, layout, 8);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* Composer's and OLMo's budgets: a number and its unit; batches of 16 sequences of 2,048 tokens. */
 START_TEST(budgets_in_units)
 {
@@ -434,6 +464,7 @@ int main(void)
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
     tcase_add_test(tests, shapes_of_others);
+    tcase_add_test(tests, fsdp_of_trainers);
     tcase_add_test(tests, budgets_in_units);
     tcase_add_test(tests, slips);
     suite_add_tcase(suite, tests);

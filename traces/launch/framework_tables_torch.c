@@ -333,6 +333,11 @@ const struct framework framework_axolotl = {.name = "Axolotl",
 
 /* --- Hugging Face: TrainingArguments as a file or as a script's flags --- */
 
+#define ALL_BY_HOST(word)                                                                                                        \
+    {word, "offload_optimizer", "cpu"},                                                                                          \
+    {                                                                                                                            \
+        word, "offload_param", "cpu"                                                                                             \
+    }
 static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_stage", "3"},
                                                          {"hybrid_shard", "mics_shard_size", "8"},
                                                          {"hybrid_shard auto_wrap", "zero_stage", "3"},
@@ -343,6 +348,11 @@ static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_
                                                          {"shard_grad_op auto_wrap", "zero_stage", "2"},
                                                          {"full_shard offload auto_wrap", "zero_stage", "3"},
                                                          {"full_shard auto_wrap offload", "zero_stage", "3"},
+                                                         ALL_BY_HOST("full_shard offload"),
+                                                         {"full_shard offload", "zero_stage", "3"},
+                                                         ALL_BY_HOST("full_shard offload auto_wrap"),
+                                                         ALL_BY_HOST("full_shard auto_wrap offload"),
+                                                         ALL_BY_HOST("offload"),
                                                          {"auto_wrap", NULL, NULL},
                                                          {0}};
 /* What all of Hugging Face's trainers have. */

@@ -19,24 +19,23 @@ static int64_t size_of(struct meaning *m, enum argument axis)
     return size < 0 ? 0 : size > 0 ? size : 1;
 }
 
-/* Over both kinds of links, of an axis whose rows follow one another; 0: what is left. */
-static int64_t axis_of(struct meaning *m, enum argument within)
-{
-    int64_t size;
-    if (__builtin_mul_overflow(size_of(m, within), size_of(m, (enum argument)(within + 1)), &size))
-        return 1;
-    return size;
-}
-
+/* At the most what no cluster has. */
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
-    return __builtin_mul_overflow(a, b, &product) || product > INT32_MAX ? 1 : product;
+    return __builtin_mul_overflow(a, b, &product) || product > INT32_MAX ? INT32_MAX : product;
+}
+
+/* Over both kinds of links, of an axis whose rows follow one another; 0: what is left. */
+static int64_t axis_of(struct meaning *m, enum argument within)
+{
+    return times(size_of(m, within), size_of(m, (enum argument)(within + 1)));
 }
 
 /* A degree of the layout by its axes, of which those that are open are taken for one. */
 static int degree_of(struct meaning *m, const char *key, const enum argument *axes, int n)
 {
+    enum { DEGREE_MAX = 16384 };
     int64_t degree = 1;
     enum argument said = axes[0];
     for (int i = 0; i < n; i++) {
@@ -48,7 +47,10 @@ static int degree_of(struct meaning *m, const char *key, const enum argument *ax
         degree = times(degree, size > 0 ? size : 1);
     }
     meaning_from(m, key, said);
-    return (int)degree;
+    if (degree <= DEGREE_MAX)
+        return (int)degree;
+    diag_error(m->diags, m->arguments->of[said].at, "%s: %lld is more than %d", key, (long long)degree, DEGREE_MAX);
+    return 1;
 }
 
 void meaning_mesh(struct meaning *m)
@@ -151,8 +153,9 @@ void meaning_device_batch(struct meaning *m)
                    value->text, micro);
         return;
     }
+    double batch = replica * l->dp * (double)pieces;
     l->micro_batch = (int)micro;
-    job->job.global_batch = (int64_t)(replica * l->dp) * pieces;
+    job->job.global_batch = batch <= 1e9 ? (int64_t)batch : 1000000000;
     meaning_from(m, "layout.micro_batch", ARGUMENT_DEVICE_BATCH);
     launch_originate(m->description, "job.global_batch", "a device's batch x devices%s", pieces > 1 ? " x accumulation" : "");
 }

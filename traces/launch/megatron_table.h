@@ -10,8 +10,8 @@
 /* An axis of a mesh of devices, within slices (hosts that a fast fabric joins) and between them, as MaxText has it; -1: as many
  * as are left. */
 #define MESH_AXIS(X, id, name)                                                                                                   \
-    X(ICI_##id, "mesh-ici-" name, INT, NULL, .key = "layout")                                                                    \
-    X(DCN_##id, "mesh-dcn-" name, INT, NULL, .key = "layout")
+    X(ICI_##id, "mesh-ici-" name, INT, NULL, .key = "layout.dp")                                                                 \
+    X(DCN_##id, "mesh-dcn-" name, INT, NULL, .key = "layout.dp")
 
 #define MEGATRON_ARGUMENTS(X)                                                                                                    \
     /* --- how the work is divided --- */                                                                                        \
