@@ -53,6 +53,20 @@ END_TEST
 
 #define MESH "per_device_batch_size: 2\nmax_target_length: 2048\nmodel_name: llama2-7b\nremat_policy: full\n"
 
+/* Keys that change nothing, by their beginnings; but what is spelt nearly as one that matters is told for it. */
+START_TEST(maxtext_ignores)
+{
+    struct told t = tell("per_device_batch_size: 2\nmax_target_length: 2048\nmodel_name: llama2-7b\nlog_steps: 5\nsave_steps: 3\n"
+                         "dataset_x: x\ncheckpoint_period: 3\nenable_attention_log: true\n",
+                         NULL, 8);
+    ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+    told_free(&t);
+    t = tell("per_device_batch_size: 2\nmax_target_length: 2048\nmodel_name: llama2-7b\ndecode_block: x\n", NULL, 8);
+    expect_warning_at(&t, "decode_block is unknown to msim and left out; did you mean 'decoder_block'?", 4, 1);
+    told_free(&t);
+}
+END_TEST
+
 START_TEST(maxtext_meshes)
 {
     static const struct {
@@ -323,6 +337,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, maxtext_by_its_file);
     tcase_add_test(all, maxtext_by_its_command);
+    tcase_add_test(all, maxtext_ignores);
     tcase_add_test(all, maxtext_meshes);
     tcase_add_test(all, maxtext_models_by_name);
     tcase_add_test(all, maxtext_tells);
