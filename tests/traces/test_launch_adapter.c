@@ -146,7 +146,7 @@ START_TEST(factory_kinds_are_told)
         {"stage: pt\n", NULL},
         {"stage: dpo\n", "stage (a step that is more than one model"},
         {"use_dora: true\n", "use_dora (every pass takes norms"},
-        {"use_galore: true\n", "use_galore (the optimizer's states are of a projection"},
+        {"use_galore: true\nuse_badam: false\n", "use_galore (the optimizer's states are of a projection"},
         {"shift_attn: true\n", "shift_attn (attention within groups"},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {

@@ -132,6 +132,7 @@ START_TEST(eight_bits_by_their_keys)
          "quantize.linear.float8.recipe_name (a scale for each row"},
         {"[float8]\nrecipe_name = \"rowwise\"", PRECISION_BF16, NULL}, /* of nothing */
         {"[model]\nconverters = [\"mx\"]", PRECISION_MXFP8, NULL},
+        {"[model]\nconverters = [\"mx\"]\n[float8]\nrecipe_name = \"rowwise\"", PRECISION_MXFP8, NULL},
         {"[model]\nconverters = [\"quantize.grouped_mm.float8\"]", PRECISION_BF16,
          "model.converters=quantize.grouped_mm.float8 is unknown"}, /* experts' alone */
         {"[model]\nconverters = [\"float8\", \"wibble\"]", PRECISION_FP8, "model.converters=wibble is unknown"},

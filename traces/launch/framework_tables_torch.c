@@ -228,13 +228,13 @@ static const struct framework_key titan_keys[] = {
     WORDS("training.enable_selective_ac", titan_selective),
     AS("activation_checkpoint.selective_ac_option", "recompute_every_layers"),
     WORDS("activation_checkpoint.mode", titan_recompute),
-    WORDS("model.converters", titan_converters),
     WORDS("float8.enable_float8_linear", titan_float8), /* 2024 */
     WORDS("training.enable_float8_linear", titan_float8),
     WORDS("training.enable_fp8_linear", titan_float8),
     WORDS("training.fp8_linear", titan_fp8),
     AS("float8.recipe_name", "fp8_recipe"),
     AS("quantize.linear.float8.recipe_name", "fp8_recipe"),
+    WORDS("model.converters", titan_converters), /* behind recipes of converters that are not there */
     AS("float8.enable_fsdp_float8_all_gather", "fp8_param_gather"),
     AS("quantize.linear.float8.enable_fsdp_float8_all_gather", "fp8_param_gather"),
     {0},
@@ -402,6 +402,7 @@ static const struct framework_word factory_stages[] = {{"pt", "training_objectiv
                                                        {"dpo", "training_objective", "dpo"},
                                                        {"kto", "training_objective", "kto"},
                                                        {0}};
+static const struct framework_word factory_projected[] = {TRULY("projected_gradients", "True"), {0}};
 static const struct framework_word factory_muon[] = {TRULY("optimizer", "muon"), {0}};
 static const struct framework_word factory_kept[] = {TRULY("recompute_granularity", "None"), {0}};
 static const struct framework_word factory_16[] = {TRULY("bf16", "True"), TRULY("grad_reduce_in_bf16", "True"), {0}};
@@ -414,9 +415,9 @@ static const struct framework_key factory_keys[] = {
     AS("additional_target", "adapter_whole"),
     AS("use_dora", "adapter_dora"),
     WORDS("stage", factory_stages),
-    AS("use_galore", "projected_gradients"),
-    AS("use_apollo", "projected_gradients"),
-    AS("use_badam", "projected_gradients"),
+    WORDS("use_galore", factory_projected),
+    WORDS("use_apollo", factory_projected),
+    WORDS("use_badam", factory_projected),
     WORDS("use_muon", factory_muon),
     AS("shift_attn", "shifted_attention"),
     AS("quantization_bit", "quantization_bit"),

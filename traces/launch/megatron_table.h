@@ -239,7 +239,8 @@
     X(TOLD_POLICY, "rematerialization-policy", TEXT, NULL,                                                                       \
       .told = "what it keeps between all products and nothing but inputs; the nearest of the two is taken")                      \
     X(TOLD_SCALED, "global-parameter-scale", INT, "1", .told = "widths are multiplied; as they are written is taken")            \
-    X(TOLD_NEEDLESS, "shared-experts", INT, "0", .when = WHEN_MIXTURE, .told = "experts that see all tokens; none are taken")    \
+    X(TOLD_SHARED_EXPERTS, "shared-experts", INT, "0", .when = WHEN_MIXTURE,                                                     \
+      .told = "experts that see all tokens; none are taken")                                                                     \
     X(TOLD_DENSE_FIRST, "first-dense-layers", INT, "0", .when = WHEN_MIXTURE,                                                    \
       .told = "layers without experts first; all are taken to have them")                                                        \
     X(TOLD_OVER_DATA, "shard-optimizer-over-data", TRUE, "false",                                                                \
