@@ -247,6 +247,24 @@ START_TEST(nemo_by_a_scalar)
 }
 END_TEST
 
+/* On the command line of NeMo 2, where nothing else says what LoRA is. */
+START_TEST(nemo_by_a_command)
+{
+    static const char command[] = "nemo llm finetune --factory llama3_8b %s trainer.devices=8 trainer.num_nodes=1 "
+                                  "data.micro_batch_size=1 data.seq_length=4096 data.global_batch_size=16";
+    for (int i = 0; i < 2; i++) {
+        char line[256];
+        snprintf(line, sizeof line, command, i ? "peft=lora" : "");
+        struct told t = tell(NULL, line, 0);
+        ck_assert_msg(t.diags.n_errors == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+        ck_assert_int_eq(t.d.job.job.adapter.rank, i ? 32 : 0);
+        ck_assert_uint_eq(t.d.job.job.adapter.targets, i ? ALL : 0);
+        ck_assert_int_eq(t.d.job.model.layers, 32);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* peft's own file beside a script says what the script leaves out. */
 START_TEST(pefts_own_file)
 {
@@ -276,6 +294,7 @@ int main(void)
     tcase_add_test(all, factory_kinds_are_told);
     tcase_add_test(all, matrices_in_the_words_of_families);
     tcase_add_test(all, nemo_by_a_scalar);
+    tcase_add_test(all, nemo_by_a_command);
     tcase_add_test(all, pefts_own_file);
     suite_add_tcase(suite, all);
     return suite_run(suite);

@@ -238,10 +238,17 @@ static const struct framework_word nemo2_precisions[] = {
     {"bf16-mixed", "bf16", "True"}, {"bf16", "bf16", "True"}, {"16-mixed", "fp16", "True"},
     {"16", "fp16", "True"},         {"32", "bf16", "False"},  {0},
 };
+/* By its name alone LoRA has the rank and the matrices that its class has. */
+#define PEFT_NAMED(word)                                                                                                         \
+    {word, "adapter_rank", "32"},                                                                                                \
+    {                                                                                                                            \
+        word, "adapter_targets", "linear_qkv linear_proj linear_fc1 linear_fc2"                                                  \
+    }
+static const struct framework_word peft_words[] = {PEFT_NAMED("lora"), PEFT_NAMED("qlora"), PEFT_NAMED("dora"), {0}};
 /* Classes of both, which are called alike; what LoRA is unless told otherwise. */
 #define PEFT_KEYS                                                                                                                \
-    AS("peft", "adapter"), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"), AS("peft.dim", "adapter_rank"),    \
-        AS("peft.target_modules", "adapter_targets")
+    FRAMEWORK_BOTH("peft", "adapter", peft_words), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"),            \
+        AS("peft.dim", "adapter_rank"), AS("peft.target_modules", "adapter_targets")
 #define PEFT_USUAL                                                                                                               \
     {NULL, "adapter_rank", "32"},                                                                                                \
     {                                                                                                                            \
