@@ -11,10 +11,29 @@ enum { WHOLE_TILE = 256 * 128 };
 
 struct tile {
     int m, n;
-    int halvings; /* below WHOLE_TILE */
 };
-static const struct tile tiles[] = {{256, 128, 0}, {128, 256, 0}, {256, 64, 1}, {128, 128, 1},
-                                    {64, 256, 1},  {128, 64, 2},  {64, 128, 2}, {64, 64, 3}};
+struct tile_list {
+    const struct tile *tiles;
+    size_t n;
+};
+
+static const struct tile tiles_before_blackwell[] = {{256, 128}, {128, 256}, {256, 64}, {128, 128},
+                                                     {64, 256},  {128, 64},  {64, 128}, {64, 64}};
+
+/* An instruction of the fifth generation of tensor cores has 128 rows and any multiple of 16 columns up to 256 (PTX ISA,
+ * tcgen05.mma, kind::f16 and narrower), and its result waits in a memory of its own instead of the registers of the warps: a
+ * library has kernels of many widths. In steps of 32. */
+static const struct tile tiles_of_blackwell[] = {{128, 256}, {256, 128}, {128, 224}, {224, 128}, {128, 192},
+                                                 {192, 128}, {128, 160}, {160, 128}, {128, 128}, {128, 96},
+                                                 {96, 128},  {128, 64},  {64, 128},  {128, 32},  {32, 128}};
+
+static struct tile_list tiles_of(const struct gpu *gpu)
+{
+    if (gpu->architecture == ARCHITECTURE_BLACKWELL)
+        return (struct tile_list){tiles_of_blackwell, sizeof tiles_of_blackwell / sizeof tiles_of_blackwell[0]};
+    return (struct tile_list){tiles_before_blackwell, sizeof tiles_before_blackwell / sizeof tiles_before_blackwell[0]};
+}
+
 static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
 static double ceil_div(double a, double b)
@@ -22,13 +41,12 @@ static double ceil_div(double a, double b)
     return ceil(a / b);
 }
 
-static double tile_fraction(const struct gemm_parameters *p, int halvings)
+/* r1 to the power of what a tile is below a whole one in halvings, up to one; r2 to the power of the rest. */
+static double tile_fraction(const struct gemm_parameters *p, const struct tile *tile)
 {
-    static const int smallest_power[] = {0, 0, 1, 2};
-    double fraction = halvings > 0 ? p->small_tile_fraction : 1;
-    for (int i = 0; i < smallest_power[halvings]; i++)
-        fraction *= p->smallest_tile_fraction;
-    return fraction;
+    double halvings = log2((double)WHOLE_TILE / (tile->m * tile->n));
+    double first = halvings < 1 ? halvings : 1, others = halvings - first;
+    return pow(p->small_tile_fraction, first) * pow(p->smallest_tile_fraction, others);
 }
 
 static double waves_of(double x, double quantisation)
@@ -43,10 +61,11 @@ static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *
     double best = INFINITY, ideal = g->count * 2.0 * (double)g->m * (double)g->n * (double)g->k / (peak * p->peak_fraction);
     if (gpu->sms == 1) /* measured as a whole: no tiles to fill */
         return ideal;
-    for (size_t t = 0; t < sizeof tiles / sizeof tiles[0]; t++) {
-        const struct tile *tile = &tiles[t];
+    struct tile_list list = tiles_of(gpu);
+    for (size_t t = 0; t < list.n; t++) {
+        const struct tile *tile = &list.tiles[t];
         double n_tiles = g->count * ceil_div((double)g->m, tile->m) * ceil_div((double)g->n, tile->n);
-        double sm_rate = peak / gpu->sms * p->peak_fraction * tile_fraction(p, tile->halvings);
+        double sm_rate = peak / gpu->sms * p->peak_fraction * tile_fraction(p, tile);
         double overhead = p->tile_overhead_s * tile->m * tile->n / WHOLE_TILE;
         for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
             int split = splits[s];
