@@ -20,9 +20,9 @@ struct tile_list {
 static const struct tile tiles_before_blackwell[] = {{256, 128}, {128, 256}, {256, 64}, {128, 128},
                                                      {64, 256},  {128, 64},  {64, 128}, {64, 64}};
 
-/* An instruction of the fifth generation of tensor cores has 128 rows and any multiple of 16 columns up to 256 (PTX ISA,
- * tcgen05.mma, kind::f16 and narrower), and its result waits in a memory of its own instead of the registers of the warps: a
- * library has kernels of many widths. In steps of 32. */
+/* An instruction of the fifth generation of tensor cores (tcgen05.mma) has 128 rows an SM and any multiple of 16 columns up to
+ * 256 (PTX ISA, from memory), and its result waits in a memory of its own instead of the registers of the warps, so that a
+ * library can have every width: here in steps of 32. */
 static const struct tile tiles_of_blackwell[] = {{128, 256}, {256, 128}, {128, 224}, {224, 128}, {128, 192},
                                                  {192, 128}, {128, 160}, {160, 128}, {128, 128}, {128, 96},
                                                  {96, 128},  {128, 64},  {64, 128},  {128, 32},  {32, 128}};
