@@ -45,8 +45,9 @@ START_TEST(gemm_pays_for_whole_waves)
 }
 END_TEST
 
-/* 108 SMs: 12 x 9 tiles of 128 x 192 fill one wave. Blackwell's libraries have that tile, at 0.8 of the rate a halving; the next
- * best of it and the best of an older one is a wave of 84 tiles of 128 x 256 (7 columns, the last three quarters full). */
+/* 108 SMs: 12 x 9 tiles of 128 x 192 fill one wave. Blackwell's libraries have that tile, which at 0.8 of the rate a halving
+ * beats all others; an older one's best is a wave of 84 tiles of 128 x 256, seven columns of which the last is three quarters
+ * full. */
 START_TEST(gemm_takes_tiles_of_its_architecture)
 {
     struct gpu gpu = plain_gpu();
