@@ -83,6 +83,7 @@ void barrier_set(uint64_t *barrier, int arrivals)
 void barrier_fence(void)
 {
     unfenced = false;
+    races_fence();
 }
 
 void barrier_arrival(uint64_t *barrier, int bytes, bool ordering)

@@ -29,7 +29,8 @@ bool left_out(site here)
 
 /* --- clocks: agents are threads, their copies, warps' products, barriers' boxes */
 
-static std::vector<uint32_t> clocks; /* [threads][MOST_AGENTS] */
+static std::vector<uint32_t> clocks;  /* [threads][MOST_AGENTS] */
+static uint32_t fenced[MOST_THREADS]; /* up to which number what a thread wrote is there for the other proxy */
 static struct {
     uint32_t gathered[MOST_AGENTS], passed[MOST_AGENTS];
     unsigned block; /* for which they stand */
@@ -131,6 +132,13 @@ void races_report(int point, int agent, uint32_t until)
     points[point].gathered[agent] = std::max(points[point].gathered[agent], until);
 }
 
+void races_fence(void)
+{
+    if (nobody())
+        return;
+    fenced[running] = clock_of(running)[running]++;
+}
+
 /* --- accesses */
 
 struct access {
@@ -194,6 +202,7 @@ void races_begin_block(unsigned threads)
     for (unsigned t = 0; t < threads; t++) {
         memset(clock_of((int)t), 0, (size_t)agent_boxes(MOST_BARRIERS) * sizeof(uint32_t));
         clock_of((int)t)[t] = 1;
+        fenced[t] = 0;
     }
 }
 
@@ -231,6 +240,14 @@ static void refuse(uintptr_t at, bool in_shared, const access &first, const acce
     fail(text);
 }
 
+/* Whether a thread or its copies wrote what tensor copies or products touch, and the thread fenced nothing since. */
+static bool proxies_apart(const access &first, const access &then)
+{
+    if (then.agent < agent_products(0) || first.agent >= agent_products(0) || !first.write)
+        return false;
+    return first.agent >= agent_copies(0) || first.number > fenced[first.agent];
+}
+
 /* Drops what the access comes after and covers, refuses what it is not ordered with, and adds it. */
 static void access_word(uintptr_t at, const access &a, bool in_shared)
 {
@@ -244,6 +261,8 @@ static void access_word(uintptr_t at, const access &a, bool in_shared)
         const bool same_block = e.block == block_now, ordered = same_block && seen[e.agent] >= e.number;
         if ((e.bytes & a.bytes) && !ordered && (e.write || a.write))
             refuse(at, in_shared, e, a);
+        if (in_shared && (e.bytes & a.bytes) && proxies_apart(e, a))
+            fail("shared memory that a thread wrote is touched by a tensor copy or wgmma, with no fence between the proxies");
         written |= e.write ? e.bytes : 0;
         if (ordered && (e.bytes & ~a.bytes) == 0 && (a.write || !e.write))
             continue;

@@ -14,10 +14,14 @@
  * thread that waits. What does not: shuffles, ldmatrix and mma.sync, though all lanes take part. Different blocks of a grid are
  * never ordered: the kernels have no atomics. Reading shared memory that the block has not written is refused too.
  *
+ * Tensor copies and wgmma reach shared memory by the asynchronous proxy: what a thread wrote there is refused to them, ordered or
+ * not, unless that thread has since fenced its proxies; what cp.async brought always is. The other way the end of their work is
+ * enough.
+ *
  * Whether a barrier is needed shows the other way round: with `without` set to its place in the source, threads still meet there
  * but nothing is ordered by it, and asynchronous work is not waited for; a race, or a wrong number, has to come of it.
  *
- * Not seen: fences between proxies; what a compiler moves across a place where it should not.
+ * Not seen: what a compiler moves across a place where it should not.
  */
 #ifndef MSIM_TESTS_KERNELS_EMULATION_RACES_CUH
 #define MSIM_TESTS_KERNELS_EMULATION_RACES_CUH
@@ -74,6 +78,8 @@ void races_begun(int agent, uint32_t number, const void *at, size_t bytes, bool 
 /* The running thread knows that work up to a number is done, or what completes a meeting does. */
 void races_done(int agent, uint32_t until);
 void races_report(int point, int agent, uint32_t until);
+/* What the running thread has written so far is there for tensor copies and products too (fence.proxy.async). */
+void races_fence(void);
 /* An access by the running thread. */
 void races_access(const void *at, size_t bytes, bool write);
 } // namespace emulation

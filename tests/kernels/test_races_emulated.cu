@@ -15,6 +15,7 @@ extern "C" {
 #include "kernels/cuda_operations.h"
 #include "tests/kernels/emulated_run.h"
 }
+#include "kernels/hopper_tile.cuh"
 #include "kernels/vector.cuh"
 #include "tests/suite.h"
 
@@ -101,6 +102,66 @@ END_TEST
 START_TEST(orders_that_do_not)
 {
     run_order((order)_i);
+}
+END_TEST
+
+/* What a warpgroup writes by ordinary stores, and a product or a tensor copy then touches. */
+enum proxy_case {
+    PRODUCT_FENCED,
+    N_PROXIES_RIGHT, /* --- from here on wrong */
+    PRODUCT_UNFENCED = N_PROXIES_RIGHT,
+    PRODUCT_FENCED_EARLY, /* and written to afterwards */
+    COPY_UNFENCED,
+    N_PROXIES
+};
+
+static void proxy_kernel(proxy_case p, tensor_map map)
+{
+    unsigned char *tile = dynamic_shared() + (EIGHT_ROWS_BYTES - emulation::SHARED_START);
+    uint64_t *here = (uint64_t *)(tile + BOX_BYTES);
+    float d[BOX / 8][4] = {};
+    if (threadIdx.x == 0 && p == COPY_UNFENCED) {
+        barrier_init(here, 1);
+        barrier_init_fence();
+    }
+    if (p == PRODUCT_FENCED_EARLY)
+        barrier_init_fence();
+    for (int i = threadIdx.x; i < BOX_BYTES / 4; i += WARPGROUP)
+        ((volatile uint32_t *)tile)[i] = 0;
+    if (p == PRODUCT_FENCED)
+        barrier_init_fence();
+    __syncthreads();
+    if (p == COPY_UNFENCED) {
+        if (threadIdx.x == 0)
+            copy_tile<BOX, BOX>(tile, &map, 0, 0, 0, here);
+        barrier_wait(here, 0);
+        return;
+    }
+    wgmma_fence();
+    wgmma_shared<BOX>(d, rows_descriptor(tile), rows_descriptor(tile), true);
+    wgmma_commit();
+    wgmma_wait<0>();
+}
+
+static void run_proxies(proxy_case p)
+{
+    static bf16 numbers[BOX * BOX] __attribute__((aligned(16)));
+    tensor_map map;
+    ck_assert_int_eq(tensor_map_make(&map, numbers, BOX, BOX, 1, BOX, BOX, SWIZZLE_128B), cudaSuccess);
+    emulation::watching = true;
+    ck_assert_int_eq(launch_kernel(proxy_kernel, dim3(1), dim3(WARPGROUP), 2 * BOX_BYTES, NULL, p, map), cudaSuccess);
+    emulation::watching = false;
+}
+
+START_TEST(proxies_that_are_fenced)
+{
+    run_proxies((proxy_case)_i);
+}
+END_TEST
+
+START_TEST(proxies_that_are_not)
+{
+    run_proxies((proxy_case)_i);
 }
 END_TEST
 
@@ -343,6 +404,8 @@ int main(void)
     TCase *tcase = tcase_create("the watch");
     tcase_add_loop_test(tcase, orders_that_hold, 0, N_RIGHT);
     tcase_add_loop_exit_test(tcase, orders_that_do_not, EXIT_FAILURE, N_RIGHT, N_ORDERS);
+    tcase_add_loop_test(tcase, proxies_that_are_fenced, 0, N_PROXIES_RIGHT);
+    tcase_add_loop_exit_test(tcase, proxies_that_are_not, EXIT_FAILURE, N_PROXIES_RIGHT, N_PROXIES);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("the kernels");
     tcase_set_timeout(tcase, 280);
