@@ -51,58 +51,6 @@ __device__ static inline void load_head(bf16 *tile, const void *tensor, const st
     load_part<D, ROWS, ATTENTION_THREADS>(tile, part_of(tensor, at, row, rows, (int64_t)head * width, width), vectors);
 }
 
-/* c[M][N][4] += A B^T over D: A is M tiles of 16 rows from a_row on, B is 8 N rows. */
-template <int D, int M, int N>
-__device__ static inline void multiply_rows(float (*c)[N][4], const bf16 *a_tile, int a_row, const bf16 *b_tile)
-{
-#pragma unroll
-    for (int k = 0; k < D / 16; k++) {
-        uint32_t a[M][4], b[4];
-#pragma unroll
-        for (int m = 0; m < M; m++)
-            left_of_rows<D>(a[m], a_tile, a_row + 16 * m, k);
-#pragma unroll
-        for (int n = 0; n < N; n += 2) {
-            right_of_rows<D>(b, b_tile, 8 * n, k);
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                mma_16x8x16(c[m][n], a[m], b);
-                mma_16x8x16(c[m][n + 1], a[m], b + 2);
-            }
-        }
-    }
-}
-
-/* An accumulator of 16 x 8 N as the left operand of a product over its columns: a[N / 2][4]. */
-template <int N> __device__ static inline void operand_of(uint32_t (*a)[4], const float (*c)[4])
-{
-#pragma unroll
-    for (int k = 0; k < N / 2; k++) {
-        a[k][0] = bf16_pair(c[2 * k][0], c[2 * k][1]);
-        a[k][1] = bf16_pair(c[2 * k][2], c[2 * k][3]);
-        a[k][2] = bf16_pair(c[2 * k + 1][0], c[2 * k + 1][1]);
-        a[k][3] = bf16_pair(c[2 * k + 1][2], c[2 * k + 1][3]);
-    }
-}
-
-/* c[M][D / 8][4] += A B over 16 K rows of B: A in registers, a[M][K][4]. */
-template <int D, int M, int K>
-__device__ static inline void multiply_columns(float (*c)[D / 8][4], const uint32_t (*a)[K][4], const bf16 *b_tile)
-{
-#pragma unroll
-    for (int k = 0; k < K; k++)
-#pragma unroll
-        for (int n = 0; n < D / 8; n += 2) {
-            uint32_t b[4];
-            right_of_columns<D>(b, b_tile, 8 * n, k);
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                mma_16x8x16(c[m][n], a[m][k], b);
-                mma_16x8x16(c[m][n + 1], a[m][k], b + 2);
-            }
-        }
-}
-
 /* -inf where the query may not see the key, in an accumulator of 16 queries x 8 N keys; `ahead`: the lane's first key minus its
  * first query; `left`: keys that there are from the lane's first on. */
 template <int N> __device__ static inline void mask_scores(float (*s)[4], int ahead, int window, int left)

@@ -24,6 +24,10 @@ int grouped_narrow_cuda(const struct cuda_launch *launch, enum kernel kernel, co
 int attention_forward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call);
 int attention_backward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call); /* after delta */
 
+/* The scan by chunks, where its call is one of those. */
+bool scan_chunks_fit(const struct scan_call *call);
+int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call);
+
 /* sum[i] += the sum of i of n columns over `parts` rows, `stride` apart, in an order of their own: the second half of every sum
  * over rows. */
 int partial_sum_cuda(const struct cuda_launch *launch, const float *partial, int64_t parts, int64_t stride, int64_t n,

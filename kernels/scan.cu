@@ -389,6 +389,8 @@ int scan_forward_cuda(const struct cuda_launch *launch, const struct scan_call *
 {
     if (call->batch * call->seq_len <= 0)
         return cudaSuccess;
+    if (scan_chunks_fit(call))
+        return scan_chunks_forward_cuda(launch, call);
     return fits(call) ? go_forward(launch, call, NULL, 0) : (int)cudaErrorInvalidValue;
 }
 

@@ -51,6 +51,8 @@ void draw_rounded(float *values, int64_t n);
 #define X(ID, stem, of) void draw_##of(struct draw *d);
 KERNELS(X, X)
 #undef X
-void draw_stretch_operands(struct draw *d); /* of a call whose sizes are there */
+/* Of calls whose sizes are there. */
+void draw_stretch_operands(struct draw *d);
+void draw_scan_operands(struct draw *d);
 
 #endif

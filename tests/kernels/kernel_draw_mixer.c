@@ -105,9 +105,6 @@ static void draw_scan_sizes(struct draw *d, struct scan_call *call)
     call->v_row = draw_row(d, (int64_t)call->heads * call->head_dim);
     call->k_row = draw_row(d, (int64_t)groups * call->state);
     call->decay_row = draw_between(d, 0, 3) ? (int64_t)call->heads * call->rows : 0;
-    draw_text(d, "batch %lld seq_len %lld chunk %lld heads %d groups %d state %d head_dim %d rows %d%s", (long long)call->batch,
-              (long long)call->seq_len, (long long)call->chunk, call->heads, groups, call->state, call->head_dim, call->rows,
-              call->delta ? " delta" : "");
 }
 
 /* Keys short enough for the delta rule to take away no more than there is. */
@@ -128,10 +125,12 @@ static int64_t workspace_of_any(const struct scan_call *call, bool backward)
     return reference > all ? reference : all;
 }
 
-void draw_scan(struct draw *d)
+void draw_scan_operands(struct draw *d)
 {
     struct scan_call *call = &d->c->call.scan;
-    draw_scan_sizes(d, call);
+    draw_text(d, "batch %lld seq_len %lld chunk %lld heads %d groups %d state %d head_dim %d rows %d%s", (long long)call->batch,
+              (long long)call->seq_len, (long long)call->chunk, call->heads, call->groups, call->state, call->head_dim, call->rows,
+              call->delta ? " delta" : "");
     bool backward = d->kernel == KERNEL_SCAN_BACKWARD, strong = draw_coin(d), skips = draw_coin(d);
     int64_t t = call->batch * call->seq_len, numbers = (int64_t)call->heads * call->rows;
     int64_t values = (int64_t)call->heads * call->head_dim;
@@ -157,6 +156,12 @@ void draw_scan(struct draw *d)
             FLOATS("dskip", ROLE_IN_OUT, scan.dskip, call->heads);
     }
     draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(scan.workspace), workspace_of_any(call, backward));
+}
+
+void draw_scan(struct draw *d)
+{
+    draw_scan_sizes(d, &d->c->call.scan);
+    draw_scan_operands(d);
 }
 
 void draw_gated_norm(struct draw *d)

@@ -180,6 +180,39 @@ START_TEST(heads_that_are_too_wide)
 }
 END_TEST
 
+/* Scans by chunks: states of every width of tiles, just held and just not, columns of several blocks and of a part of one, sizes
+ * that are no vectors, sequences that end anywhere in a chunk. */
+static const struct scan_call chunked[] = {
+    {.batch = 1, .seq_len = 64, .groups = 1, .state = 16, .head_dim = 16},
+    {.batch = 2, .seq_len = 65, .groups = 2, .state = 64, .head_dim = 64},
+    {.batch = 1, .seq_len = 200, .groups = 1, .state = 72, .head_dim = 40},
+    {.batch = 2, .seq_len = 127, .groups = 1, .state = 128, .head_dim = 64},
+    {.batch = 1, .seq_len = 193, .groups = 1, .state = 128, .head_dim = 128},
+    {.batch = 1, .seq_len = 256, .groups = 1, .state = 24, .head_dim = 72},
+    {.batch = 1, .seq_len = 130, .groups = 1, .state = 136, .head_dim = 40},
+    {.batch = 1, .seq_len = 192, .groups = 1, .state = 256, .head_dim = 32},
+    {.batch = 1, .seq_len = 150, .groups = 2, .state = 13, .head_dim = 7},
+    {.batch = 1, .seq_len = 99, .groups = 1, .state = 1, .head_dim = 65},
+};
+enum { N_CHUNKED = sizeof chunked / sizeof *chunked, CHUNKED_SEEDS = 4 };
+
+static void draw_chunked(struct kernel_case *c, enum kernel kernel, int i, int seed)
+{
+    struct scan_call scan = chunked[i];
+    scan.chunk = 16 + 37 * seed;
+    emulated_draw_scan(c, kernel, (uint64_t)(i * CHUNKED_SEEDS + seed), scan, seed % 2);
+}
+
+START_TEST(scans_by_chunks)
+{
+    for (int seed = 0; seed < CHUNKED_SEEDS; seed++) {
+        struct kernel_case c;
+        draw_chunked(&c, KERNEL_SCAN_FORWARD, _i, seed);
+        check_drawn(&c);
+    }
+}
+END_TEST
+
 /* Rows that the shared memory of a block does not hold twice: three tensors of 64 KiB. */
 START_TEST(norm_of_very_wide_rows)
 {
@@ -257,6 +290,10 @@ int main(void)
     tcase_add_test(tcase, norm_of_very_wide_rows);
     tcase_add_loop_test(tcase, embedding_of_many_rows, 0, 2);
     suite_add_tcase(suite, tcase);
+    TCase *scans = tcase_create("scans");
+    tcase_set_timeout(scans, 200);
+    tcase_add_loop_test(scans, scans_by_chunks, 0, N_CHUNKED);
+    suite_add_tcase(suite, scans);
     TCase *groups = tcase_create("groups of rows");
     tcase_set_timeout(groups, 200);
     tcase_add_loop_test(groups, emulated_groups, 0, KERNEL_GROUPED_BACKWARD_WEIGHT - KERNEL_GROUPED_FORWARD + 1);
