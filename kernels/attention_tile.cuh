@@ -103,15 +103,6 @@ __device__ static inline void softmax_scores(float (*s)[4], float max[2], float 
     }
 }
 
-template <int D> __device__ static inline void scale_rows(float (*c)[4], const float factor[2])
-{
-#pragma unroll
-    for (int n = 0; n < D / 8; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            c[n][i] *= factor[i / 2];
-}
-
 /* Of 16 queries from `query` on: their log-sum-exp, where they are before `limit`, and what their outputs are to be multiplied
  * by. A query that has seen nothing has -inf and 0. */
 __device__ static inline void finish_rows(float *log_sum_exp, int64_t query, int64_t limit, const float max[2],

@@ -24,9 +24,16 @@ int grouped_narrow_cuda(const struct cuda_launch *launch, enum kernel kernel, co
 int attention_forward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call);
 int attention_backward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call); /* after delta */
 
-/* The scan by chunks, where its call is one of those. */
+/* The scan by chunks, where its call is one of those. With `begins` only the states in front of chunks are made, and no y. */
 bool scan_chunks_fit(const struct scan_call *call);
-int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call);
+int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *begins);
+int scan_chunks_backward_cuda(const struct cuda_launch *launch, const struct scan_call *call);
+size_t scan_chunks_workspace(const struct scan_call *call); /* bytes, backward */
+
+/* Gradients that columns and heads add to together, of tokens [first, first + tokens) of every sequence: sums [batch][heads]
+ * [tiles][span][dq, dk: state each; ddecay: rows; dstrength] of these tokens become those of the call. */
+int scan_sums_cuda(const struct cuda_launch *launch, const struct scan_call *call, const float *sums, int64_t tiles, int64_t span,
+                   int64_t first, int64_t tokens);
 
 /* sum[i] += the sum of i of n columns over `parts` rows, `stride` apart, in an order of their own: the second half of every sum
  * over rows. */

@@ -63,7 +63,7 @@ size_t scan_cuda_workspace(const struct scan_call *call, bool backward)
     struct scan_room room;
     struct scan_call sizes = *call;
     sizes.workspace = NULL;
-    return backward ? room_of(&sizes, &room) : 0;
+    return !backward ? 0 : scan_chunks_fit(call) ? scan_chunks_workspace(call) : room_of(&sizes, &room);
 }
 
 /* --- a thread's part of a column */
@@ -320,51 +320,66 @@ __global__ void __launch_bounds__(SCAN_THREADS) scan_backward_kernel(scan_call c
         *skip = dskip + (is_last ? 0 : *skip);
 }
 
-/* The blocks' sums of number `i` of a token of the chunk, number `t` of all of them, over the head's blocks. */
-__device__ static inline float head_sum(const scan_call &call, const scan_room &room, int64_t sequence, int64_t head,
-                                        int64_t token, int64_t i)
-{
-    float sum = 0;
-    for (int64_t tile = 0; tile < room.tiles; tile++)
-        sum += room.sums[(((sequence * call.heads + head) * room.tiles + tile) * call.chunk + token) * sums_of(call) + i];
-    return sum;
-}
-
-/* Element: of [batch][tokens of the chunk][groups][2 N], dq before dk. */
-struct keys_gradients {
+/* What blocks left of tokens: scan_sums_cuda. */
+struct scan_sums {
     scan_call call;
-    scan_room room;
-    int64_t first, tokens;
-    template <int V> __device__ void run(int64_t at) const
+    const float *sums;
+    int64_t tiles, span, first, tokens;
+
+    /* The sum of number `i` over the head's blocks. */
+    __device__ float of_head(int64_t sequence, int64_t head, int64_t token, int64_t i) const
     {
-        const int64_t n = 2 * (int64_t)call.state, i = at % n, group = at / n % call.groups,
-                      token = at / (n * call.groups) % tokens;
-        const int64_t sequence = at / (n * call.groups * tokens), shared = call.heads / call.groups;
         float sum = 0;
-        for (int64_t head = group * shared; head < (group + 1) * shared; head++)
-            sum += head_sum(call, room, sequence, head, token, i);
-        bf16 *to = (bf16 *)(i < call.state ? call.dq : call.dk);
-        to[(sequence * call.seq_len + first + token) * call.k_row + group * call.state + i % call.state] = bf16_from_float(sum);
+        for (int64_t tile = 0; tile < tiles; tile++)
+            sum += sums[(((sequence * call.heads + head) * tiles + tile) * span + token) * sums_of(call) + i];
+        return sum;
     }
 };
 
-/* Element: of [batch][tokens of the chunk][heads][rows + 1], decays before the strength. */
-struct gates_gradients {
-    scan_call call;
-    scan_room room;
-    int64_t first, tokens;
+/* Element: of [batch][tokens][groups][2 N], dq before dk. */
+struct keys_gradients {
+    scan_sums sums;
     template <int V> __device__ void run(int64_t at) const
     {
-        const int64_t n = call.rows + 1, i = at % n, head = at / n % call.heads, token = at / (n * call.heads) % tokens;
-        const int64_t sequence = at / (n * call.heads * tokens),
-                      of = (sequence * call.seq_len + first + token) * call.heads + head;
-        const float sum = head_sum(call, room, sequence, head, token, 2 * (int64_t)call.state + i);
+        const scan_call &call = sums.call;
+        const int64_t n = 2 * (int64_t)call.state, i = at % n, group = at / n % call.groups,
+                      token = at / (n * call.groups) % sums.tokens;
+        const int64_t sequence = at / (n * call.groups * sums.tokens), shared = call.heads / call.groups;
+        float sum = 0;
+        for (int64_t head = group * shared; head < (group + 1) * shared; head++)
+            sum += sums.of_head(sequence, head, token, i);
+        bf16 *to = (bf16 *)(i < call.state ? call.dq : call.dk);
+        to[(sequence * call.seq_len + sums.first + token) * call.k_row + group * call.state + i % call.state] =
+            bf16_from_float(sum);
+    }
+};
+
+/* Element: of [batch][tokens][heads][rows + 1], decays before the strength. */
+struct gates_gradients {
+    scan_sums sums;
+    template <int V> __device__ void run(int64_t at) const
+    {
+        const scan_call &call = sums.call;
+        const int64_t n = call.rows + 1, i = at % n, head = at / n % call.heads, token = at / (n * call.heads) % sums.tokens;
+        const int64_t sequence = at / (n * call.heads * sums.tokens),
+                      of = (sequence * call.seq_len + sums.first + token) * call.heads + head;
+        const float sum = sums.of_head(sequence, head, token, 2 * (int64_t)call.state + i);
         if (i < call.rows && call.ddecay)
             call.ddecay[of * call.rows + i] = sum;
         if (i == call.rows && call.dstrength)
             call.dstrength[of] = sum;
     }
 };
+
+int scan_sums_cuda(const struct cuda_launch *launch, const struct scan_call *call, const float *sums, int64_t tiles, int64_t span,
+                   int64_t first, int64_t tokens)
+{
+    const scan_sums all = {*call, sums, tiles, span, first, tokens};
+    cudaError_t error = launch_each<1>(launch, call->batch * tokens * call->groups * 2 * call->state, false, keys_gradients{all});
+    if (error == cudaSuccess && (call->ddecay || call->dstrength))
+        error = launch_each<1>(launch, call->batch * tokens * call->heads * (call->rows + 1), false, gates_gradients{all});
+    return error;
+}
 
 static bool fits(const struct scan_call *call)
 {
@@ -390,7 +405,7 @@ int scan_forward_cuda(const struct cuda_launch *launch, const struct scan_call *
     if (call->batch * call->seq_len <= 0)
         return cudaSuccess;
     if (scan_chunks_fit(call))
-        return scan_chunks_forward_cuda(launch, call);
+        return scan_chunks_forward_cuda(launch, call, NULL);
     return fits(call) ? go_forward(launch, call, NULL, 0) : (int)cudaErrorInvalidValue;
 }
 
@@ -404,11 +419,7 @@ static int chunk_backward(const struct cuda_launch *launch, const struct scan_ca
                                                   : scan_backward_kernel<MOST_ROWS>,
                               grid_of(call), dim3(SCAN_THREADS), 0, launch->stream, *call, *room, chunk);
     if (error == cudaSuccess)
-        error = launch_each<1>(launch, call->batch * tokens * call->groups * 2 * call->state, false,
-                               keys_gradients{*call, *room, first, tokens});
-    if (error == cudaSuccess && (call->ddecay || call->dstrength))
-        error = launch_each<1>(launch, call->batch * tokens * call->heads * (call->rows + 1), false,
-                               gates_gradients{*call, *room, first, tokens});
+        error = scan_sums_cuda(launch, call, room->sums, room->tiles, call->chunk, first, tokens);
     return error;
 }
 
@@ -417,6 +428,8 @@ int scan_backward_cuda(const struct cuda_launch *launch, const struct scan_call 
     struct scan_room room = {};
     if (call->batch * call->seq_len <= 0)
         return cudaSuccess;
+    if (scan_chunks_fit(call))
+        return scan_chunks_backward_cuda(launch, call);
     if (!fits(call))
         return cudaErrorInvalidValue;
     (void)room_of(call, &room);

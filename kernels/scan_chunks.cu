@@ -18,40 +18,9 @@
  * heads share), and for more columns than W again 4 N. Expected limiter: mma.sync, then the blocks there are: heads times
  * sequences times tiles of columns.
  */
-#include "kernels/tile.cuh"
+#include "kernels/scan_chunks.cuh"
 
-enum { CHUNK = 64, CHUNK_THREADS = 128, N_TILES = CHUNK / 8, K_STEPS = CHUNK / 16 };
-#define LOG2_E      1.4426950408889634f
-#define LEAST_DECAY -104.0f /* exp(-104) is half of the smallest number */
-
-/* --- where things are */
-
-/* A block's head, sequence and columns. */
-struct chunk_place {
-    int64_t head, group, row; /* row: of the sequence's first token */
-    int first_column, columns;
-};
-
-__device__ static inline chunk_place place_in(const scan_call &call, int wide)
-{
-    chunk_place place;
-    place.head = blockIdx.y % call.heads;
-    place.group = place.head / (call.heads / call.groups);
-    place.row = blockIdx.y / call.heads * call.seq_len;
-    place.first_column = (int)blockIdx.x * wide;
-    place.columns = call.head_dim - place.first_column;
-    return place;
-}
-
-/* Which operands are read and written 16 bytes at a time. */
-struct chunk_vectors {
-    bool keys, values, packed; /* k and q; v; y and dy */
-};
-
-/* Tokens of a chunk in shared memory: sums of decays, times log2 e, and strengths. */
-struct chunk_gates {
-    float sum[CHUNK], strength[CHUNK];
-};
+enum { CHUNK_THREADS = 128 };
 
 template <int N, int W> struct forward_tiles {
     static constexpr int STAGES = N <= 128 ? 2 : 1, GATES = 2;
@@ -80,84 +49,18 @@ template <int N, int W> struct forward_tiles {
     }
 };
 
-/* --- loading */
-
-__device__ static inline int tokens_from(const scan_call &call, int64_t first)
-{
-    return call.seq_len - first < CHUNK ? (int)(call.seq_len - first) : (int)CHUNK;
-}
-
-/* Of a sequence's tokens from `first` on. */
-template <int N, int THREADS>
-__device__ static inline void load_keys(bf16 *tile, const scan_call &call, const chunk_place &place, const void *keys,
-                                        int64_t first, bool vectors)
-{
-    const bf16 *at = (const bf16 *)keys + (place.row + first) * call.k_row + place.group * call.state;
-    load_part<N, CHUNK, THREADS>(tile, {at, call.k_row, tokens_from(call, first), call.state}, vectors);
-}
-
-/* The same of values, or of what has their shape and stands `row` apart. */
-template <int W, int THREADS>
-__device__ static inline void load_values(bf16 *tile, const scan_call &call, const chunk_place &place, const void *values,
-                                          int64_t row, int64_t first, bool vectors)
-{
-    const bf16 *at = (const bf16 *)values + (place.row + first) * row + place.head * call.head_dim + place.first_column;
-    load_part<W, CHUNK, THREADS>(tile, {at, row, tokens_from(call, first), place.columns}, vectors);
-}
-
-/* By one warp, two tokens a lane. Beyond the sequence's end nothing decays. */
-__device__ static inline void load_gates(chunk_gates *gates, const scan_call &call, const chunk_place &place, int64_t first)
-{
-    const int lane = threadIdx.x % WARP;
-    float decay[2], before = 0;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int64_t t = first + 2 * lane + i, row = place.row + t;
-        const bool there = t < call.seq_len;
-        decay[i] = there ? fmaxf(call.decay[row * call.decay_row + place.head], LEAST_DECAY) * LOG2_E : 0;
-        gates->strength[2 * lane + i] = there && call.strength ? call.strength[row * call.heads + place.head] : 1;
-    }
-    float total = decay[0] + decay[1];
-#pragma unroll
-    for (int mask = 1; mask < WARP; mask *= 2) {
-        const float other = shuffle_xor(total, mask);
-        before += lane & mask ? other : 0;
-        total += other;
-    }
-    gates->sum[2 * lane] = before + decay[0];
-    gates->sum[2 * lane + 1] = before + (decay[0] + decay[1]);
-}
-
 template <int N, int W>
 __device__ static inline void load_chunk(const forward_tiles<N, W> &tiles, const scan_call &call, const chunk_place &place,
-                                         int64_t chunk, const chunk_vectors &vectors)
+                                         int64_t chunk, const chunk_vectors &vectors, bool queries)
 {
     const int64_t first = chunk * CHUNK;
-    load_keys<N, CHUNK_THREADS>(tiles.q(chunk), call, place, call.q, first, vectors.keys);
+    if (queries)
+        load_keys<N, CHUNK_THREADS>(tiles.q(chunk), call, place, call.q, first, vectors.keys);
     load_keys<N, CHUNK_THREADS>(tiles.k(chunk), call, place, call.k, first, vectors.keys);
     load_values<W, CHUNK_THREADS>(tiles.v(chunk), call, place, call.v, call.v_row, first, vectors.values);
     if (threadIdx.x < WARP)
         load_gates(&tiles.gates[chunk % tiles.GATES], call, place, first);
     copy_async_commit();
-}
-
-/* --- computing */
-
-/* c[D / 8][4] += A B: A is 16 rows of a tile of K from `row` on, B a tile of K rows. */
-template <int K, int D>
-__device__ static inline void multiply_tiles(float (*c)[4], const bf16 *a_tile, int row, const bf16 *b_tile)
-{
-#pragma unroll
-    for (int k = 0; k < K / 16; k++) {
-        uint32_t a[4], b[4];
-        left_of_rows<K>(a, a_tile, row, k);
-#pragma unroll
-        for (int n = 0; n < D / 8; n += 2) {
-            right_of_columns<D>(b, b_tile, 8 * n, k);
-            mma_16x8x16(c[n], a, b);
-            mma_16x8x16(c[n + 1], a, b + 2);
-        }
-    }
 }
 
 /* Scores q k of 16 tokens from `row` on become what these take of all tokens' values. */
@@ -174,81 +77,6 @@ __device__ static inline void weigh_scores(float (*s)[4], const chunk_gates &gat
             const float kept = exp2_fast(sums[i / 2] - gates.sum[column]) * gates.strength[column];
             s[n][i] = column <= row + i / 2 * 8 ? s[n][i] * (scale * kept) : 0;
         }
-}
-
-/* Two numbers of bf16, each times its factor. */
-__device__ static inline uint32_t scaled_pair(uint32_t pair, float low, float high)
-{
-    return bf16_pair(float_from_bits(pair << 16) * low, float_from_bits(pair & 0xffff0000u) * high);
-}
-
-/* state[M][W / 8][4] += A^T diag(factors) B: 16 M columns of a tile A of N from `column` on, and B, over a chunk's tokens.
- * factor(t): of token t. */
-template <int N, int W, int M, class Factor>
-__device__ static inline void add_tokens(float (*state)[W / 8][4], const bf16 *a_tile, int column, const bf16 *b_tile,
-                                         const Factor &factor)
-{
-    const int lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int k = 0; k < K_STEPS; k++) {
-        uint32_t a[M][4], b[4];
-        float factors[4]; /* of this lane's tokens */
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            factors[i] = factor(16 * k + lane % 4 * 2 + i / 2 * 8 + i % 2);
-#pragma unroll
-        for (int m = 0; m < M; m++) {
-            left_of_columns<N>(a[m], a_tile, column + 16 * m, k);
-#pragma unroll
-            for (int r = 0; r < 4; r++)
-                a[m][r] = scaled_pair(a[m][r], factors[r / 2 * 2], factors[r / 2 * 2 + 1]);
-        }
-#pragma unroll
-        for (int n = 0; n < W / 8; n += 2) {
-            right_of_columns<W>(b, b_tile, 8 * n, k);
-#pragma unroll
-            for (int m = 0; m < M; m++) {
-                mma_16x8x16(state[m][n], a[m], b);
-                mma_16x8x16(state[m][n + 1], a[m], b + 2);
-            }
-        }
-    }
-}
-
-/* What is left at the chunk's end of what a token writes. */
-struct left_at_end {
-    const chunk_gates &gates;
-    __device__ float operator()(int token) const
-    {
-        return gates.strength[token] * exp2_fast(gates.sum[CHUNK - 1] - gates.sum[token]);
-    }
-};
-
-template <int W, int M> __device__ static inline void decay_state(float (*state)[W / 8][4], float factor)
-{
-#pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int n = 0; n < W / 8; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                state[m][n][i] *= factor;
-}
-
-/* A warp's rows of the state, from `row` on, to a tile. */
-template <int W, int M> __device__ static inline void put_state(bf16 *tile, int row, const float (*state)[W / 8][4])
-{
-    const int lane = threadIdx.x % WARP;
-    row += lane / 4;
-#pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int n = 0; n < W / 8; n++)
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                uint32_t *at = (uint32_t *)piece_at<W>(tile, row + 16 * m + 8 * half, n) + lane % 4;
-                *at = bf16_pair(state[m][n][2 * half], state[m][n][2 * half + 1]);
-            }
 }
 
 /* y[W / 8][4] of a warp's tokens += skip v. */
@@ -272,20 +100,15 @@ __device__ static inline void outputs_of_chunk(const forward_tiles<N, W> &tiles,
     const chunk_gates &gates = tiles.gates[chunk % tiles.GATES];
     const int row = threadIdx.x / WARP * 16, lane = threadIdx.x % WARP;
     const int64_t first = place.row + chunk * CHUNK + row, stride = (int64_t)call.heads * call.head_dim;
+    const float ones[2] = {1, 1}, from_state[2] = {call.scale * exp2_fast(gates.sum[row + lane / 4]),
+                                                   call.scale * exp2_fast(gates.sum[row + lane / 4 + 8])};
     float s[1][N_TILES][4] = {}, y[1][W / 8][4] = {};
     uint32_t operand[1][K_STEPS][4];
-    const float ones[2] = {1, 1};
+    multiply_tiles<N, W>(y[0], tiles.q(chunk), row, tiles.state);
+    scale_rows<W>(y[0], from_state);
     multiply_rows<N, 1, N_TILES>(s, tiles.q(chunk), row, tiles.k(chunk));
     weigh_scores(s[0], gates, row, call.scale);
     operand_of<N_TILES>(operand[0], s[0]);
-    multiply_tiles<N, W>(y[0], tiles.q(chunk), row, tiles.state);
-    const float from_state[2] = {call.scale * exp2_fast(gates.sum[row + lane / 4]),
-                                 call.scale * exp2_fast(gates.sum[row + lane / 4 + 8])};
-#pragma unroll
-    for (int n = 0; n < W / 8; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            y[0][n][i] *= from_state[i / 2];
     multiply_columns<W, 1, K_STEPS>(y, operand, tiles.v(chunk));
     if (call.skip)
         add_skip<W>(y[0], tiles.v(chunk), row, bf16_to_float(((const bf16 *)call.skip)[place.head]));
@@ -293,36 +116,47 @@ __device__ static inline void outputs_of_chunk(const forward_tiles<N, W> &tiles,
                   tokens_from(call, chunk * CHUNK) - row, place.columns, tiles.out, row, y[0], ones, vectors);
 }
 
+template <int N, int W> __device__ static inline void keep_state(kept_state<N, W> *to, const bf16 *tile)
+{
+    enum { PIECES = W / PIECE };
+    for (int i = threadIdx.x; i < N * PIECES; i += CHUNK_THREADS)
+        *(uint4 *)(to->at + i * PIECE) = *(const uint4 *)piece_at<W>(tile, i / PIECES, i % PIECES);
+}
+
+/* y, or with `begins` [blocks][chunks] the states in front of chunks instead. */
 template <int N, int W>
 __global__ void __launch_bounds__(CHUNK_THREADS)
-    chunks_forward_kernel(scan_call call, int64_t chunks, chunk_vectors vectors)
+    chunks_forward_kernel(scan_call call, int64_t chunks, chunk_vectors vectors, kept_state<N, W> *begins)
 {
     enum { M = N / 64, STAGES = forward_tiles<N, W>::STAGES };
     const forward_tiles<N, W> tiles;
     const chunk_place place = place_in(call, W);
-    const int state_row = threadIdx.x / WARP * 16 * M;
-    float state[M][W / 8][4] = {};
-    load_chunk<N, W>(tiles, call, place, 0, vectors);
-    put_state<W, M>(tiles.state, state_row, state);
+    const int64_t block = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
+    state_part<M, W> state = {(int)threadIdx.x / WARP * 16 * M, 0, {}};
+    load_chunk<N, W>(tiles, call, place, 0, vectors, !begins);
+    put_state<W>(tiles.state, state);
     for (int64_t chunk = 0; chunk < chunks; chunk++) {
         const bool another = chunk + 1 < chunks;
         if (STAGES > 1 && another)
-            load_chunk<N, W>(tiles, call, place, chunk + 1, vectors);
+            load_chunk<N, W>(tiles, call, place, chunk + 1, vectors, !begins);
         if (STAGES > 1 && another)
             copy_async_wait<1>();
         else
             copy_async_wait<0>();
         __syncthreads();
-        outputs_of_chunk<N, W>(tiles, call, place, chunk, vectors.packed);
+        if (begins)
+            keep_state<N, W>(begins + block * chunks + chunk, tiles.state);
+        else
+            outputs_of_chunk<N, W>(tiles, call, place, chunk, vectors.packed);
         if (!another)
             break;
         const chunk_gates &gates = tiles.gates[chunk % tiles.GATES];
-        decay_state<W, M>(state, exp2_fast(gates.sum[CHUNK - 1]));
-        add_tokens<N, W, M>(state, tiles.k(chunk), state_row, tiles.v(chunk), left_at_end{gates});
+        decay_state(state, exp2_fast(gates.sum[CHUNK - 1]));
+        add_tokens<N, W>(state, tiles.k(chunk), tiles.v(chunk), left_at_end{gates});
         __syncthreads(); /* before the state and the chunk's tiles are written anew */
-        put_state<W, M>(tiles.state, state_row, state);
+        put_state<W>(tiles.state, state);
         if (STAGES == 1)
-            load_chunk<N, W>(tiles, call, place, chunk + 1, vectors);
+            load_chunk<N, W>(tiles, call, place, chunk + 1, vectors, !begins);
     }
 }
 
@@ -334,29 +168,20 @@ bool scan_chunks_fit(const struct scan_call *call)
            call->batch * call->heads <= UINT16_MAX;
 }
 
-static chunk_vectors vectors_of(const struct scan_call *call)
-{
-    const bool values = call->head_dim % VECTOR == 0;
-    chunk_vectors vectors;
-    vectors.keys = call->state % VECTOR == 0 && call->k_row % VECTOR == 0 && aligned(call->k) && aligned(call->q);
-    vectors.values = values && call->v_row % VECTOR == 0 && aligned(call->v);
-    vectors.packed = values && aligned(call->y) && aligned(call->dy);
-    return vectors;
-}
-
-template <int N, int W> static cudaError_t forward(const struct cuda_launch *launch, const struct scan_call *call)
+template <int N, int W> static cudaError_t forward(const struct cuda_launch *launch, const struct scan_call *call, void *begins)
 {
     const dim3 grid((unsigned)((call->head_dim + W - 1) / W), (unsigned)(call->batch * call->heads));
     constexpr size_t bytes = forward_tiles<N, W>::BYTES;
     const cudaError_t error = allow_shared(chunks_forward_kernel<N, W>, bytes);
-    return error != cudaSuccess ? error
-                                : launch_kernel(chunks_forward_kernel<N, W>, grid, dim3(CHUNK_THREADS), bytes, launch->stream,
-                                                *call, (call->seq_len + CHUNK - 1) / CHUNK, vectors_of(call));
+    return error != cudaSuccess
+               ? error
+               : launch_kernel(chunks_forward_kernel<N, W>, grid, dim3(CHUNK_THREADS), bytes, launch->stream, *call,
+                               (call->seq_len + CHUNK - 1) / CHUNK, vectors_of(call), (kept_state<N, W> *)begins);
 }
 
-int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call)
+int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *begins)
 {
-    return call->state <= 64    ? forward<64, 64>(launch, call)
-           : call->state <= 128 ? forward<128, 64>(launch, call)
-                                : forward<256, 32>(launch, call);
+    return call->state <= 64    ? forward<64, 64>(launch, call, begins)
+           : call->state <= 128 ? forward<128, 64>(launch, call, begins)
+                                : forward<256, 32>(launch, call, begins);
 }

@@ -161,6 +161,16 @@ __device__ static inline void multiply_columns(float (*c)[D / 8][4], const uint3
 
 /* --- results */
 
+/* c[D / 8][4] times factor[0] in its rows 0-7, factor[1] in rows 8-15. */
+template <int D> __device__ static inline void scale_rows(float (*c)[4], const float factor[2])
+{
+#pragma unroll
+    for (int n = 0; n < D / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            c[n][i] *= factor[i / 2];
+}
+
 /* 16 rows of an accumulator of D columns, times factor[0] (rows 0-7) and factor[1] (8-15) of this lane's rows, to global memory
  * in 16-byte pieces (or, not in vectors, in elements) by way of `tile` rows that no other warp uses and no lane still reads. Rows
  * at and beyond `limit`, columns at and beyond `columns` are not written. */

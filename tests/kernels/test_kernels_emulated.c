@@ -207,7 +207,7 @@ START_TEST(scans_by_chunks)
 {
     for (int seed = 0; seed < CHUNKED_SEEDS; seed++) {
         struct kernel_case c;
-        draw_chunked(&c, KERNEL_SCAN_FORWARD, _i, seed);
+        draw_chunked(&c, _i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD, _i / 2, seed);
         check_drawn(&c);
     }
 }
@@ -292,7 +292,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     TCase *scans = tcase_create("scans");
     tcase_set_timeout(scans, 200);
-    tcase_add_loop_test(scans, scans_by_chunks, 0, N_CHUNKED);
+    tcase_add_loop_test(scans, scans_by_chunks, 0, 2 * N_CHUNKED);
     suite_add_tcase(suite, scans);
     TCase *groups = tcase_create("groups of rows");
     tcase_set_timeout(groups, 200);

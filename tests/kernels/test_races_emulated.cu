@@ -167,7 +167,7 @@ END_TEST
 
 /* --- the kernels */
 
-enum draw_kind { PLAIN, BYTES, HOPPER, UNSEEN, MAXIMA };
+enum draw_kind { PLAIN, BYTES, HOPPER, UNSEEN, CHUNKS, MAXIMA };
 
 struct drawn {
     enum draw_kind kind;
@@ -210,6 +210,8 @@ static void add_all_cases(void)
         add_cases(PLAIN, (enum kernel)k, 1, 500);
     add_cases(PLAIN, KERNEL_STRETCH_FORWARD, 3, 200);
     add_cases(PLAIN, KERNEL_STRETCH_BACKWARD, 1, 200);
+    add_cases(CHUNKS, KERNEL_SCAN_FORWARD, 2, 200);
+    add_cases(CHUNKS, KERNEL_SCAN_BACKWARD, 2, 200);
     add_cases(HOPPER, KERNEL_ATTENTION_FORWARD, 2, 0);
     add_cases(HOPPER, KERNEL_ATTENTION_BACKWARD, 2, 0);
 }
@@ -221,7 +223,12 @@ static void draw_case(struct kernel_case *c, const drawn &d)
     struct stretch_call unseen = {};
     unseen.queries = unseen.keys = d.size, unseen.first = 2 * d.size, unseen.window = 3;
     unseen.head_dim = 192, unseen.value_dim = 128;
-    if (d.kind == HOPPER)
+    struct scan_call scan = {};
+    scan.batch = scan.groups = 1, scan.seq_len = d.size, scan.chunk = 64;
+    scan.state = d.seed ? 136 : 16, scan.head_dim = 16; /* one chunk's tiles, or two, at a time */
+    if (d.kind == CHUNKS)
+        emulated_draw_scan(c, d.kernel, (uint64_t)d.seed, scan, true);
+    else if (d.kind == HOPPER)
         emulated_draw_attention(c, d.kernel, d.seed);
     else if (d.kind == BYTES)
         emulated_draw_bytes(c, d.kernel, d.seed % 2, (uint64_t)d.seed);

@@ -1,0 +1,448 @@
+/*
+ * scan_chunks_backward.cu - gradients of the scan by chunks (scan_chunks.cu), with its names and its rounding.
+ *
+ * The forward kernel leaves the states in front of all chunks, in bf16. Then a block takes W columns of one head of one sequence
+ * from its last chunk to the first, with dS, the gradient of the state behind a chunk, in registers. With D_ij = dy_i v_j and
+ * G_ij = q_i k_j, ds_ij = scale M_ij w_j D_ij:
+ *
+ *     dv_j = w_j dv'_j + skip dy_j,  dv'_j = sum over i of scale M_ij G_ij dy_i + exp(L_end - L_j) k_j dS,  dw_j = dv'_j v_j
+ *     dk_j = sum over i of ds_ij q_i + w_j exp(L_end - L_j) v_j dS^T
+ *     dq_i = sum over j of ds_ij k_j + scale exp(L_i) dy_i S^T
+ *     dg_t = sum over j < t <= i of ds_ij G_ij, and of what keys before t add to dS, queries from t on take of S, S adds to dS
+ *     dS  <- exp(L_end) dS + sum over i of scale exp(L_i) q_i dy_i^T
+ *
+ * Four warps have 16 keys each, four 16 queries each, and all a part of dS. The sum of dg over pairs is one over tokens, of what
+ * they are in pairs as queries less what they are as keys; both are sums of the same fp32 numbers, so little is lost. What
+ * columns and heads add to together is left in the workspace, for SPAN tokens a launch, and added by scan_sums_cuda in an order
+ * of its own, so the bits do not change from run to run.
+ *
+ * Workspace: N W numbers of bf16 for each chunk of 64 tokens and W columns, N W of fp32 for each W columns, 2 N + 2 for each of
+ * SPAN tokens. FLOPs per token and head: 2 (256 N + 192 P + 5 N P) on tensor cores, states again among them. Limiter: mma.sync.
+ */
+#include "kernels/scan_chunks.cuh"
+
+enum { THREADS = 256, WARPS = THREADS / WARP, KEYS_WARPS = CHUNK / 16, SPAN_CHUNKS = 4, SPAN = SPAN_CHUNKS * CHUNK };
+
+/* --- the workspace */
+
+struct chunks_room {
+    void *begins; /* kept_state[blocks][chunks] */
+    float *d;     /* [blocks][N W], as threads hold it */
+    float *sums;  /* [blocks][SPAN][2 state + 2] */
+    float *skips; /* [tiles][batch][heads] */
+    int64_t chunks, tiles;
+};
+
+static size_t room_of(const struct scan_call *call, struct chunks_room *room)
+{
+    const int64_t n = call->state <= 64 ? 64 : call->state <= 128 ? 128 : 256, w = n == 256 ? 32 : 64;
+    const int64_t tiles = (call->head_dim + w - 1) / w, chunks = (call->seq_len + CHUNK - 1) / CHUNK;
+    const int64_t blocks = tiles * call->batch * call->heads;
+    const size_t d = (size_t)(blocks * chunks * n * w) * sizeof(bf16), sums = d + (size_t)(blocks * n * w) * sizeof(float);
+    const size_t skips = sums + (size_t)(blocks * SPAN * (2 * (int64_t)call->state + 2)) * sizeof(float);
+    *room = {call->workspace, NULL, NULL, NULL, chunks, tiles};
+    if (call->workspace) {
+        room->d = (float *)((char *)call->workspace + d);
+        room->sums = (float *)((char *)call->workspace + sums);
+        room->skips = (float *)((char *)call->workspace + skips);
+    }
+    return skips + (size_t)blocks * sizeof(float);
+}
+
+size_t scan_chunks_workspace(const struct scan_call *call)
+{
+    struct scan_call sizes = *call;
+    struct chunks_room room;
+    sizes.workspace = NULL;
+    return room_of(&sizes, &room);
+}
+
+/* --- a block's tiles */
+
+/* What tokens are in sums over pairs and with states: for gradients of decays. */
+struct chunk_totals {
+    float taken[CHUNK]; /* as keys: by later queries, and of dS */
+    float given[CHUNK]; /* as queries: of earlier keys, and of the state */
+    float first[CHUNK]; /* of these what is the state's */
+    float kept[WARPS];  /* state times dS, by warps */
+    float scratch[WARP];
+};
+
+template <int N, int W> struct backward_tiles {
+    static constexpr int STAGES = N <= 128 ? 2 : 1, GATES = 2;
+    static constexpr int KEYS = CHUNK * N, VALUES = CHUNK * W, STATE = N * W, STAGE = 2 * KEYS + 2 * VALUES + STATE;
+    static constexpr size_t BYTES =
+        (STAGES * STAGE + STATE + VALUES) * sizeof(bf16) + GATES * sizeof(chunk_gates) + sizeof(chunk_totals);
+    bf16 *first, *d, *out;
+    chunk_gates *gates;
+    chunk_totals *totals;
+    __device__ backward_tiles()
+    {
+        first = (bf16 *)dynamic_shared();
+        d = first + STAGES * STAGE;
+        out = d + STATE;
+        gates = (chunk_gates *)(out + VALUES);
+        totals = (chunk_totals *)(gates + GATES);
+    }
+};
+
+/* Those of one chunk. */
+struct chunk_operands {
+    bf16 *q, *k, *v, *dy, *state, *d, *out;
+    chunk_gates *gates;
+    chunk_totals *totals;
+};
+
+template <int N, int W> __device__ static inline chunk_operands operands_of(const backward_tiles<N, W> &tiles, int64_t chunk)
+{
+    bf16 *q = tiles.first + chunk % tiles.STAGES * tiles.STAGE, *k = q + tiles.KEYS, *v = k + tiles.KEYS, *dy = v + tiles.VALUES;
+    return {q, k, v, dy, dy + tiles.VALUES, tiles.d, tiles.out, tiles.gates + chunk % tiles.GATES, tiles.totals};
+}
+
+template <int N, int W>
+__device__ static inline void load_chunk(const chunk_operands &to, const scan_call &call, const chunk_place &place, int64_t chunk,
+                                         const kept_state<N, W> *begin, const chunk_vectors &vectors)
+{
+    const int64_t first = chunk * CHUNK;
+    load_keys<N, THREADS>(to.q, call, place, call.q, first, vectors.keys);
+    load_keys<N, THREADS>(to.k, call, place, call.k, first, vectors.keys);
+    load_values<W, THREADS>(to.v, call, place, call.v, call.v_row, first, vectors.values);
+    load_values<W, THREADS>(to.dy, call, place, call.dy, (int64_t)call.heads * call.head_dim, first, vectors.packed);
+    load_part<W, N, THREADS>(to.state, {begin->at, W, N, W}, true);
+    if (threadIdx.x < WARP)
+        load_gates(to.gates, call, place, first);
+    copy_async_commit();
+}
+
+/* --- a warp's 16 tokens */
+
+/* This lane's element of a tile of D: of accumulator n's number i, where row 0 is `row`. */
+template <int D> __device__ static inline float element_of(const bf16 *tile, int row, int n, int i)
+{
+    const int lane = threadIdx.x % WARP;
+    return bf16_to_float(piece_at<D>(tile, row + lane / 4 + i / 2 * 8, n)[lane % 4 * 2 + i % 2]);
+}
+
+/* The sum over the lanes that share rows. */
+__device__ static inline float row_sum(float value)
+{
+    value += shuffle_xor(value, 1);
+    return value + shuffle_xor(value, 2);
+}
+
+/* Where a block leaves what it has of tokens: those of a chunk. */
+struct token_sums {
+    float *at;
+    int size, state, tokens;
+};
+
+/* 16 x 64 numbers from `row` on and from `column` on of a part of the sums that begins at `part`. */
+__device__ static inline void put_sums(const token_sums &to, int row, int part, int column, const float (*c)[4])
+{
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int n = 0; n < N_TILES; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int token = row + lane / 4 + i / 2 * 8, at = column + 8 * n + lane % 4 * 2 + i % 2;
+            if (token < to.tokens && at < to.state)
+                to.at[(int64_t)token * to.size + part + at] = c[n][i];
+        }
+}
+
+/* Gradients of a warp's keys or queries, `mine`, by 64 columns: of `others` through ds, and of a state through its tile and
+ * values (or dy) times factor. with_state[2] += what they are in products with the state. */
+template <int N, int W>
+__device__ static inline void keys_gradients(const token_sums &to, int part, int row, const bf16 *mine, const bf16 *others,
+                                             const uint32_t (*ds)[4], const bf16 *values, const bf16 *state,
+                                             const float factor[2], float with_state[2])
+{
+#pragma unroll 1
+    for (int column = 0; column < N; column += 64) {
+        float c[1][N_TILES][4] = {};
+        multiply_rows<W, 1, N_TILES>(c, values, row, state + column * tile_row<W>::STRIDE);
+        scale_rows<64>(c[0], factor);
+#pragma unroll
+        for (int n = 0; n < N_TILES; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                with_state[i / 2] += c[0][n][i] * element_of<N>(mine, row, column / 8 + n, i);
+#pragma unroll
+        for (int k = 0; k < K_STEPS; k++)
+#pragma unroll
+            for (int n = 0; n < N_TILES; n += 2) {
+                uint32_t b[4];
+                right_of_columns<N>(b, others, column + 8 * n, k);
+                mma_16x8x16(c[0][n], ds[k], b);
+                mma_16x8x16(c[0][n + 1], ds[k], b + 2);
+            }
+        put_sums(to, row, part, column, c[0]);
+    }
+}
+
+/* G and D of 16 keys become scale M G and ds; pairs[2] += ds G of later queries. */
+__device__ static inline void pairs_of_keys(float (*g)[4], float (*d)[4], const chunk_gates &gates, int row, float scale,
+                                            float pairs[2])
+{
+    const int lane = threadIdx.x % WARP;
+    row += lane / 4;
+    const float sums[2] = {gates.sum[row], gates.sum[row + 8]}, strengths[2] = {gates.strength[row], gates.strength[row + 8]};
+#pragma unroll
+    for (int n = 0; n < N_TILES; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int query = 8 * n + lane % 4 * 2 + i % 2, key = row + i / 2 * 8;
+            const float kept = query >= key ? scale * exp2_fast(gates.sum[query] - sums[i / 2]) : 0;
+            d[n][i] *= kept * strengths[i / 2];
+            pairs[i / 2] += query > key ? d[n][i] * g[n][i] : 0;
+            g[n][i] *= kept;
+        }
+}
+
+/* G and D of 16 queries: D becomes ds; pairs[2] += ds G of earlier keys; *same += dy v of tokens themselves. */
+__device__ static inline void pairs_of_queries(const float (*g)[4], float (*d)[4], const chunk_gates &gates, int row, float scale,
+                                               float pairs[2], float *same)
+{
+    const int lane = threadIdx.x % WARP;
+    row += lane / 4;
+    const float sums[2] = {gates.sum[row], gates.sum[row + 8]};
+#pragma unroll
+    for (int n = 0; n < N_TILES; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int key = 8 * n + lane % 4 * 2 + i % 2, query = row + i / 2 * 8;
+            *same += query == key ? d[n][i] : 0;
+            d[n][i] *= query >= key ? scale * exp2_fast(sums[i / 2] - gates.sum[key]) * gates.strength[key] : 0;
+            pairs[i / 2] += query > key ? d[n][i] * g[n][i] : 0;
+        }
+}
+
+/* A warp's keys: dv, dk, dw. */
+template <int N, int W>
+__device__ static inline void keys_of_chunk(const chunk_operands &o, const scan_call &call, const chunk_place &place,
+                                            const token_sums &to, int64_t first, int row, bool vectors)
+{
+    const int lane = threadIdx.x % WARP, mine = row + lane / 4;
+    const left_at_end left = {*o.gates};
+    const float left_of_rows[2] = {left(mine), left(mine + 8)},
+                strengths[2] = {o.gates->strength[mine], o.gates->strength[mine + 8]};
+    const float skip = call.skip ? bf16_to_float(((const bf16 *)call.skip)[place.head]) : 0, ones[2] = {1, 1};
+    const float decays[2] = {left.decay(mine), left.decay(mine + 8)};
+    float g[1][N_TILES][4] = {}, d[1][N_TILES][4] = {}, dv[1][W / 8][4] = {}, taken[2] = {}, dstrength[2] = {};
+    uint32_t p[1][K_STEPS][4], ds[K_STEPS][4];
+    multiply_rows<N, 1, N_TILES>(g, o.k, row, o.q);
+    multiply_rows<W, 1, N_TILES>(d, o.v, row, o.dy);
+    pairs_of_keys(g[0], d[0], *o.gates, row, call.scale, taken);
+    operand_of<N_TILES>(p[0], g[0]);
+    operand_of<N_TILES>(ds, d[0]);
+    multiply_tiles<N, W>(dv[0], o.k, row, o.d);
+    scale_rows<W>(dv[0], decays);
+    multiply_columns<W, 1, K_STEPS>(dv, p, o.dy);
+#pragma unroll
+    for (int n = 0; n < W / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            dstrength[i / 2] += dv[0][n][i] * element_of<W>(o.v, row, n, i);
+            dv[0][n][i] = strengths[i / 2] * dv[0][n][i] + skip * element_of<W>(o.dy, row, n, i);
+        }
+    store_rows<W>((bf16 *)call.dv + (first + row) * call.v_row + place.head * call.head_dim + place.first_column, call.v_row,
+                  to.tokens - row, place.columns, o.out, row, dv[0], ones, vectors);
+    keys_gradients<N, W>(to, to.state, row, o.k, o.q, ds, o.v, o.d, left_of_rows, taken);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const float sum = row_sum(dstrength[half]), pairs = row_sum(taken[half]);
+        const int token = mine + 8 * half;
+        if (lane % 4 == 0)
+            o.totals->taken[token] = pairs;
+        if (lane % 4 == 0 && token < to.tokens)
+            to.at[(int64_t)token * to.size + 2 * to.state + 1] = sum;
+    }
+}
+
+/* A warp's queries: dq, and of the skip's gradient what these tokens are. */
+template <int N, int W>
+__device__ static inline float queries_of_chunk(const chunk_operands &o, const scan_call &call, const token_sums &to, int row)
+{
+    const int lane = threadIdx.x % WARP, mine = row + lane / 4;
+    const float factor[2] = {call.scale * exp2_fast(o.gates->sum[mine]), call.scale * exp2_fast(o.gates->sum[mine + 8])};
+    float g[1][N_TILES][4] = {}, d[1][N_TILES][4] = {}, pairs[2] = {}, first[2] = {}, same = 0;
+    uint32_t ds[K_STEPS][4];
+    multiply_rows<N, 1, N_TILES>(g, o.q, row, o.k);
+    multiply_rows<W, 1, N_TILES>(d, o.dy, row, o.v);
+    pairs_of_queries(g[0], d[0], *o.gates, row, call.scale, pairs, &same);
+    operand_of<N_TILES>(ds, d[0]);
+    keys_gradients<N, W>(to, 0, row, o.q, o.k, ds, o.dy, o.state, factor, first);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const float of_state = row_sum(first[half]), all = of_state + row_sum(pairs[half]);
+        if (lane % 4 == 0) {
+            o.totals->first[mine + 8 * half] = of_state;
+            o.totals->given[mine + 8 * half] = all;
+        }
+    }
+    return same;
+}
+
+/* --- the gradient of the state */
+
+/* What a query adds to it. */
+struct taken_of_state {
+    const chunk_gates &gates;
+    float scale;
+    __device__ float operator()(int token) const
+    {
+        return scale * exp2_fast(gates.sum[token]);
+    }
+};
+
+template <int N, int W> struct block_gradient {
+    static constexpr int ROW_PARTS = N / 16 < WARPS ? N / 16 : WARPS, M = N / 16 / ROW_PARTS, C = W * ROW_PARTS / WARPS;
+    static constexpr int NUMBERS = M * (C / 8) * 4; /* a thread's */
+    state_part<M, C> part;
+
+    /* As the launch before left it. */
+    __device__ block_gradient(const float *from)
+    {
+        const int warp = threadIdx.x / WARP;
+        part.row = warp % ROW_PARTS * 16 * M;
+        part.column = warp / ROW_PARTS * C;
+        float *to = &part.at[0][0][0];
+#pragma unroll
+        for (int i = 0; i < NUMBERS; i++)
+            to[i] = from ? from[i * THREADS + (int)threadIdx.x] : 0;
+    }
+
+    __device__ void leave(float *to) const
+    {
+        const float *from = &part.at[0][0][0];
+#pragma unroll
+        for (int i = 0; i < NUMBERS; i++)
+            to[i * THREADS + (int)threadIdx.x] = from[i];
+    }
+
+    /* That of the state behind a chunk becomes that of the one in front. */
+    __device__ void pass(const chunk_operands &o, float scale)
+    {
+        float sum = 0;
+#pragma unroll
+        for (int m = 0; m < M; m++)
+#pragma unroll
+            for (int n = 0; n < C / 8; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    sum += part.at[m][n][i] * element_of<W>(o.state, part.row + 16 * m, part.column / 8 + n, i);
+        sum = warp_sum(sum);
+        if (threadIdx.x % WARP == 0)
+            o.totals->kept[threadIdx.x / WARP] = sum;
+        decay_state(part, exp2_fast(o.gates->sum[CHUNK - 1]));
+        add_tokens<N, W>(part, o.q, o.dy, taken_of_state{*o.gates, scale});
+    }
+};
+
+/* By one warp: gradients of a chunk's decays. */
+__device__ static inline void decays_of_chunk(const chunk_operands &o, const token_sums &to)
+{
+    const int lane = threadIdx.x % WARP;
+    const chunk_totals &t = *o.totals;
+    float change[2], before = 0, all = t.first[2 * lane] + t.first[2 * lane + 1];
+    for (int i = 0; i < 2; i++)
+        change[i] = t.taken[2 * lane + i] - t.given[2 * lane + i];
+    float total = change[0] + change[1];
+#pragma unroll
+    for (int mask = 1; mask < WARP; mask *= 2) {
+        const float other = shuffle_xor(total, mask);
+        before += lane & mask ? other : 0;
+        total += other;
+    }
+    const float kept = lane < WARPS ? t.kept[lane] * exp2_fast(o.gates->sum[CHUNK - 1]) : 0;
+    all = warp_sum(all + kept) + before;
+    for (int i = 0; i < 2; i++) {
+        const int token = 2 * lane + i;
+        if (token < to.tokens)
+            to.at[(int64_t)token * to.size + 2 * to.state] = all + (i ? change[0] : 0);
+    }
+}
+
+/* --- the kernel */
+
+/* Chunks from `end` - 1 down to `begin`; those behind have left dS. */
+template <int N, int W>
+__global__ void __launch_bounds__(THREADS)
+    chunks_backward_kernel(scan_call call, chunks_room room, int64_t begin, int64_t end, chunk_vectors vectors)
+{
+    enum { STAGES = backward_tiles<N, W>::STAGES };
+    const backward_tiles<N, W> tiles;
+    const chunk_place place = place_in(call, W);
+    const int64_t block = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
+    const kept_state<N, W> *begins = (const kept_state<N, W> *)room.begins + block * room.chunks;
+    const int warp = threadIdx.x / WARP, size = 2 * call.state + 2;
+    const bool is_last = end == room.chunks;
+    float *left = room.d + block * N * W, dskip = 0;
+    block_gradient<N, W> d(is_last ? NULL : left);
+    load_chunk<N, W>(operands_of<N, W>(tiles, end - 1), call, place, end - 1, begins + end - 1, vectors);
+    put_state<W>(tiles.d, d.part);
+    for (int64_t chunk = end - 1; chunk >= begin; chunk--) {
+        const bool another = chunk > begin;
+        const chunk_operands here = operands_of<N, W>(tiles, chunk);
+        const int64_t first = chunk * CHUNK;
+        const token_sums to = {room.sums + (block * SPAN + first - begin * CHUNK) * size, size, call.state,
+                               tokens_from(call, first)};
+        if (STAGES > 1 && another)
+            load_chunk<N, W>(operands_of<N, W>(tiles, chunk - 1), call, place, chunk - 1, begins + chunk - 1, vectors);
+        if (STAGES > 1 && another)
+            copy_async_wait<1>();
+        else
+            copy_async_wait<0>();
+        __syncthreads();
+        if (warp < KEYS_WARPS)
+            keys_of_chunk<N, W>(here, call, place, to, place.row + first, warp * 16, vectors.values);
+        else
+            dskip += queries_of_chunk<N, W>(here, call, to, (warp - KEYS_WARPS) * 16);
+        d.pass(here, call.scale);
+        __syncthreads();
+        if (warp == 0)
+            decays_of_chunk(here, to);
+        if (another)
+            put_state<W>(tiles.d, d.part);
+        if (STAGES == 1 && another)
+            load_chunk<N, W>(operands_of<N, W>(tiles, chunk - 1), call, place, chunk - 1, begins + chunk - 1, vectors);
+    }
+    d.leave(left);
+    dskip = block_sum(dskip, tiles.totals->scratch);
+    float *skip = room.skips + (int64_t)blockIdx.x * gridDim.y + blockIdx.y;
+    if (threadIdx.x == 0)
+        *skip = dskip + (is_last ? 0 : *skip);
+}
+
+/* --- launches */
+
+template <int N, int W>
+static int span_backward(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_room *room,
+                         int64_t begin, int64_t end)
+{
+    constexpr size_t bytes = backward_tiles<N, W>::BYTES;
+    const dim3 grid((unsigned)room->tiles, (unsigned)(call->batch * call->heads));
+    const cudaError_t error = allow_shared(chunks_backward_kernel<N, W>, bytes);
+    return error != cudaSuccess ? error
+                                : launch_kernel(chunks_backward_kernel<N, W>, grid, dim3(THREADS), bytes, launch->stream, *call,
+                                                *room, begin, end, vectors_of(call));
+}
+
+int scan_chunks_backward_cuda(const struct cuda_launch *launch, const struct scan_call *call)
+{
+    struct chunks_room room;
+    (void)room_of(call, &room);
+    int error = scan_chunks_forward_cuda(launch, call, room.begins);
+    for (int64_t end = room.chunks, begin; end > 0 && error == cudaSuccess; end = begin) {
+        begin = (end - 1) / SPAN_CHUNKS * SPAN_CHUNKS;
+        error = call->state <= 64    ? span_backward<64, 64>(launch, call, &room, begin, end)
+                : call->state <= 128 ? span_backward<128, 64>(launch, call, &room, begin, end)
+                                     : span_backward<256, 32>(launch, call, &room, begin, end);
+        const int64_t last = end * CHUNK < call->seq_len ? end * CHUNK : call->seq_len;
+        if (error == cudaSuccess)
+            error = scan_sums_cuda(launch, call, room.sums, room.tiles, SPAN, begin * CHUNK, last - begin * CHUNK);
+    }
+    if (error == cudaSuccess && call->dskip)
+        error = partial_sum_cuda(launch, room.skips, room.tiles * call->batch, call->heads, call->heads, call->dskip);
+    return error;
+}
