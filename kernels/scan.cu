@@ -63,7 +63,7 @@ size_t scan_cuda_workspace(const struct scan_call *call, bool backward)
     struct scan_room room;
     struct scan_call sizes = *call;
     sizes.workspace = NULL;
-    return !backward ? 0 : scan_chunks_fit(call) ? scan_chunks_workspace(call) : room_of(&sizes, &room);
+    return !backward ? 0 : scan_chunks_fit_backward(call) ? scan_chunks_workspace(call) : room_of(&sizes, &room);
 }
 
 /* --- a thread's part of a column */
@@ -428,7 +428,7 @@ int scan_backward_cuda(const struct cuda_launch *launch, const struct scan_call 
     struct scan_room room = {};
     if (call->batch * call->seq_len <= 0)
         return cudaSuccess;
-    if (scan_chunks_fit(call))
+    if (scan_chunks_fit_backward(call))
         return scan_chunks_backward_cuda(launch, call);
     if (!fits(call))
         return cudaErrorInvalidValue;

@@ -162,21 +162,28 @@ __global__ void __launch_bounds__(CHUNK_THREADS)
 
 /* --- launches */
 
+template <int N, int W> static cudaError_t allow_forward(void)
+{
+    return allow_shared(chunks_forward_kernel<N, W>, forward_tiles<N, W>::BYTES);
+}
+
 bool scan_chunks_fit(const struct scan_call *call)
 {
     return !call->delta && call->rows == 1 && call->seq_len >= CHUNK && call->state <= 256 &&
-           call->batch * call->heads <= UINT16_MAX;
+           call->batch * call->heads <= UINT16_MAX &&
+           (call->state <= 64    ? allow_forward<64, 64>()
+            : call->state <= 128 ? allow_forward<128, 64>()
+                                 : allow_forward<256, 32>()) == cudaSuccess;
 }
 
 template <int N, int W> static cudaError_t forward(const struct cuda_launch *launch, const struct scan_call *call, void *begins)
 {
     const dim3 grid((unsigned)((call->head_dim + W - 1) / W), (unsigned)(call->batch * call->heads));
-    constexpr size_t bytes = forward_tiles<N, W>::BYTES;
-    const cudaError_t error = allow_shared(chunks_forward_kernel<N, W>, bytes);
+    const cudaError_t error = allow_forward<N, W>();
     return error != cudaSuccess
                ? error
-               : launch_kernel(chunks_forward_kernel<N, W>, grid, dim3(CHUNK_THREADS), bytes, launch->stream, *call,
-                               (call->seq_len + CHUNK - 1) / CHUNK, vectors_of(call), (kept_state<N, W> *)begins);
+               : launch_kernel(chunks_forward_kernel<N, W>, grid, dim3(CHUNK_THREADS), forward_tiles<N, W>::BYTES, launch->stream,
+                               *call, (call->seq_len + CHUNK - 1) / CHUNK, vectors_of(call), (kept_state<N, W> *)begins);
 }
 
 int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *begins)

@@ -65,25 +65,34 @@ __device__ static inline void load_values(bf16 *tile, const scan_call &call, con
     load_part<W, CHUNK, THREADS>(tile, {at, row, tokens_from(call, first), place.columns}, vectors);
 }
 
-/* By one warp, two tokens a lane. Beyond the sequence's end nothing decays. */
-__device__ static inline void load_gates(chunk_gates *gates, const scan_call &call, const chunk_place &place, int64_t first)
+/* A warp has two numbers a lane: what all before them sum to. */
+__device__ static inline float sum_before(float first, float second)
 {
     const int lane = threadIdx.x % WARP;
-    float decay[2], before = 0;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int64_t t = first + 2 * lane + i, row = place.row + t;
-        const bool there = t < call.seq_len;
-        decay[i] = there ? fmaxf(call.decay[row * call.decay_row + place.head], LEAST_DECAY) * LOG2_E : 0;
-        gates->strength[2 * lane + i] = there && call.strength ? call.strength[row * call.heads + place.head] : 1;
-    }
-    float total = decay[0] + decay[1];
+    float before = 0, total = first + second;
 #pragma unroll
     for (int mask = 1; mask < WARP; mask *= 2) {
         const float other = shuffle_xor(total, mask);
         before += lane & mask ? other : 0;
         total += other;
     }
+    return before;
+}
+
+/* By one warp, two tokens a lane. Beyond the sequence's end nothing decays. */
+__device__ static inline void load_gates(chunk_gates *gates, const scan_call &call, const chunk_place &place, int64_t first)
+{
+    const int lane = threadIdx.x % WARP;
+    float decay[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int64_t t = first + 2 * lane + i, row = place.row + t;
+        const bool there = t < call.seq_len;
+        const float given = there ? call.decay[row * call.decay_row + place.head] : 0;
+        decay[i] = (given < LEAST_DECAY ? LEAST_DECAY : given) * LOG2_E; /* what is no number stays none */
+        gates->strength[2 * lane + i] = there && call.strength ? call.strength[row * call.heads + place.head] : 1;
+    }
+    const float before = sum_before(decay[0], decay[1]);
     gates->sum[2 * lane] = before + decay[0];
     gates->sum[2 * lane + 1] = before + (decay[0] + decay[1]);
 }

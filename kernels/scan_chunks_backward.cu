@@ -64,7 +64,7 @@ struct chunk_totals {
     float taken[CHUNK]; /* as keys: by later queries, and of dS */
     float given[CHUNK]; /* as queries: of earlier keys, and of the state */
     float first[CHUNK]; /* of these what is the state's */
-    float kept[WARPS];  /* state times dS, by warps */
+    float kept[WARPS];  /* what dS takes of the state, by warps */
     float scratch[WARP];
 };
 
@@ -323,6 +323,7 @@ template <int N, int W> struct block_gradient {
     /* That of the state behind a chunk becomes that of the one in front. */
     __device__ void pass(const chunk_operands &o, float scale)
     {
+        const float decay = exp2_fast(o.gates->sum[CHUNK - 1]);
         float sum = 0;
 #pragma unroll
         for (int m = 0; m < M; m++)
@@ -333,33 +334,25 @@ template <int N, int W> struct block_gradient {
                     sum += part.at[m][n][i] * element_of<W>(o.state, part.row + 16 * m, part.column / 8 + n, i);
         sum = warp_sum(sum);
         if (threadIdx.x % WARP == 0)
-            o.totals->kept[threadIdx.x / WARP] = sum;
-        decay_state(part, exp2_fast(o.gates->sum[CHUNK - 1]));
+            o.totals->kept[threadIdx.x / WARP] = decay * sum;
+        decay_state(part, decay);
         add_tokens<N, W>(part, o.q, o.dy, taken_of_state{*o.gates, scale});
     }
 };
 
 /* By one warp: gradients of a chunk's decays. */
-__device__ static inline void decays_of_chunk(const chunk_operands &o, const token_sums &to)
+__device__ static inline void decays_of_chunk(const chunk_totals &t, const token_sums &to)
 {
     const int lane = threadIdx.x % WARP;
-    const chunk_totals &t = *o.totals;
-    float change[2], before = 0, all = t.first[2 * lane] + t.first[2 * lane + 1];
+    float change[2];
     for (int i = 0; i < 2; i++)
         change[i] = t.taken[2 * lane + i] - t.given[2 * lane + i];
-    float total = change[0] + change[1];
-#pragma unroll
-    for (int mask = 1; mask < WARP; mask *= 2) {
-        const float other = shuffle_xor(total, mask);
-        before += lane & mask ? other : 0;
-        total += other;
-    }
-    const float kept = lane < WARPS ? t.kept[lane] * exp2_fast(o.gates->sum[CHUNK - 1]) : 0;
-    all = warp_sum(all + kept) + before;
+    const float all = warp_sum(t.first[2 * lane] + t.first[2 * lane + 1] + (lane < WARPS ? t.kept[lane] : 0)),
+                before = all + sum_before(change[0], change[1]);
     for (int i = 0; i < 2; i++) {
         const int token = 2 * lane + i;
         if (token < to.tokens)
-            to.at[(int64_t)token * to.size + 2 * to.state] = all + (i ? change[0] : 0);
+            to.at[(int64_t)token * to.size + 2 * to.state] = before + (i ? change[0] : 0);
     }
 }
 
@@ -401,7 +394,7 @@ __global__ void __launch_bounds__(THREADS)
         d.pass(here, call.scale);
         __syncthreads();
         if (warp == 0)
-            decays_of_chunk(here, to);
+            decays_of_chunk(*tiles.totals, to);
         if (another)
             put_state<W>(tiles.d, d.part);
         if (STAGES == 1 && another)
@@ -416,16 +409,27 @@ __global__ void __launch_bounds__(THREADS)
 
 /* --- launches */
 
+template <int N, int W> static cudaError_t allow_backward(void)
+{
+    return allow_shared(chunks_backward_kernel<N, W>, backward_tiles<N, W>::BYTES);
+}
+
+bool scan_chunks_fit_backward(const struct scan_call *call)
+{
+    return scan_chunks_fit(call) && (call->state <= 64    ? allow_backward<64, 64>()
+                                     : call->state <= 128 ? allow_backward<128, 64>()
+                                                          : allow_backward<256, 32>()) == cudaSuccess;
+}
+
 template <int N, int W>
 static int span_backward(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_room *room,
                          int64_t begin, int64_t end)
 {
-    constexpr size_t bytes = backward_tiles<N, W>::BYTES;
     const dim3 grid((unsigned)room->tiles, (unsigned)(call->batch * call->heads));
-    const cudaError_t error = allow_shared(chunks_backward_kernel<N, W>, bytes);
+    const cudaError_t error = allow_backward<N, W>();
     return error != cudaSuccess ? error
-                                : launch_kernel(chunks_backward_kernel<N, W>, grid, dim3(THREADS), bytes, launch->stream, *call,
-                                                *room, begin, end, vectors_of(call));
+                                : launch_kernel(chunks_backward_kernel<N, W>, grid, dim3(THREADS), backward_tiles<N, W>::BYTES,
+                                                launch->stream, *call, *room, begin, end, vectors_of(call));
 }
 
 int scan_chunks_backward_cuda(const struct cuda_launch *launch, const struct scan_call *call)

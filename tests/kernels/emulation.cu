@@ -282,12 +282,13 @@ static void run_block(unsigned threads)
 }
 
 /* Bytes of a kernel's block: without asking, at most. */
-enum { UNASKED_SHARED = 48 * 1024, ASKED_SHARED = 163 * 1024, MOST_BLOCKS_DOWN = 65535 };
+enum { UNASKED_SHARED = 48 * 1024, MOST_BLOCKS_DOWN = 65535 };
+size_t most_shared = SHARED_OF_SM_80;
 static thread_local std::map<const void *, size_t> asked; /* by a thread, which stands for a process */
 
 cudaError_t allow_answer(const void *kernel, size_t shared_bytes)
 {
-    if (shared_bytes > ASKED_SHARED)
+    if (shared_bytes > most_shared)
         return cudaErrorInvalidValue;
     asked[kernel] = shared_bytes;
     return cudaSuccess;

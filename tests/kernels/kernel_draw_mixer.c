@@ -133,8 +133,8 @@ void draw_scan_operands(struct draw *d)
 {
     struct scan_call *call = &d->c->call.scan;
     draw_text(d, "batch %lld seq_len %lld chunk %lld heads %d groups %d state %d head_dim %d rows %d%s", (long long)call->batch,
-              (long long)call->seq_len, (long long)call->chunk, call->heads, call->groups, call->state, call->head_dim, call->rows,
-              call->delta ? " delta" : "");
+              (long long)call->seq_len, (long long)call->chunk, call->heads, call->groups, call->state, call->head_dim,
+              call->rows, call->delta ? " delta" : "");
     bool backward = d->kernel == KERNEL_SCAN_BACKWARD, strong = draw_coin(d), skips = draw_coin(d);
     int64_t t = call->batch * call->seq_len, numbers = (int64_t)call->heads * call->rows;
     int64_t values = (int64_t)call->heads * call->head_dim;

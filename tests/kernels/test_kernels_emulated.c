@@ -3,6 +3,7 @@
  * element written, nothing beside them, the same bits twice. Matrix products are cuBLASLt's and are not here.
  */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,6 +214,26 @@ START_TEST(scans_by_chunks)
 }
 END_TEST
 
+/* Decays that hardly are, so that states grow over several chunks; those that leave nothing, at the edges of chunks and
+ * elsewhere, of which two in a chunk must not make the rest forget less. */
+START_TEST(scans_with_other_decays)
+{
+    enum { TOKENS = 200 };
+    const struct scan_call scan = {.batch = 1, .seq_len = TOKENS, .chunk = 50, .groups = 1, .state = 16, .head_dim = 24};
+    static const int ends[] = {0, 1, 63, 64, 100, 101, 127, 130, 199};
+    struct kernel_case c;
+    emulated_draw_scan(&c, _i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD, 1, scan, false);
+    float *decay = (float *)c.call.scan.decay;
+    const int heads = c.call.scan.heads;
+    for (int i = 0; i < TOKENS * heads; i++)
+        decay[i] *= 0.01f;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && _i / 2; i++)
+        for (int h = 0; h < heads; h++)
+            decay[ends[i] * heads + h] = h ? -INFINITY : -1e5f;
+    check_drawn(&c);
+}
+END_TEST
+
 /* Rows that the shared memory of a block does not hold twice: three tensors of 64 KiB. */
 START_TEST(norm_of_very_wide_rows)
 {
@@ -293,6 +314,7 @@ int main(void)
     TCase *scans = tcase_create("scans");
     tcase_set_timeout(scans, 200);
     tcase_add_loop_test(scans, scans_by_chunks, 0, 2 * N_CHUNKED);
+    tcase_add_loop_test(scans, scans_with_other_decays, 0, 4);
     suite_add_tcase(suite, scans);
     TCase *groups = tcase_create("groups of rows");
     tcase_set_timeout(groups, 200);

@@ -2,6 +2,9 @@
 #include <check.h>
 #include <stdlib.h>
 
+extern "C" {
+#include "tests/kernels/emulated_run.h"
+}
 #include "kernels/vector.cuh"
 #include "tests/suite.h"
 
@@ -42,6 +45,22 @@ START_TEST(shared_memory)
     ck_assert_int_eq(allow_shared(nothing, FREE), cudaSuccess);
     ck_assert_int_eq(launch_kernel(nothing, dim3(1), dim3(32), MORE, NULL), cudaErrorInvalidValue);
     ck_assert_int_ne(allow_shared(nothing, (size_t)228 << 10), cudaSuccess);
+}
+END_TEST
+
+/* Where a block has little of it, scans whose chunks want more go token by token. */
+START_TEST(scans_in_little_shared_memory)
+{
+    const enum kernel kernel = _i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD;
+    struct scan_call scan = {};
+    struct kernel_case c;
+    char why[200] = "";
+    scan.batch = scan.groups = 1, scan.seq_len = 70, scan.chunk = 32, scan.head_dim = 8;
+    scan.state = _i / 2 ? 136 : 72;
+    emulation::most_shared = emulation::SHARED_OF_SM_89;
+    emulated_draw_scan(&c, kernel, (uint64_t)_i, scan, true);
+    ck_assert_msg(emulated_agrees(&c, false, why, sizeof why), "%s", why);
+    emulation::most_shared = emulation::SHARED_OF_SM_80;
 }
 END_TEST
 
@@ -88,6 +107,7 @@ int main(void)
     TCase *tcase = tcase_create("limits");
     tcase_add_test(tcase, grids_and_blocks);
     tcase_add_test(tcase, shared_memory);
+    tcase_add_loop_test(tcase, scans_in_little_shared_memory, 0, 4);
     tcase_add_loop_test(tcase, aligned_accesses, 0, N_ACCESSES);
     tcase_add_loop_exit_test(tcase, accesses_off_by_one, EXIT_FAILURE, 0, N_ACCESSES);
     suite_add_tcase(suite, tcase);
