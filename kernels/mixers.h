@@ -14,8 +14,8 @@
  *     delta: dk -= S' (w du);  dS -= k (w du)^T;     dg = row sums of dS * S';     dS_(t-1) = diag(exp(g_t)) dS
  *
  * A chunk is as many tokens as the backward pass has states of at a time: it keeps the state at each chunk's beginning and goes
- * through the chunks from the last to the first, through the tokens of each once more. No exponent is above 0, so nothing
- * overflows, whatever the decays.
+ * through the chunks from the last to the first, through the tokens of each once more. (What a device computes by products of
+ * whole chunks has chunks of its own.) No exponent is above 0, so nothing overflows, whatever the decays.
  *
  * Around it, token by token: `convolution` in front of keys, queries and values; `gates`, which make decays and strengths;
  * `unit`, keys and queries of length 1; `gated_norm` behind it.

@@ -1,5 +1,6 @@
 /*
- * scan.cu - the recurrence of mixers with a state, forward and backward: mixers.h says what it is.
+ * scan.cu - the recurrence of mixers with a state, forward and backward: mixers.h says what it is. Token by token, where
+ * scan_chunks.cu does not do it.
  *
  * Columns of a state do not know of one another but for the gradients of what they share. A block takes COLUMNS of them, of one
  * head of one sequence, and goes from token to token; LANES threads share a column, whose rows they keep in registers, HELD each.

@@ -216,6 +216,7 @@ static const struct rank_case {
                       {.model = TOY_LLAMA, .layout = "dp=2,zero=1,mb=1", .optimizer = OPTIMIZER_MUON},
                       /* mixers with a state */
                       {.model = TOY_MAMBA, .layout = "tp=2,sp=1,mb=1"},
+                      {.model = TOY_MAMBA, .layout = "tp=2,sp=1,mb=1", .seq_len = 70}, /* a chunk, and more */
                       {.model = TOY_DELTA, .layout = "tp=2,sp=1,mb=1,recompute=full"},
                       /* logits in pieces */
                       {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(FUSED_LINEAR_LOSS)},

@@ -68,17 +68,7 @@ void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t s
 void emulated_draw_scan(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct scan_call scan, bool packed)
 {
     struct random_stream random = random_stream_named(seed, 20, 0);
-    struct draw draw = {.kernel = kernel, .c = c, .random = &random, .size = scan.seq_len};
-    const int64_t between = packed ? 0 : 8;
-    scan.heads = 2 * scan.groups;
-    scan.rows = 1;
-    scan.scale = 0.5f;
-    scan.v_row = (int64_t)scan.heads * scan.head_dim + between;
-    scan.k_row = (int64_t)scan.groups * scan.state + between;
-    scan.decay_row = seed % 3 ? scan.heads : 0;
-    *c = (struct kernel_case){.call = {.kernel = kernel, .scan = scan}};
-    draw_scan_operands(&draw);
-    kernel_case_poison(c);
+    kernel_case_draw_scan(c, kernel, scan, packed, &random);
 }
 
 void emulated_draw_attention(struct kernel_case *c, enum kernel kernel, int seed)

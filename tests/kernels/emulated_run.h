@@ -18,8 +18,7 @@ void emulated_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_bloc
 /* One head, with this place, window and head sizes. */
 void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct stretch_call stretch);
 
-/* A scan with one decay a head and without the delta rule, of these sizes; two heads for each of `groups` keys. `packed`: nothing
- * lies between tokens; decays are constant for every third seed. */
+/* kernel_case_draw_scan. */
 void emulated_draw_scan(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct scan_call scan, bool packed);
 
 /* A case of attention that the kernels of sm_90a do, of few heads, long where `seed` is odd: the emulation takes its time. */

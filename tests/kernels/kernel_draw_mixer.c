@@ -168,6 +168,42 @@ void draw_scan(struct draw *d)
     draw_scan_operands(d);
 }
 
+void kernel_case_draw_scan(struct kernel_case *c, enum kernel kernel, struct scan_call scan, bool packed,
+                           struct random_stream *random)
+{
+    struct draw draw = {.kernel = kernel, .c = c, .random = random, .size = scan.seq_len};
+    const int64_t between = packed ? 0 : 8;
+    scan.heads = 2 * scan.groups;
+    scan.rows = 1;
+    scan.scale = 0.5f;
+    scan.v_row = (int64_t)scan.heads * scan.head_dim + between;
+    scan.k_row = (int64_t)scan.groups * scan.state + between;
+    scan.decay_row = draw_between(&draw, 0, 2) ? scan.heads : 0;
+    *c = (struct kernel_case){.call = {.kernel = kernel, .scan = scan}};
+    draw_scan_operands(&draw);
+    kernel_case_poison(c);
+}
+
+void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int number, struct random_stream *random)
+{
+    static const struct scan_call sizes[N_CHUNKED] = {
+        {.batch = 1, .seq_len = 64, .groups = 1, .state = 16, .head_dim = 16},
+        {.batch = 2, .seq_len = 65, .groups = 2, .state = 64, .head_dim = 64},
+        {.batch = 1, .seq_len = 200, .groups = 1, .state = 72, .head_dim = 40},
+        {.batch = 2, .seq_len = 127, .groups = 1, .state = 128, .head_dim = 64},
+        {.batch = 1, .seq_len = 193, .groups = 1, .state = 128, .head_dim = 128},
+        {.batch = 1, .seq_len = 256, .groups = 1, .state = 24, .head_dim = 72},
+        {.batch = 1, .seq_len = 130, .groups = 1, .state = 136, .head_dim = 40},
+        {.batch = 1, .seq_len = 320, .groups = 1, .state = 256, .head_dim = 32},
+        {.batch = 1, .seq_len = 150, .groups = 2, .state = 13, .head_dim = 7},
+        {.batch = 1, .seq_len = 99, .groups = 1, .state = 1, .head_dim = 65},
+    };
+    const int way = number / N_CHUNKED % CHUNKED_WAYS;
+    struct scan_call scan = sizes[number % N_CHUNKED];
+    scan.chunk = 16 + 37 * way;
+    kernel_case_draw_scan(c, kernel, scan, way % 2, random);
+}
+
 void draw_gated_norm(struct draw *d)
 {
     struct gated_norm_call *call = &d->c->call.gated_norm;

@@ -181,34 +181,13 @@ START_TEST(heads_that_are_too_wide)
 }
 END_TEST
 
-/* Scans by chunks: states of every width of tiles, just held and just not, columns of several blocks and of a part of one, sizes
- * that are no vectors, sequences that end anywhere in a chunk. */
-static const struct scan_call chunked[] = {
-    {.batch = 1, .seq_len = 64, .groups = 1, .state = 16, .head_dim = 16},
-    {.batch = 2, .seq_len = 65, .groups = 2, .state = 64, .head_dim = 64},
-    {.batch = 1, .seq_len = 200, .groups = 1, .state = 72, .head_dim = 40},
-    {.batch = 2, .seq_len = 127, .groups = 1, .state = 128, .head_dim = 64},
-    {.batch = 1, .seq_len = 193, .groups = 1, .state = 128, .head_dim = 128},
-    {.batch = 1, .seq_len = 256, .groups = 1, .state = 24, .head_dim = 72},
-    {.batch = 1, .seq_len = 130, .groups = 1, .state = 136, .head_dim = 40},
-    {.batch = 1, .seq_len = 192, .groups = 1, .state = 256, .head_dim = 32},
-    {.batch = 1, .seq_len = 150, .groups = 2, .state = 13, .head_dim = 7},
-    {.batch = 1, .seq_len = 99, .groups = 1, .state = 1, .head_dim = 65},
-};
-enum { N_CHUNKED = sizeof chunked / sizeof *chunked, CHUNKED_SEEDS = 4 };
-
-static void draw_chunked(struct kernel_case *c, enum kernel kernel, int i, int seed)
-{
-    struct scan_call scan = chunked[i];
-    scan.chunk = 16 + 37 * seed;
-    emulated_draw_scan(c, kernel, (uint64_t)(i * CHUNKED_SEEDS + seed), scan, seed % 2);
-}
-
 START_TEST(scans_by_chunks)
 {
-    for (int seed = 0; seed < CHUNKED_SEEDS; seed++) {
+    const enum kernel kernel = _i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD;
+    for (int number = _i / 2; number < N_CHUNKED * CHUNKED_WAYS; number += N_CHUNKED) {
+        struct random_stream random = random_stream_named((uint64_t)number, 20, (uint64_t)kernel);
         struct kernel_case c;
-        draw_chunked(&c, _i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD, _i / 2, seed);
+        kernel_case_draw_chunked(&c, kernel, number, &random);
         check_drawn(&c);
     }
 }
@@ -224,6 +203,7 @@ START_TEST(scans_with_other_decays)
     struct kernel_case c;
     emulated_draw_scan(&c, _i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD, 1, scan, false);
     float *decay = (float *)c.call.scan.decay;
+    ck_assert_int_ne(c.call.scan.decay_row, 0);
     const int heads = c.call.scan.heads;
     for (int i = 0; i < TOKENS * heads; i++)
         decay[i] *= 0.01f;
