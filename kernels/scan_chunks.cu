@@ -58,8 +58,6 @@ __device__ static inline void load_chunk(const forward_tiles<N, W> &tiles, const
         load_keys<N, CHUNK_THREADS>(tiles.q(chunk), call, place, call.q, first, vectors.keys);
     load_keys<N, CHUNK_THREADS>(tiles.k(chunk), call, place, call.k, first, vectors.keys);
     load_values<W, CHUNK_THREADS>(tiles.v(chunk), call, place, call.v, call.v_row, first, vectors.values);
-    if (threadIdx.x < WARP)
-        load_gates(&tiles.gates[chunk % tiles.GATES], call, place, first);
     copy_async_commit();
 }
 
@@ -82,12 +80,11 @@ __device__ static inline void weigh_scores(float (*s)[4], const chunk_gates &gat
 /* y[W / 8][4] of a warp's tokens += skip v. */
 template <int W> __device__ static inline void add_skip(float (*y)[4], const bf16 *v_tile, int row, float skip)
 {
-    const int lane = threadIdx.x % WARP;
 #pragma unroll
     for (int n = 0; n < W / 8; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            y[n][i] += skip * bf16_to_float(piece_at<W>(v_tile, row + lane / 4 + i / 2 * 8, n)[lane % 4 * 2 + i % 2]);
+            y[n][i] += skip * element_of<W>(v_tile, row, n, i);
 }
 
 /* --- forward */
@@ -132,13 +129,20 @@ __global__ void __launch_bounds__(CHUNK_THREADS)
     const forward_tiles<N, W> tiles;
     const chunk_place place = place_in(call, W);
     const int64_t block = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
+    gates_read next = {};
     state_part<M, W> state = {(int)threadIdx.x / WARP * 16 * M, 0, {}};
     load_chunk<N, W>(tiles, call, place, 0, vectors, !begins);
     put_state<W>(tiles.state, state);
+    if (threadIdx.x < WARP) {
+        next.read(call, place, 0);
+        next.put(tiles.gates);
+    }
     for (int64_t chunk = 0; chunk < chunks; chunk++) {
         const bool another = chunk + 1 < chunks;
         if (STAGES > 1 && another)
             load_chunk<N, W>(tiles, call, place, chunk + 1, vectors, !begins);
+        if (threadIdx.x < WARP && another)
+            next.read(call, place, (chunk + 1) * CHUNK);
         if (STAGES > 1 && another)
             copy_async_wait<1>();
         else
@@ -153,6 +157,8 @@ __global__ void __launch_bounds__(CHUNK_THREADS)
         const chunk_gates &gates = tiles.gates[chunk % tiles.GATES];
         decay_state(state, exp2_fast(gates.sum[CHUNK - 1]));
         add_tokens<N, W>(state, tiles.k(chunk), tiles.v(chunk), left_at_end{gates});
+        if (threadIdx.x < WARP)
+            next.put(&tiles.gates[(chunk + 1) % tiles.GATES]);
         __syncthreads(); /* before the state and the chunk's tiles are written anew */
         put_state<W>(tiles.state, state);
         if (STAGES == 1)

@@ -79,23 +79,35 @@ __device__ static inline float sum_before(float first, float second)
     return before;
 }
 
-/* By one warp, two tokens a lane. Beyond the sequence's end nothing decays. */
-__device__ static inline void load_gates(chunk_gates *gates, const scan_call &call, const chunk_place &place, int64_t first)
-{
-    const int lane = threadIdx.x % WARP;
-    float decay[2];
+/* Decays and strengths of a chunk on their way, by one warp, two tokens a lane. Beyond the sequence's end nothing decays. */
+struct gates_read {
+    float decay[2], strength[2];
+
+    __device__ void read(const scan_call &call, const chunk_place &place, int64_t first)
+    {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const int64_t t = first + 2 * lane + i, row = place.row + t;
-        const bool there = t < call.seq_len;
-        const float given = there ? call.decay[row * call.decay_row + place.head] : 0;
-        decay[i] = (given < LEAST_DECAY ? LEAST_DECAY : given) * LOG2_E; /* what is no number stays none */
-        gates->strength[2 * lane + i] = there && call.strength ? call.strength[row * call.heads + place.head] : 1;
+        for (int i = 0; i < 2; i++) {
+            const int64_t t = first + threadIdx.x % WARP * 2 + i, row = place.row + t;
+            const bool there = t < call.seq_len;
+            decay[i] = there ? call.decay[row * call.decay_row + place.head] : 0;
+            strength[i] = there && call.strength ? call.strength[row * call.heads + place.head] : 1;
+        }
     }
-    const float before = sum_before(decay[0], decay[1]);
-    gates->sum[2 * lane] = before + decay[0];
-    gates->sum[2 * lane + 1] = before + (decay[0] + decay[1]);
-}
+
+    /* Later, when they have come. What is no number stays none. */
+    __device__ void put(chunk_gates *gates)
+    {
+        const int token = threadIdx.x % WARP * 2;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            decay[i] = (decay[i] < LEAST_DECAY ? LEAST_DECAY : decay[i]) * LOG2_E;
+            gates->strength[token + i] = strength[i];
+        }
+        const float before = sum_before(decay[0], decay[1]);
+        gates->sum[token] = before + decay[0];
+        gates->sum[token + 1] = before + (decay[0] + decay[1]);
+    }
+};
 
 /* --- computing */
 
@@ -196,6 +208,14 @@ template <int W, int M, int C> __device__ static inline void put_state(bf16 *til
                 uint32_t *at = (uint32_t *)piece_at<W>(tile, row + 16 * m + 8 * half, piece + n) + lane % 4;
                 *at = bf16_pair(state.at[m][n][2 * half], state.at[m][n][2 * half + 1]);
             }
+}
+
+/* This lane's element of a tile of D: of accumulator n's number i, where row 0 is `row`. */
+template <int D> __device__ static inline float element_of(const bf16 *tile, int row, int n, int i)
+{
+    const int lane = threadIdx.x % WARP;
+    const uint32_t pair = ((const uint32_t *)piece_at<D>(tile, row + lane / 4 + i / 2 * 8, n))[lane % 4];
+    return float_from_bits(i % 2 ? pair & 0xffff0000u : pair << 16);
 }
 
 /* A state's tile, rows without spaces between them. */

@@ -109,19 +109,10 @@ __device__ static inline void load_chunk(const chunk_operands &to, const scan_ca
     load_values<W, THREADS>(to.v, call, place, call.v, call.v_row, first, vectors.values);
     load_values<W, THREADS>(to.dy, call, place, call.dy, (int64_t)call.heads * call.head_dim, first, vectors.packed);
     load_part<W, N, THREADS>(to.state, {begin->at, W, N, W}, true);
-    if (threadIdx.x < WARP)
-        load_gates(to.gates, call, place, first);
     copy_async_commit();
 }
 
 /* --- a warp's 16 tokens */
-
-/* This lane's element of a tile of D: of accumulator n's number i, where row 0 is `row`. */
-template <int D> __device__ static inline float element_of(const bf16 *tile, int row, int n, int i)
-{
-    const int lane = threadIdx.x % WARP;
-    return bf16_to_float(piece_at<D>(tile, row + lane / 4 + i / 2 * 8, n)[lane % 4 * 2 + i % 2]);
-}
 
 /* The sum over the lanes that share rows. */
 __device__ static inline float row_sum(float value)
@@ -224,10 +215,7 @@ __device__ static inline void keys_of_chunk(const chunk_operands &o, const scan_
 {
     const int lane = threadIdx.x % WARP, mine = row + lane / 4;
     const left_at_end left = {*o.gates};
-    const float left_of_rows[2] = {left(mine), left(mine + 8)},
-                strengths[2] = {o.gates->strength[mine], o.gates->strength[mine + 8]};
     const float skip = call.skip ? bf16_to_float(((const bf16 *)call.skip)[place.head]) : 0, ones[2] = {1, 1};
-    const float decays[2] = {left.decay(mine), left.decay(mine + 8)};
     float g[1][N_TILES][4] = {}, d[1][N_TILES][4] = {}, dv[1][W / 8][4] = {}, taken[2] = {}, dstrength[2] = {};
     uint32_t p[1][K_STEPS][4], ds[K_STEPS][4];
     multiply_rows<N, 1, N_TILES>(g, o.k, row, o.q);
@@ -236,8 +224,10 @@ __device__ static inline void keys_of_chunk(const chunk_operands &o, const scan_
     operand_of<N_TILES>(p[0], g[0]);
     operand_of<N_TILES>(ds, d[0]);
     multiply_tiles<N, W>(dv[0], o.k, row, o.d);
+    const float decays[2] = {left.decay(mine), left.decay(mine + 8)};
     scale_rows<W>(dv[0], decays);
     multiply_columns<W, 1, K_STEPS>(dv, p, o.dy);
+    const float strengths[2] = {o.gates->strength[mine], o.gates->strength[mine + 8]};
 #pragma unroll
     for (int n = 0; n < W / 8; n++)
 #pragma unroll
@@ -247,6 +237,7 @@ __device__ static inline void keys_of_chunk(const chunk_operands &o, const scan_
         }
     store_rows<W>((bf16 *)call.dv + (first + row) * call.v_row + place.head * call.head_dim + place.first_column, call.v_row,
                   to.tokens - row, place.columns, o.out, row, dv[0], ones, vectors);
+    const float left_of_rows[2] = {left(mine), left(mine + 8)};
     keys_gradients<N, W>(to, to.state, row, o.k, o.q, ds, o.v, o.d, left_of_rows, taken);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -372,8 +363,13 @@ __global__ void __launch_bounds__(THREADS)
     const bool is_last = end == room.chunks;
     float *left = room.d + block * N * W, dskip = 0;
     block_gradient<N, W> d(is_last ? NULL : left);
+    gates_read gates = {};
     load_chunk<N, W>(operands_of<N, W>(tiles, end - 1), call, place, end - 1, begins + end - 1, vectors);
     put_state<W>(tiles.d, d.part);
+    if (warp == 0) {
+        gates.read(call, place, (end - 1) * CHUNK);
+        gates.put(operands_of<N, W>(tiles, end - 1).gates);
+    }
     for (int64_t chunk = end - 1; chunk >= begin; chunk--) {
         const bool another = chunk > begin;
         const chunk_operands here = operands_of<N, W>(tiles, chunk);
@@ -382,6 +378,8 @@ __global__ void __launch_bounds__(THREADS)
                                tokens_from(call, first)};
         if (STAGES > 1 && another)
             load_chunk<N, W>(operands_of<N, W>(tiles, chunk - 1), call, place, chunk - 1, begins + chunk - 1, vectors);
+        if (warp == 0 && another)
+            gates.read(call, place, first - CHUNK);
         if (STAGES > 1 && another)
             copy_async_wait<1>();
         else
@@ -392,6 +390,8 @@ __global__ void __launch_bounds__(THREADS)
         else
             dskip += queries_of_chunk<N, W>(here, call, to, (warp - KEYS_WARPS) * 16);
         d.pass(here, call.scale);
+        if (warp == 0 && another)
+            gates.put(operands_of<N, W>(tiles, chunk - 1).gates);
         __syncthreads();
         if (warp == 0)
             decays_of_chunk(*tiles.totals, to);
