@@ -12,11 +12,11 @@
  * bf16: weights, keys times what is left of them at the chunk's end, and the state are rounded once each, nothing else is.
  * Exponents are sums of decays between two tokens, none above 0. Decays below LEAST_DECAY count as that, whose exponential is 0.
  *
- * Variants: states of up to 64, 128 and 256 rows (tiles of zeros beyond those there are), the last by 32 columns instead of 64;
- * 16-byte accesses where sizes and pointers allow. FLOPs per token and head of N by P, padded: 2 (64 N + 64 P + 2 N P), on tensor
- * cores; token by token 4 N P, on none. Bytes per token: 4 P a head and 4 N a group (more where the L2 does not hold what its
- * heads share), and for more columns than W again 4 N. Expected limiter: mma.sync, then the blocks there are: heads times
- * sequences times tiles of columns.
+ * Variants: states of up to 64, 128 and 256 rows (tiles of zeros beyond those there are), the last by 32 columns instead of 64,
+ * the others too where half of the multiprocessors would have no block; 16-byte accesses where sizes and pointers allow. FLOPs
+ * per token and head of N by P, padded: 2 (64 N + 64 P + 2 N P), on tensor cores; token by token 4 N P, on none. Bytes per token:
+ * 4 P a head and 4 N a group (more where the L2 does not hold what its heads share), and for more columns than W again 4 N.
+ * Expected limiter: mma.sync, then the blocks there are: heads times sequences times tiles of columns.
  */
 #include "kernels/scan_chunks.cuh"
 
@@ -192,8 +192,17 @@ template <int N, int W> static cudaError_t forward(const struct cuda_launch *lau
                                *call, (call->seq_len + CHUNK - 1) / CHUNK, vectors_of(call), (kept_state<N, W> *)begins);
 }
 
+/* Whether blocks of half as many columns find multiprocessors that have nothing to do otherwise. */
+static bool many_are_idle(const struct cuda_launch *launch, const struct scan_call *call)
+{
+    return 2 * ((call->head_dim + 63) / 64) * call->batch * call->heads <= launch->multiprocessors;
+}
+
 int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *begins)
 {
+    const bool narrow = !begins && call->head_dim > 32 && many_are_idle(launch, call);
+    if (narrow && call->state <= 128)
+        return call->state <= 64 ? forward<64, 32>(launch, call, NULL) : forward<128, 32>(launch, call, NULL);
     return call->state <= 64    ? forward<64, 64>(launch, call, begins)
            : call->state <= 128 ? forward<128, 64>(launch, call, begins)
                                 : forward<256, 32>(launch, call, begins);

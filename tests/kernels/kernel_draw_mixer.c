@@ -173,7 +173,7 @@ void kernel_case_draw_scan(struct kernel_case *c, enum kernel kernel, struct sca
 {
     struct draw draw = {.kernel = kernel, .c = c, .random = random, .size = scan.seq_len};
     const int64_t between = packed ? 0 : 8;
-    scan.heads = 2 * scan.groups;
+    scan.heads = scan.heads ? scan.heads : 2 * scan.groups;
     scan.rows = 1;
     scan.scale = 0.5f;
     scan.v_row = (int64_t)scan.heads * scan.head_dim + between;
@@ -197,6 +197,8 @@ void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int num
         {.batch = 1, .seq_len = 320, .groups = 1, .state = 256, .head_dim = 32},
         {.batch = 1, .seq_len = 150, .groups = 2, .state = 13, .head_dim = 7},
         {.batch = 1, .seq_len = 99, .groups = 1, .state = 1, .head_dim = 65},
+        {.batch = 1, .seq_len = 140, .heads = 1, .groups = 1, .state = 40, .head_dim = 56},
+        {.batch = 1, .seq_len = 161, .heads = 1, .groups = 1, .state = 128, .head_dim = 64},
     };
     const int way = number / N_CHUNKED % CHUNKED_WAYS;
     struct scan_call scan = sizes[number % N_CHUNKED];
