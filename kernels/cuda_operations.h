@@ -24,8 +24,8 @@ int grouped_narrow_cuda(const struct cuda_launch *launch, enum kernel kernel, co
 int attention_forward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call);
 int attention_backward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call); /* after delta */
 
-/* The scan by chunks, where its call is one of those and a block has the shared memory. With `begins` only the states in front of
- * chunks are made, and no y. */
+/* The scan by chunks, where its call is one of those and a block has the shared memory. With `begins` only the states in front
+ * of chunks are made, and no y. */
 bool scan_chunks_fit(const struct scan_call *call);
 bool scan_chunks_fit_backward(const struct scan_call *call);
 int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *begins);

@@ -1,8 +1,8 @@
 /*
  * scan_chunks.cu - the recurrence of mixers.h without the delta rule and with one decay a head, chunk by chunk on tensor cores.
  *
- * With L the sum of decays from a chunk's first token on, M_ij = exp(L_i - L_j) for j <= i, S the state in front of the chunk and
- * S' the one behind it (SSD, arXiv:2405.21060, section 6; lightning attention, arXiv:2405.17381):
+ * With L the sum of decays from a chunk's first token on, M_ij = exp(L_i - L_j) for j <= i, S the state in front of the chunk, S'
+ * the one behind it (SSD, arXiv:2405.21060, section 6; lightning attention, arXiv:2405.17381):
  *
  *     y_i = scale (sum over j of M_ij w_j (q_i k_j) v_j + exp(L_i) q_i S) + skip v_i
  *     S'  = exp(L_end) S + sum over j of w_j exp(L_end - L_j) k_j v_j^T
@@ -10,13 +10,13 @@
  * A block takes W columns of one head of one sequence through its chunks of 64 tokens, the next chunk arriving meanwhile where
  * there is room; a warp has 16 of the tokens, and N / 4 of the state's rows, which stay in registers in fp32. Products are of
  * bf16: weights, keys times what is left of them at the chunk's end, and the state are rounded once each, nothing else is.
- * Exponents are sums of decays between two tokens, none above 0. Decays below LEAST_DECAY count as that, whose exponential is 0.
+ * Exponents are sums of decays between tokens, none above 0. Decays below LEAST_DECAY count as that, whose exponential is 0.
  *
  * Variants: states of up to 64, 128 and 256 rows (tiles of zeros beyond those there are), the last by 32 columns instead of 64,
  * the others too where half of the multiprocessors would have no block; 16-byte accesses where sizes and pointers allow. FLOPs
- * per token and head of N by P, padded: 2 (64 N + 64 P + 2 N P), on tensor cores; token by token 4 N P, on none. Bytes per token:
- * 4 P a head and 4 N a group (more where the L2 does not hold what its heads share), and for more columns than W again 4 N.
- * Expected limiter: mma.sync, then the blocks there are: heads times sequences times tiles of columns.
+ * per token and head of N by P, padded: 2 (64 N + 64 P + 2 N P), on tensor cores; token by token 4 N P, on none. Bytes per
+ * token: 4 P a head and 4 N a group (more where the L2 does not hold what its heads share), and for more columns than W again
+ * 4 N. Expected limiter: mma.sync, then the blocks there are: heads times sequences times tiles of columns.
  */
 #include "kernels/scan_chunks.cuh"
 

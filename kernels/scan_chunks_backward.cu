@@ -1,9 +1,9 @@
 /*
  * scan_chunks_backward.cu - gradients of the scan by chunks (scan_chunks.cu), with its names and its rounding.
  *
- * The forward kernel leaves the states in front of all chunks, in bf16. Then a block takes W columns of one head of one sequence
- * from its last chunk to the first, with dS, the gradient of the state behind a chunk, in registers. With D_ij = dy_i v_j and
- * G_ij = q_i k_j, ds_ij = scale M_ij w_j D_ij:
+ * The forward kernel leaves the states in front of all chunks, in bf16. Then a block takes W columns of one head of one
+ * sequence from its last chunk to the first, with dS, the gradient of the state behind a chunk, in registers. With D_ij = dy_i
+ * v_j and G_ij = q_i k_j, ds_ij = scale M_ij w_j D_ij:
  *
  *     dv_j = w_j dv'_j + skip dy_j,  dv'_j = sum over i of scale M_ij G_ij dy_i + exp(L_end - L_j) k_j dS,  dw_j = dv'_j v_j
  *     dk_j = sum over i of ds_ij q_i + w_j exp(L_end - L_j) v_j dS^T
@@ -11,8 +11,8 @@
  *     dg_t = sum over j < t <= i of ds_ij G_ij, and of what keys before t add to dS, queries from t on take of S, S adds to dS
  *     dS  <- exp(L_end) dS + sum over i of scale exp(L_i) q_i dy_i^T
  *
- * Four warps have 16 keys each, four 16 queries each, and all a part of dS. The sum of dg over pairs is one over tokens, of what
- * they are in pairs as queries less what they are as keys; both are sums of the same fp32 numbers, so little is lost. What
+ * Four warps have 16 keys each, four 16 queries each, and all a part of dS. The sum of dg over pairs is one over tokens, of
+ * what they are in pairs as queries less what they are as keys; both are sums of the same fp32 numbers, so little is lost. What
  * columns and heads add to together is left in the workspace, for SPAN tokens a launch, and added by scan_sums_cuda in an order
  * of its own, so the bits do not change from run to run.
  *

@@ -14,9 +14,9 @@
  * thread that waits. What does not: shuffles, ldmatrix and mma.sync, though all lanes take part. Different blocks of a grid are
  * never ordered: the kernels have no atomics. Reading shared memory that the block has not written is refused too.
  *
- * Tensor copies and wgmma reach shared memory by the asynchronous proxy: what a thread wrote there is refused to them, ordered or
- * not, unless that thread has since fenced its proxies; what cp.async brought always is. The other way the end of their work is
- * enough.
+ * Tensor copies and wgmma reach shared memory by the asynchronous proxy: what a thread wrote there is refused to them, ordered
+ * or not, unless that thread has since fenced its proxies; what cp.async brought always is. The other way the end of their work
+ * is enough.
  *
  * Whether a barrier is needed shows the other way round: with `without` set to its place in the source, threads still meet there
  * but nothing is ordered by it, and asynchronous work is not waited for; a race, or a wrong number, has to come of it.

@@ -51,7 +51,7 @@ void kernel_case_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_b
 void kernel_case_draw_scan(struct kernel_case *c, enum kernel kernel, struct scan_call scan, bool packed,
                            struct random_stream *random);
 /* One of N_CHUNKED sizes of those that a device does by chunks of tokens, in CHUNKED_WAYS each: states of every width of tiles,
- * just held and just not, columns of several blocks and of a part of one, single heads, no vectors, ends anywhere in a chunk. */
+ * just held and just not, columns of several blocks and of a part of one, single heads, no vectors, ends anywhere in one. */
 enum { N_CHUNKED = 12, CHUNKED_WAYS = 4 };
 void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int number, struct random_stream *random);
 

@@ -4,8 +4,8 @@
  * products excepted). CSV on stdout: kernel,cases,worst_error,tolerance,result. What has a kernel made for the device's
  * architecture is checked twice: with it, and at the end with the portable one ("portable" behind the name);
  * MSIM_PORTABLE_KERNELS, when set, leaves the portable ones alone. Linear layers come again with operands of 8 bits, where the
- * device has products of those: with one scale ("bytes"), and with scales of blocks ("blocks"). Scans come again in sizes that go
- * by chunks on tensor cores ("chunks"). Exit 1 when one failed, 3 when
+ * device has products of those: with one scale ("bytes"), and with scales of blocks ("blocks"). Scans come again in sizes that
+ * go by chunks on tensor cores ("chunks"). Exit 1 when one failed, 3 when
  * one left the GPU unusable for this process (FIRST goes on behind it), 77 without a GPU.
  */
 #include <stdio.h>
