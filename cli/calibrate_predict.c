@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "cli/calibrating.h"
-#include "sim/step.h"
 
-#define CAST_BYTES_START 6.0  /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
-#define CAST_FIXED_START 3e-6 /* a launch or two */
+enum { KEPT_OPS_MAX = 1 << 22 }; /* of runs that are prepared once: half a GB; all others are for every prediction */
+#define CAST_BYTES_START 6.0     /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
+#define CAST_FIXED_START 3e-6    /* a launch or two */
 
 /* The struct that the schema's offsets count from. */
 static const void *entry_of(const struct calibrating *c, const struct cluster *cluster)
@@ -176,9 +176,24 @@ static struct cluster apply(const struct calibrating *c, const double *values, d
     return cluster;
 }
 
-/* The row's run on the cluster under fit, as large as the run needs; of a GPU only that is replaced. */
-static double run_seconds(const struct calibrating *c, const struct cluster *cluster, const struct measurement *run)
+/* The step, where there is room for it beside those kept before; else it is gone and NULL. */
+static struct prepared_step *keep(struct calibrating *c, struct prepared_step *kept, struct prepared_step *step)
 {
+    if (kept)
+        return kept;
+    size_t n = prepared_step_ops(step);
+    if (n > KEPT_OPS_MAX - c->n_kept_ops) {
+        prepared_step_destroy(step);
+        return NULL;
+    }
+    c->n_kept_ops += n;
+    return step;
+}
+
+/* The row's run on the cluster under fit, as large as the run needs; of a GPU only that is replaced. */
+static double run_seconds(struct calibrating *c, const struct cluster *cluster, struct calibrated_row *row)
+{
+    const struct measurement *run = row->run;
     struct cluster place = run->cluster;
     place.gpu = cluster->gpu;
     if (c->kind == CATALOG_CLUSTERS) {
@@ -186,12 +201,16 @@ static double run_seconds(const struct calibrating *c, const struct cluster *clu
         place.nodes = (run->gpus + place.gpus_per_node - 1) / place.gpus_per_node;
     }
     struct setting setting = {.model = &run->model, .cluster = &place, .job = &run->job, .gpus = run->gpus};
-    struct step_options options = {.detail = DETAIL_CHUNK};
-    struct step_result result;
+    struct prepared_step *step = row->prepared;
     struct diags diags = {0};
-    enum status status = step_simulate(&run->layout, &setting, &options, &result, NULL, NULL, &diags);
+    double seconds = NAN;
+    if (step || prepared_step_create(&run->layout, &setting, &step, &diags) == STATUS_OK) {
+        if (prepared_step_time(step, &setting, &seconds, &diags) != STATUS_OK)
+            seconds = NAN;
+        row->prepared = keep(c, row->prepared, step);
+    }
     diags_free(&diags);
-    return status == STATUS_OK ? result.step_time_s : NAN;
+    return seconds;
 }
 
 void calibrating_predict(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
@@ -202,9 +221,9 @@ void calibrating_predict(void *context, const double *values, const size_t *rows
     struct cluster alone = cluster;
     alone.gpu.sustained_clock = 1; /* kernels are timed alone, at full clock */
     for (size_t i = 0; i < n_rows; i++) {
-        const struct calibrated_row *row = &c->rows[rows[i]];
+        struct calibrated_row *row = &c->rows[rows[i]];
         seconds[i] = row->kernel ? calibrated_kernels[row->kernel->op].seconds(c, &alone, casts, row->kernel)
-                                 : run_seconds(c, &cluster, row->run);
+                                 : run_seconds(c, &cluster, row);
         progress_update(&c->progress, (double)++c->n_predicted, 0);
     }
 }

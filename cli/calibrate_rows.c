@@ -216,6 +216,8 @@ void calibrating_free(struct calibrating *c)
         kernel_table_free(&c->tables[t].kernels);
         measurement_table_free(&c->tables[t].runs);
     }
+    for (size_t i = 0; i < c->n_rows; i++)
+        prepared_step_destroy(c->rows[i].prepared);
     free(c->tables);
     free(c->rows);
     free(c->groups);

@@ -12,6 +12,7 @@
 #include "model/cost/calibrate.h"
 #include "model/cost/calibrate_entry.h"
 #include "model/spec/catalog.h"
+#include "sim/prepared_step.h"
 #include "traces/accuracy.h"
 #include "traces/kernel_table.h"
 #include "traces/measurement.h"
@@ -34,6 +35,7 @@ struct calibrated_group {
 struct calibrated_row {
     const struct kernel_measurement *kernel; /* or */
     const struct measurement *run;
+    struct prepared_step *prepared; /* of the run, from its first prediction; NULL: none yet, or it is not kept */
     const char *table;
     size_t group;
     size_t stratum; /* rows of one kind, of which the part asked for is held out */
@@ -73,6 +75,7 @@ struct calibrating {
     bool chosen; /* --parameters was given */
     struct progress progress;
     size_t n_predicted; /* rows, over all values tried */
+    size_t n_kept_ops;  /* of all prepared steps */
 };
 
 /* Parameters of an entry: those below a key, but for `except` and for deeper groups. */

@@ -497,15 +497,13 @@ static void executor_run(struct executor *x)
     }
 }
 
-static enum status execute(struct executor *x, const struct step_costs *costs, struct execution *execution, struct diags *diags)
+/* By the tables at hand. */
+static enum status execute_prepared(struct executor *x, const struct step_costs *costs, struct execution *execution,
+                                    struct diags *diags)
 {
-    struct step_tables tables;
     struct execution out = {.program = x->program, .fold = x->fold};
-    enum status status = step_tables_create(x->program, costs->ops, &tables, diags);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
-    x->tables = &tables;
     x->out = &out;
     x->free_carriage = NO_OP;
     x->blocks = memory_new((size_t)x->lockstep->n_blocks, sizeof *x->blocks);
@@ -525,6 +523,18 @@ static enum status execute(struct executor *x, const struct step_costs *costs, s
     free(x->accounts);
     free(x->carriages);
     free(x->sends);
+    return status;
+}
+
+static enum status execute(struct executor *x, const struct step_costs *costs, struct execution *execution, struct diags *diags)
+{
+    struct step_tables tables;
+    enum status status = step_tables_create(x->program, costs->ops, &tables, diags);
+
+    if (status != STATUS_OK)
+        return status;
+    x->tables = &tables;
+    status = execute_prepared(x, costs, execution, diags);
     step_tables_free(&tables);
     return status;
 }
@@ -547,6 +557,14 @@ enum status program_execute(const struct program *program, const struct step_cos
     engine_destroy(x.engine);
     lockstep_free(&lockstep);
     return status;
+}
+
+enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
+                                     const struct step_costs *costs, struct execution *execution, struct diags *diags)
+{
+    struct lockstep nobody = {0};
+    struct executor x = {.program = program, .lockstep = &nobody, .tables = tables};
+    return execute_prepared(&x, costs, execution, diags);
 }
 
 enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs, const struct network *network,

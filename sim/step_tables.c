@@ -69,7 +69,7 @@ static bool script_prepare(const struct program *program, const nanos *op_nanos,
             diag_error(diags, NOWHERE, "program: operation %u of script %d has an index out of range", i, s);
             return false;
         }
-        ops[i] = (struct step_op){.duration = op_nanos[script->first_op + i],
+        ops[i] = (struct step_op){.duration = op_nanos != NULL ? op_nanos[script->first_op + i] : 0,
                                   .previous = out->last[op->stream],
                                   .next = NO_OP,
                                   .ordinal = op->kind == OP_COLLECTIVE ? out->n_collectives[op->role]++ : 0,
@@ -389,6 +389,12 @@ enum status step_tables_create(const struct program *program, const nanos *op_na
         return STATUS_OK;
     step_tables_free(tables);
     return STATUS_BAD_INPUT;
+}
+
+void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos)
+{
+    for (uint32_t i = 0; i < program->n_ops; i++)
+        tables->ops[i].duration = op_nanos[i];
 }
 
 void step_tables_free(struct step_tables *tables)

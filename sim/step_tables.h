@@ -59,10 +59,13 @@ struct step_tables {
     size_t *group_cell;          /* [n_groups + 1]: first cell of a group's collectives */
 };
 
-/* STATUS_BAD_INPUT with diagnostics when the program is not well formed: an index out of range, a send without its receive,
+/* `op_nanos`, the operations' durations, may be NULL: they come later. STATUS_BAD_INPUT with diagnostics when the program is not
+ * well formed: an index out of range, a send without its receive,
  * a group whose members enter different numbers of collectives. Does not look for circles: the executor meets those. */
 MUST_CHECK enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
                                           struct diags *diags);
+/* Give the operations of the program that the tables were made of other durations. */
+void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos);
 void step_tables_free(struct step_tables *tables);
 
 #endif

@@ -396,6 +396,11 @@ static void fit_component(struct calibrate_fit *fit, struct calibrate_estimate *
     }
     fit->residuals = memory_new(fit->n_rows, sizeof *fit->residuals);
     fit->scratch = memory_new(fit->n_rows, sizeof *fit->scratch);
+    struct calibrate_known known = {
+        .values = memory_new(CALIBRATE_KNOWN * fit->problem->n_parameters, sizeof *known.values),
+        .seconds = memory_new(CALIBRATE_KNOWN * fit->n_rows, sizeof *known.seconds),
+    };
+    fit->known = &known;
     fit_from_bounds(fit);
     do {
         for (size_t j = 0; j < fit->n_active; j++)
@@ -403,6 +408,8 @@ static void fit_component(struct calibrate_fit *fit, struct calibrate_estimate *
         calibrate_minimise(fit);
     } while (fit->n_active > 0 && hold_one(fit, estimates));
     report(fit, estimates);
+    free(known.values);
+    free(known.seconds);
     free(fit->residuals);
     free(fit->scratch);
 }

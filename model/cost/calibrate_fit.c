@@ -33,13 +33,31 @@ double calibrate_value(const struct calibrate_parameter *p, double z)
 
 /* --- residuals ----------------------------------------------------------------------------------------------------- */
 
+/* The times at the fit's values, predicted if they are not known. */
+static const double *predicted(const struct calibrate_fit *fit)
+{
+    const struct calibrate_problem *problem = fit->problem;
+    struct calibrate_known *known = fit->known;
+    size_t p = problem->n_parameters;
+
+    for (size_t i = 0; i < known->n; i++)
+        if (memcmp(known->values + i * p, fit->values, p * sizeof *fit->values) == 0)
+            return known->seconds + i * fit->n_rows;
+    double *seconds = known->seconds + known->next * fit->n_rows;
+    memcpy(known->values + known->next * p, fit->values, p * sizeof *fit->values);
+    problem->predict(problem->context, fit->values, fit->rows, fit->n_rows, seconds);
+    known->next = (known->next + 1) % CALIBRATE_KNOWN;
+    known->n += known->n < CALIBRATE_KNOWN;
+    return seconds;
+}
+
 void calibrate_residuals(const struct calibrate_fit *fit, double *residuals)
 {
     const struct calibrate_problem *problem = fit->problem;
-    problem->predict(problem->context, fit->values, fit->rows, fit->n_rows, residuals);
+    const double *seconds = predicted(fit);
     for (size_t i = 0; i < fit->n_rows; i++) {
-        bool good = isfinite(residuals[i]) && residuals[i] > 0;
-        residuals[i] = good ? log(residuals[i] / problem->measured[fit->rows[i]]) : FAR_OFF;
+        bool good = isfinite(seconds[i]) && seconds[i] > 0;
+        residuals[i] = good ? log(seconds[i] / problem->measured[fit->rows[i]]) : FAR_OFF;
     }
 }
 

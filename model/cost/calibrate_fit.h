@@ -9,7 +9,16 @@
 #define CALIBRATE_STEP  1e-4  /* of z, for derivatives: truncation and whole nanoseconds both stay below 1e-4 */
 #define CALIBRATE_HUBER 1.345 /* 95 % efficiency under normal errors (Huber 1981) */
 
-enum { CALIBRATE_ACTIVE_MAX = 64 };
+enum { CALIBRATE_ACTIVE_MAX = 64, CALIBRATE_KNOWN = 256 };
+
+/* Times predicted before: a fit asks for those of one point again and again (a residual, then the derivatives there, then both
+ * under other weights), and settles a parameter by fits that the next round repeats. The last ones, by the values of all
+ * parameters, of the rows of one component. */
+struct calibrate_known {
+    double *values;  /* [CALIBRATE_KNOWN][problem's n_parameters] */
+    double *seconds; /* [CALIBRATE_KNOWN][n_rows] */
+    size_t n, next;  /* known; the one to be written next, the oldest where all are known */
+};
 
 /* Rows that share parameters, and those parameters that are being fitted. */
 struct calibrate_fit {
@@ -18,11 +27,12 @@ struct calibrate_fit {
     size_t n_rows;
     size_t active[CALIBRATE_ACTIVE_MAX]; /* of the problem's parameters */
     size_t n_active;
-    double *values;    /* [problem's n_parameters] */
-    double *z;         /* [problem's n_parameters], of the active ones */
-    double scale;      /* of the residuals */
-    double *residuals; /* [n_rows] */
-    double *scratch;   /* [n_rows] */
+    double *values;                /* [problem's n_parameters] */
+    double *z;                     /* [problem's n_parameters], of the active ones */
+    double scale;                  /* of the residuals */
+    double *residuals;             /* [n_rows] */
+    double *scratch;               /* [n_rows] */
+    struct calibrate_known *known; /* of the component */
 };
 
 double calibrate_z(const struct calibrate_parameter *parameter, double value);

@@ -1,0 +1,61 @@
+#include "sim/prepared_step.h"
+
+#include <stdlib.h>
+
+#include "sim/network_analytic.h"
+#include "sim/step_executor.h"
+
+struct prepared_step {
+    struct program program;
+    struct step_tables tables;
+};
+
+enum status prepared_step_create(const struct layout *layout, const struct setting *setting, struct prepared_step **step,
+                                 struct diags *diags)
+{
+    struct prepared_step made;
+    enum status status = program_build(layout, setting, DETAIL_CHUNK, true, &made.program, diags);
+
+    if (status != STATUS_OK)
+        return status;
+    status = step_tables_create(&made.program, NULL, &made.tables, diags);
+    if (status != STATUS_OK) {
+        program_free(&made.program);
+        return status;
+    }
+    *step = memory_new(1, sizeof **step);
+    **step = made;
+    return STATUS_OK;
+}
+
+void prepared_step_destroy(struct prepared_step *step)
+{
+    if (step == NULL)
+        return;
+    step_tables_free(&step->tables);
+    program_free(&step->program);
+    free(step);
+}
+
+uint32_t prepared_step_ops(const struct prepared_step *step)
+{
+    return step->program.n_ops;
+}
+
+enum status prepared_step_time(struct prepared_step *step, const struct setting *setting, double *seconds, struct diags *diags)
+{
+    struct machine machine = machine_of(&step->program.layout, setting);
+    struct network network = network_analytic(&machine);
+    struct step_costs costs;
+    struct execution execution;
+
+    step_costs_create(&step->program, &machine, &network, &costs);
+    step_tables_time(&step->tables, &step->program, costs.ops);
+    enum status status = program_execute_prepared(&step->program, &step->tables, &costs, &execution, diags);
+    step_costs_free(&costs);
+    if (status != STATUS_OK)
+        return status;
+    *seconds = (double)execution.end / (double)NANOS_PER_SECOND;
+    execution_free(&execution);
+    return STATUS_OK;
+}
