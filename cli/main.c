@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/result.h"
 #include "cli/world.h"
+#include "model/base/memory.h"
 #include "model/spec/catalog.h"
 
 static int usage_error(const char *what, const char *name, const char *near)
@@ -105,6 +106,7 @@ static int run_global_option(const char *option)
 
 int main(int argc, char **argv)
 {
+    memory_keep();
     outputs_guard();
     if (argc < 2)
         return run_help(0, NULL);

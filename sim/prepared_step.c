@@ -51,8 +51,8 @@ enum status prepared_step_time(struct prepared_step *step, const struct setting 
 
     step_costs_create(&step->program, &machine, &network, &costs);
     step_tables_time(&step->tables, &step->program, costs.ops);
-    enum status status = program_execute_prepared(&step->program, &step->tables, &costs, &execution, diags);
     step_costs_free(&costs);
+    enum status status = program_execute_prepared(&step->program, &step->tables, &execution, diags);
     if (status != STATUS_OK)
         return status;
     *seconds = (double)execution.end / (double)NANOS_PER_SECOND;

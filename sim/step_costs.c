@@ -1,17 +1,18 @@
 #include "sim/step_costs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 
 /* Transfers already asked for: a program holds few distinct ones, met in runs. */
-enum { N_KNOWN = 64 };
+enum { KNOWN_BITS = 8, N_KNOWN = 1 << KNOWN_BITS };
 
 struct known_transfer {
-    double bytes;
+    double bytes, crowding_s;
     nanos time;
     uint8_t kind, collective, role;
-    bool used;
+    bool timed, crowds; /* time, crowding_s are known */
 };
 
 void class_nanos_split(nanos total, const struct cost_by_class *by, enum work_class fallback, struct class_nanos *split)
@@ -72,19 +73,30 @@ static void causal_flops_sum(const struct work_table *table, double *causal)
     }
 }
 
+/* Where a transfer is known, or will be. */
+static struct known_transfer *transfer_slot(const struct op *op, struct known_transfer *known)
+{
+    uint64_t bits;
+    memcpy(&bits, &op->bytes, sizeof bits);
+    bits = (bits ^ op->kind ^ (uint64_t)op->collective << 2 ^ (uint64_t)op->role << 5) * UINT64_C(0x9e3779b97f4a7c15);
+    struct known_transfer *slot = &known[bits >> (64 - KNOWN_BITS)];
+    bool same = memcmp(&slot->bytes, &op->bytes, sizeof op->bytes) == 0 && slot->kind == op->kind &&
+                slot->collective == op->collective && slot->role == op->role;
+
+    if (!same)
+        *slot = (struct known_transfer){.bytes = op->bytes, .kind = op->kind, .collective = op->collective, .role = op->role};
+    return slot;
+}
+
 static nanos transfer_time(const struct op *op, const struct network *network, struct known_transfer *known)
 {
-    uint64_t bits = (uint64_t)op->bytes;
-    struct known_transfer *slot = &known[(bits * UINT64_C(0x9e3779b97f4a7c15) >> 58 ^ op->kind ^ op->role << 2) % N_KNOWN];
+    struct known_transfer *slot = transfer_slot(op, known);
 
-    if (slot->used && slot->bytes == op->bytes && slot->kind == op->kind && slot->collective == op->collective &&
-        slot->role == op->role)
-        return slot->time;
-    nanos time = op->kind == OP_COLLECTIVE ? network->collective(network->state, op->collective, op->role, -1, op->bytes)
-                                           : network->message(network->state, -1, -1, op->bytes);
-    *slot = (struct known_transfer){
-        .bytes = op->bytes, .time = time, .kind = op->kind, .collective = op->collective, .role = op->role, .used = true};
-    return time;
+    if (!slot->timed)
+        slot->time = op->kind == OP_COLLECTIVE ? network->collective(network->state, op->collective, op->role, -1, op->bytes)
+                                               : network->message(network->state, -1, -1, op->bytes);
+    slot->timed = true;
+    return slot->time;
 }
 
 /* ---- crowding */
@@ -94,11 +106,17 @@ static bool crowds_compute(const struct op *op)
     return op->kind == OP_COLLECTIVE && op->stream == STREAM_DP && op->class == CLASS_DP_COMM;
 }
 
-static double crowding_of(const struct machine *machine, const struct op *op)
+static double crowding_of(const struct machine *machine, const struct op *op, struct known_transfer *known)
 {
-    struct group_span span = machine->spans[op->role];
-    double alone = cost_seconds(collective_cost(machine, op->collective, span, op->bytes));
-    return crowding_seconds(machine->cluster, op->collective, span, op->bytes, alone);
+    struct known_transfer *slot = transfer_slot(op, known);
+
+    if (!slot->crowds) {
+        struct group_span span = machine->spans[op->role];
+        double alone = cost_seconds(collective_cost(machine, op->collective, span, op->bytes));
+        slot->crowding_s = crowding_seconds(machine->cluster, op->collective, span, op->bytes, alone);
+    }
+    slot->crowds = true;
+    return slot->crowding_s;
 }
 
 /* The last exchange between replicas that an operation waits for, or `before`. */
@@ -116,7 +134,8 @@ static bool has_exchange_beside(const struct op *ops, uint32_t n, uint32_t i)
     return i + 1 < n && ops[i + 1].kind == OP_COLLECTIVE && ops[i + 1].work >= 0;
 }
 
-static void script_crowd(const struct program *program, const struct machine *machine, const struct script *script, nanos *costs)
+static void script_crowd(const struct program *program, const struct machine *machine, const struct script *script,
+                         struct known_transfer *known, nanos *costs)
 {
     const struct op *ops = &program->ops[script->first_op];
     uint32_t issued = 0, awaited = NO_OP; /* since the last computation */
@@ -130,7 +149,7 @@ static void script_crowd(const struct program *program, const struct machine *ma
         double seconds = 0;
         for (; issued < i; issued++)
             if (crowds_compute(&ops[issued]) && (awaited == NO_OP || issued > awaited))
-                seconds += crowding_of(machine, &ops[issued]);
+                seconds += crowding_of(machine, &ops[issued], known);
         costs[i] += nanos_from_seconds(seconds);
     }
 }
@@ -155,7 +174,7 @@ void step_costs_create(const struct program *program, const struct machine *mach
             costs->ops[i] = transfer_time(op, network, transfers);
     }
     for (int32_t s = 0; s < program->n_scripts && program->layout.pp == 1; s++)
-        script_crowd(program, machine, &program->scripts[s], &costs->ops[program->scripts[s].first_op]);
+        script_crowd(program, machine, &program->scripts[s], transfers, &costs->ops[program->scripts[s].first_op]);
     free(works.total);
     free(works.timed);
 }

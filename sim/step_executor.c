@@ -497,7 +497,7 @@ static void executor_run(struct executor *x)
     }
 }
 
-/* By the tables at hand. */
+/* By the tables at hand. `costs` NULL: no breakdown. */
 static enum status execute_prepared(struct executor *x, const struct step_costs *costs, struct execution *execution,
                                     struct diags *diags)
 {
@@ -510,7 +510,9 @@ static enum status execute_prepared(struct executor *x, const struct step_costs 
     actors_create(x);
     executor_run(x);
     if (!x->stopped && actors_finished(x, diags)) {
-        breakdown_finish(x, costs);
+        out.end = actors_end(x);
+        if (costs != NULL)
+            breakdown_finish(x, costs);
         *execution = out;
     } else {
         execution_free(&out);
@@ -559,12 +561,12 @@ enum status program_execute(const struct program *program, const struct step_cos
     return status;
 }
 
-enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
-                                     const struct step_costs *costs, struct execution *execution, struct diags *diags)
+enum status program_execute_prepared(const struct program *program, const struct step_tables *tables, struct execution *execution,
+                                     struct diags *diags)
 {
     struct lockstep nobody = {0};
     struct executor x = {.program = program, .lockstep = &nobody, .tables = tables};
-    return execute_prepared(&x, costs, execution, diags);
+    return execute_prepared(&x, NULL, execution, diags);
 }
 
 enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs, const struct network *network,

@@ -65,9 +65,9 @@ struct execution {
 MUST_CHECK enum status program_execute(const struct program *program, const struct step_costs *costs,
                                        const struct network *network, bool time_order, const struct step_watch *watch,
                                        struct execution *execution, struct diags *diags);
-/* The same by data flow with tables that were made of the program before and timed with `costs`. */
+/* The same by data flow with tables made before, in which the durations are; without a breakdown. */
 MUST_CHECK enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
-                                                const struct step_costs *costs, struct execution *execution, struct diags *diags);
+                                                struct execution *execution, struct diags *diags);
 /* The same for a fold, over the network that made it: every rank of a class counts in breakdown and record. */
 MUST_CHECK enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs,
                                               const struct network *network, const struct step_watch *watch,

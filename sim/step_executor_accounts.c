@@ -35,23 +35,6 @@ static void breakdown_add_work(struct executor *x, const struct step_costs *cost
     free(scripts);
 }
 
-/* The stream on which a rank ends last; the compute stream among equals. */
-static int actor_last_stream(const struct actor *actor)
-{
-    int last = STREAM_COMPUTE;
-
-    for (int s = 0; s < N_STREAMS; s++)
-        if (actor->free_at[s] > actor->free_at[last])
-            last = s;
-    return last;
-}
-
-/* How long a rank is in the step. */
-static nanos actor_span(const struct actor *actor)
-{
-    return actor->free_at[actor_last_stream(actor)] - STEP_EPOCH - actor->before;
-}
-
 /* Between a rank's last computation and the end of the step: its own exchanges, then waiting for the slowest rank. */
 static void breakdown_add_tail(struct executor *x, int32_t rank)
 {
@@ -82,9 +65,6 @@ static void breakdown_collect(struct executor *x)
 
 void breakdown_finish(struct executor *x, const struct step_costs *costs)
 {
-    for (int32_t r = 0; r < x->program->n_ranks; r++)
-        if (actor_span(&x->actors[r]) > x->out->end)
-            x->out->end = actor_span(&x->actors[r]);
     x->out->breakdown.step = x->out->end;
     breakdown_add_work(x, costs);
     for (int32_t r = 0; r < x->program->n_ranks; r++)

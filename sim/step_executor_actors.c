@@ -75,3 +75,27 @@ bool actors_finished(const struct executor *x, struct diags *diags)
         }
     return diags->n_errors == before;
 }
+
+int actor_last_stream(const struct actor *actor)
+{
+    int last = STREAM_COMPUTE;
+
+    for (int s = 0; s < N_STREAMS; s++)
+        if (actor->free_at[s] > actor->free_at[last])
+            last = s;
+    return last;
+}
+
+nanos actor_span(const struct actor *actor)
+{
+    return actor->free_at[actor_last_stream(actor)] - STEP_EPOCH - actor->before;
+}
+
+nanos actors_end(const struct executor *x)
+{
+    nanos end = 0;
+
+    for (int32_t r = 0; r < x->program->n_ranks; r++)
+        end = nanos_later(end, actor_span(&x->actors[r]));
+    return end;
+}

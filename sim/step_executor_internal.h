@@ -84,7 +84,12 @@ int32_t executor_stage(const struct executor *x, int32_t rank);
 void actors_create(struct executor *x);
 /* Did every stream reach its end? Otherwise say who waits where. */
 MUST_CHECK bool actors_finished(const struct executor *x, struct diags *diags);
-/* After the last event: the end of the step, and every nanosecond of every rank in its class. */
+/* How long a rank is in the step, and the longest that any is. */
+nanos actor_span(const struct actor *actor);
+nanos actors_end(const struct executor *x);
+/* The stream on which a rank ends last; the compute stream among equals. */
+int actor_last_stream(const struct actor *actor);
+/* After the last event, the end being known: every nanosecond of every rank in its class. */
 void breakdown_finish(struct executor *x, const struct step_costs *costs);
 
 #endif

@@ -1,6 +1,9 @@
 #include "model/base/memory.h"
 
 #include <stdint.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +62,15 @@ void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
     items = memory_checked(realloc(items, wanted * size), wanted, size);
     *capacity = wanted;
     return memory_advised(items, wanted * size);
+}
+
+void memory_keep(void)
+{
+#ifdef __GLIBC__
+    enum { MAPPED = 32 << 20, KEPT = 1 << 30 }; /* larger arrays are mapped apart and go back at once; so much stays */
+    mallopt(M_MMAP_THRESHOLD, MAPPED);
+    mallopt(M_TRIM_THRESHOLD, KEPT);
+#endif
 }
 
 char *memory_copy_text(const char *text)

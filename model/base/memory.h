@@ -19,6 +19,11 @@ void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size) __a
 /* A copy of a text; release with free(). */
 char *memory_copy_text(const char *text) __attribute__((returns_nonnull));
 
+/* From now on the process keeps what it frees for what it allocates next, arrays of up to 32 MiB: to give pages back and take
+ * them again, as thousands of steps simulated one after the other do, costs more than filling them. For a program's start; does
+ * nothing where the C library has no such choice. */
+void memory_keep(void);
+
 /*
  * An arena: many allocations, one release. All zero is an empty arena. Pointers stay valid until arena_free.
  */

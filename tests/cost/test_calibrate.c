@@ -225,6 +225,40 @@ START_TEST(what_others_can_make_up_for_is_held)
 END_TEST
 
 /* The best rate lies above its bound. */
+/* Of a line: every set of values that was asked for. */
+struct asked {
+    struct line line;
+    double values[4096][2];
+    size_t n;
+};
+
+static void asked_predict(void *context, const double *values, const size_t *rows, size_t n, double *seconds)
+{
+    struct asked *asked = context;
+    ck_assert_uint_lt(asked->n, sizeof asked->values / sizeof *asked->values);
+    memcpy(asked->values[asked->n++], values, sizeof *asked->values);
+    line_predict(&asked->line, values, rows, n, seconds);
+}
+
+/* A prediction may be a simulation. Which rows a parameter touches is looked for first, in five predictions; of those that follow
+ * none has the values of one of the 100 before it. */
+START_TEST(values_are_not_predicted_twice)
+{
+    struct asked *asked = calloc(1, sizeof *asked);
+    struct calibrate_estimate e[2];
+    line_make(&asked->line, 5e-6, 2e12, 0.05, 9);
+    struct calibrate_problem problem = line_problem(&asked->line, 2, ROWS);
+    problem.predict = asked_predict;
+    problem.context = asked;
+    ck_assert(calibrate_fit(&problem, e));
+    ck_assert_uint_gt(asked->n, 5 + 10);
+    for (size_t i = 5; i < asked->n; i++)
+        for (size_t j = i > 105 ? i - 100 : 5; j < i; j++)
+            ck_assert(memcmp(asked->values[i], asked->values[j], sizeof *asked->values) != 0);
+    free(asked);
+}
+END_TEST
+
 START_TEST(a_bound_holds)
 {
     struct line line;
@@ -360,6 +394,7 @@ int main(void)
     tcase_add_test(fits, of_collinear_parameters_the_later_is_held);
     tcase_add_test(fits, what_noise_hides_is_held_or_put_on_its_bound);
     tcase_add_test(fits, what_others_can_make_up_for_is_held);
+    tcase_add_test(fits, values_are_not_predicted_twice);
     tcase_add_test(fits, a_bound_holds);
     tcase_add_test(fits, two_fits_give_the_same_bits);
     tcase_add_test(entries, parameters_are_named_as_in_yaml);

@@ -4,13 +4,15 @@
  *   - folding does not change a nanosecond: step, every stage's classes, FLOPs, and the memory report;
  *   - the event queue and data flow agree;
  *   - the same call gives the same bytes;
- *   - faster links never give a slower step.
+ *   - faster links never give a slower step;
+ *   - a step prepared once takes, under every speed of its cluster, what a simulation from the start says.
  */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/prepared_step.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
 
@@ -136,6 +138,65 @@ START_TEST(same_call_same_bytes)
 }
 END_TEST
 
+/* Every kind of quantity that costs follow from, one after the other, and all back. */
+static void check_prepared(struct job_case *c, const struct layout *layout, uint64_t draw)
+{
+    struct gpu *gpu = &c->cluster.gpu;
+    double *const quantities[] = {&gpu->sustained_clock,
+                                  &gpu->clock_spread,
+                                  &gpu->host_launch_s,
+                                  &gpu->hbm_rate,
+                                  &gpu->nvlink_rate,
+                                  &gpu->nccl_rate,
+                                  &gpu->peak_flops[c->job.precision],
+                                  &c->cluster.nic_rate,
+                                  &c->cluster.net_fraction};
+    enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
+    const struct cluster before = c->cluster;
+    struct prepared_step *step;
+    struct diags diags = {0};
+    double seconds;
+
+    (void)draw;
+    ck_assert_int_eq(prepared_step_create(layout, &c->setting, &step, &diags), STATUS_OK);
+    for (int i = 0; i <= N_QUANTITIES; i++) {
+        if (i < N_QUANTITIES)
+            *quantities[i] *= 0.7;
+        else
+            c->cluster = before;
+        struct step_result anew = simulated(c, layout, (struct step_options){0});
+        ck_assert_int_eq(prepared_step_time(step, &c->setting, &seconds, &diags), STATUS_OK);
+        ck_assert(memcmp(&seconds, &anew.step_time_s, sizeof seconds) == 0);
+    }
+    prepared_step_destroy(step);
+}
+
+START_TEST(a_prepared_step_takes_as_long_as_one_from_the_start)
+{
+    struct job_case c;
+
+    dense_case(&c, 8, 32, 64);
+    each_layout(&c, (struct drawing){.seed = 41, .n = 60}, check_prepared);
+    mixture_case(&c, 8, 8, 32, 64);
+    each_layout(&c, (struct drawing){.seed = 42, .n = 60}, check_prepared);
+}
+END_TEST
+
+START_TEST(an_illegal_layout_is_not_prepared)
+{
+    struct job_case c;
+    struct layout layout = {.pp = 3};
+    struct prepared_step *step = NULL;
+    struct diags diags = {0};
+
+    dense_case(&c, 8, 32, 64);
+    layout_complete(&layout, &c.setting);
+    ck_assert_int_eq(prepared_step_create(&layout, &c.setting, &step, &diags), STATUS_BAD_INPUT);
+    ck_assert_ptr_null(step);
+    diags_free(&diags);
+}
+END_TEST
+
 START_TEST(unknown_trace_rank_is_refused)
 {
     struct job_case c;
@@ -164,6 +225,8 @@ int main(void)
     tcase_add_test(layouts, folding_changes_nothing);
     tcase_add_test(layouts, details_agree);
     tcase_add_test(layouts, faster_links_are_never_slower);
+    tcase_add_test(layouts, a_prepared_step_takes_as_long_as_one_from_the_start);
+    tcase_add_test(layouts, an_illegal_layout_is_not_prepared);
     tcase_add_test(layouts, same_call_same_bytes);
     tcase_add_test(layouts, unknown_trace_rank_is_refused);
     suite_add_tcase(suite, layouts);
