@@ -40,27 +40,28 @@ bool breakdown_sums(const struct breakdown *breakdown)
 }
 
 /* The latest end among what an operation of the rank itself waits for: its predecessor and its dependencies. */
-static uint32_t latest_before(const struct step_op *op, struct op_times times, nanos *ready)
+static uint32_t latest_before(const struct step_op *ops, uint32_t i, struct op_times times, nanos *ready)
 {
+    const struct step_op *op = &ops[i];
     uint32_t latest = op->previous;
 
-    *ready = latest == NO_OP ? STEP_EPOCH : op_time_at(times, latest)->end;
+    *ready = latest == NO_OP ? STEP_EPOCH : op_end(times, ops, latest);
     for (int d = 0; d < OP_DEPS && op->deps[d] != NO_OP; d++)
-        if (op_time_at(times, op->deps[d])->end > *ready) {
+        if (op_end(times, ops, op->deps[d]) > *ready) {
             latest = op->deps[d];
-            *ready = op_time_at(times, latest)->end;
+            *ready = op_end(times, ops, latest);
         }
     return latest;
 }
 
 void gap_attribute(const struct step_op *ops, struct op_times times, uint32_t awaited, nanos from, struct class_nanos *by)
 {
-    nanos to = op_time_at(times, awaited)->end;
+    nanos to = op_end(times, ops, awaited);
 
     while (to > from && awaited != NO_OP) {
         const struct step_op *op = &ops[awaited];
-        nanos busy = nanos_later(op_time_at(times, awaited)->start, from), ready;
-        uint32_t before = latest_before(op, times, &ready);
+        nanos busy = nanos_later(op_start(times, ops, awaited), from), ready;
+        uint32_t before = latest_before(ops, awaited, times, &ready);
         nanos waiting = nanos_later(ready, from);
 
         by->ns[op->class] += to - busy;

@@ -30,14 +30,34 @@ struct op_time {
 };
 enum { STEP_EPOCH = 1 };
 
-/* Where the times of one rank are: those of its operation i at first[i * stride]. */
+/*
+ * Where the times of one rank are: those of its operation i at first[i * stride]. Where nobody looks at them afterwards and every
+ * operation lasts what its table says, stride 0: only ends, of the operations that have a slot (step_tables_slots), and starts
+ * follow from them. An operation that has not ended has there, below zero, the start that is known of it: when data began to
+ * flow to a receive, when a collective was entered.
+ */
 struct op_times {
-    struct op_time *first;
+    union {
+        struct op_time *first;
+        nanos *ends;
+    };
     size_t stride;
 };
 static inline struct op_time *op_time_at(struct op_times times, uint32_t i)
 {
     return &times.first[i * times.stride];
+}
+
+/* When operation i ended; 0: it has not. It has a slot. */
+static inline nanos op_end(struct op_times times, const struct step_op *ops, uint32_t i)
+{
+    return times.stride ? op_time_at(times, i)->end : nanos_later(times.ends[ops[i].slot], 0);
+}
+
+/* When it started, of one that has ended. */
+static inline nanos op_start(struct op_times times, const struct step_op *ops, uint32_t i)
+{
+    return times.stride ? op_time_at(times, i)->start : times.ends[ops[i].slot] - ops[i].duration;
 }
 
 /* One pipeline stage. */

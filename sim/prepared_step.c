@@ -23,6 +23,7 @@ enum status prepared_step_create(const struct layout *layout, const struct setti
         program_free(&made.program);
         return status;
     }
+    step_tables_slots(&made.tables, &made.program);
     *step = memory_new(1, sizeof **step);
     **step = made;
     return STATUS_OK;

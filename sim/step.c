@@ -96,9 +96,10 @@ static enum status program_run(const struct layout *layout, const struct setting
     if (flow != NULL)
         network = network_flow_table(flow);
     const struct fold *fold = flow != NULL && options->fold_flow ? network_flow_fold(flow) : NULL;
+    unsigned how = (options->time_order ? EXECUTE_TIME_ORDER : 0) | (timeline == NULL ? EXECUTE_TOTALS : 0);
     step_costs_create(program, &machine, &network, &costs);
     status = fold != NULL ? program_execute_folded(fold, &costs, &network, options->watch, &execution, diags)
-                          : program_execute(program, &costs, &network, options->time_order, options->watch, &execution, diags);
+                          : program_execute(program, &costs, &network, how, options->watch, &execution, diags);
     bool executed = status == STATUS_OK;
     enum status carried = flow != NULL ? network_flow_status(flow, diags) : STATUS_OK;
     if (executed)

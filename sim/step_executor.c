@@ -25,6 +25,38 @@ static void actor_wake(struct executor *x, int32_t rank, unsigned streams)
     }
 }
 
+/* ---- times */
+
+static inline void op_end_set(struct actor *actor, uint32_t i, nanos end)
+{
+    if (actor->times.stride)
+        op_time_at(actor->times, i)->end = end;
+    else if (actor->ops[i].slot != NO_OP)
+        actor->times.ends[actor->ops[i].slot] = end;
+}
+
+/* Where only ends are kept it follows from that. */
+static inline void op_start_set(struct actor *actor, uint32_t i, nanos start)
+{
+    if (actor->times.stride)
+        op_time_at(actor->times, i)->start = start;
+}
+
+/* A start that is needed before the end is there. */
+static inline void op_know_start(struct actor *actor, uint32_t i, nanos start)
+{
+    if (actor->times.stride)
+        op_time_at(actor->times, i)->start = start;
+    else
+        actor->times.ends[actor->ops[i].slot] = -start;
+}
+
+/* The start, of an operation that has not ended; 0: none is known. */
+static inline nanos op_known_start(const struct actor *actor, uint32_t i)
+{
+    return actor->times.stride ? op_time_at(actor->times, i)->start : -actor->times.ends[actor->ops[i].slot];
+}
+
 /* ---- the end of an operation */
 
 static void op_complete(struct executor *x, struct actor *actor, uint32_t i, nanos end)
@@ -32,7 +64,7 @@ static void op_complete(struct executor *x, struct actor *actor, uint32_t i, nan
     const struct step_op *op = &actor->ops[i];
     unsigned stream = 1u << op->stream;
 
-    op_time_at(actor->times, i)->end = end;
+    op_end_set(actor, i, end);
     actor->free_at[op->stream] = end;
     actor->head[op->stream] = op->next;
     actor->busy &= (uint8_t)~stream;
@@ -97,6 +129,7 @@ static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nan
 {
     const struct rank_group *members = &x->program->groups[group];
 
+    x->meetings[group] = (struct meeting){0};
     for (int32_t m = 0; m < members->n_members; m++) {
         int32_t rank = x->program->members[members->first_member + m];
         struct actor *actor = &x->actors[rank];
@@ -105,10 +138,10 @@ static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nan
 
         if (op->stream == STREAM_COMPUTE) {
             struct class_nanos *by = actor_account(x, actor);
-            by->ns[op->wait_class] += start - op_time_at(actor->times, i)->start;
+            by->ns[op->wait_class] += start - op_known_start(actor, i);
             by->ns[op->class] += end - start;
         }
-        op_time_at(actor->times, i)->start = start;
+        op_start_set(actor, i, start);
         op_complete(x, actor, i, end);
         actor_wake(x, rank, 0);
     }
@@ -128,10 +161,10 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
     struct actor *actor = &x->actors[rank];
     const struct step_op *op = &actor->ops[i];
     int32_t group = x->program->ranks[rank].groups[op->role];
-    struct meeting *meeting = &x->meetings[x->tables->group_cell[group] + op->ordinal];
+    struct meeting *meeting = &x->meetings[group];
 
     actor->busy |= (uint8_t)(1u << op->stream);
-    op_time_at(actor->times, i)->start = ready;
+    op_know_start(actor, i, ready);
     if (ready > meeting->latest)
         meeting->latest = ready;
     if (++meeting->entered < x->program->groups[group].n_members)
@@ -211,7 +244,7 @@ static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos 
     uint32_t receive = x->actors[rank].match[i];
     unsigned stream = receiver->ops[receive].stream;
 
-    op_time_at(receiver->times, receive)->start = start;
+    op_know_start(receiver, receive, start);
     if (receiver->head[stream] == receive)
         actor_wake(x, to, 1u << stream);
 }
@@ -287,7 +320,7 @@ static bool op_ready(const struct actor *actor, const struct step_op *op, nanos 
     *ready = actor->free_at[op->stream];
     *last = NO_OP;
     for (int d = 0; d < OP_DEPS && op->deps[d] != NO_OP; d++) {
-        nanos end = op_time_at(actor->times, op->deps[d])->end;
+        nanos end = op_end(actor->times, actor->ops, op->deps[d]);
         if (end == 0)
             return false;
         if (end > *ready) {
@@ -316,7 +349,7 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
         return false;
     nanos start = ready, duration = op->duration;
     if (op->kind == OP_RECV) {
-        nanos sent = op_time_at(actor->times, i)->start;
+        nanos sent = op_known_start(actor, i);
         if (sent == 0)
             return false;
         start = sent > ready ? sent : ready;
@@ -339,7 +372,7 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
             by->ns[op->class] += x->contended ? 0 : duration;
         }
     }
-    op_time_at(actor->times, i)->start = start;
+    op_start_set(actor, i, start);
     if (x->contended && op->kind == OP_SEND) {
         send_begin(x, rank, i, start);
         return true;
@@ -358,7 +391,7 @@ static void watch_tell(struct executor *x)
 {
     enum { ADVANCES_BETWEEN = 1024 }; /* the watch takes a look at the clock */
     if (x->watch != NULL && x->n_advanced++ % ADVANCES_BETWEEN == 0)
-        x->watch->tell(x->watch->context, (double)x->out->events, (double)x->out->n_times);
+        x->watch->tell(x->watch->context, (double)x->out->events, (double)x->out->n_ops);
 }
 
 static void actors_advance(struct executor *x)
@@ -381,7 +414,7 @@ static void actors_advance(struct executor *x)
 static void carriage_end(struct executor *x, const struct carriage *done, nanos end)
 {
     if (done->from < 0) {
-        meeting_end(x, done->to, done->receive, x->meetings[x->tables->group_cell[done->to] + done->receive].latest, end);
+        meeting_end(x, done->to, done->receive, x->meetings[done->to].latest, end);
         return;
     }
     if (done->send != NO_OP)
@@ -454,7 +487,7 @@ static void event_handle(struct executor *x, const struct event *event)
         return;
     }
     if (event->priority == EVENT_COLLECTIVE) {
-        meeting_end(x, who, what, x->meetings[x->tables->group_cell[who] + what].latest, event->time);
+        meeting_end(x, who, what, x->meetings[who].latest, event->time);
         return;
     }
     if (x->contended && x->actors[who].ops[what].kind == OP_SEND) {
@@ -505,6 +538,7 @@ static enum status execute_prepared(struct executor *x, const struct step_costs 
     enum status status = STATUS_OK;
 
     x->out = &out;
+    x->ends_only = x->ends_only && x->network == NULL && step_tables_agree(x->tables, x->program);
     x->free_carriage = NO_OP;
     x->blocks = memory_new((size_t)x->lockstep->n_blocks, sizeof *x->blocks);
     actors_create(x);
@@ -525,6 +559,7 @@ static enum status execute_prepared(struct executor *x, const struct step_costs 
     free(x->accounts);
     free(x->carriages);
     free(x->sends);
+    free(x->ends);
     return status;
 }
 
@@ -536,25 +571,29 @@ static enum status execute(struct executor *x, const struct step_costs *costs, s
     if (status != STATUS_OK)
         return status;
     x->tables = &tables;
+    if (x->ends_only)
+        step_tables_slots(&tables, x->program);
     status = execute_prepared(x, costs, execution, diags);
     step_tables_free(&tables);
     return status;
 }
 
 enum status program_execute(const struct program *program, const struct step_costs *costs, const struct network *network,
-                            bool time_order, const struct step_watch *watch, struct execution *execution, struct diags *diags)
+                            unsigned how, const struct step_watch *watch, struct execution *execution, struct diags *diags)
 {
     bool contended = network != NULL && network->begin_message != NULL;
     struct lockstep lockstep = {0};
 
     if (contended)
         lockstep_create(program, &lockstep);
-    struct executor x = {.program = program,
-                         .network = network != NULL && (contended || !network->uniform) ? network : NULL,
-                         .watch = watch,
-                         .contended = contended,
-                         .lockstep = &lockstep,
-                         .engine = time_order || contended ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL};
+    struct executor x = {
+        .program = program,
+        .network = network != NULL && (contended || !network->uniform) ? network : NULL,
+        .watch = watch,
+        .contended = contended,
+        .lockstep = &lockstep,
+        .ends_only = (how & EXECUTE_TOTALS) != 0,
+        .engine = (how & EXECUTE_TIME_ORDER) != 0 || contended ? engine_create((size_t)program->n_ranks * N_STREAMS) : NULL};
     enum status status = execute(&x, costs, execution, diags);
     engine_destroy(x.engine);
     lockstep_free(&lockstep);
@@ -565,7 +604,7 @@ enum status program_execute_prepared(const struct program *program, const struct
                                      struct diags *diags)
 {
     struct lockstep nobody = {0};
-    struct executor x = {.program = program, .lockstep = &nobody, .tables = tables};
+    struct executor x = {.program = program, .lockstep = &nobody, .tables = tables, .ends_only = true};
     return execute_prepared(&x, NULL, execution, diags);
 }
 

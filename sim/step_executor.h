@@ -28,7 +28,8 @@
  *   time order      Every end is an event of the engine (engine.h) and operations start in the order of virtual time, as a
  *                   network with contention needs it.
  *
- * Memory: 16 bytes per operation of every rank, plus about 130 per rank. In the order of time the times of neighbouring ranks lie
+ * Memory: 16 bytes per operation of every rank, plus about 150 per rank. Where only totals are asked for and nothing contends, 8,
+ * and none for a computation that no other stream waits for. In the order of time the times of neighbouring ranks lie
  * beside one another, operation by operation, as they are met. Nothing is allocated while operations run.
  */
 #ifndef MSIM_SIM_STEP_EXECUTOR_H
@@ -45,25 +46,32 @@ struct step_watch {
     void *context;
 };
 
+enum {
+    EXECUTE_TIME_ORDER = 1, /* through the event queue */
+    EXECUTE_TOTALS = 2,     /* the caller looks at no operation's times: they may be missing */
+};
+
 struct execution {
     const struct program *program; /* that was executed */
     const struct fold *fold;       /* NULL, or of which program this is the fold */
     nanos end;                     /* of the step: how long it takes (all ranks start at 0 unless steps roll into one another) */
     uint64_t events;               /* operations completed, over all ranks */
-    struct op_time *times; /* of all ranks: execution_time(); those of rank r in order from offsets[r] where strides[r] is 1 */
+    struct op_time *times; /* NULL where only totals were asked for; of all ranks: execution_time(); those of rank r in order from
+                              offsets[r] where strides[r] is 1 */
     size_t *offsets;       /* [n_ranks] */
     uint8_t *strides;      /* [n_ranks] */
-    size_t n_times;
+    uint64_t n_ops;        /* of all ranks */
     struct breakdown breakdown;
 };
 
 /*
  * Run `program` with the durations of `costs`; `network` is asked per transfer unless it is uniform (then, or with NULL, the
  * durations in `costs` hold). STATUS_BAD_INPUT when the program is malformed, STATUS_FAILED when it waits in a circle; the
- * diagnostics name the ranks and operations. `watch` may be NULL. *execution is written on success; the caller frees it.
+ * diagnostics name the ranks and operations. `how`: any of EXECUTE_. `watch` may be NULL. *execution is written on success; the
+ * caller frees it.
  */
 MUST_CHECK enum status program_execute(const struct program *program, const struct step_costs *costs,
-                                       const struct network *network, bool time_order, const struct step_watch *watch,
+                                       const struct network *network, unsigned how, const struct step_watch *watch,
                                        struct execution *execution, struct diags *diags);
 /* The same by data flow with tables made before, in which the durations are; without a breakdown. */
 MUST_CHECK enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
@@ -77,7 +85,7 @@ void execution_free(struct execution *execution);
 /* Start and end of operation i of a rank. */
 static inline struct op_times execution_times(const struct execution *execution, int rank)
 {
-    return (struct op_times){execution->times + execution->offsets[rank], execution->strides[rank]};
+    return (struct op_times){.first = execution->times + execution->offsets[rank], .stride = execution->strides[rank]};
 }
 static inline const struct op_time *execution_time(const struct execution *execution, int rank, uint32_t i)
 {

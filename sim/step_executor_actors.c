@@ -8,6 +8,7 @@ static void times_create(struct executor *x)
     const struct program *program = x->program;
     struct execution *out = x->out;
     int32_t together = x->contended ? RANKS_TOGETHER : 1;
+    size_t n_times = 0;
 
     out->offsets = memory_new((size_t)program->n_ranks, sizeof *out->offsets);
     out->strides = memory_new((size_t)program->n_ranks, sizeof *out->strides);
@@ -16,12 +17,23 @@ static void times_create(struct executor *x)
         for (n = 1; n < together && r + n < program->n_ranks && program->ranks[r + n].script == script; n++)
             ;
         for (int32_t k = 0; k < n; k++) {
-            out->offsets[r + k] = out->n_times + (size_t)k;
+            out->offsets[r + k] = n_times + (size_t)k;
             out->strides[r + k] = (uint8_t)n;
         }
-        out->n_times += (size_t)n * program->scripts[script].n_ops;
+        out->n_ops += (uint64_t)n * program->scripts[script].n_ops;
+        n_times += (size_t)n * (x->ends_only ? x->tables->scripts[script].n_slots : program->scripts[script].n_ops);
     }
-    out->times = memory_new(out->n_times, sizeof *out->times);
+    if (x->ends_only)
+        x->ends = memory_new(n_times, sizeof *x->ends);
+    else
+        out->times = memory_new(n_times, sizeof *out->times);
+}
+
+static struct op_times times_of(const struct executor *x, int32_t rank)
+{
+    if (x->ends_only)
+        return (struct op_times){.ends = x->ends + x->out->offsets[rank]};
+    return execution_times(x->out, rank);
 }
 
 int32_t executor_stage(const struct executor *x, int32_t rank)
@@ -42,12 +54,12 @@ void actors_create(struct executor *x)
     x->accounts = memory_new((size_t)(x->fold != NULL ? program->n_ranks : out->breakdown.n_stages), sizeof *x->accounts);
     x->actors = memory_new((size_t)program->n_ranks, sizeof *x->actors);
     x->queue = memory_new((size_t)program->n_ranks, sizeof *x->queue);
-    x->meetings = memory_new(x->tables->group_cell[program->n_groups], sizeof *x->meetings);
+    x->meetings = memory_new((size_t)program->n_groups, sizeof *x->meetings);
     for (int32_t r = 0; r < program->n_ranks; r++) {
         const struct step_script *script = &x->tables->scripts[program->ranks[r].script];
         struct actor *actor = &x->actors[r];
         *actor = (struct actor){.ops = script->ops,
-                                .times = execution_times(out, r),
+                                .times = times_of(x, r),
                                 .match = x->tables->neighbourhoods[x->tables->rank_neighbourhood[r]].match,
                                 .account = x->fold != NULL ? r : executor_stage(x, r)};
         for (int p = 0; p < N_PEERS; p++)

@@ -34,7 +34,7 @@ struct actor {
     bool queued;      /* in the list of actors to advance */
 };
 
-/* One collective of one group. */
+/* The collective that members of a group have entered and not ended; there is at most one. */
 struct meeting {
     nanos latest; /* entry so far */
     int32_t entered;
@@ -59,6 +59,8 @@ struct executor {
     struct engine *engine; /* NULL: data flow */
     struct actor *actors;
     struct meeting *meetings;
+    bool ends_only; /* nobody looks at the times: only ends are kept that something here reads */
+    nanos *ends;    /* of all ranks, where that is so */
     bool contended;
     struct carriage *carriages; /* pool */
     size_t n_carriages, carriage_capacity;

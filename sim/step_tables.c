@@ -91,6 +91,19 @@ static bool script_prepare(const struct program *program, const nanos *op_nanos,
     return true;
 }
 
+/* Of each kind all collectives are on one stream, so a group has no more than one that its members have not ended. */
+static bool streams_check(const struct step_script *script, int32_t s, struct diags *diags)
+{
+    for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+        for (uint32_t k = 1; k < script->n_collectives[kind]; k++)
+            if (script->ops[script->collectives[kind][k]].stream != script->ops[script->collectives[kind][0]].stream) {
+                diag_error(diags, NOWHERE, "program: script %d has collectives of %s groups on two streams", s,
+                           group_kind_name((enum group_kind)kind));
+                return false;
+            }
+    return true;
+}
+
 static size_t listed_operations(const struct step_script *script)
 {
     size_t n = 0;
@@ -146,6 +159,9 @@ static bool scripts_prepare(const struct program *program, const nanos *op_nanos
     }
     tables->lists = memory_new(n_listed, sizeof *tables->lists);
     scripts_list(program, tables);
+    for (int32_t s = 0; s < program->n_scripts; s++)
+        if (!streams_check(&tables->scripts[s], s, diags))
+            return false;
     return true;
 }
 
@@ -162,10 +178,9 @@ static bool rank_in_range(const struct program *program, const struct program_ra
     return true;
 }
 
-/* Every member of a group enters as many collectives as the others; where each finds room for them. */
-static bool groups_prepare(const struct program *program, struct step_tables *tables, struct diags *diags)
+/* Every member of a group enters as many collectives as the others. */
+static bool groups_check(const struct program *program, const struct step_tables *tables, struct diags *diags)
 {
-    tables->group_cell = memory_new((size_t)program->n_groups + 1, sizeof *tables->group_cell);
     for (int32_t g = 0; g < program->n_groups; g++) {
         const struct rank_group *group = &program->groups[g];
         uint32_t n = 0;
@@ -188,7 +203,6 @@ static bool groups_prepare(const struct program *program, struct step_tables *ta
             }
             n = entered;
         }
-        tables->group_cell[g + 1] = tables->group_cell[g] + n;
     }
     return true;
 }
@@ -385,7 +399,7 @@ enum status step_tables_create(const struct program *program, const nanos *op_na
 {
     *tables = (struct step_tables){0};
     if (scripts_prepare(program, op_nanos, tables, diags) && ranks_check(program, tables, diags) &&
-        groups_prepare(program, tables, diags) && neighbourhoods_prepare(program, tables, diags))
+        groups_check(program, tables, diags) && neighbourhoods_prepare(program, tables, diags))
         return STATUS_OK;
     step_tables_free(tables);
     return STATUS_BAD_INPUT;
@@ -397,6 +411,44 @@ void step_tables_time(struct step_tables *tables, const struct program *program,
         tables->ops[i].duration = op_nanos[i];
 }
 
+static bool end_is_read(const struct step_op *op)
+{
+    return op->stream != STREAM_COMPUTE || (op->kind != OP_COMPUTE && op->kind != OP_JOIN) || op->dependents != 0;
+}
+
+void step_tables_slots(struct step_tables *tables, const struct program *program)
+{
+    for (int32_t s = 0; s < program->n_scripts; s++) {
+        struct step_script *script = &tables->scripts[s];
+        struct step_op *ops = &tables->ops[program->scripts[s].first_op];
+        script->n_slots = 0;
+        for (uint32_t i = 0; i < script->n_ops; i++)
+            ops[i].slot = end_is_read(&ops[i]) ? script->n_slots++ : NO_OP;
+    }
+}
+
+static bool scripts_agree(const struct step_script *a, const struct step_script *b, enum group_kind kind)
+{
+    for (uint32_t k = 0; k < a->n_collectives[kind]; k++)
+        if (a->ops[a->collectives[kind][k]].duration != b->ops[b->collectives[kind][k]].duration)
+            return false;
+    return true;
+}
+
+bool step_tables_agree(const struct step_tables *tables, const struct program *program)
+{
+    for (int32_t g = 0; g < program->n_groups; g++) {
+        const struct rank_group *group = &program->groups[g];
+        for (int32_t m = 1; m < group->n_members; m++) {
+            const int32_t *members = &program->members[group->first_member];
+            int32_t one = program->ranks[members[m - 1]].script, other = program->ranks[members[m]].script;
+            if (one != other && !scripts_agree(&tables->scripts[one], &tables->scripts[other], group->kind))
+                return false;
+        }
+    }
+    return true;
+}
+
 void step_tables_free(struct step_tables *tables)
 {
     for (size_t i = 0; i < tables->n_neighbourhoods; i++)
@@ -406,6 +458,5 @@ void step_tables_free(struct step_tables *tables)
     free(tables->scripts);
     free(tables->lists);
     free(tables->rank_neighbourhood);
-    free(tables->group_cell);
     *tables = (struct step_tables){0};
 }

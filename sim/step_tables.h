@@ -19,6 +19,7 @@ struct step_op {
     nanos duration;          /* 0 where the network must be asked with ranks */
     uint32_t previous, next; /* on the same stream, NO_OP none */
     uint32_t ordinal;        /* of a collective: how many of its group kind stand before it in the script */
+    uint32_t slot;           /* where its end is kept when only the ends are that something reads (step_tables_slots) */
     uint8_t kind, stream, role;
     uint8_t class;      /* what its duration counts as on the compute stream */
     uint8_t wait_class; /* what waiting for its partners counts as */
@@ -31,6 +32,7 @@ struct step_script {
     const struct step_op *ops;
     const struct op *source; /* the same operations in the program */
     uint32_t n_ops;
+    uint32_t n_slots; /* step_tables_slots */
     uint32_t first[N_STREAMS], last[N_STREAMS];
     const uint32_t *collectives[N_GROUP_KINDS]; /* ordinal -> operation */
     uint32_t n_collectives[N_GROUP_KINDS];
@@ -56,7 +58,6 @@ struct step_tables {
     struct neighbourhood *neighbourhoods;
     size_t n_neighbourhoods, neighbourhood_capacity;
     int32_t *rank_neighbourhood; /* [n_ranks] */
-    size_t *group_cell;          /* [n_groups + 1]: first cell of a group's collectives */
 };
 
 /* `op_nanos`, the operations' durations, may be NULL: they come later. STATUS_BAD_INPUT with diagnostics when the program is not
@@ -66,6 +67,11 @@ MUST_CHECK enum status step_tables_create(const struct program *program, const n
                                           struct diags *diags);
 /* Give the operations of the program that the tables were made of other durations. */
 void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos);
+/* Number the operations whose ends others read: all but computations that no other stream waits for, which come and go in the
+ * order of theirs. */
+void step_tables_slots(struct step_tables *tables, const struct program *program);
+/* Do all members of every group take the same time for a collective? */
+bool step_tables_agree(const struct step_tables *tables, const struct program *program);
 void step_tables_free(struct step_tables *tables);
 
 #endif

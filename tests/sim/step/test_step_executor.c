@@ -8,12 +8,12 @@
 #include "tests/sim/step/tiny_program.h"
 #include "tests/suite.h"
 
-static struct execution run(const struct tiny *tiny, bool time_order)
+static struct execution run(const struct tiny *tiny, unsigned how)
 {
     struct execution execution;
     struct diags diags = {0};
 
-    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, NULL, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, how, NULL, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     diags_free(&diags);
     return execution;
@@ -50,7 +50,7 @@ START_TEST(overlapped_message)
     tiny_after(&tiny, tiny_compute(&tiny, STREAM_COMPUTE, CLASS_GEMM, 50), receive);
     tiny_rank(&tiny, 0, -1, 1);
     tiny_rank(&tiny, 1, 0, -1);
-    struct execution execution = run(&tiny, _i);
+    struct execution execution = run(&tiny, (unsigned)_i);
     ck_assert_int_eq(execution.end, 160);
     ck_assert_uint_eq(execution.events, 4);
     expect_span(&execution, 0, 1, 100, 110);
@@ -80,7 +80,7 @@ START_TEST(blocking_messages)
     }
     tiny_rank(&tiny, 0, -1, 1);
     tiny_rank(&tiny, 1, 0, -1);
-    struct execution execution = run(&tiny, _i);
+    struct execution execution = run(&tiny, (unsigned)_i);
     ck_assert_int_eq(execution.end, 270);
     expect_span(&execution, 1, 0, 100, 110);
     expect_span(&execution, 1, 2, 210, 220);
@@ -102,7 +102,7 @@ START_TEST(late_receiver)
     tiny_receive(&tiny, STREAM_COMPUTE, PEER_PREVIOUS, 0, 10);
     tiny_rank(&tiny, 0, -1, 1);
     tiny_rank(&tiny, 1, 0, -1);
-    struct execution execution = run(&tiny, _i);
+    struct execution execution = run(&tiny, (unsigned)_i);
     expect_span(&execution, 0, 0, 0, 10);
     expect_span(&execution, 1, 1, 100, 110);
     execution_free(&execution);
@@ -122,7 +122,7 @@ START_TEST(crossing_sends)
     tiny_receive(&tiny, STREAM_COMPUTE, PEER_PREVIOUS, 0, 10);
     tiny_rank(&tiny, 0, -1, 1);
     tiny_rank(&tiny, 1, 0, -1);
-    struct execution execution = run(&tiny, _i);
+    struct execution execution = run(&tiny, (unsigned)_i);
     ck_assert_int_eq(execution.end, 20);
     ck_assert_int_eq(class_sum(&execution, CLASS_PP_COMM), 40);
     execution_free(&execution);
@@ -175,7 +175,7 @@ START_TEST(queued_gathers)
     tiny_after(&tiny, tiny_compute(&tiny, STREAM_COMPUTE, CLASS_GEMM, 10), second);
     tiny_rank(&tiny, 0, -1, -1);
     tiny_group(&tiny, GROUP_DP, members, 1);
-    struct execution execution = run(&tiny, _i);
+    struct execution execution = run(&tiny, (unsigned)_i);
     ck_assert_int_eq(execution.end, 90);
     ck_assert_int_eq(class_sum(&execution, CLASS_DP_COMM), 70);
     ck_assert_int_eq(class_sum(&execution, CLASS_GEMM), 20);
@@ -201,7 +201,7 @@ START_TEST(gap_with_two_transfers)
     tiny_after(&tiny, tiny_compute(&tiny, STREAM_COMPUTE, CLASS_HEAD, 30), second);
     tiny_rank(&tiny, 0, -1, 1);
     tiny_rank(&tiny, 1, 0, -1);
-    struct execution execution = run(&tiny, _i);
+    struct execution execution = run(&tiny, (unsigned)_i);
     ck_assert_int_eq(execution.end, 100);
     expect_span(&execution, 1, 1, 20, 30);
     expect_span(&execution, 1, 2, 60, 70);
@@ -232,7 +232,7 @@ START_TEST(ring_of_two)
     tiny_receive(&tiny, STREAM_COMPUTE, PEER_PREVIOUS, 7, 1); /* from c: 30..31 */
     tiny_rank(&tiny, 0, 1, 1);
     tiny_rank(&tiny, 1, 0, 0);
-    struct execution execution = run(&tiny, _i);
+    struct execution execution = run(&tiny, (unsigned)_i);
     expect_span(&execution, 1, 0, 20, 21);
     expect_span(&execution, 1, 1, 10, 11);
     expect_span(&execution, 1, 2, 30, 31);
@@ -362,6 +362,44 @@ START_TEST(uneven_group_is_reported)
 }
 END_TEST
 
+/* The second could begin before the first has ended: which of them a rank is in would be open. */
+START_TEST(a_group_on_two_streams_is_reported)
+{
+    struct tiny tiny = {0};
+    tiny_script(&tiny);
+    tiny_collective(&tiny, STREAM_DP, GROUP_DP, CLASS_DP_COMM, 1);
+    tiny_collective(&tiny, STREAM_TP, GROUP_DP, CLASS_DP_COMM, 1);
+    tiny_rank(&tiny, 0, -1, -1);
+    tiny_group(&tiny, GROUP_DP, (const int32_t[]){0}, 1);
+    expect_refused(&tiny, _i, STATUS_BAD_INPUT, "on two streams");
+}
+END_TEST
+
+/* Members that do not agree how long a collective takes: the last to enter says. Its start is then not the end less what the
+ * others' tables say, so times are kept as they are. */
+START_TEST(members_may_disagree_how_long_a_collective_takes)
+{
+    static const int32_t members[] = {0, 1};
+    struct tiny tiny = {0};
+    for (int32_t r = 0; r < 2; r++) {
+        tiny_script(&tiny);
+        tiny_compute(&tiny, STREAM_COMPUTE, CLASS_GEMM, 10 + 5 * r);
+        tiny_after(&tiny, tiny_collective(&tiny, STREAM_DP, GROUP_DP, CLASS_DP_COMM, 20 - 10 * r), 0);
+        tiny_rank(&tiny, r, -1, -1);
+    }
+    tiny_group(&tiny, GROUP_DP, members, 2);
+    struct execution whole = run(&tiny, (unsigned)_i), totals = run(&tiny, (unsigned)_i | EXECUTE_TOTALS);
+    ck_assert_ptr_nonnull(totals.times);
+    ck_assert_int_eq(whole.end, 25);
+    ck_assert_int_eq(totals.end, 25);
+    for (int class = 0; class < N_WORK_CLASSES; class ++)
+        ck_assert_int_eq(class_sum(&totals, class), class_sum(&whole, class));
+    execution_free(&whole);
+    execution_free(&totals);
+    tiny_free(&tiny);
+}
+END_TEST
+
 START_TEST(bad_indices_are_reported)
 {
     struct tiny tiny = {0};
@@ -431,6 +469,8 @@ int main(void)
     tcase_add_loop_test(refused, unmatched_send_is_reported, 0, 2);
     tcase_add_loop_test(refused, send_to_nobody_is_reported, 0, 2);
     tcase_add_loop_test(refused, uneven_group_is_reported, 0, 2);
+    tcase_add_loop_test(refused, a_group_on_two_streams_is_reported, 0, 2);
+    tcase_add_loop_test(refused, members_may_disagree_how_long_a_collective_takes, 0, 2);
     tcase_add_loop_test(refused, bad_indices_are_reported, 0, 2);
     tcase_add_test(parts, split_is_exact);
     tcase_add_test(parts, sizes);

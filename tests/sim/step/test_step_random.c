@@ -2,10 +2,10 @@
  * Random programs against a direct evaluation of the semantics.
  *
  * A program is grown event by event: a computation on some rank and stream, a message (the send is appended to one rank, the
- * receive to the other), or a collective (appended to every member). In the order of growth everything an event waits for comes
- * before it, so its times follow at once from the definition in step_executor.h, with no queue and no waiting. The executor,
- * which sees only the finished lists, must find the same times, by data flow and in time order; its breakdown must sum exactly;
- * and with faster transfers no operation may end later.
+ * receive to the other), or a collective (appended to every member, each on the stream that it has those of the kind on). In the
+ * order of growth everything an event waits for comes before it, so its times follow at once from the definition in
+ * step_executor.h, with no queue and no waiting. The executor, which sees only the finished lists, must find the same times, by
+ * data flow and in time order; its breakdown must sum exactly; and with faster transfers no operation may end later.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -32,6 +32,7 @@ struct grown {
     struct grown_op ops[RANKS][MAX_OPS];
     uint32_t n_ops[RANKS];
     nanos free_at[RANKS][N_STREAMS];
+    unsigned collectives_on[RANKS][N_GROUP_KINDS]; /* streams */
     struct random_stream random;
     int slow; /* transfers take this many times their duration */
 };
@@ -47,7 +48,8 @@ static struct grown_op *grow_op(struct grown *grown, int rank, struct op op, nan
     uint32_t n = grown->n_ops[rank]++;
     struct grown_op *new = &grown->ops[rank][n];
 
-    op.stream = (uint8_t)draw(&grown->random, N_STREAMS);
+    unsigned stream = draw(&grown->random, N_STREAMS);
+    op.stream = (uint8_t)(op.kind == OP_COLLECTIVE ? grown->collectives_on[rank][op.role] : stream);
     op.pass = N_PASSES;
     op.work = op.layer = op.micro_batch = -1;
     *ready = grown->free_at[rank][op.stream];
@@ -116,6 +118,9 @@ static struct grown *grow(uint64_t seed, int slow)
 
     grown->random = (struct random_stream){.key = seed};
     grown->slow = slow;
+    for (int r = 0; r < RANKS; r++)
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
+            grown->collectives_on[r][kind] = draw(&grown->random, N_STREAMS);
     for (int e = 0; e < EVENTS; e++) {
         unsigned kind = draw(&grown->random, 10);
         if (kind < 5)
@@ -147,12 +152,12 @@ static struct tiny lay_out(const struct grown *grown)
     return tiny;
 }
 
-static struct execution run(const struct tiny *tiny, bool time_order)
+static struct execution run(const struct tiny *tiny, unsigned how)
 {
     struct execution execution;
     struct diags diags = {0};
 
-    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, time_order, NULL, &execution, &diags), STATUS_OK);
+    ck_assert_int_eq(program_execute(&tiny->program, &tiny->costs, NULL, how, NULL, &execution, &diags), STATUS_OK);
     ck_assert(breakdown_sums(&execution.breakdown));
     return execution;
 }
@@ -170,7 +175,7 @@ START_TEST(times_are_those_of_the_definition)
                     ck_assert_int_eq(at->start - STEP_EPOCH, grown->ops[r][i].start);
                     ck_assert_int_eq(at->end - STEP_EPOCH, grown->ops[r][i].end);
                 }
-            ck_assert_uint_eq(execution.events, execution.n_times);
+            ck_assert_uint_eq(execution.events, execution.n_ops);
             execution_free(&execution);
         }
         tiny_free(&tiny);
@@ -185,8 +190,8 @@ START_TEST(both_ways_agree)
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct grown *grown = grow(seed, 1);
         struct tiny tiny = lay_out(grown);
-        struct execution a = run(&tiny, false), b = run(&tiny, true), c = run(&tiny, false);
-        size_t n = a.n_times;
+        struct execution a = run(&tiny, 0), b = run(&tiny, EXECUTE_TIME_ORDER), c = run(&tiny, 0);
+        size_t n = (size_t)a.n_ops;
         ck_assert_mem_eq(a.times, b.times, n * sizeof *a.times);
         ck_assert_mem_eq(a.times, c.times, n * sizeof *a.times);
         ck_assert_int_eq(a.breakdown.n_stages, 1);
@@ -201,6 +206,28 @@ START_TEST(both_ways_agree)
 }
 END_TEST
 
+/* Where only totals are asked for, no more than what they follow from is kept: they stay what they are, either way. */
+START_TEST(totals_alone_are_the_same)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct grown *grown = grow(seed, 1);
+        struct tiny tiny = lay_out(grown);
+        struct execution whole = run(&tiny, 0);
+        for (unsigned order = 0; order <= EXECUTE_TIME_ORDER; order++) {
+            struct execution totals = run(&tiny, order | EXECUTE_TOTALS);
+            ck_assert_ptr_null(totals.times);
+            ck_assert_int_eq(totals.end, whole.end);
+            ck_assert_uint_eq(totals.events, whole.events);
+            ck_assert_mem_eq(&totals.breakdown.stages[0], &whole.breakdown.stages[0], sizeof whole.breakdown.stages[0]);
+            execution_free(&totals);
+        }
+        execution_free(&whole);
+        tiny_free(&tiny);
+        free(grown);
+    }
+}
+END_TEST
+
 /* Twice the time for every transfer: no operation ends earlier. */
 START_TEST(faster_transfers_are_never_slower)
 {
@@ -208,7 +235,7 @@ START_TEST(faster_transfers_are_never_slower)
         struct grown *fast = grow(seed, 1), *slow = grow(seed, 2);
         struct tiny tiny = lay_out(fast), tiny_slow = lay_out(slow);
         struct execution a = run(&tiny, false), b = run(&tiny_slow, false);
-        for (size_t i = 0; i < a.n_times; i++)
+        for (size_t i = 0; i < a.n_ops; i++)
             ck_assert_int_le(a.times[i].end, b.times[i].end);
         execution_free(&a);
         execution_free(&b);
@@ -228,6 +255,7 @@ int main(void)
     tcase_set_timeout(random, 120);
     tcase_add_loop_test(random, times_are_those_of_the_definition, 0, 5);
     tcase_add_test(random, both_ways_agree);
+    tcase_add_test(random, totals_alone_are_the_same);
     tcase_add_test(random, faster_transfers_are_never_slower);
     suite_add_tcase(suite, random);
     return suite_run(suite);
