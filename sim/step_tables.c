@@ -405,10 +405,10 @@ enum status step_tables_create(const struct program *program, const nanos *op_na
     return STATUS_BAD_INPUT;
 }
 
-void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos)
+void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos, const uint32_t *like)
 {
     for (uint32_t i = 0; i < program->n_ops; i++)
-        tables->ops[i].duration = op_nanos[i];
+        tables->ops[i].duration = op_nanos[like != NULL ? like[i] : i];
 }
 
 static bool end_is_read(const struct step_op *op)

@@ -65,8 +65,8 @@ struct step_tables {
  * a group whose members enter different numbers of collectives. Does not look for circles: the executor meets those. */
 MUST_CHECK enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
                                           struct diags *diags);
-/* Give the operations of the program that the tables were made of other durations. */
-void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos);
+/* Give the operations of the program that the tables were made of other durations: operation i that of like[i]; NULL: its own. */
+void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos, const uint32_t *like);
 /* Number the operations whose ends others read: all but computations that no other stream waits for, which come and go in the
  * order of theirs. */
 void step_tables_slots(struct step_tables *tables, const struct program *program);
