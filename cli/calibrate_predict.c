@@ -5,7 +5,7 @@
 
 #include "cli/calibrating.h"
 
-enum { KEPT_OPS_MAX = 1 << 22 }; /* of runs that are prepared once: half a GB; all others are for every prediction */
+enum { KEPT_OPS_MAX = 6 << 20 }; /* of runs that are prepared once: 0.8 GB; those beyond are prepared for every prediction */
 #define CAST_BYTES_START 6.0     /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
 #define CAST_FIXED_START 3e-6    /* a launch or two */
 
