@@ -91,10 +91,9 @@ enum status prepared_step_time(struct prepared_step *step, const struct setting 
 {
     struct machine machine = machine_of(&step->program.layout, setting);
     struct network network = network_analytic(&machine);
+    struct program kinds = step->program;
     struct step_costs costs;
     struct execution execution;
-
-    struct program kinds = step->program;
 
     if (step->kinds != NULL) {
         kinds.ops = step->kinds;

@@ -27,9 +27,9 @@
  * carried through the transformation. They say how well the rows determine the value *given the model*; where residuals are
  * the model's own misfit rather than noise, another set of rows may lie outside.
  *
- * Cost: about 50 (p + 1) predictions of every row; none that was made among the last 256 is made again, which keeps 2 KiB a row.
- * Deterministic; at most 64 connected parameters. GSL's error handler, which is
- * the process's, is off during the call: no other thread should use GSL meanwhile. Knows nothing of tables, GPUs or entries.
+ * Cost: about 50 (p + 1) predictions of every row: none that was among the last 256 is made again, which takes 2 KiB a row.
+ * Deterministic; at most 64 connected parameters. GSL's error handler, which is the process's, is off during the call: no other
+ * thread should use GSL meanwhile. Knows nothing of tables, GPUs or entries.
  */
 #ifndef MSIM_MODEL_COST_CALIBRATE_H
 #define MSIM_MODEL_COST_CALIBRATE_H
