@@ -21,15 +21,15 @@ static const struct tile tiles_before_blackwell[] = {{256, 128}, {128, 256}, {25
                                                      {64, 256},  {128, 64},  {64, 128}, {64, 64}};
 
 /* An instruction of the fifth generation of tensor cores (tcgen05.mma) has 128 rows an SM and any multiple of 16 columns up to
- * 256 (PTX ISA, from memory), and its result waits in a memory of its own instead of the registers of the warps, so that a
- * library can have every width: here in steps of 32. */
+ * 256 (PTX ISA, section of tcgen05; not checked against its text), and its result waits in a memory of its own instead of the
+ * registers of the warps, so that a library can have every width: here in steps of 32. */
 static const struct tile tiles_of_blackwell[] = {{128, 256}, {256, 128}, {128, 224}, {224, 128}, {128, 192},
                                                  {192, 128}, {128, 160}, {160, 128}, {128, 128}, {128, 96},
                                                  {96, 128},  {128, 64},  {64, 128},  {128, 32},  {32, 128}};
 
-static struct tile_list tiles_of(const struct gpu *gpu)
+static struct tile_list tiles_of(const struct gpu *gpu, bool on_tensor_cores)
 {
-    if (gpu->architecture == ARCHITECTURE_BLACKWELL)
+    if (gpu->architecture == ARCHITECTURE_BLACKWELL && on_tensor_cores)
         return (struct tile_list){tiles_of_blackwell, sizeof tiles_of_blackwell / sizeof tiles_of_blackwell[0]};
     return (struct tile_list){tiles_before_blackwell, sizeof tiles_before_blackwell / sizeof tiles_before_blackwell[0]};
 }
@@ -55,13 +55,23 @@ static double waves_of(double x, double quantisation)
     return waves > 1 ? waves : 1;
 }
 
-static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *g, double peak)
+/* Tensor cores are fed 16 bytes at a time. Frameworks fill a linear layer's dimensions up to that; one head's slice of a matrix
+ * is what it is, and where it is no multiple of eight elements of two bytes the library falls back on the ordinary cores. (Of
+ * BLOOM's search, two runs with heads of 108 took 40 % longer than their neighbours: scores at 9 to 11 TFLOP/s.) */
+static bool is_on_tensor_cores(const struct gpu *gpu, const struct work_gemm *gemm, enum precision precision)
+{
+    enum { ELEMENTS = 8 };
+    bool aligned = gemm->n % ELEMENTS == 0 && gemm->k % ELEMENTS == 0;
+    return precision != PRECISION_FP32 && (aligned || !gemm->sliced || gpu->peak_flops[PRECISION_FP32] <= 0);
+}
+
+static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *g, double peak, bool on_tensor_cores)
 {
     const struct gemm_parameters *p = &gpu->gemm[precision_there(gpu, g->precision)];
     double best = INFINITY, ideal = g->count * 2.0 * (double)g->m * (double)g->n * (double)g->k / (peak * p->peak_fraction);
     if (gpu->sms == 1) /* measured as a whole: no tiles to fill */
         return ideal;
-    struct tile_list list = tiles_of(gpu);
+    struct tile_list list = tiles_of(gpu, on_tensor_cores);
     for (size_t t = 0; t < list.n; t++) {
         const struct tile *tile = &list.tiles[t];
         double n_tiles = g->count * ceil_div((double)g->m, tile->m) * ceil_div((double)g->n, tile->n);
@@ -104,20 +114,6 @@ static struct cost launched_apart(const struct gpu *gpu, struct work_gemm gemm)
     return cost_scale(cost, rounds);
 }
 
-/* Tensor cores are fed 16 bytes at a time. Frameworks fill a linear layer's dimensions up to that; one head's slice of a matrix
- * is what it is, and where it is no multiple of eight elements of two bytes the library falls back on the ordinary cores. (Of
- * BLOOM's search, two runs with heads of 108 took 40 % longer than their neighbours: scores at 9 to 11 TFLOP/s.) */
-static double peak_of(const struct gpu *gpu, const struct work_gemm *gemm, enum precision precision)
-{
-    enum { ELEMENTS = 8 };
-    if (gemm->scan && gpu->scan_flops > 0)
-        return gpu->scan_flops;
-    bool aligned = gemm->n % ELEMENTS == 0 && gemm->k % ELEMENTS == 0;
-    if (gemm->sliced && !aligned && gpu->peak_flops[PRECISION_FP32] > 0)
-        return gpu->peak_flops[PRECISION_FP32];
-    return gpu->peak_flops[precision];
-}
-
 struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)
 {
     if (gemm->apart && gemm->count > 1)
@@ -125,7 +121,10 @@ struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)
     enum precision precision = precision_there(gpu, gemm->precision);
     const struct gemm_parameters *p = &gpu->gemm[precision];
     double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k;
-    double arithmetic = arithmetic_seconds(gpu, gemm, peak_of(gpu, gemm, precision));
+    bool on_tensor_cores = is_on_tensor_cores(gpu, gemm, precision);
+    double peak = gpu->peak_flops[on_tensor_cores ? precision : PRECISION_FP32];
+    double arithmetic =
+        arithmetic_seconds(gpu, gemm, gemm->scan && gpu->scan_flops > 0 ? gpu->scan_flops : peak, on_tensor_cores);
     double bytes = gemm->count * ((m * k + k * n) * precision_bytes(precision) + m * n * gemm->output_bytes);
     double memory = bytes / (gpu->hbm_rate * p->memory_fraction);
     double both = roofline(arithmetic, memory, p->overlap);

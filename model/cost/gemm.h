@@ -11,13 +11,12 @@
  *     memory     = ((mk + kn) element bytes + mn output bytes) / (HBM bandwidth * memory_fraction)
  *     time       = fixed + (arithmetic'^p + memory^p)^(1/p),  p = 1 / (1 - overlap)
  *
- * Tiles go from 256 x 128 and 128 x 256 down to 64 x 64, on Blackwell from 128 x 256 down to 128 x 32 in steps of 32 and either
- * way up; splits are 1, 2, 3, 4, 6, 8, 12, 16. A tile's overhead is mostly its epilogue, which converts and stores C: it follows
- * the area. A split divides k among SMs when m n is too small to fill them; split_s is its second kernel or barrier, and large
- * where a library does not split at all (narrow formats on Blackwell).
- * arithmetic' is slowed by up to `droop` as a kernel gets long (clocks fall under power), by half of it at droop_time. The p-norm
- * rounds the roofline's corner, where neither limit is perfectly hidden behind the other: the sum of both at overlap 0, the
- * longer one at 1.
+ * Tiles go from 256 x 128 and 128 x 256 down to 64 x 64, on Blackwell's tensor cores from 128 x 256 down to 128 x 32 in steps of
+ * 32 and either way up; splits are 1, 2, 3, 4, 6, 8, 12, 16. A tile's overhead is mostly its epilogue, which converts and stores
+ * C: it follows the area. A split divides k among SMs when m n is too small to fill them; split_s is its second kernel or
+ * barrier, and large where a library does not split at all (narrow formats on Blackwell). arithmetic' is slowed by up to `droop`
+ * as a kernel gets long (clocks fall under power), by half of it at droop_time. The p-norm rounds the roofline's corner, where
+ * neither limit is perfectly hidden behind the other: the sum of both at overlap 0, the longer one at 1.
  *
  * Where k is a sequence whose products need one another (work_gemm.serial) nothing is split.
  *

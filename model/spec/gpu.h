@@ -46,8 +46,8 @@ enum architecture {
 struct gemm_parameters {
     double peak_fraction;          /* of the dense peak that a long main loop on 256 x 128 tiles sustains, all SMs busy */
     double tile_overhead_s;        /* prologue and epilogue of a 256 x 128 tile; of others in proportion to their area */
-    double small_tile_fraction;    /* throughput of a 128 x 128 tile relative to 256 x 128 */
-    double smallest_tile_fraction; /* of 128 x 64 relative to 128 x 128, and of 64 x 64 relative to 128 x 64 */
+    double small_tile_fraction;    /* throughput of half a tile, 128 x 128, relative to 256 x 128 */
+    double smallest_tile_fraction; /* of each halving further; of areas between by their logarithm */
     double quantisation;           /* 1: whole waves of tiles only; 0: the tail wave is shared out perfectly */
     double fixed_s;                /* start-up and drain of one kernel */
     double split_s;                /* what dividing k among SMs costs beside the traffic of the partial sums */

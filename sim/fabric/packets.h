@@ -46,10 +46,10 @@
  * that does the same both wait for ever. So these links have two queues, each with a buffer, books and pauses of its own, one for
  * what is on its way to a NIC and one for what comes from one, as PCIe has: a NIC reads what it sends, which travels as
  * completions, and writes what it receives, which are posted requests, and each has its own credits on every link (PCI Express
- * Base Specification, transaction ordering and flow control; from memory). They share the wire: of those that may go the packet
- * goes that has waited longest. Number the links NVLink, up to the NIC, up to the top switch, down, down from the NIC: a packet
- * only ever waits for buffers behind links of higher numbers, so no circle of waits can close (Dally and Seitz, IEEE Transactions
- * on Computers C-36(5), 1987), and everything that is sent arrives.
+ * Base Specification, transaction ordering and flow control; not checked against its text). They share the wire: of those that
+ * may go the packet goes that has waited longest. Number the links NVLink, up to the NIC, up to the top switch, down, down from
+ * the NIC: a packet only ever waits for buffers behind links of higher numbers, so no circle of waits can close (Dally and Seitz,
+ * IEEE Transactions on Computers C-36(5), 1987), and everything that is sent arrives.
  *
  * Senders. The first link of a path serves its connections in turn, a packet each; packets that only pass through it take turns
  * with all of these. With CONGESTION_NONE each sends as fast as the link takes it. With CONGESTION_DCQCN a connection is a sender

@@ -60,6 +60,11 @@ START_TEST(gemm_takes_tiles_of_its_architecture)
     double narrow = whole * 0.75 / pow(0.8, log2(4.0 / 3));
     ck_assert_double_eq_tol(gemm(&gpu, 128 * 12, 192 * 9, 65536).compute_s, narrow, narrow * 1e-9);
     ck_assert_double_eq_tol(gemm(&gpu, 192 * 9, 128 * 12, 65536).compute_s, narrow, narrow * 1e-9); /* either way up */
+    gpu.peak_flops[PRECISION_FP32] = 312e12; /* no tensor cores, none of their tiles */
+    gpu.gemm[PRECISION_FP32] = *p;
+    struct work_gemm ordinary = {
+        .m = 128 * 12, .n = 192 * 9, .k = 65536, .count = 1, .precision = PRECISION_FP32, .output_bytes = 4};
+    ck_assert_double_eq_tol(gemm_cost(&gpu, &ordinary).compute_s, whole, whole * 1e-9);
 }
 END_TEST
 

@@ -154,6 +154,8 @@ START_TEST(maxtext_tells)
         {"ici_tensor_parallelism: 16385\n", "is not between -1 and 16384", 4, 25},
         {"ici_pipeline_parallelism: -1\n", "as many as are left; one is taken", 4, 27},
         {"ici_fsdp_parallelism: 3\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
+        {"ici_fsdp_parallelism: 48\ndcn_fsdp_parallelism: -1\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
+        {"ici_fsdp_parallelism: 16\ndcn_fsdp_parallelism: -1\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[512];

@@ -1,5 +1,5 @@
 /*
- * What the axes of a mesh of devices mean: MaxText's, from memory of its base.yml and sharding rules.
+ * What the axes of a mesh of devices mean: MaxText's, by its base.yml and sharding rules (not checked against them).
  *
  * Each axis has a size within a slice (ici) and one between slices (dcn), which are multiplied; of either kind one may be -1, as
  * many as are left. Weights are sharded over fsdp, context and expert, batches over data, fsdp and expert; activations of tensor
@@ -81,6 +81,17 @@ static int64_t fsdp_of(struct meaning *m)
     return times(axis_of(m, ARGUMENT_ICI_FSDP), axis_of(m, ARGUMENT_ICI_FSDP_TRANSPOSE));
 }
 
+/* Of the sizes that shards have on either kind of links those that are said. */
+static int64_t said_of_fsdp(struct meaning *m)
+{
+    static const enum argument axes[] = {ARGUMENT_ICI_FSDP, ARGUMENT_DCN_FSDP, ARGUMENT_ICI_FSDP_TRANSPOSE,
+                                         ARGUMENT_DCN_FSDP_TRANSPOSE};
+    int64_t said = 1;
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
+        said = times(said, size_of(m, axes[i]) > 0 ? size_of(m, axes[i]) : 1);
+    return said;
+}
+
 int64_t meaning_mesh_replicas(struct meaning *m)
 {
     return times(times(data_of(m), fsdp_of(m)), m->description->job.layout.ep);
@@ -121,6 +132,8 @@ void meaning_mesh_shards(struct meaning *m)
         return;
     if (fsdp == 0)
         fsdp = data == 0 ? shards_of_slice(m) : ranks / times(data, l->ep);
+    if (fsdp > 0 && fsdp % said_of_fsdp(m) != 0) /* what is open is no whole number then */
+        fsdp = said_of_fsdp(m);
     if (fsdp < 1 || ranks % times(fsdp, l->ep) != 0 || (data && times(data, times(fsdp, l->ep)) != ranks)) {
         diag_error(m->diags, m->arguments->of[ARGUMENT_ICI_FSDP].at,
                    "the axes of the mesh, data %lld, fsdp %lld and expert %d, are not the %d replicas that the GPUs make",
