@@ -34,14 +34,34 @@ static double simulate(const struct layout *layout, const struct setting *settin
     return status == STATUS_OK ? step.step_time_s : 0;
 }
 
-/* All that a device computes and streams; what it exchanges and what its host does keep their pace. */
+static void slow_products(struct gemm_parameters *gemm, double factor)
+{
+    gemm->tile_overhead_s /= factor;
+    gemm->fixed_s /= factor;
+    gemm->split_s /= factor;
+    gemm->droop_s /= factor; /* as much of the droop at the same work */
+}
+
+static void slow_attention(struct attention_parameters *attention, double factor)
+{
+    attention->tile_overhead_s /= factor;
+    attention->fixed_s /= factor;
+}
+
+/* All that a device computes and streams, its kernels' start-up and drain with it; what it exchanges and what its host does keep
+ * their pace. */
 static void slow_gpu(struct gpu *gpu, double factor)
 {
-    for (int i = 0; i < N_PRECISIONS; i++)
+    for (int i = 0; i < N_PRECISIONS; i++) {
         gpu->peak_flops[i] *= factor;
+        slow_products(&gpu->gemm[i], factor);
+    }
+    slow_attention(&gpu->attention, factor);
+    slow_attention(&gpu->attention_fp8, factor);
     gpu->scan_flops *= factor;
     gpu->exp_rate *= factor;
     gpu->hbm_rate *= factor;
+    gpu->memory.fixed_s /= factor;
     for (int i = 0; i < N_MEMORY_KERNELS; i++)
         gpu->memory.rate[i] *= factor;
 }

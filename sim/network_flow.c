@@ -626,9 +626,10 @@ void network_flow_destroy(struct network_flow *n)
 enum status network_flow_status(const struct network_flow *n, struct diags *diags)
 {
     if (n->packets != NULL && network_packets_too_long(n->packets)) {
-        diag_error(diags, (struct place){0}, "packets are followed for %lld hours at most, the step takes longer",
+        diag_error(diags, (struct place){0},
+                   "packets are followed for %lld hours at most, the step takes longer: take --network flow",
                    (long long)(PACKETS_LONGEST / NANOS_PER_SECOND / 3600));
-        return STATUS_FAILED;
+        return STATUS_BAD_INPUT;
     }
     if (n->lost_from < 0)
         return STATUS_OK;

@@ -537,6 +537,9 @@ static enum status execute_prepared(struct executor *x, const struct step_costs 
     struct execution out = {.program = x->program, .fold = x->fold};
     enum status status = STATUS_OK;
 
+    if (!step_tables_fit(x->tables, x->program, diags))
+        return STATUS_BAD_INPUT;
+
     x->out = &out;
     x->ends_only = x->ends_only && x->network == NULL && step_tables_agree(x->tables, x->program);
     x->free_carriage = NO_OP;

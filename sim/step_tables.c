@@ -411,6 +411,25 @@ void step_tables_time(struct step_tables *tables, const struct program *program,
         tables->ops[i].duration = op_nanos[like != NULL ? like[i] : i];
 }
 
+bool step_tables_fit(const struct step_tables *tables, const struct program *program, struct diags *diags)
+{
+    double *scripts = memory_new((size_t)program->n_scripts, sizeof *scripts), total = 0;
+    for (int32_t s = 0; s < program->n_scripts; s++)
+        for (uint32_t i = 0; i < tables->scripts[s].n_ops; i++)
+            scripts[s] += (double)tables->scripts[s].ops[i].duration;
+    for (int32_t r = 0; r < program->n_ranks; r++)
+        total += scripts[program->ranks[r].script];
+    free(scripts);
+    if (total < 0x1p62)
+        return true;
+    diag_error(
+        diags, NOWHERE,
+        "the operations of all ranks take %.3g years one after the other, of which 146 can be timed: is a rate of the GPU or "
+        "of a link far too low?",
+        total * 1e-9 / (365.25 * 86400));
+    return false;
+}
+
 static bool end_is_read(const struct step_op *op)
 {
     return op->stream != STREAM_COMPUTE || (op->kind != OP_COMPUTE && op->kind != OP_JOIN) || op->dependents != 0;

@@ -65,6 +65,8 @@ struct step_tables {
  * a group whose members enter different numbers of collectives. Does not look for circles: the executor meets those. */
 MUST_CHECK enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
                                           struct diags *diags);
+/* Whether no time of a step can pass what its type holds: all durations, one after the other, stay below 2^62 ns. */
+bool step_tables_fit(const struct step_tables *tables, const struct program *program, struct diags *diags);
 /* Give the operations of the program that the tables were made of other durations: operation i that of like[i]; NULL: its own. */
 void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos, const uint32_t *like);
 /* Number the operations whose ends others read: all but computations that no other stream waits for, which come and go in the

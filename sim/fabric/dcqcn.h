@@ -34,6 +34,8 @@
 
 /* One set for all senders; rates for a line of DCQCN_REFERENCE_RATE, in proportion for others. */
 #define DCQCN_REFERENCE_RATE 50e9 /* B/s: 400 Gbps */
+enum { DCQCN_TIMER_MIN = 1000 };  /* ns; NICs count in microseconds, and every tick is followed */
+
 struct dcqcn_parameters {
     double gain;         /* g */
     nanos cnp_interval;  /* between two CNPs of a connection */

@@ -46,8 +46,8 @@ static bool parameters_check(const struct packets_parameters *with, struct diags
     good &= within(diags, "Kmin (B), up to Kmax,", with->kmin, 0, with->kmax);
     good &= within(diags, "Pmax", with->pmax, 0, 1);
     good &= within(diags, "DCQCN's g", d->gain, 0, 1);
-    good &= within(diags, "DCQCN's timers (ns)", (double)d->alpha_timer, 1, 1e12);
-    good &= within(diags, "DCQCN's timers (ns)", (double)d->rate_timer, 1, 1e12);
+    good &= within(diags, "DCQCN's timers (ns)", (double)d->alpha_timer, DCQCN_TIMER_MIN, 1e12);
+    good &= within(diags, "DCQCN's timers (ns)", (double)d->rate_timer, DCQCN_TIMER_MIN, 1e12);
     good &= within(diags, "the interval of CNPs (ns)", (double)d->cnp_interval, 0, 1e12);
     good &= within(diags, "DCQCN's byte counter (B)", d->byte_counter, 1, 1e15);
     return good & within(diags, "DCQCN's least rate (B/s)", d->least, 1, 1e15);
