@@ -22,7 +22,7 @@ static void expect_shape(const struct told *t, int layers, int64_t hidden, int64
 START_TEST(maxtext_by_its_file)
 {
     struct told t = tell_file("maxtext.yml", NULL, 64);
-    expect_layout(&t, "tp=2,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=4,zero=3,sp=0,recompute=selective,schedule=none", 128);
+    expect_layout(&t, "tp=2,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=4,zero=3,sp=0,recompute=layernorm+mlp_act,schedule=none", 128);
     ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
     expect_shape(&t, 32, 4096, 14336, 32, 8, 128256);
     const struct transformer *m = &t.d.job.model;
@@ -128,7 +128,7 @@ START_TEST(maxtext_models_by_name)
     ck_assert_int_eq(t.d.job.model.moe.experts, 8);
     ck_assert_int_eq(t.d.job.model.moe.top_k, 2);
     ck_assert_int_eq(t.d.job.model.moe.expert_ffn, 1024);
-    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=4,mb=2,zero=3,sp=0,recompute=selective,schedule=none", 128);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=4,mb=2,zero=3,sp=0,recompute=layernorm+moe_act,schedule=none", 128);
     told_free(&t);
 }
 END_TEST

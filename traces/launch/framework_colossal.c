@@ -1,6 +1,6 @@
 /* Colossal-AI: arguments of its plugins (HybridParallelPlugin, GeminiPlugin) as a mapping, and the flags of its applications.
- * From memory. A pipeline's batch is divided by microbatch_size or num_microbatches; without one batch_size is what a replica
- * computes at once. */
+ * Not checked against the program. A pipeline's batch is divided by microbatch_size or num_microbatches; without one batch_size
+ * is what a replica computes at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,8 +107,7 @@ static const struct framework_key keys[] = {
     WORDS("xformers", flash),
     WORDS("use_flash_attn", flash),
     WORDS("use_fp8_comm", quantized),
-    AS("lora_rank", "adapter_rank"),
-    WORDS("lora_rank", lora),
+    FRAMEWORK_BOTH("lora_rank", "adapter_rank", lora),
     AS("nproc_per_node", "nproc_per_node"),
     {0},
 };

@@ -99,12 +99,12 @@ enum status framework_config_parse(const char *path, const char *bytes, size_t n
                                    struct diags *diags)
 {
     struct arena arena = {0};
-    size_t first = words->n;
+    size_t first = words->n, errors = diags->n_errors;
     bool toml = has_ending(path, ".toml") || (!is_named_config(path) && toml_begins(bytes, n));
     const struct yaml_node *root = toml ? toml_parse(path, bytes, n, &arena, diags) : yaml_parse(path, bytes, n, &arena, diags);
     enum status status = root ? read_root(root, path, words, companion, diags) : STATUS_BAD_INPUT;
     for (size_t i = first; i < words->n; i++)
         words->items[i].at.file = path;
     arena_free(&arena);
-    return status;
+    return diags->n_errors > errors ? STATUS_BAD_INPUT : status;
 }

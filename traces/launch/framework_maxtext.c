@@ -1,4 +1,5 @@
-/* MaxText: base.yml, and keys that its command line sets (per_device_batch_size=4). From memory. Axes: megatron_mesh.c. */
+/* MaxText: base.yml, and keys that its command line sets (per_device_batch_size=4). Not checked against the program. Axes:
+ * megatron_mesh.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +9,16 @@
 #define WORDS    FRAMEWORK_WORDS
 #define OPPOSITE FRAMEWORK_OPPOSITE
 
-/* Between all products and nothing but the inputs of layers there are others, which are told. */
-#define NEAR_PRODUCTS(word)                                                                                                      \
-    {word, "recompute_granularity", "selective"}, {word, "recompute_every_layers", "op"},                                        \
+/* What keeps all products repeats norms and activations. Between that and nothing but the inputs of layers there are others,
+ * which are told. */
+#define REPEATS(word, modules)                                                                                                   \
+    {word, "recompute_granularity", "selective"},                                                                                \
+    {                                                                                                                            \
+        word, "recompute_modules", modules                                                                                       \
+    }
+#define CHEAP_PARTS "layernorm mlp_act moe_act"
+#define NEAR_PARTS(word, modules)                                                                                                \
+    REPEATS(word, modules),                                                                                                      \
     {                                                                                                                            \
         word, "rematerialization_policy", word                                                                                   \
     }
@@ -20,19 +28,16 @@
         word, "rematerialization_policy", word                                                                                   \
     }
 static const struct framework_word policies[] = {{"full", "recompute_granularity", "full"},
-                                                 {"minimal", "recompute_granularity", "selective"},
-                                                 {"minimal", "recompute_every_layers", "op"},
-                                                 {"minimal_flash", "recompute_granularity", "selective"},
-                                                 {"minimal_flash", "recompute_every_layers", "op"},
-                                                 {"minimal_with_context", "recompute_granularity", "selective"},
-                                                 {"minimal_with_context", "recompute_every_layers", "op"},
-                                                 NEAR_PRODUCTS("save_dot_with_context_except_mlp"),
-                                                 NEAR_PRODUCTS("save_dot_except_mlp"),
-                                                 NEAR_PRODUCTS("save_dot_except_mlpwi"),
+                                                 REPEATS("minimal", CHEAP_PARTS),
+                                                 REPEATS("minimal_flash", CHEAP_PARTS),
+                                                 REPEATS("minimal_with_context", CHEAP_PARTS),
+                                                 NEAR_PARTS("save_dot_with_context_except_mlp", "layernorm mlp moe"),
+                                                 NEAR_PARTS("save_dot_except_mlp", "layernorm mlp moe"),
+                                                 NEAR_PARTS("save_dot_except_mlpwi", "layernorm mlp moe"),
                                                  NEAR_FULL("save_qkv_proj"),
                                                  NEAR_FULL("save_out_proj"),
                                                  NEAR_FULL("qkv_proj_offloaded"),
-                                                 NEAR_PRODUCTS("minimal_offloaded"),
+                                                 NEAR_PARTS("minimal_offloaded", CHEAP_PARTS),
                                                  NEAR_FULL("custom"),
                                                  {0}};
 static const struct framework_word types[] = {{"bfloat16", "bf16", "True"}, {"float32", "bf16", "False"}, {0}};
@@ -176,12 +181,18 @@ static const struct framework_word fixed[] = {
 };
 
 /* Its names of models, where the catalog has others. */
-static const struct framework_word models[] = {
-    {"deepseek2-236b", NULL, "deepseek-v2"},      {"deepseek2-16b", NULL, "deepseek-v2-lite"},
-    {"deepseek3-671b", NULL, "deepseek-v3"},      {"llama4-17b-16e", NULL, "llama4-scout"},
-    {"llama4-17b-128e", NULL, "llama4-maverick"}, {"kimi-k2-1t", NULL, "kimi-k2"},
-    {"llama3.1-8b", NULL, "llama3-8b"},           {"llama3.1-70b", NULL, "llama3-70b"},
-    {"llama3.3-70b", NULL, "llama3-70b"},         {0}};
+static const struct framework_word models[] = {{"deepseek2-236b", NULL, "deepseek-v2"},
+                                               {"deepseek2-16b", NULL, "deepseek-v2-lite"},
+                                               {"deepseek3-671b", NULL, "deepseek-v3"},
+                                               {"llama4-17b-16e", NULL, "llama4-scout"},
+                                               {"llama4-17b-128e", NULL, "llama4-maverick"},
+                                               {"kimi-k2-1t", NULL, "kimi-k2"},
+                                               {"llama3.1-8b", NULL, "llama3-8b"},
+                                               {"llama3.1-70b", NULL, "llama3-70b"},
+                                               {"llama3.3-70b", NULL, "llama3-70b"},
+                                               {"gpt3-6b", NULL, "gpt3-6.7b"},
+                                               {"gpt3-22b", NULL, "gpt-22b"},
+                                               {0}};
 
 /* [silu, linear] is a gate beside what goes up; one expert is none. */
 static void read_more(struct launch_words *words, const struct yaml_node *root)

@@ -10,7 +10,7 @@ enum { Q = 1, K = 2, V = 4, O = 8, GATE = 16, UP = 32, DOWN = 64 };
 enum { QKV = Q | K | V, MLP_UP = GATE | UP };
 
 /* Names of modules, or what they end in behind a dot. Where two rows have a name, the first whose family begins the model's name
- * in the catalog is meant: GPT-2's layers call two matrices c_proj, StarCoder2's one. From memory. */
+ * in the catalog is meant: GPT-2's layers call two matrices c_proj, StarCoder2's one. Not checked. */
 static const struct {
     const char *name;
     unsigned parts;
