@@ -274,7 +274,7 @@ static enum status check_modes(struct invocation *call, bool flows)
         diag_note(&call->diags, NOWHERE, "--profile-steps changes nothing without --profile");
     if (flows)
         return STATUS_OK;
-    fabric_options_note_idle(call, "network");
+    fabric_options_note_idle(call, "network", "flow or packet");
     if (!option_given(call, "link-map"))
         return STATUS_OK;
     diag_error(&call->diags, NOWHERE, "--link-map: only --network flow and packet know what links carry");

@@ -83,12 +83,12 @@ enum status fabric_options_load(struct invocation *call, const struct cluster *c
     return status;
 }
 
-void fabric_options_note_idle(struct invocation *call, const char *option)
+void fabric_options_note_idle(struct invocation *call, const char *option, const char *values)
 {
     for (int i = 0; i < call->n_values; i++) {
         const struct option_row *row = call->values[i].row;
         if (call->values[i].given && row->group && strcmp(row->group, FABRIC_GROUP) == 0 && strcmp(row->name, option) != 0)
-            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --%s flow", row->name, option);
+            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --%s %s", row->name, option, values);
     }
 }
 

@@ -42,7 +42,7 @@ extern const char *const routing_choices[];
 MUST_CHECK enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric);
 /* For a call without a fabric: a note for each option of FABRIC_GROUP that was given and changes nothing. `option` is the one
  * that puts the fabric to use when it says flow. */
-void fabric_options_note_idle(struct invocation *call, const char *option);
+void fabric_options_note_idle(struct invocation *call, const char *option, const char *values);
 /* The first link of a cable written LAYER:NUMBER, up to the character `stop`; *back is its other direction. False, with a
  * diagnostic that begins with `option`, when there is none. */
 bool fabric_cable_parse(struct invocation *call, const char *option, const char *text, char stop, const struct fabric *fabric,

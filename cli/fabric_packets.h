@@ -58,9 +58,9 @@ extern const char *const congestion_choices[];
                          "between notifications of a queue pair (DCQCN)"),                                                       \
         PACKETS_QUANTITY("dcqcn-g", "FRACTION", DIM_FRACTION, 0, PACKETS_USUAL_GAIN,                                             \
                          "weight of a new mark in alpha (DCQCN: 1/256)"),                                                        \
-        PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-9, PACKETS_USUAL_ALPHA_TIMER,                                 \
+        PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-6, PACKETS_USUAL_ALPHA_TIMER,                                 \
                          "without notification until alpha falls (DCQCN)"),                                                      \
-        PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-9, PACKETS_USUAL_RATE_TIMER,                                   \
+        PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-6, PACKETS_USUAL_RATE_TIMER,                                   \
                          "between increases of the rate (DCQCN)"),                                                               \
         PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, PACKETS_USUAL_BYTE_COUNTER,                                 \
                          "bytes between increases (DCQCN)"),                                                                     \

@@ -51,14 +51,13 @@ static enum status check_number(const struct option_row *row, const char *text, 
     if (quantity_parse(text, whole ? DIM_COUNT : row->dimension, &value, why, size) != STATUS_OK)
         return STATUS_BAD_INPUT;
     char bound[48];
-    if (whole && fabs(value) > COUNT_MAX) {
-        snprintf(why, size, "'%.40s' is too large; at most %.0f", text, COUNT_MAX);
-    } else if (whole && value != floor(value)) {
+    double high = whole && (row->high <= 0 || row->high > COUNT_MAX) ? COUNT_MAX : row->high;
+    if (whole && fabs(value) <= COUNT_MAX && value != floor(value)) {
         snprintf(why, size, "'%.40s' is not a whole number", text);
     } else if (value < row->low) {
         snprintf(why, size, "'%.40s' is too small; at least %s", text, bound_text(row, row->low, bound, sizeof bound));
-    } else if (row->high > 0 && value > row->high) {
-        snprintf(why, size, "'%.40s' is too large; at most %s", text, bound_text(row, row->high, bound, sizeof bound));
+    } else if (high > 0 && value > high) {
+        snprintf(why, size, "'%.40s' is too large; at most %s", text, bound_text(row, high, bound, sizeof bound));
     } else {
         *number = value;
         return STATUS_OK;

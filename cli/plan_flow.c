@@ -105,7 +105,7 @@ enum status plan_flow_run(struct invocation *call, const struct setting *setting
 
     *flow = (struct plan_flow){0};
     if (option_choice(call, "network") != NETWORK_FLOW) {
-        fabric_options_note_idle(call, "network");
+        fabric_options_note_idle(call, "network", "flow");
         return STATUS_OK;
     }
     enum status status = fabric_options_load(call, setting->cluster, &fabric);

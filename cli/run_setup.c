@@ -434,6 +434,9 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
 {
     int how = option_choice(call, "degraded");
     bool asked = s->has_policy || s->has_model || s->options.failover;
+    if (how == 2 && (!s->has_layout || option_given(call, "step-time")))
+        diag_note(&call->diags, nowhere,
+                  "--degraded step changes nothing where the step is not simulated: without --step-time it is");
     if (how == 1 || (how == 0 && !asked) || !s->has_layout || option_given(call, "step-time"))
         return STATUS_OK;
     s->setting = experiment_setting(&s->experiment);
@@ -493,7 +496,7 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
         return STATUS_BAD_INPUT;
     set_options(call, s);
     if (option_choice(call, "checkpoint-network") != NETWORK_FLOW)
-        fabric_options_note_idle(call, "checkpoint-network");
+        fabric_options_note_idle(call, "checkpoint-network", "flow");
     enum status status = set_checkpoint(call, s);
     if (status == STATUS_OK)
         status = set_policy(call, s);

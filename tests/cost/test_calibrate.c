@@ -224,7 +224,6 @@ START_TEST(what_others_can_make_up_for_is_held)
 }
 END_TEST
 
-/* The best rate lies above its bound. */
 /* Of a line: every set of values that was asked for. */
 struct asked {
     struct line line;
@@ -259,6 +258,7 @@ START_TEST(values_are_not_predicted_twice)
 }
 END_TEST
 
+/* The best rate lies above its bound. */
 START_TEST(a_bound_holds)
 {
     struct line line;
