@@ -15,6 +15,16 @@ enum { FOLDED_SIZE = 128, WORDS_MAX = 32 };
 
 /* --- spellings ------------------------------------------------------------------------------------------------------------ */
 
+/* Behind the first n characters of a word's folded text: 80gb is 80g, sxm4 and sxm5 are generations of one socket. */
+static size_t without_variant(const char *folded, size_t n)
+{
+    if (n >= 3 && memcmp(folded + n - 2, "gb", 2) == 0 && isdigit((unsigned char)folded[n - 3]))
+        return n - 1;
+    if (n >= 4 && memcmp(folded + n - 4, "sxm", 3) == 0 && isdigit((unsigned char)folded[n - 1]))
+        return n - 1;
+    return n;
+}
+
 /* Letters and digits in lower case; of the punctuation only that it parts two numbers (qwen2-57b is not qwen2.5-7b). Empty when
  * the text is no name's length. */
 static void fold(const char *text, size_t length, char folded[FOLDED_SIZE])
@@ -27,6 +37,8 @@ static void fold(const char *text, size_t length, char folded[FOLDED_SIZE])
             if (parted && n > 0 && isdigit(c) && isdigit((unsigned char)folded[n - 1]))
                 folded[n++] = '-';
             folded[n++] = (char)tolower(c);
+            if (i + 1 == length || !isalnum((unsigned char)text[i + 1]))
+                n = without_variant(folded, n);
         }
         parted = !isalnum(c);
     }

@@ -67,6 +67,13 @@ static const struct {
     {CATALOG_GPUS, "NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-server", ALIAS_ALSO},
     {CATALOG_GPUS, "AMD Instinct MI300X OAM", "mi300x", ALIAS_ALSO},
     {CATALOG_GPUS, "Tesla V100-SXM2-32GB", "v100-32g-sxm", ALIAS_ALSO},
+    {CATALOG_GPUS, "h100-80g-pcie", "h100-pcie", ALIAS_ALSO},
+    {CATALOG_GPUS, "h200-141g-sxm5", "h200-sxm", ALIAS_ALSO},
+    {CATALOG_GPUS, "A100-40GB-SXM4", "a100-40g-sxm", ALIAS_NAME},
+    {CATALOG_GPUS, "b200-180g", "b200", ALIAS_ALSO},
+    {CATALOG_GPUS, "H100 96GB", "h100-96g-hbm2e", ALIAS_USUAL},
+    {CATALOG_GPUS, "sxm5", NULL, ALIAS_NONE},
+    {CATALOG_GPUS, "80gb", NULL, ALIAS_NONE},
     {CATALOG_GPUS, "wombat", NULL, ALIAS_NONE},
     {CATALOG_GPUS, "h1000", NULL, ALIAS_NONE},
     {CATALOG_GPUS, "NVIDIA", NULL, ALIAS_NONE}, /* nothing is left of it */
@@ -288,10 +295,10 @@ START_TEST(names_of_hubs_and_makers)
 }
 END_TEST
 
-/* Lower case; punctuation as '-' between digits and not at all elsewhere. */
+/* Lower case; punctuation as '-' between digits and not at all elsewhere; 80gb as 80g, sxm5 as sxm. */
 static void fold(const char *text, char *folded)
 {
-    const char *before = "";
+    const char *before = "", *begin = folded;
     for (const char *c = text; *c; c++) {
         if (!isalnum((unsigned char)*c))
             continue;
@@ -299,6 +306,11 @@ static void fold(const char *text, char *folded)
             *folded++ = '-';
         *folded++ = (char)tolower((unsigned char)*c);
         before = c;
+        bool ends = !isalnum((unsigned char)c[1]);
+        if (ends && folded - begin > 2 && folded[-1] == 'b' && folded[-2] == 'g' && isdigit((unsigned char)folded[-3]))
+            folded--;
+        if (ends && folded - begin > 3 && isdigit((unsigned char)folded[-1]) && strncmp(folded - 4, "sxm", 3) == 0)
+            folded--;
     }
     *folded = '\0';
 }
