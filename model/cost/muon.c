@@ -156,7 +156,7 @@ void muon_tables_add(struct muon_matrices *matrices, const struct layout *layout
     const struct transformer *m = setting->model;
     bool positions = embedding && m->position == POSITION_LEARNED;
     tables_add(&matrices->tables[0], work_table_parameters(layout, m), work_tables(layout, m, embedding, head));
-    tables_add(&matrices->tables[1], (double)m->max_seq_len * (double)m->hidden, positions);
+    tables_add(&matrices->tables[1], (double)transformer_position_rows(m) * (double)m->hidden, positions);
 }
 
 void muon_matrices_repeat(struct muon_matrices *matrices, int times)

@@ -238,8 +238,8 @@ struct stage_parameters work_stage_parameters(const struct layout *layout, const
     double table = work_table_parameters(layout, model);
     p.dense += work_tables(layout, model, embedding, head) * table;
     p.dense += adapter_parameters(layout, setting, range);
-    if (embedding && model->position == POSITION_LEARNED)
-        p.dense += (double)model->max_seq_len * (double)model->hidden;
+    if (embedding)
+        p.dense += (double)transformer_position_rows(model) * (double)model->hidden;
     if (head)
         p.dense += (double)model->hidden * (model->norm == NORM_LAYER ? 2 : 1);
     if (head && model->mtp_layers) {

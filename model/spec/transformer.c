@@ -314,7 +314,7 @@ void transformer_parameters(const struct transformer *model, struct parameter_co
     double h = (double)model->hidden;
     struct parameter_count c = {0};
     struct part_count n = parts_of(model);
-    c.embedding = (double)model->vocab * h + (model->position == POSITION_LEARNED ? (double)model->max_seq_len * h : 0);
+    c.embedding = ((double)model->vocab + (double)transformer_position_rows(model)) * h;
     c.head = model->tied_embeddings ? 0 : (double)model->vocab * h;
     c.attention = n.attention * attention_parameters(model);
     c.mixers = n.state > 0 ? n.state * mixer_parameters(model) : 0;

@@ -87,7 +87,8 @@ struct transformer {
     int heads, kv_heads;
     int head_dim; /* hidden / heads unless the model says otherwise */
     int64_t vocab;
-    int64_t max_seq_len; /* of the learned position table, and the default sequence length */
+    int64_t max_seq_len;     /* of the learned position table, and the default sequence length */
+    int64_t position_offset; /* rows of the learned position table before that of the first token (OPT: 2) */
     bool tied_embeddings, linear_bias, qkv_bias, qk_norm;
     bool output_gate; /* grouped attention's output is multiplied by the sigmoid of a projection as wide (Qwen3-Next) */
     enum norm_kind norm;
@@ -144,6 +145,11 @@ struct layer_kinds {
 static inline int layer_kind_parts(struct layer_kind kind)
 {
     return (kind.mixers != MIXES_NOT) + (kind.feed != FEEDS_NOT);
+}
+/* Rows of the learned position table, 0 without one. */
+static inline int64_t transformer_position_rows(const struct transformer *model)
+{
+    return model->position == POSITION_LEARNED ? model->max_seq_len + model->position_offset : 0;
 }
 /* Have layers kinds by a pattern? */
 static inline bool transformer_is_hybrid(const struct transformer *model)

@@ -62,6 +62,8 @@ static const struct field transformer_rows[] = {
     INTEGER("vocab", struct transformer, vocab, 1, 1e8, REQUIRED, "rows of the embedding table"),
     INTEGER("max_seq_len", struct transformer, max_seq_len, 1, 1e9, REQUIRED,
             "default sequence length; rows of a learned position table"),
+    INTEGER("position_offset", struct transformer, position_offset, 0, 1e6, UNSET,
+            "rows of a learned position table before that of the first token"),
     BOOLEAN("tied_embeddings", struct transformer, tied_embeddings, "false", "output projection shares the embedding table"),
     BOOLEAN("linear_bias", struct transformer, linear_bias, "false", "every projection has a bias"),
     BOOLEAN("qkv_bias", struct transformer, qkv_bias, "false", "query, key and value projections have a bias"),

@@ -28,6 +28,9 @@ START_TEST(dense_model_by_hand)
     ck_assert_double_eq(c.head, 0);
     ck_assert_double_eq(c.total, 576 + 1104 + 80 + 928);
     ck_assert_double_eq(c.active, c.total);
+    m.position_offset = 2;
+    transformer_parameters(&m, &c);
+    ck_assert_double_eq(c.embedding, 928 + 2 * 8);
 }
 END_TEST
 
