@@ -68,7 +68,8 @@ double reading_number(struct measurement_reading *reading, enum column column, d
     if (*reading_text(reading, column) == '\0')
         return 0;
     if (!cell_number(reading, column, false, &value)) {
-        refuse_cell(reading, column, "a number", column == COLUMN_NIC_GBPS ? "" : ", nor OOM");
+        bool ran = *reading_text(reading, COLUMN_OUTCOME) != '\0';
+        refuse_cell(reading, column, "a number", column == COLUMN_NIC_GBPS ? "" : ran ? ", though it ran" : ", nor OOM");
         return 0;
     }
     if (value >= low && value <= high)

@@ -59,6 +59,11 @@ static const struct {
                     {"Step time (fortnights)", "8", 0, "no unit of step_time_s"},
                     {"step_time_s (ms)", "8", 0, "no unit of step_time_s"},
                     {"iter_time_ms (s)", "8", 0, "no unit of step_time_s"},
+                    {"iter_time_ms (mean)", "8000", 8, NULL},
+                    {"iter_time", "80e-1", 8, NULL},
+                    {"iter_time", "+8.0E+0", 8, NULL},
+                    {"iter_time", "-8", 0, "row skipped: step_time_s"},
+                    {"iter_time", "8-1", 0, "is not a number, nor OOM"},
                     {"iter_time", "8000", 8000, "is its unit another one"},
                     {"iter_time", "0.1", 0.1, "times what the peak of 64 GPUs allows"},
                     {"Tokens/s (per GPU)", "8192", 8, NULL},
@@ -121,6 +126,21 @@ START_TEST(contradictions)
 }
 END_TEST
 
+/* What the outcome says holds: a row that ran wants its time. */
+START_TEST(ran_out_of_memory_or_not)
+{
+    struct reading r = read_table("model,gpu,gpus,seq_len,global_batch,outcome,step_time_s\n"
+                                  "llama3-8b,h100-sxm,64,8192,512,ok,OOM\n"
+                                  "llama3-8b,h100-sxm,64,8192,512,oom,8\n"
+                                  "llama3-8b,h100-sxm,64,8192,512,,OOM\n"
+                                  "llama3-8b,h100-sxm,64,8192,512,,8\n");
+    ck_assert_uint_eq(r.table.n_items, 3);
+    ck_assert(r.table.items[0].oom && r.table.items[1].oom && !r.table.items[2].oom);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 2, 35, "step_time_s 'OOM' is not a number, though it ran");
+    reading_free(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("measurement_meaning");
@@ -129,6 +149,7 @@ int main(void)
     tcase_add_loop_test(rows, meanings_of_columns, 0, sizeof column_cases / sizeof *column_cases);
     tcase_add_test(rows, columns_of_one_kind);
     tcase_add_test(rows, contradictions);
+    tcase_add_test(rows, ran_out_of_memory_or_not);
     suite_add_tcase(suite, rows);
     return suite_run(suite);
 }
