@@ -440,6 +440,10 @@ START_TEST(spans_by_hand)
     expect_span(layout_span(&half, &a100, GROUP_DP), (struct group_span){64, 4, 16, 1, 1, 2, 1});
     struct layout part = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 2, .ep = 1}; /* two of eight GPUs */
     expect_span(layout_span(&part, &a100, GROUP_DP), (struct group_span){2, 2, 1, 1, 1, 1, 1});
+    /* Two stages of four ranks a node, half of a stage in the group: ranks 0, 1, 4, 5, 8, 9, 12 and 13. The two such groups of
+     * a node have eight members on four NICs. */
+    struct layout small = {.tp = 2, .cp = 1, .pp = 4, .vpp = 1, .dp = 2, .ep = 1};
+    expect_span(layout_span(&small, &a100, GROUP_MODEL), (struct group_span){8, 4, 2, 1, 1, 2, 1});
 }
 END_TEST
 
