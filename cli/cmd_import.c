@@ -272,12 +272,13 @@ static enum status import_all(const struct launch_sources *sources, const struct
 
 static enum status run(struct invocation *call)
 {
-    int n_settings;
-    const char *const *settings = option_list(call, "env", &n_settings);
+    int n_settings, n_with;
+    const char *const *settings = option_list(call, "env", &n_settings), *const *with = option_list(call, "with", &n_with);
     struct launch_environment environment = {settings, n_settings};
     struct launch_reading how = {.environment = &environment,
                                  .warm_up = option_given(call, "warm-up") ? (int)option_count(call, "warm-up") : -1,
-                                 .with = option_text(call, "with"),
+                                 .with = with,
+                                 .n_with = n_with,
                                  .all = call->verbosity > 0,
                                  .gpus = (int)option_count(call, "gpus")};
     struct launch_sources sources;
@@ -299,6 +300,15 @@ static enum status check_setting(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
+/* Arguments begin with dashes, keys of a configuration are set: a file's name is neither. */
+static enum status check_arguments(const char *text, char *why, size_t size)
+{
+    if (strncmp(text + strspn(text, " \t\n"), "--", 2) == 0 || strchr(text, '='))
+        return STATUS_OK;
+    snprintf(why, size, "'%.60s' is no argument; write for example \"--vocab-size 128256\"; files stand without --with", text);
+    return STATUS_BAD_INPUT;
+}
+
 static const struct option_row options[] = {
     {.name = "cluster", TEXT_FIELDS("NAME|FILE"), .help = "what the job runs on: a catalog name or a file"},
     {.name = "gpu",
@@ -314,7 +324,11 @@ static const struct option_row options[] = {
      .type = OPTION_REPEAT,
      .check = check_setting,
      .help = "a variable that a script expects from outside, such as SLURM_NNODES=64 or 1=70B for $1; repeatable"},
-    {.name = "with", TEXT_FIELDS("ARGUMENTS"), .help = "further arguments, which win over the files': \"--vocab-size 128256\""},
+    {.name = "with",
+     .argument = "ARGUMENTS",
+     .type = OPTION_REPEAT,
+     .check = check_arguments,
+     .help = "further arguments, which win over the files': \"--vocab-size 128256\"; repeatable, and the last one said wins"},
     {.name = "warm-up",
      COUNT_FIELDS,
      .high = 1e6,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/spec/catalog.h"
 #include "tests/suite.h"
 #include "tests/traces/launch_told.h"
 
@@ -47,6 +48,14 @@ START_TEST(maxtext_by_its_command)
     expect_layout(&t, "tp=8,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=8,zero=3,sp=0,recompute=full,schedule=none", 256);
     ck_assert_int_eq(t.d.job.job.precision, PRECISION_FP8);
     ck_assert_int_eq(t.d.job.job.seq_len, 4096);
+    ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : ""); /* not of run_name either */
+    told_free(&t);
+    t = tell_file("maxtext.yml", "run_name=x enable_checkpointing=false", 64);
+    ck_assert_uint_eq(t.diags.n_items, 0);
+    told_free(&t);
+    t = tell_file("maxtext.yml", "run_name=x new_key=3 steps=5", 64);
+    expect_warning(&t, "unknown to msim, left out: new_key");
+    ck_assert_uint_eq(t.diags.n_items, 1);
     told_free(&t);
 }
 END_TEST
@@ -116,7 +125,29 @@ START_TEST(maxtext_models_by_name)
     expect_shape(&t, 80, 8192, 28672, 64, 8, 32000);
     told_free(&t);
     t = tell_file("maxtext.yml", "model_name=llama2-70b override_model_config=true base_num_decoder_layers=40", 64);
-    expect_shape(&t, 40, 4096, 14336, 32, 8, 128256);
+    expect_shape(&t, 40, 8192, 28672, 64, 8, 32000); /* but for base.yml the model is what it is */
+    told_free(&t);
+    t = tell_file("maxtext.yml", "model_name=llama2-70b override_model_config=true base_num_kv_heads=16 base_mlp_dim=1024", 64);
+    expect_shape(&t, 80, 8192, 1024, 64, 16, 32000);
+    told_free(&t);
+    t = tell_file("maxtext.yml", "model_name=llama2-70b base_num_decoder_layers=40 max_target_length=4096", 64);
+    expect_shape(&t, 80, 8192, 28672, 64, 8, 32000); /* which MaxText refuses */
+    expect_warning(&t, "base_num_decoder_layers is left out: the model's own is taken");
+    ck_assert_uint_eq(t.diags.n_items, 1);
+    told_free(&t);
+    t = tell_file("maxtext.yml", "model_name=llama2-70b --num-layers 20", 64); /* --with wins */
+    expect_shape(&t, 20, 8192, 28672, 64, 8, 32000);
+    told_free(&t);
+    t = tell_file("maxtext.yml",
+                  "model_name=deepseek3-671b override_model_config=true base_num_decoder_layers=30 num_experts=64 "
+                  "shared_experts=2 first_num_dense_layers=1 q_lora_rank=768",
+                  64);
+    ck_assert_int_eq(t.d.job.model.layers, 30);
+    ck_assert_int_eq(t.d.job.model.moe.experts, 64);
+    ck_assert_int_eq(t.d.job.model.moe.shared_experts, 2);
+    ck_assert_int_eq(t.d.job.model.moe.first_dense_layers, 1);
+    ck_assert_int_eq(t.d.job.model.latent.q_lora_rank, 768);
+    ck_assert_int_eq(t.d.job.model.latent.kv_lora_rank, 512);
     told_free(&t);
     t = tell_file("maxtext.yml", "model_name=mixtral-8x7b", 64);
     ck_assert_int_eq(t.d.job.model.moe.experts, 8);
@@ -129,6 +160,48 @@ START_TEST(maxtext_models_by_name)
     ck_assert_int_eq(t.d.job.model.moe.top_k, 2);
     ck_assert_int_eq(t.d.job.model.moe.expert_ffn, 1024);
     expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=4,mb=2,zero=3,sp=0,recompute=layernorm+moe_act,schedule=none", 128);
+    told_free(&t);
+}
+END_TEST
+
+/* DeepSeek-V2-Lite by base.yml's keys is the catalog's: latent attention, shared experts, dense layers first. */
+START_TEST(maxtext_describes_deepseek)
+{
+    struct told t = tell_file("maxtext.yml",
+                              "decoder_block=deepseek attention_type=mla base_emb_dim=2048 base_num_query_heads=16 "
+                              "base_num_kv_heads=16 base_mlp_dim=10944 base_moe_mlp_dim=1408 base_num_decoder_layers=27 "
+                              "first_num_dense_layers=1 num_experts=64 num_experts_per_tok=6 shared_experts=2 vocab_size=102400 "
+                              "q_lora_rank=0 kv_lora_rank=512 qk_nope_head_dim=128 qk_rope_head_dim=64 v_head_dim=128 "
+                              "n_routing_groups=-1 topk_routing_group=-1 routed_scaling_factor=1.0 interleave_moe_layer_step=1",
+                              64);
+    struct transformer lite;
+    struct diags diags = {0};
+    ck_assert_int_eq(catalog_model("deepseek-v2-lite", &lite, &diags), STATUS_OK);
+    ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+    struct parameter_count ours, theirs;
+    transformer_parameters(&t.d.job.model, &ours);
+    transformer_parameters(&lite, &theirs);
+    ck_assert_double_eq(ours.total, theirs.total);
+    ck_assert_double_eq(ours.active, theirs.active);
+    told_free(&t);
+    diags_free(&diags);
+    t = tell_file("maxtext.yml", "num_experts=8 base_moe_mlp_dim=1024 first_num_dense_layers=32", 64);
+    expect_warning(&t, "first_num_dense_layers: 32 dense layers leave none of 32 for experts");
+    told_free(&t);
+    t = tell_file("maxtext.yml", "num_experts=8 num_experts=1", 64);
+    ck_assert_int_eq(t.d.job.model.moe.experts, 0);
+    told_free(&t);
+}
+END_TEST
+
+/* Windows are of the kind of attention that has them. */
+START_TEST(maxtext_windows)
+{
+    struct told t = tell_file("maxtext.yml", "sliding_window_size=1024 attention_type=local_sliding", 64);
+    ck_assert_int_eq(t.d.job.model.window, 1024);
+    told_free(&t);
+    t = tell_file("maxtext.yml", "sliding_window_size=1024 attention_type=global", 64);
+    ck_assert_int_eq(t.d.job.model.window, 0);
     told_free(&t);
 }
 END_TEST
@@ -342,6 +415,8 @@ int main(void)
     tcase_add_test(all, maxtext_ignores);
     tcase_add_test(all, maxtext_meshes);
     tcase_add_test(all, maxtext_models_by_name);
+    tcase_add_test(all, maxtext_describes_deepseek);
+    tcase_add_test(all, maxtext_windows);
     tcase_add_test(all, maxtext_tells);
     tcase_add_test(all, olmo_core_by_its_file);
     tcase_add_test(all, olmo_core_by_its_parts);

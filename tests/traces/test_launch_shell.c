@@ -177,6 +177,42 @@ START_TEST(arguments_that_cannot_be_told_are_told_of)
 }
 END_TEST
 
+/* key=value sets a key behind a program and its configuration. In front it is a variable or another program's, and Megatron-LM's
+ * parser takes none. */
+START_TEST(settings_stand_behind_their_program)
+{
+    static const struct {
+        const char *script, *steps; /* NULL: nobody's key */
+    } cases[] = {
+        {"python3 -m MaxText.train base.yml per_device_batch_size=4 steps=5", "5"},
+        {"python3 -m MaxText.train per_device_batch_size=4 steps=5", "5"},
+        {"python3 MaxText/train.py MaxText/configs/base.yml per_device_batch_size=4 steps=5", "5"},
+        {"steps=1 env steps=2 python3 train.py base.yml per_device_batch_size=4 steps=5", "5"},
+        {"steps=1 env steps=2 python3 train.py base.yml per_device_batch_size=4", NULL},
+        {"env steps=2 srun --mpi=pmix x=1 python3 train.py base.yml per_device_batch_size=4", NULL},
+        {"docker run -e steps=2 image python3 train.py base.yml per_device_batch_size=4", NULL},
+        {"xpk workload create --command \"python3 train.py base.yml per_device_batch_size=4 steps=5\"", "5"},
+        {"torchrun pretrain_gpt.py --num-layers 8 --hidden-size 64", NULL},
+        {"env steps=5 torchrun pretrain_gpt.py --num-layers 8 --hidden-size 64", NULL},
+        {"torchrun pretrain_gpt.py steps=5 --num-layers 8 --hidden-size 64", NULL},
+        {"torchrun pretrain_gpt.py --num-layers 8 --hidden-size 64 | tee log bs=1 steps=5", NULL},
+        {"torchrun wrap.py steps=5 pretrain_gpt.py --num-layers 8 --hidden-size 64", NULL},
+        {"torchrun nemo.py trainer.max_steps=5 model.num_layers=8 --num-layers 8 --trainer.x=1", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading r = read_script(cases[i].script, NULL);
+        const struct launch_word *word = word_of(&r, "steps");
+        ck_assert_msg(r.status == STATUS_OK, "%s", cases[i].script);
+        ck_assert_msg((word != NULL) == (cases[i].steps != NULL), "%s", cases[i].script);
+        ck_assert_msg(!word || strcmp(word->value, cases[i].steps) == 0, "%s", cases[i].script);
+        reading_free(&r);
+    }
+    struct reading r = read_script("torchrun nemo.py model.num_layers=8 --num-layers 8", NULL);
+    ck_assert_msg(word_of(&r, "model.num_layers"), "a path is nothing else");
+    reading_free(&r);
+}
+END_TEST
+
 /* Only the word that depends on it is unknown, and places are those of the letters, through any number of variables. */
 START_TEST(words_keep_where_they_were_written)
 {
@@ -272,6 +308,7 @@ int main(void)
     tcase_add_test(all, what_cannot_be_told_is_unknown_with_a_reason);
     tcase_add_test(all, directives_of_slurm);
     tcase_add_test(all, arguments_that_cannot_be_told_are_told_of);
+    tcase_add_test(all, settings_stand_behind_their_program);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);
     tcase_add_test(all, what_is_no_script_is_refused);

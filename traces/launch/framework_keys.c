@@ -219,6 +219,19 @@ bool framework_looks_at(const char *path)
     return strcmp(path, "model.activation_type") == 0 || strcmp(path, "model.d_model") == 0;
 }
 
+/* A name itself, what begins with one ('*' behind it), or is inside a mapping ('.'). */
+bool framework_ignores(const struct framework *f, const char *path)
+{
+    for (const char *const *name = f->ignored; name && *name; name++) {
+        size_t n = strlen(*name);
+        char last = (*name)[n - 1];
+        bool whole = strcmp(*name, path) == 0 || (last == '.' && strncmp(*name, path, n - 1) == 0 && path[n - 1] == '\0');
+        if (whole || (last == '*' && strncmp(*name, path, n - 1) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* By itself in bf16, as the table of keys has it. */
 static void read_autocast(struct launch_words *words, const struct yaml_node *root)
 {
@@ -364,8 +377,9 @@ void framework_read(struct launch_words *words, const struct yaml_node *root, co
 
 /* --- overrides --- */
 
-/* Flags that are keys of a framework's configuration, too: Hugging Face's trainers, Colossal-AI's applications. */
-static bool has_flags(const struct launch_words *words)
+/* Is there a flag by which those are known that are keys of a framework's configuration, too: Hugging Face's trainers,
+ * Colossal-AI's applications? */
+static bool has_sign(const struct launch_words *words)
 {
     for (size_t i = 0; i < words->n; i++)
         if (!words->items[i].by_dest &&
@@ -374,24 +388,17 @@ static bool has_flags(const struct launch_words *words)
     return false;
 }
 
-/* key=value, without dashes. */
-static bool is_setting(const struct launch_word *word)
-{
-    return word->said && *word->said != '-' && strcmp(word->said, word->name) == 0;
-}
-
 /* A key by its path, or one of those flags. */
 static bool is_key(const struct launch_word *word, bool flags)
 {
     return !word->by_dest && !word->strange && !word->unknown && *word->name &&
-           (flags || (word->value && (strchr(word->name, '.') || is_setting(word))));
+           (flags || (word->value && (strchr(word->name, '.') || launch_word_sets(word))));
 }
 
-static struct yaml_node *tree_of(struct launch_words *words, struct arena *arena)
+static struct yaml_node *tree_of(const struct launch_words *words, bool flags, struct arena *arena)
 {
     enum { PATH_MAX_LENGTH = 120 };
     struct yaml_node *tree = NULL;
-    bool flags = has_flags(words);
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *word = &words->items[i];
         if (!is_key(word, flags) || strlen(word->name) > PATH_MAX_LENGTH)
@@ -424,11 +431,23 @@ static const struct framework *framework_of_paths(const struct yaml_node *tree, 
     return best;
 }
 
-size_t framework_count_overrides(struct launch_words *words)
+/* Are flags keys? Not where Megatron-LM knows more of them: a --plugin may be anybody's. */
+static bool has_flags(const struct launch_words *words)
+{
+    struct arena arena = {0};
+    size_t known = 0;
+    bool sign = has_sign(words);
+    if (sign)
+        framework_of_paths(tree_of(words, true, &arena), &known);
+    arena_free(&arena);
+    return sign && known >= megatron_count_flags(words);
+}
+
+size_t framework_count_overrides(const struct launch_words *words)
 {
     struct arena arena = {0};
     size_t known;
-    framework_of_paths(tree_of(words, &arena), &known);
+    framework_of_paths(tree_of(words, has_flags(words), &arena), &known);
     arena_free(&arena);
     return known;
 }
@@ -447,22 +466,40 @@ static bool is_taken(const struct launch_words *words, size_t first, const char 
     return false;
 }
 
+/* A key that changes nothing; of a command that sets no other key anybody's. */
+static bool is_nothing(const struct framework *framework, const char *path)
+{
+    bool ignored = framework && framework_ignores(framework, path);
+    for (int i = 0; !framework && i < N_FRAMEWORKS; i++)
+        ignored |= framework_ignores(frameworks[i], path);
+    return ignored;
+}
+
 void framework_take_overrides(struct launch_words *words)
 {
-    struct yaml_node *tree = tree_of(words, &words->arena);
     bool flags = has_flags(words);
+    struct yaml_node *tree = tree_of(words, flags, &words->arena);
     size_t known, kept = 0, first = words->n;
     const struct framework *framework = framework_of_paths(tree, &known);
-    if (!framework)
-        return;
-    if (flags)
+    if (framework && flags)
         framework_read(words, tree, framework);
-    else
+    else if (framework)
         framework_read_keys(words, tree, framework);
     for (size_t i = 0; i < words->n; i++) {
-        const struct launch_word *word = &words->items[i];
-        if (i >= first || !is_key(word, flags) || !is_taken(words, first, word->name))
+        struct launch_word *word = &words->items[i];
+        word->commanded |= i >= first && !flags;
+        bool taken = is_key(word, flags) && (is_taken(words, first, word->name) || is_nothing(framework, word->name));
+        if (i >= first || !taken)
             words->items[kept++] = *word;
     }
     words->n = kept;
+}
+
+const struct framework *framework_of_overrides(const struct launch_words *words)
+{
+    struct arena arena = {0};
+    size_t known;
+    const struct framework *framework = framework_of_paths(tree_of(words, has_flags(words), &arena), &known);
+    arena_free(&arena);
+    return framework;
 }

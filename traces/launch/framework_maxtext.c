@@ -65,8 +65,16 @@ static const struct framework_word attentions[] = {{"autoselected", "use_flash_a
                                                    {"dot_product", "use_flash_attn", "False"},
                                                    {"dot_product", "attention_backend", "local"},
                                                    {0}};
-static const struct framework_word latent[] = {
-    {"mla", "multi_latent_attention", "True"}, {"global", NULL, NULL}, {"full", NULL, NULL}, {0}};
+#define WITHOUT_WINDOW(word, latent)                                                                                             \
+    {word, "multi_latent_attention", latent},                                                                                    \
+    {                                                                                                                            \
+        word, "window_size", "0"                                                                                                 \
+    }
+static const struct framework_word attention_types[] = {WITHOUT_WINDOW("mla", "True"),
+                                                        WITHOUT_WINDOW("global", "False"),
+                                                        WITHOUT_WINDOW("full", "False"),
+                                                        {"local_sliding", "multi_latent_attention", "False"},
+                                                        {0}};
 static const struct framework_word strategies[] = {
     {"all_gather", "cp_comm_type", "all_gather"}, {"ring", "cp_comm_type", "p2p"}, {0}};
 static const struct framework_word optimizers[] = {
@@ -129,9 +137,16 @@ static const struct framework_key keys[] = {
     WORDS("decoder_block", blocks),
     AS("use_qk_norm", "qk_layernorm"),
     AS("attention_bias", "add_qkv_bias"),
-    WORDS("attention_type", latent),
+    AS("sliding_window_size", "window_size"),
+    WORDS("attention_type", attention_types), /* behind the size of windows that it may not use */
+    AS("q_lora_rank", "q_lora_rank"),
+    AS("kv_lora_rank", "kv_lora_rank"),
+    AS("qk_nope_head_dim", "qk_head_dim"),
+    AS("qk_rope_head_dim", "qk_pos_emb_head_dim"),
+    AS("v_head_dim", "v_head_dim"),
     AS("base_moe_mlp_dim", "moe_ffn_hidden_size"),
     AS("num_experts_per_tok", "moe_router_topk"),
+    AS("interleave_moe_layer_step", "moe_layer_freq"),
     AS("shared_experts", "shared_experts"),
     AS("first_num_dense_layers", "first_dense_layers"),
     WORDS("remat_policy", policies),
@@ -175,6 +190,7 @@ static const struct framework_word fixed[] = {
     {NULL, "cross_entropy_loss_fusion", "False"},
     {NULL, "cp_comm_type", "all_gather"},
     {NULL, "expert_tensor_parallel_size", "1"},
+    {NULL, "kv_lora_rank", "512"},
     {NULL, "moe_grouped_gemm", "True"},
     {NULL, "moe_token_dispatcher_type", "alltoall"},
     {0},
@@ -194,6 +210,13 @@ static const struct framework_word models[] = {{"deepseek2-236b", NULL, "deepsee
                                                {"gpt3-22b", NULL, "gpt-22b"},
                                                {0}};
 
+static void add_above_zero(struct launch_words *words, const struct yaml_node *root, const char *key, const char *name)
+{
+    const struct yaml_node *node = framework_find(root, key);
+    if (node && node->kind == YAML_SCALAR && strtol(node->text, NULL, 10) > 0)
+        framework_add(words, node, key, name, framework_text(words, node));
+}
+
 /* [silu, linear] is a gate beside what goes up; one expert is none. */
 static void read_more(struct launch_words *words, const struct yaml_node *root)
 {
@@ -204,8 +227,11 @@ static void read_more(struct launch_words *words, const struct yaml_node *root)
         n++;
     if (n > 0)
         framework_add(words, activations, "mlp_activations", "swiglu", n > 1 ? "True" : "False");
-    if (experts && experts->kind == YAML_SCALAR && strtol(experts->text, NULL, 10) > 1)
-        framework_add(words, experts, "num_experts", "num_experts", framework_text(words, experts));
+    if (experts && experts->kind == YAML_SCALAR)
+        framework_add(words, experts, "num_experts", "num_experts",
+                      strcmp(experts->text, "1") == 0 ? "0" : framework_text(words, experts));
+    add_above_zero(words, root, "n_routing_groups", "moe_router_num_groups"); /* -1: none */
+    add_above_zero(words, root, "topk_routing_group", "moe_router_group_topk");
     const struct yaml_node *capacity = framework_find(root, "capacity_factor");
     if (capacity && capacity->kind == YAML_SCALAR && strtod(capacity->text, NULL) > 0)
         framework_add(words, capacity, "capacity_factor", "moe_expert_capacity_factor", framework_text(words, capacity));
@@ -328,5 +354,6 @@ const struct framework framework_maxtext = {.name = "MaxText",
                                             .model = {"model_name"},
                                             .models = models,
                                             .unset = "default",
+                                            .base = "base.yml",
                                             .more = read_more,
                                             .ignored = ignored};

@@ -220,19 +220,6 @@ static void follow_group(struct slips *slips, const char *path)
     }
 }
 
-/* A name itself, what begins with one ('*' behind it), or is inside a mapping ('.'). */
-static bool is_ignored(const struct framework *f, const char *path)
-{
-    for (const char *const *name = f->ignored; *name; name++) {
-        size_t n = strlen(*name);
-        char last = (*name)[n - 1];
-        bool whole = strcmp(*name, path) == 0 || (last == '.' && strncmp(*name, path, n - 1) == 0 && path[n - 1] == '\0');
-        if (whole || (last == '*' && strncmp(*name, path, n - 1) == 0))
-            return true;
-    }
-    return false;
-}
-
 static bool is_slip(const struct slips *slips, const struct yaml_node *node)
 {
     for (int i = 0; i < slips->n; i++)
@@ -249,7 +236,7 @@ static void tell_unknown(const struct slips *slips, const struct yaml_node *mapp
         char whole[2 * NAME_SIZE_MAX];
         int n = snprintf(whole, sizeof whole, "%s%s%s", path, *path ? "." : "", node->key);
         struct place at = {.file = file, .line = node->key_at.line, .column = node->key_at.column};
-        if (n >= (int)sizeof whole || yaml_is_null(node) || is_ignored(slips->framework, whole) || is_slip(slips, node))
+        if (n >= (int)sizeof whole || yaml_is_null(node) || framework_ignores(slips->framework, whole) || is_slip(slips, node))
             continue;
         if (!is_known(slips->framework, whole))
             diag_note(diags, at, "%.120s is unknown to msim and left out", whole);

@@ -34,6 +34,7 @@ struct framework {
     const struct framework_word *models; /* such names and what the catalog has for them; `name` is unused */
     const char *described;               /* where this key is there, the model is described, and not named */
     const char *unset;                   /* a value that says nothing; NULL: none */
+    const char *base;                    /* the file that has all keys, of which a command sets some; NULL: none by that name */
     void (*more)(struct launch_words *words, const struct yaml_node *root); /* what is not one key; NULL: nothing */
     const char *const *ignored; /* paths of keys that change neither time nor memory, '*' behind what many begin with, '.' behind
                                  * a mapping: others that nobody reads are told one by one. NULL: nobody knows them all */

@@ -144,6 +144,20 @@ static size_t count(const struct launch_sources *sources, bool logs)
     return n;
 }
 
+/* What only says more about a job is no job. */
+static void ask_for_job(const struct launch_source *source, struct diags *diags)
+{
+    const struct framework *framework = source->is_override ? framework_of_overrides(&source->words) : NULL;
+    struct place at = {.file = source->path};
+    if (framework && framework->base)
+        diag_error(diags, at, "this sets keys of %s; give its %s, too, which fills in what the command leaves out",
+                   framework->name, framework->base);
+    else if (framework)
+        diag_error(diags, at, "this sets keys of %s; give the configuration that has the others, too", framework->name);
+    else
+        diag_error(diags, at, "this only says more about a job; give its script or log, too");
+}
+
 static enum status check_together(const struct launch_sources *sources, struct diags *diags)
 {
     size_t logs = count(sources, true), others = count(sources, false);
@@ -154,8 +168,7 @@ static enum status check_together(const struct launch_sources *sources, struct d
         return STATUS_BAD_INPUT;
     }
     if (!logs && !others) {
-        diag_error(diags, (struct place){.file = sources->items[0].path},
-                   "this only says more about a job; give its script or log, too");
+        ask_for_job(&sources->items[0], diags);
         return STATUS_BAD_INPUT;
     }
     for (size_t i = 0; i < sources->n; i++) {
@@ -231,7 +244,10 @@ void launch_describe(const struct launch_sources *sources, size_t i, const struc
         if (sources->items[k].is_override)
             add_all(&words, &sources->items[k].words);
     *description = (struct launch_description){0};
-    if (!how->with || launch_shell_words("--with", how->with, &words, diags) == STATUS_OK) {
+    enum status status = STATUS_OK;
+    for (int k = 0; k < how->n_with && status == STATUS_OK; k++)
+        status = launch_shell_words("--with", how->with[k], &words, diags);
+    if (status == STATUS_OK) {
         struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
         framework_take_overrides(&words);
         megatron_read(&words, how->all, arguments, diags);

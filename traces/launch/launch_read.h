@@ -24,10 +24,11 @@ struct launch_source {
 
 struct launch_reading {
     const struct launch_environment *environment;
-    int warm_up;      /* iterations, -1: as usual */
-    const char *with; /* further arguments, which win; NULL none */
-    bool all;         /* list all unknown arguments */
-    int gpus;         /* 0: as the files say */
+    int warm_up;             /* iterations, -1: as usual */
+    const char *const *with; /* n_with texts of further arguments, which win, the later ones over those before */
+    int n_with;
+    bool all; /* list all unknown arguments */
+    int gpus; /* 0: as the files say */
 };
 
 struct launch_sources {

@@ -59,7 +59,8 @@ static enum certainty certainty_of(const struct runner *r)
 static void add_split(struct runner *r, struct shell_fields *fields, const struct launch_field *field)
 {
     static const char blanks[] = " \t\r\n";
-    bool is_line = strstr(field->text, " --") || (strncmp(field->text, "--", 2) == 0 && strpbrk(field->text, blanks));
+    bool sets = strstr(field->text, ".yml ") || strstr(field->text, ".yaml "); /* what xpk --command is given */
+    bool is_line = sets || strstr(field->text, " --") || (strncmp(field->text, "--", 2) == 0 && strpbrk(field->text, blanks));
     if (!is_line) {
         shell_fields_add(fields, field);
         return;
@@ -73,6 +74,18 @@ static void add_split(struct runner *r, struct shell_fields *fields, const struc
     }
 }
 
+/* Megatron-LM's parser takes no key=value: beside its flags it is for another program. */
+static void drop_settings(struct launch_words *words)
+{
+    size_t kept = 0;
+    if (megatron_count_flags(words) == 0)
+        return;
+    for (size_t i = 0; i < words->n; i++)
+        if (!launch_word_sets(&words->items[i]) || strchr(words->items[i].name, '.'))
+            words->items[kept++] = words->items[i];
+    words->n = kept;
+}
+
 static void try_launch(struct runner *r, const struct shell_fields *given, struct place at)
 {
     struct shell_fields fields = {0};
@@ -81,6 +94,7 @@ static void try_launch(struct runner *r, const struct shell_fields *given, struc
     struct launch_words trial = {.arena = r->state.words->arena};
     launch_words_of_fields(&trial, fields.items, fields.n);
     shell_fields_free(&fields);
+    drop_settings(&trial);
     size_t count = megatron_count(&trial) + framework_count_overrides(&trial);
     r->state.words->arena = trial.arena;
     r->rivals += count > 2;

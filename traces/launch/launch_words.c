@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool launch_word_sets(const struct launch_word *word)
+{
+    return word->said && *word->said != '-' && strcmp(word->said, word->name) == 0;
+}
+
 void launch_words_add(struct launch_words *words, struct launch_word word)
 {
     words->items = memory_grow(words->items, &words->capacity, words->n + 1, sizeof *words->items);
@@ -39,18 +44,48 @@ static bool has_dashes(const char *text)
     return text[0] == '-' && text[1] == '-' && isalpha((unsigned char)text[2]);
 }
 
+/* A program, or the configuration that it reads. */
+static bool is_program(const struct launch_field *fields, size_t i)
+{
+    static const char *const endings[] = {".py", ".yaml", ".yml", ".json", ".toml"};
+    const char *text = fields[i].text, *dot = strrchr(text, '.');
+    if (i > 0 && strcmp(fields[i - 1].text, "-m") == 0)
+        return true;
+    for (size_t k = 0; dot && !strchr(text, '=') && k < sizeof endings / sizeof endings[0]; k++)
+        if (strcmp(dot, endings[k]) == 0)
+            return true;
+    return false;
+}
+
+static bool looks_like_setting(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return n > 0 && islower((unsigned char)text[0]) && text[n] == '=';
+}
+
+/* From where on key=value sets a key: behind the program and its configuration. What stands in front are variables (env A=1) and
+ * arguments of what starts it. Words without a program, such as --with's, set keys from the beginning. */
+static size_t settings_begin(const struct launch_field *fields, size_t n)
+{
+    size_t behind = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_program(fields, i))
+            behind = i + 1;
+    bool bare = n && (fields[0].text[0] == '-' || override_of(fields[0].text) || looks_like_setting(fields[0].text));
+    return behind || bare ? behind : n;
+}
+
 /* key=value, where it is not the value of the flag in front: MaxText's keys have no points. */
 static bool is_setting(const struct launch_field *fields, size_t i)
 {
-    const char *text = fields[i].text;
     bool of_flag = i > 0 && fields[i - 1].text[0] == '-' && !strchr(fields[i - 1].text, '=');
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    return !of_flag && n > 0 && islower((unsigned char)text[0]) && text[n] == '=';
+    return !of_flag && looks_like_setting(fields[i].text);
 }
 
-static bool is_flag(const struct launch_field *fields, size_t i)
+/* `settings`: from where on key=value is one. */
+static bool is_flag(const struct launch_field *fields, size_t i, size_t settings)
 {
-    return has_dashes(fields[i].text) || override_of(fields[i].text) || is_setting(fields, i);
+    return has_dashes(fields[i].text) || override_of(fields[i].text) || (i >= settings && is_setting(fields, i));
 }
 
 /* How many of a flag's n fields are its value: behind it may stand more arguments from outside, such as $EXTRA. */
@@ -83,8 +118,9 @@ static void take_values(struct launch_words *words, struct launch_word *word, co
 
 void launch_words_of_fields(struct launch_words *words, const struct launch_field *fields, size_t n)
 {
+    size_t settings = settings_begin(fields, n);
     for (size_t i = 0; i < n; i++) {
-        if (!is_flag(fields, i))
+        if (!is_flag(fields, i, settings))
             continue;
         const char *said = fields[i].text, *equals = strchr(said, '=');
         struct launch_word word = {.said = said, .at = fields[i].at, .unknown = equals ? fields[i].unknown : NULL};
@@ -93,7 +129,7 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
             word.said = launch_text(words, said, (size_t)(equals - said));
             word.value = equals + 1;
         } else {
-            while (i + 1 + values < n && !is_flag(fields, i + 1 + values))
+            while (i + 1 + values < n && !is_flag(fields, i + 1 + values, settings))
                 values++;
             known = known_values(&fields[i + 1], values);
             if (known)

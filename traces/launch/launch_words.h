@@ -17,8 +17,9 @@ struct launch_word {
     const char *unknown; /* why the value cannot be told ("$TP is not set"); NULL: it can */
     const char *said;    /* as people wrote it: "--num-layers", "model.num_layers"; NULL: the name, in a log */
     struct place at;
-    bool by_dest; /* the name is that of a log: the argument's value in the program, not its flag */
-    bool strange; /* the name is a key with a value that a framework's reader does not know: "model.norm=x" */
+    bool by_dest;   /* the name is that of a log: the argument's value in the program, not its flag */
+    bool commanded; /* `by_dest`, and a command line set it */
+    bool strange;   /* the name is a key with a value that a framework's reader does not know: "model.norm=x" */
 };
 
 struct launch_words {
@@ -26,6 +27,9 @@ struct launch_words {
     struct launch_word *items;
     size_t n, capacity;
 };
+
+/* Is it key=value, without dashes? */
+bool launch_word_sets(const struct launch_word *word);
 
 /* Adds a word; its texts must live as long as the words (arena). */
 void launch_words_add(struct launch_words *words, struct launch_word word);
@@ -51,8 +55,8 @@ struct launch_field {
     size_t n_segments;
 };
 
-/* n fields of a command line ("--flag", "value", "--flag=value", "key.of.a.configuration=value") become words: a flag has what
- * follows it up to the next flag. */
+/* n fields of a command line ("--flag", "value", "--flag=value", "key.of.a.configuration=value", behind a program "key=value")
+ * become words: a flag has what follows it up to the next flag. */
 void launch_words_of_fields(struct launch_words *words, const struct launch_field *fields, size_t n);
 
 #endif

@@ -321,14 +321,26 @@ int megatron_find(const char *name, bool by_dest)
     return -1;
 }
 
+static bool describes(const struct launch_word *word)
+{
+    int row = megatron_find(word->name, word->by_dest);
+    const char *key = row >= 0 ? megatron_rows[row].key : NULL;
+    return key && strncmp(key, "cluster.", 8) != 0;
+}
+
 size_t megatron_count(const struct launch_words *words)
 {
     size_t n = 0;
-    for (size_t i = 0; i < words->n; i++) {
-        int row = megatron_find(words->items[i].name, words->items[i].by_dest);
-        const char *key = row >= 0 ? megatron_rows[row].key : NULL;
-        n += key && strncmp(key, "cluster.", 8) != 0;
-    }
+    for (size_t i = 0; i < words->n; i++)
+        n += describes(&words->items[i]);
+    return n;
+}
+
+size_t megatron_count_flags(const struct launch_words *words)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < words->n; i++)
+        n += !words->items[i].by_dest && !launch_word_sets(&words->items[i]) && describes(&words->items[i]);
     return n;
 }
 
@@ -420,7 +432,12 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
         if (text && one && word->first) /* positional arguments stand behind */
             text = launch_text(words, text, word->first);
-        arguments->of[found] = (struct megatron_value){text, is_flag ? NULL : word->unknown, word->said, word->at};
+        arguments->of[found] = (struct megatron_value){.text = text,
+                                                       .unknown = is_flag ? NULL : word->unknown,
+                                                       .said = word->said,
+                                                       .at = word->at,
+                                                       .by_flag = !word->by_dest,
+                                                       .commanded = word->commanded};
         if (!word->said)
             arguments->of[found].said = word->name;
         arguments->foreign |= word->by_dest && word->said;

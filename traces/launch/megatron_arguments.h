@@ -68,6 +68,7 @@ struct megatron_value {
     const char *unknown; /* why it cannot be told, NULL it can */
     const char *said;    /* how it is called there */
     struct place at;
+    bool by_flag, commanded; /* by a flag, or a key that a command line set; neither: by a file */
 };
 
 struct megatron_arguments {
@@ -87,6 +88,8 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
 
 /* How many of the words are arguments with a meaning for the model or the layout: what tells a launch from another command. */
 size_t megatron_count(const struct launch_words *words);
+/* And how many of a command line's flags. */
+size_t megatron_count_flags(const struct launch_words *words);
 /* The row's index by flag (dashes or underscores) or by dest; -1: none. */
 int megatron_find(const char *name, bool by_dest);
 

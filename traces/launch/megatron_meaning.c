@@ -191,13 +191,15 @@ static bool exceeds(struct meaning *m, enum argument argument, double limit)
 
 static bool applies(struct meaning *m, enum argument_when when)
 {
+    const struct transformer *model = &m->description->job.model; /* of a named one all is known already */
     if (when == WHEN_MIXTURE)
-        return exceeds(m, ARGUMENT_EXPERTS, 0);
+        return exceeds(m, ARGUMENT_EXPERTS, 0) || (meaning_names_model(m) && model->moe.experts > 0);
     if (when == WHEN_HYBRID)
         return meaning_text(m, ARGUMENT_PATTERN) != NULL;
     if (when == WHEN_CONTEXT)
         return exceeds(m, ARGUMENT_CP, 1);
-    return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT);
+    return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT) ||
+           (meaning_names_model(m) && model->attention == ATTENTION_LATENT);
 }
 
 static void read_rows(struct meaning *m)
@@ -584,17 +586,25 @@ static void read_layout(struct meaning *m)
     }
 }
 
-/* A model by its name that wins over all that is said of its shape, as MaxText has it: arguments without these; NULL: it does
- * not. */
+/* A model by its name that wins over all that a file says of its shape, as MaxText has it: over what a command says, too, unless
+ * the job lets that win. Arguments without these; NULL: the name does not win. */
 static struct megatron_arguments *without_shape(struct meaning *m)
 {
-    if (!meaning_names_model(m) || !meaning_true(m, ARGUMENT_MODEL_WINS))
+    if (!meaning_names_model(m) || !meaning_has(m, ARGUMENT_MODEL_WINS))
         return NULL;
     struct megatron_arguments *kept = memory_new(1, sizeof *kept);
+    bool always = meaning_true(m, ARGUMENT_MODEL_WINS);
     *kept = *m->arguments;
-    for (int i = 0; i < N_ARGUMENTS; i++)
-        if (megatron_rows[i].key && strncmp(megatron_rows[i].key, "model.", 6) == 0)
-            kept->of[i] = (struct megatron_value){0};
+    for (int i = 0; i < N_ARGUMENTS; i++) {
+        const struct megatron_value *value = &m->arguments->of[i];
+        bool shape = megatron_rows[i].key && strncmp(megatron_rows[i].key, "model.", 6) == 0;
+        if (!value->text || !shape || value->by_flag || (value->commanded && !always))
+            continue;
+        if (value->commanded && i != ARGUMENT_MAX_POSITIONS)
+            diag_warning(m->diags, value->at, "%s is left out: the model's own is taken, unless override_model_config=true",
+                         value->said);
+        kept->of[i] = (struct megatron_value){0};
+    }
     return kept;
 }
 

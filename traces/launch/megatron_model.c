@@ -125,6 +125,26 @@ static void divide_shared(struct mixture *moe)
     moe->shared_ffn = whole ? 0 : moe->shared_ffn;
 }
 
+/* Other frameworks count shared experts, which are as wide as the others, and the dense layers in front. */
+static void read_counted(struct meaning *m)
+{
+    struct transformer *model = &m->description->job.model;
+    if (meaning_has(m, ARGUMENT_SHARED_EXPERTS)) {
+        model->moe.shared_experts = (int)meaning_int(m, ARGUMENT_SHARED_EXPERTS, 0, 0);
+        model->moe.shared_ffn = 0;
+        meaning_from(m, "model.moe.shared_experts", ARGUMENT_SHARED_EXPERTS);
+    }
+    if (!meaning_has(m, ARGUMENT_DENSE_FIRST))
+        return;
+    int64_t dense = meaning_int(m, ARGUMENT_DENSE_FIRST, 0, 0);
+    if (dense >= model->layers && model->layers > 0)
+        diag_error(m->diags, m->arguments->of[ARGUMENT_DENSE_FIRST].at, "%s: %lld dense layers leave none of %d for experts",
+                   m->arguments->of[ARGUMENT_DENSE_FIRST].said, (long long)dense, model->layers);
+    else
+        model->moe.first_dense_layers = (int)dense;
+    meaning_from(m, "model.moe.first_dense_layers", ARGUMENT_DENSE_FIRST);
+}
+
 static void read_mixture(struct meaning *m)
 {
     struct transformer *model = &m->description->job.model;
@@ -143,6 +163,7 @@ static void read_mixture(struct meaning *m)
     if (megatron_given(m->arguments, ARGUMENT_SHARED_FFN))
         meaning_from(m, "model.moe.shared_experts", ARGUMENT_SHARED_FFN);
     read_frequency(m);
+    read_counted(m);
     if (!meaning_true(m, ARGUMENT_GROUPED_GEMM))
         meaning_not_modelled(m, ARGUMENT_GROUPED_GEMM, "not there: experts one after the other; they are taken as grouped");
     if (meaning_is(m, ARGUMENT_DISPATCHER, "allgather") && m->description->job.layout.ep > 1)
@@ -267,6 +288,16 @@ static void read_named(struct meaning *m)
     struct transformer *model = &m->description->job.model;
     static const enum argument vocabularies[] = {ARGUMENT_PADDED_VOCAB, ARGUMENT_PAD_VOCAB_TO, ARGUMENT_VOCAB};
     int64_t seq_len = m->description->job.job.seq_len;
+    if (meaning_has(m, ARGUMENT_QUERY_GROUPS)) {
+        model->kv_heads = (int)meaning_int(m, ARGUMENT_QUERY_GROUPS, 1, 1);
+        meaning_from(m, "model.kv_heads", ARGUMENT_QUERY_GROUPS);
+    }
+    if (meaning_has(m, ARGUMENT_EXPERTS)) {
+        model->moe.experts = (int)meaning_int(m, ARGUMENT_EXPERTS, 0, 0);
+        meaning_from(m, "model.moe.experts", ARGUMENT_EXPERTS);
+    }
+    if (model->moe.experts)
+        read_counted(m);
     for (size_t i = 0; i < sizeof vocabularies / sizeof vocabularies[0]; i++)
         if (meaning_has(m, vocabularies[i])) {
             read_vocabulary(m);

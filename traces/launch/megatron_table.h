@@ -183,6 +183,8 @@
     X(REPLICATE_DEGREE, "data-parallel-replicate-degree", INT, "1", .key = "layout.shard")                                       \
     X(RESHARD, "fsdp-reshard-after-forward", TEXT, "default", .key = "layout.zero")                                              \
     X(MODEL_WINS, "model-wins", TRUE, "false", .key = "model")                                                                   \
+    X(SHARED_EXPERTS, "shared-experts", INT, "0", .key = "model.moe.shared_experts", .when = WHEN_MIXTURE)                       \
+    X(DENSE_FIRST, "first-dense-layers", INT, "0", .key = "model.moe.first_dense_layers", .when = WHEN_MIXTURE)                  \
     X(DEVICE_BATCH, "device-batch-size", REAL, NULL, .key = "job.global_batch")                                                  \
     MESH_AXIS(X, DATA, "data")                                                                                                   \
     MESH_AXIS(X, FSDP, "fsdp")                                                                                                   \
@@ -239,10 +241,6 @@
     X(TOLD_POLICY, "rematerialization-policy", TEXT, NULL,                                                                       \
       .told = "what it keeps between all products and nothing but inputs; the nearest of the two is taken")                      \
     X(TOLD_SCALED, "global-parameter-scale", INT, "1", .told = "widths are multiplied; as they are written is taken")            \
-    X(TOLD_SHARED_EXPERTS, "shared-experts", INT, "0", .when = WHEN_MIXTURE,                                                     \
-      .told = "experts that see all tokens; none are taken")                                                                     \
-    X(TOLD_DENSE_FIRST, "first-dense-layers", INT, "0", .when = WHEN_MIXTURE,                                                    \
-      .told = "layers without experts first; all are taken to have them")                                                        \
     X(TOLD_OVER_DATA, "shard-optimizer-over-data", TRUE, "false",                                                                \
       .told = "replicas share out the optimizer's states; they are whole")                                                       \
     X(TOLD_INT8, "eight-bit-integers", TEXT, NULL, .told = "products of 8-bit integers; bf16 is taken")                          \
