@@ -149,6 +149,8 @@ static enum status import_job(struct imported *job, const struct launch_sources 
     launch_catalog_name(&said->model, job->catalog, sizeof job->catalog);
     snprintf(said->model.name, sizeof said->model.name, "%s", *job->catalog ? job->catalog : "imported");
     snprintf(said->model.source, sizeof said->model.source, "the job's arguments");
+    if (!*job->catalog) /* it is no longer the one that was published, if it began as one */
+        said->model.published_parameters = said->model.published_active = 0;
     settle_features(job);
     write_text(job);
     status = read_back(job, &call->diags);

@@ -119,6 +119,9 @@ void step_report_complete(struct step_report *report)
         assume(report,
                "adapters: both matrices divided as Megatron-Bridge does it; no dropout before them; the first layer's input "
                "has a gradient, as others");
+    if (job_adapts(job) && job->adapter.whole)
+        assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
+                       "not counted");
     if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");
     bool by_kernel = report->detail == DETAIL_KERNEL;

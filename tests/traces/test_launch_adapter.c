@@ -89,6 +89,38 @@ START_TEST(modules_that_are_trained_whole)
 }
 END_TEST
 
+#define TIED                                                                                                                     \
+    "base_model: meta-llama/Llama-3.2-1B\nsequence_len: 4096\nmicro_batch_size: 2\nbf16: true\nadapter: lora\nlora_r: 8\n"
+
+/* Of a table that is both ends peft trains a copy of each that is named, and what is not named stays frozen beside it: two
+ * matrices, unless they are to stay one. */
+START_TEST(tables_that_were_one_are_apart)
+{
+    static const struct {
+        const char *keys;
+        uint32_t whole;
+        bool tied;
+    } jobs[] = {
+        {"lora_modules_to_save: [embed_tokens, lm_head]\n", EMBEDDING | HEAD, false},
+        {"lora_modules_to_save: [embed_tokens]\n", EMBEDDING, false},
+        {"lora_modules_to_save: [embed_tokens, lm_head]\npeft_ensure_weight_tying: true\n", EMBEDDING | HEAD, true},
+        {"", 0, true},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%slora_target_linear: true\n%s", TIED, jobs[i].keys);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_uint_eq(t.d.job.job.adapter.whole, jobs[i].whole);
+        ck_assert_msg(t.d.job.model.tied_embeddings == jobs[i].tied, "%zu", i);
+        if (jobs[i].tied)
+            expect_quiet(&t, "apart");
+        else
+            expect_warning_at(&t, "peft trains a copy of each that is named: they are apart", 8, 23);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* Several words behind a flag of a script. */
 START_TEST(modules_of_a_command)
 {
@@ -115,11 +147,26 @@ START_TEST(kinds_of_adapters_are_told)
         {"adapter: lora\npeft_use_dora: true\n", "peft_use_dora (every pass takes norms", 6, 16},
         {"adapter: lora\npeft_use_dora: false\n", NULL, 0, 0},
         {"peft_use_dora: true\n", NULL, 0, 0},
+        {"adapter: lora\nlora_dropout: 0.05\n", "lora_dropout (each adapter reads, and keeps, its own copy", 6, 15},
+        {"adapter: lora\nlora_dropout: 0.0\n", NULL, 0, 0},
+        {"lora_dropout: 0.05\n", NULL, 0, 0},
+        {"adapter: lora\npeft_trainable_token_indices: [128000, 128001]\n",
+         "peft_trainable_token_indices (rows of the embedding are trained, for which each pass copies all of it and has its "
+         "whole gradient: 0.979 GiB each",
+         6, 31},
+        {"adapter: lora\npeft_trainable_token_indices: {embed_tokens: [128000]}\n", "rows of the embedding", 6, 31},
+        {"adapter: lora\nlora_target_parameters: [mlp.experts.down_proj]\n", "lora_target_parameters (adapters of parameters", 6,
+         25},
+        {"adapter: lora\npeft_layer_replication: [[0, 16], [8, 32]]\n", "layers stand there several times", 6, 25},
         {"adapter: qlora\n", "adapter (the frozen weights are kept in 4 bits", 5, 10},
         {"adapter: qlora\nload_in_4bit: true\n", "load_in_4bit (weights are kept in so few bits", 6, 15},
-        {"adapter: lora\npeft_layers_to_transform: [0, 1]\n", "peft_layers_to_transform (adapters of some layers", 6, 27},
+        {"adapter: lora\npeft_layers_to_transform: [0, 1]\n", "peft_layers_to_transform (adapters of 2 of 32 layers", 6, 27},
         {"rl: dpo\n", "rl (a step that is more than one model", 5, 5},
         {"rl:\n", NULL, 0, 0},
+        {"adapter: lora\npeft_layers_to_transform: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, "
+         "21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]\n",
+         NULL, 0, 0},
+        {"adapter: lora\npeft_layers_to_transform: 5\n", "adapters of 1 of 32 layers", 6, 27},
         {"unfrozen_parameters: [lm_head]\n", "unfrozen_parameters (only some parameters", 5, 22},
         {"unfrozen_parameters: []\n", NULL, 0, 0},
         {"optimizer: adafactor\n", "--optimizer adafactor; adam is taken", 5, 12},
@@ -231,6 +278,18 @@ START_TEST(nemo_by_a_scalar)
         {NEMO1, "", "peft: lora\n", 32, 1 << ADAPT_QKV, NULL},
         {NEMO1, ", peft: lora", "", 32, 1 << ADAPT_QKV, NULL},
         {NEMO1, ", peft: {peft_scheme: qlora}", "", 32, 1 << ADAPT_QKV, "model.peft.peft_scheme (the frozen weights"},
+        {NEMO1, ", peft: {peft_scheme: lora, lora_tuning: {target_modules: [attention_qkv], layer_selection: [1, 4]}}", "", 32,
+         1 << ADAPT_QKV, "model.peft.lora_tuning.layer_selection (adapters of 2 of 4 layers"},
+        {NEMO1, ", peft: {peft_scheme: lora, lora_tuning: {layer_selection: null, weight_tying: true}}", "", 32, 1 << ADAPT_QKV,
+         "weight_tying (layers share"},
+        {NEMO2, "",
+         "peft: {_target_: nemo.LoRA, dim: 16, target_modules: ['*.layers.0.*.linear_qkv', '*.layers.1.*.linear_qkv']}\n", 16,
+         1 << ADAPT_QKV, "peft.target_modules (matrices of some layers"},
+        {NEMO2, "", "peft: {_target_: nemo.LoRA, dim: 16, target_modules: ['*linear_qkv', '*.linear_proj']}\n", 16, ATTENTION,
+         NULL},
+        {NEMO2, "", "peft: {_target_: nemo.LoRA, dim: 16, target_modules: [], exclude_modules: ['*.linear_qkv']}\n", 16,
+         ALL & ~(1 << ADAPT_QKV), NULL},
+        {NEMO2, "", "peft: {_target_: nemo.LoRA, dim: 16, dropout: 0.1}\n", 16, ALL, "peft.dropout (each adapter"},
         {NEMO1, ", peft: {peft_scheme: ptuning}", "", 0, 0, "model.peft.peft_scheme (only an adapter's weights"},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
@@ -265,6 +324,53 @@ START_TEST(nemo_by_a_command)
 }
 END_TEST
 
+#define PEFT                                                                                                                     \
+    "{\"peft_type\": \"LORA\", \"base_model_name_or_path\": \"%s\", \"r\": 8,\n"                                                 \
+    " \"target_modules\": %s, %s}"
+
+/* What it says of biases, layers and modules that have none. */
+START_TEST(pefts_other_keys)
+{
+    static const struct {
+        const char *model, *modules, *keys;
+        int targets;
+        const char *warning; /* NULL: nothing is not modelled */
+    } jobs[] = {
+        {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"gate_proj\", \"up_proj\", \"lm_head\"]",
+         ATTENTION | 1 << ADAPT_MLP_DOWN, NULL},
+        {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"q_proj\"]", ALL,
+         "target_modules (beside some of what qkv"},
+        {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"model.layers.0.mlp.down_proj\"]", ALL,
+         "exclude_modules (matrices of some layers"},
+        {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"vision_tower\"]", ALL,
+         "exclude_modules ('vision_tower' is none of the matrices"},
+        {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": null, \"bias\": \"none\"", ALL, NULL},
+        {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"bias\": \"all\"", ALL, NULL}, /* it has none */
+        /* 28 layers of (28 + 2 x 4) x 128 */
+        {"Qwen/Qwen2.5-7B", "\"all-linear\"", "\"bias\": \"all\"", ALL, "bias (0.129 M biases are trained, too"},
+        {"Qwen/Qwen2.5-7B", "[\"o_proj\"]", "\"bias\": \"lora_only\"", 1 << ADAPT_PROJECTION, NULL},
+        /* 44 layers of 3 x 6144; with all others of (3 + 1 + 4 + 1) x 6144 and two norms */
+        {"EleutherAI/gpt-neox-20b", "[\"query_key_value\"]", "\"bias\": \"lora_only\"", 1 << ADAPT_QKV, "bias (0.811 M biases"},
+        {"EleutherAI/gpt-neox-20b", "[\"query_key_value\"]", "\"bias\": \"all\"", 1 << ADAPT_QKV, "bias (2.97 M biases"},
+        {"Qwen/Qwen2.5-7B", "[\"o_proj\"]", "\"lora_bias\": true", 1 << ADAPT_PROJECTION, "lora_bias (adapters with biases"},
+        {"Qwen/Qwen2.5-7B", "[\"model.layers.3.self_attn.o_proj\"]", "\"lora_bias\": false", 1 << ADAPT_PROJECTION,
+         "target_modules (matrices of some layers"},
+    };
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char text[512];
+        snprintf(text, sizeof text, PEFT, jobs[i].model, jobs[i].modules, jobs[i].keys);
+        struct told t = tell(text, "torchrun t.py --per_device_train_batch_size 1 --max_seq_length 4096 --bf16 true", 8);
+        ck_assert_msg(t.diags.n_errors == 0 && t.d.job.job.adapter.targets == (uint32_t)jobs[i].targets, "%zu: %u, %s", i,
+                      t.d.job.job.adapter.targets, t.diags.n_items ? t.diags.items[0].text : "");
+        if (jobs[i].warning)
+            expect_warning(&t, jobs[i].warning);
+        else
+            expect_quiet(&t, "not modelled");
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* peft's own file beside a script says what the script leaves out. */
 START_TEST(pefts_own_file)
 {
@@ -289,12 +395,14 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, adapters_in_the_words_of_others);
     tcase_add_test(all, modules_that_are_trained_whole);
+    tcase_add_test(all, tables_that_were_one_are_apart);
     tcase_add_test(all, modules_of_a_command);
     tcase_add_test(all, kinds_of_adapters_are_told);
     tcase_add_test(all, factory_kinds_are_told);
     tcase_add_test(all, matrices_in_the_words_of_families);
     tcase_add_test(all, nemo_by_a_scalar);
     tcase_add_test(all, nemo_by_a_command);
+    tcase_add_test(all, pefts_other_keys);
     tcase_add_test(all, pefts_own_file);
     suite_add_tcase(suite, all);
     return suite_run(suite);

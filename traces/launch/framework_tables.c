@@ -124,6 +124,9 @@ static const struct framework_key nemo_keys[] = {
     AS("model.peft.peft_scheme", "adapter"),
     AS("model.peft.lora_tuning.adapter_dim", "adapter_rank"),
     AS("model.peft.lora_tuning.target_modules", "adapter_targets"),
+    AS("model.peft.lora_tuning.adapter_dropout", "adapter_dropout"),
+    AS("model.peft.lora_tuning.layer_selection", "adapter_layers"),
+    AS("model.peft.lora_tuning.weight_tying", "adapter_sharing"),
     {0},
 };
 
@@ -248,7 +251,8 @@ static const struct framework_word peft_words[] = {PEFT_NAMED("lora"), PEFT_NAME
 /* Classes of both, which are called alike; what LoRA is unless told otherwise. */
 #define PEFT_KEYS                                                                                                                \
     FRAMEWORK_BOTH("peft", "adapter", peft_words), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"),            \
-        AS("peft.dim", "adapter_rank"), AS("peft.target_modules", "adapter_targets")
+        AS("peft.dim", "adapter_rank"), AS("peft.target_modules", "adapter_targets"),                                            \
+        AS("peft.exclude_modules", "adapter_excluded"), AS("peft.dropout", "adapter_dropout")
 #define PEFT_USUAL                                                                                                               \
     {NULL, "adapter_rank", "32"},                                                                                                \
     {                                                                                                                            \

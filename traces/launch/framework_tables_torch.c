@@ -320,6 +320,13 @@ static const struct framework_key axolotl_keys[] = {
     AS("lora_modules_to_save", "adapter_whole"),
     AS("peft_use_dora", "adapter_dora"),
     AS("peft_layers_to_transform", "adapter_layers"),
+    AS("lora_exclude_modules", "adapter_excluded"),
+    AS("lora_target_parameters", "adapter_parameters"),
+    AS("lora_dropout", "adapter_dropout"),
+    FRAMEWORK_INSIDE("peft_trainable_token_indices", "adapter_tokens"),
+    AS("peft_trainable_token_indices", "adapter_tokens"),
+    AS("peft_ensure_weight_tying", "adapter_ties"),
+    FRAMEWORK_INSIDE("peft_layer_replication", "adapter_replication"),
     AS("unfrozen_parameters", "unfrozen_parameters"),
     AS("rl", "training_objective"),
     {0},
@@ -374,6 +381,8 @@ static const struct framework_key trainer_keys[] = {
     AS("lora_target_modules", "adapter_targets"),
     AS("lora_modules_to_save", "adapter_whole"),
     AS("use_dora", "adapter_dora"),
+    AS("lora_target_parameters", "adapter_parameters"),
+    AS("lora_dropout", "adapter_dropout"),
     WORDS("load_in_4bit", four_bits),
     WORDS("load_in_8bit", eight_bits),
     AS("use_liger_kernel", "fused_linear_cross_entropy"),
@@ -403,6 +412,7 @@ static const struct framework_word factory_stages[] = {{"pt", "training_objectiv
                                                        {"kto", "training_objective", "kto"},
                                                        {0}};
 static const struct framework_word factory_projected[] = {TRULY("projected_gradients", "True"), {0}};
+static const struct framework_word factory_resized[] = {TRULY("adapter_whole", "embed_tokens lm_head"), {0}};
 static const struct framework_word factory_muon[] = {TRULY("optimizer", "muon"), {0}};
 static const struct framework_word factory_kept[] = {TRULY("recompute_granularity", "None"), {0}};
 static const struct framework_word factory_16[] = {TRULY("bf16", "True"), TRULY("grad_reduce_in_bf16", "True"), {0}};
@@ -412,6 +422,8 @@ static const struct framework_key factory_keys[] = {
     WORDS("finetuning_type", factory_tuning),
     AS("lora_rank", "adapter_rank"),
     AS("lora_target", "adapter_targets"),
+    AS("lora_dropout", "adapter_dropout"),
+    WORDS("resize_vocab", factory_resized), /* unless told which */
     AS("additional_target", "adapter_whole"),
     AS("use_dora", "adapter_dora"),
     WORDS("stage", factory_stages),
@@ -451,6 +463,15 @@ static const struct framework_key peft_keys[] = {
     AS("use_dora", "adapter_dora"),
     AS("layers_to_transform", "adapter_layers"),
     FRAMEWORK_INSIDE("rank_pattern", "adapter_ranks"),
+    AS("exclude_modules", "adapter_excluded"),
+    AS("target_parameters", "adapter_parameters"),
+    AS("bias", "adapter_bias"),
+    AS("lora_bias", "adapter_own_bias"),
+    AS("lora_dropout", "adapter_dropout"),
+    FRAMEWORK_INSIDE("trainable_token_indices", "adapter_tokens"), /* of several modules, or a list */
+    AS("trainable_token_indices", "adapter_tokens"),
+    AS("ensure_weight_tying", "adapter_ties"),
+    FRAMEWORK_INSIDE("layer_replication", "adapter_replication"),
     {0},
 };
 const struct framework framework_peft = {.name = "peft",

@@ -44,13 +44,17 @@ static bool has_dashes(const char *text)
     return text[0] == '-' && text[1] == '-' && isalpha((unsigned char)text[2]);
 }
 
-/* A program, or the configuration that it reads. */
+/* A program of Python, or one of those that are installed, or the configuration that it reads. */
 static bool is_program(const struct launch_field *fields, size_t i)
 {
     static const char *const endings[] = {".py", ".yaml", ".yml", ".json", ".toml"};
+    static const char *const installed[] = {"nemo", "maxtext", "llamafactory-cli"};
     const char *text = fields[i].text, *dot = strrchr(text, '.');
     if (i > 0 && strcmp(fields[i - 1].text, "-m") == 0)
         return true;
+    for (size_t k = 0; k < sizeof installed / sizeof installed[0]; k++)
+        if (strcmp(text, installed[k]) == 0)
+            return true;
     for (size_t k = 0; dot && !strchr(text, '=') && k < sizeof endings / sizeof endings[0]; k++)
         if (strcmp(dot, endings[k]) == 0)
             return true;

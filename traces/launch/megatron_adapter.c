@@ -1,5 +1,6 @@
 /* Adapters, in the words of those who train them: Hugging Face's peft, LLaMA-Factory, Axolotl, NeMo and Megatron-Bridge. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/append.h"
@@ -79,13 +80,14 @@ static const struct {
     {"all-linear", QKV | O | MLP_UP | DOWN, NULL},
 };
 
-/* Is a module called so, perhaps by a path that ends in it? */
+/* Is a module called so, perhaps by a path, or a pattern, that ends in it? */
 static bool is_called(const char *name, const char *ending)
 {
     size_t n = strlen(name), end = strlen(ending);
-    return n >= end && strcmp(name + n - end, ending) == 0 && (n == end || name[n - end - 1] == '.');
+    return n >= end && strcmp(name + n - end, ending) == 0 && (n == end || name[n - end - 1] == '.' || name[n - end - 1] == '*');
 }
 
+/* 0: none of them. */
 static unsigned parts_of(struct meaning *m, const char *name)
 {
     const char *model = m->description->job.model.name;
@@ -94,8 +96,18 @@ static unsigned parts_of(struct meaning *m, const char *name)
         if (is_called(name, modules[i].name) && (!family || strncmp(model, family, strlen(family)) == 0))
             return modules[i].parts;
     }
-    meaning_not_modelled(m, ARGUMENT_ADAPTER_TARGETS, "'%s' is none of the matrices that have adapters in msim", name);
     return 0;
+}
+
+/* Is a path that of a layer by its number: model.layers.3.self_attn.q_proj? */
+static bool is_of_a_layer(const char *name)
+{
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+        size_t n = strspn(dot + 1, "0123456789");
+        if (n > 0 && dot[n + 1] == '.')
+            return true;
+    }
+    return false;
 }
 
 /* The next of the names of a list, from p; NULL behind the last. */
@@ -108,33 +120,54 @@ static const char *next_name(const char *p, char *name, size_t size)
     return n ? p + n : NULL;
 }
 
+/* Names of the token table and of the output matrix. */
+static const struct {
+    const char *name;
+    enum adapter_whole whole;
+} tables[] = {{"embed_tokens", WHOLE_EMBEDDING},   {"wte", WHOLE_EMBEDDING},        {"word_embeddings", WHOLE_EMBEDDING},
+              {"embed_in", WHOLE_EMBEDDING},       {"embeddings", WHOLE_EMBEDDING}, {"embedding", WHOLE_EMBEDDING},
+              {"tok_embeddings", WHOLE_EMBEDDING}, {"lm_head", WHOLE_HEAD},         {"embed_out", WHOLE_HEAD},
+              {"output_layer", WHOLE_HEAD},        {"output", WHOLE_HEAD}};
+
+/* The bit of a table; 0: it is called otherwise. */
+static uint32_t table_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (is_called(name, tables[i].name))
+            return (uint32_t)1 << tables[i].whole;
+    return 0;
+}
+
 /* Modules trained whole beside adapters. */
 static uint32_t read_whole(struct meaning *m)
 {
-    static const struct {
-        const char *name;
-        enum adapter_whole whole;
-    } known[] = {{"embed_tokens", WHOLE_EMBEDDING},   {"wte", WHOLE_EMBEDDING},        {"word_embeddings", WHOLE_EMBEDDING},
-                 {"embed_in", WHOLE_EMBEDDING},       {"embeddings", WHOLE_EMBEDDING}, {"embedding", WHOLE_EMBEDDING},
-                 {"tok_embeddings", WHOLE_EMBEDDING}, {"lm_head", WHOLE_HEAD},         {"embed_out", WHOLE_HEAD},
-                 {"output_layer", WHOLE_HEAD},        {"output", WHOLE_HEAD}};
-    enum { N_KNOWN = sizeof known / sizeof known[0] };
     const char *text = meaning_has(m, ARGUMENT_ADAPTER_WHOLE) ? meaning_text(m, ARGUMENT_ADAPTER_WHOLE) : "";
     uint32_t whole = 0;
     char name[64];
     for (const char *p = text; (p = next_name(p, name, sizeof name)) != NULL;) {
-        int i = 0;
-        while (i < N_KNOWN && !is_called(name, known[i].name))
-            i++;
-        if (i < N_KNOWN)
-            whole |= (uint32_t)1 << known[i].whole;
-        else if (strcmp(name, "None") != 0 && strcmp(name, "null") != 0)
+        uint32_t table = table_of(name);
+        whole |= table;
+        if (!table && strcmp(name, "None") != 0 && strcmp(name, "null") != 0)
             meaning_not_modelled(m, ARGUMENT_ADAPTER_WHOLE, "'%s' is trained whole; msim has that of embedding and head alone",
                                  name);
     }
     if (whole)
         meaning_from(m, "job.adapter.whole", ARGUMENT_ADAPTER_WHOLE);
     return whole;
+}
+
+/* peft trains a copy of each module that it is told of, and the other end of a table that was both stays as it is: two matrices
+ * from then on, unless they are to stay one. */
+static void part_tables(struct meaning *m)
+{
+    struct launch_job *job = &m->description->job;
+    if (!job->model.tied_embeddings || !job->job.adapter.whole || meaning_true(m, ARGUMENT_ADAPTER_TIES))
+        return;
+    job->model.tied_embeddings = false;
+    meaning_from(m, "model.tied_embeddings", ARGUMENT_ADAPTER_WHOLE);
+    diag_note(
+        m->diags, m->arguments->of[ARGUMENT_ADAPTER_WHOLE].at,
+        "of embedding and head, which were one table, peft trains a copy of each that is named: they are apart from then on");
 }
 
 /* All that a target is made of, or, where that is more than what was said, all of it, which is told. */
@@ -146,14 +179,32 @@ static uint32_t target_of(struct meaning *m, unsigned parts, unsigned whole, enu
     return parts & whole ? (uint32_t)1 << target : 0;
 }
 
+/* Parts of the matrices of a list, those that are named alike in all layers. */
+static unsigned parts_of_list(struct meaning *m, enum argument list)
+{
+    const char *text = meaning_text(m, list);
+    bool excluded = list == ARGUMENT_ADAPTER_EXCLUDED, some = false;
+    unsigned parts = 0;
+    char name[96];
+    for (const char *p = text ? text : ""; (p = next_name(p, name, sizeof name)) != NULL;) {
+        unsigned more = parts_of(m, name);
+        if (!more && !(excluded && table_of(name)))
+            meaning_not_modelled(m, list, "'%s' is none of the matrices that have adapters in msim", name);
+        bool of_layer = is_of_a_layer(name);
+        some |= of_layer;
+        parts |= excluded && of_layer ? 0 : more;
+    }
+    if (some)
+        meaning_not_modelled(m, list, "matrices of some layers; all layers are taken, with their adapters' weights and time");
+    return parts;
+}
+
 static uint32_t read_targets(struct meaning *m)
 {
     const struct transformer *model = &m->description->job.model;
-    const char *text = meaning_text(m, ARGUMENT_ADAPTER_TARGETS);
-    unsigned parts = 0;
-    char name[64];
-    for (const char *p = text ? text : ""; (p = next_name(p, name, sizeof name)) != NULL;)
-        parts |= parts_of(m, name);
+    unsigned parts = parts_of_list(m, ARGUMENT_ADAPTER_TARGETS);
+    if (meaning_has(m, ARGUMENT_ADAPTER_EXCLUDED))
+        parts &= ~parts_of_list(m, ARGUMENT_ADAPTER_EXCLUDED);
     uint32_t targets = target_of(m, parts, QKV, ADAPT_QKV) | target_of(m, parts, O, ADAPT_PROJECTION);
     uint32_t feed = target_of(m, parts, model->gated_mlp ? MLP_UP : UP, ADAPT_MLP_UP) | target_of(m, parts, DOWN, ADAPT_MLP_DOWN);
     if (feed && model->moe.experts)
@@ -181,19 +232,113 @@ static enum method method_of(const char *text)
     return NO_LORA;
 }
 
+/* Numbers of a list, from 0 on or, as NeMo 1 has them, from 1; 0 where they are others than layers. */
+static int count_layers(struct meaning *m, enum argument list)
+{
+    const char *text = meaning_text(m, list);
+    int n = 0, layers = m->description->job.model.layers;
+    char name[24];
+    for (const char *p = text ? text : ""; (p = next_name(p, name, sizeof name)) != NULL; n++) {
+        char *end;
+        long layer = strtol(name, &end, 10);
+        if (*end || layer < 0 || layer > layers)
+            return 0;
+    }
+    return n;
+}
+
+static void tell_layers(struct meaning *m)
+{
+    int n = count_layers(m, ARGUMENT_ADAPTER_LAYERS), layers = m->description->job.model.layers;
+    if (!meaning_has(m, ARGUMENT_ADAPTER_LAYERS) || n >= layers)
+        return;
+    if (n > 0)
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_LAYERS,
+                             "adapters of %d of %d layers; all layers are taken, with their adapters' weights and time", n,
+                             layers);
+    else
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_LAYERS,
+                             "adapters of some layers; all layers are taken, with their adapters' weights and time");
+}
+
+/* Biases of a layer's matrices of these parts. */
+static double biases_of(const struct transformer *model, unsigned parts)
+{
+    double heads = (double)model->heads * model->head_dim, pairs = (double)model->kv_heads * model->head_dim;
+    bool qkv = model->linear_bias || model->qkv_bias, rest = model->linear_bias;
+    const struct {
+        unsigned part;
+        double width;
+    } biases[] = {{Q, qkv ? heads : 0},
+                  {K, qkv ? pairs : 0},
+                  {V, qkv ? pairs : 0},
+                  {O, rest ? (double)model->hidden : 0},
+                  {GATE, rest && model->gated_mlp ? (double)model->ffn_hidden : 0},
+                  {UP, rest ? (double)model->ffn_hidden : 0},
+                  {DOWN, rest ? (double)model->hidden : 0}};
+    double sum = 0;
+    for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++)
+        sum += parts & biases[i].part ? biases[i].width : 0;
+    return sum;
+}
+
+/* bias: all of the model's, or those of matrices that have adapters. */
+static void tell_biases(struct meaning *m)
+{
+    const struct transformer *model = &m->description->job.model;
+    if (meaning_is(m, ARGUMENT_ADAPTER_BIAS, "none") || !meaning_has(m, ARGUMENT_ADAPTER_BIAS))
+        return;
+    bool all = meaning_is(m, ARGUMENT_ADAPTER_BIAS, "all");
+    unsigned parts = 0;
+    char name[96];
+    const char *text = meaning_text(m, ARGUMENT_ADAPTER_TARGETS);
+    for (const char *p = text ? text : ""; (p = next_name(p, name, sizeof name)) != NULL;)
+        parts |= parts_of(m, name);
+    double norms = all && model->norm == NORM_LAYER ? 2 * (double)model->hidden : 0;
+    double biases = model->layers * (biases_of(model, all ? ~0u : parts) + norms);
+    if (biases > 0)
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_BIAS,
+                             "%.3g M biases are trained, too: sums over all tokens, gradients and optimizer states of them",
+                             biases / 1e6);
+}
+
+static void tell_tokens(struct meaning *m)
+{
+    const struct transformer *model = &m->description->job.model;
+    if (meaning_has(m, ARGUMENT_ADAPTER_TOKENS))
+        meaning_not_modelled(
+            m, ARGUMENT_ADAPTER_TOKENS,
+            "rows of the embedding are trained, for which each pass copies all of it and has its whole gradient: "
+            "%.3g GiB each",
+            2.0 * (double)model->vocab * (double)model->hidden / 1073741824.0);
+}
+
 /* What of a kind of LoRA msim leaves out. */
 static void tell_method(struct meaning *m, enum method method)
 {
     bool magnitudes = meaning_true(m, ARGUMENT_ADAPTER_DORA);
+    const char *dropout = meaning_text(m, ARGUMENT_ADAPTER_DROPOUT);
     if (method == QUANTIZED_LORA && !meaning_has(m, ARGUMENT_TOLD_QUANTIZED))
         meaning_not_modelled(m, ARGUMENT_ADAPTER, "the frozen weights are kept in 4 bits; 16 are taken");
     if (method == MAGNITUDE_LORA || magnitudes)
         meaning_not_modelled(m, magnitudes ? ARGUMENT_ADAPTER_DORA : ARGUMENT_ADAPTER,
                              "every pass takes norms of the weights with their adapters (DoRA); LoRA is taken");
-    if (meaning_has(m, ARGUMENT_ADAPTER_LAYERS))
-        meaning_not_modelled(m, ARGUMENT_ADAPTER_LAYERS, "adapters of some layers; all layers are taken");
     if (meaning_has(m, ARGUMENT_ADAPTER_RANKS))
         meaning_not_modelled(m, ARGUMENT_ADAPTER_RANKS, "ranks that differ by module; one for all is taken");
+    if (dropout && strtod(dropout, NULL) > 0)
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_DROPOUT,
+                             "each adapter reads, and keeps, its own copy of its input with a mask: 3 bytes a value");
+    if (meaning_has(m, ARGUMENT_ADAPTER_PARAMETERS))
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_PARAMETERS, "adapters of parameters by name, such as experts'; none are taken");
+    if (meaning_has(m, ARGUMENT_ADAPTER_REPLICATION))
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_REPLICATION, "layers stand there several times; once is taken");
+    if (meaning_true(m, ARGUMENT_ADAPTER_SHARING))
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_SHARING, "layers share their adapters' weights; each is taken to have its own");
+    if (meaning_true(m, ARGUMENT_ADAPTER_OWN_BIAS))
+        meaning_not_modelled(m, ARGUMENT_ADAPTER_OWN_BIAS, "adapters with biases; none are taken");
+    tell_layers(m);
+    tell_biases(m);
+    tell_tokens(m);
 }
 
 /* Why msim cannot have adapters in this job; NULL: it can. */
@@ -234,6 +379,7 @@ void meaning_adapter(struct meaning *m)
         return;
     }
     m->description->job.job.adapter = adapter;
+    part_tables(m);
     meaning_from(m, "job.adapter.rank", ARGUMENT_ADAPTER_RANK);
     meaning_from(m, "job.adapter.targets", ARGUMENT_ADAPTER_TARGETS);
 }

@@ -183,8 +183,8 @@
     X(REPLICATE_DEGREE, "data-parallel-replicate-degree", INT, "1", .key = "layout.shard")                                       \
     X(RESHARD, "fsdp-reshard-after-forward", TEXT, "default", .key = "layout.zero")                                              \
     X(MODEL_WINS, "model-wins", TRUE, "false", .key = "model")                                                                   \
-    X(SHARED_EXPERTS, "shared-experts", INT, "0", .key = "model.moe.shared_experts", .when = WHEN_MIXTURE)                       \
-    X(DENSE_FIRST, "first-dense-layers", INT, "0", .key = "model.moe.first_dense_layers", .when = WHEN_MIXTURE)                  \
+    X(SHARED_EXPERTS, "shared-experts", INT, NULL, .key = "model.moe.shared_experts", .when = WHEN_MIXTURE)                      \
+    X(DENSE_FIRST, "first-dense-layers", INT, NULL, .key = "model.moe.first_dense_layers", .when = WHEN_MIXTURE)                 \
     X(DEVICE_BATCH, "device-batch-size", REAL, NULL, .key = "job.global_batch")                                                  \
     MESH_AXIS(X, DATA, "data")                                                                                                   \
     MESH_AXIS(X, FSDP, "fsdp")                                                                                                   \
@@ -208,6 +208,15 @@
     X(ADAPTER_DORA, "adapter-dora", TRUE, "false", .key = "job.adapter")                                                         \
     X(ADAPTER_LAYERS, "adapter-layers", LIST, NULL, .key = "job.adapter")                                                        \
     X(ADAPTER_RANKS, "adapter-ranks", LIST, NULL, .key = "job.adapter")                                                          \
+    X(ADAPTER_EXCLUDED, "adapter-excluded", LIST, NULL, .key = "job.adapter.targets")                                            \
+    X(ADAPTER_TIES, "adapter-ties", TRUE, "false", .key = "job.adapter.whole")                                                   \
+    X(ADAPTER_BIAS, "adapter-bias", TEXT, "none", .since = "peft")                                                               \
+    X(ADAPTER_OWN_BIAS, "adapter-own-bias", TRUE, "false", .since = "peft")                                                      \
+    X(ADAPTER_TOKENS, "adapter-tokens", LIST, NULL, .since = "peft")                                                             \
+    X(ADAPTER_DROPOUT, "adapter-dropout", REAL, "0", .since = "peft")                                                            \
+    X(ADAPTER_PARAMETERS, "adapter-parameters", LIST, NULL, .since = "peft")                                                     \
+    X(ADAPTER_REPLICATION, "adapter-replication", LIST, NULL, .since = "peft")                                                   \
+    X(ADAPTER_SHARING, "adapter-sharing", TRUE, "false", .since = "peft")                                                        \
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
