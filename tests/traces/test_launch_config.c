@@ -92,6 +92,21 @@ START_TEST(nemo_switches_fp8_by_one_key)
 }
 END_TEST
 
+/* A number of layers to offload, which its recipes leave there, counts where the switch is on. */
+START_TEST(nemo_switches_offloading_by_one_key)
+{
+    for (int on = 0; on < 2; on++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "trainer: {precision: bf16}\nmodel: {num_layers: 16, cpu_offloading: %s, cpu_offloading_num_layers: 15}\n",
+                 on ? "True" : "False");
+        struct configured c = read_config(text);
+        ck_assert(offload_is_none(&c.d.job.layout.offload) == !on);
+        configured_free(&c);
+    }
+}
+END_TEST
+
 START_TEST(nanotron_gives_the_batch_by_its_factors)
 {
     struct configured c = read_config(
@@ -193,6 +208,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, nemo_has_the_same_words_in_other_places);
     tcase_add_test(all, nemo_switches_fp8_by_one_key);
+    tcase_add_test(all, nemo_switches_offloading_by_one_key);
     tcase_add_test(all, nanotron_gives_the_batch_by_its_factors);
     tcase_add_test(all, deepspeed_only_says_more_about_a_job);
     tcase_add_test(all, deepspeed_offloads_states_and_parameters);

@@ -234,14 +234,13 @@ static bool through_a_config(const struct launch_job *x, const char *framework)
     framework_write_config(framework, x, NULL, 0, out, &lost);
     fclose(out);
     bool whole = lost.n_items == 0;
-    if (!whole && framework[1] == 'a')
-        if (whole) {
-            struct launch_job said = *x;
-            said.job.tokens = 0; /* how long it trains is not its step */
-            ck_assert_int_eq(framework_config_parse("c.yaml", text, n, &words, &companion, &diags), STATUS_OK);
-            mean(&words, &d, &diags);
-            expect_job(&said, &d, text);
-        }
+    if (whole) {
+        struct launch_job said = *x;
+        said.job.tokens = 0; /* how long it trains is not its step */
+        ck_assert_int_eq(framework_config_parse("c.yaml", text, n, &words, &companion, &diags), STATUS_OK);
+        mean(&words, &d, &diags);
+        expect_job(&said, &d, text);
+    }
     launch_words_free(&words);
     diags_free(&diags);
     diags_free(&lost);
@@ -250,7 +249,7 @@ static bool through_a_config(const struct launch_job *x, const char *framework)
 }
 
 /* Nearer to what NeMo has words for. */
-static void as_nemo(struct launch_job *x)
+static void as_nemo(struct random_stream *random, struct launch_job *x)
 {
     struct layout *l = &x->layout;
     l->zero = l->zero > 0;
@@ -264,6 +263,10 @@ static void as_nemo(struct launch_job *x)
     x->job.precision = x->job.precision == PRECISION_FP8 ? PRECISION_FP8 : PRECISION_BF16;
     x->job.gradient_precision = PRECISION_FP32;
     l->features = x->job.features &= ~FEATURE_BIT(EP_OVERLAP);
+    bool adapts = !x->model.moe.experts && !transformer_is_hybrid(&x->model) && !x->model.mtp_layers &&
+                  !precision_is_narrow(x->job.precision) && offload_is_none(&l->offload);
+    if (adapts && random_below(random, 2))
+        x->job.adapter = (struct adapter){.rank = 8 * l->tp, .targets = 1 + (uint32_t)random_below(random, 15)};
 }
 
 /* A job that nanotron can run: a LLaMA model, plainly. */
@@ -301,7 +304,7 @@ START_TEST(what_other_frameworks_have_words_for_comes_back)
     struct diags diags = {0};
     char **names;
     size_t n_names;
-    int nemo = 0, nanotron = 0;
+    int nemo = 0, nanotron = 0, adapted = 0;
     ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n_names, &diags), STATUS_OK);
     ck_assert_int_eq(catalog_cluster("gb200-nvl72", &cluster, &diags), STATUS_OK);
     for (int i = 0; i < TRIES && (nemo < WANTED || nanotron < WANTED); i++) {
@@ -309,8 +312,10 @@ START_TEST(what_other_frameworks_have_words_for_comes_back)
         if (!draw(&random, names, n_names, &cluster, &x))
             continue;
         struct launch_job y = x;
-        as_nemo(&y);
-        nemo += through_a_config(&y, "NeMo");
+        as_nemo(&random, &y);
+        bool whole = through_a_config(&y, "NeMo");
+        nemo += whole;
+        adapted += whole && job_adapts(&y.job);
         if (as_nanotron(&random, &x)) {
             ck_assert(through_a_config(&x, "nanotron"));
             nanotron++;
@@ -318,6 +323,7 @@ START_TEST(what_other_frameworks_have_words_for_comes_back)
     }
     ck_assert_int_ge(nemo, WANTED);
     ck_assert_int_ge(nanotron, WANTED);
+    ck_assert_int_ge(adapted, WANTED / 5);
     names_free(names);
     diags_free(&diags);
 }
@@ -440,6 +446,52 @@ START_TEST(what_no_argument_says_is_told)
 }
 END_TEST
 
+/* NeMo has adapters, though not what is trained whole beside them; others train all weights, each by its own name. */
+START_TEST(adapters_are_whose_they_are)
+{
+    static const struct {
+        const char *framework, *told, *written; /* NULL: Megatron-LM; nothing */
+        uint32_t whole;
+    } cases[] = {
+        {"NeMo", NULL, "    peft_scheme: lora\n", 0},
+        {"NeMo", NULL, "      target_modules: [attention_qkv]\n", 0},
+        {"NeMo", "embedding or head trained whole beside adapters: NeMo freezes them", "    peft_scheme: lora\n", 2},
+        {"nanotron", "adapters of rank 16: nanotron trains all weights", NULL, 0},
+        {NULL, "adapters of rank 16: Megatron-LM's pretraining trains all weights", NULL, 0},
+    };
+    struct diags diags = {0};
+    struct launch_job x = {
+        .job = {.seq_len = 4096, .global_batch = 64, .precision = PRECISION_BF16, .optimizer = OPTIMIZER_ADAM},
+        .layout = {.tp = 2, .cp = 1, .pp = 1, .vpp = 1, .dp = 4, .ep = 1, .micro_batch = 1, .schedule = SCHEDULE_NONE},
+        .gpus = 8,
+        .gpus_per_node = 8};
+    ck_assert_int_eq(catalog_model("llama3-8b", &x.model, &diags), STATUS_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text;
+        size_t n;
+        struct diags lost = {0};
+        bool told = false;
+        x.job.adapter = (struct adapter){.rank = 16, .targets = 1 << ADAPT_QKV, .whole = cases[i].whole};
+        FILE *out = open_memstream(&text, &n);
+        if (cases[i].framework)
+            framework_write_config(cases[i].framework, &x, NULL, 0, out, &lost);
+        else
+            megatron_write_script(&x, NULL, 0, out, &lost);
+        fclose(out);
+        for (size_t k = 0; k < lost.n_items; k++) {
+            ck_assert_msg(cases[i].told || !strstr(lost.items[k].text, "adapter"), "%s", lost.items[k].text);
+            told |= cases[i].told && strstr(lost.items[k].text, cases[i].told);
+        }
+        ck_assert_msg(told == (cases[i].told != NULL), "%zu", i);
+        ck_assert_msg(!cases[i].written || strstr(text, cases[i].written), "%s", text);
+        ck_assert(cases[i].written || !strstr(text, "lora"));
+        free(text);
+        diags_free(&lost);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_export");
@@ -448,6 +500,7 @@ int main(void)
     tcase_add_loop_test(all, what_is_exported_is_imported_the_same, 0, 2);
     tcase_add_loop_test(all, what_other_frameworks_have_words_for_comes_back, 0, 2);
     tcase_add_test(all, stages_that_do_not_divide_are_named);
+    tcase_add_test(all, adapters_are_whose_they_are);
     tcase_add_test(all, what_no_argument_says_is_told);
     suite_add_tcase(suite, all);
     return suite_run(suite);

@@ -319,9 +319,20 @@ START_TEST(olmo_core_mistakes)
     char text[1024];
     snprintf(text, sizeof text, CORE, ", block_overrides: {\"3\": {name: default}}", "3000", "dp_config: {name: fsdp}");
     struct told t = tell(text, NULL, 16);
-    expect_warning_at(&t, "train_module.rank_microbatch_size=3000 is unknown to msim and left out", 5, 38);
+    expect_warning_at(
+        &t, "train_module.rank_microbatch_size: 3000 tokens are no whole number of sequences: 1 of 2048 tokens and a rest of 952",
+        5, 38);
     expect_warning(&t, "model.block_overrides (layers that differ");
-    ck_assert_int_eq(t.d.n_missing, 1);
+    ck_assert_uint_eq(t.diags.n_errors, 1);
+    ck_assert_int_eq(t.d.n_missing, 0);
+    told_free(&t);
+    snprintf(text, sizeof text, CORE, "", "3000", "dp_config: {name: fsdp}");
+    t = tell(text, "--micro-batch-size 2", 16); /* --with wins */
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none", 64);
+    told_free(&t);
+    snprintf(text, sizeof text, CORE, "", "few", "dp_config: {name: fsdp}");
+    t = tell(text, NULL, 16);
+    expect_warning_at(&t, "train_module.rank_microbatch_size=few is unknown to msim and left out", 5, 38);
     told_free(&t);
 }
 END_TEST

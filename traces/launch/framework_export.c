@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "traces/launch/framework_tables.h"
 #include "traces/launch/megatron_export.h"
 
@@ -12,6 +13,7 @@ enum { KEYS_MAX = 96, TEXT_SIZE = 128 };
 struct config_line {
     const char *path;
     char value[TEXT_SIZE];
+    bool is_list; /* of one, perhaps */
 };
 
 struct config {
@@ -50,6 +52,8 @@ static void add_line(struct config *c, const char *path, const char *value)
 static bool applies(const struct config *c, int argument)
 {
     enum argument_when when = megatron_rows[argument].when;
+    if (argument >= ARGUMENT_ADAPTER && argument <= ARGUMENT_ADAPTER_SHARING && !job_adapts(&c->job->job))
+        return false;
     if (argument == (c->job->model.gated_mlp ? ARGUMENT_NO_GELU_FUSION : ARGUMENT_NO_SWIGLU_FUSION))
         return false;
     return when == WHEN_ALWAYS || (when == WHEN_MIXTURE && c->job->model.moe.experts) ||
@@ -72,6 +76,21 @@ static void write_word(struct config *c, const struct framework_key *key)
     }
 }
 
+/* A key that has others inside, such as peft.peft_scheme, beside what it may be by itself. */
+static bool is_mapping(const struct config *c, const char *path)
+{
+    size_t n = strlen(path);
+    for (const struct framework_key *key = c->framework->keys; key->path; key++)
+        if (strncmp(key->path, path, n) == 0 && key->path[n] == '.')
+            return true;
+    return false;
+}
+
+static bool is_adapters(int argument)
+{
+    return argument == ARGUMENT_ADAPTER || argument == ARGUMENT_ADAPTER_RANK || argument == ARGUMENT_ADAPTER_TARGETS;
+}
+
 static void write_key(struct config *c, const struct framework_key *key)
 {
     if (key->words) {
@@ -79,14 +98,16 @@ static void write_key(struct config *c, const struct framework_key *key)
         return;
     }
     int argument = megatron_find(key->name, true);
-    if (argument < 0 || !applies(c, argument))
+    if (argument < 0 || !applies(c, argument) || is_mapping(c, key->path))
         return;
     const char *value = effective(c, argument);
+    bool said = c->covered[argument] && is_adapters(argument); /* by the first of several keys */
     c->covered[argument] = true;
-    if (is_written(c, key->path) || strcmp(value, "None") == 0)
+    if (said || is_written(c, key->path) || strcmp(value, "None") == 0)
         return;
     bool truth = strcmp(value, "True") == 0;
     add_line(c, key->path, !key->opposite ? value : truth ? "False" : "True");
+    c->lines[c->n - 1].is_list = argument == ARGUMENT_ADAPTER_TARGETS;
 }
 
 /* --- what is said in other words --- */
@@ -96,6 +117,42 @@ static void set_number(struct config *c, enum argument argument, int64_t value)
     char *text = arena_new(&c->exported.arena, 24, 1);
     snprintf(text, 24, "%lld", (long long)value);
     c->exported.arguments.of[argument].text = text;
+}
+
+static bool has_key(const struct config *c, enum argument argument)
+{
+    for (const struct framework_key *key = c->framework->keys; key->path; key++)
+        if (key->name && megatron_find(key->name, true) == (int)argument)
+            return true;
+    return false;
+}
+
+/* In NeMo's words; in nobody's where the framework has no key for them. */
+static void complete_adapter(struct config *c)
+{
+    static const char *const names[] = {[ADAPT_QKV] = "attention_qkv",
+                                        [ADAPT_PROJECTION] = "attention_dense",
+                                        [ADAPT_MLP_UP] = "mlp_fc1",
+                                        [ADAPT_MLP_DOWN] = "mlp_fc2"};
+    const struct adapter *adapter = &c->job->job.adapter;
+    struct megatron_arguments *a = &c->exported.arguments;
+    char *targets = arena_new(&c->exported.arena, TEXT_SIZE, 1);
+    if (!job_adapts(&c->job->job))
+        return;
+    if (!has_key(c, ARGUMENT_ADAPTER)) {
+        megatron_export_lose(&c->exported, "adapters of rank %lld: %s trains all weights", (long long)adapter->rank,
+                             c->framework->name);
+        return;
+    }
+    for (int i = 0; i < N_ADAPTER_TARGETS; i++)
+        if (adapter->targets >> i & 1)
+            text_append(targets, TEXT_SIZE, "%s%s", *targets ? " " : "", names[i]);
+    a->of[ARGUMENT_ADAPTER].text = "lora";
+    a->of[ARGUMENT_ADAPTER_TARGETS].text = targets;
+    set_number(c, ARGUMENT_ADAPTER_RANK, adapter->rank);
+    if (adapter->whole)
+        megatron_export_lose(&c->exported, "embedding or head trained whole beside adapters: %s freezes them",
+                             c->framework->name);
 }
 
 /* Arguments that Megatron-LM works out itself and other frameworks want to be told. */
@@ -112,6 +169,9 @@ static void complete(struct config *c)
     set_number(c, ARGUMENT_ZERO_STAGE, l->zero);
     if (c->job->job.features & FEATURES_FLASH)
         a->of[ARGUMENT_FLASH].text = "true";
+    if (a->of[ARGUMENT_OFFLOAD_LAYERS].text)
+        a->of[ARGUMENT_OFFLOAD_ACTIVATIONS].text = "true"; /* which switches, and Megatron-LM's number does, too */
+    complete_adapter(c);
 }
 
 /* nanotron counts micro-batches. */
@@ -205,9 +265,9 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-static void write_value(const char *value, FILE *out)
+static void write_value(const char *value, bool is_list, FILE *out)
 {
-    bool list = strchr(value, ' ') != NULL;
+    bool list = is_list || strchr(value, ' ') != NULL;
     fputs(list ? " [" : " ", out);
     for (const char *p = value; *p; p++)
         fputs(*p == ' ' ? ", " : (char[]){*p, '\0'}, out);
@@ -225,7 +285,7 @@ static void write_lines(struct config *c, FILE *out)
             depth += *p == '.';
         open_groups(before, path, out);
         fprintf(out, "%*s%s:", 2 * depth, "", dot ? dot + 1 : path);
-        write_value(c->lines[i].value, out);
+        write_value(c->lines[i].value, c->lines[i].is_list, out);
         before = path;
     }
 }

@@ -139,6 +139,21 @@ static const char *const lengths[] = {"train_module.max_sequence_length", "datas
 static const char *const batches[] = {"data_loader.global_batch_size", NULL};
 static const char *const pieces[] = {"train_module.rank_microbatch_size", "trainer.rank_microbatch_size", NULL};
 
+/* What is no whole number of sequences is asked for. */
+static void add_rest(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name, int64_t tokens,
+                     int64_t length)
+{
+    char why[192];
+    snprintf(why, sizeof why, "%.24s tokens are no whole number of sequences: %lld of %lld tokens and a rest of %lld", node->text,
+             (long long)(tokens / length), (long long)length, (long long)(tokens % length));
+    launch_words_add(words, (struct launch_word){.name = name,
+                                                 .value = framework_text(words, node),
+                                                 .unknown = launch_text(words, why, strlen(why)),
+                                                 .said = path,
+                                                 .at = node->at,
+                                                 .by_dest = true});
+}
+
 /* So many tokens as sequences; a rest is no batch. */
 static void add_sequences(struct launch_words *words, const struct yaml_node *root, const char *const *paths, const char *name,
                           int64_t length)
@@ -148,9 +163,16 @@ static void add_sequences(struct launch_words *words, const struct yaml_node *ro
     char text[32];
     if (!node)
         return;
-    int64_t tokens = strtoll(node->text, NULL, 10);
-    if (length < 1 || tokens < length || tokens % length != 0) {
+    char *end;
+    int64_t tokens = strtoll(node->text, &end, 10);
+    if (end == node->text || *end) {
         framework_add_strange(words, node, path, framework_text(words, node));
+        return;
+    }
+    if (length < 1)
+        return;
+    if (tokens < length || tokens % length != 0) {
+        add_rest(words, node, path, name, tokens, length);
         return;
     }
     snprintf(text, sizeof text, "%lld", (long long)(tokens / length));

@@ -39,14 +39,18 @@ static void leave_out(struct writing *w, enum argument argument)
     w->to->arguments.of[argument].text = NULL;
 }
 
+static void lose_all(struct megatron_export *e, const char *format, va_list arguments)
+{
+    if (e->n_lost < EXPORT_LOST)
+        vsnprintf(e->lost[e->n_lost++], EXPORT_TEXT, format, arguments);
+}
+
 static void lose(struct writing *w, const char *format, ...) PRINTF_LIKE(2, 3);
 static void lose(struct writing *w, const char *format, ...)
 {
-    if (w->to->n_lost == EXPORT_LOST)
-        return;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(w->to->lost[w->to->n_lost++], EXPORT_TEXT, format, arguments);
+    lose_all(w->to, format, arguments);
     va_end(arguments);
 }
 
@@ -486,8 +490,14 @@ void megatron_export(const struct launch_job *job, struct megatron_export *expor
     write_features(&w);
     if (job->job.optimizer == OPTIMIZER_LAMB)
         lose(&w, "optimizer lamb: Megatron-LM has none");
-    if (job_adapts(&job->job))
-        lose(&w, "adapters of rank %lld: Megatron-LM trains all weights", (long long)job->job.adapter.rank);
+}
+
+void megatron_export_lose(struct megatron_export *export_, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    lose_all(export_, format, arguments);
+    va_end(arguments);
 }
 
 void megatron_export_free(struct megatron_export *export_)
@@ -533,6 +543,9 @@ void megatron_write_script(const struct launch_job *job, const char *const *head
 {
     struct megatron_export *e = memory_new(1, sizeof *e);
     megatron_export(job, e);
+    if (job_adapts(&job->job))
+        megatron_export_lose(e, "adapters of rank %lld: Megatron-LM's pretraining trains all weights; NeMo has them",
+                             (long long)job->job.adapter.rank);
     fputs("#!/bin/bash\n", out);
     for (int i = 0; i < n_heading; i++)
         fprintf(out, "# %s\n", heading[i]);

@@ -27,6 +27,8 @@ struct megatron_export {
 /* A job into arguments; free with megatron_export_free. job->job.features are those used. */
 void megatron_export(const struct launch_job *job, struct megatron_export *export_);
 void megatron_export_free(struct megatron_export *export_);
+/* One more thing that is lost. */
+void megatron_export_lose(struct megatron_export *export_, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The whole script; `heading` lines of comment in front. What is lost goes to diags, too. */
 void megatron_write_script(const struct launch_job *job, const char *const *heading, int n_heading, FILE *out,

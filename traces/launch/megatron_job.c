@@ -301,7 +301,8 @@ static struct offload read_offloaded_parameters(struct meaning *m, struct offloa
 
 static struct offload read_offloaded_activations(struct meaning *m)
 {
-    int64_t layers = meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
+    bool off = megatron_given(m->arguments, ARGUMENT_OFFLOAD_ACTIVATIONS) && !meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS);
+    int64_t layers = off && m->arguments->foreign ? 0 : meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
     if (!meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS) && layers == 0)
         return none;
     meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_LAYERS);
