@@ -323,6 +323,12 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
                                     "--micro-batch-size 1 --nproc-per-node 8", 0);
     ck_assert_int_eq(nodes.d.n_missing, 1); /* of how many nodes it is, nobody says */
     meant_free(&nodes);
+    /* pretrain_gpt.py's own tokenizer is the one that has merges */
+    struct meant merges = meaning_of("p --num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 8 --world-size 1 ",
+                                     "--micro-batch-size 1 --vocab-file $1 --merge-file $2", 0);
+    ck_assert_int_eq(merges.d.n_missing, 0);
+    ck_assert_int_eq(merges.d.job.model.vocab, 50304);
+    meant_free(&merges);
     struct meant nothing = meaning_of("p --hidden-size 64 --bf16 ", "", 0);
     ck_assert_int_eq(nothing.d.n_missing, 6); /* layers, heads, sequence, vocabulary, GPUs, micro-batch */
     ck_assert_int_eq(nothing.diags.n_errors, 0);

@@ -98,10 +98,34 @@ START_TEST(nemo_switches_offloading_by_one_key)
     for (int on = 0; on < 2; on++) {
         char text[256];
         snprintf(text, sizeof text,
-                 "trainer: {precision: bf16}\nmodel: {num_layers: 16, cpu_offloading: %s, cpu_offloading_num_layers: 15}\n",
-                 on ? "True" : "False");
+                 "trainer: {precision: bf16}\nmodel: {num_layers: 16, cpu_offloading: %s, cpu_offloading_num_layers: %s}\n",
+                 on ? "True" : "False", on ? "15" : "\"${sum:${.num_layers},-1}\"");
         struct configured c = read_config(text);
+        ck_assert_uint_eq(c.diags.n_errors, 0);
         ck_assert(offload_is_none(&c.d.job.layout.offload) == !on);
+        configured_free(&c);
+    }
+}
+END_TEST
+
+/* Megatron-Core's optimizer overlaps when it is told to, Apex's unless; gradients are of the type that the optimizer says. */
+START_TEST(nemo_has_its_optimizers_ways)
+{
+    static const struct {
+        const char *optim;
+        bool overlaps;
+        enum precision gradients;
+    } cases[] = {{"name: mcore_distributed_optim", false, PRECISION_FP32},
+                 {"name: mcore_distributed_optim, overlap_grad_sync: True, overlap_param_sync: True", true, PRECISION_FP32},
+                 {"name: distributed_fused_adam, grad_sync_dtype: bf16", true, PRECISION_BF16},
+                 {"name: distributed_fused_adam, overlap_grad_sync: False", false, PRECISION_FP32}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "trainer: {precision: bf16}\nmodel: {optim: {%s}}\n", cases[i].optim);
+        struct configured c = read_config(text);
+        ck_assert_msg(((c.d.job.job.features & FEATURE_BIT(DP_OVERLAP)) != 0) == cases[i].overlaps, "%zu", i);
+        ck_assert_int_eq(c.d.job.job.gradient_precision, cases[i].gradients);
+        ck_assert_int_eq(c.d.job.layout.zero, 1);
         configured_free(&c);
     }
 }
@@ -209,6 +233,7 @@ int main(void)
     tcase_add_test(all, nemo_has_the_same_words_in_other_places);
     tcase_add_test(all, nemo_switches_fp8_by_one_key);
     tcase_add_test(all, nemo_switches_offloading_by_one_key);
+    tcase_add_test(all, nemo_has_its_optimizers_ways);
     tcase_add_test(all, nanotron_gives_the_batch_by_its_factors);
     tcase_add_test(all, deepspeed_only_says_more_about_a_job);
     tcase_add_test(all, deepspeed_offloads_states_and_parameters);

@@ -45,6 +45,20 @@ static void expect_value(const char *script, const char *name, const char *value
     reading_free(&r);
 }
 
+/* What quotes keep from one shell is expanded by the one that it is a line of. */
+START_TEST(lines_in_quotes_are_expanded)
+{
+    expect_value("N=8\nsrun bash -c 'torchrun p.py --num-layers $N --bf16'\n", "num-layers", "8");
+    expect_value("N=8\nsrun bash -c \"torchrun p.py --num-layers \\$N --bf16\"\n", "num-layers", "8");
+    expect_value("#SBATCH --nodes=4\nsrun bash -c 'torchrun --nnodes $SLURM_NNODES --x p.py \\\n --num-layers 8 \\\n --bf16'\n",
+                 "nnodes", "4");
+    struct reading r = read_script("srun bash -c 'torchrun p.py --num-layers 8 --rank $SLURM_PROCID --seq-length $L'", NULL);
+    ck_assert_msg(word_of(&r, "seq-length") && word_of(&r, "seq-length")->unknown, "nobody sets it");
+    ck_assert_int_eq(word_of(&r, "seq-length")->at.column, 63);
+    reading_free(&r);
+}
+END_TEST
+
 /* Each line: a script, and what it gives --num-layers. */
 START_TEST(words_are_expanded_as_a_shell_would)
 {
@@ -308,6 +322,7 @@ int main(void)
     tcase_add_test(all, what_cannot_be_told_is_unknown_with_a_reason);
     tcase_add_test(all, directives_of_slurm);
     tcase_add_test(all, arguments_that_cannot_be_told_are_told_of);
+    tcase_add_test(all, lines_in_quotes_are_expanded);
     tcase_add_test(all, settings_stand_behind_their_program);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);

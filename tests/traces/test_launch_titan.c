@@ -189,10 +189,31 @@ START_TEST(keys_that_are_told)
 }
 END_TEST
 
+/* Of the loss alone, the model is as it is. */
+START_TEST(titan_compiles_components)
+{
+    static const struct {
+        const char *components;
+        bool compiled;
+    } cases[] = {{"", true}, {"components = [\"model\", \"loss\"]\n", true}, {"components = [\"loss\"]\n", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\nlocal_batch_size = 4\n[compile]\n"
+                 "enable = true\n%s",
+                 cases[i].components);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_msg(((t.d.job.job.features & FEATURE_BIT(COMPILE)) != 0) == cases[i].compiled, "%zu", i);
+        told_free(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_titan");
     TCase *all = tcase_create("all");
+    tcase_add_test(all, titan_compiles_components);
     tcase_add_test(all, degrees_have_stood_in_three_tables);
     tcase_add_test(all, the_latest_table_wins);
     tcase_add_test(all, schedules_by_every_spelling);

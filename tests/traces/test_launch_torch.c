@@ -248,6 +248,31 @@ END_TEST
     "--max_length 8192 --bf16 --gradient_checkpointing"
 
 /* DeepSpeed's Ulysses is context parallelism that exchanges heads; a ratio of the states is offloaded; ZeRO++ is told. */
+/* DeepSpeed's gradients are of the weights' type under ZeRO, which "auto" is the trainer's. */
+START_TEST(deepspeed_has_gradients_of_the_weights_type)
+{
+    static const struct {
+        const char *keys;
+        enum precision gradients;
+    } cases[] = {
+        {"deepspeed: examples/deepspeed/ds_z3_config.json\nbf16: true\n", PRECISION_BF16},
+        {"deepspeed: examples/deepspeed/ds_z3_config.json\nfp16: true\n", PRECISION_FP16},
+        {"deepspeed: examples/deepspeed/ds_z3_config.json\n", PRECISION_FP32},
+        {"deepspeed: examples/deepspeed/ds_z0_config.json\nbf16: true\n", PRECISION_FP32},
+        {"bf16: true\n", PRECISION_FP32},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nper_device_train_batch_size: 1\n%s",
+                 cases[i].keys);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_msg(t.d.job.job.gradient_precision == cases[i].gradients, "%zu", i);
+        told_free(&t);
+    }
+}
+END_TEST
+
 START_TEST(deepspeed_beyond_stages)
 {
     struct told t = tell("{\"train_micro_batch_size_per_gpu\": 1, \"sequence_parallel_size\": 8, \"bf16\": {\"enabled\": true},\n"
@@ -460,6 +485,7 @@ int main(void)
     tcase_add_test(tests, nemo2_by_shape);
     tcase_add_test(tests, bridge_by_its_container);
     tcase_add_test(tests, trainers_of_hugging_face);
+    tcase_add_test(tests, deepspeed_has_gradients_of_the_weights_type);
     tcase_add_test(tests, deepspeed_beyond_stages);
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);

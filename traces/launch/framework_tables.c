@@ -24,8 +24,17 @@ static const struct framework_word nemo_optimizers[] = {
     {"mcore_distributed_optim", "use_distributed_optimizer", "True"},
     {"distributed_fused_adam", "use_distributed_optimizer", "True"},
     {"fused_adam", "use_distributed_optimizer", "False"},
+    {"mcore_distributed_optim", "overlap_grad_reduce", "False"}, /* unless told; Apex's overlaps */
+    {"mcore_distributed_optim", "overlap_param_gather", "False"},
     {0},
 };
+static const struct framework_word nemo_sums[] = {{"bf16", "grad_reduce_in_bf16", "True"},
+                                                  {"bfloat16", "grad_reduce_in_bf16", "True"},
+                                                  {"torch.bfloat16", "grad_reduce_in_bf16", "True"},
+                                                  {"fp32", "grad_reduce_in_bf16", "False"},
+                                                  {"float32", "grad_reduce_in_bf16", "False"},
+                                                  {"torch.float32", "grad_reduce_in_bf16", "False"},
+                                                  {0}};
 static const struct framework_word nemo_engine[] = {
     {"True", "transformer_impl", "transformer_engine"},
     {"true", "transformer_impl", "transformer_engine"},
@@ -115,6 +124,7 @@ static const struct framework_key nemo_keys[] = {
     SAME("enable_cuda_graph"),
     WORDS("model.fsdp", nemo_fsdp),
     WORDS("model.optim.name", nemo_optimizers),
+    WORDS("model.optim.grad_sync_dtype", nemo_sums),
     AS("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
     AS("model.optim.overlap_param_sync", "overlap_param_gather"),
     AS("model.data.num_workers", "num_workers"),
@@ -194,7 +204,9 @@ static const struct framework_word nanotron_fixed[] = {
 
 /* --- DeepSpeed: its configuration in JSON --- */
 
-static const struct framework_word deepspeed_bf16[] = {{"true", "bf16", "True"}, {"true", "grad_reduce_in_bf16", "True"}, {0}};
+/* Gradients are of the weights' type; "auto" is what the trainer says, which in fp16 asks for none of it. */
+static const struct framework_word deepspeed_bf16[] = {
+    {"true", "bf16", "True"}, {"true", "grad_reduce_in_bf16", "True"}, {"auto", "grad_reduce_in_bf16", "True"}, {0}};
 static const struct framework_word deepspeed_host[] = {{"true", "offload_optimizer", "cpu"}, {0}};
 static const struct framework_word deepspeed_overlap[] = {{"true", "overlap_grad_reduce", "True"},
                                                           {"true", "overlap_param_gather", "True"},

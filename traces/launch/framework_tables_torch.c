@@ -1,7 +1,7 @@
 /* Stacks of PyTorch's own parallelism: torchtitan, Axolotl, Hugging Face's trainers, accelerate. */
-#include <stddef.h>
+#include <string.h>
 
-#include "traces/launch/framework_tables.h"
+#include "traces/launch/framework_keys.h"
 
 #define BOTH     FRAMEWORK_BOTH
 #define AS       FRAMEWORK_AS
@@ -92,6 +92,7 @@ const struct framework_word framework_optimizers[] = {ADAM("Adam"),
 
 /* Configurations that come with Axolotl and LLaMA-Factory. */
 #define BESIDE(word, stage)                                                                                                      \
+    {word, "grad_reduce_in_bf16", "True"},                                                                                       \
     {                                                                                                                            \
         word, "zero_stage", stage                                                                                                \
     }
@@ -107,7 +108,7 @@ static const struct framework_word shipped_deepspeed[] = {
     BESIDE("deepspeed_configs/zero3_bf16_cpuoffload_all.json", "3"),
     BY_HOST("deepspeed_configs/zero3_bf16_cpuoffload_all.json"),
     {"deepspeed_configs/zero3_bf16_cpuoffload_all.json", "offload_param", "cpu"},
-    BESIDE("examples/deepspeed/ds_z0_config.json", "0"),
+    {"examples/deepspeed/ds_z0_config.json", "zero_stage", "0"}, /* sums in fp32 */
     BESIDE("examples/deepspeed/ds_z2_config.json", "2"),
     BESIDE("examples/deepspeed/ds_z2_offload_config.json", "2"),
     BY_HOST("examples/deepspeed/ds_z2_offload_config.json"),
@@ -257,12 +258,24 @@ static const struct framework_word titan_models[] = {{"llama3-405B", NULL, "llam
                                                      {"llama4-17bx16e", NULL, "llama4-scout"},
                                                      {"llama4-17bx128e", NULL, "llama4-maverick"},
                                                      {0}};
+/* Where components are listed the model is compiled if it is one of them. */
+static void titan_more(struct launch_words *words, const struct yaml_node *root)
+{
+    const struct yaml_node *components = framework_find(root, "compile.components");
+    bool listed = components && components->kind == YAML_SEQUENCE, model = false;
+    for (const struct yaml_node *item = listed ? components->first : NULL; item; item = item->next)
+        model |= item->kind == YAML_SCALAR && strcmp(item->text, "model") == 0;
+    if (listed && !model)
+        framework_add(words, components, "compile.components", "torch_compile", "False");
+}
+
 const struct framework framework_torchtitan = {.name = "torchtitan",
                                                .signs = {"training", "model"},
                                                .fixed = titan_fixed,
                                                .keys = titan_keys,
                                                .model = {"model.name", "model.flavor"},
                                                .models = titan_models,
+                                               .more = titan_more,
                                                .unset = "-1"};
 
 /* --- Axolotl --- */
@@ -509,7 +522,8 @@ static const struct framework_word accelerate_compiled[] = {
     {"INDUCTOR", "torch_compile", "True"}, {"inductor", "torch_compile", "True"}, {0}};
 
 /* FSDP shards all unless its strategy says otherwise. */
-static const struct framework_word accelerate_kinds[] = {{"FSDP", "zero_stage", "3"}, {0}};
+static const struct framework_word accelerate_kinds[] = {
+    {"FSDP", "zero_stage", "3"}, {"DEEPSPEED", "grad_reduce_in_bf16", "True"}, {0}};
 
 static const struct framework_key accelerate_keys[] = {
     AS("num_processes", "world_size"),

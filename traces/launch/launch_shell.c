@@ -55,6 +55,19 @@ static enum certainty certainty_of(const struct runner *r)
 
 /* --- a launch --- */
 
+/* A word of a command line within quotes: what its quotes kept from one shell is expanded by the other. */
+static void add_inner(struct runner *r, struct shell_fields *fields, const struct launch_field *word)
+{
+    size_t n = strlen(word->text);
+    const char *source = word->n_segments == 1 && !word->unknown ? word->segments[0].source : NULL;
+    const char *end = r->state.script_end;
+    bool kept = source && strchr(word->text, '$') && source >= r->state.script && (size_t)(end - source) >= n;
+    if (kept && memcmp(source, word->text, n) == 0)
+        shell_expand(&r->state, source, n, fields);
+    else
+        shell_fields_add(fields, word);
+}
+
 /* A text such as sh -c's is a command line itself. */
 static void add_split(struct runner *r, struct shell_fields *fields, const struct launch_field *field)
 {
@@ -69,7 +82,8 @@ static void add_split(struct runner *r, struct shell_fields *fields, const struc
         size_t n = strcspn(p, blanks);
         bool quoted = n > 2 && (*p == '\'' || *p == '"') && p[n - 1] == *p;
         struct launch_field part = shell_slice(&r->state, field, (size_t)(p - field->text) + quoted, n - 2 * quoted);
-        shell_fields_add(fields, &part);
+        if (strcmp(part.text, "\\") != 0) /* at the end of a line */
+            add_inner(r, fields, &part);
         p += n;
     }
 }

@@ -37,7 +37,8 @@ static void read_precision(struct meaning *m)
     meaning_from(m, "job.precision", by);
 }
 
-/* In bf16 gradients are summed and reduced in fp32 unless told otherwise; in fp16 only when told. */
+/* In bf16 gradients are summed and reduced in fp32 unless told otherwise; in fp16 only when told. Other frameworks' fp32 is of
+ * all. */
 static void read_gradients(struct meaning *m)
 {
     struct job *job = &m->description->job.job;
@@ -46,7 +47,7 @@ static void read_gradients(struct meaning *m)
     job->gradient_precision = PRECISION_FP32;
     if (fp16 && !meaning_true(m, ARGUMENT_GRADIENTS_FP32))
         job->gradient_precision = PRECISION_FP16;
-    else if (!fp16 && meaning_true(m, ARGUMENT_GRADIENTS_BF16))
+    else if (!fp16 && (job->precision != PRECISION_FP32 || !m->arguments->foreign) && meaning_true(m, ARGUMENT_GRADIENTS_BF16))
         job->gradient_precision = PRECISION_BF16;
     meaning_from(m, "job.gradient_precision", by);
 }
@@ -299,10 +300,15 @@ static struct offload read_offloaded_parameters(struct meaning *m, struct offloa
     return none;
 }
 
+bool meaning_offloads_none(struct meaning *m)
+{
+    enum argument by = ARGUMENT_OFFLOAD_ACTIVATIONS;
+    return m->arguments->foreign && megatron_given(m->arguments, by) && !meaning_true(m, by);
+}
+
 static struct offload read_offloaded_activations(struct meaning *m)
 {
-    bool off = megatron_given(m->arguments, ARGUMENT_OFFLOAD_ACTIVATIONS) && !meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS);
-    int64_t layers = off && m->arguments->foreign ? 0 : meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
+    int64_t layers = meaning_offloads_none(m) ? 0 : meaning_int(m, ARGUMENT_OFFLOAD_LAYERS, 0, 0);
     if (!meaning_true(m, ARGUMENT_OFFLOAD_ACTIVATIONS) && layers == 0)
         return none;
     meaning_from(m, "layout.offload", ARGUMENT_OFFLOAD_LAYERS);

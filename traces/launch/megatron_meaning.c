@@ -222,7 +222,8 @@ static void report_unknown(struct meaning *m)
         const struct megatron_value *value = &m->arguments->of[i];
         bool shadowed = (row->key && strncmp(row->key, "cluster.", 8) == 0 && m->known->gpus) || i == ARGUMENT_TRAIN_ITERS ||
                         i == ARGUMENT_TRAIN_SAMPLES || i == ARGUMENT_TRAIN_TOKENS || i == ARGUMENT_WORKERS ||
-                        i == ARGUMENT_TOKENIZER || i == ARGUMENT_TOKENIZER_MODEL; /* whose words --vocab-size may say */
+                        i == ARGUMENT_TOKENIZER || i == ARGUMENT_TOKENIZER_MODEL || /* whose words --vocab-size may say */
+                        (i == ARGUMENT_OFFLOAD_LAYERS && meaning_offloads_none(m));
         if (value->unknown && row->key && !shadowed)
             diag_error(m->diags, value->at, "%s: %s; --with \"--%s VALUE\" wins over it", value->said, value->unknown, row->flag);
     }

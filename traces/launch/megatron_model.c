@@ -26,7 +26,12 @@ static int64_t vocabulary_of(const char *tokenizer)
 /* The tokenizer's words: as said, as everybody's tokenizer of that name has, or as the model has whose tokenizer it is. */
 static int64_t unpadded_vocabulary(struct meaning *m, enum argument *by)
 {
+    const struct megatron_value *merges = &m->arguments->of[ARGUMENT_MERGE_FILE], *said = &m->arguments->of[ARGUMENT_TOKENIZER];
     const char *tokenizer = meaning_text(m, *by = ARGUMENT_TOKENIZER);
+    if (!said->text && !said->unknown && (merges->text || merges->unknown) && !meaning_has(m, ARGUMENT_VOCAB)) {
+        *by = ARGUMENT_MERGE_FILE; /* pretrain_gpt.py's own tokenizer, which alone has one */
+        tokenizer = "GPT2BPETokenizer";
+    }
     bool null = tokenizer && strcmp(tokenizer, "NullTokenizer") == 0; /* adds a word that ends a document */
     if (meaning_has(m, ARGUMENT_VOCAB)) {
         *by = ARGUMENT_VOCAB;

@@ -54,7 +54,9 @@ void meaning_device_batch(struct meaning *m);
 /* The parts: what arguments mean for the model, for how the work is divided, for the job. */
 void meaning_model(struct meaning *m);
 void meaning_job(struct meaning *m);
-void meaning_memory(struct meaning *m);  /* recomputation, offloading */
-void meaning_adapter(struct meaning *m); /* behind all others: it has to fit them */
+void meaning_memory(struct meaning *m);
+/* A configuration's switch is off: the number of layers beside it, which its recipes leave there, means nothing. */
+bool meaning_offloads_none(struct meaning *m); /* recomputation, offloading */
+void meaning_adapter(struct meaning *m);       /* behind all others: it has to fit them */
 
 #endif

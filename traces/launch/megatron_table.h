@@ -67,6 +67,7 @@
     X(PADDED_VOCAB, "padded-vocab-size", INT, NULL, .key = "model.vocab", .since = "2020")                                       \
     X(PAD_VOCAB_TO, "pad-vocab-size-to", INT, NULL, .key = "model.vocab", .since = "Megatron-DeepSpeed")                         \
     X(TOKENIZER, "tokenizer-type", TEXT, NULL, .key = "model.vocab", .since = "2019")                                            \
+    X(MERGE_FILE, "merge-file", TEXT, NULL, .since = "2019")                                                                     \
     X(TOKENIZER_MODEL, "tokenizer-model", TEXT, NULL, .key = "model.vocab", .since = "2022")                                     \
     X(MAX_POSITIONS, "max-position-embeddings", INT, NULL, NUMBER(model.max_seq_len), .since = "2019")                           \
     X(POSITION, "position-embedding-type", TEXT, "learned_absolute", CHOICE(model.position, megatron_positions), .since = "0.3") \
