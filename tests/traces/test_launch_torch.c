@@ -370,6 +370,79 @@ START_TEST(shapes_of_others)
 }
 END_TEST
 
+/* What of MPT's shape its makers leave out of most files. */
+START_TEST(shapes_of_mpt)
+{
+    struct told t =
+        tell("max_seq_len: 2048\nmodel: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, expansion_ratio: 2,\n"
+             "  vocab_size: 50368, attn_config: {attn_type: multiquery_attention, qk_ln: true, sliding_window_size: 512}}\n"
+             "device_train_microbatch_size: 8\nprecision: amp_bf16\n",
+             NULL, 8);
+    const struct transformer *m = &t.d.job.model;
+    ck_assert(m->ffn_hidden == 8192 && m->kv_heads == 1 && m->qk_norm && m->window == 512);
+    ck_assert(t.d.job.job.features & FEATURE_BIT(FUSED_LOSS));
+    ck_assert_uint_eq(t.diags.n_items, 0);
+    told_free(&t);
+    t = tell("max_seq_len: 2048\nmodel: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, vocab_size: 50368,\n"
+             "  loss_fn: torch_crossentropy}\ndevice_train_microbatch_size: 8\nprecision: amp_bf16\n",
+             NULL, 8);
+    ck_assert(!(t.d.job.job.features & FEATURE_BIT(FUSED_LOSS)) && t.d.job.model.ffn_hidden == 16384);
+    told_free(&t);
+}
+END_TEST
+
+/* Shards within a node, or among so many neighbours, and copies of them. */
+START_TEST(hybrid_shards)
+{
+#define HYBRID "distributed_type: FSDP\nfsdp_config: {fsdp_sharding_strategy: %s}\nmixed_precision: bf16\nnum_processes: 16\n%s"
+    static const struct {
+        const char *strategy, *keys, *layout;
+        const char *warning; /* NULL: none */
+    } cases[] = {
+        {"HYBRID_SHARD", "num_machines: 2\n", "zero=3,shard=8,sp=0", NULL},
+        {"4", "num_machines: 4\n", "zero=3,shard=4,sp=0", NULL},
+        {"HYBRID_SHARD_ZERO2", "num_machines: 2\n", "zero=2,shard=8,sp=0", NULL},
+        {"HYBRID_SHARD", "", "zero=3,shard=8,sp=0", "of how many GPUs is not said; 8 are taken"},
+        {"HYBRID_SHARD", "num_machines: 1\n", "zero=3,sp=0", NULL},
+        {"FULL_SHARD", "num_machines: 2\n", "zero=3,sp=0", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512], layout[256];
+        snprintf(text, sizeof text, HYBRID, cases[i].strategy, cases[i].keys);
+        snprintf(layout, sizeof layout, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=1,%s,recompute=none,schedule=none", cases[i].layout);
+        struct told t = tell(text,
+                             "accelerate launch t.py --model_name_or_path meta-llama/Meta-Llama-3-8B "
+                             "--per_device_train_batch_size 1 --max_seq_length 4096 --bf16 true",
+                             0);
+        expect_layout(&t, layout, 16);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+        told_free(&t);
+    }
+    static const struct {
+        int size;
+        const char *layout, *warning;
+    } mics[] = {{4, "zero=3,shard=4,sp=0", NULL},
+                {16, "zero=3,sp=0", NULL},
+                {3, "zero=3,sp=0", "weights are shards among 3 ranks, into which 16 do not divide; all are taken"}};
+    for (size_t i = 0; i < sizeof mics / sizeof mics[0]; i++) {
+        char text[256], layout[256];
+        snprintf(text, sizeof text, "{\"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": %d}}", mics[i].size);
+        snprintf(layout, sizeof layout, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=1,%s,recompute=none,schedule=none", mics[i].layout);
+        struct told t = tell(text,
+                             "t.py --model_name_or_path meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 1 "
+                             "--max_seq_length 4096 --bf16 true",
+                             16);
+        expect_layout(&t, layout, 16);
+        if (mics[i].warning)
+            expect_warning(&t, mics[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* In a list, in one text; what is unknown of either is told. */
 START_TEST(fsdp_of_trainers)
 {
@@ -490,6 +563,8 @@ int main(void)
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
     tcase_add_test(tests, shapes_of_others);
+    tcase_add_test(tests, shapes_of_mpt);
+    tcase_add_test(tests, hybrid_shards);
     tcase_add_test(tests, fsdp_of_trainers);
     tcase_add_test(tests, budgets_in_units);
     tcase_add_test(tests, slips);

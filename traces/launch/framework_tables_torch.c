@@ -1,4 +1,6 @@
 /* Stacks of PyTorch's own parallelism: torchtitan, Axolotl, Hugging Face's trainers, accelerate. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
@@ -281,7 +283,7 @@ const struct framework framework_torchtitan = {.name = "torchtitan",
 /* --- Axolotl --- */
 
 static const struct framework_word axolotl_sharding[] = {
-    {"hybrid_shard", "zero_stage", "3"}, {"hybrid_shard", "mics_shard_size", "8"},
+    {"hybrid_shard", "zero_stage", "3"}, {"hybrid_shard", "mics_shard_size", "node"},
     {"full_shard", "zero_stage", "3"},   {"shard_grad_op", "zero_stage", "2"},
     {"FULL_SHARD", "zero_stage", "3"},   {"SHARD_GRAD_OP", "zero_stage", "2"},
     {"auto_wrap", NULL, NULL},           {"offload", "offload_optimizer", "cpu"},
@@ -359,9 +361,9 @@ const struct framework framework_axolotl = {.name = "Axolotl",
         word, "offload_param", "cpu"                                                                                             \
     }
 static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_stage", "3"},
-                                                         {"hybrid_shard", "mics_shard_size", "8"},
+                                                         {"hybrid_shard", "mics_shard_size", "node"},
                                                          {"hybrid_shard auto_wrap", "zero_stage", "3"},
-                                                         {"hybrid_shard auto_wrap", "mics_shard_size", "8"},
+                                                         {"hybrid_shard auto_wrap", "mics_shard_size", "node"},
                                                          {"full_shard", "zero_stage", "3"},
                                                          {"full_shard auto_wrap", "zero_stage", "3"},
                                                          {"shard_grad_op", "zero_stage", "2"},
@@ -382,14 +384,39 @@ static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_
         WORDS("torch_compile", compiled), WORDS("optim", framework_optimizers),                                                  \
         BOTH("deepspeed", "deepspeed_config", shipped_deepspeed), WORDS("attn_implementation", attentions)
 
+/* What accelerate's file says, or the flags of accelerate launch. */
+static const struct framework_word accelerate_sharding[] = {
+    {"HYBRID_SHARD", "zero_stage", "3"},
+    {"HYBRID_SHARD", "mics_shard_size", "node"},
+    {"4", "zero_stage", "3"},
+    {"4", "mics_shard_size", "node"},
+    {"HYBRID_SHARD_ZERO2", "zero_stage", "2"},
+    {"HYBRID_SHARD_ZERO2", "mics_shard_size", "node"},
+    {"5", "zero_stage", "2"},
+    {"5", "mics_shard_size", "node"},
+    {"FULL_SHARD", "zero_stage", "3"},
+    {"1", "zero_stage", "3"},
+    {"SHARD_GRAD_OP", "zero_stage", "2"},
+    {"2", "zero_stage", "2"},
+    {"NO_SHARD", "zero_stage", "0"},
+    {"3", "zero_stage", "0"},
+    {0},
+};
+static const struct framework_word accelerate_types[] = {
+    {"bf16", "bf16", "True"}, {"fp16", "fp16", "True"}, {"fp8", "fp8", "hybrid"}, {0}};
 static const struct framework_key trainer_keys[] = {
     TRAINER_KEYS,
     AS("max_seq_length", "seq_length"),
     AS("model_max_length", "seq_length"),
     AS("max_length", "seq_length"),
+    AS("max_seq_len", "seq_length"),
     AS("block_size", "seq_length"),
     WORDS("gradient_checkpointing", recomputed),
     WORDS("use_peft", lora),
+    WORDS("use_peft_lora", lora), /* of peft's example of a trainer */
+    AS("use_flash_attn", "use_flash_attn"),
+    WORDS("use_4bit_quantization", four_bits),
+    WORDS("use_8bit_quantization", eight_bits),
     AS("lora_r", "adapter_rank"),
     AS("lora_target_modules", "adapter_targets"),
     AS("lora_modules_to_save", "adapter_whole"),
@@ -400,6 +427,10 @@ static const struct framework_key trainer_keys[] = {
     WORDS("load_in_8bit", eight_bits),
     AS("use_liger_kernel", "fused_linear_cross_entropy"),
     AS("num_processes", "world_size"), /* of accelerate launch */
+    AS("num_machines", "nnodes"),
+    WORDS("mixed_precision", accelerate_types),
+    WORDS("fsdp_sharding_strategy", accelerate_sharding),
+    WORDS("fsdp_offload_params", by_host),
     {0},
 };
 const struct framework framework_trainer = {.name = "TrainingArguments",
@@ -495,19 +526,6 @@ const struct framework framework_peft = {.name = "peft",
 
 /* --- accelerate: what `accelerate config` writes --- */
 
-static const struct framework_word accelerate_sharding[] = {
-    {"HYBRID_SHARD", "zero_stage", "3"},
-    {"HYBRID_SHARD", "mics_shard_size", "8"},
-    {"4", "zero_stage", "3"},
-    {"4", "mics_shard_size", "8"},
-    {"FULL_SHARD", "zero_stage", "3"},
-    {"1", "zero_stage", "3"},
-    {"SHARD_GRAD_OP", "zero_stage", "2"},
-    {"2", "zero_stage", "2"},
-    {"NO_SHARD", "zero_stage", "0"},
-    {"3", "zero_stage", "0"},
-    {0},
-};
 /* A strategy's name, or FSDP2's truth. */
 static const struct framework_word accelerate_resharded[] = {{"FULL_SHARD", "zero_stage", "3"},
                                                              {"SHARD_GRAD_OP", "zero_stage", "2"},
@@ -516,8 +534,6 @@ static const struct framework_word accelerate_resharded[] = {{"FULL_SHARD", "zer
                                                              {"false", "zero_stage", "2"},
                                                              {"false", "fsdp_reshard_after_forward", "never"},
                                                              {0}};
-static const struct framework_word accelerate_types[] = {
-    {"bf16", "bf16", "True"}, {"fp16", "fp16", "True"}, {"fp8", "fp8", "hybrid"}, {0}};
 static const struct framework_word accelerate_compiled[] = {
     {"INDUCTOR", "torch_compile", "True"}, {"inductor", "torch_compile", "True"}, {0}};
 
@@ -527,6 +543,7 @@ static const struct framework_word accelerate_kinds[] = {
 
 static const struct framework_key accelerate_keys[] = {
     AS("num_processes", "world_size"),
+    AS("num_machines", "nnodes"),
     WORDS("distributed_type", accelerate_kinds),
     WORDS("mixed_precision", accelerate_types),
     WORDS("fsdp_config.fsdp_sharding_strategy", accelerate_sharding),
@@ -558,7 +575,10 @@ static const struct framework_word composer_types[] = {{"amp_bf16", "bf16", "Tru
 static const struct framework_word composer_sharding[] = {{"FULL_SHARD", "zero_stage", "3"},
                                                           {"SHARD_GRAD_OP", "zero_stage", "2"},
                                                           {"NO_SHARD", "zero_stage", "0"},
-                                                          {"HYBRID_SHARD", "data_parallel_shard_degree", "-1"},
+                                                          {"HYBRID_SHARD", "zero_stage", "3"},
+                                                          {"HYBRID_SHARD", "mics_shard_size", "node"},
+                                                          {"_HYBRID_SHARD_ZERO2", "zero_stage", "2"},
+                                                          {"_HYBRID_SHARD_ZERO2", "mics_shard_size", "node"},
                                                           {0}};
 static const struct framework_word composer_mixed[] = {{"mixed", "grad_reduce_in_bf16", "False"},
                                                        {"PURE", "grad_reduce_in_bf16", "True"},
@@ -573,7 +593,23 @@ static const struct framework_word composer_norms[] = {{"low_precision_layernorm
                                                        {"rmsnorm", "normalization", "RMSNorm"},
                                                        {"low_precision_rmsnorm", "normalization", "RMSNorm"},
                                                        {0}};
+/* MPT's loss is one kernel unless told; of others it is their maker's. */
+static const struct framework_word composer_models[] = {
+    {"mpt_causal_lm", "cross_entropy_loss_fusion", "True"}, {"hf_causal_lm", NULL, NULL}, {"hf_causal_lm_peft", NULL, NULL}, {0}};
+static const struct framework_word composer_losses[] = {{"torch_crossentropy", "cross_entropy_loss_fusion", "False"},
+                                                        {"fused_crossentropy", "cross_entropy_loss_fusion", "True"},
+                                                        {0}};
+static const struct framework_word composer_heads[] = {{"multihead_attention", NULL, NULL},
+                                                       {"grouped_query_attention", NULL, NULL},
+                                                       {"multiquery_attention", "num_query_groups", "1"},
+                                                       {"multiquery_attention", "group_query_attention", "True"},
+                                                       {0}};
 static const struct framework_key foundry_keys[] = {
+    WORDS("model.name", composer_models),
+    WORDS("model.loss_fn", composer_losses),
+    WORDS("model.attn_config.attn_type", composer_heads),
+    AS("model.attn_config.qk_ln", "qk_layernorm"),
+    AS("model.attn_config.sliding_window_size", "window_size"),
     AS("max_seq_len", "seq_length"),
     AS("global_train_batch_size", "global_batch_size"),
     AS("device_train_microbatch_size", "micro_batch_size"),
@@ -601,10 +637,26 @@ static const struct framework_key foundry_keys[] = {
     WORDS("compile_config", compiled),
     {0},
 };
+/* A feed-forward part is so many times as wide as the model. */
+static void foundry_more(struct launch_words *words, const struct yaml_node *root)
+{
+    const struct yaml_node *ratio = framework_find(root, "model.expansion_ratio"), *width = framework_find(root, "model.d_model");
+    if (!ratio || ratio->kind != YAML_SCALAR || !width || width->kind != YAML_SCALAR ||
+        framework_find(root, "model.ffn_config.ffn_hidden_size"))
+        return;
+    char text[32];
+    double product = strtod(ratio->text, NULL) * strtod(width->text, NULL);
+    if (!(product >= 1 && product <= 1e9))
+        return;
+    snprintf(text, sizeof text, "%.0f", product);
+    framework_add(words, ratio, "model.expansion_ratio", "ffn_hidden_size", launch_text(words, text, strlen(text)));
+}
+
 const struct framework framework_foundry = {.name = "llm-foundry",
                                             .signs = {"device_train_microbatch_size", "model"},
                                             .fixed = torch_fixed,
                                             .keys = foundry_keys,
+                                            .more = foundry_more,
                                             .model = {"model.pretrained_model_name_or_path"}};
 
 /* --- OLMo, until OLMo-core: mlp_hidden_size counts both halves of a gated one --- */
@@ -622,6 +674,12 @@ static const struct framework_word olmo_recompute[] = {
     {"one_in_three", "recompute_every_layers", "3"},  {"one_in_four", "recompute_granularity", "selective"},
     {"one_in_four", "recompute_every_layers", "4"},   {0}};
 static const struct framework_word olmo_ways[] = {{"fsdp", "zero_stage", "3"}, {"ddp", "zero_stage", "0"}, {0}};
+/* Hybrid is so many copies of shards as another key says. */
+static const struct framework_word olmo_sharding[] = {{"FULL_SHARD", "zero_stage", "3"},
+                                                      {"SHARD_GRAD_OP", "zero_stage", "2"},
+                                                      {"NO_SHARD", "zero_stage", "0"},
+                                                      {"HYBRID_SHARD", "data_parallel_shard_degree", "-1"},
+                                                      {0}};
 static const struct framework_key olmo_keys[] = {
     AS("model.max_sequence_length", "seq_length"),
     AS("model.max_sequence_length", "max_position_embeddings"),
@@ -644,7 +702,7 @@ static const struct framework_key olmo_keys[] = {
     WORDS("model.alibi", composer_alibi),
     WORDS("model.rope", composer_rope),
     WORDS("distributed_strategy", olmo_ways),
-    WORDS("fsdp.sharding_strategy", composer_sharding),
+    WORDS("fsdp.sharding_strategy", olmo_sharding),
     WORDS("fsdp.precision", composer_mixed),
     AS("fsdp.hybrid_sharding_num_model_replicas", "data_parallel_replicate_degree"),
     WORDS("activation_checkpointing", olmo_recompute),

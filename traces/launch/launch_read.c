@@ -55,16 +55,17 @@ static enum status read_source(struct launch_source *source, const struct launch
 
 /* --- files that files name --- */
 
-/* Does a word name a configuration that says more of its job? */
-static bool names_companion(const struct launch_word *word)
+/* The configuration that a word names, which says more of its job, without the program behind it; NULL: none. */
+static const char *named_companion(struct launch_words *words, const struct launch_word *word)
 {
     static const char *const names[] = {"deepspeed", "deepspeed_config", "config_file"};
-    const char *dot = word->value ? strrchr(word->value, '.') : NULL;
+    const char *path = !word->value ? "" : word->first ? launch_text(words, word->value, word->first) : word->value;
+    const char *dot = strrchr(path, '.');
     bool config = dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && config && !word->unknown && !word->first; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && config && !word->unknown; i++)
         if (strcmp(word->name, names[i]) == 0)
-            return true;
-    return false;
+            return path;
+    return NULL;
 }
 
 static const char *base_of(const char *path)
@@ -74,11 +75,11 @@ static const char *base_of(const char *path)
 }
 
 /* Is what a file says known without it: given besides, or one that its framework ships? */
-static bool is_known(const struct launch_sources *sources, size_t job, const struct launch_word *word)
+static bool is_known(const struct launch_sources *sources, size_t job, const struct launch_word *word, const char *path)
 {
     const struct launch_words *words = &sources->items[job].words;
     for (size_t i = 0; i < sources->n; i++)
-        if (i != job && strcmp(base_of(sources->items[i].path), base_of(word->value)) == 0)
+        if (i != job && strcmp(base_of(sources->items[i].path), base_of(path)) == 0)
             return true;
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *other = &words->items[i];
@@ -120,11 +121,12 @@ static enum status read_companion(struct launch_sources *sources, size_t *capaci
     struct launch_source *s = &sources->items[job];
     for (size_t i = 0; i < s->words.n; i++) {
         const struct launch_word *word = &s->words.items[i];
-        if (!names_companion(word) || is_known(sources, job, word))
+        const char *name = named_companion(&s->words, word);
+        if (!name || is_known(sources, job, word, name))
             continue;
-        const char *path = find_companion(s, word->value);
+        const char *path = find_companion(s, name);
         if (!path) {
-            diag_warning(diags, word->at, "'%.80s' is not here: what it says of the job is left out; give it, too", word->value);
+            diag_warning(diags, word->at, "'%.80s' is not here: what it says of the job is left out; give it, too", name);
             continue;
         }
         diag_note(diags, word->at, "%.80s is read, too", path);

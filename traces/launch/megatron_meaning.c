@@ -486,8 +486,13 @@ static int64_t gpus_said(struct meaning *m)
         return m->known->gpus;
     }
     if (meaning_has(m, ARGUMENT_WORLD)) {
+        int64_t world = meaning_int(m, ARGUMENT_WORLD, 1, 0);
         meaning_from(m, "cluster.gpus", ARGUMENT_WORLD);
-        return meaning_int(m, ARGUMENT_WORLD, 1, 0);
+        if (!per_node && nodes && world % nodes == 0 && m->arguments->foreign) { /* accelerate has both */
+            job->gpus_per_node = (int)(world / nodes);
+            meaning_from(m, "cluster.gpus_per_node", ARGUMENT_NODES);
+        }
+        return world;
     }
     if (per_node && meaning_has(m, ARGUMENT_NODES)) {
         launch_originate(m->description, "cluster.gpus", "%lld node%s of %lld", (long long)nodes, nodes == 1 ? "" : "s",
@@ -575,6 +580,7 @@ static void read_layout(struct meaning *m)
     read_gpus(m);
     read_shards(m);
     meaning_torch_shards(m);
+    meaning_shards_within(m);
     if (meaning_has_mesh(m))
         meaning_mesh_shards(m);
     meaning_torch_batches(m);

@@ -41,6 +41,7 @@ bool meaning_torch_schedule(struct meaning *m);
 int64_t meaning_torch_replicas(struct meaning *m);
 bool meaning_torch_zero(struct meaning *m);
 void meaning_torch_shards(struct meaning *m);
+void meaning_shards_within(struct meaning *m);
 void meaning_torch_batches(struct meaning *m);
 
 /* Of a mesh of devices. Is there one? Degrees by its axes; replicas as axes make them, 0 where one is open; ZeRO stage and shards

@@ -182,6 +182,7 @@
     X(PP_CHUNKS, "pipeline-chunks", INT, NULL, .key = "layout.vpp")                                                              \
     X(SHARD_DEGREE, "data-parallel-shard-degree", TEXT, NULL, .key = "layout.zero")                                              \
     X(REPLICATE_DEGREE, "data-parallel-replicate-degree", INT, "1", .key = "layout.shard")                                       \
+    X(SHARDS_WITHIN, "mics-shard-size", TEXT, "-1", .key = "layout.shard")                                                       \
     X(RESHARD, "fsdp-reshard-after-forward", TEXT, "default", .key = "layout.zero")                                              \
     X(MODEL_WINS, "model-wins", TRUE, "false", .key = "model")                                                                   \
     X(SHARED_EXPERTS, "shared-experts", INT, NULL, .key = "model.moe.shared_experts", .when = WHEN_MIXTURE)                      \
@@ -243,7 +244,6 @@
     X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1", .told = "the backward pass gathers weights within so many ranks (hpZ)")     \
     X(TOLD_QUANTIZED_WEIGHTS, "zero-quantized-weights", TRUE, "false", .told = "weights are gathered in 8 bits (ZeRO++)")        \
     X(TOLD_QUANTIZED_GRADIENTS, "zero-quantized-gradients", TRUE, "false", .told = "gradients travel in 4 bits (ZeRO++)")        \
-    X(TOLD_MICS, "mics-shard-size", INT, "-1", .told = "weights are sharded among few replicas (MiCS, hybrid)")                  \
     X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
     X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in so few bits, and not trained")                \
     X(TOLD_BUDGET, "activation-memory-budget", TEXT, NULL,                                                                       \

@@ -154,6 +154,37 @@ void meaning_torch_shards(struct meaning *m)
     meaning_from(m, "layout.shard", ARGUMENT_REPLICATE_DEGREE);
 }
 
+/* Among so many neighbours, or among those of a node, where there are more replicas. */
+void meaning_shards_within(struct meaning *m)
+{
+    enum { NODE = 8, SHARDS_MAX = 1 << 20 };
+    struct layout *l = &m->description->job.layout;
+    const char *text = meaning_text(m, ARGUMENT_SHARDS_WITHIN);
+    int node = m->description->job.gpus_per_node, ranks = l->dp * l->cp, inner = l->tp * l->pp;
+    char *end;
+    if (!text || strcmp(text, "-1") == 0 || l->zero == 0 || l->dp == 0)
+        return;
+    bool of_node = strcmp(text, "node") == 0;
+    long n = of_node ? (node ? node : NODE) / l->tp : strtol(text, &end, 10);
+    if (!of_node && (end == text || *end || n < 1 || n > SHARDS_MAX)) {
+        diag_error(m->diags, m->arguments->of[ARGUMENT_SHARDS_WITHIN].at, "%s: '%.20s' is neither -1 nor a number of ranks",
+                   m->arguments->of[ARGUMENT_SHARDS_WITHIN].said, text);
+        return;
+    }
+    if (of_node && !node && (int64_t)ranks * inner > NODE)
+        meaning_not_modelled(m, ARGUMENT_SHARDS_WITHIN,
+                             "weights are shards within a node, of how many GPUs is not said; %d are taken", NODE);
+    if (n >= ranks)
+        return;
+    if (n < 1 || ranks % n != 0) {
+        meaning_not_modelled(m, ARGUMENT_SHARDS_WITHIN,
+                             "weights are shards among %ld ranks, into which %d do not divide; all are taken", n, ranks);
+        return;
+    }
+    l->shard = (int)n;
+    meaning_from(m, "layout.shard", ARGUMENT_SHARDS_WITHIN);
+}
+
 /* --- batches --- */
 
 /* A replica's sequences are one micro-batch, unless a pipeline divides them. */
