@@ -66,7 +66,8 @@ END_TEST
 START_TEST(maxtext_ignores)
 {
     struct told t = tell("per_device_batch_size: 2\nmax_target_length: 2048\nmodel_name: llama2-7b\nlog_steps: 5\nsave_steps: 3\n"
-                         "dataset_x: x\ncheckpoint_period: 3\nenable_attention_log: true\n",
+                         "dataset_x: x\ncheckpoint_period: 3\nenable_attention_log: true\nmlpwo: remat\nbrand_new_switch: False\n"
+                         "brand_new_number: -1\nbrand_new_name: ''\nbrand_new_list: []\nbrand_new_map: {}\n",
                          NULL, 8);
     ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
     told_free(&t);
@@ -187,6 +188,9 @@ START_TEST(maxtext_describes_deepseek)
     diags_free(&diags);
     t = tell_file("maxtext.yml", "num_experts=8 base_moe_mlp_dim=1024 first_num_dense_layers=32", 64);
     expect_warning(&t, "first_num_dense_layers: 32 dense layers leave none of 32 for experts");
+    told_free(&t);
+    t = tell_file("maxtext.yml", "mtp_num_layers=1", 64);
+    ck_assert_int_eq(t.d.job.model.mtp_layers, 1);
     told_free(&t);
     t = tell_file("maxtext.yml", "num_experts=8 num_experts=1", 64);
     ck_assert_int_eq(t.d.job.model.moe.experts, 0);

@@ -370,6 +370,38 @@ START_TEST(shapes_of_others)
 }
 END_TEST
 
+/* What says the precision wins over what says how replicas exchange; a vocabulary is padded where that is on. */
+START_TEST(nemo_settles_what_is_said_twice)
+{
+    static const struct {
+        const char *text;
+        enum precision gradients;
+        int64_t vocab; /* 0: of the catalog */
+        const char *warning;
+    } cases[] = {
+        {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4, ddp: {grad_reduce_in_fp32: true}},\n"
+         "  plugins: {precision: bf16-mixed, grad_reduce_in_fp32: false, fp8: hybrid, fp8_params: true}}\n"
+         "model: {config: {_target_: nemo.collections.llm.Llama2Config70B}}\ndata: {micro_batch_size: 1, seq_length: 4096}\n",
+         PRECISION_BF16, 0, "trainer.plugins.fp8_params (parameters are gathered in 8 bits)"},
+        {"train: {micro_batch_size: 1}\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024,\n"
+         "  vocab_size: 1000, should_pad_vocab: false}\nddp: {grad_reduce_in_fp32: false}\n"
+         "mixed_precision: {bf16: true, grad_reduce_in_fp32: true}\n",
+         PRECISION_FP32, 1000, NULL},
+        {"train: {micro_batch_size: 1}\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024,\n"
+         "  vocab_size: 1000, should_pad_vocab: true}\nddp: {grad_reduce_in_fp32: false}\n",
+         PRECISION_BF16, 1024, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].text, NULL, 8);
+        ck_assert_msg(t.d.job.job.gradient_precision == cases[i].gradients, "%zu", i);
+        ck_assert_msg(!cases[i].vocab || t.d.job.model.vocab == cases[i].vocab, "%zu: %lld", i, (long long)t.d.job.model.vocab);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* What of MPT's shape its makers leave out of most files. */
 START_TEST(shapes_of_mpt)
 {
@@ -563,6 +595,7 @@ int main(void)
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
     tcase_add_test(tests, shapes_of_others);
+    tcase_add_test(tests, nemo_settles_what_is_said_twice);
     tcase_add_test(tests, shapes_of_mpt);
     tcase_add_test(tests, hybrid_shards);
     tcase_add_test(tests, fsdp_of_trainers);

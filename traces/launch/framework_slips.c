@@ -228,6 +228,16 @@ static bool is_slip(const struct slips *slips, const struct yaml_node *node)
     return false;
 }
 
+/* Is a key there that switches nothing on? */
+static bool is_off(const struct yaml_node *node)
+{
+    static const char *const words[] = {"", "false", "False", "none", "None", "0", "0.0", "-1", "-1.0", "default"};
+    for (size_t i = 0; node->kind == YAML_SCALAR && i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(node->text, words[i]) == 0)
+            return true;
+    return node->kind != YAML_SCALAR && !node->first;
+}
+
 /* What nobody reads of a mapping, down to the mappings that somebody does; in the order of the file. */
 static void tell_unknown(const struct slips *slips, const struct yaml_node *mapping, const char *path, const char *file,
                          struct diags *diags)
@@ -238,9 +248,9 @@ static void tell_unknown(const struct slips *slips, const struct yaml_node *mapp
         struct place at = {.file = file, .line = node->key_at.line, .column = node->key_at.column};
         if (n >= (int)sizeof whole || yaml_is_null(node) || framework_ignores(slips->framework, whole) || is_slip(slips, node))
             continue;
-        if (!is_known(slips->framework, whole))
+        if (!is_known(slips->framework, whole) && !is_off(node))
             diag_note(diags, at, "%.120s is unknown to msim and left out", whole);
-        else if (node->kind == YAML_MAPPING)
+        else if (is_known(slips->framework, whole) && node->kind == YAML_MAPPING)
             tell_unknown(slips, node, whole, file, diags);
     }
 }

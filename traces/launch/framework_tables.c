@@ -276,8 +276,9 @@ static const struct framework_key nemo2_keys[] = {
     AS("trainer.num_nodes", "nnodes"),
     AS("trainer.max_steps", "train_iters"),
     WORDS("trainer.plugins.precision", nemo2_precisions),
-    OPPOSITE("trainer.plugins.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
     OPPOSITE("trainer.strategy.ddp.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
+    OPPOSITE("trainer.plugins.grad_reduce_in_fp32", "grad_reduce_in_bf16"), /* wins, as Megatron-Bridge's does */
+    AS("trainer.plugins.fp8_params", "fp8_param_gather"),
     AS("trainer.strategy.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"),
     AS("trainer.strategy.num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"),
     AS("model.config.gated_linear_unit", "swiglu"),
@@ -317,14 +318,20 @@ static const struct framework_word bridge_recipes[] = {
     {"bf16_with_mxfp8_mixed", "fp8_recipe", "mxfp8"},
     {0},
 };
+static const struct framework_word bridge_paddings[] = {{"false", "make_vocab_size_divisible_by", "1"},
+                                                        {"False", "make_vocab_size_divisible_by", "1"},
+                                                        {"true", NULL, NULL},
+                                                        {"True", NULL, NULL},
+                                                        {0}};
 static const struct framework_key bridge_keys[] = {
     WORDS("mixed_precision", bridge_recipes),
-    OPPOSITE("mixed_precision.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
     OPPOSITE("ddp.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
+    OPPOSITE("mixed_precision.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
     AS("model.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"),
     AS("model.num_layers_in_last_pipeline_stage", "decoder_last_pipeline_num_layers"),
     AS("model.gated_linear_unit", "swiglu"),
     AS("model.num_moe_experts", "num_experts"),
+    WORDS("model.should_pad_vocab", bridge_paddings), /* behind what it would be padded to */
     AS("model.seq_length", "max_position_embeddings"),
     AS("model.bias_activation_fusion", "bias_gelu_fusion"),
     AS("model.bias_activation_fusion", "bias_swiglu_fusion"),
