@@ -172,6 +172,8 @@ static const struct {
     {"--use-custom-fsdp --data-parallel-sharding-strategy optim_grads_params", ZERO, 3},
     {"--data-parallel-sharding-strategy optim_grads_params", ZERO, 0}, /* of FSDP only */
     {"--zero-stage 3", ZERO, 3},
+    {"--deepspeed --zero-stage 0", ZERO, 1}, /* its bf16 optimizer shards states */
+    {"--deepspeed --zero-stage 2", ZERO, 2},
     {"--sequence-parallel", SP, 0},
     {"--sequence-parallel --tensor-model-parallel-size 2", SP, 1},
     {"", RECOMPUTE, RECOMPUTE_NONE},

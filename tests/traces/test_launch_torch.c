@@ -370,6 +370,51 @@ START_TEST(shapes_of_others)
 }
 END_TEST
 
+/* A width by its ratio, one head of keys and values, a compiler without options. */
+START_TEST(shapes_of_olmo)
+{
+    struct told t = tell("model: {d_model: 2048, n_heads: 16, n_layers: 16, mlp_ratio: 8, weight_tying: true, rope: true,\n"
+                         "  activation_type: swiglu, max_sequence_length: 2048, vocab_size: 50304, multi_query_attention: true}\n"
+                         "device_train_microbatch_size: 2\nglobal_train_batch_size: 64\nprecision: amp_bf16\n"
+                         "compile: {fullgraph: false}\n",
+                         NULL, 8);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none", 64);
+    const struct transformer *m = &t.d.job.model;
+    ck_assert(m->ffn_hidden == 8192 && m->gated_mlp && m->kv_heads == 1 && m->tied_embeddings);
+    ck_assert(t.d.job.job.features & FEATURE_BIT(COMPILE));
+    ck_assert_uint_eq(t.diags.n_items, 0);
+    told_free(&t);
+}
+END_TEST
+
+/* Keys that a command sets beside LLaMA-Factory's file are keys, though one of them is a trainer's flag elsewhere. */
+START_TEST(factory_by_its_command)
+{
+    struct told t = tell("model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nbf16: true\n"
+                         "per_device_train_batch_size: 1\ncutoff_len: 2048\n",
+                         "llamafactory-cli train lf.yaml cutoff_len=4096 per_device_train_batch_size=2", 8);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=0,sp=0,recompute=full,schedule=none", 16);
+    ck_assert_int_eq(t.d.job.job.seq_len, 4096);
+    told_free(&t);
+}
+END_TEST
+
+/* FSDP repeats layers itself where it is told to. */
+START_TEST(fsdp_repeats_layers)
+{
+    static const char *const keys[] = {"fsdp_config: {activation_checkpointing: true}",
+                                       "fsdp_config: {fsdp_activation_checkpointing: true}"};
+    for (int i = 0; i < 2; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 1\n%s\n",
+                 keys[i]);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_int_eq(t.d.job.layout.recompute.what, RECOMPUTE_FULL);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* What says the precision wins over what says how replicas exchange; a vocabulary is padded where that is on. */
 START_TEST(nemo_settles_what_is_said_twice)
 {
@@ -595,6 +640,9 @@ int main(void)
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
     tcase_add_test(tests, shapes_of_others);
+    tcase_add_test(tests, shapes_of_olmo);
+    tcase_add_test(tests, factory_by_its_command);
+    tcase_add_test(tests, fsdp_repeats_layers);
     tcase_add_test(tests, nemo_settles_what_is_said_twice);
     tcase_add_test(tests, shapes_of_mpt);
     tcase_add_test(tests, hybrid_shards);

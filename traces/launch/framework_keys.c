@@ -382,7 +382,7 @@ void framework_read(struct launch_words *words, const struct yaml_node *root, co
 static bool has_sign(const struct launch_words *words)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (!words->items[i].by_dest &&
+        if (!words->items[i].by_dest && !launch_word_sets(&words->items[i]) &&
             (strcmp(words->items[i].name, FLAGS_SIGN) == 0 || strcmp(words->items[i].name, PLUGIN_SIGN) == 0))
             return true;
     return false;

@@ -315,6 +315,8 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("fsdp_config.reshard_after_forward", resharded),
     WORDS("fsdp_config.offload_params", by_host),
     WORDS("fsdp_config.fsdp_offload_params", by_host),
+    WORDS("fsdp_config.activation_checkpointing", recomputed),
+    WORDS("fsdp_config.fsdp_activation_checkpointing", recomputed),
     AS("dp_replicate_size", "data_parallel_replicate_degree"),
     AS("dp_shard_size", "data_parallel_shard_degree"),
     BOTH("deepspeed", "deepspeed_config", shipped_deepspeed),
@@ -382,7 +384,8 @@ static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_
     AS("per_device_train_batch_size", "micro_batch_size"), AS("gradient_accumulation_steps", "gradient_accumulation_steps"),     \
         AS("max_steps", "train_iters"), AS("bf16", "bf16"), AS("fp16", "fp16"), WORDS("fsdp", trainer_sharding),                 \
         WORDS("torch_compile", compiled), WORDS("optim", framework_optimizers),                                                  \
-        BOTH("deepspeed", "deepspeed_config", shipped_deepspeed), WORDS("attn_implementation", attentions)
+        BOTH("deepspeed", "deepspeed_config", shipped_deepspeed), WORDS("attn_implementation", attentions),                      \
+        WORDS("fsdp_config.activation_checkpointing", recomputed)
 
 /* What accelerate's file says, or the flags of accelerate launch. */
 static const struct framework_word accelerate_sharding[] = {
@@ -637,9 +640,23 @@ static const struct framework_key foundry_keys[] = {
     WORDS("compile_config", compiled),
     {0},
 };
+/* Options of a compiler, if none of them: it is used. */
+static void read_compile(struct launch_words *words, const struct yaml_node *root, const char *key)
+{
+    const struct yaml_node *options = framework_find(root, key);
+    if (options && options->kind == YAML_MAPPING)
+        framework_add(words, options, key, "torch_compile", "True");
+}
+
+static void olmo_more(struct launch_words *words, const struct yaml_node *root)
+{
+    read_compile(words, root, "compile");
+}
+
 /* A feed-forward part is so many times as wide as the model. */
 static void foundry_more(struct launch_words *words, const struct yaml_node *root)
 {
+    read_compile(words, root, "compile_config");
     const struct yaml_node *ratio = framework_find(root, "model.expansion_ratio"), *width = framework_find(root, "model.d_model");
     if (!ratio || ratio->kind != YAML_SCALAR || !width || width->kind != YAML_SCALAR ||
         framework_find(root, "model.ffn_config.ffn_hidden_size"))
@@ -674,6 +691,7 @@ static const struct framework_word olmo_recompute[] = {
     {"one_in_three", "recompute_every_layers", "3"},  {"one_in_four", "recompute_granularity", "selective"},
     {"one_in_four", "recompute_every_layers", "4"},   {0}};
 static const struct framework_word olmo_ways[] = {{"fsdp", "zero_stage", "3"}, {"ddp", "zero_stage", "0"}, {0}};
+static const struct framework_word olmo_heads[] = {TRULY("num_query_groups", "1"), TRULY("group_query_attention", "True"), {0}};
 /* Hybrid is so many copies of shards as another key says. */
 static const struct framework_word olmo_sharding[] = {{"FULL_SHARD", "zero_stage", "3"},
                                                       {"SHARD_GRAD_OP", "zero_stage", "2"},
@@ -690,6 +708,7 @@ static const struct framework_key olmo_keys[] = {
     AS("model.d_model", "hidden_size"),
     AS("model.n_layers", "num_layers"),
     AS("model.n_heads", "num_attention_heads"),
+    WORDS("model.multi_query_attention", olmo_heads),
     AS("model.n_kv_heads", "num_query_groups"),
     AS("model.vocab_size", "vocab_size"),
     AS("model.embedding_size", "vocab_size"),
@@ -711,5 +730,8 @@ static const struct framework_key olmo_keys[] = {
 };
 static const struct framework_word olmo_fixed[] = {
     PLAIN_TORCH, {NULL, "zero_stage", "3"}, {NULL, "swiglu", "True"}, {NULL, "add_bias_linear", "False"}, {0}};
-const struct framework framework_olmo = {
-    .name = "OLMo", .signs = {"device_train_microbatch_size", "model.mlp_hidden_size"}, .fixed = olmo_fixed, .keys = olmo_keys};
+const struct framework framework_olmo = {.name = "OLMo",
+                                         .signs = {"device_train_microbatch_size", "model.max_sequence_length"},
+                                         .fixed = olmo_fixed,
+                                         .keys = olmo_keys,
+                                         .more = olmo_more};

@@ -465,6 +465,9 @@ static void read_zero(struct meaning *m)
         l->zero = 1;
         m->description->job.job.muon_shard = MUON_LAYER_WISE;
         meaning_from(m, "job.muon_shard", by);
+    } else if (meaning_true(m, ARGUMENT_DEEPSPEED) && meaning_true(m, ARGUMENT_BF16)) {
+        by = ARGUMENT_DEEPSPEED; /* without a stage its bf16 optimizer shards states and sums in fp32 */
+        l->zero = 1;
     } else {
         l->zero = meaning_true(m, by);
     }

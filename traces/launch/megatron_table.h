@@ -233,6 +233,7 @@
     X(TOLD_MOMENT, "exp-avg-dtype", TEXT, "fp32", .told = "the optimizer's first moment in fewer bits")                          \
     X(TOLD_MOMENT2, "exp-avg-sq-dtype", TEXT, "fp32", .told = "its second moment in fewer bits")                                 \
     X(TOLD_MASTER, "main-params-dtype", TEXT, "fp32", .told = "master weights in fewer bits")                                    \
+    X(TOLD_MAIN_GRADIENTS, "main-grads-dtype", TEXT, "fp32", .told = "gradients that the optimizer sees in fewer bits")          \
     X(TOLD_MUON_STEPS, "muon-num-ns-steps", INT, "5", .told = "iterations of Newton-Schulz; five are taken")                     \
     X(TOLD_GRADIENT_FUSION, "no-gradient-accumulation-fusion", FALSE, "true", .dest = "gradient_accumulation_fusion",            \
       .told = "weights' gradients are summed by kernels of their own")                                                           \
