@@ -361,7 +361,7 @@ const struct command command_import = {
         "that can be told, #SBATCH lines; nothing is executed. Of a log the argument block is read, the lines of iterations and "
         "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
         "arguments are those of Megatron-LM and its kin; configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, Axolotl, "
-        "LLaMA-Factory, llm-foundry, OLMo, OLMo-core, MaxText, Colossal-AI, accelerate, peft and DeepSpeed (YAML, JSON), "
+        "LLaMA-Factory, llm-foundry, OLMo, OLMo-core, MaxText, Colossal-AI, LitGPT, accelerate, peft and DeepSpeed (YAML, JSON), "
         "torchtitan "
         "(TOML) and Hugging Face's TrainingArguments are read as such, and what one names (deepspeed: ds.json) with it. A script "
         "that sets keys of one, --parallelism.tensor_parallel_degree 4 or per_device_batch_size=4, belongs to it; so may "

@@ -343,6 +343,42 @@ END_TEST
 
 /* --- Colossal-AI */
 
+#define LITGPT "train: {global_batch_size: 64, micro_batch_size: 4, max_seq_length: 2048}\nnum_nodes: 2\ndevices: 8\n"
+
+/* Pre-training by a name or a shape is compiled and sharded within nodes; fine-tuning repeats blocks and shards among all. */
+START_TEST(litgpt_by_its_file)
+{
+    struct told t = tell("model_name: Llama-3.2-1B\nprecision: bf16-mixed\n" LITGPT, NULL, 0);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=3,shard=8,sp=0,recompute=none,schedule=none", 64);
+    ck_assert(t.d.job.model.layers == 16 && t.d.job.model.tied_embeddings && t.diags.n_items == 0);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert(t.d.job.job.features & FEATURE_BIT(COMPILE));
+    told_free(&t);
+    t = tell("model_config: {n_layer: 12, n_embd: 768, n_head: 12, n_query_groups: 4, intermediate_size: 2048, "
+             "padded_vocab_size: 32000,\n"
+             "  block_size: 4096, bias: false, norm_class_name: RMSNorm, mlp_class_name: LLaMAMLP}\n" LITGPT,
+             NULL, 0);
+    expect_shape(&t, 12, 768, 2048, 12, 4, 32000);
+    ck_assert(t.d.job.model.norm == NORM_RMS && t.d.job.model.gated_mlp && !t.d.job.model.tied_embeddings);
+    told_free(&t);
+    t = tell("checkpoint_dir: checkpoints/meta-llama/Llama-3.1-8B\nprecision: bf16-true\nlora_r: 32\nlora_key: true\n"
+             "lora_projection: true\nlora_mlp: false\n" LITGPT,
+             NULL, 0);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=4,zero=3,sp=0,recompute=full,schedule=none", 64);
+    ck_assert_int_eq(t.d.job.job.adapter.rank, 32);
+    ck_assert_uint_eq(t.d.job.job.adapter.targets, 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_BF16);
+    expect_warning(&t, "precision (master weights in fewer bits)");
+    told_free(&t);
+    t = tell("checkpoint_dir: checkpoints/meta-llama/Llama-3.1-8B\ndevices: 1\n"
+             "train: {global_batch_size: 8, micro_batch_size: 1, max_seq_length: 512}\n",
+             NULL, 1);
+    ck_assert_int_eq(t.d.job.layout.recompute.what, RECOMPUTE_NONE);
+    ck_assert_int_eq(t.d.job.job.adapter.rank, 0);
+    told_free(&t);
+}
+END_TEST
+
 START_TEST(colossal_by_its_file)
 {
     struct told t = tell_file("colossal.json", NULL, 64);
@@ -425,6 +461,7 @@ int main(void)
 {
     Suite *suite = suite_create("launch_others");
     TCase *all = tcase_create("all");
+    tcase_add_test(all, litgpt_by_its_file);
     tcase_add_test(all, maxtext_by_its_file);
     tcase_add_test(all, maxtext_by_its_command);
     tcase_add_test(all, maxtext_ignores);

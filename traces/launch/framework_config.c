@@ -85,8 +85,10 @@ static enum status read_root(const struct yaml_node *root, const char *path, str
             diags, (struct place){.file = path},
             ours ? "this is an experiment of msim already"
                  : "no configuration that msim knows: NeMo has trainer and model, Megatron-Bridge train and model, torchtitan "
-                   "training and model, nanotron parallelism and tokens, Axolotl base_model, MaxText per_device_batch_size, "
-                   "OLMo-core data_loader and model, Colossal-AI plugin, DeepSpeed zero_optimization or batch sizes");
+                   "training and model, nanotron parallelism and tokens, Axolotl base_model, LLaMA-Factory finetuning_type, "
+                   "llm-foundry and OLMo device_train_microbatch_size, LitGPT train.micro_batch_size, MaxText "
+                   "per_device_batch_size, OLMo-core data_loader and model, Colossal-AI plugin, accelerate distributed_type, "
+                   "DeepSpeed zero_optimization or batch sizes");
         return STATUS_BAD_INPUT;
     }
     framework_read(words, root, framework);

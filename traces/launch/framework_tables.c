@@ -372,5 +372,6 @@ const struct framework *const frameworks[N_FRAMEWORKS] = {&framework_olmo_core,
                                                           &framework_foundry,
                                                           &framework_maxtext,
                                                           &framework_colossal,
+                                                          &framework_litgpt,
                                                           &framework_peft,
                                                           &deepspeed};

@@ -40,14 +40,14 @@ struct framework {
                                  * a mapping: others that nobody reads are told one by one. NULL: nobody knows them all */
 };
 
-enum { N_FRAMEWORKS = 16 };
+enum { N_FRAMEWORKS = 17 };
 extern const struct framework *const frameworks[N_FRAMEWORKS]; /* the first whose signs are there is meant */
 
 /* Of torch's own stacks (framework_tables_torch.c). */
 extern const struct framework framework_torchtitan, framework_axolotl, framework_factory, framework_trainer, framework_accelerate,
     framework_olmo, framework_foundry, framework_peft;
 /* In files of their own. */
-extern const struct framework framework_maxtext, framework_olmo_core, framework_colossal;
+extern const struct framework framework_maxtext, framework_olmo_core, framework_colossal, framework_litgpt;
 /* Optimizers as libraries call them. */
 extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */
