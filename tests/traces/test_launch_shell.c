@@ -266,6 +266,13 @@ START_TEST(variables_come_from_outside_and_from_slurm)
     ck_assert_str_eq(word_of(&r, "gpus-per-node")->value, "8");
     ck_assert_str_eq(r.words.items[0].name, "ntasks-per-node");
     reading_free(&r);
+    static const char *const many[] = {"1=8", "2=b", "3=c", "4=d", "5=e", "6=f", "7=g", "8=h", "9=i", "10=16"};
+    const struct launch_environment arguments = {many, 10};
+    r = read_script("p --num-layers ${10} --hidden-size $10 --seq-length ${11:-4}", &arguments);
+    ck_assert_str_eq(word_of(&r, "num-layers")->value, "16");
+    ck_assert_str_eq(word_of(&r, "hidden-size")->value, "80"); /* $1 and a digit */
+    ck_assert_str_eq(word_of(&r, "seq-length")->value, "4");
+    reading_free(&r);
     r = read_script("p $@ --bf16 --hidden-size $#", &environment);
     ck_assert_str_eq(word_of(&r, "hidden-size")->value, "1");
     reading_free(&r);

@@ -244,10 +244,14 @@ static void add_items(struct growing *g, const struct shell_variable *v, bool qu
 
 static void expand_part(struct growing *g, const char *p, const char *end, bool quoted);
 
-/* The name in front of what a ${...} says more. */
-static size_t name_length(const char *p, const char *end)
+/* The name in front of what a ${...} says more; within braces the tenth argument has two digits. */
+static size_t name_length(const char *p, const char *end, bool braces)
 {
     size_t n = 0;
+    while (braces && p + n < end && isdigit((unsigned char)p[n]))
+        n++;
+    if (n)
+        return n;
     if (p < end && (isdigit((unsigned char)*p) || strchr("@*#?$!-", *p)))
         return 1;
     while (p + n < end && (isalnum((unsigned char)p[n]) || p[n] == '_'))
@@ -265,7 +269,7 @@ static bool is_empty(const struct shell_variable *v)
 static void expand_braces(struct growing *g, const char *p, const char *end, bool quoted)
 {
     const char *whole = p;
-    size_t n = name_length(p, end);
+    size_t n = name_length(p, end, true);
     const struct shell_variable *v = shell_find(g->state, p, n);
     bool all = false;
     p += n;
@@ -333,7 +337,7 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
         }
         return stop < end ? stop + 1 : end;
     }
-    size_t n = name_length(p + 1, end);
+    size_t n = name_length(p + 1, end, false);
     if (n == 0) {
         add(g, p, 1);
         return p + 1;
