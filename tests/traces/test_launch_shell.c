@@ -200,6 +200,8 @@ START_TEST(settings_stand_behind_their_program)
     } cases[] = {
         {"python3 -m MaxText.train base.yml per_device_batch_size=4 steps=5", "5"},
         {"python3 -m MaxText.train per_device_batch_size=4 steps=5", "5"},
+        {"python3 train.py base.yml per_device_batch_size=4 steps=5 2>&1 | tee out.json", "5"},
+        {"python3 train.py base.yml per_device_batch_size=4 steps=5 --log out.json", "5"},
         {"python3 MaxText/train.py MaxText/configs/base.yml per_device_batch_size=4 steps=5", "5"},
         {"steps=1 env steps=2 python3 train.py base.yml per_device_batch_size=4 steps=5", "5"},
         {"steps=1 env steps=2 python3 train.py base.yml per_device_batch_size=4", NULL},

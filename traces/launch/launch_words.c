@@ -67,12 +67,14 @@ static bool looks_like_setting(const char *text)
     return n > 0 && islower((unsigned char)text[0]) && text[n] == '=';
 }
 
-/* From where on key=value sets a key: behind the program and its configuration. What stands in front are variables (env A=1) and
- * arguments of what starts it. Words without a program, such as --with's, set keys from the beginning. */
+/* From where on key=value sets a key: behind the last program, or configuration, that has any behind it. What stands in front are
+ * variables (env A=1) and arguments of what starts it. Words without a program, such as --with's, set keys from the beginning. */
 static size_t settings_begin(const struct launch_field *fields, size_t n)
 {
-    size_t behind = 0;
-    for (size_t i = 0; i < n; i++)
+    size_t behind = 0, last = n;
+    while (last > 0 && !looks_like_setting(fields[last - 1].text))
+        last--;
+    for (size_t i = 0; i < last; i++)
         if (is_program(fields, i))
             behind = i + 1;
     bool bare = n && (fields[0].text[0] == '-' || override_of(fields[0].text) || looks_like_setting(fields[0].text));
