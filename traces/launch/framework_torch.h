@@ -1,0 +1,29 @@
+/*
+ * framework_torch.h - what stacks of PyTorch's own parallelism have in common. Private to the tables of them.
+ */
+#ifndef MSIM_TRACES_FRAMEWORK_TORCH_H
+#define MSIM_TRACES_FRAMEWORK_TORCH_H
+
+#include "traces/launch/framework_tables.h"
+
+/* What eager PyTorch around FlashAttention does. */
+#define PLAIN_TORCH                                                                                                              \
+    {NULL, "transformer_impl", "local"}, {NULL, "use_flash_attn", "True"}, {NULL, "bias_swiglu_fusion", "False"},                \
+        {NULL, "bias_gelu_fusion", "False"}, {NULL, "bias_dropout_fusion", "False"}, {NULL, "hidden_dropout", "0"},              \
+        {NULL, "make_vocab_size_divisible_by", "1"}, {NULL, "overlap_grad_reduce", "True"},                                      \
+        {NULL, "overlap_param_gather", "True"}, {NULL, "scatter_gather_tensors_in_pipeline", "False"},                           \
+    {                                                                                                                            \
+        NULL, "cross_entropy_loss_fusion", "False"                                                                               \
+    }
+
+/* A truth as YAML, TOML and Python write it. */
+#define TRULY(argument, value)                                                                                                   \
+    {"true", argument, value},                                                                                                   \
+    {                                                                                                                            \
+        "True", argument, value                                                                                                  \
+    }
+
+/* How they call attention's kernels. */
+extern const struct framework_word framework_attentions[];
+
+#endif
