@@ -273,6 +273,32 @@ START_TEST(deepspeed_has_gradients_of_the_weights_type)
 }
 END_TEST
 
+/* A batch and its factors that make another one. */
+START_TEST(deepspeed_compares_batches)
+{
+    static const struct {
+        int batch;
+        const char *warning;
+    } cases[] = {
+        {64, NULL},
+        {48, "gradient_accumulation_steps: 2 micro-batches of 4 on each of 8 replicas are 64 sequences; train_batch_size, 48"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "{\"train_batch_size\": %d, \"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 2}",
+                 cases[i].batch);
+        struct told t =
+            tell(text, "--model_name_or_path meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 4 --bf16 true", 8);
+        ck_assert_int_eq(t.d.job.job.global_batch, cases[i].batch);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        else
+            ck_assert_uint_eq(t.diags.n_items, 0);
+        told_free(&t);
+    }
+}
+END_TEST
+
 START_TEST(deepspeed_beyond_stages)
 {
     struct told t = tell("{\"train_micro_batch_size_per_gpu\": 1, \"sequence_parallel_size\": 8, \"bf16\": {\"enabled\": true},\n"
@@ -636,6 +662,7 @@ int main(void)
     tcase_add_test(tests, bridge_by_its_container);
     tcase_add_test(tests, trainers_of_hugging_face);
     tcase_add_test(tests, deepspeed_has_gradients_of_the_weights_type);
+    tcase_add_test(tests, deepspeed_compares_batches);
     tcase_add_test(tests, deepspeed_beyond_stages);
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);

@@ -156,8 +156,8 @@ static uint32_t read_whole(struct meaning *m)
     return whole;
 }
 
-/* peft trains a copy of each module that it is told of, and the other end of a table that was both stays as it is: two matrices
- * from then on, unless they are to stay one. */
+/* peft trains a copy of each module that it is told of (ModulesToSaveWrapper; from memory), and the other end of a table that was
+ * both stays as it is: two matrices from then on, unless they are to stay one. */
 static void part_tables(struct meaning *m)
 {
     struct launch_job *job = &m->description->job;
@@ -302,6 +302,7 @@ static void tell_biases(struct meaning *m)
                              biases / 1e6);
 }
 
+/* Its TrainableTokensLayer, from memory: index_copy of the rows into the table, which embeds then. */
 static void tell_tokens(struct meaning *m)
 {
     const struct transformer *model = &m->description->job.model;

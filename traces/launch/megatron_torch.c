@@ -203,6 +203,21 @@ static void divide_local_batch(struct meaning *m, int64_t local)
         meaning_from(m, "layout.micro_batch", by);
 }
 
+/* DeepSpeed can be told all factors of a batch and the batch. */
+static void compare_batches(struct meaning *m, int64_t times)
+{
+    const struct layout *l = &m->description->job.layout;
+    int64_t batch = m->description->job.job.global_batch, made;
+    if (!times || !l->micro_batch || !l->dp || !batch || __builtin_mul_overflow(times * l->micro_batch, (int64_t)l->dp, &made))
+        return;
+    const struct megatron_value *steps = &m->arguments->of[ARGUMENT_ACCUMULATION];
+    if (made != batch)
+        diag_warning(m->diags, steps->at,
+                     "%s: %lld micro-batches of %d on each of %d replicas are %lld sequences; %s, %lld, is taken", steps->said,
+                     (long long)times, l->micro_batch, l->dp, (long long)made, m->arguments->of[ARGUMENT_GLOBAL_BATCH].said,
+                     (long long)batch);
+}
+
 void meaning_torch_batches(struct meaning *m)
 {
     const struct layout *l = &m->description->job.layout;
@@ -210,6 +225,8 @@ void meaning_torch_batches(struct meaning *m)
     int64_t local = meaning_int(m, ARGUMENT_LOCAL_BATCH, 1, 0), times = meaning_int(m, ARGUMENT_ACCUMULATION, 1, 0), batch;
     if (local)
         divide_local_batch(m, local);
+    else
+        compare_batches(m, times);
     if (job->global_batch || !l->dp || !(local || (times && l->micro_batch)))
         return;
     int64_t each = local && times ? local * times : local ? local : times * l->micro_batch;
