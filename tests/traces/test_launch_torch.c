@@ -473,6 +473,31 @@ START_TEST(nemo_settles_what_is_said_twice)
 }
 END_TEST
 
+/* Names that are put together otherwise than their makers'. */
+START_TEST(names_of_models)
+{
+    static const struct {
+        const char *text;
+        int layers;
+    } cases[] = {
+        {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4}}\n"
+         "model: {config: {_target_: nemo.collections.llm.Llama4Experts16Config}}\ndata: {micro_batch_size: 1, seq_length: "
+         "4096}\n",
+         48},
+        {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4}}\n"
+         "model: {config: {_target_: nemo.collections.llm.Llama31Config405B}}\ndata: {micro_batch_size: 1, seq_length: 4096}\n",
+         126},
+        {"[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n[training]\nseq_len = 4096\nlocal_batch_size = 4\n", 27},
+        {"[model]\nname = \"deepseek_v3\"\nflavor = \"236B\"\n[training]\nseq_len = 4096\nlocal_batch_size = 4\n", 60},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].text, NULL, 8);
+        ck_assert_msg(t.d.job.model.layers == cases[i].layers, "%zu: %d", i, t.d.job.model.layers);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* What of MPT's shape its makers leave out of most files. */
 START_TEST(shapes_of_mpt)
 {
@@ -671,6 +696,7 @@ int main(void)
     tcase_add_test(tests, factory_by_its_command);
     tcase_add_test(tests, fsdp_repeats_layers);
     tcase_add_test(tests, nemo_settles_what_is_said_twice);
+    tcase_add_test(tests, names_of_models);
     tcase_add_test(tests, shapes_of_mpt);
     tcase_add_test(tests, hybrid_shards);
     tcase_add_test(tests, fsdp_of_trainers);

@@ -344,12 +344,16 @@ static const char *const bridge_groups[] = {"model",   "train",           "ddp",
                                             "dataset", "mixed_precision", "comm_overlap", NULL};
 static const struct framework_word bridge_fixed[] = {{NULL, "bf16", "True"}, PEFT_USUAL, {0}};
 
+/* Classes whose names, divided like the others, are no model's. */
+static const struct framework_word nemo2_models[] = {
+    {"Llama4Experts1.6-", NULL, "llama4-scout"}, {"Llama4Experts12.8-", NULL, "llama4-maverick"}, {0}};
 static const struct framework nemo2 = {.name = "NeMo 2",
                                        .signs = {"trainer.strategy", "model.config"},
                                        .fixed = nemo2_fixed,
                                        .keys = nemo2_keys,
                                        .groups = nemo2_groups,
                                        .model = {"model.config._target_"},
+                                       .models = nemo2_models,
                                        .described = "model.config.num_layers"};
 static const struct framework bridge = {
     .name = "Megatron-Bridge", .signs = {"train", "model"}, .fixed = bridge_fixed, .keys = bridge_keys, .groups = bridge_groups};

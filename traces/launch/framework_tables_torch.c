@@ -239,6 +239,8 @@ static const struct framework_word titan_fixed[] = {
 };
 static const struct framework_word titan_models[] = {{"llama3-405B", NULL, "llama3.1-405b"},
                                                      {"deepseek_v3-671B", NULL, "deepseek-v3"},
+                                                     {"deepseek_v3-236B", NULL, "deepseek-v2"},
+                                                     {"deepseek_v3-16B", NULL, "deepseek-v2-lite"},
                                                      {"llama4-17bx16e", NULL, "llama4-scout"},
                                                      {"llama4-17bx128e", NULL, "llama4-maverick"},
                                                      {0}};
