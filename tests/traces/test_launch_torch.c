@@ -487,11 +487,17 @@ START_TEST(names_of_models)
         {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4}}\n"
          "model: {config: {_target_: nemo.collections.llm.Llama31Config405B}}\ndata: {micro_batch_size: 1, seq_length: 4096}\n",
          126},
+        /* a class, and one of its fields that is otherwise */
+        {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4}}\n"
+         "model: {config: {_target_: nemo.collections.llm.Llama3Config8B, num_layers: 16}}\n"
+         "data: {micro_batch_size: 1, seq_length: 4096}\n",
+         16},
         {"[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n[training]\nseq_len = 4096\nlocal_batch_size = 4\n", 27},
         {"[model]\nname = \"deepseek_v3\"\nflavor = \"236B\"\n[training]\nseq_len = 4096\nlocal_batch_size = 4\n", 60},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct told t = tell(cases[i].text, NULL, 8);
+        ck_assert_msg(t.diags.n_errors == 0 && t.d.n_missing == 0, "%zu", i);
         ck_assert_msg(t.d.job.model.layers == cases[i].layers, "%zu: %d", i, t.d.job.model.layers);
         told_free(&t);
     }
@@ -566,6 +572,33 @@ START_TEST(hybrid_shards)
         expect_layout(&t, layout, 16);
         if (mics[i].warning)
             expect_warning(&t, mics[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* Other kinds of accelerate's. */
+START_TEST(kinds_of_accelerate)
+{
+    static const struct {
+        const char *text, *layout;
+        int64_t batch;
+    } cases[] = {
+        {"distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 16\nnum_machines: 2\n",
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=1,zero=0,sp=0,recompute=none,schedule=none", 16},
+        {"distributed_type: MEGATRON_LM\nmixed_precision: bf16\nnum_processes: 16\nmegatron_lm_config: {megatron_lm_tp_degree: "
+         "2,\n"
+         "  megatron_lm_pp_degree: 4, megatron_lm_num_micro_batches: 8, megatron_lm_recompute_activations: true,\n"
+         "  megatron_lm_sequence_parallelism: true, megatron_lm_use_distributed_optimizer: true}\n",
+         "tp=2,cp=1,pp=4,vpp=1,dp=2,ep=1,mb=1,zero=1,sp=1,recompute=selective,schedule=1f1b", 16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].text,
+                             "accelerate launch t.py --model_name_or_path meta-llama/Meta-Llama-3-8B "
+                             "--per_device_train_batch_size 1 --max_seq_length 4096 --bf16 true",
+                             0);
+        expect_layout(&t, cases[i].layout, cases[i].batch);
+        ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
         told_free(&t);
     }
 }
@@ -699,6 +732,7 @@ int main(void)
     tcase_add_test(tests, names_of_models);
     tcase_add_test(tests, shapes_of_mpt);
     tcase_add_test(tests, hybrid_shards);
+    tcase_add_test(tests, kinds_of_accelerate);
     tcase_add_test(tests, fsdp_of_trainers);
     tcase_add_test(tests, budgets_in_units);
     tcase_add_test(tests, slips);

@@ -354,7 +354,7 @@ static const struct framework nemo2 = {.name = "NeMo 2",
                                        .groups = nemo2_groups,
                                        .model = {"model.config._target_"},
                                        .models = nemo2_models,
-                                       .described = "model.config.num_layers"};
+                                       .described = "model.config.hidden_size"};
 static const struct framework bridge = {
     .name = "Megatron-Bridge", .signs = {"train", "model"}, .fixed = bridge_fixed, .keys = bridge_keys, .groups = bridge_groups};
 static const struct framework nemo = {.name = "NeMo", .signs = {"trainer", "model"}, .fixed = nemo_fixed, .keys = nemo_keys};

@@ -526,7 +526,9 @@ static const struct framework_word accelerate_compiled[] = {
 
 /* FSDP shards all unless its strategy says otherwise. */
 static const struct framework_word accelerate_kinds[] = {
-    {"FSDP", "zero_stage", "3"}, {"DEEPSPEED", "grad_reduce_in_bf16", "True"}, {0}};
+    {"FSDP", "zero_stage", "3"}, {"DEEPSPEED", "grad_reduce_in_bf16", "True"},
+    {"MULTI_GPU", NULL, NULL},   {"MEGATRON_LM", NULL, NULL},
+    {"NO", NULL, NULL},          {0}};
 
 static const struct framework_key accelerate_keys[] = {
     AS("num_processes", "world_size"),
@@ -543,6 +545,12 @@ static const struct framework_key accelerate_keys[] = {
     WORDS("parallelism_config.parallelism_config_cp_comm_strategy", titan_rotations),
     WORDS("fsdp_config.fsdp_activation_checkpointing", recomputed),
     WORDS("fsdp_config.fsdp_offload_params", by_host),
+    AS("megatron_lm_config.megatron_lm_tp_degree", "tensor_model_parallel_size"),
+    AS("megatron_lm_config.megatron_lm_pp_degree", "pipeline_model_parallel_size"),
+    AS("megatron_lm_config.megatron_lm_num_micro_batches", "gradient_accumulation_steps"),
+    AS("megatron_lm_config.megatron_lm_recompute_activations", "recompute_activations"),
+    AS("megatron_lm_config.megatron_lm_sequence_parallelism", "sequence_parallel"),
+    AS("megatron_lm_config.megatron_lm_use_distributed_optimizer", "use_distributed_optimizer"),
     AS("deepspeed_config.deepspeed_config_file", "deepspeed_config"),
     AS("deepspeed_config.zero_stage", "zero_stage"),
     AS("deepspeed_config.gradient_accumulation_steps", "gradient_accumulation_steps"),
