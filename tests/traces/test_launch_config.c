@@ -150,6 +150,21 @@ START_TEST(nanotron_gives_the_batch_by_its_factors)
 }
 END_TEST
 
+/* All forward passes first, and experts. */
+START_TEST(nanotron_has_engines_and_experts)
+{
+    struct configured c = read_config(
+        "parallelism: {dp: 8, tp: 4, pp: 2, pp_engine: afab}\n"
+        "tokens: {sequence_length: 4096, micro_batch_size: 2, batch_accumulation_per_replica: 16}\n"
+        "model:\n  dtype: bfloat16\n  model_config: {hidden_size: 4096, intermediate_size: 14336, num_attention_heads: 32,\n"
+        "    num_hidden_layers: 32, num_key_value_heads: 8, vocab_size: 50257,\n"
+        "    moe_config: {num_experts: 16, top_k: 4, moe_intermediate_size: 1024}}\n");
+    ck_assert_int_eq(c.d.job.layout.schedule, SCHEDULE_GPIPE);
+    ck_assert(c.d.job.model.moe.experts == 16 && c.d.job.model.moe.top_k == 4 && c.d.job.model.moe.expert_ffn == 1024);
+    configured_free(&c);
+}
+END_TEST
+
 START_TEST(deepspeed_only_says_more_about_a_job)
 {
     struct configured c =
@@ -235,6 +250,7 @@ int main(void)
     tcase_add_test(all, nemo_switches_offloading_by_one_key);
     tcase_add_test(all, nemo_has_its_optimizers_ways);
     tcase_add_test(all, nanotron_gives_the_batch_by_its_factors);
+    tcase_add_test(all, nanotron_has_engines_and_experts);
     tcase_add_test(all, deepspeed_only_says_more_about_a_job);
     tcase_add_test(all, deepspeed_offloads_states_and_parameters);
     tcase_add_test(all, recipes_have_the_arguments_themselves);

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "traces/launch/framework_keys.h"
+
 /* --- NeMo 1: examples/nlp/language_modeling/conf/megatron_gpt_config.yaml --- */
 
 static const struct framework_word nemo_precisions[] = {
@@ -155,7 +157,11 @@ static const struct framework_word nanotron_types[] = {
 static const struct framework_word nanotron_recompute[] = {
     {"true", "recompute_granularity", "full"}, {"True", "recompute_granularity", "full"}, {0}};
 
+static const struct framework_word nanotron_engines[] = {
+    {"1f1b", NULL, NULL}, {"afab", "pipeline_parallel_schedule", "GPipe"}, {0}};
+
 static const struct framework_key nanotron_keys[] = {
+    WORDS("parallelism.pp_engine", nanotron_engines),
     AS("parallelism.dp", "data_parallel_size"),
     AS("parallelism.tp", "tensor_model_parallel_size"),
     AS("parallelism.pp", "pipeline_model_parallel_size"),
@@ -182,6 +188,22 @@ static const struct framework_key nanotron_keys[] = {
     OPPOSITE("optimizer.accumulate_grad_in_fp32", "grad_reduce_in_bf16"),
     {0},
 };
+
+/* Experts of its Qwen (from memory), which are read and, its LLaMA having none, not written. */
+static void nanotron_more(struct launch_words *words, const struct yaml_node *root)
+{
+    static const struct {
+        const char *path, *name;
+    } keys[] = {{"model.model_config.moe_config.num_experts", "num_experts"},
+                {"model.model_config.moe_config.top_k", "moe_router_topk"},
+                {"model.model_config.moe_config.moe_intermediate_size", "moe_ffn_hidden_size"},
+                {"model.model_config.moe_config.shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct yaml_node *node = framework_find(root, keys[i].path);
+        if (node && node->kind == YAML_SCALAR && !yaml_is_null(node))
+            framework_add(words, node, keys[i].path, keys[i].name, framework_text(words, node));
+    }
+}
 
 /* A LLaMA model by eager PyTorch around FlashAttention; gradients are reduced while the backward pass runs. */
 static const struct framework_word nanotron_fixed[] = {
@@ -358,8 +380,11 @@ static const struct framework nemo2 = {.name = "NeMo 2",
 static const struct framework bridge = {
     .name = "Megatron-Bridge", .signs = {"train", "model"}, .fixed = bridge_fixed, .keys = bridge_keys, .groups = bridge_groups};
 static const struct framework nemo = {.name = "NeMo", .signs = {"trainer", "model"}, .fixed = nemo_fixed, .keys = nemo_keys};
-static const struct framework nanotron = {
-    .name = "nanotron", .signs = {"parallelism", "tokens"}, .fixed = nanotron_fixed, .keys = nanotron_keys};
+static const struct framework nanotron = {.name = "nanotron",
+                                          .signs = {"parallelism", "tokens"},
+                                          .fixed = nanotron_fixed,
+                                          .keys = nanotron_keys,
+                                          .more = nanotron_more};
 static const struct framework deepspeed = {.name = "DeepSpeed", .companion = true, .keys = deepspeed_keys};
 
 const struct framework *const frameworks[N_FRAMEWORKS] = {&framework_olmo_core,
