@@ -53,6 +53,7 @@ START_TEST(nemo_has_the_same_words_in_other_places)
         "  encoder_seq_length: 4096\n  max_position_embeddings: ${.encoder_seq_length}\n"
         "  num_layers: 16\n  hidden_size: 2048\n  num_attention_heads: 16\n  num_query_groups: 4\n"
         "  ffn_hidden_size: ${multiply:4,2}\n  activation: fast-swiglu\n  normalization: rmsnorm\n  bias: false\n"
+        "  add_qkv_bias: true\n  qk_layernorm: true\n"
         "  share_embeddings_and_output_weights: False\n  position_embedding_type: rope\n"
         "  tokenizer: {type: meta-llama/Llama-2-70b-hf}\n  transformer_engine: True\n  fp8: true\n  fp8_hybrid: true\n"
         "  activations_checkpoint_granularity: full\n  optim: {name: mcore_distributed_optim}\n");
@@ -67,6 +68,7 @@ START_TEST(nemo_has_the_same_words_in_other_places)
     ck_assert_int_eq(c.d.job.model.vocab, 32000);
     ck_assert_int_eq(c.d.job.model.norm, NORM_RMS);
     ck_assert(c.d.job.model.gated_mlp && !c.d.job.model.linear_bias && !c.d.job.model.tied_embeddings);
+    ck_assert(c.d.job.model.qkv_bias && c.d.job.model.qk_norm);
     ck_assert_int_eq(c.d.job.job.precision, PRECISION_FP8);
     ck_assert_int_eq(c.d.job.gpus, 32);
     configured_free(&c);

@@ -92,6 +92,9 @@ static const struct framework_key nemo_keys[] = {
     AS("model.override_vocab_size", "vocab_size"),
     AS("model.tokenizer.type", "tokenizer_model"),
     AS("model.bias", "add_bias_linear"),
+    SAME("add_qkv_bias"), /* fields of Megatron-Core's TransformerConfig pass through */
+    SAME("qk_layernorm"),
+    SAME("moe_layer_freq"),
     OPPOSITE("model.share_embeddings_and_output_weights", "untie_embeddings_and_output_weights"),
     WORDS("model.normalization", nemo_norms),
     WORDS("model.activation", nemo_activations),
