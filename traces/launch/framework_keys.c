@@ -377,13 +377,10 @@ void framework_read(struct launch_words *words, const struct yaml_node *root, co
 
 /* --- overrides --- */
 
-/* Is there a flag by which those are known that are keys of a framework's configuration, too: Hugging Face's trainers,
- * Colossal-AI's applications? */
-static bool has_sign(const struct launch_words *words)
+static bool has_flag(const struct launch_words *words, const char *name)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (!words->items[i].by_dest && !launch_word_sets(&words->items[i]) &&
-            (strcmp(words->items[i].name, FLAGS_SIGN) == 0 || strcmp(words->items[i].name, PLUGIN_SIGN) == 0))
+        if (!words->items[i].by_dest && !launch_word_sets(&words->items[i]) && strcmp(words->items[i].name, name) == 0)
             return true;
     return false;
 }
@@ -431,16 +428,19 @@ static const struct framework *framework_of_paths(const struct yaml_node *tree, 
     return best;
 }
 
-/* Are flags keys? Not where Megatron-LM knows more of them: a --plugin may be anybody's. */
+/* Are flags keys of a framework's configuration, too: of Hugging Face's trainers, of Colossal-AI's applications? Of the latter
+ * not where Megatron-LM knows more of them: a --plugin may be anybody's. */
 static bool has_flags(const struct launch_words *words)
 {
     struct arena arena = {0};
     size_t known = 0;
-    bool sign = has_sign(words);
-    if (sign)
+    bool plugin = has_flag(words, PLUGIN_SIGN);
+    if (has_flag(words, FLAGS_SIGN))
+        return true;
+    if (plugin)
         framework_of_paths(tree_of(words, true, &arena), &known);
     arena_free(&arena);
-    return sign && known >= megatron_count_flags(words);
+    return plugin && known >= megatron_count_flags(words);
 }
 
 size_t framework_count_overrides(const struct launch_words *words)
