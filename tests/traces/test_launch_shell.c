@@ -281,6 +281,20 @@ START_TEST(variables_come_from_outside_and_from_slurm)
 }
 END_TEST
 
+/* What is no decoder is told. */
+START_TEST(other_programs_are_told)
+{
+    struct reading r = read_script("N=8\ntorchrun x/pretrain_bert.py --num-layers $N --bf16", NULL);
+    ck_assert_int_eq(r.status, STATUS_OK);
+    ck_assert_uint_eq(r.diags.n_items, 1);
+    ck_assert(strstr(r.diags.items[0].text, "pretrain_bert.py (no decoder") && r.diags.items[0].line == 2);
+    reading_free(&r);
+    r = read_script("torchrun x/pretrain_gpt.py --num-layers 8 --bf16", NULL);
+    ck_assert_uint_eq(r.diags.n_items, 0);
+    reading_free(&r);
+}
+END_TEST
+
 START_TEST(what_is_no_script_is_refused)
 {
     static const char *const scripts[] = {"p \"--num-layers 8", "echo hello\n", "", "A=(1 2", "p ${A"};
@@ -335,6 +349,7 @@ int main(void)
     tcase_add_test(all, settings_stand_behind_their_program);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);
+    tcase_add_test(all, other_programs_are_told);
     tcase_add_test(all, what_is_no_script_is_refused);
     tcase_add_test(all, what_grows_without_end_is_refused);
     suite_add_tcase(suite, all);

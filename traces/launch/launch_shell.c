@@ -45,6 +45,7 @@ struct runner {
     struct launch_words best;  /* items only */
     size_t best_count, rivals;
     struct place best_at;
+    const char *best_program; /* one that trains what msim does not have; NULL: none */
 };
 
 static enum certainty certainty_of(const struct runner *r)
@@ -100,6 +101,20 @@ static void drop_settings(struct launch_words *words)
     words->n = kept;
 }
 
+/* Megatron-LM's programs for models that are no decoders. */
+static const char *other_program(const struct shell_fields *fields)
+{
+    static const char *const names[] = {"pretrain_bert.py", "pretrain_t5.py",    "pretrain_ict.py",
+                                        "pretrain_vlm.py",  "pretrain_retro.py", "pretrain_vision_classify.py"};
+    for (size_t i = 0; i < fields->n; i++)
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+            const char *slash = strrchr(fields->items[i].text, '/');
+            if (strcmp(slash ? slash + 1 : fields->items[i].text, names[k]) == 0)
+                return names[k];
+        }
+    return NULL;
+}
+
 static void try_launch(struct runner *r, const struct shell_fields *given, struct place at)
 {
     struct shell_fields fields = {0};
@@ -107,6 +122,7 @@ static void try_launch(struct runner *r, const struct shell_fields *given, struc
         add_split(r, &fields, &given->items[i]);
     struct launch_words trial = {.arena = r->state.words->arena};
     launch_words_of_fields(&trial, fields.items, fields.n);
+    const char *program = other_program(&fields);
     shell_fields_free(&fields);
     drop_settings(&trial);
     size_t count = megatron_count(&trial) + framework_count_overrides(&trial);
@@ -117,6 +133,7 @@ static void try_launch(struct runner *r, const struct shell_fields *given, struc
         r->best = trial;
         r->best_count = count;
         r->best_at = at;
+        r->best_program = program;
     } else {
         free(trial.items);
     }
@@ -528,6 +545,11 @@ enum status launch_shell_parse(const char *name, const char *bytes, size_t n, co
                    "no command here has Megatron-LM's arguments, such as --num-layers, or sets keys of a configuration");
     else if (r->rivals > 1)
         diag_warning(diags, r->best_at, "of %zu commands with such arguments this one is taken, which has the most", r->rivals);
+    if (r->best_program)
+        diag_warning(diags, r->best_at,
+                     "not modelled: %s (no decoder; a decoder of this shape is taken, each token of which sees "
+                     "those before it)",
+                     r->best_program);
     free(r->state.variables);
     free(r->state.lines);
     free(r->command);
