@@ -21,6 +21,8 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
                              .gpus = setting->gpus,
                              .gpus_per_node = setting->cluster->gpus_per_node};
     job.job.features = layout->features;
+    job.model.max_seq_len += job.model.position_offset; /* a table of as many rows, all for tokens */
+    job.model.position_offset = 0;
     char first[320], second[LAYOUT_TEXT + 32], third[96], text[LAYOUT_TEXT];
     const char *const heading[] = {first, second, third};
     snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer.", job.model.name, job.gpus,

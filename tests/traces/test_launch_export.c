@@ -27,6 +27,7 @@ static int pick(struct random_stream *random, const int *values, int n)
 static void settle_model(struct transformer *m)
 {
     m->published_parameters = m->published_active = m->mlp_limit = 0;
+    m->position_offset = 0; /* launch_export.c has it in max_seq_len */
     m->name[0] = m->source[0] = '\0';
     if (m->linear_bias)
         m->qkv_bias = false;
