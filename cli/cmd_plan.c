@@ -57,7 +57,9 @@ static const struct option_row options[] = {
      .group = "Search"},
     {.name = "explain",
      TEXT_FIELDS("RANK|LAYOUT"),
-     .help = "one plan in full beside the best: where every second and byte goes, or why it is out",
+     .help =
+         "one plan in full beside the best: where every second and byte goes, or why it is out; what tp=4,pp=16 leaves out is "
+         "as it is best, 'tp4 pp16 mb1 z1' out of a table leaves out nothing",
      .group = "Search"},
     {.name = "levers",
      .type = OPTION_FLAG,
@@ -225,8 +227,9 @@ const struct command command_plan = {
         "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep and "
         "micro-batch. A layout given in the experiment or with --layout fixes the dimensions it names. Experts are whole on "
         "their ranks; etp=8 in a layout or in --space looks at experts that are split over tp=8. Between none and full "
-        "recomputation stand the modules that are cheapest to repeat (norm+mla+act in the table: layernorm, mla_up_proj, mlp_act "
-        "and moe_act, what a model has of them), or selective; other modules by --space recompute=moe_act,mlp+core_attn. Where "
+        "recomputation stand the modules that are cheapest to repeat (norm+mla+act+moe_act in the table: layernorm, mla_up_proj, "
+        "mlp_act and moe_act, what a model has of them), or selective; other modules by --space recompute=moe_act,mlp+core_attn. "
+        "Where "
         "keeping everything does not fit and full does, the fewest layers of each virtual stage that must be repeated (full:3 "
         "the first three) stand for full if that is faster; --space recompute=none,full looks at all or nothing. How cp "
         "exchanges is searched for sequences of 32,768 tokens and more (ring, all_gather, a2a, both as a2a:4+ring), and a ring "

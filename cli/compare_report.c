@@ -142,7 +142,7 @@ static void memory_cells(struct table *table, const struct compared *row)
 
 static void row_cells(struct table *table, const struct compared *row, const struct comparison *item)
 {
-    char title[256], layout[96];
+    char title[256], layout[LAYOUT_TEXT];
     table_cell(table, "%s", row->run->name);
     table_cell(table, "%s", table_title(row->table, title, sizeof title));
     table_cell(table, "%d", row->run->gpus);

@@ -88,8 +88,9 @@ const struct option_row experiment_options[] = {
     {.name = "layout",
      .letter = 'l',
      TEXT_FIELDS("TEXT"),
-     .help = "how the work is divided: tp=8,pp=8,vpp=6,mb=1 ...; what is left out follows from the rest, not from the file's "
-             "layout (--set layout.tp=4 changes one key of that); auto: as msim plan finds it best, auto,pp=8: best with pp=8",
+     .help = "how the work is divided: tp=8,pp=8,vpp=6,mb=1 ..., or as tables print it, 'tp8 pp8 vpp6 mb1 z1'; what is left out "
+             "follows from the rest, not from the file's layout (--set layout.tp=4 changes one key of that); auto: as msim plan "
+             "finds it best, auto,pp=8: best with pp=8",
      .group = GROUP},
     {.name = "memory-margin",
      TEXT_FIELDS("SHARE"),

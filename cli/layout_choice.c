@@ -15,7 +15,7 @@ struct setting experiment_setting(const struct experiment *experiment)
 static enum status layout_given(const struct layout_request *request, const struct setting *setting, struct layout *layout,
                                 struct diags *diags)
 {
-    struct layout parsed = {.sequence_parallel = true, .zero = 1}; /* what current stacks do unasked */
+    struct layout parsed = layout_unasked;
     enum status status = layout_parse(request->text, &parsed, diags);
     if (status != STATUS_OK)
         return status;

@@ -7,6 +7,7 @@
 #include "cli/layout_json.h"
 #include "cli/plan_report.h"
 #include "cli/table.h"
+#include "model/spec/layout_items.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
@@ -26,6 +27,16 @@ static enum status find_rank(const char *asked, const struct ranked_plan *plans,
     return STATUS_OK;
 }
 
+/* Into `buffer` a layout as tables print it, which leaves nothing open; any other text is itself. */
+static const char *whole_text(const char *asked, const struct setting *setting, char *buffer, size_t size, struct diags *diags)
+{
+    struct layout layout = layout_unasked;
+    if (!layout_items_are_brief(asked) || layout_parse(asked, &layout, diags) != STATUS_OK)
+        return asked;
+    layout_complete(&layout, setting);
+    return layout_format(&layout, buffer, size);
+}
+
 /* The best of the layouts that the text leaves open; the smallest when none fits; what layout_complete makes of it when none is
  * legal. */
 static enum status find_layout(const char *asked, const struct setting *setting, int threads, struct plan *found,
@@ -34,7 +45,11 @@ static enum status find_layout(const char *asked, const struct setting *setting,
     struct space_limits limits = {0};
     struct space *space;
     struct diags unheard = {0};
+    char buffer[LAYOUT_TEXT];
     *found = (struct plan){0};
+    asked = whole_text(asked, setting, buffer, sizeof buffer, diags);
+    if (diags_status(diags) != STATUS_OK)
+        return STATUS_USAGE;
     if (space_restrict(&limits, asked, (struct place){.file = "--explain"}, diags) != STATUS_OK)
         return STATUS_USAGE;
     if (space_create(setting, &limits, &space, &unheard) == STATUS_OK) {
@@ -51,7 +66,7 @@ static enum status find_layout(const char *asked, const struct setting *setting,
     diags_free(&unheard);
     if (found->layout.tp > 0)
         return STATUS_OK;
-    found->layout = (struct layout){.sequence_parallel = true, .zero = 1}; /* as `msim step` has it unasked */
+    found->layout = layout_unasked; /* as `msim step` has it */
     if (layout_parse(asked, &found->layout, diags) != STATUS_OK)
         return STATUS_USAGE;
     layout_complete(&found->layout, setting);

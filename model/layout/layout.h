@@ -75,6 +75,9 @@ struct layout {
     feature_set features; /* those used; a subset of what the job allows */
 };
 
+/* What a text is parsed over: dimensions to be completed, and what current stacks do unasked. */
+extern const struct layout layout_unasked;
+
 /* Why a layout is not legal; the order is that of the checks, and one layout has one reason. */
 #define LAYOUT_REASONS(X)                                                                                                        \
     X(LEGAL, "legal")                                                                                                            \
@@ -217,12 +220,15 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
  * Behind cp stands ",cp_comm=a2a" where it is not the ring, behind zero ",shard=8" where ZeRO shards among some of the replicas,
  * at the end ",offload=optimizer:50%+activations" where something is offloaded. Parsing accepts any subset over what *layout
- * already holds; unknown keys get the nearest one. `features` is not part of it. */
+ * already holds, and what is short for it (model/spec/layout_items.h); unknown keys get the nearest one. `features` is not part
+ * of it. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 enum { LAYOUT_TEXT = 320 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);
-/* For a table's cell: the dimensions above one, micro-batch, ZeRO, recomputation and what is offloaded, "tp8 pp8 vpp6 mb1 z2".
- * Returns buffer. */
+/* For a table's cell, "tp8 pp8 vpp6 mb1 z2": the dimensions above one but dp, which follows from the number of GPUs; micro-batch
+ * and ZeRO; and what is not as layout_complete makes it, or not usual: exchanges of context parallelism, "sp0" where tensor
+ * parallelism is without sequence parallelism, recomputation, schedule, what is offloaded. Parsed over layout_unasked and
+ * completed for as many GPUs it is the same layout again. Returns buffer. */
 char *layout_brief(const struct layout *layout, char *buffer, size_t size);
 /* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);
  * a shard over all replicas becomes 0, which says the same, and cp_comm the plainest that does;

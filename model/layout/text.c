@@ -8,10 +8,11 @@
 #include "model/base/append.h"
 #include "model/base/units.h"
 #include "model/layout/layout.h"
-
-enum { ITEM_SIZE = 128 };
+#include "model/spec/layout_items.h"
 
 static const struct place NOWHERE = {0};
+
+const struct layout layout_unasked = {.sequence_parallel = true, .zero = 1};
 
 /* Keys whose value is a whole number, and where it goes. The second name is the long form. */
 static const struct number_key {
@@ -141,48 +142,18 @@ static void parse_pair(const char *key, const char *value, struct layout *layout
         report_unknown_key(key, diags);
 }
 
-/* "key=value", blanks around either allowed. */
-static void parse_item(const char *text, size_t length, struct layout *layout, struct diags *diags)
-{
-    char item[ITEM_SIZE];
-    while (length && *text == ' ') {
-        text++;
-        length--;
-    }
-    while (length && text[length - 1] == ' ')
-        length--;
-    if (length >= sizeof item) {
-        diag_error(diags, NOWHERE, "layout: '%.40s...' is too long for a key=value", text);
-        return;
-    }
-    memcpy(item, text, length);
-    item[length] = '\0';
-    char *equals = strchr(item, '=');
-    if (!equals || equals == item) {
-        diag_error(diags, NOWHERE, "layout: '%s' is not a key=value; write it like tp=8,pp=8,vpp=6", item);
-        return;
-    }
-    char *value = equals + 1, *key_end = equals;
-    while (key_end > item && key_end[-1] == ' ')
-        key_end--;
-    *key_end = '\0';
-    while (*value == ' ')
-        value++;
-    parse_pair(item, value, layout, diags);
-}
-
 enum status layout_parse(const char *text, struct layout *layout, struct diags *diags)
 {
     struct layout parsed = *layout;
+    struct layout_items items = {.text = text};
+    struct layout_item item;
     size_t errors = diags->n_errors;
-    const char *item = text;
-    while (*item) {
-        size_t length = strcspn(item, ",");
-        parse_item(item, length, &parsed, diags);
-        item += length;
-        if (*item == ',' && *++item == '\0')
-            diag_error(diags, NOWHERE, "layout: '%s' ends with a comma", text);
-    }
+    char why[LAYOUT_ITEM_WHY];
+    for (enum layout_item_found found; (found = layout_items_next(&items, &item, why)) != LAYOUT_ITEM_NONE;)
+        if (found == LAYOUT_ITEM_READ)
+            parse_pair(item.key, item.value, &parsed, diags);
+        else
+            diag_error(diags, NOWHERE, "layout: %s", why);
     if (diags->n_errors != errors)
         return STATUS_BAD_INPUT;
     *layout = parsed;
@@ -207,28 +178,46 @@ char *layout_format(const struct layout *layout, char *buffer, size_t size)
     return buffer;
 }
 
+/* What layout_complete makes of none. */
+static enum schedule usual_schedule(const struct layout *layout)
+{
+    if (layout->pp <= 1)
+        return SCHEDULE_NONE;
+    return layout->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+}
+
+/* Ranks of an expert, where they are not what a layout means that does not say. */
+static int brief_expert_tp(const struct layout *layout)
+{
+    struct layout silent = *layout;
+    silent.etp = 0;
+    int ranks = layout_expert_tp(layout);
+    return ranks != layout_expert_tp(&silent) ? ranks : 0;
+}
+
 char *layout_brief(const struct layout *layout, char *buffer, size_t size)
 {
-    static const char *const shards[] = {"", " z1", " z2", " z3"};
     const struct {
         const char *name;
-        int value;
-    } parts[] = {{"tp", layout->tp}, {"pp", layout->pp}, {"vpp", layout->vpp},
-                 {"cp", layout->cp}, {"ep", layout->ep}, {"etp", layout->etp}};
+        int value, least;
+    } parts[] = {{"tp", layout->tp, 2}, {"pp", layout->pp, 2}, {"vpp", layout->vpp, schedule_is_folded(layout->schedule) ? 1 : 2},
+                 {"cp", layout->cp, 2}, {"ep", layout->ep, 2}, {"etp", brief_expert_tp(layout), 1}};
     char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].value > 1)
+        if (parts[i].value >= parts[i].least)
             text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
     if (layout->cp_comm != CP_RING)
         text_append(buffer, size, "%s ", cp_comm_format(layout->cp_comm, comm, sizeof comm));
-    text_append(buffer, size, "mb%d%s", layout->micro_batch, shards[layout->zero]);
+    text_append(buffer, size, "mb%d z%d", layout->micro_batch, layout->zero);
     if (layout->shard)
         text_append(buffer, size, "/%d", layout->shard);
-    if (layout->recompute.what == RECOMPUTE_SELECTIVE)
-        text_append(buffer, size, " sel");
-    else if (layout->recompute.what != RECOMPUTE_NONE)
+    if (layout->tp > 1 && !layout->sequence_parallel)
+        text_append(buffer, size, " sp0");
+    if (layout->recompute.what != RECOMPUTE_NONE)
         text_append(buffer, size, " %s", recompute_brief(layout->recompute, recompute, sizeof recompute));
+    if (layout->schedule != SCHEDULE_NONE && layout->schedule != usual_schedule(layout))
+        text_append(buffer, size, " %s", schedule_name(layout->schedule));
     if (!offload_is_none(&layout->offload))
         text_append(buffer, size, " offload=%s", offload_format(&layout->offload, offload, sizeof offload));
     return buffer;
@@ -253,8 +242,8 @@ void layout_complete(struct layout *layout, const struct setting *setting)
         layout->dp = others > 0 && others <= setting->gpus ? (int)(setting->gpus / others) : 1;
     layout_settle_shard(layout);
     layout->cp_comm = cp_comm_settled(layout->cp_comm, layout->cp);
-    if (layout->schedule == SCHEDULE_NONE && layout->pp > 1)
-        layout->schedule = layout->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+    if (layout->schedule == SCHEDULE_NONE)
+        layout->schedule = usual_schedule(layout);
     if (layout->tp == 1)
         layout->sequence_parallel = false;
     if (!layout->features)

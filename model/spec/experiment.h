@@ -22,7 +22,7 @@
 /* The layout as asked for; the layout folder turns it into a struct layout. */
 struct layout_request {
     bool given;     /* what the text does not say takes its default; false: it is searched ("auto") */
-    char text[256]; /* "tp=8,pp=8,..." as layout_parse reads it, from the mapping or a flag; may be empty */
+    char text[384]; /* "tp=8,pp=8,..." as layout_parse reads it, from the mapping or a flag; may be empty */
 };
 
 struct faults_request {

@@ -7,6 +7,7 @@
 
 #include "model/base/append.h"
 #include "model/spec/cp_comm.h"
+#include "model/spec/layout_items.h"
 #include "model/spec/offload.h"
 #include "model/spec/recompute.h"
 #include "model/spec/schemas.h"
@@ -22,10 +23,7 @@ struct layout_keys {
     struct offload offload;
 };
 
-/* The words of model/layout (a test keeps them equal). */
 static const char *const flags[] = {"0", "1", "false", "true", NULL};
-static const char *const schedules[] = {"none",  "gpipe", "1f1b",     "interleaved", "zb-1p",
-                                        "zb-2p", "zb-v",  "dualpipe", "dualpipe-v",  NULL};
 
 static void read_cp_comm(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
@@ -88,7 +86,7 @@ static const struct field rows[] = {
     CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
     CUSTOM("recompute", struct layout_keys, recompute, read_recompute, NULL, UNSET, "activations computed again"),
     CUSTOM("offload", struct layout_keys, offload, read_offload, NULL, UNSET, "kept in the host's memory; " AUTO " with " AUTO),
-    CHOICE("schedule", struct layout_keys, schedule, schedules, UNSET, "order of the pipeline's work"),
+    CHOICE("schedule", struct layout_keys, schedule, layout_schedule_words, UNSET, "order of the pipeline's work"),
     CHOICE(AUTO, struct layout_keys, search, flags, UNSET, "what is not given is what msim plan finds best"),
 };
 const struct schema layout_schema = SCHEMA("layout", rows);
@@ -123,39 +121,14 @@ static struct yaml_node *auto_item(struct place at, struct arena *arena)
     return node;
 }
 
-/* Of `length` characters those before the blanks at the end. */
-static size_t without_blanks(const char *text, size_t length)
+static struct yaml_node *item_tree(const struct yaml_node *whole, const struct layout_item *item, struct arena *arena)
 {
-    while (length > 0 && text[length - 1] == ' ')
-        length--;
-    return length;
-}
-
-/* "key=value", or "auto", of `length` characters at `offset` of the text; blanks may stand around either. NULL after reporting.
- */
-static struct yaml_node *item_tree(const struct yaml_node *whole, size_t offset, size_t length, struct arena *arena,
-                                   struct diags *diags)
-{
-    const char *start = whole->text + offset;
-    const char *equals = memchr(start, '=', length = without_blanks(start, length));
-    struct place at = inside(whole->at, offset, whole->quoted);
-    if (length == strlen(AUTO) && memcmp(start, AUTO, length) == 0)
-        return auto_item(at, arena);
-    size_t key_length = equals ? without_blanks(start, (size_t)(equals - start)) : 0;
-    size_t value_at = equals ? (size_t)(equals - start) + 1 + strspn(equals + 1, " ") : length;
-    bool blank = memchr(start, ' ', key_length) || (value_at < length && memchr(start + value_at, ' ', length - value_at));
-    if (key_length == 0 || blank) {
-        diag_error(diags, at, "layout: '%.*s' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1, or auto, or auto,pp=2",
-                   length > 40 ? 40 : (int)length, start);
-        return NULL;
-    }
-    char *key = arena_new(arena, length + 1, 1), *value = arena_new(arena, length + 1, 1);
-    memcpy(key, start, key_length);
-    if (value_at < length)
-        memcpy(value, start + value_at, length - value_at);
     struct yaml_node *node = arena_new(arena, 1, sizeof *node);
-    *node = (struct yaml_node){.kind = YAML_SCALAR, .quoted = true, .text = value, .key = layout_request_key(key), .key_at = at};
-    node->at = inside(at, value_at, false);
+    *node = (struct yaml_node){.kind = YAML_SCALAR, .quoted = true};
+    node->text = arena_copy_text(arena, item->value);
+    node->key = layout_request_key(arena_copy_text(arena, item->key));
+    node->key_at = inside(whole->at, item->key_at, whole->quoted);
+    node->at = inside(whole->at, item->value_at, whole->quoted);
     return node;
 }
 
@@ -178,14 +151,14 @@ static struct yaml_node *text_tree(const struct yaml_node *text, struct arena *a
 {
     struct yaml_node *tree = arena_new(arena, 1, sizeof *tree), *last = NULL;
     *tree = (struct yaml_node){.kind = YAML_MAPPING, .at = text->at};
-    for (size_t offset = 0; text->text[offset];) {
-        offset += strspn(text->text + offset, ", ");
-        size_t length = strcspn(text->text + offset, ",");
-        struct yaml_node *item = length ? item_tree(text, offset, length, arena, diags) : NULL;
-        if (item)
-            add_item(tree, &last, item, diags);
-        offset += length;
-    }
+    struct layout_items items = {.text = text->text};
+    struct layout_item item;
+    char why[LAYOUT_ITEM_WHY];
+    for (enum layout_item_found found; (found = layout_items_next(&items, &item, why)) != LAYOUT_ITEM_NONE;)
+        if (found == LAYOUT_ITEM_READ)
+            add_item(tree, &last, item_tree(text, &item, arena), diags);
+        else
+            diag_error(diags, inside(text->at, item.key_at, text->quoted), "layout: %s", why);
     return tree;
 }
 

@@ -13,8 +13,9 @@
 
 const char *const recompute_words[N_RECOMPUTES + N_RECOMPUTE_MODULES + 1] = {
     "none", "selective", "full", "core_attn", "layernorm", "mla_up_proj", "mlp_act", "moe_act", "mlp", "shared_experts", "moe"};
-/* By module; both activations are one. */
-static const char *const BRIEF[N_RECOMPUTE_MODULES] = {"attn", "norm", "mla", "act", "act", "mlp", "shared", "moe"};
+/* The brief words, of selective (the other two have theirs) and by module. */
+static const char SELECTIVE[] = "sel";
+static const char *const BRIEF[N_RECOMPUTE_MODULES] = {"attn", "norm", "mla", "act", "moe_act", "mlp", "shared", "moe"};
 
 static const char *const OF_WORDS[] = {[RECOMPUTE_FIRST] = "", [RECOMPUTE_EVERY] = "every", [RECOMPUTE_GROUPS] = "groups"};
 
@@ -78,28 +79,18 @@ int recompute_group(struct recompute r, int layers, int index, int *first)
 
 /* --- text */
 
-/* The number of the word of `length` characters; -1: none. */
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
+/* The number of the word of `length` characters, in full or brief; -1: none. */
 static int word_of(const char *text, size_t length)
 {
     for (int i = 0; recompute_words[i]; i++)
-        if (strlen(recompute_words[i]) == length && memcmp(recompute_words[i], text, length) == 0)
+        if (is_word(text, length, recompute_words[i]) || (i >= N_RECOMPUTES && is_word(text, length, BRIEF[i - N_RECOMPUTES])))
             return i;
-    return -1;
-}
-
-/* "'act' is short for mlp_act, moe_act": tables print such words; false when it is none of them. */
-static bool explain_brief(const char *item, char *why, size_t size)
-{
-    bool known = false;
-    for (int i = 0; i < N_RECOMPUTE_MODULES; i++) {
-        if (strcmp(item, BRIEF[i]) != 0)
-            continue;
-        if (!known)
-            snprintf(why, size, "'%s' is short for ", item);
-        text_append(why, size, "%s%s", known ? ", " : "", recompute_words[N_RECOMPUTES + i]);
-        known = true;
-    }
-    return known;
+    return is_word(text, length, SELECTIVE) ? (int)RECOMPUTE_SELECTIVE : -1;
 }
 
 /* Of the first `length` characters of a text, which are none of the modules. */
@@ -111,8 +102,6 @@ static void explain(const char *text, size_t length, char *why, size_t size)
         snprintf(why, size, "'%s' stands alone", item);
         return;
     }
-    if (explain_brief(item, why, size))
-        return;
     snprintf(why, size, "'%s' is unknown; %s", item,
              name_hint(item, recompute_words, N_RECOMPUTES + N_RECOMPUTE_MODULES,
                        "known are none, selective, full, and joined by '+' core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "
@@ -204,14 +193,11 @@ char *recompute_format(struct recompute r, char *buffer, size_t size)
 
 char *recompute_brief(struct recompute r, char *buffer, size_t size)
 {
-    if ((int)r.what < N_RECOMPUTES)
+    if ((int)r.what < N_RECOMPUTES && r.what != RECOMPUTE_SELECTIVE)
         return recompute_format(r, buffer, size);
-    const char *last = "";
-    *buffer = '\0';
+    snprintf(buffer, size, "%s", r.what == RECOMPUTE_SELECTIVE ? SELECTIVE : "");
     for (int i = 0; i < N_RECOMPUTE_MODULES; i++)
-        if ((int)r.what & 1 << (i + FIRST_MODULE_BIT) && strcmp(last, BRIEF[i]) != 0) {
-            last = BRIEF[i];
-            text_append(buffer, size, "%s%s", *buffer ? "+" : "", last);
-        }
+        if ((int)r.what & 1 << (i + FIRST_MODULE_BIT))
+            text_append(buffer, size, "%s%s", *buffer ? "+" : "", BRIEF[i]);
     return buffer;
 }

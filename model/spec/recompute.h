@@ -12,7 +12,8 @@
  * all in groups of so many that are repeated together, of which only the first one's input is kept (Megatron-LM's uniform).
  *
  * As text: a word, or modules joined by '+', which may stand behind "selective:"; full with layers is full:4 (the first four),
- * full:every2, full:groups4.
+ * full:every2, full:groups4. Tables have brief words, which mean the same anywhere: sel, and of the modules attn, norm, mla, act
+ * (mlp_act), shared; moe_act, mlp and moe are brief enough.
  */
 #ifndef MSIM_MODEL_SPEC_RECOMPUTE_H
 #define MSIM_MODEL_SPEC_RECOMPUTE_H
@@ -75,7 +76,7 @@ bool recompute_parse(const char *text, struct recompute *recompute, char *why, s
 enum { RECOMPUTE_TEXT = 96 }; /* room for the names of all modules */
 /* "none", "layernorm+moe_act", "full:4". Returns buffer. */
 char *recompute_format(struct recompute recompute, char *buffer, size_t size);
-/* The same in few letters for tables, as "norm+act". */
+/* The same in brief words for tables, as "norm+act". */
 char *recompute_brief(struct recompute recompute, char *buffer, size_t size);
 
 #endif

@@ -16,6 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct layout again = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1, .micro_batch = 1};
         fuzz_expect(layout_parse(once, &again, &diags) == STATUS_OK, "a printed layout parses");
         fuzz_expect(strcmp(layout_format(&again, twice, sizeof twice), once) == 0, "and prints the same");
+        layout_brief(&layout, once, sizeof once);
+        fuzz_expect(layout_parse(once, &again, &diags) == STATUS_OK, "so does its brief form");
     } else {
         fuzz_expect(diags.n_errors > 0, "a refusal says why");
     }

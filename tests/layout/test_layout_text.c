@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/layout/layout.h"
+#include "model/spec/layout_request.h"
 #include "tests/suite.h"
 
 static const struct layout MEGASCALE = {
@@ -140,6 +141,8 @@ START_TEST(every_recomputation)
         recompute_format(set, text, sizeof text);
         ck_assert_uint_lt(strlen(text), sizeof text - 1);
         ck_assert(recompute_parse(text, &said, NULL, 0) && recompute_equal(said, set));
+        recompute_brief(set, text, sizeof text);
+        ck_assert(recompute_parse(text, &said, NULL, 0) && recompute_equal(said, set));
         ck_assert(recompute_equal(recompute_of_number(recompute_number(set)), set));
         struct layout layout = MEGASCALE, back = {0};
         struct diags diags = {0};
@@ -152,7 +155,7 @@ START_TEST(every_recomputation)
     ck_assert(recompute_parse("selective:moe_act+layernorm", &some, NULL, 0));
     ck_assert_int_eq(some.what, RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT);
     ck_assert(recompute_parse("layernorm+mla_up_proj+mlp_act+moe_act", &some, NULL, 0));
-    ck_assert_str_eq(recompute_brief(some, text, sizeof text), "norm+mla+act");
+    ck_assert_str_eq(recompute_brief(some, text, sizeof text), "norm+mla+act+moe_act");
     ck_assert_int_eq(RECOMPUTE_MOE, 1 << (1 + N_RECOMPUTE_MODULES));
 }
 END_TEST
@@ -219,9 +222,9 @@ static const struct {
     {"selective:", "'' is unknown"},
     {"+", "'' is unknown"},
     {"moe_act+", "'' is unknown"},
-    {"norm+act", "'norm' is short for layernorm"},
-    {"layernorm+act", "'act' is short for mlp_act, moe_act"},
+    {"norm+act+", "'' is unknown"},
     {"layernorm+none", "'none' stands alone"},
+    {"norm+sel", "'sel' stands alone"},
     {"selective:full", "'full' stands alone"},
     {"layernorm+mla_up_prj+moe", "'mla_up_prj' is unknown; did you mean 'mla_up_proj'?"},
     {"full:", "'full:' says no layers; write full:4 (the first four of each virtual stage), full:every2 or full:groups4"},
@@ -264,8 +267,24 @@ static const struct {
     {"shard=-8", 1, "at least 0"},
     {"tp", 1, "not a key=value"},
     {"=8", 1, "not a key=value"},
-    {"tp=8,,pp=2", 1, "not a key=value"},
-    {"tp=8,", 1, "ends with a comma"},
+    {"tp=8,,pp=2", 1, "has a comma with nothing before it"},
+    {",tp=8", 1, "has a comma with nothing before it"},
+    {"tp=8,", 1, "'tp=8,' ends with a comma"},
+    {"tp8 pp2 , ", 1, "ends with a comma"},
+    {"tp8 ppp2", 1, "unknown key 'ppp'"},
+    {"tp8x pp2", 1, "'tp8x' is not a key=value, nor short for one; write for example tp=8,pp=8"},
+    {"tp8 tp0", 1, "tp=0 is not a whole number of at least 1"},
+    {"tp8 8", 1, "'8' is not a key=value"},
+    {"tp = 8 8", 1, "'8' is not a key=value"},
+    {"tp8 z1/", 1, "'z1/' is not a key=value"},
+    {"tp8 z/8", 1, "'z/8' is not a key=value"},
+    {"tp8 mb1/8", 1, "'mb1/8' is not a key=value"},
+    {"tp8 norm+atc", 1, "recompute=norm+atc: 'atc' is unknown"},
+    {"tp8 full:0", 1, "recompute=full:0: 'full:0' says no layers"},
+    {"cp8 a2a:1", 1, "cp_comm=a2a:1: "},
+    {"tp8 none", 1, "'none' could be of several"},
+    {"pp8 interleavd", 1, "did you mean 'interleaved'?"},
+    {"tp8 z1 pp=x nonsense", 2, "pp=x"},
     {"sp=maybe", 1, "neither on nor off"},
     {"schedule=1f1c", 1, "did you mean '1f1b'"},
     {"recompute=everything", 1, "none, selective, full, and joined by"},
@@ -283,6 +302,98 @@ START_TEST(refused_with_a_reason)
     ck_assert_msg(strstr(diags.items[0].text, WRONG[_i].part) != NULL, "'%s' has no '%s'", diags.items[0].text, WRONG[_i].part);
     ck_assert_int_eq(layout.tp, MEGASCALE.tp); /* untouched, also by the good parts */
     diags_free(&diags);
+}
+END_TEST
+
+/* The same layout in both forms. */
+static const struct {
+    const char *brief, *text;
+} SHORT_FORMS[] = {
+    {"tp8 pp32 vpp4 mb1 z1 norm+act", "tp=8,pp=32,vpp=4,mb=1,zero=1,recompute=layernorm+mlp_act"},
+    {"tp8,pp32,vpp4,mb1,z1,norm+act", "tp=8,pp=32,vpp=4,mb=1,zero=1,recompute=layernorm+mlp_act"},
+    {" tp8 ,pp=32\tmicro_batch2 ~", "tp=8,pp=32,mb=2"},
+    {"tp8 mb1 z3/16 sp0 full:every2", "tp=8,mb=1,zero=3,shard=16,sp=0,recompute=full:every2"},
+    {"cp8 ulysses:2+p2p mb1 z0 sel", "cp=8,cp_comm=a2a:2+ring,mb=1,zero=0,recompute=selective"},
+    {"pp8 vpp2 mb1 zb-v offload=optimizer:50%", "pp=8,vpp=2,mb=1,schedule=zb-v,offload=optimizer:50%"},
+    {"ep8 etp1 dp16 moe+attn", "ep=8,etp=1,dp=16,recompute=core_attn+moe"},
+    {"", ""},
+    {" ~ ", ""},
+};
+
+START_TEST(short_forms)
+{
+    char texts[2][LAYOUT_TEXT];
+    struct layout short_form = layout_unasked, layout = layout_unasked;
+    struct diags diags = {0};
+    ck_assert_int_eq(layout_parse(SHORT_FORMS[_i].brief, &short_form, &diags), STATUS_OK);
+    ck_assert_int_eq(layout_parse(SHORT_FORMS[_i].text, &layout, &diags), STATUS_OK);
+    ck_assert_str_eq(layout_format(&short_form, texts[0], sizeof texts[0]), layout_format(&layout, texts[1], sizeof texts[1]));
+}
+END_TEST
+
+static int draw(unsigned *state, int n)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (int)((*state >> 8) % (unsigned)n);
+}
+
+/* Any layout that is complete, legal or not. */
+static struct layout draw_layout(unsigned *state)
+{
+    static const int sizes[] = {1, 1, 2, 3, 8, 64};
+    struct layout l = {.tp = sizes[draw(state, 6)], .cp = sizes[draw(state, 6)], .pp = sizes[draw(state, 6)]};
+    l.vpp = 1 + draw(state, 4);
+    l.dp = 1 + draw(state, 300);
+    l.ep = sizes[draw(state, 6)];
+    l.etp = draw(state, 3) == 0 ? 0 : draw(state, 2) ? 1 : l.tp;
+    l.zero = draw(state, 4);
+    l.shard = draw(state, 3) ? 0 : 2 + draw(state, 20);
+    l.sequence_parallel = draw(state, 2);
+    l.micro_batch = 1 + draw(state, 12);
+    do
+        l.recompute = recompute_of_number(draw(state, 2) ? draw(state, 1 << 10) : draw(state, 4 << 20));
+    while (!recompute_is_known(l.recompute));
+    do
+        l.offload = offload_of_number(draw(state, 2) ? 0 : draw(state, 1 << 24));
+    while (!offload_is_known(&l.offload));
+    if (draw(state, 2))
+        l.cp_comm = cp_comm_of(sizes[draw(state, 6)], draw(state, 2));
+    l.schedule = (enum schedule)draw(state, N_SCHEDULES);
+    return l;
+}
+
+/* Whatever a table prints is the layout it was printed of, through the parser and through an experiment. */
+START_TEST(brief_and_back)
+{
+    static const struct job job = {.features = FEATURE_BIT(DP_OVERLAP)};
+    unsigned state = 1;
+    int changed = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct layout drawn = draw_layout(&state);
+        struct setting setting = {.job = &job, .gpus = drawn.tp * drawn.cp * drawn.pp * drawn.dp};
+        char brief[LAYOUT_TEXT], before[LAYOUT_TEXT], after[LAYOUT_TEXT];
+        struct diags diags = {0};
+        struct arena arena = {0};
+        struct layout_request request = {0};
+        struct layout back[2] = {layout_unasked, layout_unasked};
+        layout_complete(&drawn, &setting);
+        layout_brief(&drawn, brief, sizeof brief);
+        ck_assert_uint_lt(strlen(brief), sizeof brief - 1);
+        layout_request_read(layout_request_tree(yaml_scalar("t", brief, &arena), &arena, &diags), &request, &diags);
+        ck_assert_int_eq(layout_parse(brief, &back[0], &diags), STATUS_OK);
+        ck_assert_int_eq(layout_parse(request.text, &back[1], &diags), STATUS_OK);
+        ck_assert_uint_eq(diags.n_errors, 0);
+        for (int j = 0; j < 2; j++) {
+            layout_complete(&back[j], &setting);
+            ck_assert_msg(layout_expert_tp(&drawn) == layout_expert_tp(&back[j]), "%s", brief);
+            back[j].etp = drawn.etp;
+            layout_format(&drawn, before, sizeof before);
+            ck_assert_str_eq(layout_format(&back[j], after, sizeof after), before);
+        }
+        changed += strcmp(brief, before) != 0;
+        arena_free(&arena);
+    }
+    ck_assert_int_eq(changed, 20000);
 }
 END_TEST
 
@@ -335,6 +446,8 @@ int main(void)
     tcase_add_loop_test(tcase, layers_of_a_stage, 0, sizeof STAGES / sizeof STAGES[0]);
     tcase_add_loop_test(tcase, no_recomputation, 0, sizeof NO_RECOMPUTATIONS / sizeof NO_RECOMPUTATIONS[0]);
     tcase_add_loop_test(tcase, refused_with_a_reason, 0, sizeof WRONG / sizeof WRONG[0]);
+    tcase_add_loop_test(tcase, short_forms, 0, sizeof SHORT_FORMS / sizeof SHORT_FORMS[0]);
+    tcase_add_test(tcase, brief_and_back);
     tcase_add_test(tcase, completion);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -124,7 +124,7 @@ static const struct {
     {"zero=4", "zero"},
     {"schedule=1f2b", "1f1b"},
     {"recompute=2", "none, selective, full"},
-    {"recompute=layernorm,norm+act", "'norm' is short for layernorm"},
+    {"recompute=layernorm,norm+atc", "'atc' is unknown"},
     {"recompute=", "none, selective, full"},
     {"tp=99999999999999999999", "tp"},
     {"sp=2", "sp"},

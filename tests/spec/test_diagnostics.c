@@ -89,9 +89,14 @@ static const struct {
     {GOOD "job: {global_batch: 8}\nlayout: tp=8,pp=x\n",
      "t.yaml:4:17: error: pp: 'x' is not a number; write for example 6144 or 300B\n"},
     {GOOD "job: {global_batch: 8}\nlayout: tp=8, qq\n",
-     "t.yaml:4:15: error: layout: 'qq' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1, or auto, or auto,pp=2\n"},
-    {GOOD "job: {global_batch: 8}\nlayout: tp=8 pp=2\n",
-     "t.yaml:4:9: error: layout: 'tp=8 pp=2' is not key=value; write for example tp=8,pp=8,vpp=6,mb=1, or auto, or auto,pp=2\n"},
+     "t.yaml:4:15: error: layout: 'qq' is not a key=value, nor short for one; write for example tp=8,pp=8,vpp=6,mb=1, or tp8 pp8 "
+     "vpp6 mb1, or auto, or auto,pp=2\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp8 z1/0x pp=2\n",
+     "t.yaml:4:13: error: layout: 'z1/0x' is not a key=value, nor short for one; write for example tp=8,pp=8,vpp=6,mb=1, or tp8 "
+     "pp8 vpp6 mb1, or auto, or auto,pp=2\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp8 pp2,\n", "t.yaml:4:17: error: layout: 'tp8 pp2,' ends with a comma\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp8  ppp2\n", "t.yaml:4:14: error: unknown key 'ppp' in layout; did you mean 'pp'?\n"},
+    {GOOD "job: {global_batch: 8}\nlayout: tp8 mb0\n", "t.yaml:4:15: error: micro_batch: 0 is too small; it is at least 1\n"},
     {GOOD "job: {global_batch: 8}\nlayout: {mb: 1, micro_batch: 1}\n",
      "t.yaml:4:17: error: layout: 'micro_batch' is given twice\n"},
     {GOOD "job: {global_batch: 8}\nlayout: tp=1,tp=2\n", "t.yaml:4:14: error: layout: 'tp' is given twice\n"},

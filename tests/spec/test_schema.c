@@ -152,9 +152,10 @@ END_TEST
 /* Every key that an experiment takes is one that the layout takes, and the longest text fits. */
 START_TEST(layout_text_is_understood_by_the_layout)
 {
-    static const char all[] = "tensor_parallel=8,cp=1,pp=8,vpp=6,dp=192,ep=1,zero_stage=2,mb=1,sp=true,"
-                              "recompute=core_attn+layernorm+mla_up_proj+mlp_act+moe_act+mlp+shared_experts+moe,"
-                              "schedule=interleaved";
+    static const char all[] =
+        "tensor_parallel=8,cp=1000000,pp=1000000,vpp=1000000,dp=10000000,ep=1000000,etp=1000000,zero_stage=2,mb=1000000,sp=true,"
+        "cp_comm=a2a:1000000+all_gather,recompute=core_attn+layernorm+mla_up_proj+mlp_act+moe_act+mlp+shared_experts+moe,"
+        "shard=10000000,schedule=interleaved,offload=optimizer:50%+activations:100+parameters:50%";
     struct diags diags = {0};
     struct arena arena = {0};
     struct layout_request request = {0};
@@ -164,9 +165,10 @@ START_TEST(layout_text_is_understood_by_the_layout)
     ck_assert_uint_eq(diags.n_errors, 0);
     ck_assert_int_eq(layout.tp, 8);
     ck_assert_int_eq(layout.zero, 2);
-    ck_assert_int_eq(layout.micro_batch, 1);
+    ck_assert_int_eq(layout.micro_batch, 1000000);
     ck_assert(layout.sequence_parallel);
     ck_assert_int_eq(layout.schedule, SCHEDULE_INTERLEAVED);
+    ck_assert(layout_offloads(&layout, OFFLOAD_PARAMETERS));
     ck_assert_int_eq(layout.recompute.what, ((1 << N_RECOMPUTE_MODULES) - 1) << 2);
     arena_free(&arena);
 }
