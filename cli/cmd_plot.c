@@ -151,10 +151,9 @@ const struct command command_plot = {
         "terminal, or as PNG, SVG or PDF when -o names such a file.\n"
         "\n"
         "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file. run: goodput and MFU over time. "
-        "scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of many runs. end: "
-        "when "
-        "training ends, of msim run --tokens --replicas. faults: "
-        "what a trace is made of. links: what every link of a fabric carried. scaling: tokens a second and MFU of the best plans "
+        "scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of many runs, or "
+        "the times of many steps. end: when training ends, of msim run --tokens --replicas. faults: what a trace is made of. "
+        "links: what every link of a fabric carried. scaling: tokens a second and MFU of the best plans "
         "of msim plan --sweep.",
     .operands = "RESULT...",
     .min_operands = 1,

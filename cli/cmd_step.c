@@ -8,6 +8,7 @@
 #include "cli/result.h"
 #include "cli/shared_options.h"
 #include "cli/step_flow.h"
+#include "cli/step_many.h"
 #include "cli/step_report.h"
 #include "model/base/memory.h"
 #include "model/base/order.h"
@@ -68,6 +69,7 @@ static const struct option_row options[] = {
      .group = FABRIC_GROUP},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "NICs send again sooner at first", .group = FABRIC_GROUP},
     PACKETS_OPTION_ROWS,
+    STEP_MANY_OPTION_ROWS,
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow or packet; msim plot draws it"),
     EXPORT_ROW("instead of a report a script that launches the layout"),
     FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
@@ -293,7 +295,11 @@ static enum status run(struct invocation *call)
     if (option_choice(call, "network") != NETWORK_PACKET)
         fabric_packets_note_idle(call);
     if (status == STATUS_OK)
+        status = step_many_check(call);
+    if (status == STATUS_OK)
         status = job_setup_load(call, &setup);
+    if (status == STATUS_OK && option_given(call, "replicas"))
+        return step_many(call, &setup);
     if (status != STATUS_OK)
         return status;
     if (!trace_ranks(call, &setup, !all, &ranks, &n_ranks))
@@ -323,6 +329,7 @@ static const struct example examples[] = {
     {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "a trace for ui.perfetto.dev"},
     {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
     {"msim step experiment.yaml --export megatron -o launch.sh", "the Megatron-LM arguments of this layout"},
+    {"msim step experiment.yaml --replicas 1000 --jitter 0.5%", "how unequal steps are when GPUs are, and what that costs"},
     {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},
     {0}};
 
@@ -345,6 +352,13 @@ const struct command command_step = {
         "queues, are marked and paused while senders react (msim fabric load --network packet does the same to patterns). The "
         "step by fair flows goes before it and says how many packets there are: some 5 billion over links, six to ten minutes of "
         "a processor, are the most. A larger --mtu makes fewer, which are also marked less often.\n"
+        "\n"
+        "With --replicas the step is taken so often, each time on GPUs that draw their own speed (replica r by the seed plus r): "
+        "arithmetic takes 1 + jitter z of its mean, z normal. Ranks that exchange inside layers go on together, at the pace of "
+        "the "
+        "slowest; stages wait for one another's messages, replicas for each other's gradients. A step without --replicas has "
+        "every GPU at the pace that the slowest is expected to have ('expected'). Without --jitter GPUs differ by their entry's "
+        "clock_spread, which is fitted to whole jobs; among those of two traced jobs it was 0.3 to 0.5 %.\n"
         "\n"
         "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
         "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "

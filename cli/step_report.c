@@ -143,20 +143,20 @@ void step_report_complete(struct step_report *report)
 
 /* ---- text */
 
-static void write_header(const struct step_report *report, FILE *out)
+void step_report_header(const struct job_setup *setup, FILE *out)
 {
-    const struct experiment *e = &report->setup->experiment;
-    const struct layout *layout = &report->setup->layout;
+    const struct experiment *e = &setup->experiment;
+    const struct layout *layout = &setup->layout;
     char gpus[32], batch[32], text[LAYOUT_TEXT];
 
     fprintf(out, "%s on %s x %s (%s)\n", e->model.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name,
             e->cluster.name);
-    fprintf(out, "layout   %s%s\n", layout_format(layout, text, sizeof text), report->setup->chosen ? "  (chosen)" : "");
+    fprintf(out, "layout   %s%s\n", layout_format(layout, text, sizeof text), setup->chosen ? "  (chosen)" : "");
     int64_t micro_batches = layout_micro_batches(layout, &e->job);
     fprintf(out, "batch    %s x %" PRId64 " tokens, %s, %" PRId64 " micro-batch%s of %d per replica\n",
             grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision), micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch);
-    trained_write(&report->setup->setting, layout->features, out);
+    trained_write(&setup->setting, layout->features, out);
     fputs("features ", out);
     for (int f = 0, n = 0; f < N_FEATURES; f++)
         if (layout->features >> f & 1u)
@@ -330,7 +330,7 @@ static void write_end(const struct step_report *report, FILE *out)
 
 static void write_text(const struct step_report *report, const struct invocation *call)
 {
-    write_header(report, call->out);
+    step_report_header(report->setup, call->out);
     write_summary(report, call);
     write_breakdown(report, call);
     if (call->verbosity > 0)

@@ -23,6 +23,9 @@ struct step_report {
     int n_assumptions;
 };
 
+/* Job, layout, batch and features, and an empty line. */
+void step_report_header(const struct job_setup *setup, FILE *out);
+
 /* Fills capacity and assumptions from the rest. */
 void step_report_complete(struct step_report *report);
 

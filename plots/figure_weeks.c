@@ -111,33 +111,56 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
 
 /* --- replicas --- */
 
-enum status figure_data_replicas(const struct figure_input *input, FILE *out, struct diags *diags)
+/* What replicas differ in: the key of an outcome, what one is of the unit it is drawn in, and the key of its estimate. */
+static const struct replica_quantity {
+    const char *key, *estimate, *name, *unit, *of;
+    double scale;
+    int digits; /* behind the point of the mean */
+} QUANTITIES[] = {
+    {"goodput", "goodput_pct", "goodput", "%", "runs", 100, 2},
+    {"step_time_s", "step_time_s", "step time", "s", "steps", 1, 4},
+};
+enum { N_QUANTITIES = sizeof QUANTITIES / sizeof QUANTITIES[0] };
+
+static void write_bins(const json_t *outcomes, const struct replica_quantity *quantity, FILE *out)
 {
     enum { BINS = 24 };
-    const json_t *outcomes = json_object_get(input->result, "outcomes");
-    const json_t *goodput = json_object_get(json_object_get(input->result, "estimates"), "goodput_pct");
-    size_t n = json_array_size(outcomes), i, counts[BINS] = {0};
+    size_t counts[BINS] = {0}, i;
     double low = HUGE_VAL, high = -HUGE_VAL;
     json_t *outcome;
-    if (n == 0 || !goodput)
-        return nothing(input, "replicas", "msim run --replicas", diags);
     json_array_foreach((json_t *)outcomes, i, outcome)
     {
-        low = fmin(low, 100 * figure_number(outcome, "goodput"));
-        high = fmax(high, 100 * figure_number(outcome, "goodput"));
+        low = fmin(low, quantity->scale * figure_number(outcome, quantity->key));
+        high = fmax(high, quantity->scale * figure_number(outcome, quantity->key));
     }
     double width = high > low ? (high - low) / BINS : 1;
     json_array_foreach((json_t *)outcomes, i, outcome)
     {
-        int bin = (int)((100 * figure_number(outcome, "goodput") - low) / width);
+        int bin = (int)((quantity->scale * figure_number(outcome, quantity->key) - low) / width);
         counts[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
     }
     fputs("$bins << EOD\n", out);
     for (i = 0; i < BINS; i++)
-        fprintf(out, "%.6g\t%zu\n", low + ((double)i + 0.5) * width, counts[i]);
-    fprintf(out, "EOD\nbin_width = %.6g\nreplicas = %zu\nmean = %.6g\nci_low = %.6g\nci_high = %.6g\np05 = %.6g\np95 = %.6g\n",
-            width, n, figure_number(goodput, "mean"), figure_number(goodput, "ci95_low"), figure_number(goodput, "ci95_high"),
-            figure_number(goodput, "p05"), figure_number(goodput, "p95"));
+        fprintf(out, "%.9g\t%zu\n", low + ((double)i + 0.5) * width, counts[i]);
+    fprintf(out, "EOD\nbin_width = %.9g\n", width);
+}
+
+enum status figure_data_replicas(const struct figure_input *input, FILE *out, struct diags *diags)
+{
+    const json_t *outcomes = json_object_get(input->result, "outcomes"), *estimate = NULL;
+    const struct replica_quantity *quantity = QUANTITIES;
+    for (int i = 0; i < N_QUANTITIES && !estimate; i++) {
+        quantity = &QUANTITIES[i];
+        estimate = json_object_get(json_object_get(input->result, "estimates"), quantity->estimate);
+    }
+    if (json_array_size(outcomes) == 0 || !estimate)
+        return nothing(input, "replicas", "msim run --replicas", diags);
+    write_bins(outcomes, quantity, out);
+    fprintf(out, "quantity = '%s'\nunit = '%s'\nof = '%s'\ndigits = %d\n", quantity->name, quantity->unit, quantity->of,
+            quantity->digits);
+    fprintf(out, "replicas = %zu\nmean = %.9g\nci_low = %.9g\nci_high = %.9g\np05 = %.9g\np95 = %.9g\n",
+            json_array_size(outcomes), figure_number(estimate, "mean"), figure_number(estimate, "ci95_low"),
+            figure_number(estimate, "ci95_high"), figure_number(estimate, "p05"), figure_number(estimate, "p95"));
     return STATUS_OK;
 }
 

@@ -2,12 +2,11 @@
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/order.h"
+#include "sim/crew.h"
 #include "sim/faults.h"
 
 /* --- one replica --- */
@@ -84,65 +83,41 @@ static enum status run_one(const struct replicas_request *request, int64_t repli
 
 /* --- many --- */
 
-struct crew {
+struct batch {
     const struct replicas_request *request;
     struct replica_outcome *outcomes;
-    atomic_llong next;
-    atomic_bool stop;
-    pthread_mutex_t lock; /* of status, diags and the callback */
-    enum status status;
-    struct diags *diags;
 };
 
-static void report(struct crew *crew, int64_t replica, enum status status, const struct diags *said)
+static enum status work(void *context, int64_t replica, struct diags *said)
 {
-    const struct replicas_request *request = crew->request;
-    pthread_mutex_lock(&crew->lock);
-    if (status != STATUS_OK && crew->status == STATUS_OK) {
-        crew->status = status;
-        for (size_t i = 0; i < said->n_items; i++)
-            diag_error(crew->diags, (struct place){0}, "%s", said->items[i].text);
-    }
-    bool go_on = status == STATUS_OK;
-    if (go_on && request->finished)
-        go_on = request->finished(request->context, replica, &crew->outcomes[replica]);
-    if (!go_on)
-        atomic_store(&crew->stop, true);
-    pthread_mutex_unlock(&crew->lock);
+    const struct batch *batch = context;
+    return run_one(batch->request, replica, &batch->outcomes[replica], said);
 }
 
-static void *work(void *data)
+static bool is_wanted(void *context, int64_t replica)
 {
-    struct crew *crew = data;
-    int64_t stride = crew->request->stride > 0 ? crew->request->stride : 1;
-    while (!atomic_load(&crew->stop)) {
-        int64_t replica = crew->request->first + stride * atomic_fetch_add(&crew->next, 1);
-        if (replica >= crew->request->n)
-            break;
-        if (crew->outcomes[replica].done)
-            continue;
-        struct diags said = {0};
-        enum status status = run_one(crew->request, replica, &crew->outcomes[replica], &said);
-        report(crew, replica, status, &said);
-        diags_free(&said);
-    }
-    return NULL;
+    const struct batch *batch = context;
+    return !batch->outcomes[replica].done;
+}
+
+static bool is_finished(void *context, int64_t replica)
+{
+    const struct batch *batch = context;
+    return batch->request->finished(batch->request->context, replica, &batch->outcomes[replica]);
 }
 
 enum status replicas_run(const struct replicas_request *request, struct replica_outcome *outcomes, struct diags *diags)
 {
-    enum { MAX_THREADS = 256 };
-    pthread_t threads[MAX_THREADS];
-    struct crew crew = {.request = request, .outcomes = outcomes, .diags = diags};
-    int n = 0, wanted = request->threads < MAX_THREADS ? request->threads : MAX_THREADS;
-    pthread_mutex_init(&crew.lock, NULL);
-    while (n + 1 < wanted && pthread_create(&threads[n], NULL, work, &crew) == 0)
-        n++;
-    work(&crew); /* this thread is one of them */
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    pthread_mutex_destroy(&crew.lock);
-    return crew.status;
+    struct batch batch = {.request = request, .outcomes = outcomes};
+    const struct crew_task task = {.n = request->n,
+                                   .first = request->first,
+                                   .stride = request->stride,
+                                   .threads = request->threads,
+                                   .work = work,
+                                   .wanted = is_wanted,
+                                   .finished = request->finished ? is_finished : NULL,
+                                   .context = &batch};
+    return crew_run(&task, diags);
 }
 
 /* --- statistics --- */

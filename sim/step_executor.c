@@ -1,5 +1,6 @@
 #include "sim/step_executor.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
@@ -337,6 +338,18 @@ static inline bool stream_idle(const struct actor *actor, unsigned stream)
     return actor->head[stream] != NO_OP && !(actor->busy >> stream & 1u);
 }
 
+/* A computation of a rank that is not like others. */
+static nanos paced_duration(const struct executor *x, int32_t rank, const struct step_op *op)
+{
+    const struct step_paces *paces = x->paces;
+    size_t i = (size_t)(op - x->tables->ops), kind = paces->kind != NULL ? paces->kind[i] : i;
+    double level = paces->level[rank];
+    int below = level < 1 ? 0 : level >= paces->n_levels - 2 ? paces->n_levels - 2 : (int)level;
+    const nanos *at = paces->durations + (size_t)below * paces->n_kinds + kind;
+    nanos apart = at[paces->n_kinds] - at[0];
+    return apart == 0 ? at[0] : at[0] + llround((level - below) * (double)apart);
+}
+
 /* Start the head of an idle stream if it can; false: it cannot go on for now. */
 static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
 {
@@ -348,6 +361,8 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
     if (!op_ready(actor, op, &ready, &last))
         return false;
     nanos start = ready, duration = op->duration;
+    if (x->paces != NULL && op->kind == OP_COMPUTE)
+        duration = paced_duration(x, rank, op);
     if (op->kind == OP_RECV) {
         nanos sent = op_known_start(actor, i);
         if (sent == 0)
@@ -603,11 +618,11 @@ enum status program_execute(const struct program *program, const struct step_cos
     return status;
 }
 
-enum status program_execute_prepared(const struct program *program, const struct step_tables *tables, struct execution *execution,
-                                     struct diags *diags)
+enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
+                                     const struct step_paces *paces, struct execution *execution, struct diags *diags)
 {
     struct lockstep nobody = {0};
-    struct executor x = {.program = program, .lockstep = &nobody, .tables = tables, .ends_only = true};
+    struct executor x = {.program = program, .lockstep = &nobody, .tables = tables, .paces = paces, .ends_only = true};
     return execute_prepared(&x, NULL, execution, diags);
 }
 

@@ -55,6 +55,7 @@ struct executor {
     const struct step_tables *tables;
     const struct network *network;  /* NULL: durations are in the tables */
     const struct step_watch *watch; /* NULL: nobody looks */
+    const struct step_paces *paces; /* NULL: ranks are alike */
     uint64_t n_advanced;
     struct engine *engine; /* NULL: data flow */
     struct actor *actors;

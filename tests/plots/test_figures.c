@@ -279,6 +279,11 @@ static const char sweep_json[] =
     "\"breakdown\": {\"training\": 0.9, \"lost\": 0.04, \"restart\": 0.06, \"waiting\": 0}},"
     "{\"value\": 1800, \"goodput\": 0.8, \"ci95_low\": 0.79, \"ci95_high\": 0.81, \"memoryless\": 0.81, "
     "\"breakdown\": {\"training\": 0.8, \"lost\": 0.04, \"restart\": 0.16, \"waiting\": 0}}]}}";
+static const char step_replicas_json[] =
+    "{\"replicas\": 3, \"estimates\": {\"step_time_s\": {\"mean\": 2.033333333, \"ci95_low\": 1.9, \"ci95_high\": 2.1, \"p05\": "
+    "2, "
+    "\"p95\": 2.1}}, \"outcomes\": [{\"step_time_s\": 2.0}, {\"step_time_s\": 2.1}, {\"step_time_s\": 2.0}]}";
+
 static const char replicas_json[] =
     "{\"estimates\": {\"goodput_pct\": {\"mean\": 90, \"ci95_low\": 89, \"ci95_high\": 91, \"p05\": 88, \"p95\": 92}},"
     "\"outcomes\": [{\"goodput\": 0.88}, {\"goodput\": 0.9}, {\"goodput\": 0.92}]}";
@@ -334,6 +339,11 @@ START_TEST(weeks)
                  {sweep_json, "bottom = 70\n", FIGURE_SWEEP},
                  {sweep_json, "$shares << EOD\n5\t4\t10\n30\t4\t20\nEOD\n", FIGURE_SWEEP},
                  {replicas_json, "mean = 90\n", FIGURE_REPLICAS},
+                 {replicas_json, "quantity = 'goodput'\nunit = '%'\n", FIGURE_REPLICAS},
+                 {step_replicas_json, "$bins << EOD\n2.00208333\t2\n", FIGURE_REPLICAS},
+                 {step_replicas_json,
+                  "quantity = 'step time'\nunit = 's'\nof = 'steps'\ndigits = 4\nreplicas = 3\nmean = 2.03333333\n",
+                  FIGURE_REPLICAS},
                  {end_json,
                   "$ends << EOD\n12\t0\n12\t33.3333\n13\t66.6667\nEOD\nfirst = 12\nlast = 13\nreplicas = 3\ntokens = \"300 B\"\n",
                   FIGURE_END},

@@ -1,0 +1,278 @@
+#include "cli/step_many.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/layout_json.h"
+#include "cli/progress.h"
+#include "cli/run_many.h"
+#include "cli/step_report.h"
+#include "cli/world.h"
+#include "model/base/memory.h"
+#include "model/base/order.h"
+#include "sim/run_replicas.h"
+#include "sim/step_replicas.h"
+
+static const struct place NOWHERE;
+
+enum { N_SHARES = 4 };
+static const struct {
+    const char *name;
+    double share;
+} SHARES[N_SHARES] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
+
+/* What all steps say together, in seconds. */
+struct step_spread {
+    double jitter;
+    struct step_outcome *outcomes; /* [n] */
+    int64_t n;
+    double alike_s;    /* with equal GPUs */
+    double expected_s; /* with all as slow as the slowest is expected to be, as a single step is simulated */
+    double mfu;        /* of the mean step */
+    struct estimate time;
+    double at[N_SHARES];
+    uint64_t ops;
+};
+
+enum status step_many_check(struct invocation *call)
+{
+    static const char *const of_one_step[] = {"explain", "trace", "timeline", "profile", "export", "link-map", "trace-ranks"};
+    static const char *const idle[] = {"jitter", "threads"};
+    bool many = option_given(call, "replicas");
+    for (size_t i = 0; !many && i < sizeof idle / sizeof *idle; i++)
+        if (option_given(call, idle[i]))
+            diag_note(&call->diags, NOWHERE, "--%s changes nothing without --replicas", idle[i]);
+    if (!many)
+        return STATUS_OK;
+    size_t before = call->diags.n_errors;
+    for (size_t i = 0; i < sizeof of_one_step / sizeof *of_one_step; i++)
+        if (option_given(call, of_one_step[i]))
+            diag_error(&call->diags, NOWHERE, "--%s is of one step; leave out --replicas", of_one_step[i]);
+    if (option_choice(call, "network") != NETWORK_ANALYTIC)
+        diag_error(&call->diags, NOWHERE,
+                   "--replicas needs --network analytic: on a fabric a step takes seconds, not milliseconds");
+    if (option_choice(call, "detail") != DETAIL_CHUNK)
+        diag_error(&call->diags, NOWHERE, "--replicas needs --detail chunk");
+    if (option_given(call, "ranks"))
+        diag_note(&call->diags, NOWHERE,
+                  "--ranks changes nothing with --replicas: a rank of each stage and replica stands for those it is in lockstep "
+                  "with");
+    return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
+}
+
+/* --- simulation --- */
+
+struct step_count {
+    struct progress *progress;
+    int64_t done, total;
+};
+
+static bool finished(void *context, int64_t replica)
+{
+    struct step_count *counted = context;
+    (void)replica;
+    counted->done++;
+    progress_update(counted->progress, (double)(counted->done * world_size()), (double)counted->total);
+    return true;
+}
+
+/* Every rank of the world keeps what is its own, and then has all. */
+static enum status share(struct step_spread *spread, enum status status)
+{
+    int64_t bad = status != STATUS_OK;
+    world_sum(&bad, 1);
+    if (bad > 0)
+        return status != STATUS_OK ? status : STATUS_FAILED;
+    world_sum((int64_t *)spread->outcomes, (size_t)spread->n * STEP_OUTCOME_WORDS);
+    return STATUS_OK;
+}
+
+static enum status draw(struct invocation *call, const struct job_setup *setup, struct step_spread *spread)
+{
+    struct pipelines *pipelines = NULL;
+    struct progress progress = progress_begin(call, "steps");
+    struct step_count counted = {&progress, 0, spread->n};
+    enum status status = pipelines_create(&setup->layout, &setup->setting, spread->jitter, false, &pipelines, &call->diags);
+    if (status == STATUS_OK) {
+        const struct step_replicas_request request = {.pipelines = pipelines,
+                                                      .gpus = setup->experiment.gpus,
+                                                      .jitter = spread->jitter,
+                                                      .seed = call->seed,
+                                                      .n = spread->n,
+                                                      .first = world_rank(),
+                                                      .stride = world_size(),
+                                                      .threads = thread_option(call),
+                                                      .finished = finished,
+                                                      .context = &counted};
+        status = step_replicas_run(&request, spread->outcomes, &call->diags);
+        spread->ops = pipelines_ops(pipelines);
+    }
+    pipelines_destroy(pipelines);
+    progress_end(&progress);
+    return share(spread, status);
+}
+
+/* The step whose GPUs all have the pace that the slowest is expected to have for such a spread. */
+static enum status simulate_at(struct invocation *call, const struct job_setup *setup, double spread, struct step_result *result)
+{
+    struct cluster cluster = setup->experiment.cluster;
+    struct setting setting = setup->setting;
+    const struct step_options options = {.detail = DETAIL_CHUNK, .verify = true};
+    cluster.gpu.clock_spread = spread;
+    setting.cluster = &cluster;
+    return step_simulate(&setup->layout, &setting, &options, result, NULL, NULL, &call->diags);
+}
+
+static void summarise(struct step_spread *spread, const struct step_result *alike)
+{
+    double *seconds = memory_new((size_t)spread->n, sizeof *seconds);
+    for (int64_t i = 0; i < spread->n; i++)
+        seconds[i] = nanos_to_seconds(spread->outcomes[i].step);
+    spread->time = estimate_of(seconds, (size_t)spread->n); /* and in order */
+    for (int i = 0; i < N_SHARES; i++)
+        spread->at[i] = double_quantile(seconds, (size_t)spread->n, SHARES[i].share);
+    spread->mfu = spread->time.mean > 0 ? alike->mfu * alike->step_time_s / spread->time.mean : 0;
+    free(seconds);
+}
+
+/* --- reports --- */
+
+/* Of the mean step what a step of `seconds` takes beyond one of equal GPUs. */
+static double cost_pct(const struct step_spread *spread, double seconds)
+{
+    return 100 * (seconds - spread->alike_s) / spread->time.mean;
+}
+
+static void write_row(struct table *table, const struct step_spread *spread, const char *name, double seconds,
+                      const char *meaning)
+{
+    table_cell(table, "%s", name);
+    table_cell(table, "%.4f", seconds);
+    table_cell(table, "%.2f", cost_pct(spread, seconds));
+    table_cell(table, "%s", meaning);
+}
+
+static void write_text(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    struct table table = {0};
+    const struct experiment *e = &setup->experiment;
+    char n[32], gpus[32], mean[96];
+    step_report_header(setup, call->out);
+    fprintf(call->out,
+            "%s steps, each on GPUs that draw their own speed: arithmetic takes 1 +- %.3g %% (standard deviation%s%s)\n\n",
+            grouped(spread->n, n, sizeof n), 100 * spread->jitter, option_given(call, "jitter") ? "" : ", clock_spread of ",
+            option_given(call, "jitter") ? "" : e->cluster.gpu.name);
+    table_column(&table, "step", NULL, ALIGN_LEFT);
+    table_column(&table, "time", "s", ALIGN_RIGHT);
+    table_column(&table, "jitter", "% of mean", ALIGN_RIGHT);
+    table_column(&table, "meaning", NULL, ALIGN_LEFT);
+    snprintf(mean, sizeof mean, "95 %% confidence: %.4f to %.4f s", spread->time.mean - spread->time.half_width,
+             spread->time.mean + spread->time.half_width);
+    write_row(&table, spread, "equal GPUs", spread->alike_s, "no jitter");
+    write_row(&table, spread, "mean", spread->time.mean, mean);
+    for (int i = 0; i < N_SHARES; i++)
+        write_row(&table, spread, SHARES[i].name, spread->at[i],
+                  SHARES[i].share < 1 ? (i == 0 ? "half of the steps are no longer" : "") : "the longest of them");
+    write_row(&table, spread, "expected", spread->expected_s, "all GPUs at the pace that the slowest is expected to have");
+    table_write(&table, call);
+    table_free(&table);
+    fprintf(call->out,
+            "\nWaiting for the slowest of %s GPUs costs %.2f %% of the mean step, and in the longest %.2f %%. MFU of the mean: "
+            "%.1f %%.\n",
+            grouped(e->gpus, gpus, sizeof gpus), cost_pct(spread, spread->time.mean), cost_pct(spread, spread->at[N_SHARES - 1]),
+            100 * spread->mfu);
+}
+
+static void write_csv(const struct invocation *call, const struct step_spread *spread)
+{
+    struct table table = {0};
+    table_column(&table, "replica", NULL, ALIGN_RIGHT);
+    table_column(&table, "seed", NULL, ALIGN_RIGHT);
+    table_column(&table, "step_time", "s", ALIGN_RIGHT);
+    table_column(&table, "slowest_rank", NULL, ALIGN_RIGHT);
+    table_column(&table, "slowest_pace", NULL, ALIGN_RIGHT);
+    for (int64_t i = 0; i < spread->n; i++) {
+        const struct step_outcome *outcome = &spread->outcomes[i];
+        table_cell(&table, "%" PRId64, i);
+        table_cell(&table, "%" PRIu64, call->seed + (uint64_t)i);
+        table_cell(&table, "%.9f", nanos_to_seconds(outcome->step));
+        table_cell(&table, "%" PRId64, outcome->slowest);
+        table_cell(&table, "%.9f", 1e-9 * (double)outcome->pace);
+    }
+    table_write_csv(&table, call->out);
+    table_free(&table);
+}
+
+static json_t *outcomes_json(const struct step_spread *spread)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < spread->n; i++) {
+        const struct step_outcome *outcome = &spread->outcomes[i];
+        json_array_append_new(list, json_pack("{s:f, s:I, s:f}", "step_time_s", nanos_to_seconds(outcome->step), "slowest_rank",
+                                              (json_int_t)outcome->slowest, "slowest_pace", 1e-9 * (double)outcome->pace));
+    }
+    return list;
+}
+
+static enum status write_json(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    char *config = experiment_to_json(&setup->experiment);
+    json_t *result = result_create(call, config), *time = estimate_json(spread->time);
+    free(config);
+    for (int i = 0; i < N_SHARES; i++)
+        json_object_set_new(time, SHARES[i].name, json_real(spread->at[i]));
+    json_object_set_new(result, "layout", layout_json(&setup->layout));
+    json_object_set_new(result, "features", features_json(setup->layout.features));
+    json_object_set_new(result, "layout_chosen", json_boolean(setup->chosen));
+    json_object_set_new(result, "replicas", json_integer((json_int_t)spread->n));
+    json_object_set_new(result, "jitter_pct", json_real(100 * spread->jitter));
+    json_object_set_new(result, "step_time_s", json_real(spread->time.mean));
+    json_object_set_new(result, "mfu_pct", json_real(100 * spread->mfu));
+    json_object_set_new(result, "equal_gpus_s", json_real(spread->alike_s));
+    json_object_set_new(result, "expected_s", json_real(spread->expected_s));
+    json_object_set_new(result, "jitter_cost_pct", json_real(cost_pct(spread, spread->time.mean)));
+    json_object_set_new(result, "jitter_cost_max_pct", json_real(cost_pct(spread, spread->at[N_SHARES - 1])));
+    json_object_set_new(result, "estimates", json_pack("{s:o}", "step_time_s", time));
+    json_object_set_new(result, "outcomes", outcomes_json(spread));
+    return result_write(call, result);
+}
+
+static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    if (call->format == FORMAT_JSON)
+        return write_json(call, setup, spread);
+    if (call->format == FORMAT_CSV)
+        write_csv(call, spread);
+    else
+        write_text(call, setup, spread);
+    return STATUS_OK;
+}
+
+enum status step_many(struct invocation *call, const struct job_setup *setup)
+{
+    struct step_spread spread = {.jitter = option_given(call, "jitter") ? option_quantity(call, "jitter")
+                                                                        : setup->experiment.cluster.gpu.clock_spread,
+                                 .n = option_count(call, "replicas")};
+    struct step_result alike, expected;
+    if (!option_given(call, "jitter") && spread.jitter > STEP_JITTER_MAX)
+        spread.jitter = STEP_JITTER_MAX;
+    if (spread.jitter <= 0 && !option_given(call, "jitter"))
+        diag_note(&call->diags, NOWHERE,
+                  "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter",
+                  setup->experiment.cluster.gpu.name);
+    enum status status = simulate_at(call, setup, 0, &alike);
+    if (status == STATUS_OK)
+        status = simulate_at(call, setup, spread.jitter, &expected);
+    if (status != STATUS_OK)
+        return status;
+    spread.alike_s = alike.step_time_s;
+    spread.expected_s = expected.step_time_s;
+    spread.outcomes = memory_new((size_t)spread.n, sizeof *spread.outcomes);
+    status = draw(call, setup, &spread);
+    if (status == STATUS_OK) {
+        summarise(&spread, &alike);
+        status = report(call, setup, &spread);
+    }
+    free(spread.outcomes);
+    return status;
+}

@@ -1,0 +1,67 @@
+#include "sim/step_replicas.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "model/base/random.h"
+#include "sim/crew.h"
+
+enum { PURPOSE_STEP_JITTER = 0x736a };
+
+struct batch {
+    const struct step_replicas_request *request;
+    struct step_outcome *outcomes;
+};
+
+/* The slowest GPU of each team in z, and of all in the outcome. */
+static void draw(const struct step_replicas_request *request, int64_t replica, double *z, struct step_outcome *outcome)
+{
+    int n_teams = pipelines_teams(request->pipelines);
+    double most = -INFINITY;
+    for (int t = 0; t < n_teams; t++)
+        z[t] = -INFINITY;
+    for (int gpu = 0; gpu < request->gpus; gpu++) {
+        struct random_stream stream = random_stream_named(request->seed + (uint64_t)replica, PURPOSE_STEP_JITTER, (uint64_t)gpu);
+        double drawn = gsl_cdf_ugaussian_Pinv(random_uniform(&stream));
+        int team = pipelines_team_of(request->pipelines, gpu);
+        z[team] = fmax(z[team], drawn);
+        if (drawn > most)
+            outcome->slowest = gpu;
+        most = fmax(most, drawn);
+    }
+    outcome->pace = llround(1e9 * (1 + request->jitter * most));
+}
+
+static enum status work(void *context, int64_t replica, struct diags *said)
+{
+    const struct batch *batch = context;
+    struct step_outcome outcome = {0};
+    double *z = memory_new((size_t)pipelines_teams(batch->request->pipelines), sizeof *z);
+    draw(batch->request, replica, z, &outcome);
+    enum status status = pipelines_time(batch->request->pipelines, z, &outcome.step, said);
+    free(z);
+    if (status == STATUS_OK)
+        batch->outcomes[replica] = outcome;
+    return status;
+}
+
+static bool is_finished(void *context, int64_t replica)
+{
+    const struct batch *batch = context;
+    return batch->request->finished(batch->request->context, replica);
+}
+
+enum status step_replicas_run(const struct step_replicas_request *request, struct step_outcome *outcomes, struct diags *diags)
+{
+    struct batch batch = {.request = request, .outcomes = outcomes};
+    const struct crew_task task = {.n = request->n,
+                                   .first = request->first,
+                                   .stride = request->stride,
+                                   .threads = request->threads,
+                                   .work = work,
+                                   .finished = request->finished ? is_finished : NULL,
+                                   .context = &batch};
+    return crew_run(&task, diags);
+}
