@@ -11,21 +11,26 @@ enum { WHOLE_TILE = 256 * 128 };
 
 struct tile {
     int m, n;
+    double halvings; /* log2(WHOLE_TILE / (m n)) */
 };
 struct tile_list {
-    const struct tile *tiles;
+    const struct tile *tiles; /* those of one size stand together */
     size_t n;
 };
 
-static const struct tile tiles_before_blackwell[] = {{256, 128}, {128, 256}, {256, 64}, {128, 128},
-                                                     {64, 256},  {128, 64},  {64, 128}, {64, 64}};
+static const struct tile tiles_before_blackwell[] = {{256, 128, 0}, {128, 256, 0}, {256, 64, 1}, {128, 128, 1},
+                                                     {64, 256, 1},  {128, 64, 2},  {64, 128, 2}, {64, 64, 3}};
 
 /* An instruction of the fifth generation of tensor cores (tcgen05.mma) has 128 rows an SM and any multiple of 16 columns up to
  * 256 (PTX ISA, section of tcgen05; not checked against its text), and its result waits in a memory of its own instead of the
  * registers of the warps, so that a library can have every width: here in steps of 32. */
-static const struct tile tiles_of_blackwell[] = {{128, 256}, {256, 128}, {128, 224}, {224, 128}, {128, 192},
-                                                 {192, 128}, {128, 160}, {160, 128}, {128, 128}, {128, 96},
-                                                 {96, 128},  {128, 64},  {64, 128},  {128, 32},  {32, 128}};
+#define LOG2_8_7 0.19264507794239583
+#define LOG2_4_3 0.41503749927884376
+#define LOG2_8_5 0.6780719051126377
+static const struct tile tiles_of_blackwell[] = {
+    {128, 256, 0},           {256, 128, 0},        {128, 224, LOG2_8_7}, {224, 128, LOG2_8_7}, {128, 192, LOG2_4_3},
+    {192, 128, LOG2_4_3},    {128, 160, LOG2_8_5}, {160, 128, LOG2_8_5}, {128, 128, 1},        {128, 96, 1 + LOG2_4_3},
+    {96, 128, 1 + LOG2_4_3}, {128, 64, 2},         {64, 128, 2},         {128, 32, 3},         {32, 128, 3}};
 
 static struct tile_list tiles_of(const struct gpu *gpu, bool on_tensor_cores)
 {
@@ -34,24 +39,43 @@ static struct tile_list tiles_of(const struct gpu *gpu, bool on_tensor_cores)
     return (struct tile_list){tiles_before_blackwell, sizeof tiles_before_blackwell / sizeof tiles_before_blackwell[0]};
 }
 
-static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+enum { N_SPLITS = 8 };
+static const int splits[N_SPLITS] = {1, 2, 3, 4, 6, 8, 12, 16};
+
+/* ceil() of what is not negative, without the call that it is on processors of any age. */
+static inline double whole_above(double x)
+{
+    if (!(x < 0x1p52)) /* whole, or infinite */
+        return x;
+    double whole = (double)(int64_t)x;
+    return whole + (whole < x);
+}
 
 static double ceil_div(double a, double b)
 {
-    return ceil(a / b);
+    return whole_above(a / b);
+}
+
+/* pow(), which most exponents here do not need. */
+static double power(double base, double exponent)
+{
+    if (exponent <= 0)
+        return 1;
+    if (exponent >= 1 && exponent <= 1)
+        return base;
+    return exponent >= 2 && exponent <= 2 ? base * base : pow(base, exponent);
 }
 
 /* r1 to the power of what a tile is below a whole one in halvings, up to one; r2 to the power of the rest. */
-static double tile_fraction(const struct gemm_parameters *p, const struct tile *tile)
+static double tile_fraction(const struct gemm_parameters *p, double halvings)
 {
-    double halvings = log2((double)WHOLE_TILE / (tile->m * tile->n));
     double first = halvings < 1 ? halvings : 1, others = halvings - first;
-    return pow(p->small_tile_fraction, first) * pow(p->smallest_tile_fraction, others);
+    return power(p->small_tile_fraction, first) * power(p->smallest_tile_fraction, others);
 }
 
 static double waves_of(double x, double quantisation)
 {
-    double waves = quantisation * ceil(x) + (1 - quantisation) * x;
+    double waves = quantisation * whole_above(x) + (1 - quantisation) * x;
     return waves > 1 ? waves : 1;
 }
 
@@ -65,28 +89,44 @@ static bool is_on_tensor_cores(const struct gpu *gpu, const struct work_gemm *ge
     return precision != PRECISION_FP32 && (aligned || !gemm->sliced || gpu->peak_flops[PRECISION_FP32] <= 0);
 }
 
+/* What k's division among SMs makes of it, whatever the tile. */
+struct k_split {
+    double depth;     /* of k for each, in whole steps */
+    double reduced_s; /* fp32 partial sums written and read again, half of it in cache */
+};
+
+static void split_k(const struct gpu *gpu, const struct work_gemm *g, const struct gemm_parameters *p, struct k_split k[N_SPLITS])
+{
+    double sums = g->count * (double)g->m * (double)g->n * 4, rate = gpu->hbm_rate * p->memory_fraction;
+    int n = g->serial ? 1 : N_SPLITS;
+    for (int s = 0; s < n; s++) {
+        k[s].depth = ceil_div((double)g->k, (double)splits[s] * K_STEP) * K_STEP;
+        k[s].reduced_s = splits[s] > 1 ? p->split_s + sums * splits[s] / rate : 0;
+    }
+}
+
 static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *g, double peak, bool on_tensor_cores)
 {
     const struct gemm_parameters *p = &gpu->gemm[precision_there(gpu, g->precision)];
     double best = INFINITY, ideal = g->count * 2.0 * (double)g->m * (double)g->n * (double)g->k / (peak * p->peak_fraction);
     if (gpu->sms == 1) /* measured as a whole: no tiles to fill */
         return ideal;
+    struct k_split k[N_SPLITS];
     struct tile_list list = tiles_of(gpu, on_tensor_cores);
+    double sm_rate = 0, halvings = -1;
+    split_k(gpu, g, p, k);
     for (size_t t = 0; t < list.n; t++) {
         const struct tile *tile = &list.tiles[t];
         double n_tiles = g->count * ceil_div((double)g->m, tile->m) * ceil_div((double)g->n, tile->n);
-        double sm_rate = peak / gpu->sms * p->peak_fraction * tile_fraction(p, tile);
+        if (tile->halvings > halvings)
+            sm_rate = peak / gpu->sms * p->peak_fraction * tile_fraction(p, halvings = tile->halvings);
         double overhead = p->tile_overhead_s * tile->m * tile->n / WHOLE_TILE;
-        for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
-            int split = splits[s];
-            double depth = ceil_div((double)g->k, (double)split * K_STEP) * K_STEP;
-            double waves = waves_of(n_tiles * split / gpu->sms, p->quantisation);
-            double seconds = waves * (2.0 * tile->m * tile->n * depth / sm_rate + overhead);
-            if (split > 1) /* fp32 partial sums written and read again, half of it in cache */
-                seconds += p->split_s + g->count * (double)g->m * (double)g->n * 4 * split / (gpu->hbm_rate * p->memory_fraction);
+        for (size_t s = 0; s < N_SPLITS; s++) {
+            double waves = waves_of(n_tiles * splits[s] / gpu->sms, p->quantisation);
+            double seconds = waves * (2.0 * tile->m * tile->n * k[s].depth / sm_rate + overhead) + k[s].reduced_s;
             if (seconds < best)
                 best = seconds;
-            if (g->serial || n_tiles * split > MANY_WAVES * gpu->sms)
+            if (g->serial || n_tiles * splits[s] > MANY_WAVES * gpu->sms)
                 break;
         }
     }
