@@ -22,7 +22,7 @@
  * over links a second.
  *
  * Cost: 12,288 GPUs folded, chunk detail, take below a millisecond; with all ranks 14 million operations, below half a second
- * and 125 MB, twice that where a timeline is recorded. Calls share nothing: threads may simulate at the same time.
+ * and 122 MiB, twice that where a timeline is recorded. Calls share nothing: threads may simulate at the same time.
  */
 #ifndef MSIM_SIM_STEP_H
 #define MSIM_SIM_STEP_H
