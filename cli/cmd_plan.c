@@ -200,7 +200,7 @@ static const struct example examples[] = {
     {"msim plan --model llama3-70b --cluster dgx-h100 --gpus 512 --space tp=4,8 --space cp=1", "part of the space"},
     {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 512 --network flow",
      "where the ranks of the best layouts should sit"},
-    {"msim plan --model llama3-70b --cluster dgx-h100 --global-batch 1024 --sweep gpus=128..2048 --tokens 15T --within 60d",
+    {"msim plan --model llama3-70b --cluster dgx-h100 --global-batch 1024 --sweep gpus=128..4096 --tokens 15T --within 60d",
      "how many GPUs does it take?"},
     {"msim plan --model llama3-70b --global-batch 1024 --gpus 512 --sweep cluster=dgx-h100,gb200-nvl72 --sweep "
      "precision=bf16,fp8",

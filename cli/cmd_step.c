@@ -329,7 +329,7 @@ static const struct example examples[] = {
     {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "a trace for ui.perfetto.dev"},
     {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
     {"msim step experiment.yaml --export megatron -o launch.sh", "the Megatron-LM arguments of this layout"},
-    {"msim step experiment.yaml --replicas 1000 --jitter 0.5%", "how unequal steps are when GPUs are, and what that costs"},
+    {"msim step experiment.yaml --replicas 100 --jitter 0.5%", "how unequal steps are when GPUs are, and what that costs"},
     {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},
     {0}};
 
@@ -369,7 +369,7 @@ const struct command command_step = {
         "(whole layers; full:4 the first four of each virtual stage, full:every2 every second, full:groups4 all, four at a "
         "time), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are repeated in "
         "the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, mlp, "
-        "shared_experts, moe.\n"
+        "shared_experts, moe. Tables have short words, which mean the same: sel, attn, norm, mla, act (mlp_act), shared.\n"
         "\n"
         "Its cp_comm says how cp ranks exchange: ring (keys and values go around beside attention; p2p), all_gather (of keys and "
         "values, before attention; Llama 3), a2a (heads for tokens around attention; Ulysses; cp * tp has to divide the heads), "

@@ -140,6 +140,16 @@ static void memory_cells(struct table *table, const struct compared *row)
     table_cell(table, "%s", over ? "over" : "");
 }
 
+/* Four digits. */
+static void seconds_cell(struct table *table, double seconds)
+{
+    int before = seconds < 10 ? 1 : seconds < 100 ? 2 : seconds < 1000 ? 3 : 4;
+    if (seconds < 1)
+        table_cell(table, "%.4g", seconds);
+    else
+        table_cell(table, "%.*f", 4 - before, seconds);
+}
+
 static void row_cells(struct table *table, const struct compared *row, const struct comparison *item)
 {
     char title[256], layout[LAYOUT_TEXT];
@@ -149,11 +159,11 @@ static void row_cells(struct table *table, const struct compared *row, const str
     layout_brief(&row->run->layout, layout, sizeof layout);
     table_cell(table, "%s", layout);
     if (row->run->step_s > 0)
-        table_cell(table, "%.4g", row->run->step_s);
+        seconds_cell(table, row->run->step_s);
     else
         table_cell(table, row->run->oom ? "oom" : "-");
     if (row->predicted_s > 0)
-        table_cell(table, "%.4g", row->predicted_s);
+        seconds_cell(table, row->predicted_s);
     else
         table_cell(table, !row->legal ? "-" : item->predicted_oom ? "oom" : "fits");
     if (comparison_is_timed(item)) {

@@ -259,17 +259,20 @@ static void write_memory(const struct explanation *x, const struct beside *besid
 }
 
 /* How to look closer; features are no part of a layout's text. */
-static void write_hint(const struct layout *layout, const struct setting *setting, FILE *out)
+static void write_hint(const struct layout *layout, const struct setting *setting, const struct invocation *call)
 {
     char text[LAYOUT_TEXT];
-    fprintf(out, "\nmsim step --layout %s", layout_format(layout, text, sizeof text));
+    FILE *out = call->out;
+    bool from_file = call->n_operands > 0 && strcmp(call->operands[0], "-") != 0;
+    fprintf(out, "\nmsim step %s%s--layout %s", from_file ? call->operands[0] : "", from_file ? " " : "",
+            layout_format(layout, text, sizeof text));
     const char *before = " --features ";
     for (int i = 0; layout->features != setting->job->features && i < N_FEATURES; i++)
         if (layout->features >> i & 1) {
             fprintf(out, "%s%s", before, feature_name((enum feature)i));
             before = ",";
         }
-    fputs(" --explain shows each kernel and exchange\n", out);
+    fprintf(out, " --explain shows each kernel and exchange%s\n", from_file ? "" : " (with the job's options as here)");
 }
 
 /* The best plan, or the next one where the best is what is explained. */
@@ -302,7 +305,7 @@ void explanation_write(const struct explanation *explanation, const struct ranke
     if (!text)
         return;
     write_memory(explanation, &beside, setting, call);
-    write_hint(&explanation->plan.plan.layout, setting, call->out);
+    write_hint(&explanation->plan.plan.layout, setting, call);
 }
 
 /* --- JSON --- */

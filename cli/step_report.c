@@ -96,10 +96,12 @@ void step_report_complete(struct step_report *report)
     report->capacity_bytes = footprint_capacity(&report->setup->experiment.cluster);
     if ((layout->features & FEATURE_BIT(SLIDING_WINDOW)) && job->window == 0 && model->window == 0)
         assume(report, "no sliding-window width is given or published: 3/8 of the sequence");
+    bool spread = report->setup->experiment.cluster.gpu.clock_spread > 0;
+    const char *pace = spread ? ", every GPU as fast as the slowest is expected to be" : ", no jitter";
     if (report->folded)
-        assume(report, "ranks of one stage behave alike: no stragglers, no jitter; one rank per stage is simulated");
+        assume(report, "ranks of one stage behave alike: no stragglers%s; one rank per stage is simulated", pace);
     else
-        assume(report, "all GPUs and links are equally fast: no stragglers, no jitter");
+        assume(report, "all GPUs and links are equally fast: no stragglers%s", pace);
     if (report->flow != NULL)
         assume(report,
                report->flow->packets.wanted
