@@ -31,7 +31,14 @@ static enum status find_rank(const char *asked, const struct ranked_plan *plans,
 static const char *whole_text(const char *asked, const struct setting *setting, char *buffer, size_t size, struct diags *diags)
 {
     struct layout layout = layout_unasked;
-    if (!layout_items_are_brief(asked) || layout_parse(asked, &layout, diags) != STATUS_OK)
+    struct diags said = {0};
+    if (!layout_items_are_brief(asked))
+        return asked;
+    enum status status = layout_parse(asked, &layout, &said);
+    for (size_t i = 0; i < said.n_items; i++)
+        diag_error(diags, (struct place){.file = "--explain"}, "%s", said.items[i].text);
+    diags_free(&said);
+    if (status != STATUS_OK)
         return asked;
     layout_complete(&layout, setting);
     return layout_format(&layout, buffer, size);

@@ -7,7 +7,7 @@
 #include "model/spec/cp_comm.h"
 #include "model/spec/recompute.h"
 
-#define BLANKS    " \t"
+#define BLANKS    " \t\r\n"
 #define UNEVEN    "~"
 #define KEY_CHARS "abcdefghijklmnopqrstuvwxyz_"
 #define DIGITS    "0123456789"
