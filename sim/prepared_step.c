@@ -15,7 +15,7 @@ struct prepared_step {
 enum status prepared_step_create(const struct layout *layout, const struct setting *setting, struct prepared_step **step,
                                  struct diags *diags)
 {
-    struct prepared_step made = {.tables = {NULL}};
+    struct prepared_step made = {.kinds = {.n = 0}};
     enum status status = program_build(layout, setting, DETAIL_CHUNK, true, &made.program, diags);
 
     if (status != STATUS_OK)
