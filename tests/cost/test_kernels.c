@@ -1,6 +1,7 @@
 /* GEMM, attention and memory-bound kernels: limits that follow from the theory in their headers. */
 #include <math.h>
 
+#include "model/base/random.h"
 #include "model/cost/attention.h"
 #include "model/cost/data_loading.h"
 #include "model/cost/gemm_memo.h"
@@ -65,6 +66,61 @@ START_TEST(gemm_takes_tiles_of_its_architecture)
     struct work_gemm ordinary = {
         .m = 128 * 12, .n = 192 * 9, .k = 65536, .count = 1, .precision = PRECISION_FP32, .output_bytes = 4};
     ck_assert_double_eq_tol(gemm_cost(&gpu, &ordinary).compute_s, whole, whole * 1e-9);
+}
+END_TEST
+
+/* gemm.h's formula for one tile and split, as it is written there. */
+static double tile_seconds(const struct gpu *gpu, const struct work_gemm *g, int tm, int tn, int split, double *waves)
+{
+    const struct gemm_parameters *p = &gpu->gemm[g->precision];
+    double x = ceil((double)g->m / tm) * ceil((double)g->n / tn) * split / gpu->sms;
+    double halvings = log2(256 * 128 / (double)(tm * tn)), first = fmin(halvings, 1);
+    double fraction = pow(p->small_tile_fraction, first) * pow(p->smallest_tile_fraction, halvings - first);
+    double rate = gpu->peak_flops[g->precision] * p->peak_fraction / gpu->sms * fraction;
+    double depth = ceil((double)g->k / (64 * split)) * 64;
+    double reduction = split == 1 ? 0 : p->split_s + 4.0 * (double)(g->m * g->n) * split / (gpu->hbm_rate * p->memory_fraction);
+    *waves = x;
+    return fmax(1, p->quantisation * ceil(x) + (1 - p->quantisation) * x) *
+               (2.0 * tm * tn * depth / rate + p->tile_overhead_s * tm * tn / (256 * 128)) +
+           reduction;
+}
+
+static double best_tile_seconds(const struct gpu *gpu, const struct work_gemm *g)
+{
+    static const int splits[] = {1, 2, 3, 4, 6, 8, 12, 16};
+    bool blackwell = gpu->architecture == ARCHITECTURE_BLACKWELL;
+    double best = INFINITY;
+    for (int tm = 32; tm <= 256; tm += 32)
+        for (int tn = 32; tn <= 256; tn += 32) {
+            bool powers = !(tm & (tm - 1)) && !(tn & (tn - 1)) && tm >= 64 && tn >= 64 && tm * tn <= 256 * 128;
+            bool widths = (tm == 128 && tn <= 256) || (tn == 128 && tm <= 256);
+            double waves = 0;
+            for (size_t s = 0; (blackwell ? widths : powers) && s < 8 && waves <= 16; s++)
+                best = fmin(best, tile_seconds(gpu, g, tm, tn, splits[s], &waves));
+        }
+    return best;
+}
+
+/* Over shapes of any kind the formula of the header, tile by tile and power by power. */
+START_TEST(gemm_is_the_best_of_all_tiles)
+{
+    struct gpu gpu = plain_gpu();
+    struct random_stream random = {.key = 5};
+    for (int i = 0; i < 4000; i++) {
+        struct gemm_parameters *p = &gpu.gemm[PRECISION_BF16];
+        p->small_tile_fraction = 0.4 + 0.6 * random_uniform(&random);
+        p->smallest_tile_fraction = 0.4 + 0.6 * random_uniform(&random);
+        p->quantisation = random_uniform(&random);
+        p->tile_overhead_s = 4e-6 * random_uniform(&random);
+        p->split_s = 8e-6 * random_uniform(&random);
+        gpu.architecture = i % 2 ? ARCHITECTURE_BLACKWELL : ARCHITECTURE_AMPERE;
+        struct work_gemm g = {.count = 1, .precision = PRECISION_BF16, .output_bytes = 2};
+        g.m = (int64_t)pow(2, 4 + 10 * random_uniform(&random));
+        g.n = (int64_t)pow(2, 4 + 10 * random_uniform(&random));
+        g.k = (int64_t)pow(2, 6 + 10 * random_uniform(&random));
+        double best = best_tile_seconds(&gpu, &g);
+        ck_assert_double_eq_tol(gemm_cost(&gpu, &g).compute_s, best, best * 1e-13);
+    }
 }
 END_TEST
 
@@ -419,6 +475,7 @@ Suite *suite_kernels(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, gemm_pays_for_whole_waves);
     tcase_add_test(all, gemm_takes_tiles_of_its_architecture);
+    tcase_add_test(all, gemm_is_the_best_of_all_tiles);
     tcase_add_test(all, gemm_reaches_the_peak_fraction_when_large);
     tcase_add_test(all, one_sm_has_no_tiles);
     tcase_add_test(all, slices_that_are_not_aligned_miss_the_tensor_cores);
