@@ -180,6 +180,7 @@ static const struct {
     {"--recompute-activations", RECOMPUTE, RECOMPUTE_SELECTIVE},
     {"--recompute-granularity selective", RECOMPUTE, RECOMPUTE_SELECTIVE},
     {"--recompute-granularity selective --recompute-modules core_attn mlp", RECOMPUTE, RECOMPUTE_CORE_ATTN | RECOMPUTE_MLP},
+    {"--recompute-granularity selective --recompute-modules norm full mlp", RECOMPUTE, RECOMPUTE_MLP}, /* only its names */
     {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", RECOMPUTE, RECOMPUTE_FULL},
     {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4", RECOMPUTE,
      SOME_LAYERS(RECOMPUTE_GROUPS, 4)},

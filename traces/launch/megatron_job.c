@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/units.h"
 #include "traces/launch/megatron_reading.h"
 
 /* --- precision --- */
@@ -211,20 +212,33 @@ static struct recompute layers_between(struct meaning *m)
     return n > 1 ? (struct recompute){RECOMPUTE_FULL, RECOMPUTE_EVERY, (int)n} : (struct recompute){.what = RECOMPUTE_FULL};
 }
 
+/* Adds a module by the name that Megatron has for it; no short words, and none of the words for whole layers. */
+static void add_module(struct meaning *m, const char *name, int *set)
+{
+    char hint[160];
+    struct recompute module;
+    const char *const *names = recompute_words + N_RECOMPUTES;
+    for (int i = 0; i < N_RECOMPUTE_MODULES; i++)
+        if (strcmp(name, names[i]) == 0 && recompute_parse(name, &module, NULL, 0)) {
+            *set |= (int)module.what;
+            return;
+        }
+    meaning_not_modelled(m, ARGUMENT_RECOMPUTE_MODULES, "'%s' is unknown; %s", name,
+                         name_hint(name, names, N_RECOMPUTE_MODULES,
+                                   "known are core_attn, layernorm, mla_up_proj, mlp_act, moe_act, mlp, shared_experts, moe",
+                                   hint, sizeof hint));
+}
+
 /* Names between blanks, or as a log has them: ['core_attn', 'mlp']. */
 static enum recompute_what modules_of(struct meaning *m)
 {
     const char *text = meaning_text(m, ARGUMENT_RECOMPUTE_MODULES);
     int set = 0;
     for (const char *p = text ? text : ""; *(p += strspn(p, " ,'\"[]"));) {
-        char name[40], why[RECOMPUTE_WHY];
+        char name[40];
         size_t n = strcspn(p, " ,'\"[]");
         snprintf(name, sizeof name, "%.*s", (int)n, p);
-        struct recompute module;
-        if (recompute_parse(name, &module, why, sizeof why) && (int)module.what >= N_RECOMPUTES)
-            set |= (int)module.what;
-        else
-            meaning_not_modelled(m, ARGUMENT_RECOMPUTE_MODULES, "%s", why);
+        add_module(m, name, &set);
         p += n;
     }
     set &= ~0u & (unsigned)layout_modules_of(&m->description->job.model);
