@@ -147,6 +147,7 @@ static struct calibrated_section collective_about(const struct kernel_measuremen
 static struct group_span span_of(const struct cluster *cluster, const struct kernel_collective *k)
 {
     int per_node = k->ranks / k->nodes, hosts = cluster->nvlink_domain / cluster->gpus_per_node;
+    int leaf = cluster_leaf_nodes(cluster), pod = cluster_pod_nodes(cluster);
     struct group_span span = {
         .ranks = k->ranks, .ranks_per_domain = k->ranks, .domains = 1, .leaves = 1, .pods = 1, .sharing = 1};
     if (k->nodes == 1)
@@ -154,8 +155,8 @@ static struct group_span span_of(const struct cluster *cluster, const struct ker
     hosts = hosts > 1 ? hosts : 1;
     span.domains = (k->nodes + hosts - 1) / hosts;
     span.ranks_per_domain = span.domains > 1 ? per_node * hosts : k->ranks;
-    span.leaves = (k->nodes + cluster->leaf_nodes - 1) / cluster->leaf_nodes;
-    span.pods = cluster->pod_nodes ? (k->nodes + cluster->pod_nodes - 1) / cluster->pod_nodes : 1;
+    span.leaves = (k->nodes + leaf - 1) / leaf;
+    span.pods = pod > 0 ? (k->nodes + pod - 1) / pod : 1;
     return span;
 }
 

@@ -574,7 +574,9 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     n->links = memory_new((size_t)n->options.queue_pairs * PATH_HOPS + 1, sizeof *n->links);
     n->crossings = memory_new((size_t)n->options.queue_pairs * PATH_HOPS + 1, sizeof *n->crossings);
     n->cluster = *machine->cluster;
+    n->cluster.topology = fabric->shape.topology;
     n->cluster.leaf_oversubscription = n->cluster.pod_oversubscription = 1;
+    n->cluster.dragonfly = (struct dragonfly){0}; /* the same, of a dragonfly */
     n->nic_rate = cluster_gpu_nic_rate(&n->cluster) * n->cluster.net_fraction;
     n->free_transfer = NONE;
     n->lost_from = n->lost_to = -1;

@@ -75,7 +75,9 @@ static double network_rate(const struct cluster *cluster, struct group_span span
 
 static double network_hop(const struct cluster *cluster, struct group_span span)
 {
-    int switches = span.pods > 1 ? 4 : span.leaves > 1 ? 2 : 0; /* beyond the first */
+    bool dragonfly = cluster->topology == TOPOLOGY_DRAGONFLY;
+    int far = dragonfly ? 3 : 4, near = dragonfly ? 1 : 2;           /* local, global, local cable; one local cable */
+    int switches = span.pods > 1 ? far : span.leaves > 1 ? near : 0; /* beyond the first */
     return NET_HOP_S + cluster->nic_latency_s + switches * cluster->hop_latency_s;
 }
 
@@ -129,16 +131,25 @@ static struct cost network_tree(const struct cluster *cluster, struct group_span
     };
 }
 
+/* What an all-to-all finds of oversubscription between leaves and pods, at least 1. Of n equal parts 1/n stays in its own. In a
+ * dragonfly what goes to another group takes a local cable in each. */
+static double oversubscribed(const struct cluster *cluster, struct group_span span)
+{
+    double beyond_pod = span.pods > 1 ? (1 - 1.0 / span.pods) : 0;
+    double local = cluster->topology == TOPOLOGY_DRAGONFLY ? 1 + beyond_pod : 1;
+    double pod = fmax(1, beyond_pod * cluster_pod_oversubscription(cluster));
+    double leaf = span.leaves > 1 ? fmax(1, (1 - 1.0 / span.leaves) * local * cluster_leaf_oversubscription(cluster)) : 1;
+
+    return fmax(pod, leaf);
+}
+
 /* Every rank sends to every other: what leaves the domain goes through its own NIC, beside the NVLink part. `leaving` bytes
  * leave, which are `bytes` (n - r)/n unless copies are made on arrival. */
 static struct cost network_all_to_all(const struct cluster *cluster, struct group_span span, double bytes, double leaving)
 {
     double n = span.ranks, inside = span.ranks_per_domain;
     double nic = cluster_gpu_nic_rate(cluster) * cluster->net_fraction;
-    double beyond_pod = span.pods > 1 ? (1 - 1.0 / span.pods) : 0;
-    double oversubscribed = fmax(1, beyond_pod * cluster->pod_oversubscription);
-    double leaf = span.leaves > 1 ? fmax(1, (1 - 1.0 / span.leaves) * cluster->leaf_oversubscription) : 1;
-    double outward = leaving / nic * fmax(oversubscribed, leaf);
+    double outward = leaving / nic * oversubscribed(cluster, span);
     double arriving = bytes * (n - inside) / n - leaving; /* copies made on arrival */
     double inward = (bytes * (inside - 1) / n + arriving) / local_rate(&cluster->gpu, span);
     return (struct cost){

@@ -121,8 +121,8 @@ struct group_span layout_span(const struct layout *layout, const struct cluster 
     };
     if (span.domains == 1)
         return span;
-    span.leaves = reach_of(&shape, world, gpus_under(cluster->leaf_nodes, cluster, world)).units;
-    span.pods = reach_of(&shape, world, gpus_under(cluster->pod_nodes, cluster, world)).units;
+    span.leaves = reach_of(&shape, world, gpus_under(cluster_leaf_nodes(cluster), cluster, world)).units;
+    span.pods = reach_of(&shape, world, gpus_under(cluster_pod_nodes(cluster), cluster, world)).units;
     span.sharing = nic_sharing(&shape, world, cluster);
     return span;
 }

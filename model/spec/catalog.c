@@ -63,6 +63,8 @@ static bool cluster_alike(const char *gpu, int gpus_per_node, double nic_rate, s
                 continue;
             if (c.gpus_per_node != gpus_per_node || !same_rate(cluster_gpu_nic_rate(&c), nic_rate))
                 continue;
+            if (c.topology != TOPOLOGY_CLOS) /* nodes alike say nothing of it: JUPITER's are Alps' on InfiniBand */
+                continue;
             *found = c;
             n_found++;
         }

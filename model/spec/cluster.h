@@ -10,10 +10,24 @@ enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP };
 /* Whether each NIC of a host goes to a ToR of its own (rail-optimised) or all to one. */
 enum rails { RAILS_AUTO /* as the ports of a switch allow: sim/fabric */, RAILS_NO, RAILS_YES };
 
+/* How switches are joined. */
+enum topology { TOPOLOGY_CLOS, TOPOLOGY_DRAGONFLY };
+
 enum { AFFINITY_SIZE = 192 };
 
 /* How collectives go over the network: model/cost/collective.h. */
 enum collective_algorithm { ALGORITHM_NCCL, ALGORITHM_RING, ALGORITHM_TREE, ALGORITHM_HIERARCHICAL };
+
+/* Groups of switches, all joined to all in a group, and groups to groups: sim/fabric/dragonfly.h. */
+struct dragonfly {
+    int groups;
+    int switches_per_group;
+    int endpoints_per_switch;    /* NIC ports */
+    int local_links;             /* cables between two switches of a group */
+    int global_links_per_switch; /* ports for other groups */
+    int global_links;            /* cables between two groups */
+    double link_rate;            /* B/s of a local or global cable and direction */
+};
 
 struct cluster {
     char name[NAME_SIZE];
@@ -30,12 +44,15 @@ struct cluster {
     double hop_latency_s; /* each further switch */
     double net_fraction;  /* of nic_rate that NCCL sustains on an idle fabric */
     enum collective_algorithm collective_algorithm;
+    enum topology topology;
+    /* Of a Clos (a dragonfly leaves them 0, and oversubscription 1): */
     int fabric_layers;            /* 1: one switch, 2: leaf-spine, 3: Clos with core */
     int leaf_nodes;               /* nodes under one set of ToR (leaf) switches */
     int pod_nodes;                /* nodes under one aggregation block; 0: all */
     double leaf_oversubscription; /* down : up at the ToR layer, 1 = none */
     double pod_oversubscription;  /* down : up at the aggregation layer (Llama 3: 7) */
     int nic_split;                /* ports a ToR downlink is split into (MegaScale: 2) */
+    struct dragonfly dragonfly;   /* all 0 in a Clos */
     enum rails rails;
     int nic_ports;     /* ports of a NIC, dividing its rate */
     int queue_pairs;   /* from a GPU to one of another node, each hashed for itself: channels times those of a channel; 0: 1 */
@@ -82,5 +99,17 @@ static inline double cluster_gpu_nic_rate(const struct cluster *cluster)
 {
     return cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node;
 }
+
+/* Nodes under one set of ToRs, or of the switches of a dragonfly that a node's NICs go to; 0: unknown. */
+int cluster_leaf_nodes(const struct cluster *cluster);
+/* Nodes under one aggregation block, or in one group of a dragonfly; 0: all. */
+int cluster_pod_nodes(const struct cluster *cluster);
+/* What the NICs of a leaf and of a pod send, over what can leave it. Of a dragonfly: what the endpoints of a switch send over its
+ * local cables, and those of a group over its global ones (1 / taper), which adaptive routing fills all (sim/fabric/dragonfly.h):
+ * what one pair of groups sends goes over others, too, so it does not matter how many of the groups a job has. */
+double cluster_leaf_oversubscription(const struct cluster *cluster);
+double cluster_pod_oversubscription(const struct cluster *cluster);
+/* Switches of a dragonfly that the NICs of a node are spread over: one, or one for each port. */
+int cluster_dragonfly_rails(const struct cluster *cluster);
 
 #endif

@@ -7,6 +7,8 @@ static const char *const fabrics[] = {
 
 static const char *const rails[] = {[RAILS_AUTO] = "auto", [RAILS_NO] = "no", [RAILS_YES] = "yes", NULL};
 
+static const char *const topologies[] = {[TOPOLOGY_CLOS] = "clos", [TOPOLOGY_DRAGONFLY] = "dragonfly", NULL};
+
 static const char *const algorithms[] = {[ALGORITHM_NCCL] = "nccl",
                                          [ALGORITHM_RING] = "ring",
                                          [ALGORITHM_TREE] = "tree",
@@ -28,6 +30,8 @@ static const struct field cluster_rows[] = {
     QUANTITY("net_fraction", struct cluster, net_fraction, DIM_FRACTION, 0.01, 1, "0.9", "of nic_rate that NCCL sustains"),
     CHOICE("collective_algorithm", struct cluster, collective_algorithm, algorithms, "nccl",
            "nccl: ring or tree, the quicker; hierarchical: in the node, between nodes by rail, in the node"),
+    CHOICE("topology", struct cluster, topology, topologies, UNSET,
+           "clos: ToR, aggregation and core switches; dragonfly: groups of switches, all joined to all (Slingshot)"),
     INTEGER("fabric_layers", struct cluster, fabric_layers, 1, 3, UNSET,
             "1 one switch, 2 leaf-spine, 3 Clos with core; what so many nodes usually have when left out"),
     INTEGER("leaf_nodes", struct cluster, leaf_nodes, 1, 1e6, UNSET, "hosts under one set of leaf (ToR) switches"),
@@ -36,6 +40,19 @@ static const struct field cluster_rows[] = {
     QUANTITY("pod_oversubscription", struct cluster, pod_oversubscription, DIM_COUNT, 0.01, 1000, "1",
              "down : up at the aggregation layer"),
     INTEGER("nic_split", struct cluster, nic_split, 1, 16, "1", "links that one switch port is split into towards the hosts"),
+    INTEGER("groups", struct cluster, dragonfly.groups, 1, 1e6, UNSET, "of a dragonfly; as many as its nodes fill when left out"),
+    INTEGER("switches_per_group", struct cluster, dragonfly.switches_per_group, 1, 1e6, UNSET,
+            "of a dragonfly; twice its endpoints_per_switch when left out"),
+    INTEGER("endpoints_per_switch", struct cluster, dragonfly.endpoints_per_switch, 1, 1e6, UNSET,
+            "NIC ports at a switch of a dragonfly; 16 when left out, as Slingshot's"),
+    INTEGER("local_links", struct cluster, dragonfly.local_links, 1, 1e6, UNSET,
+            "cables between two switches of a dragonfly's group; 1 when left out"),
+    INTEGER("global_links_per_switch", struct cluster, dragonfly.global_links_per_switch, 1, 1e6, UNSET,
+            "ports of a dragonfly's switch for other groups; those that global_links takes, or as many as endpoints"),
+    INTEGER("global_links", struct cluster, dragonfly.global_links, 1, 1e6, UNSET,
+            "cables between two groups of a dragonfly; as many as their ports allow when left out"),
+    QUANTITY("link_rate", struct cluster, dragonfly.link_rate, DIM_RATE, 1e7, 1e13, UNSET,
+             "per local or global cable and direction; that of a NIC port when left out"),
     CHOICE("rails", struct cluster, rails, rails, "auto",
            "each NIC of a host on a ToR of its own; auto: where one has too few ports"),
     INTEGER("nic_ports", struct cluster, nic_ports, 1, 64, "1", "ports of a NIC, which share its rate"),

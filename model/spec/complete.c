@@ -140,14 +140,17 @@ void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *d
         diag_error(diags, entry_place(tree, "peak"), "peak: no training precision (bf16, fp16, fp8, ...) is given");
 }
 
-static void complete_fabric(struct cluster *c)
+static void complete_fabric(struct cluster *c, const struct yaml_node *tree, struct diags *diags)
 {
-    if (!c->fabric_layers)
-        c->fabric_layers = cluster_usual_layers(c->nodes);
     if (!c->nics_per_node)
         c->nics_per_node = c->gpus_per_node;
     if (c->nic_rate <= 0)
         c->nic_rate = c->gpu.nic_rate * c->gpus_per_node / c->nics_per_node;
+    cluster_topology_complete(c, tree, diags);
+    if (c->topology == TOPOLOGY_DRAGONFLY)
+        return;
+    if (!c->fabric_layers)
+        c->fabric_layers = cluster_usual_layers(c->nodes);
     if (!c->leaf_nodes)
         c->leaf_nodes = c->fabric_layers == 1 || c->nodes < 32 ? c->nodes : 32;
 }
@@ -178,7 +181,7 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     int gpn = cluster->gpus_per_node;
     if (!cluster->nvlink_domain) /* whole hosts of the GPU's domain, at least one, at most all */
         cluster->nvlink_domain = domain_of(cluster);
-    complete_fabric(cluster);
+    complete_fabric(cluster, tree, diags);
     complete_host(cluster);
     if (cluster->nvlink_domain % gpn != 0 && gpn % cluster->nvlink_domain != 0)
         diag_error(diags, entry_place(tree, "nvlink_domain"),
@@ -189,6 +192,6 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     if (cluster->pod_nodes && cluster->pod_nodes < cluster->leaf_nodes)
         diag_error(diags, entry_place(tree, "pod_nodes"), "pod_nodes: a pod of %d nodes is smaller than a leaf of %d",
                    cluster->pod_nodes, cluster->leaf_nodes);
-    if (cluster->fabric_layers < 3 && cluster->pod_nodes)
+    if (cluster->topology == TOPOLOGY_CLOS && cluster->fabric_layers < 3 && cluster->pod_nodes)
         diag_error(diags, entry_place(tree, "pod_nodes"), "pod_nodes: pods need `fabric_layers: 3`");
 }

@@ -31,6 +31,8 @@ MUST_CHECK enum status entry_read(enum catalog_kind kind, const struct yaml_node
 void transformer_complete(struct transformer *model, const struct yaml_node *tree, struct diags *diags);
 void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *diags);
 void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags);
+/* Of these, the keys of a dragonfly: once the NICs are known, before those of a Clos are completed. */
+void cluster_topology_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags);
 
 /* Where `key` stands in the tree, or the tree itself. */
 struct place entry_place(const struct yaml_node *tree, const char *key);

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "sim/fabric/dragonfly.h"
+#include "sim/fabric/fabric_internal.h"
 
-/* Above this a description is a slip, not a data centre: 12 bytes are kept for each link. */
-enum { LINKS_MAX = 1 << 24, COUNT_MAX = 1 << 20 };
-
-static const char *const layer_names[N_FABRIC_LAYERS] = {"nvlink_out", "nvlink_in", "gpu_out",  "gpu_in",  "root_out", "root_in",
-                                                         "socket_out", "socket_in", "pcie_out", "pcie_in", "nic_up",   "nic_down",
-                                                         "tor_up",     "tor_down",  "agg_up",   "agg_down"};
+static const char *const layer_names[N_FABRIC_LAYERS] = {"nvlink_out", "nvlink_in",  "gpu_out",   "gpu_in",     "root_out",
+                                                         "root_in",    "socket_out", "socket_in", "pcie_out",   "pcie_in",
+                                                         "nic_up",     "nic_down",   "tor_up",    "tor_down",   "agg_up",
+                                                         "agg_down",   "local_out",  "local_in",  "global_out", "global_in"};
 
 const char *fabric_layer_name(enum fabric_layer layer)
 {
@@ -24,62 +24,65 @@ static int64_t divide_up(int64_t a, int64_t b)
 
 /* ---- what is wrong with a shape */
 
-struct complaint {
-    struct place at;
-    struct diags *diags;
-};
-
-static void count_check(const struct complaint *to, int value, int low, const char *what)
+void fabric_count_check(const struct complaint *to, int value, int low, const char *what)
 {
-    if (value < low || value > COUNT_MAX)
-        diag_error(to->diags, to->at, "fabric: %d %s; between %d and %d", value, what, low, COUNT_MAX);
+    if (value < low || value > FABRIC_COUNT_MAX)
+        diag_error(to->diags, to->at, "fabric: %d %s; between %d and %d", value, what, low, FABRIC_COUNT_MAX);
 }
 
-static void rate_check(const struct complaint *to, double rate, const char *what)
+void fabric_rate_check(const struct complaint *to, double rate, const char *what)
 {
     if (!(rate > 0) || rate > 1e15)
         diag_error(to->diags, to->at, "fabric: the rate of %s must be above 0 and at most 1 PB/s", what);
 }
 
-static void ranges_check(const struct fabric_shape *s, const struct complaint *to)
+static void clos_ranges_check(const struct fabric_shape *s, const struct complaint *to)
 {
-    count_check(to, s->hosts, 1, "hosts");
-    count_check(to, s->gpus_per_host, 1, "GPUs per host");
-    count_check(to, s->nics_per_host, 1, "NICs per host");
-    count_check(to, s->ports_per_nic, 1, "ports per NIC");
-    count_check(to, s->planes, 1, "planes");
-    count_check(to, s->tors_per_set, 1, "ToRs per set");
-    count_check(to, s->tor_down, 1, "host ports of a ToR");
-    count_check(to, s->tor_up, 0, "uplinks of a ToR");
-    count_check(to, s->aggs_per_pod, 0, "aggregation switches per pod");
-    count_check(to, s->agg_down, 0, "down ports of an aggregation switch");
-    count_check(to, s->agg_up, 0, "uplinks of an aggregation switch");
-    count_check(to, s->core_down, 0, "ports of a core switch");
-    count_check(to, s->nvlink_domain, 0, "GPUs per NVLink domain");
-    count_check(to, s->pcie_switches, 0, "PCIe switches per host");
-    count_check(to, s->sockets, 0, "CPUs per host");
-    rate_check(to, s->nic_rate, "a NIC");
-    rate_check(to, s->tor_down_rate, "a ToR's host ports");
+    fabric_count_check(to, s->planes, 1, "planes");
+    fabric_count_check(to, s->tors_per_set, 1, "ToRs per set");
+    fabric_count_check(to, s->tor_down, 1, "host ports of a ToR");
+    fabric_count_check(to, s->tor_up, 0, "uplinks of a ToR");
+    fabric_count_check(to, s->aggs_per_pod, 0, "aggregation switches per pod");
+    fabric_count_check(to, s->agg_down, 0, "down ports of an aggregation switch");
+    fabric_count_check(to, s->agg_up, 0, "uplinks of an aggregation switch");
+    fabric_count_check(to, s->core_down, 0, "ports of a core switch");
+    fabric_rate_check(to, s->tor_down_rate, "a ToR's host ports");
     if (s->agg_down > 0) {
         if (s->tor_up > 0)
-            rate_check(to, s->tor_up_rate, "ToR uplinks");
-        rate_check(to, s->agg_down_rate, "an aggregation switch's ports");
+            fabric_rate_check(to, s->tor_up_rate, "ToR uplinks");
+        fabric_rate_check(to, s->agg_down_rate, "an aggregation switch's ports");
     }
     if (s->core_down > 0) {
         if (s->agg_up > 0)
-            rate_check(to, s->agg_up_rate, "uplinks of aggregation switches");
-        rate_check(to, s->core_rate, "a core switch's ports");
+            fabric_rate_check(to, s->agg_up_rate, "uplinks of aggregation switches");
+        fabric_rate_check(to, s->core_rate, "a core switch's ports");
     }
+}
+
+static void ranges_check(const struct fabric_shape *s, const struct complaint *to)
+{
+    fabric_count_check(to, s->hosts, 1, "hosts");
+    fabric_count_check(to, s->gpus_per_host, 1, "GPUs per host");
+    fabric_count_check(to, s->nics_per_host, 1, "NICs per host");
+    fabric_count_check(to, s->ports_per_nic, 1, "ports per NIC");
+    fabric_count_check(to, s->nvlink_domain, 0, "GPUs per NVLink domain");
+    fabric_count_check(to, s->pcie_switches, 0, "PCIe switches per host");
+    fabric_count_check(to, s->sockets, 0, "CPUs per host");
+    fabric_rate_check(to, s->nic_rate, "a NIC");
+    if (s->topology == TOPOLOGY_DRAGONFLY)
+        dragonfly_ranges_check(s, to);
+    else
+        clos_ranges_check(s, to);
     if (!(s->latency_s >= 0 && s->latency_s < 1) || !(s->hop_latency_s >= 0 && s->hop_latency_s < 1))
         diag_error(to->diags, to->at, "fabric: latencies lie between 0 and 1 s");
     if (s->nvlink_domain > 1)
-        rate_check(to, s->nvlink_rate, "NVLink");
+        fabric_rate_check(to, s->nvlink_rate, "NVLink");
     if (s->pcie_rate > 0)
-        rate_check(to, s->pcie_rate, "PCIe lanes");
+        fabric_rate_check(to, s->pcie_rate, "PCIe lanes");
     if (s->pcie_switches > 0)
-        rate_check(to, s->root_rate, "the way from a PCIe switch to its CPU");
+        fabric_rate_check(to, s->root_rate, "the way from a PCIe switch to its CPU");
     if (s->sockets > 0)
-        rate_check(to, s->socket_rate, "the way between CPUs");
+        fabric_rate_check(to, s->socket_rate, "the way between CPUs");
 }
 
 static bool even(int a, int b)
@@ -107,9 +110,13 @@ static void host_inside_check(const struct fabric_shape *s, const struct complai
     if (s->sockets > 0 && (s->pcie_switches < s->sockets || s->pcie_switches % s->sockets))
         diag_error(to->diags, to->at, "fabric: the %d PCIe switches of a host do not divide evenly over %d CPUs",
                    s->pcie_switches, s->sockets);
+    if (s->nvlink_domain > 1 &&
+        (s->nvlink_domain > s->gpus_per_host ? s->nvlink_domain % s->gpus_per_host : s->gpus_per_host % s->nvlink_domain))
+        diag_error(to->diags, to->at, "fabric: NVLink domains of %d GPUs and hosts of %d do not divide one another",
+                   s->nvlink_domain, s->gpus_per_host);
 }
 
-static void host_check(const struct fabric_shape *s, const struct complaint *to)
+static void tors_check(const struct fabric_shape *s, const struct complaint *to)
 {
     int64_t ports = (int64_t)s->nics_per_host * s->ports_per_nic;
 
@@ -121,10 +128,6 @@ static void host_check(const struct fabric_shape *s, const struct complaint *to)
                    s->tor_down, (long long)(ports / s->tors_per_set));
     if (s->tors_per_set % s->planes)
         diag_error(to->diags, to->at, "fabric: %d ToRs per set do not divide evenly over %d planes", s->tors_per_set, s->planes);
-    if (s->nvlink_domain > 1 &&
-        (s->nvlink_domain > s->gpus_per_host ? s->nvlink_domain % s->gpus_per_host : s->gpus_per_host % s->nvlink_domain))
-        diag_error(to->diags, to->at, "fabric: NVLink domains of %d GPUs and hosts of %d do not divide one another",
-                   s->nvlink_domain, s->gpus_per_host);
 }
 
 static void tiers_check(const struct fabric_shape *s, const struct complaint *to)
@@ -165,13 +168,11 @@ static void cores_derive(struct fabric *f)
     f->n_cores = s->planes * f->core_groups * f->cores_per_group;
 }
 
-static void derive(struct fabric *f)
+static void clos_derive(struct fabric *f)
 {
     const struct fabric_shape *s = &f->shape;
 
     f->layers = s->agg_down == 0 ? 1 : s->core_down == 0 ? 2 : 3;
-    f->hosts_per_set = s->tor_down / (s->nics_per_host * s->ports_per_nic / s->tors_per_set);
-    f->n_sets = (int)divide_up(s->hosts, f->hosts_per_set);
     f->n_tors = f->n_sets * s->tors_per_set;
     f->n_pods = 1;
     f->tors_per_pod = f->n_tors / s->planes;
@@ -183,12 +184,24 @@ static void derive(struct fabric *f)
     }
     if (f->layers > 2)
         cores_derive(f);
+}
+
+static void derive(struct fabric *f)
+{
+    const struct fabric_shape *s = &f->shape;
+
+    f->hosts_per_set = s->tor_down / (s->nics_per_host * s->ports_per_nic / s->tors_per_set);
+    f->n_sets = (int)divide_up(s->hosts, f->hosts_per_set);
+    if (s->topology == TOPOLOGY_DRAGONFLY)
+        dragonfly_derive(f);
+    else
+        clos_derive(f);
     f->n_gpus = s->hosts * s->gpus_per_host;
     f->n_nics = s->hosts * s->nics_per_host;
     f->n_ports = f->n_nics * s->ports_per_nic;
 }
 
-static void derived_check(const struct fabric *f, const struct complaint *to)
+static void clos_derived_check(const struct fabric *f, const struct complaint *to)
 {
     const struct fabric_shape *s = &f->shape;
 
@@ -219,13 +232,15 @@ static bool size_check(const struct fabric_shape *s, const struct complaint *to)
     double ports = (double)s->hosts * (double)ports_per_host;
     double gpus = (double)s->hosts * ((double)s->gpus_per_host + s->pcie_switches); /* and all else in hosts, more or less */
 
+    if (s->topology == TOPOLOGY_DRAGONFLY)
+        agg_links = dragonfly_cables(s, sets, &tors);
     if (s->agg_down > 0 && s->core_down > 0) {
         double tors_per_pod = (double)s->agg_down * s->aggs_per_pod / s->tor_up;
         agg_links = (ceil(tors / s->planes / tors_per_pod)) * s->planes * s->aggs_per_pod * (double)s->agg_up;
     }
-    if (tors > COUNT_MAX || ports + uplinks + agg_links + gpus > LINKS_MAX / 4) {
+    if (tors > FABRIC_COUNT_MAX || ports + uplinks + agg_links + gpus > FABRIC_LINKS_MAX / 4) {
         diag_error(to->diags, to->at, "fabric: too large: %.3g cables; at most %d", ports + uplinks + agg_links + gpus,
-                   LINKS_MAX / 4);
+                   FABRIC_LINKS_MAX / 4);
         return false;
     }
     return true;
@@ -242,25 +257,31 @@ static void layer_set(struct fabric *f, enum fabric_layer layer, double rate)
 static void links_create(struct fabric *f)
 {
     const struct fabric_shape *s = &f->shape;
-    uint32_t nvlinks = s->nvlink_domain > 1 ? (uint32_t)f->n_gpus : 0;
-    uint32_t gpus = s->pcie_rate > 0 ? (uint32_t)f->n_gpus : 0, nics = s->pcie_rate > 0 ? (uint32_t)f->n_nics : 0;
-    uint32_t roots = (uint32_t)s->hosts * (uint32_t)s->pcie_switches, sockets = (uint32_t)s->hosts * (uint32_t)s->sockets;
-    uint32_t tor = f->layers > 1 ? (uint32_t)f->n_tors * (uint32_t)s->tor_up : 0;
-    uint32_t agg = f->layers > 2 ? (uint32_t)f->n_aggs * (uint32_t)s->agg_up : 0, ports = (uint32_t)f->n_ports;
-    const uint32_t counts[N_FABRIC_LAYERS] = {nvlinks, nvlinks, gpus,  gpus,  roots, roots, sockets, sockets,
-                                              nics,    nics,    ports, ports, tor,   tor,   agg,     agg};
-    double nic = fmin(s->nic_rate / s->ports_per_nic, s->tor_down_rate);
-    double up = fmin(s->tor_up_rate, s->agg_down_rate), core = fmin(s->agg_up_rate, s->core_rate);
-    const double rates[N_FABRIC_LAYERS] = {
-        s->nvlink_rate, s->nvlink_rate, s->pcie_rate, s->pcie_rate, s->root_rate, s->root_rate, s->socket_rate, s->socket_rate,
-        s->pcie_rate,   s->pcie_rate,   nic,          nic,          up,           up,           core,           core};
+    bool dragonfly = s->topology == TOPOLOGY_DRAGONFLY;
+    /* Of each pair of layers. */
+    const struct {
+        uint32_t cables;
+        double rate;
+    } pairs[N_FABRIC_LAYERS / 2] = {
+        [LAYER_NVLINK_OUT / 2] = {s->nvlink_domain > 1 ? (uint32_t)f->n_gpus : 0, s->nvlink_rate},
+        [LAYER_GPU_OUT / 2] = {s->pcie_rate > 0 ? (uint32_t)f->n_gpus : 0, s->pcie_rate},
+        [LAYER_ROOT_OUT / 2] = {(uint32_t)s->hosts * (uint32_t)s->pcie_switches, s->root_rate},
+        [LAYER_SOCKET_OUT / 2] = {(uint32_t)s->hosts * (uint32_t)s->sockets, s->socket_rate},
+        [LAYER_PCIE_OUT / 2] = {s->pcie_rate > 0 ? (uint32_t)f->n_nics : 0, s->pcie_rate},
+        [LAYER_NIC_UP / 2] = {(uint32_t)f->n_ports, fmin(s->nic_rate / s->ports_per_nic, s->tor_down_rate)},
+        [LAYER_TOR_UP / 2] = {f->layers > 1 ? (uint32_t)f->n_tors * (uint32_t)s->tor_up : 0,
+                              fmin(s->tor_up_rate, s->agg_down_rate)},
+        [LAYER_AGG_UP / 2] = {f->layers > 2 ? (uint32_t)f->n_aggs * (uint32_t)s->agg_up : 0, fmin(s->agg_up_rate, s->core_rate)},
+        [LAYER_LOCAL_OUT / 2] = {dragonfly ? dragonfly_local_cables(f) : 0, s->local_rate},
+        [LAYER_GLOBAL_OUT / 2] = {dragonfly ? dragonfly_global_cables(f) : 0, s->global_rate},
+    };
 
     for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
-        f->first[layer + 1] = f->first[layer] + counts[layer];
+        f->first[layer + 1] = f->first[layer] + pairs[layer / 2].cables;
     f->rates = memory_new(fabric_links(f), sizeof *f->rates);
     f->speed = memory_new(fabric_links(f), sizeof *f->speed);
     for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
-        layer_set(f, (enum fabric_layer)layer, rates[layer]);
+        layer_set(f, (enum fabric_layer)layer, pairs[layer / 2].rate);
     for (uint32_t l = 0; l < fabric_links(f); l++)
         f->speed[l] = 1;
 }
@@ -274,12 +295,19 @@ enum status fabric_build(const struct fabric_shape *shape, struct place at, stru
     ranges_check(shape, &to);
     if (diags->n_errors == before) {
         host_inside_check(shape, &to);
-        host_check(shape, &to);
-        tiers_check(shape, &to);
+        if (shape->topology == TOPOLOGY_DRAGONFLY) {
+            dragonfly_shape_check(shape, &to);
+        } else {
+            tors_check(shape, &to);
+            tiers_check(shape, &to);
+        }
     }
     if (diags->n_errors == before && size_check(shape, &to)) {
         derive(&built);
-        derived_check(&built, &to);
+        if (shape->topology == TOPOLOGY_DRAGONFLY)
+            dragonfly_derived_check(&built, &to);
+        else
+            clos_derived_check(&built, &to);
     }
     if (diags->n_errors != before)
         return STATUS_BAD_INPUT;
@@ -341,6 +369,8 @@ static double bisection(const struct fabric *f, const struct fabric_counts *coun
 {
     double half = counts->nic_bandwidth / 2;
 
+    if (f->shape.topology == TOPOLOGY_DRAGONFLY)
+        return fmin(half, dragonfly_cut(f, counts));
     if (f->layers > 1 && f->n_sets > 1)
         half = fmin(half, counts->tor_bandwidth / 2);
     if (f->layers > 2 && f->n_pods > 1)
@@ -384,6 +414,13 @@ struct fabric_counts fabric_counts(const struct fabric *f)
     if (f->layers > 2)
         counts.agg_oversubscription =
             s->agg_down * f->rates[f->first[LAYER_TOR_UP]] / (s->agg_up * f->rates[f->first[LAYER_AGG_UP]]);
+    if (s->topology == TOPOLOGY_DRAGONFLY) {
+        counts.local_cables = (int)fabric_layer_links(f, LAYER_LOCAL_OUT);
+        counts.global_cables = (int)fabric_layer_links(f, LAYER_GLOBAL_OUT);
+        counts.local_bandwidth = layer_bandwidth(f, LAYER_LOCAL_OUT);
+        counts.global_bandwidth = layer_bandwidth(f, LAYER_GLOBAL_OUT);
+        counts.taper = dragonfly_taper(f);
+    }
     counts.bisection = bisection(f, &counts);
     return counts;
 }

@@ -1,13 +1,15 @@
 /*
- * fabric.h - the network of a cluster: hosts, NICs, and a Clos of ToR, aggregation and core switches, link by link.
+ * fabric.h - the network of a cluster: hosts, NICs, and a Clos of ToR, aggregation and core switches or a dragonfly of groups of
+ * switches, link by link.
  *
  * A fabric is regular, so it is described by a dozen numbers and its links are numbered by arithmetic; nothing is stored per
  * cable but its rate and state. All links are directed; a cable is two of them.
  *
- * Shape. H hosts of g GPUs and n NICs of p ports. A *set* of T ToRs serves S hosts: port k of a host (k = NIC * p + port) goes to
- * ToR k mod T of its set (T = n p: rail-optimised, every rail has its ToR; T = 1: all NICs of a host under one ToR). Each
- * ToR has D_t host ports and U_t uplinks. Fabrics of several *planes* P are P separate networks: ToR k of a set belongs to plane
- * k mod P, and switches of different planes are joined only through hosts. In each plane:
+ * Shape of a Clos (that of a dragonfly is dragonfly.h's). H hosts of g GPUs and n NICs of p ports. A *set* of T ToRs serves S
+ * hosts: port k of a host (k = NIC * p + port) goes to ToR k mod T of its set (T = n p: rail-optimised, every rail has its ToR; T
+ * = 1: all NICs of a host under one ToR). Each ToR has D_t host ports and U_t uplinks. Fabrics of several *planes* P are P
+ * separate networks: ToR k of a set belongs to plane k mod P, and switches of different planes are joined only through hosts. In
+ * each plane:
  *
  *     2 layers   every ToR has U_t / J cables to each of J aggregation switches (spines)
  *     3 layers   ToRs are divided into pods of R; in a pod every ToR has U_t / J cables to each of its J aggregation switches;
@@ -21,16 +23,30 @@
  * One string says it all; the same string comes back from fabric_format:
  *
  *     clos hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G
+ *     dragonfly hosts:2688 gpus:4 nics:4x200G rails:4 group:32 switch:16x200G pair:15
  *
- *     fabric   = "clos" word...            words in any order, each once, between blanks
- *     word     = "hosts:" count            hosts (default: as many as one ToR set, or one pod, or a full core can serve)
+ *     fabric   = "clos" word... | "dragonfly" word...      words in any order, each once, between blanks
+ *     word     = "hosts:" count            hosts (default: as many as one ToR set, or one pod, or a full core can serve; of a
+ *                                          dragonfly as many as its groups can)
  *              | "gpus:" count             GPUs per host (default 1)
  *              | "nics:" ports             NICs per host, each COUNTxRATE (default: one NIC per GPU at the rate of a ToR port)
  *              | "ports:" count            ports per NIC, dividing its rate (default 1)
+ *    of a Clos:
  *              | "tors:" count             ToRs per set (default: 1)
  *              | "planes:" count           (default 1)
  *              | "tor:" tier | "agg:" tier | "core:" ports
  *              | "aggs:" count             aggregation switches per pod and plane (default: one per ToR uplink)
+ *    of a dragonfly:
+ *              | "switch:" ports           NIC ports of a switch
+ *              | "rails:" count            switches that the ports of a host are spread over (default 1)
+ *              | "group:" count            switches of a group (default: twice the NIC ports of a switch)
+ *              | "groups:" count           (default: as many as the hosts fill; without hosts as many as one cable between each
+ *                                          two, or those of pair, can join)
+ *              | "local:" ports            cables between each two switches of a group (default: one of a NIC port's rate)
+ *              | "global:" ports           ports of a switch for other groups (default: those that pair takes, or as many as for
+ *                                          NICs, of a NIC port's rate)
+ *              | "pair:" count             cables between each two groups (default: as many as their ports allow)
+ *    of both:
  *              | "nvlink:" ports           GPUs per NVLink domain x rate (default: none)
  *              | "pcie:" rate              the PCIe lanes of each GPU and of each NIC (default: not a limit)
  *              | "pcie_switches:" ports    PCIe switches of a host x the rate from each to its CPU (default: none)
@@ -40,7 +56,7 @@
  *     tier     = ports "/" ports           down / up; the uplinks of the last tier are left out
  *     ports    = count "x" rate            64x200Gbps; "200G" is short for 200Gbps
  *
- * Without agg there is one tier (a single set), without core two.
+ * Without agg there is one tier (a single set), without core two. Switches of a dragonfly count as ToRs, its groups as pods.
  *
  * Links come in layers (enum fabric_layer) of consecutive numbers. Those of GPUs and NICs exist where they have a rate.
  *
@@ -68,10 +84,11 @@ enum { AFFINITY_MAX = 64 /* GPUs */, FABRIC_TEXT_MAX = 1024 /* bytes of a text f
 
 /* The numbers of a fabric, as the text has them; 0 where a part does not exist. */
 struct fabric_shape {
+    enum topology topology;
     int hosts, gpus_per_host, nics_per_host, ports_per_nic;
     double nic_rate; /* B/s of a NIC, all its ports */
     int planes;
-    int tors_per_set; /* over all planes */
+    int tors_per_set; /* over all planes; of a dragonfly: switches that the ports of a host are spread over */
     int tor_down, tor_up;
     double tor_down_rate, tor_up_rate; /* per cable */
     int aggs_per_pod;                  /* per plane; spines when there is no core */
@@ -79,7 +96,11 @@ struct fabric_shape {
     double agg_down_rate, agg_up_rate;
     int core_down;
     double core_rate;
-    int nvlink_domain; /* GPUs */
+    int switches_per_group, groups;      /* of a dragonfly; groups 0: as many as hosts need */
+    int local_links;                     /* cables between two switches of a group */
+    int global_per_switch, global_links; /* ports of a switch for other groups; cables between two groups; 0: see above */
+    double local_rate, global_rate;      /* per cable */
+    int nvlink_domain;                   /* GPUs */
     double nvlink_rate;
     double pcie_rate;               /* of the lanes of a GPU and of a NIC */
     int pcie_switches, sockets;     /* per host */
@@ -106,17 +127,21 @@ enum fabric_layer {
     LAYER_TOR_DOWN,
     LAYER_AGG_UP, /* of each uplink of an aggregation switch */
     LAYER_AGG_DOWN,
+    LAYER_LOCAL_OUT, /* of each cable in a group of a dragonfly: from the switch of the lower number */
+    LAYER_LOCAL_IN,
+    LAYER_GLOBAL_OUT, /* of each cable between groups: from the group of the lower number */
+    LAYER_GLOBAL_IN,
     N_FABRIC_LAYERS
 };
-const char *fabric_layer_name(enum fabric_layer layer); /* nvlink_out ... agg_down */
+const char *fabric_layer_name(enum fabric_layer layer); /* nvlink_out ... global_in */
 
 struct fabric {
     struct fabric_shape shape;
-    int layers;        /* of switches: 1 to 3 */
+    int layers;        /* of switches: 1 to 3; a dragonfly has one */
     int hosts_per_set; /* S */
     int n_sets;
-    int tors_per_pod; /* R, per plane */
-    int n_pods;
+    int tors_per_pod;            /* R, per plane; switches of a group */
+    int n_pods;                  /* groups of a dragonfly */
     int n_tors, n_aggs, n_cores; /* over all planes */
     int core_groups;             /* G, per plane */
     int cores_per_group;         /* U_a / q */
@@ -129,7 +154,7 @@ struct fabric {
     int n_down;                          /* links with speed 0 */
 };
 
-/* The fabric of `cluster`. What it does not say is assumed: 64-port switches; with `rails: auto` one ToR per set where 32
+/* The fabric of `cluster`. What a Clos does not say is assumed: 64-port switches; with `rails: auto` one ToR per set where 32
  * (times nic_split) ports reach every NIC port of leaf_nodes, else one per NIC port of a host (as with `rails: yes`); core
  * switches as large as aggregation switches. */
 MUST_CHECK enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, struct diags *diags);
@@ -158,7 +183,8 @@ static inline uint32_t fabric_layer_links(const struct fabric *fabric, enum fabr
 }
 enum fabric_layer fabric_layer_of(const struct fabric *fabric, uint32_t link);
 /* The switch at the upper end of a cable of the network, by either of its links, and that at its lower end; ToRs first, then
- * aggregation, then core switches. -1: no switch is there, as at NICs and inside hosts. */
+ * aggregation, then core switches. Of a dragonfly's cables the upper end is where the out links lead. -1: no switch is there, as
+ * at NICs and inside hosts. */
 int fabric_upper_switch(const struct fabric *fabric, uint32_t link);
 int fabric_lower_switch(const struct fabric *fabric, uint32_t link);
 /* The one that a link leads to, or -1. */
@@ -185,7 +211,11 @@ struct fabric_counts {
     uint32_t links;                         /* directed, of the network: without NVLink and PCIe */
     double nic_bandwidth, tor_bandwidth, agg_bandwidth; /* B/s one way, summed over the used part */
     double tor_oversubscription, agg_oversubscription;  /* down : up of a switch with all its ports in use */
-    double bisection;                                   /* B/s one way between two halves of the hosts, under ideal routing */
+    /* Of a dragonfly, whose switches are `tors` and whose groups are `pods`: */
+    int local_cables, global_cables;
+    double local_bandwidth, global_bandwidth; /* B/s one way, over all cables */
+    double taper;                             /* of a full group: what leaves over global cables / what its NICs send */
+    double bisection;                         /* B/s one way between two halves of the hosts, under ideal routing */
 };
 struct fabric_counts fabric_counts(const struct fabric *fabric);
 

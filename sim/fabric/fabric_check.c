@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "sim/fabric/fabric.h"
+#include "sim/fabric/dragonfly.h"
 
 static const struct place NOWHERE;
 
@@ -59,7 +59,9 @@ static void ports_check(const struct fabric *f, struct diags *diags)
 static void counts_check(const struct fabric *f, struct diags *diags)
 {
     const struct fabric_shape *s = &f->shape;
-    bool right = f->n_tors == f->n_sets * s->tors_per_set && f->n_ports == s->hosts * s->nics_per_host * s->ports_per_nic &&
+    bool dragonfly = s->topology == TOPOLOGY_DRAGONFLY;
+    bool right = (dragonfly || f->n_tors == f->n_sets * s->tors_per_set) &&
+                 f->n_ports == s->hosts * s->nics_per_host * s->ports_per_nic &&
                  fabric_layer_links(f, LAYER_NIC_UP) == (uint32_t)f->n_ports;
 
     if (f->layers > 1)
@@ -96,5 +98,7 @@ enum status fabric_check(const struct fabric *fabric, struct diags *diags)
         aggs_check(fabric, diags);
     if (fabric->layers > 2)
         cores_check(fabric, diags);
+    if (fabric->shape.topology == TOPOLOGY_DRAGONFLY)
+        dragonfly_check(fabric, diags);
     return diags->n_errors == before ? STATUS_OK : STATUS_CHECK;
 }

@@ -50,6 +50,23 @@ static void aggs_from(const struct cluster *cluster, struct fabric_shape *s)
         s->core_down = SWITCH_PORTS;
 }
 
+static void dragonfly_from(const struct cluster *cluster, struct fabric_shape *s)
+{
+    const struct dragonfly *d = &cluster->dragonfly;
+
+    s->topology = TOPOLOGY_DRAGONFLY;
+    s->planes = 1;
+    s->tors_per_set = cluster_dragonfly_rails(cluster);
+    s->tor_down = d->endpoints_per_switch;
+    s->tor_down_rate = cluster->nic_rate / s->ports_per_nic;
+    s->groups = d->groups;
+    s->switches_per_group = d->switches_per_group;
+    s->local_links = d->local_links;
+    s->global_per_switch = d->global_links_per_switch;
+    s->global_links = d->global_links;
+    s->local_rate = s->global_rate = d->link_rate;
+}
+
 enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, struct diags *diags)
 {
     struct fabric_shape shape = {
@@ -70,7 +87,8 @@ enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, 
         .hop_latency_s = cluster->hop_latency_s,
     };
 
-    if (cluster->rails == RAILS_YES && cluster->fabric_layers < 2)
+    bool dragonfly = cluster->topology == TOPOLOGY_DRAGONFLY;
+    if (!dragonfly && cluster->rails == RAILS_YES && cluster->fabric_layers < 2)
         shape.planes = product(cluster->nics_per_node, shape.ports_per_nic); /* nothing joins the rails but the hosts */
     if (cluster->nics_per_node < 1) {
         diag_error(diags, (struct place){0}, "cluster %s has no NICs, so there is no fabric to simulate", cluster->name);
@@ -82,8 +100,11 @@ enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, 
                    cluster->nic_affinity);
         return STATUS_BAD_INPUT;
     }
-    tors_from(cluster, &shape);
-    if (cluster->fabric_layers > 1)
+    if (dragonfly)
+        dragonfly_from(cluster, &shape);
+    else
+        tors_from(cluster, &shape);
+    if (!dragonfly && cluster->fabric_layers > 1)
         aggs_from(cluster, &shape);
     return fabric_build(&shape, (struct place){0}, fabric, diags);
 }

@@ -1,7 +1,7 @@
 /* fabric_names.c - what links are called. */
 #include <stdio.h>
 
-#include "sim/fabric/fabric.h"
+#include "sim/fabric/dragonfly.h"
 
 /* The two ends of a link, the one nearer to the GPUs first. */
 struct ends {
@@ -59,6 +59,8 @@ int fabric_upper_switch(const struct fabric *f, uint32_t link)
         return -1;
     if (layer <= LAYER_NIC_DOWN)
         return fabric_tor_of_port(f, at);
+    if (layer >= LAYER_LOCAL_OUT)
+        return dragonfly_cable(f, link).high;
     if (layer <= LAYER_TOR_DOWN) {
         int tor = at / s->tor_up, pod = fabric_pod_of_tor(f, tor);
         return f->n_tors + fabric_agg(f, fabric_plane_of_tor(f, tor), pod, at % s->tor_up / f->agg_cables);
@@ -75,7 +77,28 @@ int fabric_lower_switch(const struct fabric *f, uint32_t link)
 
     if (layer < LAYER_TOR_UP)
         return -1;
+    if (layer >= LAYER_LOCAL_OUT)
+        return dragonfly_cable(f, link).low;
     return layer <= LAYER_TOR_DOWN ? at / f->shape.tor_up : f->n_tors + at / f->shape.agg_up;
+}
+
+static void tor_name(const struct fabric *f, int tor, char *end, size_t size)
+{
+    int a = f->shape.switches_per_group;
+
+    if (f->shape.topology == TOPOLOGY_DRAGONFLY)
+        snprintf(end, size, "group %d switch %d", tor / a, tor % a);
+    else
+        snprintf(end, size, "tor %d", tor);
+}
+
+static void name_in_dragonfly(const struct fabric *f, uint32_t link, struct ends *ends)
+{
+    struct dragonfly_cable cable = dragonfly_cable(f, link);
+    int a = f->shape.switches_per_group;
+
+    SAY(ends->low, "group %d switch %d port %d", cable.low / a, cable.low % a, cable.port);
+    tor_name(f, cable.high, ends->high, sizeof ends->high);
 }
 
 static void name_in_network(const struct fabric *f, uint32_t link, enum fabric_layer layer, int at, struct ends *ends)
@@ -86,7 +109,7 @@ static void name_in_network(const struct fabric *f, uint32_t link, enum fabric_l
     if (layer == LAYER_NIC_UP || layer == LAYER_NIC_DOWN) {
         int port = at % (s->nics_per_host * s->ports_per_nic);
         SAY(ends->low, "host %d nic %d port %d", fabric_host_of_port(f, at), port / s->ports_per_nic, port % s->ports_per_nic);
-        SAY(ends->high, "tor %d", upper);
+        tor_name(f, upper, ends->high, sizeof ends->high);
     } else if (layer == LAYER_TOR_UP || layer == LAYER_TOR_DOWN) {
         SAY(ends->low, "tor %d port %d", at / s->tor_up, at % s->tor_up);
         SAY(ends->high, "agg %d", upper - f->n_tors);
@@ -105,6 +128,8 @@ char *fabric_link_name(const struct fabric *f, uint32_t link, char *buffer, size
 
     if (layer < LAYER_NIC_UP)
         name_in_host(f, layer, at, &ends);
+    else if (layer >= LAYER_LOCAL_OUT)
+        name_in_dragonfly(f, link, &ends);
     else
         name_in_network(f, link, layer, at, &ends);
     snprintf(buffer, size, "%s -> %s", down ? ends.high : ends.low, down ? ends.low : ends.high);

@@ -10,8 +10,9 @@
 
 enum { WORD_MAX = 256 };
 
-static const char *const keys[] = {"hosts", "gpus", "nics",   "ports", "tors",          "planes",  "tor",      "agg",
-                                   "core",  "aggs", "nvlink", "pcie",  "pcie_switches", "sockets", "affinity", "latency"};
+static const char *const keys[] = {"hosts",  "gpus",  "nics",   "ports",  "tors",          "planes",  "tor",      "agg",
+                                   "core",   "aggs",  "nvlink", "pcie",   "pcie_switches", "sockets", "affinity", "latency",
+                                   "switch", "rails", "group",  "groups", "local",         "global",  "pair"};
 enum key {
     HOSTS,
     GPUS,
@@ -29,6 +30,13 @@ enum key {
     SOCKETS,
     AFFINITY,
     LATENCY,
+    SWITCH,
+    RAILS,
+    GROUP,
+    GROUPS,
+    LOCAL,
+    GLOBAL,
+    PAIR,
     N_KEYS
 };
 
@@ -156,6 +164,13 @@ static void value_read(struct reader *r, enum key key, char *text)
     case PCIE_SWITCHES: ports_read(r, text, &s->pcie_switches, &s->root_rate); break;
     case SOCKETS: ports_read(r, text, &s->sockets, &s->socket_rate); break;
     case AFFINITY: affinity_read(r, text); break;
+    case SWITCH: ports_read(r, text, &s->tor_down, &s->tor_down_rate); break;
+    case RAILS: count_read(r, text, &s->tors_per_set); break;
+    case GROUP: count_read(r, text, &s->switches_per_group); break;
+    case GROUPS: count_read(r, text, &s->groups); break;
+    case LOCAL: ports_read(r, text, &s->local_links, &s->local_rate); break;
+    case GLOBAL: ports_read(r, text, &s->global_per_switch, &s->global_rate); break;
+    case PAIR: count_read(r, text, &s->global_links); break;
     case LATENCY: latency_read(r, text); break;
     case N_KEYS: break;
     }
@@ -163,13 +178,30 @@ static void value_read(struct reader *r, enum key key, char *text)
 
 /* ---- words */
 
+/* Which fabrics a word is for: both kinds have hosts. */
+static bool is_word_of(enum key key, enum topology topology)
+{
+    bool clos = key == TORS || key == PLANES || key == TOR || key == AGG || key == CORE || key == AGGS;
+
+    return key >= SWITCH ? topology == TOPOLOGY_DRAGONFLY : !clos || topology == TOPOLOGY_CLOS;
+}
+
 static void key_unknown(struct reader *r, const char *key)
 {
-    static const char words[] = "words are hosts gpus nics ports tors planes tor agg aggs core nvlink pcie pcie_switches sockets "
-                                "affinity latency, each followed by a colon and a value";
-    char hint[sizeof words];
+    static const char words[][192] = {
+        "words are hosts gpus nics ports tors planes tor agg aggs core nvlink pcie pcie_switches sockets "
+        "affinity latency, each followed by a colon and a value",
+        "words are hosts gpus nics ports switch rails group groups local global pair nvlink pcie pcie_switches sockets "
+        "affinity latency, each followed by a colon and a value"};
+    const char *known[N_KEYS];
+    char hint[sizeof words[0]];
+    size_t n = 0;
 
-    diag_error(r->diags, r->at, "fabric: there is no '%s'; %s", key, name_hint(key, keys, N_KEYS, words, hint, sizeof hint));
+    for (int k = 0; k < N_KEYS; k++)
+        if (is_word_of((enum key)k, r->shape.topology))
+            known[n++] = keys[k];
+    diag_error(r->diags, r->at, "fabric: there is no '%s'; %s", key,
+               name_hint(key, known, n, words[r->shape.topology], hint, sizeof hint));
 }
 
 static void word_read(struct reader *r, const char *text, size_t length)
@@ -187,7 +219,7 @@ static void word_read(struct reader *r, const char *text, size_t length)
     if (colon != NULL)
         *colon = '\0';
     for (int key = 0; key < N_KEYS; key++) {
-        if (strcmp(word, keys[key]) != 0)
+        if (strcmp(word, keys[key]) != 0 || !is_word_of((enum key)key, r->shape.topology))
             continue;
         r->word = keys[key];
         if (colon == NULL)
@@ -222,6 +254,36 @@ static void hosts_default(struct fabric_shape *s)
     s->hosts = hosts < 1 ? 1 : hosts <= 1 << 20 ? (int)hosts : (1 << 20) + 1;
 }
 
+/* Groups that one cable, or `pair`, between each two can join, unless said; hosts that fill them. */
+static void dragonfly_hosts_default(struct fabric_shape *s)
+{
+    double ports = (double)s->nics_per_host * s->ports_per_nic, a = s->switches_per_group;
+    double groups = s->groups > 0              ? s->groups
+                    : s->global_per_switch > 0 ? floor(a * s->global_per_switch / fmax(1, s->global_links)) + 1
+                                               : 1;
+    double hosts = fmax(1, floor(groups * a * s->tor_down / ports));
+
+    s->hosts = hosts <= 1 << 20 ? (int)hosts : (1 << 20) + 1;
+}
+
+static void dragonfly_defaults_fill(struct reader *r)
+{
+    struct fabric_shape *s = &r->shape;
+
+    if (!is_given(r, GROUP))
+        s->switches_per_group = 2 * s->tor_down;
+    if (!is_given(r, LOCAL)) {
+        s->local_links = 1;
+        s->local_rate = s->tor_down_rate;
+    }
+    if (!is_given(r, GLOBAL))
+        s->global_rate = s->tor_down_rate;
+    if (!is_given(r, GLOBAL) && (!is_given(r, PAIR) || (!is_given(r, HOSTS) && !is_given(r, GROUPS))))
+        s->global_per_switch = s->tor_down;
+    if (!is_given(r, HOSTS))
+        dragonfly_hosts_default(s);
+}
+
 static void defaults_fill(struct reader *r)
 {
     struct fabric_shape *s = &r->shape;
@@ -229,6 +291,10 @@ static void defaults_fill(struct reader *r)
     if (!is_given(r, NICS)) {
         s->nics_per_host = s->gpus_per_host;
         s->nic_rate = s->tor_down_rate * s->ports_per_nic;
+    }
+    if (s->topology == TOPOLOGY_DRAGONFLY) {
+        dragonfly_defaults_fill(r);
+        return;
     }
     if (!is_given(r, AGGS) && s->agg_down > 0)
         s->aggs_per_pod = s->tor_up;
@@ -240,6 +306,21 @@ static void defaults_fill(struct reader *r)
         hosts_default(s);
 }
 
+/* The first word, which says the kind of fabric; NULL: none that is known. */
+static const char *kind_read(const char *word, enum topology *topology)
+{
+    static const char *const kinds[] = {[TOPOLOGY_CLOS] = "clos", [TOPOLOGY_DRAGONFLY] = "dragonfly"};
+
+    for (int k = TOPOLOGY_CLOS; k <= TOPOLOGY_DRAGONFLY; k++) {
+        size_t n = strlen(kinds[k]);
+        if (strncmp(word, kinds[k], n) != 0 || (word[n] != '\0' && !isspace((unsigned char)word[n])))
+            continue;
+        *topology = (enum topology)k;
+        return word + n;
+    }
+    return NULL;
+}
+
 enum status fabric_parse(const char *text, struct place at, struct fabric *fabric, struct diags *diags)
 {
     struct reader r = {
@@ -249,18 +330,22 @@ enum status fabric_parse(const char *text, struct place at, struct fabric *fabri
             {.gpus_per_host = 1, .ports_per_nic = 1, .tors_per_set = 1, .planes = 1, .latency_s = 3e-6, .hop_latency_s = 0.7e-6},
     };
     size_t before = diags->n_errors;
-    const char *word = text + strspn(text, " \t\r\n");
+    const char *word = kind_read(text + strspn(text, " \t\r\n"), &r.shape.topology);
 
-    if (strncmp(word, "clos", 4) != 0 || (word[4] != '\0' && !isspace((unsigned char)word[4]))) {
-        diag_error(diags, at, "a fabric begins with its kind: clos hosts:... tor:... agg:... core:...");
+    if (word == NULL) {
+        diag_error(diags, at,
+                   "a fabric begins with its kind: clos hosts:... tor:... agg:... core:..., or dragonfly hosts:... group:... "
+                   "switch:... pair:...");
         return STATUS_BAD_INPUT;
     }
-    for (word += 4; *(word += strspn(word, " \t\r\n")) != '\0'; word += strcspn(word, " \t\r\n")) {
+    for (; *(word += strspn(word, " \t\r\n")) != '\0'; word += strcspn(word, " \t\r\n")) {
         r.at.column = at.column > 0 ? at.column + (int)(word - text) : 0;
         word_read(&r, word, strcspn(word, " \t\r\n"));
     }
-    if (diags->n_errors == before && !is_given(&r, TOR))
+    if (diags->n_errors == before && r.shape.topology == TOPOLOGY_CLOS && !is_given(&r, TOR))
         diag_error(diags, at, "a fabric needs ToR switches: tor:64x200Gbps/32x400Gbps");
+    if (diags->n_errors == before && r.shape.topology == TOPOLOGY_DRAGONFLY && !is_given(&r, SWITCH))
+        diag_error(diags, at, "a dragonfly needs switches, NIC ports x rate: switch:16x200Gbps");
     if (diags->n_errors != before)
         return STATUS_BAD_INPUT;
     defaults_fill(&r);
@@ -327,26 +412,49 @@ static void put_host(struct writer *w, const struct fabric_shape *s)
         put(w, "%s%d", i > 0 ? "," : " affinity:", s->affinity[i]);
 }
 
+static void put_clos(struct writer *w, const struct fabric *fabric)
+{
+    const struct fabric_shape *s = &fabric->shape;
+
+    put(w, " tors:%d planes:%d", s->tors_per_set, s->planes);
+    put_ports(w, " tor:", s->tor_down, s->tor_down_rate);
+    if (fabric->layers > 1) {
+        put_ports(w, "/", s->tor_up, s->tor_up_rate);
+        put_ports(w, " agg:", s->agg_down, s->agg_down_rate);
+    }
+    if (fabric->layers > 2) {
+        put_ports(w, "/", s->agg_up, s->agg_up_rate);
+        put_ports(w, " core:", s->core_down, s->core_rate);
+    }
+    if (fabric->layers > 1)
+        put(w, " aggs:%d", s->aggs_per_pod);
+}
+
+static void put_dragonfly(struct writer *w, const struct fabric_shape *s)
+{
+    put(w, " rails:%d groups:%d group:%d", s->tors_per_set, s->groups, s->switches_per_group);
+    put_ports(w, " switch:", s->tor_down, s->tor_down_rate);
+    put_ports(w, " local:", s->local_links, s->local_rate);
+    if (s->global_per_switch > 0)
+        put_ports(w, " global:", s->global_per_switch, s->global_rate);
+    if (s->global_links > 0)
+        put(w, " pair:%d", s->global_links);
+}
+
 char *fabric_format(const struct fabric *fabric, char *buffer, size_t size)
 {
     const struct fabric_shape *s = &fabric->shape;
     struct writer w = {.buffer = buffer, .size = size};
+    bool dragonfly = s->topology == TOPOLOGY_DRAGONFLY;
     char one[48], two[48];
 
-    put(&w, "clos hosts:%d gpus:%d", s->hosts, s->gpus_per_host);
+    put(&w, "%s hosts:%d gpus:%d", dragonfly ? "dragonfly" : "clos", s->hosts, s->gpus_per_host);
     put_ports(&w, " nics:", s->nics_per_host, s->nic_rate);
-    put(&w, " ports:%d tors:%d planes:%d", s->ports_per_nic, s->tors_per_set, s->planes);
-    put_ports(&w, " tor:", s->tor_down, s->tor_down_rate);
-    if (fabric->layers > 1) {
-        put_ports(&w, "/", s->tor_up, s->tor_up_rate);
-        put_ports(&w, " agg:", s->agg_down, s->agg_down_rate);
-    }
-    if (fabric->layers > 2) {
-        put_ports(&w, "/", s->agg_up, s->agg_up_rate);
-        put_ports(&w, " core:", s->core_down, s->core_rate);
-    }
-    if (fabric->layers > 1)
-        put(&w, " aggs:%d", s->aggs_per_pod);
+    put(&w, " ports:%d", s->ports_per_nic);
+    if (dragonfly)
+        put_dragonfly(&w, s);
+    else
+        put_clos(&w, fabric);
     put_host(&w, s);
     put(&w, " latency:%s/%s", quantity_write(s->latency_s, DIM_TIME, one, sizeof one),
         quantity_write(s->hop_latency_s, DIM_TIME, two, sizeof two));

@@ -1,4 +1,4 @@
-#include "sim/fabric/route.h"
+#include "sim/fabric/route_internal.h"
 
 /* Switch numbers for the hash, by tier. */
 enum { TIER_TOR = 1, TIER_AGG, TIER_CORE, TIER_AGG_DOWN };
@@ -15,16 +15,9 @@ struct search {
     bool careful; /* links are down: look before choosing */
 };
 
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
 const char *routing_name(enum routing routing)
 {
-    static const char *const names[N_ROUTINGS] = {"ecmp", "static", "adaptive"};
+    static const char *const names[N_ROUTINGS] = {"ecmp", "static", "adaptive", "valiant"};
     return names[routing];
 }
 
@@ -38,11 +31,6 @@ static uint32_t tor_link(const struct fabric *f, enum fabric_layer layer, int to
 static uint32_t agg_link(const struct fabric *f, enum fabric_layer layer, int agg, int port)
 {
     return f->first[layer] + (uint32_t)(agg * f->shape.agg_up + port);
-}
-
-static bool is_up(const struct fabric *f, uint32_t link)
-{
-    return f->speed[link] > 0;
 }
 
 /* First and number of the aggregation switches of a pod that belong to a core group: index first, first + G, ... */
@@ -66,7 +54,7 @@ static int group_of(const struct fabric *f, int pod, int index)
 static bool tor_reached_by(const struct search *s, int index)
 {
     for (int i = 0; i < s->f->agg_cables; i++)
-        if (is_up(s->f, tor_link(s->f, LAYER_TOR_DOWN, s->to_tor, index * s->f->agg_cables + i)))
+        if (route_is_up(s->f, tor_link(s->f, LAYER_TOR_DOWN, s->to_tor, index * s->f->agg_cables + i)))
             return true;
     return false;
 }
@@ -78,7 +66,7 @@ static bool core_candidate(const struct search *s, struct members members, int c
 
     *index = members.first + c / f->core_cables * f->core_groups;
     *link = agg_link(f, LAYER_AGG_DOWN, fabric_agg(f, s->plane, s->to_pod, *index), core * f->core_cables + c % f->core_cables);
-    return !s->careful || (is_up(f, *link) && tor_reached_by(s, *index));
+    return !s->careful || (route_is_up(f, *link) && tor_reached_by(s, *index));
 }
 
 static bool pod_reached_over(const struct search *s, int agg, int group, int port)
@@ -88,7 +76,7 @@ static bool pod_reached_over(const struct search *s, int agg, int group, int por
     uint32_t link;
     int index;
 
-    if (!is_up(f, agg_link(f, LAYER_AGG_UP, agg, port)))
+    if (!route_is_up(f, agg_link(f, LAYER_AGG_UP, agg, port)))
         return false;
     for (int c = 0; c < members.n * f->core_cables; c++)
         if (core_candidate(s, members, port / f->core_cables, c, &link, &index))
@@ -101,7 +89,7 @@ static bool reached_over_uplink(const struct search *s, int tor, int pod, int po
     const struct fabric *f = s->f;
     int index = port / f->agg_cables, agg = fabric_agg(f, s->plane, pod, index);
 
-    if (!is_up(f, tor_link(f, LAYER_TOR_UP, tor, port)))
+    if (!route_is_up(f, tor_link(f, LAYER_TOR_UP, tor, port)))
         return false;
     if (pod == s->to_pod)
         return tor_reached_by(s, index);
@@ -160,9 +148,7 @@ static uint32_t load_agg_uplink(const struct search *s, int agg, int group, int 
 
 static int hash_choice(const struct search *s, int tier, int switch_number, int n)
 {
-    uint64_t salt = s->router->polarised ? 0 : ((uint64_t)tier << 32 | (uint32_t)switch_number);
-    uint64_t hash = mix(s->key + mix(salt + s->router->seed * UINT64_C(0x9E3779B97F4A7C15)));
-    return (int)((hash >> 32) * (uint64_t)n >> 32);
+    return route_hash(s->router, s->key, (uint64_t)tier << 32 | (uint32_t)switch_number, n);
 }
 
 /* Where a search among candidates begins. */
@@ -246,7 +232,7 @@ static bool choose_tor_down(const struct search *s, int index, uint32_t *link)
 
     for (int i = 0; i < n && best_load > 0; i++) {
         uint32_t candidate = tor_link(s->f, LAYER_TOR_DOWN, s->to_tor, index * n + (first + i) % n);
-        if (!is_up(s->f, candidate))
+        if (!route_is_up(s->f, candidate))
             continue;
         uint32_t load = s->router->routing == ROUTING_ADAPTIVE ? s->router->load[candidate] : 0;
         if (best < 0 || load < best_load) {
@@ -259,11 +245,6 @@ static bool choose_tor_down(const struct search *s, int index, uint32_t *link)
 }
 
 /* ---- paths */
-
-static void path_add(struct path *path, uint32_t link)
-{
-    path->links[path->n++] = link;
-}
 
 static bool route_switches(struct search *s, int from_tor, struct path *path)
 {
@@ -302,7 +283,7 @@ static bool ports_join(const struct router *router, int from, int to, uint32_t q
     struct search s = {
         .router = router,
         .f = f,
-        .key = mix(((uint64_t)(uint32_t)from << 32 | (uint32_t)to) + UINT64_C(0x9E3779B97F4A7C15) * (queue_pair + 1)),
+        .key = route_mix(((uint64_t)(uint32_t)from << 32 | (uint32_t)to) + UINT64_C(0x9E3779B97F4A7C15) * (queue_pair + 1)),
         .d = (uint32_t)(to / f->shape.tors_per_set),
         .plane = fabric_plane_of_tor(f, to_tor),
         .e = (uint32_t)(fabric_tor_in_plane(f, to_tor) % f->tors_per_pod),
@@ -311,10 +292,11 @@ static bool ports_join(const struct router *router, int from, int to, uint32_t q
         .careful = f->n_down > 0,
     };
 
-    if (fabric_plane_of_tor(f, from_tor) != s.plane || !is_up(f, up) || !is_up(f, down))
+    if (fabric_plane_of_tor(f, from_tor) != s.plane || !route_is_up(f, up) || !route_is_up(f, down))
         return false;
     path_add(path, up);
-    if (!route_switches(&s, from_tor, path))
+    if (f->shape.topology == TOPOLOGY_DRAGONFLY ? !route_dragonfly(router, from_tor, to_tor, s.key, s.d, path)
+                                                : !route_switches(&s, from_tor, path))
         return false;
     path_add(path, down);
     return true;
@@ -368,7 +350,7 @@ static void path_from_nic(const struct fabric *f, int nic, int gpu, struct path 
 static bool path_is_up(const struct fabric *f, const struct path *path)
 {
     for (int h = 0; h < path->n; h++)
-        if (!is_up(f, path->links[h]))
+        if (!route_is_up(f, path->links[h]))
             return false;
     return true;
 }

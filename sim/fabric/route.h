@@ -11,9 +11,22 @@
  *              next switch, which uses a fraction of its ports.
  *   static     by destination (D-mod-K; Zahavi, Johnson, Kerbyson, Lang, Concurrency and Computation 2010): uplink d mod U_t with
  *              d the number of the destination on its rail, then uplink e mod U_a with e the number of its ToR in the pod, and
- * down to the aggregation switch at the place that the one going up has in its core group. Shifts do not collide. adaptive   the
- * least loaded candidate, by transfers on it and, as switches that signal congestion downstream do, on the links down to the
- * destination; ties by the hash. The caller keeps the loads.
+ *              down to the aggregation switch at the place that the one going up has in its core group. Shifts do not collide.
+ *   adaptive   the least loaded candidate, by transfers on it and, as switches that signal congestion downstream do, on the links
+ *              down to the destination; ties by the hash. The caller keeps the loads.
+ *
+ * In a dragonfly (dragonfly.h) a path goes straight: a local cable to the switch where a cable to the destination's group ends,
+ * that cable, a local cable to the destination; in one group a local cable. What is chosen is which of parallel cables. ECMP
+ * takes one by hash, static by destination (number d mod L). Valiant (ROUTING_VALIANT) goes over a third group chosen by hash,
+ * straight to it and straight from there, and in one group over a third switch: twice the cables of a kind, spread over all of
+ * them. Adaptive is UGAL of Kim et al. 2008, a connection at a time: the least loaded straight path against the least loaded of
+ * four over third groups chosen by hash (Slingshot's switches look at as many, from memory); it goes straight unless
+ *
+ *     (load straight + 1) cables straight > (load around + 1) cables around
+ *
+ * with the load of a path that of its most crowded cable. Around failed cables: another parallel one; then over a third switch
+ * of a group; then over a third group. Where more than one third group were needed there is no way. In a Clos Valiant is ECMP,
+ * which goes over any top switch anyhow.
  *
  * Between GPUs: in one NVLink domain, over NVLink. Otherwise from the NIC near the source to the NIC near the destination; with
  * `rail_aware`, and where the two are in different planes, through the GPU of the source's host (NVLink) whose NIC is on the
@@ -29,16 +42,18 @@
 
 #include "sim/fabric/fabric.h"
 
-enum { PATH_HOPS = 20 }; /* NVLink 2, in the host 6, up 3, down 3, in the host 6 */
+/* NVLink 2, in the host 6, to the ToR, the network, from the ToR, in the host 6. The network: up 2, down 2; in a dragonfly three
+ * local and two global cables, each local one over a third switch where it has failed. */
+enum { PATH_HOPS = 24 };
 
 struct path {
     uint32_t links[PATH_HOPS];
     uint8_t n;        /* links */
-    uint8_t switches; /* of the network passed: 1 to 5; 0 over NVLink */
+    uint8_t switches; /* of the network passed: 1 to 5, in a dragonfly to 9; 0 over NVLink */
 };
 
-enum routing { ROUTING_ECMP, ROUTING_STATIC, ROUTING_ADAPTIVE, N_ROUTINGS };
-const char *routing_name(enum routing routing); /* ecmp static adaptive */
+enum routing { ROUTING_ECMP, ROUTING_STATIC, ROUTING_ADAPTIVE, ROUTING_VALIANT, N_ROUTINGS };
+const char *routing_name(enum routing routing); /* ecmp static adaptive valiant */
 
 struct router {
     const struct fabric *fabric;

@@ -1,0 +1,59 @@
+#include "model/spec/cluster.h"
+
+/* NIC ports of a node. */
+static int node_ports(const struct cluster *c)
+{
+    return c->nics_per_node * (c->nic_ports > 1 ? c->nic_ports : 1);
+}
+
+int cluster_dragonfly_rails(const struct cluster *c)
+{
+    int ports = node_ports(c);
+    bool one_switch = c->rails == RAILS_NO || (c->rails == RAILS_AUTO && c->dragonfly.endpoints_per_switch % ports == 0);
+
+    return one_switch ? 1 : ports;
+}
+
+int cluster_leaf_nodes(const struct cluster *c)
+{
+    if (c->topology != TOPOLOGY_DRAGONFLY)
+        return c->leaf_nodes;
+    int64_t ports = (int64_t)cluster_dragonfly_rails(c) * c->dragonfly.endpoints_per_switch / node_ports(c);
+    return ports < c->nodes ? (int)ports : c->nodes;
+}
+
+int cluster_pod_nodes(const struct cluster *c)
+{
+    if (c->topology != TOPOLOGY_DRAGONFLY)
+        return c->pod_nodes;
+    int64_t nodes = (int64_t)c->dragonfly.switches_per_group * c->dragonfly.endpoints_per_switch / node_ports(c);
+    return nodes < c->nodes ? (int)nodes : c->nodes;
+}
+
+static double port_rate(const struct cluster *c)
+{
+    return c->nic_rate / (c->nic_ports > 1 ? c->nic_ports : 1);
+}
+
+double cluster_leaf_oversubscription(const struct cluster *c)
+{
+    const struct dragonfly *d = &c->dragonfly;
+
+    if (c->topology != TOPOLOGY_DRAGONFLY)
+        return c->leaf_oversubscription;
+    if (d->switches_per_group < 2)
+        return 1;
+    return d->endpoints_per_switch * port_rate(c) / ((double)(d->switches_per_group - 1) * d->local_links * d->link_rate);
+}
+
+double cluster_pod_oversubscription(const struct cluster *c)
+{
+    const struct dragonfly *d = &c->dragonfly;
+
+    if (c->topology != TOPOLOGY_DRAGONFLY)
+        return c->pod_oversubscription;
+    if (d->groups < 2)
+        return 1;
+    return (double)d->switches_per_group * d->endpoints_per_switch * port_rate(c) /
+           ((double)(d->groups - 1) * d->global_links * d->link_rate);
+}

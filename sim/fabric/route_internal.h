@@ -1,0 +1,39 @@
+/*
+ * route_internal.h - what the routes of a Clos and of a dragonfly share.
+ */
+#ifndef MSIM_SIM_FABRIC_ROUTE_INTERNAL_H
+#define MSIM_SIM_FABRIC_ROUTE_INTERNAL_H
+
+#include "sim/fabric/route.h"
+
+/* The finaliser of splitmix64. */
+static inline uint64_t route_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+/* One of n, by the hash of a 5-tuple at a switch, whose number is the salt; where all hash alike it is not seen. */
+static inline int route_hash(const struct router *router, uint64_t key, uint64_t salt, int n)
+{
+    uint64_t own = router->polarised ? 0 : salt;
+    uint64_t hash = route_mix(key + route_mix(own + router->seed * UINT64_C(0x9E3779B97F4A7C15)));
+    return (int)((hash >> 32) * (uint64_t)n >> 32);
+}
+
+static inline bool route_is_up(const struct fabric *fabric, uint32_t link)
+{
+    return fabric->speed[link] > 0;
+}
+
+static inline void path_add(struct path *path, uint32_t link)
+{
+    path->links[path->n++] = link;
+}
+
+/* The links between two switches of a dragonfly, after those in *path. `d` is the number of the destination, for static routing.
+ * False: no way, and *path is not to be used. */
+MUST_CHECK bool route_dragonfly(const struct router *router, int from, int to, uint64_t key, uint32_t d, struct path *path);
+
+#endif
