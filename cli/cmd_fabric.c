@@ -30,6 +30,21 @@ static const struct option_row options[] = {{.name = "cluster",
 
 /* ---- show, check */
 
+static bool is_dragonfly(const struct fabric *fabric)
+{
+    return fabric->shape.topology == TOPOLOGY_DRAGONFLY;
+}
+
+static json_t *dragonfly_json(const struct fabric *fabric, const struct fabric_counts *c, json_t *links)
+{
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:o}", "hosts", c->hosts,
+                     "gpus", c->gpus, "nics", c->nics, "nic_ports", c->ports, "groups", c->pods, "switches", c->tors,
+                     "local_cables", c->local_cables, "global_cables", c->global_cables, "global_links",
+                     fabric->shape.global_links, "links_down", fabric->n_down, "links", (json_int_t)c->links, "bisection_Bps",
+                     c->bisection, "local_Bps", c->local_bandwidth, "global_Bps", c->global_bandwidth, "taper", c->taper,
+                     "layers", links);
+}
+
 static json_t *counts_json(const struct fabric *fabric, const struct fabric_counts *c)
 {
     json_t *links = json_object();
@@ -37,11 +52,38 @@ static json_t *counts_json(const struct fabric *fabric, const struct fabric_coun
     for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
         json_object_set_new(links, fabric_layer_name((enum fabric_layer)layer),
                             json_integer((json_int_t)fabric_layer_links(fabric, (enum fabric_layer)layer)));
+    if (is_dragonfly(fabric))
+        return dragonfly_json(fabric, c, links);
     return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:f, s:f, s:f, s:o}", "hosts", c->hosts, "gpus",
                      c->gpus, "nics", c->nics, "nic_ports", c->ports, "tor_sets", c->sets, "tors", c->tors, "pods", c->pods,
                      "aggs", c->aggs, "cores", c->cores, "links_down", fabric->n_down, "links", (json_int_t)c->links,
                      "bisection_Bps", c->bisection, "tor_oversubscription", c->tor_oversubscription, "agg_oversubscription",
                      c->agg_oversubscription, "layers", links);
+}
+
+static void dragonfly_row(struct table *table, const char *what, int count, int cables, double bandwidth)
+{
+    table_cell(table, "%s", what);
+    table_cell(table, "%d", count);
+    if (cables > 0) {
+        table_cell(table, "%d", cables);
+        table_cell(table, "%.6g", bandwidth / 1e12);
+    } else {
+        table_cell(table, "%s", "");
+        table_cell(table, "%s", "");
+    }
+}
+
+static void dragonfly_table(struct table *table, const struct fabric_counts *c)
+{
+    table_column(table, "tier", NULL, ALIGN_LEFT);
+    table_column(table, "number", NULL, ALIGN_RIGHT);
+    table_column(table, "cables", NULL, ALIGN_RIGHT);
+    table_column(table, "one way", "TB/s", ALIGN_RIGHT);
+    dragonfly_row(table, "GPUs", c->gpus, 0, 0);
+    dragonfly_row(table, "hosts, and their NICs' cables", c->hosts, c->nic_cables, c->nic_bandwidth);
+    dragonfly_row(table, "switches, and local cables", c->tors, c->local_cables, c->local_bandwidth);
+    dragonfly_row(table, "groups, and global cables", c->pods, c->global_cables, c->global_bandwidth);
 }
 
 static void count_row(struct table *table, const char *what, int count, int cables, double bandwidth, double over)
@@ -61,6 +103,24 @@ static void count_row(struct table *table, const char *what, int count, int cabl
         table_cell(table, "%s", "");
 }
 
+static void clos_table(struct table *table, const struct fabric *fabric, const struct fabric_counts *c)
+{
+    table_column(table, "tier", NULL, ALIGN_LEFT);
+    table_column(table, "number", NULL, ALIGN_RIGHT);
+    table_column(table, "cables up", NULL, ALIGN_RIGHT);
+    table_column(table, "one way", "TB/s", ALIGN_RIGHT);
+    table_column(table, "oversubscription", NULL, ALIGN_RIGHT);
+    count_row(table, "GPUs", c->gpus, 0, 0, 0);
+    count_row(table, "hosts", c->hosts, c->nic_cables, c->nic_bandwidth, 0);
+    count_row(table, "ToR sets", c->sets, 0, 0, 0);
+    count_row(table, "ToR switches", c->tors, c->tor_cables, c->tor_bandwidth, c->tor_oversubscription);
+    if (fabric->layers > 1)
+        count_row(table, fabric->layers > 2 ? "aggregation switches" : "spine switches", c->aggs, c->agg_cables, c->agg_bandwidth,
+                  c->agg_oversubscription);
+    if (fabric->layers > 2)
+        count_row(table, "core switches", c->cores, 0, 0, 0);
+}
+
 static void show_table(struct invocation *call, const struct fabric *fabric)
 {
     struct fabric_counts c = fabric_counts(fabric);
@@ -69,25 +129,20 @@ static void show_table(struct invocation *call, const struct fabric *fabric)
 
     if (call->format == FORMAT_TEXT)
         fprintf(call->out, "%s\n\n", fabric_format(fabric, text, sizeof text));
-    table_column(&table, "tier", NULL, ALIGN_LEFT);
-    table_column(&table, "number", NULL, ALIGN_RIGHT);
-    table_column(&table, "cables up", NULL, ALIGN_RIGHT);
-    table_column(&table, "one way", "TB/s", ALIGN_RIGHT);
-    table_column(&table, "oversubscription", NULL, ALIGN_RIGHT);
-    count_row(&table, "GPUs", c.gpus, 0, 0, 0);
-    count_row(&table, "hosts", c.hosts, c.nic_cables, c.nic_bandwidth, 0);
-    count_row(&table, "ToR sets", c.sets, 0, 0, 0);
-    count_row(&table, "ToR switches", c.tors, c.tor_cables, c.tor_bandwidth, c.tor_oversubscription);
-    if (fabric->layers > 1)
-        count_row(&table, fabric->layers > 2 ? "aggregation switches" : "spine switches", c.aggs, c.agg_cables, c.agg_bandwidth,
-                  c.agg_oversubscription);
-    if (fabric->layers > 2)
-        count_row(&table, "core switches", c.cores, 0, 0, 0);
+    if (is_dragonfly(fabric))
+        dragonfly_table(&table, &c);
+    else
+        clos_table(&table, fabric, &c);
     table_write(&table, call);
     table_free(&table);
-    if (call->format == FORMAT_TEXT)
-        fprintf(call->out, "\n%u directed links, %d down; bisection %s\n", c.links, fabric->n_down,
-                quantity_format(c.bisection, DIM_RATE, text, sizeof text));
+    if (call->format != FORMAT_TEXT)
+        return;
+    fprintf(call->out, "\n%u directed links, %d down; bisection %s", c.links, fabric->n_down,
+            quantity_format(c.bisection, DIM_RATE, text, sizeof text));
+    if (is_dragonfly(fabric) && c.pods > 1)
+        fprintf(call->out, "; %d cable%s between two groups, which pass %.3g of what a full one's NICs send",
+                fabric->shape.global_links, plural(fabric->shape.global_links), c.taper);
+    fputc('\n', call->out);
 }
 
 static enum status show(struct invocation *call, const struct fabric *fabric, int queue_pairs)
@@ -275,7 +330,7 @@ static enum status run(struct invocation *call)
         return STATUS_USAGE;
     if (!of_cluster && option_text(call, "fabric") == NULL) {
         diag_error(&call->diags, (struct place){0},
-                   "which fabric? --cluster NAME, --gpu NAME --gpus N, or --fabric 'clos hosts:... tor:...'");
+                   "which fabric? --cluster NAME, --gpu NAME --gpus N, --fabric 'clos hosts:... tor:...' or 'dragonfly ...'");
         return STATUS_USAGE;
     }
     enum status status = of_cluster ? cluster_find(call, &cluster) : STATUS_OK;
@@ -297,6 +352,8 @@ static const struct example examples[] = {
      "does an incast of 15 to 1 pause its senders, and how deep is the queue?"},
     {"msim fabric show --gpu h100-sxm --gpus 1024", "what 128 usual nodes of a GPU are assumed to stand on"},
     {"msim fabric load --cluster megascale-a100 --pattern shift --link tor:0=0 --routing adaptive", "around a failed uplink"},
+    {"msim fabric load --fabric 'dragonfly switch:4x200G' --pattern shift --stride 32 --routing valiant",
+     "all of a dragonfly's group to the next, over third groups"},
     {0}};
 
 const struct command command_fabric = {
@@ -305,7 +362,12 @@ const struct command command_fabric = {
     .description =
         "The fabric is that of a cluster entry, that of as many usual nodes of a GPU as --gpus needs, or one given in a line: "
         "'clos' followed by words such as hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G "
-        "core:64x400G.\n"
+        "core:64x400G, or 'dragonfly' followed by words such as hosts:2688 gpus:4 nics:4x200G rails:4 group:32 switch:16x200G "
+        "pair:15: switches of so many NIC ports, so many in a group and all joined there, so many cables between two groups.\n"
+        "\n"
+        "In a dragonfly ecmp and static go straight: to the group of the destination over one of the cables that lead there. "
+        "valiant goes over a third group, taken by hash; adaptive goes that way where it is less loaded by enough to pay for "
+        "the longer way (UGAL), and is what a dragonfly does unless told.\n"
         "\n"
         "show counts switches, cables and bisection; check looks whether ports, cables and counts agree and everything is "
         "connected; route A B names the links between two GPUs; load lets GPUs send to one another and reports the max-min fair "

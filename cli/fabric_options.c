@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const routing_choices[] = {"ecmp", "static", "adaptive", NULL};
+const char *const routing_choices[] = {"ecmp", "static", "adaptive", "valiant", NULL};
 
 /* As layers are, in pairs. */
-static const char *const cables[N_FABRIC_LAYERS / 2] = {"nvlink", "gpu", "root", "socket", "pcie", "nic", "tor", "agg"};
+static const char *const cables[N_FABRIC_LAYERS / 2] = {"nvlink", "gpu", "root", "socket", "pcie",
+                                                        "nic",    "tor", "agg",  "local",  "global"};
 /* What a fabric without such links lacks. */
 static const char *const cable_words[N_FABRIC_LAYERS / 2] = {
     [0] = "nvlink:8x300GB/s in --fabric",
@@ -15,7 +16,9 @@ static const char *const cable_words[N_FABRIC_LAYERS / 2] = {
     [3] = "sockets:2x40GB/s in --fabric, or the cluster's sockets and socket_rate",
     [4] = "pcie:32GB/s in --fabric, or the cluster's pcie_rate",
     [6] = "a second tier of switches",
-    [7] = "a third tier of switches"};
+    [7] = "a third tier of switches",
+    [8] = "a dragonfly's groups",
+    [9] = "a dragonfly of several groups"};
 enum { N_CABLES = sizeof cables / sizeof cables[0] };
 
 bool fabric_cable_parse(struct invocation *call, const char *option, const char *text, char stop, const struct fabric *fabric,
@@ -44,7 +47,9 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
         return true;
     }
     diag_error(&call->diags, (struct place){0},
-               "%s %s: write LAYER:NUMBER%c..., the layer nvlink, gpu, root, socket, pcie, nic, tor or agg", option, text, stop);
+               "%s %s: write LAYER:NUMBER%c..., the layer nvlink, gpu, root, socket, pcie, nic, tor or agg, of a dragonfly local "
+               "or global",
+               option, text, stop);
     return false;
 }
 
@@ -80,6 +85,12 @@ enum status fabric_options_load(struct invocation *call, const struct cluster *c
             fabric_free(fabric);
             status = STATUS_USAGE;
         }
+    if (status == STATUS_OK && fabric->shape.topology == TOPOLOGY_CLOS && option_choice(call, "routing") == ROUTING_VALIANT) {
+        diag_error(&call->diags, (struct place){0},
+                   "--routing valiant: of a dragonfly; in a Clos ecmp goes over any top switch already");
+        fabric_free(fabric);
+        status = STATUS_USAGE;
+    }
     return status;
 }
 
@@ -101,8 +112,9 @@ int fabric_options_queue_pairs(const struct invocation *call, const struct clust
 
 struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric)
 {
+    bool own = !option_given(call, "routing") && fabric->shape.topology == TOPOLOGY_DRAGONFLY;
     return (struct router){.fabric = fabric,
-                           .routing = (enum routing)option_choice(call, "routing"),
+                           .routing = own ? ROUTING_ADAPTIVE : (enum routing)option_choice(call, "routing"),
                            .polarised = option_flag(call, "polarised"),
                            .rail_aware = option_flag(call, "rail-aware"),
                            .seed = call->seed};

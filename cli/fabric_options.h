@@ -14,12 +14,14 @@ extern const char *const routing_choices[];
     {.name = "fabric",                                                                                                           \
      TEXT_FIELDS("TEXT"),                                                                                                        \
      .group = FABRIC_GROUP,                                                                                                      \
-     .help = "the fabric in one line, 'clos hosts:... tor:...'; otherwise what the cluster entry says"},                         \
+     .help = "the fabric in one line, 'clos hosts:... tor:...' or 'dragonfly hosts:... switch:...'; otherwise what the cluster " \
+             "entry says"},                                                                                                      \
         {.name = "routing",                                                                                                      \
          CHOICE_FIELDS("HOW", routing_choices),                                                                                  \
          .group = FABRIC_GROUP,                                                                                                  \
          .initial = "ecmp",                                                                                                      \
-         .help = "by a hash of the connection, by destination, or least loaded"},                                                \
+         .help = "by a hash of the connection, by destination, least loaded, or over a third group of a dragonfly, whose own "   \
+                 "is adaptive"},                                                                                                 \
         {.name = "queue-pairs",                                                                                                  \
          COUNT_FIELDS,                                                                                                           \
          .low = 1,                                                                                                               \
@@ -35,7 +37,7 @@ extern const char *const routing_choices[];
         .name = "link", .argument = "LINK=SPEED", .type = OPTION_REPEAT, .group = FABRIC_GROUP,                                  \
         .help =                                                                                                                  \
             "a cable's speed: nic:12=0.5 half, tor:17=0 down; of nvlink, gpu and pcie (PCIe lanes of GPUs and of NICs), root "   \
-            "and socket (PCIe switch to CPU, CPU to CPU), nic, tor or agg"                                                       \
+            "and socket (PCIe switch to CPU, CPU to CPU), nic, tor or agg, of a dragonfly local or global"                       \
     }
 
 /* The fabric of --fabric, or of `cluster`, with the cables of --link. */
@@ -49,7 +51,7 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
                         uint32_t *out, uint32_t *back);
 /* Queue pairs of a connection: those of --queue-pairs, or of the cluster; NULL: of a fabric without one, 1. */
 int fabric_options_queue_pairs(const struct invocation *call, const struct cluster *cluster);
-/* The router of the options; adaptive routing still needs loads. */
+/* The router of the options; a dragonfly's is adaptive unless said. Adaptive routing still needs loads. */
 struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric);
 
 #endif

@@ -120,7 +120,7 @@ enum status plan_flow_run(struct invocation *call, const struct setting *setting
         flow->placed[p] = placement == N_PLACEMENTS || placement == p;
     flow->n_rows = n < n_plans ? n : n_plans;
     flow->rows = memory_new((size_t)flow->n_rows, sizeof *flow->rows);
-    flow->routing = routing_choices[option_choice(call, "routing")];
+    flow->routing = routing_name(fabric_options_router(call, &fabric).routing);
     fabric_format(&fabric, flow->fabric, sizeof flow->fabric);
     for (int i = 0; i < flow->n_rows; i++)
         flow->rows[i].plan = plans[i];

@@ -185,24 +185,19 @@ static bool around_any(const struct search *s, struct path *path)
     return false;
 }
 
-/* UGAL: *path is straight, from link `start` on; the least loaded of some ways around takes its place where that is worth its
- * cables. */
+/* *path is straight, from link `start` on; the least loaded of some ways around takes its place where that is less loaded. */
 static void less_loaded(const struct search *s, int start, const struct path *before, struct path *path)
 {
-    struct path best = *before;
-    uint32_t best_load = UINT32_MAX;
+    uint32_t best = load_of(s, path, start);
 
-    for (int i = 0; i < AROUND && i < thirds(s); i++) {
+    for (int i = 0; i < AROUND && i < thirds(s) && best > 0; i++) {
         struct path way = *before;
         uint32_t load;
-        if (!around(s, i, &way) || (load = load_of(s, &way, start)) >= best_load)
+        if (!around(s, i, &way) || (load = load_of(s, &way, start)) >= best)
             continue;
-        best = way;
-        best_load = load;
+        *path = way;
+        best = load;
     }
-    uint64_t straight_cost = (load_of(s, path, start) + UINT64_C(1)) * (uint64_t)(path->n - start);
-    if (best_load < UINT32_MAX && straight_cost > (best_load + UINT64_C(1)) * (uint64_t)(best.n - start))
-        *path = best;
 }
 
 bool route_dragonfly(const struct router *router, int from, int to, uint64_t key, uint32_t d, struct path *path)
