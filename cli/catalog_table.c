@@ -85,6 +85,7 @@ static void cluster_columns(struct table *t)
     table_column(t, "nvlink domain", NULL, ALIGN_RIGHT);
     table_column(t, "nics per node", NULL, ALIGN_RIGHT);
     table_column(t, "nic", "Gbps", ALIGN_RIGHT);
+    table_column(t, "topology", NULL, ALIGN_LEFT);
     table_column(t, "fabric layers", NULL, ALIGN_RIGHT);
     table_column(t, "leaf nodes", NULL, ALIGN_RIGHT);
     table_column(t, "oversubscription", NULL, ALIGN_RIGHT);
@@ -92,6 +93,8 @@ static void cluster_columns(struct table *t)
 
 static void cluster_row(struct table *t, const struct cluster *c)
 {
+    bool dragonfly = c->topology == TOPOLOGY_DRAGONFLY;
+
     table_cell(t, "%s", c->name);
     table_cell(t, "%s", c->gpu.name);
     table_cell(t, "%d", cluster_gpus(c));
@@ -100,9 +103,10 @@ static void cluster_row(struct table *t, const struct cluster *c)
     table_cell(t, "%d", c->nvlink_domain);
     table_cell(t, "%d", c->nics_per_node);
     number_cell(t, "%.0f", c->nic_rate, 125e6);
-    table_cell(t, "%d", c->fabric_layers);
-    table_cell(t, "%d", c->leaf_nodes);
-    table_cell(t, "%g", c->leaf_oversubscription * c->pod_oversubscription);
+    table_cell(t, "%s", dragonfly ? "dragonfly" : "clos");
+    table_cell(t, "%d", dragonfly ? 1 : c->fabric_layers);
+    table_cell(t, "%d", cluster_leaf_nodes(c));
+    table_cell(t, "%.3g", dragonfly ? cluster_pod_oversubscription(c) : c->leaf_oversubscription * c->pod_oversubscription);
 }
 
 static enum status add_row(struct table *table, enum catalog_kind kind, const char *name, struct diags *diags)

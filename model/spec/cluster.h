@@ -6,7 +6,7 @@
 
 #include "model/spec/gpu.h"
 
-enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP };
+enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP, FABRIC_SLINGSHOT };
 /* Whether each NIC of a host goes to a ToR of its own (rail-optimised) or all to one. */
 enum rails { RAILS_AUTO /* as the ports of a switch allow: sim/fabric */, RAILS_NO, RAILS_YES };
 

@@ -2,8 +2,11 @@
 #include "model/spec/schemas.h"
 
 /* How a cluster is written. Its GPU arrives as the mapping that the catalog resolved (entry.c). */
-static const char *const fabrics[] = {
-    [FABRIC_INFINIBAND] = "infiniband", [FABRIC_ROCE] = "roce", [FABRIC_ETHERNET_TCP] = "ethernet_tcp", NULL};
+static const char *const fabrics[] = {[FABRIC_INFINIBAND] = "infiniband",
+                                      [FABRIC_ROCE] = "roce",
+                                      [FABRIC_ETHERNET_TCP] = "ethernet_tcp",
+                                      [FABRIC_SLINGSHOT] = "slingshot",
+                                      NULL};
 
 static const char *const rails[] = {[RAILS_AUTO] = "auto", [RAILS_NO] = "no", [RAILS_YES] = "yes", NULL};
 
