@@ -31,8 +31,8 @@ static void clos_keys_check(const struct cluster *c, const struct yaml_node *tre
     };
 
     keys_refuse(keys, sizeof keys / sizeof keys[0],
-                "of a Clos, not of a dragonfly, which has switches_per_group, endpoints_per_switch and global_links", tree,
-                diags);
+                "of a Clos, not of a dragonfly (switches_per_group, endpoints_per_switch, global_links); null takes it back",
+                tree, diags);
 }
 
 static void dragonfly_keys_check(const struct cluster *c, const struct yaml_node *tree, struct diags *diags)

@@ -40,6 +40,8 @@ enum key {
     N_KEYS
 };
 
+static const char *const kinds[] = {[TOPOLOGY_CLOS] = "clos", [TOPOLOGY_DRAGONFLY] = "dragonfly"};
+
 struct reader {
     struct place at; /* of the word being read */
     struct diags *diags;
@@ -197,9 +199,15 @@ static void key_unknown(struct reader *r, const char *key)
     char hint[sizeof words[0]];
     size_t n = 0;
 
-    for (int k = 0; k < N_KEYS; k++)
-        if (is_word_of((enum key)k, r->shape.topology))
+    for (int k = 0; k < N_KEYS; k++) {
+        if (is_word_of((enum key)k, r->shape.topology)) {
             known[n++] = keys[k];
+        } else if (strcmp(key, keys[k]) == 0) {
+            diag_error(r->diags, r->at, "fabric: '%s' is a word of a %s, not of a %s", key, kinds[!r->shape.topology],
+                       kinds[r->shape.topology]);
+            return;
+        }
+    }
     diag_error(r->diags, r->at, "fabric: there is no '%s'; %s", key,
                name_hint(key, known, n, words[r->shape.topology], hint, sizeof hint));
 }
@@ -309,8 +317,6 @@ static void defaults_fill(struct reader *r)
 /* The first word, which says the kind of fabric; NULL: none that is known. */
 static const char *kind_read(const char *word, enum topology *topology)
 {
-    static const char *const kinds[] = {[TOPOLOGY_CLOS] = "clos", [TOPOLOGY_DRAGONFLY] = "dragonfly"};
-
     for (int k = TOPOLOGY_CLOS; k <= TOPOLOGY_DRAGONFLY; k++) {
         size_t n = strlen(kinds[k]);
         if (strncmp(word, kinds[k], n) != 0 || (word[n] != '\0' && !isspace((unsigned char)word[n])))

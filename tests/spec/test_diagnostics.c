@@ -55,6 +55,34 @@ static const struct {
      "{global_batch: "
      "8}\n",
      "t.yaml:1:32: error: mixer: no layer has it; give `layer_pattern`, such as mmma\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: torus}\njob: {global_batch: 8}\n",
+     "t.yaml:2:46: error: topology: unknown 'torus'; one of clos or dragonfly\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, groups: 4, global_links: 2}\njob: {global_batch: 8}\n",
+     "t.yaml:2:44: error: groups: needs `topology: dragonfly`\n"
+     "t.yaml:2:61: error: global_links: needs `topology: dragonfly`\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: dragonfly, leaf_nodes: 4, planes: 2}\njob: {global_batch: "
+     "8}\n",
+     "t.yaml:2:69: error: leaf_nodes: of a Clos, not of a dragonfly (switches_per_group, endpoints_per_switch, global_links); "
+     "null takes it back\n"
+     "t.yaml:2:80: error: planes: of a Clos, not of a dragonfly (switches_per_group, endpoints_per_switch, global_links); null "
+     "takes it back\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 5000, topology: dragonfly, groups: 9}\njob: {global_batch: 8}\n",
+     "t.yaml:2:78: error: groups: 5000 nodes fill 79 groups, not 9\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 50000, topology: dragonfly, global_links_per_switch: 2}\njob: "
+     "{global_batch: 8}\n",
+     "t.yaml:2:96: error: global_links_per_switch: 32 switches with 2 each have 64, which do not reach 781 other groups\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 1000, topology: dragonfly, global_links: 9, "
+     "global_links_per_switch: 4}\njob: {global_batch: 8}\n",
+     "t.yaml:2:84: error: global_links: 9 to each of 15 other groups are more than the 128 that 32 switches with 4 each have\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: dragonfly, rails: yes, switches_per_group: 12}\njob: "
+     "{global_batch: 8}\n",
+     "t.yaml:2:89: error: switches_per_group: 12 are not a multiple of the 8 switches that a node's NIC ports go to (`rails: "
+     "no`: "
+     "one)\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: dragonfly, rails: no, endpoints_per_switch: 12}\njob: "
+     "{global_batch: 8}\n",
+     "t.yaml:2:90: error: endpoints_per_switch: 12 NIC ports are not a multiple of the 8 that each node takes; or say `rails: "
+     "yes`, a switch for each\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200}\njob: {global_batch: 8}\n",
      "t.yaml:2:46: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200s}\njob: {global_batch: 8}\n",

@@ -262,15 +262,17 @@ END_TEST
 START_TEST(the_effective_configuration_repeats_the_experiment)
 {
     static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b",
-                                         "llama4-maverick",    "llama2-70b"};
-    static const char *const clusters[] = {"megascale-a100",    "gb300-nvl72",   "llama3-h100",
-                                           "v100-32g-sxm-node", "jean-zay-a100", "llama3-h100"};
+                                         "llama4-maverick",    "llama2-70b",  "apertus-70b",  "apertus-70b"};
+    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node",
+                                           "jean-zay-a100",  "llama3-h100", "alps",        "frontier"};
     static const char *const changes[] = {"cluster.net_fraction=0.123456789012345678",
                                           "faults.spares=0",
                                           "layout=tp=8,pp=2,sp=true",
                                           "faults={trace: x, restart: 15min, checkpoint_steps: 100}",
                                           "cluster.hop_latency=0.4us",
-                                          "job.adapter={rank: 16, targets: [qkv, mlp_down]}"};
+                                          "job.adapter={rank: 16, targets: [qkv, mlp_down]}",
+                                          "cluster.nodes=1000",
+                                          "cluster.global_links=null"};
     struct experiment again;
     struct diags diags = {0};
     load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
@@ -326,7 +328,7 @@ int main(void)
     tcase_add_test(tests, overrides_reach_any_key);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
-    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 6);
+    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 8);
     tcase_add_test(tests, files_name_their_neighbours);
     tcase_add_test(tests, everything_in_place);
     suite_add_tcase(suite, tests);

@@ -60,8 +60,8 @@ START_TEST(every_cluster_of_the_catalog)
 {
     struct diags diags = {0};
     const char *const *names;
-    static const char *const some[] = {"dgx-h100",    "gb200-nvl72",    "gb300-nvl72", "jean-zay-a100",
-                                       "llama3-h100", "megascale-a100", "selene-a100"};
+    static const char *const some[] = {"dgx-h100",       "gb200-nvl72", "gb300-nvl72", "jean-zay-a100", "llama3-h100",
+                                       "megascale-a100", "selene-a100", "alps",        "frontier",      "perlmutter"};
     names = some;
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
         struct cluster cluster;
@@ -168,6 +168,13 @@ static const char *const texts[] = {
     "clos hosts:512 tor:16x100G/16x100G agg:16x100G/16x100G core:32x100G aggs:8",
     "clos gpus:8 nics:4x200G affinity:0,0,1,1,3,3,2,2 pcie:32GB/s pcie_switches:4x31.5GB/s sockets:2x40GB/s tor:64x200G",
     "clos gpus:8 nics:3x0.1Gbps affinity:0,0,0,1,1,1,2,2 tor:63x123456789bps",
+    "dragonfly switch:2x100G",
+    "dragonfly group:3 switch:1x100G local:2x50G",
+    "dragonfly hosts:2688 gpus:4 nics:4x200G rails:4 group:32 switch:16x200G pair:15 nvlink:4x383GB/s latency:2us/350ns",
+    "dragonfly hosts:5 groups:3 group:4 switch:2x100G global:3x400G",
+    "dragonfly groups:1 switch:8x100G pair:3",
+    "dragonfly gpus:8 nics:4x200G ports:2 rails:8 group:8 switch:4x100G global:2x100G pair:5 affinity:0,0,1,1,3,3,2,2 "
+    "pcie:32GB/s",
 };
 
 START_TEST(texts_come_back)
@@ -182,11 +189,39 @@ START_TEST(texts_come_back)
 }
 END_TEST
 
+/* What a text leaves out. */
+START_TEST(defaults_of_a_dragonfly)
+{
+    static const struct {
+        const char *text;
+        int hosts, groups, switches, per_switch, pair;
+    } cases[] = {
+        {"dragonfly switch:4x100G", 1056, 33, 8, 4, 1},                                      /* balanced, the largest */
+        {"dragonfly switch:4x100G pair:4", 9 * 32, 9, 8, 4, 4},                              /* as many as four cables join */
+        {"dragonfly switch:4x100G groups:5", 5 * 32, 5, 8, 4, 8},                            /* all ports in use: 8 * 4 / 4 */
+        {"dragonfly switch:4x100G hosts:100", 100, 4, 8, 4, 10},                             /* 8 * 4 / 3 and two ports idle */
+        {"dragonfly switch:4x100G hosts:100 pair:5", 100, 4, 8, 2, 5},                       /* 3 * 5 of 8 switches */
+        {"dragonfly switch:4x100G hosts:20", 20, 1, 8, 4, 0},                                /* one group */
+        {"dragonfly switch:4x100G gpus:4 nics:4x100G rails:4 group:4", 4 * 17, 17, 4, 4, 1}, /* four hosts to a group */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fabric fabric = parsed(cases[i].text);
+        ck_assert_int_eq(fabric.shape.hosts, cases[i].hosts);
+        ck_assert_int_eq(fabric.n_pods, cases[i].groups);
+        ck_assert_int_eq(fabric.shape.switches_per_group, cases[i].switches);
+        ck_assert_int_eq(fabric.shape.global_per_switch, cases[i].per_switch);
+        ck_assert_int_eq(fabric.shape.global_links, cases[i].pair);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
 struct refusal {
     const char *text, *why;
 };
 static const struct refusal refusals[] = {
-    {"torus 4x4x4", "a fabric begins with its kind: clos hosts:... tor:... agg:... core:..."},
+    {"torus 4x4x4", "a fabric begins with its kind: clos hosts:... tor:... agg:... core:..., or dragonfly hosts:... group:... "
+                    "switch:... pair:..."},
     {"clos", "a fabric needs ToR switches: tor:64x200Gbps/32x400Gbps"},
     {"clos hosts:64", "a fabric needs ToR switches: tor:64x200Gbps/32x400Gbps"},
     {"clos toor:64x200G", "fabric: there is no 'toor'; did you mean 'tor'?"},
@@ -230,6 +265,25 @@ static const struct refusal refusals[] = {
     {"clos hosts:8192 tor:32x400G/4x400G agg:32x400G/32x400G core:2x400G",
      "fabric: disconnected: core switches of 2 ports reach 2 of 32 aggregation switches, so not every pod; give them at least 8 "
      "ports"},
+    {"dragonfly", "a dragonfly needs switches, NIC ports x rate: switch:16x200Gbps"},
+    {"dragonfly tor:4x100G", "fabric: 'tor' is a word of a clos, not of a dragonfly"},
+    {"dragonfly switch:4x100G bandwidth:3",
+     "fabric: there is no 'bandwidth'; words are hosts gpus nics ports switch rails group groups local global pair nvlink pcie "
+     "pcie_switches sockets affinity latency, each followed by a colon and a value"},
+    {"dragonfly switch:4x100G grup:3", "fabric: there is no 'grup'; did you mean 'group'?"},
+    {"clos tor:4x100G pair:3", "fabric: 'pair' is a word of a dragonfly, not of a clos"},
+    {"dragonfly switch:4x100G group:4 gpus:3 nics:3x100G",
+     "fabric: a switch's 4 NIC ports are not a multiple of the 3 that each host takes"},
+    {"dragonfly switch:4x100G group:4 nics:1x100G rails:2",
+     "fabric: the 1 NIC ports of a host do not divide evenly over 2 switches"},
+    {"dragonfly switch:4x100G group:3 gpus:2 nics:2x100G rails:2",
+     "fabric: a group of 3 switches does not divide evenly into those that a host's ports are spread over, 2"},
+    {"dragonfly switch:4x100G groups:2 hosts:65", "fabric: 65 hosts need 3 groups, there are 2"},
+    {"dragonfly switch:4x100G groups:40",
+     "fabric: disconnected: a group's 32 global ports do not reach 39 other groups; give switches more, or groups more switches"},
+    {"dragonfly switch:4x100G groups:9 global:4x100G pair:5",
+     "fabric: 5 cables to each of 8 other groups are more than the 32 global ports of a group"},
+    {"dragonfly switch:16x100G groups:1900 pair:4 global:250x100G", "fabric: too large: 1.01e+07 cables; at most 4194304"},
 };
 
 START_TEST(refusals_say_why)
@@ -269,6 +323,7 @@ int main(void)
     tcase_add_test(all, fat_trees);
     tcase_add_test(all, layers_of_links);
     tcase_add_test(all, oversubscription);
+    tcase_add_test(all, defaults_of_a_dragonfly);
     tcase_add_loop_test(all, texts_come_back, 0, (int)(sizeof texts / sizeof texts[0]));
     tcase_add_loop_test(all, refusals_say_why, 0, (int)(sizeof refusals / sizeof refusals[0]));
     tcase_add_test(all, all_mistakes_at_once_with_columns);

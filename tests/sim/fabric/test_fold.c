@@ -64,6 +64,17 @@ static const struct fold_case cases[] = {
      .batch = 32,
      .routing = ROUTING_ECMP,
      .fabric = "clos hosts:32 gpus:8 nics:8x200G tors:8 tor:8x200G/8x200G agg:32x200G nvlink:8x270GB/s"},
+    {.layout = "tp=8,pp=4,dp=8,mb=1",
+     .nodes = 32,
+     .batch = 32,
+     .routing = ROUTING_STATIC,
+     .must_fold = true,
+     .fabric = "dragonfly hosts:32 gpus:8 nics:8x200G rails:8 group:64 switch:4x200G nvlink:8x270GB/s"},
+    {.layout = "tp=8,pp=4,dp=8,mb=1",
+     .nodes = 32,
+     .batch = 32,
+     .routing = ROUTING_VALIANT,
+     .fabric = "dragonfly hosts:32 gpus:8 nics:8x200G rails:8 group:16 switch:4x200G pair:8 nvlink:8x270GB/s"},
 };
 
 /* A job on its hosts, with its faults. */

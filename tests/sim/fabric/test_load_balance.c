@@ -104,7 +104,8 @@ END_TEST
 
 /* ---- the clusters of the catalog */
 
-static const char *const clusters[] = {"megascale-a100", "llama3-h100", "selene-a100", "dgx-h100", "jean-zay-a100"};
+static const char *const clusters[] = {"megascale-a100", "llama3-h100", "selene-a100", "dgx-h100",
+                                       "jean-zay-a100",  "alps",        "frontier",    "perlmutter"};
 static const char *const layouts[] = {"tp=1,zero=3,mb=1", "tp=2,zero=3,mb=1", "tp=4,zero=3,mb=1",     "tp=8,zero=3,mb=1",
                                       "tp=1,zero=1,mb=1", "tp=4,zero=1,mb=1", "tp=4,cp=2,zero=1,mb=1"};
 enum { N_CLUSTERS = sizeof clusters / sizeof *clusters, N_SHARDED = sizeof layouts / sizeof *layouts };
