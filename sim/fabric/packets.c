@@ -100,13 +100,13 @@ static bool hosts_check(const struct fabric *fabric, const struct packets_parame
 }
 
 /* Pauses along ways that go up and then down close no circle; those of a dragonfly do, unless each hop has a virtual channel. */
-static bool topology_check(const struct fabric *fabric, struct diags *diags)
+enum status packets_topology_check(const struct fabric *fabric, struct diags *diags)
 {
     if (fabric->shape.topology == TOPOLOGY_CLOS)
-        return true;
+        return STATUS_OK;
     diag_error(diags, (struct place){0},
                "packets on a dragonfly are not modelled (pauses need virtual channels there): take flows (--network flow)");
-    return false;
+    return STATUS_BAD_INPUT;
 }
 
 static void port_create(struct packets *p, const struct fabric *fabric, uint32_t port)
@@ -214,8 +214,8 @@ static bool places_check(const struct packets *p, struct diags *diags)
 enum status packets_create(const struct fabric *fabric, const struct packets_parameters *with, struct packets **out,
                            struct diags *diags)
 {
-    if (!topology_check(fabric, diags) || !parameters_check(with, diags) || !links_check(fabric, with, diags) ||
-        !hosts_check(fabric, with, diags))
+    if (packets_topology_check(fabric, diags) != STATUS_OK || !parameters_check(with, diags) ||
+        !links_check(fabric, with, diags) || !hosts_check(fabric, with, diags))
         return STATUS_BAD_INPUT;
     struct packets *p = memory_new(1, sizeof *p);
 

@@ -125,6 +125,9 @@ struct packets_parameters packets_usual(void);
 struct packets;
 #define NO_TRANSFER UINT32_MAX
 
+/* STATUS_BAD_INPUT, said, for a fabric whose packets are not modelled: a dragonfly. */
+MUST_CHECK enum status packets_topology_check(const struct fabric *fabric, struct diags *diags);
+
 /* The fabric with its rates of now; it is not used after the call. STATUS_BAD_INPUT, said in `diags`, where parameters are out of
  * their bounds or a switch's buffer is too small for its headroom. */
 MUST_CHECK enum status packets_create(const struct fabric *fabric, const struct packets_parameters *with, struct packets **out,
