@@ -35,8 +35,9 @@
  * phase.
  *
  * Oversubscribed layers: the part of a ring's hops that leave a pod is small (rings follow placement), so rings keep their
- * bandwidth and only all-to-all beyond a pod divides by the oversubscription. Real fabrics collide; that is the flow network's
- * subject.
+ * bandwidth and only all-to-all beyond a pod divides by the oversubscription. Of a dragonfly the pods are its groups, and the
+ * oversubscription what a group's NICs send over what its global cables carry (cluster_pod_oversubscription): routing is taken to
+ * fill them all. Real fabrics collide; that is the flow network's subject.
  */
 #ifndef MSIM_MODEL_COST_COLLECTIVE_H
 #define MSIM_MODEL_COST_COLLECTIVE_H

@@ -11,7 +11,7 @@ static void routes_try(const struct fabric *fabric)
     for (int i = 0; i < 16; i++) {
         int from = (int)((int64_t)fabric->n_gpus * i / 16), to = fabric->n_gpus - 1 - from / 2;
         struct path path;
-        router.routing = i % 2 ? ROUTING_ECMP : ROUTING_STATIC;
+        router.routing = i % 3 == 2 ? ROUTING_VALIANT : i % 2 ? ROUTING_ECMP : ROUTING_STATIC;
         if (!route_gpus(&router, from, to, (uint32_t)i, &path))
             continue;
         fuzz_expect(path.n <= PATH_HOPS, "a path fits");
