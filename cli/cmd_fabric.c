@@ -61,12 +61,14 @@ static json_t *counts_json(const struct fabric *fabric, const struct fabric_coun
                      c->agg_oversubscription, "layers", links);
 }
 
-static void dragonfly_row(struct table *table, const char *what, int count, int cables, double bandwidth)
+/* `cables` is what --link calls those of this tier; NULL: it has none of its own. */
+static void dragonfly_row(struct table *table, const char *what, int count, const char *cables, int n, double bandwidth)
 {
     table_cell(table, "%s", what);
     table_cell(table, "%d", count);
-    if (cables > 0) {
-        table_cell(table, "%d", cables);
+    table_cell(table, "%s", cables != NULL ? cables : "");
+    if (cables != NULL) {
+        table_cell(table, "%d", n);
         table_cell(table, "%.6g", bandwidth / 1e12);
     } else {
         table_cell(table, "%s", "");
@@ -78,12 +80,13 @@ static void dragonfly_table(struct table *table, const struct fabric_counts *c)
 {
     table_column(table, "tier", NULL, ALIGN_LEFT);
     table_column(table, "number", NULL, ALIGN_RIGHT);
-    table_column(table, "cables", NULL, ALIGN_RIGHT);
+    table_column(table, "cables", NULL, ALIGN_LEFT);
+    table_column(table, "their number", NULL, ALIGN_RIGHT);
     table_column(table, "one way", "TB/s", ALIGN_RIGHT);
-    dragonfly_row(table, "GPUs", c->gpus, 0, 0);
-    dragonfly_row(table, "hosts, and their NICs' cables", c->hosts, c->nic_cables, c->nic_bandwidth);
-    dragonfly_row(table, "switches, and local cables", c->tors, c->local_cables, c->local_bandwidth);
-    dragonfly_row(table, "groups, and global cables", c->pods, c->global_cables, c->global_bandwidth);
+    dragonfly_row(table, "GPUs", c->gpus, NULL, 0, 0);
+    dragonfly_row(table, "hosts", c->hosts, "nic", c->nic_cables, c->nic_bandwidth);
+    dragonfly_row(table, "switches", c->tors, "local", c->local_cables, c->local_bandwidth);
+    dragonfly_row(table, "groups", c->pods, "global", c->global_cables, c->global_bandwidth);
 }
 
 static void count_row(struct table *table, const char *what, int count, int cables, double bandwidth, double over)
