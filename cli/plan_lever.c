@@ -101,7 +101,8 @@ static bool double_network(struct experiment *experiment, struct space_limits *l
     (void)limits, (void)unused;
     struct cluster *c = &experiment->cluster;
     c->nic_rate *= 2;
-    c->pcie_rate *= 2; /* what a faster NIC is put behind; a host's memory is no nearer for it */
+    c->dragonfly.link_rate *= 2; /* cables between switches of a dragonfly; a Clos follows the NICs */
+    c->pcie_rate *= 2;           /* what a faster NIC is put behind; a host's memory is no nearer for it */
     return c->nic_rate > 0 && experiment->gpus > c->gpus_per_node;
 }
 

@@ -4,12 +4,15 @@
 
 #include "plots/figure_data.h"
 
+enum { N_MAPS = 6, LAYERS_MAX = 32, GROUPS_MAX = 1024 };
 /* A layer that is drawn link by link: its name, and that of the layer the other way, whose links go up. */
-static const struct {
+static const struct map {
     const char *name, *up;
-} maps[] = {{"nic_up", "nic_up"},   {"tor_up", "tor_up"},   {"agg_up", "agg_up"},
-            {"nic_down", "nic_up"}, {"tor_down", "tor_up"}, {"agg_down", "agg_up"}};
-enum { N_MAPS = sizeof maps / sizeof maps[0], LAYERS_MAX = 32 };
+} clos_maps[N_MAPS] = {{"nic_up", "nic_up"},   {"tor_up", "tor_up"},   {"agg_up", "agg_up"},
+                       {"nic_down", "nic_up"}, {"tor_down", "tor_up"}, {"agg_down", "agg_up"}};
+/* Of a dragonfly both ways between groups are one map, group by group. */
+static const struct map dragonfly_maps[N_MAPS] = {{"nic_up", "nic_up"},   {"local_out", "local_out"}, {"global_", NULL},
+                                                  {"nic_down", "nic_up"}, {"local_in", "local_out"},  {"none", "none"}};
 
 enum column { LAYER, LINK, UTILISATION, NAME, N_COLUMNS };
 static const struct csv_column expected[N_COLUMNS] = {{"layer", true}, {"link", true}, {"utilisation", true}, {"name", true}};
@@ -17,6 +20,7 @@ static const struct csv_column expected[N_COLUMNS] = {{"layer", true}, {"link", 
 struct links {
     const struct csv_table *table;
     int columns[N_COLUMNS];
+    const struct map *maps;
     int64_t *link;       /* [rows] its number in its layer */
     double *utilisation; /* [rows] */
 };
@@ -70,23 +74,127 @@ static int ports_of(const struct links *links, const char *layer)
     return nics * ports;
 }
 
+static const char *layer_of(const struct links *links, size_t row)
+{
+    return csv_cell(links->table, row, links->columns[LAYER]);
+}
+
+/* The groups that a link of a dragonfly leads from and to, from "group 3 switch 1 port 50 -> group 7 switch 2"; -1: no group. */
+static int group_from(const struct links *links, size_t row)
+{
+    const char *name = csv_cell(links->table, row, links->columns[NAME]);
+    return strncmp(name, "group ", 6) == 0 ? (int)strtol(name + 6, NULL, 10) : -1;
+}
+static int group_to(const struct links *links, size_t row)
+{
+    const char *to = strstr(csv_cell(links->table, row, links->columns[NAME]), " -> group ");
+    return to != NULL ? (int)strtol(to + 10, NULL, 10) : -1;
+}
+
+/* Links of a layer for each of its groups. */
+static int links_of_group(const struct links *links, const char *layer)
+{
+    int n = 0, groups = 1;
+
+    for (size_t row = 0; row < links->table->n_rows; row++) {
+        if (strcmp(layer_of(links, row), layer) != 0)
+            continue;
+        int group = group_from(links, row);
+        groups = group >= groups ? group + 1 : groups;
+        n++;
+    }
+    return n / groups > 0 ? n / groups : 1;
+}
+
+/* What is said of a map beside its cells. */
+struct seen {
+    int links;
+    double sum, most;
+};
+
+static void seen_add(struct seen *seen, double utilisation)
+{
+    seen->links++;
+    seen->sum += utilisation;
+    seen->most = utilisation > seen->most ? utilisation : seen->most;
+}
+
+static void seen_write(const struct seen *seen, int map, int ports, int units, FILE *out)
+{
+    fprintf(out, "EOD\nlinks%d = %d\nports%d = %d\nunits%d = %d\nmean%d = %.6g\nmost%d = %.6g\n", map + 1, seen->links, map + 1,
+            ports, map + 1, units, map + 1, seen->links > 0 ? 100 * seen->sum / seen->links : 0, map + 1, 100 * seen->most);
+}
+
+/* Between groups: the mean of the cables from one to another. */
+static enum status groups_write(const struct links *links, int map, FILE *out)
+{
+    struct seen seen = {0};
+    size_t n = 0, name_length = strlen(links->maps[map].name);
+
+    for (size_t row = 0; row < links->table->n_rows; row++)
+        if (strncmp(layer_of(links, row), links->maps[map].name, name_length) == 0) {
+            int from = group_from(links, row), to = group_to(links, row), higher = from > to ? from : to;
+            n = higher >= 0 && higher < GROUPS_MAX && (size_t)higher >= n ? (size_t)higher + 1 : n;
+        }
+    struct cell {
+        double sum;
+        int links;
+    } *cells = calloc(n * n + 1, sizeof *cells);
+    if (cells == NULL)
+        return STATUS_FAILED;
+    for (size_t row = 0; row < links->table->n_rows; row++) {
+        int from = group_from(links, row), to = group_to(links, row);
+        if (strncmp(layer_of(links, row), links->maps[map].name, name_length) != 0 || from < 0 || to < 0 || from >= GROUPS_MAX ||
+            to >= GROUPS_MAX)
+            continue;
+        struct cell *cell = &cells[(size_t)from * n + (size_t)to];
+        cell->sum += links->utilisation[row];
+        cell->links++;
+        seen_add(&seen, links->utilisation[row]);
+    }
+    fprintf(out, "$map%d << EOD\n", map + 1);
+    for (size_t i = 0; i < n * n; i++)
+        fprintf(out, "%zu\t%zu\t%.6g\n", i % n, i / n, cells[i].links > 0 ? 100 * cells[i].sum / cells[i].links : 0);
+    seen_write(&seen, map, n > 0 ? (int)n : 1, (int)n, out);
+    free(cells);
+    return STATUS_OK;
+}
+
 static void map_write(const struct links *links, int map, FILE *out)
 {
-    int ports = ports_of(links, maps[map].up), n = 0;
-    double sum = 0, most = 0;
+    const struct map *drawn = &links->maps[map];
+    bool local = strncmp(drawn->name, "local", 5) == 0;
+    int ports = local ? links_of_group(links, drawn->up) : ports_of(links, drawn->up);
+    struct seen seen = {0};
 
     fprintf(out, "$map%d << EOD\n", map + 1);
     for (size_t row = 0; row < links->table->n_rows; row++) {
-        if (strcmp(csv_cell(links->table, row, links->columns[LAYER]), maps[map].name) != 0)
+        if (strcmp(layer_of(links, row), drawn->name) != 0)
             continue;
         fprintf(out, "%d\t%d\t%.6g\n", (int)(links->link[row] % ports), (int)(links->link[row] / ports),
                 100 * links->utilisation[row]);
-        sum += links->utilisation[row];
-        most = links->utilisation[row] > most ? links->utilisation[row] : most;
-        n++;
+        seen_add(&seen, links->utilisation[row]);
     }
-    fprintf(out, "EOD\nlinks%d = %d\nports%d = %d\nmean%d = %.6g\nmost%d = %.6g\n", map + 1, n, map + 1, ports, map + 1,
-            n > 0 ? 100 * sum / n : 0, map + 1, 100 * most);
+    seen_write(&seen, map, ports, (seen.links + ports - 1) / ports, out);
+}
+
+/* Every layer of the topology whose names the table has. */
+static enum status maps_write(struct links *links, FILE *out)
+{
+    bool dragonfly = false;
+    enum status status = STATUS_OK;
+
+    for (size_t row = 0; row < links->table->n_rows && !dragonfly; row++)
+        dragonfly = strcmp(layer_of(links, row), "local_out") == 0;
+    links->maps = dragonfly ? dragonfly_maps : clos_maps;
+    fprintf(out, "dragonfly = %d\n", dragonfly);
+    for (int map = 0; map < N_MAPS && status == STATUS_OK; map++) {
+        if (links->maps[map].up == NULL)
+            status = groups_write(links, map, out);
+        else
+            map_write(links, map, out);
+    }
+    return status;
 }
 
 /* Layers in the order in which they first appear. */
@@ -142,8 +250,9 @@ enum status figure_data_links(const struct figure_input *input, FILE *out, struc
     }
     if (status == STATUS_OK) {
         layers_write(&links, out);
-        for (int map = 0; map < N_MAPS; map++)
-            map_write(&links, map, out);
+        status = maps_write(&links, out);
+        if (status != STATUS_OK)
+            diag_error(diags, (struct place){.file = input->name}, "no memory for a figure");
     }
     free(links.link);
     free(links.utilisation);

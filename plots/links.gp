@@ -1,11 +1,18 @@
 # What the links of a fabric carried: a panel for each layer and direction. Every cell is a link: across, the port of a host or switch;
 # down, the host or switch that the cable goes up from, so that both directions of a cable have the same place. The colour is the
-# part of its rate that it carried over the run, on one scale for all layers; titles tell mean and most.
+# part of its rate that it carried over the run, on one scale for all layers; titles tell mean and most. Of a dragonfly: down, the
+# group; across, its local cables, and from group to group the mean of the cables between them.
 array titles[6] = ['host NICs → ToR', 'ToR → aggregation', 'aggregation → core', 'ToR → host NICs', 'aggregation → ToR', 'core → aggregation']
 array below[3] = ['host', 'ToR', 'aggregation switch']
 array across[3] = ['NIC port', 'uplink', 'uplink']
+if (dragonfly) {
+    array titles[6] = ['host NICs → switch', 'inside groups, to the higher switch', 'between groups', 'switch → host NICs', 'inside groups, to the lower switch', '']
+    array below[3] = ['host', 'group', 'from group']
+    array across[3] = ['NIC port', 'local cable', 'to group']
+}
 array links[6] = [links1, links2, links3, links4, links5, links6]
 array ports[6] = [ports1, ports2, ports3, ports4, ports5, ports6]
+array units[6] = [units1, units2, units3, units4, units5, units6]
 array means[6] = [mean1, mean2, mean3, mean4, mean5, mean6]
 array tops[6] = [most1, most2, most3, most4, most5, most6]
 stats $layers using 3 nooutput name 'use'
@@ -47,14 +54,14 @@ do for [i = 1:6] {
         set xlabel across[column + 1] font remark_font offset 0,0.5
         set ylabel below[column + 1] font remark_font offset 1.2,0
         n = ports[i]
-        units = (links[i] + n - 1) / n
+        m = units[i]
         set xrange [-0.5:n - 0.5]
-        set yrange [units - 0.5:-0.5]
+        set yrange [m - 0.5:-0.5]
         if (i == 1) { set colorbox user origin screen 0.915,0.075 size screen 0.014,0.82 } else { unset colorbox }
         set cblabel 'utilisation over the run [%]' font remark_font offset 0.3,0
         if (n < 10) { set xtics 1 } else { set xtics autofreq }
-        if (units < 10) { set ytics 1 } else { set ytics autofreq }
-        if (n > 1 && units > 1) {
+        if (m < 10) { set ytics 1 } else { set ytics autofreq }
+        if (n > 1 && m > 1) {
             eval sprintf("plot $map%d using 1:2:3 with image", i)
         } else {
             eval sprintf("plot $map%d using 1:2:(0.5):(0.5):3 with boxxyerror fillstyle solid noborder fillcolor palette", i)

@@ -411,25 +411,52 @@ static const char links_csv[] = "layer,link,utilisation,contended_s,most_transfe
                                 "nic_up,3,0.125,0,1,host 1 nic 1 port 0 -> tor 0\n"
                                 "nic_down,0,0.5,0,1,tor 0 -> host 0 nic 0 port 0\n";
 
-/* The second NIC of the second host is across 1, down 1; what goes down has the place of what goes up. */
-START_TEST(links)
+/* A script that draws the table holds all these parts. */
+static void assert_links_drawn(const char *csv, const char *const *parts, size_t n)
 {
-    static const char *const parts[] = {
-        "$layers << EOD\n0\t21.875\t50\t4\tnic_up\n1\t50\t50\t1\tnic_down\nEOD\n",
-        "$map1 << EOD\n0\t0\t50\n1\t0\t25\n0\t1\t0\n1\t1\t12.5\nEOD\nlinks1 = 4\nports1 = 2\nmean1 = 21.875\nmost1 = 50\n",
-        "$map2 << EOD\nEOD\nlinks2 = 0\n", "$map4 << EOD\n0\t0\t50\nEOD\nlinks4 = 1\nports4 = 2\n"};
     struct diags diags = {0};
-    struct figure_input input = input_of("x.csv", links_csv);
+    struct figure_input input = input_of("x.csv", csv);
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     ck_assert_int_eq(figure_kind_of(&input, &diags), FIGURE_LINKS);
     ck_assert_int_eq(figure_script(&(struct figure_options){.kind = FIGURE_LINKS}, &input, 1, out, &diags), STATUS_OK);
     fclose(out);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    for (size_t i = 0; i < n; i++)
         ck_assert_msg(strstr(text, parts[i]), "%s", text);
     free(text);
     figure_input_free(&input);
+}
+
+/* The second NIC of the second host is across 1, down 1; what goes down has the place of what goes up. */
+START_TEST(links)
+{
+    static const char *const parts[] = {"$layers << EOD\n0\t21.875\t50\t4\tnic_up\n1\t50\t50\t1\tnic_down\nEOD\n",
+                                        "$map1 << EOD\n0\t0\t50\n1\t0\t25\n0\t1\t0\n1\t1\t12.5\nEOD\nlinks1 = 4\nports1 = "
+                                        "2\nunits1 = 2\nmean1 = 21.875\nmost1 = 50\n",
+                                        "$map2 << EOD\nEOD\nlinks2 = 0\n",
+                                        "$map4 << EOD\n0\t0\t50\nEOD\nlinks4 = 1\nports4 = 2\nunits4 = 1\n"};
+    assert_links_drawn(links_csv, parts, sizeof parts / sizeof *parts);
+}
+END_TEST
+
+static const char dragonfly_csv[] = "layer,link,utilisation,contended_s,most_transfers,name\n"
+                                    "nic_up,0,0.5,0,1,host 0 nic 0 port 0 -> group 0 switch 0\n"
+                                    "local_out,0,0.25,0,1,group 0 switch 0 port 1 -> group 0 switch 1\n"
+                                    "local_out,1,0.75,0,1,group 1 switch 0 port 1 -> group 1 switch 1\n"
+                                    "global_out,0,0.25,0,1,group 0 switch 0 port 2 -> group 1 switch 0\n"
+                                    "global_out,1,0.75,0,1,group 0 switch 1 port 2 -> group 1 switch 1\n"
+                                    "global_in,0,1,0,1,group 1 switch 0 -> group 0 switch 0 port 2\n"
+                                    "global_in,1,1,0,1,group 1 switch 1 -> group 0 switch 1 port 2\n";
+
+/* Local cables across, groups down; between groups the mean of the parallel cables each way. */
+START_TEST(links_of_a_dragonfly)
+{
+    static const char *const parts[] = {
+        "dragonfly = 1\n", "$map2 << EOD\n0\t0\t25\n0\t1\t75\nEOD\nlinks2 = 2\nports2 = 1\nunits2 = 2\nmean2 = 50\nmost2 = 75\n",
+        "$map3 << EOD\n0\t0\t0\n1\t0\t50\n0\t1\t100\n1\t1\t0\nEOD\nlinks3 = 4\nports3 = 2\nunits3 = 2\nmean3 = 75\nmost3 = 100\n",
+        "$map6 << EOD\nEOD\nlinks6 = 0\n"};
+    assert_links_drawn(dragonfly_csv, parts, sizeof parts / sizeof *parts);
 }
 END_TEST
 
@@ -504,6 +531,7 @@ int main(void)
     tcase_add_test(data, weeks);
     tcase_add_test(pictures, points_of_a_sweep);
     tcase_add_test(data, links);
+    tcase_add_test(data, links_of_a_dragonfly);
     tcase_add_test(data, kinds_by_content);
     tcase_add_test(data, wrong_result);
     tcase_add_test(data, palette);
