@@ -84,6 +84,8 @@ void dragonfly_derived_check(const struct fabric *f, const struct complaint *to)
     const struct fabric_shape *s = &f->shape;
     int64_t ports = (int64_t)s->switches_per_group * s->global_per_switch, others = f->n_pods - 1;
 
+    fabric_count_check(to, s->global_per_switch, 0, "global ports of a switch");
+    fabric_count_check(to, s->global_links, 0, "cables between two groups");
     if (s->groups < f->n_pods)
         diag_error(to->diags, to->at, "fabric: %d hosts need %d groups, there are %d", s->hosts, f->n_pods, s->groups);
     else if (others > 0 && s->global_links == 0)
