@@ -13,7 +13,8 @@
  * Exponents are sums of decays between tokens, none above 0. Decays below LEAST_DECAY count as that, whose exponential is 0.
  *
  * Variants: states of up to 64, 128 and 256 rows (tiles of zeros beyond those there are), the last by 32 columns instead of 64,
- * the others too where half of the multiprocessors would have no block; 16-byte accesses where sizes and pointers allow. FLOPs
+ * the others too where half of the multiprocessors would have no block, the second where a block's shared memory holds no more;
+ * 16-byte accesses where sizes and pointers allow. FLOPs
  * per token and head of N by P, padded: 2 (64 N + 64 P + 2 N P), on tensor cores; token by token 4 N P, on none. Bytes per
  * token: 4 P a head and 4 N a group (more where the L2 does not hold what its heads share), and for more columns than W again
  * 4 N. Expected limiter: mma.sync, then the blocks there are: heads times sequences times tiles of columns.
@@ -173,12 +174,13 @@ template <int N, int W> static cudaError_t allow_forward(void)
     return allow_shared(chunks_forward_kernel<N, W>, forward_tiles<N, W>::BYTES);
 }
 
+/* Where a block has 99 KiB, states of 65 to 128 rows have room for 32 columns only. */
 bool scan_chunks_fit(const struct scan_call *call)
 {
     return !call->delta && call->rows == 1 && call->seq_len >= CHUNK && call->state <= 256 &&
            call->batch * call->heads <= UINT16_MAX &&
            (call->state <= 64    ? allow_forward<64, 64>()
-            : call->state <= 128 ? allow_forward<128, 64>()
+            : call->state <= 128 ? allow_forward<128, 32>()
                                  : allow_forward<256, 32>()) == cudaSuccess;
 }
 
@@ -200,8 +202,9 @@ static bool many_are_idle(const struct cuda_launch *launch, const struct scan_ca
 
 int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *begins)
 {
-    const bool narrow = !begins && call->head_dim > 32 && many_are_idle(launch, call);
-    if (narrow && call->state <= 128)
+    const bool idle = call->head_dim > 32 && many_are_idle(launch, call);
+    const bool little_room = call->state > 64 && allow_forward<128, 64>() != cudaSuccess;
+    if (!begins && (idle || little_room) && call->state <= 128)
         return call->state <= 64 ? forward<64, 32>(launch, call, NULL) : forward<128, 32>(launch, call, NULL);
     return call->state <= 64    ? forward<64, 64>(launch, call, begins)
            : call->state <= 128 ? forward<128, 64>(launch, call, begins)

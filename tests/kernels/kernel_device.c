@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,14 @@ double kernel_run_error(const struct kernel_run *run)
         most = error > most ? error : most;
     }
     return most;
+}
+
+double kernel_run_error_of(const struct kernel_run *run, const char *operand)
+{
+    for (int i = 0; i < run->c->n_operands; i++)
+        if (strcmp(run->c->operands[i].name, operand) == 0)
+            return operand_error(&run->c->operands[i], run->fetched[i] + front_bytes(&run->c->operands[i]));
+    return INFINITY;
 }
 
 bool kernel_run_equal(const struct kernel_run *a, const struct kernel_run *b)

@@ -32,6 +32,7 @@ void kernel_run_fetch(struct kernel_run *run);
 /* After the reference ran: values, guards, inputs untouched. */
 bool kernel_run_check(const struct kernel_run *run, char *why, size_t size);
 double kernel_run_error(const struct kernel_run *run); /* the largest of its operands */
+double kernel_run_error_of(const struct kernel_run *run, const char *operand);
 bool kernel_run_equal(const struct kernel_run *a, const struct kernel_run *b);
 void kernel_run_free(struct kernel_run *run);
 

@@ -48,18 +48,34 @@ START_TEST(shared_memory)
 }
 END_TEST
 
-/* Where a block has little of it, scans whose chunks want more go token by token. */
+/* Where a block has little of it, scans by chunks have fewer columns, or go token by token. */
 START_TEST(scans_in_little_shared_memory)
 {
     const enum kernel kernel = _i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD;
     struct scan_call scan = {};
     struct kernel_case c;
     char why[200] = "";
-    scan.batch = scan.groups = 1, scan.seq_len = 70, scan.chunk = 32, scan.head_dim = 8;
+    scan.batch = scan.groups = 1, scan.seq_len = 70, scan.chunk = 32, scan.head_dim = _i % 4 < 2 ? 40 : 8;
     scan.state = _i / 2 ? 136 : 72;
     emulation::most_shared = emulation::SHARED_OF_SM_89;
     emulated_draw_scan(&c, kernel, (uint64_t)_i, scan, true);
     ck_assert_msg(emulated_agrees(&c, false, why, sizeof why), "%s", why);
+    emulation::most_shared = emulation::SHARED_OF_SM_80;
+}
+END_TEST
+
+/* Forward all states find tiles that 99 KiB hold, backward those of up to 64 rows. */
+START_TEST(scans_that_fit_little_shared_memory)
+{
+    static const int states[] = {64, 128, 256};
+    struct scan_call scan = {};
+    scan.batch = scan.groups = 1, scan.heads = 2, scan.rows = 1, scan.seq_len = 64, scan.head_dim = 64, scan.state = states[_i];
+    ck_assert(scan_chunks_fit(&scan) && scan_chunks_fit_backward(&scan));
+    emulation::most_shared = emulation::SHARED_OF_SM_89;
+    ck_assert(scan_chunks_fit(&scan));
+    ck_assert_int_eq(scan_chunks_fit_backward(&scan), states[_i] <= 64);
+    emulation::most_shared = (size_t)48 << 10;
+    ck_assert(!scan_chunks_fit(&scan));
     emulation::most_shared = emulation::SHARED_OF_SM_80;
 }
 END_TEST
@@ -108,6 +124,7 @@ int main(void)
     tcase_add_test(tcase, grids_and_blocks);
     tcase_add_test(tcase, shared_memory);
     tcase_add_loop_test(tcase, scans_in_little_shared_memory, 0, 4);
+    tcase_add_loop_test(tcase, scans_that_fit_little_shared_memory, 0, 3);
     tcase_add_loop_test(tcase, aligned_accesses, 0, N_ACCESSES);
     tcase_add_loop_exit_test(tcase, accesses_off_by_one, EXIT_FAILURE, 0, N_ACCESSES);
     suite_add_tcase(suite, tcase);
