@@ -114,12 +114,12 @@ static void draw_keys(struct draw *d, const struct scan_call *call, int64_t t)
     draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(scan.q), t * call->k_row, -1, 1);
 }
 
-/* Bytes that are enough for the reference and for a device that keeps states of all heads at once, rows and columns in groups of
- * up to 32 and 16, or in bf16 by chunks of 64 tokens, rows up to 256 and columns in groups of up to 64. */
+/* Bytes that are enough for the reference and for a device that keeps states of all heads at once, of 32, 128 or 256 rows and
+ * columns in groups of up to 16, or in bf16 by chunks of 64 tokens, rows up to 256 and columns in groups of up to 64. */
 static int64_t workspace_of_any(const struct scan_call *call, bool backward)
 {
     const int64_t reference = (int64_t)scan_reference_workspace(call, backward), heads = call->batch * call->heads;
-    const int64_t rows = (call->state + 31) / 32 * 32, columns = (call->head_dim + 15) / 16 * 16;
+    const int64_t rows = call->state <= 32 ? 32 : call->state <= 128 ? 128 : 256, columns = (call->head_dim + 15) / 16 * 16;
     const int64_t states = call->seq_len / call->chunk + 1 + call->chunk + 1, sums = call->chunk * (3 * rows + 1) + 1;
     const int64_t all = heads * (states * rows * columns + columns / 16 * sums) * (int64_t)sizeof(float);
     const int64_t wide = (call->head_dim + 63) / 64 * 64, high = call->state <= 64 ? 64 : call->state <= 128 ? 128 : 256;
