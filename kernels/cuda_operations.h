@@ -25,12 +25,14 @@ int attention_forward_hopper_cuda(const struct cuda_launch *launch, const struct
 int attention_backward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call); /* after delta */
 
 /* The scan by chunks, where its call is one of those and a block has the shared memory. With `begins` only the states in front
- * of chunks are made, and no y. */
+ * of chunks are made, and no y. `solved`: of the delta rule, scan_chunks_forward_workspace bytes, which scan_solve_cuda fills. */
 bool scan_chunks_fit(const struct scan_call *call);
 bool scan_chunks_fit_backward(const struct scan_call *call);
-int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *begins);
+int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *solved, void *begins);
 int scan_chunks_backward_cuda(const struct cuda_launch *launch, const struct scan_call *call);
-size_t scan_chunks_workspace(const struct scan_call *call); /* bytes, backward */
+int scan_solve_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *solved);
+size_t scan_chunks_forward_workspace(const struct scan_call *call); /* bytes */
+size_t scan_chunks_backward_workspace(const struct scan_call *call);
 
 /* Gradients that columns and heads add to together, of tokens [first, first + tokens) of every sequence: sums [batch][heads]
  * [tiles][span][dq, dk: state each; ddecay: rows; dstrength] of these tokens become those of the call. */

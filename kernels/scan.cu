@@ -64,7 +64,9 @@ size_t scan_cuda_workspace(const struct scan_call *call, bool backward)
     struct scan_room room;
     struct scan_call sizes = *call;
     sizes.workspace = NULL;
-    return !backward ? 0 : scan_chunks_fit_backward(call) ? scan_chunks_workspace(call) : room_of(&sizes, &room);
+    if (!backward)
+        return scan_chunks_fit(call) ? scan_chunks_forward_workspace(call) : 0;
+    return scan_chunks_fit_backward(call) ? scan_chunks_backward_workspace(call) : room_of(&sizes, &room);
 }
 
 /* --- a thread's part of a column */
@@ -406,7 +408,7 @@ int scan_forward_cuda(const struct cuda_launch *launch, const struct scan_call *
     if (call->batch * call->seq_len <= 0)
         return cudaSuccess;
     if (scan_chunks_fit(call))
-        return scan_chunks_forward_cuda(launch, call, NULL);
+        return scan_chunks_forward_cuda(launch, call, call->workspace, NULL);
     return fits(call) ? go_forward(launch, call, NULL, 0) : (int)cudaErrorInvalidValue;
 }
 

@@ -19,12 +19,15 @@ struct chunk_place {
     int first_column, columns;
 };
 
+__device__ static inline chunk_place place_of_head(const scan_call &call)
+{
+    const int64_t head = blockIdx.y % call.heads;
+    return {head, head / (call.heads / call.groups), blockIdx.y / call.heads * call.seq_len, 0, call.head_dim};
+}
+
 __device__ static inline chunk_place place_in(const scan_call &call, int wide)
 {
-    chunk_place place;
-    place.head = blockIdx.y % call.heads;
-    place.group = place.head / (call.heads / call.groups);
-    place.row = blockIdx.y / call.heads * call.seq_len;
+    chunk_place place = place_of_head(call);
     place.first_column = (int)blockIdx.x * wide;
     place.columns = call.head_dim - place.first_column;
     return place;
@@ -221,6 +224,11 @@ template <int D> __device__ static inline float element_of(const bf16 *tile, int
 /* A state's tile, rows without spaces between them. */
 template <int N, int W> struct kept_state {
     bf16 at[N * W];
+};
+
+/* X of scan_solve.cu: what a chunk's tokens write of what they find new, [CHUNK][CHUNK]. */
+struct solved_chunk {
+    bf16 at[CHUNK * CHUNK];
 };
 
 /* --- launches */

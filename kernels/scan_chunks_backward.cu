@@ -1,5 +1,6 @@
 /*
- * scan_chunks_backward.cu - gradients of the scan by chunks (scan_chunks.cu), with its names and its rounding.
+ * scan_chunks_backward.cu - gradients of the scan by chunks (scan_chunks.cu) without the delta rule, with its names and its
+ * rounding.
  *
  * The forward kernel leaves the states in front of all chunks, in bf16. Then a block takes W columns of one head of one
  * sequence from its last chunk to the first, with dS, the gradient of the state behind a chunk, in registers. With D_ij = dy_i
@@ -51,7 +52,7 @@ static size_t room_of(const struct scan_call *call, struct chunks_room *room)
     return skips + (size_t)blocks * sizeof(float);
 }
 
-size_t scan_chunks_workspace(const struct scan_call *call)
+size_t scan_chunks_backward_workspace(const struct scan_call *call)
 {
     struct scan_call sizes = *call;
     struct chunks_room room;
@@ -418,9 +419,10 @@ template <int N, int W> static cudaError_t allow_backward(void)
 
 bool scan_chunks_fit_backward(const struct scan_call *call)
 {
-    return scan_chunks_fit(call) && (call->state <= 64    ? allow_backward<64, 64>()
-                                     : call->state <= 128 ? allow_backward<128, 64>()
-                                                          : allow_backward<256, 32>()) == cudaSuccess;
+    return scan_chunks_fit(call) && !call->delta &&
+           (call->state <= 64    ? allow_backward<64, 64>()
+            : call->state <= 128 ? allow_backward<128, 64>()
+                                 : allow_backward<256, 32>()) == cudaSuccess;
 }
 
 template <int N, int W>
@@ -438,7 +440,7 @@ int scan_chunks_backward_cuda(const struct cuda_launch *launch, const struct sca
 {
     struct chunks_room room;
     (void)room_of(call, &room);
-    int error = scan_chunks_forward_cuda(launch, call, room.begins);
+    int error = scan_chunks_forward_cuda(launch, call, NULL, room.begins);
     for (int64_t end = room.chunks, begin; end > 0 && error == cudaSuccess; end = begin) {
         begin = (end - 1) / SPAN_CHUNKS * SPAN_CHUNKS;
         error = call->state <= 64    ? span_backward<64, 64>(launch, call, &room, begin, end)

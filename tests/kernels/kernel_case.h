@@ -34,7 +34,9 @@ struct kernel_case {
     struct kernel_call call;
     struct operand operands[MAX_OPERANDS];
     int n_operands;
-    char text[160]; /* sizes and switches, for messages */
+    double amplification; /* how much larger terms are than the sums that results are, where not 0: what they may be off by is,
+                             too */
+    char text[160];       /* sizes and switches, for messages */
 };
 
 /* Sizes up to about `size` (tokens, widths), attention's heads up to 256 whatever it is. */
@@ -46,14 +48,14 @@ void kernel_case_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_b
                             size_t (*scratch_bytes)(enum kernel kernel, const struct linear_call *call),
                             struct random_stream *random);
 
-/* KERNEL_SCAN_* with one decay a head and without the delta rule, of these sizes; with `heads` 0 two for each of `groups` keys.
- * `packed`: nothing lies between tokens. A third have constant decays. */
+/* KERNEL_SCAN_* with one decay a head, of these sizes, with the delta rule or without; with `heads` 0 two for each of `groups`
+ * keys. `packed`: nothing lies between tokens. A third have constant decays. */
 void kernel_case_draw_scan(struct kernel_case *c, enum kernel kernel, struct scan_call scan, bool packed,
                            struct random_stream *random);
 /* One of N_CHUNKED sizes of those that a device does by chunks of tokens, in CHUNKED_WAYS each: states of every width of tiles,
  * just held and just not, columns of several blocks and of a part of one, single heads, no vectors, ends anywhere in one. */
 enum { N_CHUNKED = 12, CHUNKED_WAYS = 4 };
-void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int number, struct random_stream *random);
+void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int number, bool delta, struct random_stream *random);
 
 /* Every operand begins at a multiple of 256 on the device, as the runtime's do; of drawn ones a third begin anywhere. */
 void kernel_case_align(struct kernel_case *c);

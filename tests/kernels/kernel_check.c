@@ -53,7 +53,7 @@ static void draw(struct kernel_case *c, const struct row *row, uint64_t seed, in
     if (row->how == IN_BYTES || row->how == IN_BLOCKS)
         kernel_case_draw_bytes(c, row->kernel, row->how == IN_BLOCKS, linear_narrow_scratch, &random);
     else if (row->how == IN_CHUNKS)
-        kernel_case_draw_chunked(c, row->kernel, (int)seed, &random);
+        kernel_case_draw_chunked(c, row->kernel, (int)seed, false, &random);
     else
         kernel_case_draw(c, row->kernel, &random, size);
 }

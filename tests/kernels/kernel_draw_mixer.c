@@ -1,4 +1,6 @@
 /* kernel_draw_mixer.c - calls of mixers with a state. */
+#include <math.h>
+
 #include "tests/kernels/kernel_draw.h"
 
 /* Elements from one token to the next: sometimes more than there are, and what lies between is nobody's to write. */
@@ -107,15 +109,17 @@ static void draw_scan_sizes(struct draw *d, struct scan_call *call)
     call->decay_row = draw_between(d, 0, 3) ? (int64_t)call->heads * call->rows : 0;
 }
 
-/* Keys short enough for the delta rule to take away no more than there is. */
+/* Keys short enough for the delta rule to take away no more than there is: of length 1 in the mean, where rows are many. */
 static void draw_keys(struct draw *d, const struct scan_call *call, int64_t t)
 {
-    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(scan.k), t * call->k_row, -0.4, 0.4);
+    const double most = call->delta ? fmin(0.4, sqrt(3.0 / call->state)) : 0.4;
+    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(scan.k), t * call->k_row, -most, most);
     draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(scan.q), t * call->k_row, -1, 1);
 }
 
 /* Bytes that are enough for the reference and for a device that keeps states of all heads at once, of 32, 128 or 256 rows and
- * columns in groups of up to 16, or in bf16 by chunks of 64 tokens, rows up to 256 and columns in groups of up to 64. */
+ * columns in groups of up to 16, or in bf16 by chunks of 64 tokens, rows up to 256 and columns in groups of up to 64; what is
+ * solved beforehand of the delta rule, 64 by 64 of each chunk, is less. */
 static int64_t workspace_of_any(const struct scan_call *call, bool backward)
 {
     const int64_t reference = (int64_t)scan_reference_workspace(call, backward), heads = call->batch * call->heads;
@@ -184,7 +188,7 @@ void kernel_case_draw_scan(struct kernel_case *c, enum kernel kernel, struct sca
     kernel_case_poison(c);
 }
 
-void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int number, struct random_stream *random)
+void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int number, bool delta, struct random_stream *random)
 {
     static const struct scan_call sizes[N_CHUNKED] = {
         {.batch = 1, .seq_len = 64, .groups = 1, .state = 16, .head_dim = 16},
@@ -203,6 +207,7 @@ void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int num
     const int way = number / N_CHUNKED % CHUNKED_WAYS;
     struct scan_call scan = sizes[number % N_CHUNKED];
     scan.chunk = 16 + 37 * way;
+    scan.delta = delta;
     kernel_case_draw_scan(c, kernel, scan, way % 2, random);
 }
 

@@ -210,7 +210,7 @@ static void add_all_cases(void)
         add_cases(PLAIN, (enum kernel)k, 1, 500);
     add_cases(PLAIN, KERNEL_STRETCH_FORWARD, 3, 200);
     add_cases(PLAIN, KERNEL_STRETCH_BACKWARD, 1, 200);
-    add_cases(CHUNKS, KERNEL_SCAN_FORWARD, 2, 200);
+    add_cases(CHUNKS, KERNEL_SCAN_FORWARD, 4, 200);
     add_cases(CHUNKS, KERNEL_SCAN_BACKWARD, 2, 200);
     add_cases(HOPPER, KERNEL_ATTENTION_FORWARD, 2, 0);
     add_cases(HOPPER, KERNEL_ATTENTION_BACKWARD, 2, 0);
@@ -225,7 +225,8 @@ static void draw_case(struct kernel_case *c, const drawn &d)
     unseen.head_dim = 192, unseen.value_dim = 128;
     struct scan_call scan = {};
     scan.batch = scan.groups = 1, scan.seq_len = d.size, scan.chunk = 64;
-    scan.state = d.seed ? 136 : 16, scan.head_dim = 16; /* one chunk's tiles, or two, at a time */
+    scan.state = d.seed % 2 ? 136 : 16, scan.head_dim = 16; /* one chunk's tiles, or two, at a time */
+    scan.delta = d.seed >= 2;
     if (d.kind == CHUNKS)
         emulated_draw_scan(c, d.kernel, (uint64_t)d.seed, scan, true);
     else if (d.kind == HOPPER)
