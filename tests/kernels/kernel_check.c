@@ -5,7 +5,7 @@
  * architecture is checked twice: with it, and at the end with the portable one ("portable" behind the name);
  * MSIM_PORTABLE_KERNELS, when set, leaves the portable ones alone. Linear layers come again with operands of 8 bits, where the
  * device has products of those: with one scale ("bytes"), and with scales of blocks ("blocks"). Scans come again in sizes that
- * go by chunks on tensor cores ("chunks"). Exit 1 when one failed, 3 when
+ * go by chunks on tensor cores ("chunks"), with the delta rule, too ("delta"). Exit 1 when one failed, 3 when
  * one left the GPU unusable for this process (FIRST goes on behind it), 77 without a GPU.
  */
 #include <stdio.h>
@@ -39,8 +39,8 @@ static bool run_once(const struct cuda_launch *launch, struct kernel_case *c, st
 }
 
 /* How a row of the table is checked; what stands behind the kernel's name. */
-enum how { AS_IT_IS, IN_BYTES, IN_BLOCKS, IN_CHUNKS, PORTABLE };
-static const char *const how_names[] = {"", " bytes", " blocks", " chunks", " portable"};
+enum how { AS_IT_IS, IN_BYTES, IN_BLOCKS, IN_CHUNKS, IN_DELTA, PORTABLE };
+static const char *const how_names[] = {"", " bytes", " blocks", " chunks", " delta", " portable"};
 
 struct row {
     enum kernel kernel;
@@ -52,8 +52,8 @@ static void draw(struct kernel_case *c, const struct row *row, uint64_t seed, in
     struct random_stream random = random_stream_named(seed, 21, (uint64_t)row->kernel);
     if (row->how == IN_BYTES || row->how == IN_BLOCKS)
         kernel_case_draw_bytes(c, row->kernel, row->how == IN_BLOCKS, linear_narrow_scratch, &random);
-    else if (row->how == IN_CHUNKS)
-        kernel_case_draw_chunked(c, row->kernel, (int)seed, false, &random);
+    else if (row->how == IN_CHUNKS || row->how == IN_DELTA)
+        kernel_case_draw_chunked(c, row->kernel, (int)seed, row->how == IN_DELTA, &random);
     else
         kernel_case_draw(c, row->kernel, &random, size);
 }
@@ -88,7 +88,8 @@ static void check_case(const struct cuda_launch *launch, const struct row *row, 
 static bool check_row(const struct cuda_launch *launch, const struct row *row, long seeds, long most)
 {
     struct tally tally = {0};
-    const long cases = row->how == IN_CHUNKS && seeds < N_CHUNKED ? N_CHUNKED : seeds; /* every width of tiles */
+    const bool chunked = row->how == IN_CHUNKS || row->how == IN_DELTA;
+    const long cases = chunked && seeds < N_CHUNKED ? N_CHUNKED : seeds; /* every width of tiles */
     for (long seed = 0; seed < cases; seed++)
         check_case(launch, row, (uint64_t)seed, seed % 3 == 0 ? 40 : most, &tally);
     printf("%s%s,%d,%.3e,%.0e,%s\n", kernel_name(row->kernel), how_names[row->how], tally.cases, tally.worst,
@@ -97,7 +98,7 @@ static bool check_row(const struct cuda_launch *launch, const struct row *row, l
     return !tally.failed;
 }
 
-enum { LINEARS = 3, BYTES_FROM = 89, BLOCKS_FROM = 100, MOST_ROWS = N_KERNELS + 2 * LINEARS + 2 + 2 };
+enum { LINEARS = 3, BYTES_FROM = 89, BLOCKS_FROM = 100, MOST_ROWS = N_KERNELS + 2 * LINEARS + 4 + 2 };
 
 /* Every kernel, and again what a device of this compute capability (90: 9.0) does in several ways. */
 static int list_rows(struct row rows[MOST_ROWS], int capability, bool portable)
@@ -112,6 +113,8 @@ static int list_rows(struct row rows[MOST_ROWS], int capability, bool portable)
         rows[n++] = (struct row){(enum kernel)(KERNEL_LINEAR_FORWARD + i), IN_BLOCKS};
     rows[n++] = (struct row){KERNEL_SCAN_FORWARD, IN_CHUNKS};
     rows[n++] = (struct row){KERNEL_SCAN_BACKWARD, IN_CHUNKS};
+    rows[n++] = (struct row){KERNEL_SCAN_FORWARD, IN_DELTA};
+    rows[n++] = (struct row){KERNEL_SCAN_BACKWARD, IN_DELTA};
     for (int i = 0; i < 2 && !portable; i++)
         rows[n++] = (struct row){twice[i], PORTABLE};
     return n;

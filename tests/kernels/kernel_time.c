@@ -415,26 +415,61 @@ static void mixture(struct bench *b)
     time_kernel(b, "t=16384 heads=32 d=128", &call, 6.0 * (double)(t * heads * d), 0);
 }
 
-/* The recurrence, on decays that gates made. The backward pass has a workspace. */
+/* The recurrence, on decays that gates made, and of the delta rule on keys of length 1. */
 static void time_scan(struct bench *b, const char *sizes, struct gates_call gates, struct scan_call scan)
 {
     const int64_t t = scan.seq_len, inputs = scan.groups * (int64_t)scan.state, values = scan.heads * (int64_t)scan.head_dim;
     const double element = (double)t * (double)values * scan.state, bytes = 2.0 * (double)(t * (2 * values + 2 * inputs));
-    gates.steps = bf16s(b, t * gates.steps_row), gates.rates = bf16s(b, gates.heads), gates.bias = bf16s(b, gates.heads);
+    gates.steps = bf16s(b, t * gates.steps_row), gates.strengths = gates.by_step ? NULL : bf16s(b, t * gates.strengths_row);
+    gates.rates = bf16s(b, gates.heads), gates.bias = bf16s(b, gates.heads);
     gates.decay = floats(b, t * gates.heads), gates.strength = floats(b, t * gates.heads);
     scan.decay = gates.decay, scan.strength = gates.strength;
-    scan.v = bf16s(b, t * values), scan.k = bf16s(b, t * inputs), scan.q = bf16s(b, t * inputs), scan.skip = bf16s(b, scan.heads);
+    scan.v = bf16s(b, t * values), scan.k = bf16s(b, t * inputs), scan.q = bf16s(b, t * inputs);
+    scan.skip = scan.delta ? NULL : bf16s(b, scan.heads), scan.dskip = scan.delta ? NULL : floats(b, scan.heads);
     scan.y = bf16s(b, t * values), scan.dy = bf16s(b, t * values), scan.dv = bf16s(b, t * values);
     scan.dk = bf16s(b, t * inputs), scan.dq = bf16s(b, t * inputs), scan.ddecay = floats(b, t * scan.heads);
-    scan.dstrength = floats(b, t * scan.heads), scan.dskip = floats(b, scan.heads);
-    scan.workspace = bench_take(b, scan_cuda_workspace(&scan, true));
+    scan.dstrength = floats(b, t * scan.heads);
+    const size_t room[] = {scan_cuda_workspace(&scan, false), scan_cuda_workspace(&scan, true)};
+    scan.workspace = bench_take(b, room[room[0] < room[1]]);
+    const struct unit_call unit = {.t = t,
+                                   .n = scan.groups,
+                                   .width = scan.state,
+                                   .epsilon = 1e-6f,
+                                   .x_row = inputs,
+                                   .x = bf16s(b, t * inputs),
+                                   .y = (void *)scan.k};
     const size_t used = b->used;
     const double numbers = (double)t * gates.heads;
     time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_GATES_FORWARD, .gates = gates}, 10 * numbers, 10 * numbers);
     b->used = used;
-    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_SCAN_FORWARD, .scan = scan}, bytes, 4 * element);
+    if (scan.delta)
+        time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_UNIT_FORWARD, .unit = unit}, 4.0 * (double)(t * inputs), 0);
+    b->used = used;
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_SCAN_FORWARD, .scan = scan}, bytes,
+                (scan.delta ? 6 : 4) * element);
     b->used = used;
     time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_SCAN_BACKWARD, .scan = scan}, 2 * bytes, 20 * element);
+}
+
+/* Gated DeltaNet as in Qwen3-Next: 32 heads of 128 by 128, two to a key. */
+static void delta_rule(struct bench *b)
+{
+    enum { T = 8192, HEADS = 32, GROUPS = 16, STATE = 128, HEAD_DIM = 128 };
+    const struct gates_call gates = {.t = T, .heads = HEADS, .rows = 1, .steps_row = HEADS, .strengths_row = HEADS};
+    const struct scan_call scan = {.batch = 1,
+                                   .seq_len = T,
+                                   .chunk = 64,
+                                   .heads = HEADS,
+                                   .groups = GROUPS,
+                                   .state = STATE,
+                                   .head_dim = HEAD_DIM,
+                                   .rows = 1,
+                                   .delta = true,
+                                   .scale = 1 / sqrtf((float)STATE),
+                                   .v_row = HEADS * HEAD_DIM,
+                                   .k_row = GROUPS * STATE,
+                                   .decay_row = HEADS};
+    time_scan(b, "delta t=8192 heads=32 groups=16 state=128 d=128", gates, scan);
 }
 
 /* Mamba-2 with 64 heads of 64 by 128 in eight groups, and a convolution of four taps in front. */
@@ -465,6 +500,7 @@ static void mixers(struct bench *b)
                                    .k_row = keys,
                                    .decay_row = HEADS};
     time_scan(b, "t=8192 heads=64 groups=8 state=128 d=64", gates, scan);
+    delta_rule(b);
     struct gated_norm_call g = {.t = T, .n = GROUPS, .width = values / GROUPS, .gate_first = true, .epsilon = 1e-5f};
     g.gate_row = values, g.x = bf16s(b, T * values), g.gate = bf16s(b, T * values), g.gain = bf16s(b, values);
     g.y = bf16s(b, T * values), g.dy = bf16s(b, T * values), g.dx = bf16s(b, T * values), g.dgate = bf16s(b, T * values);
