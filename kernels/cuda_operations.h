@@ -24,11 +24,16 @@ int grouped_narrow_cuda(const struct cuda_launch *launch, enum kernel kernel, co
 int attention_forward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call);
 int attention_backward_hopper_cuda(const struct cuda_launch *launch, const struct attention_call *call); /* after delta */
 
-/* The scan by chunks, where its call is one of those and a block has the shared memory. With `begins` only the states in front
- * of chunks are made, and no y. `solved`: of the delta rule, scan_chunks_forward_workspace bytes, which scan_solve_cuda fills. */
+/* Memory of the scan by chunks. `solved`: of the delta rule, scan_chunks_forward_workspace bytes, which scan_solve_cuda fills.
+ * With `begins` only the states in front of chunks are made, and no y; of the delta rule also what tokens write. */
+struct chunks_memory {
+    void *solved, *begins, *written;
+};
+
+/* The scan by chunks, where its call is one of those and a block has the shared memory. */
 bool scan_chunks_fit(const struct scan_call *call);
 bool scan_chunks_fit_backward(const struct scan_call *call);
-int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *solved, void *begins);
+int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_memory *memory);
 int scan_chunks_backward_cuda(const struct cuda_launch *launch, const struct scan_call *call);
 int scan_solve_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *solved);
 size_t scan_chunks_forward_workspace(const struct scan_call *call); /* bytes */

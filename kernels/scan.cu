@@ -407,8 +407,9 @@ int scan_forward_cuda(const struct cuda_launch *launch, const struct scan_call *
 {
     if (call->batch * call->seq_len <= 0)
         return cudaSuccess;
+    const struct chunks_memory memory = {call->workspace, NULL, NULL};
     if (scan_chunks_fit(call))
-        return scan_chunks_forward_cuda(launch, call, call->workspace, NULL);
+        return scan_chunks_forward_cuda(launch, call, &memory);
     return fits(call) ? go_forward(launch, call, NULL, 0) : (int)cudaErrorInvalidValue;
 }
 

@@ -180,20 +180,22 @@ __device__ static inline void outputs_of_chunk(const forward_tiles<N, W, DELTA> 
                   tokens_from(call, chunk * CHUNK) - row, place.columns, tiles.out(chunk), row, y[0], ones, vectors);
 }
 
-template <int N, int W> __device__ static inline void keep_state(kept_state<N, W> *to, const bf16 *tile)
+/* To [ROWS][W] in memory. */
+template <int ROWS, int W> __device__ static inline void keep_tile(bf16 *to, const bf16 *tile)
 {
     enum { PIECES = W / PIECE };
-    for (int i = threadIdx.x; i < N * PIECES; i += CHUNK_THREADS)
-        *(uint4 *)(to->at + i * PIECE) = *(const uint4 *)piece_at<W>(tile, i / PIECES, i % PIECES);
+    for (int i = threadIdx.x; i < ROWS * PIECES; i += CHUNK_THREADS)
+        *(uint4 *)(to + i * PIECE) = *(const uint4 *)piece_at<W>(tile, i / PIECES, i % PIECES);
 }
 
 /* What a launch has beside its call. `solved`: of the delta rule, X. begins [blocks][chunks]: states in front of chunks, which
- * are made instead of y where there is room for them. */
+ * are made instead of y where there is room for them, and beside them, of the delta rule, what tokens write. */
 template <int N, int W> struct chunks_launch {
     int64_t chunks;
     chunk_vectors vectors;
     const solved_chunk *solved;
     kept_state<N, W> *begins;
+    kept_values<W> *written;
 };
 
 template <int N, int W, bool DELTA>
@@ -234,7 +236,9 @@ __global__ void __launch_bounds__(CHUNK_THREADS) chunks_forward_kernel(scan_call
         if (gives)
             outputs_of_chunk(tiles, call, place, chunk, vectors.packed);
         else
-            keep_state<N, W>(launch.begins + block * chunks + chunk, tiles.state);
+            keep_tile<N, W>(launch.begins[block * chunks + chunk].at, tiles.state);
+        if (DELTA && !gives)
+            keep_tile<CHUNK, W>(launch.written[block * chunks + chunk].at, tiles.other);
         if (!another)
             break;
         const chunk_gates &gates = tiles.gates[chunk % tiles.GATES];
@@ -277,11 +281,11 @@ size_t scan_chunks_forward_workspace(const struct scan_call *call)
 }
 
 template <int N, int W>
-static int forward(const struct cuda_launch *launch, const struct scan_call *call, const void *solved, void *begins)
+static int forward(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_memory *memory)
 {
     const dim3 grid((unsigned)((call->head_dim + W - 1) / W), (unsigned)(call->batch * call->heads)), block(CHUNK_THREADS);
-    const chunks_launch<N, W> rest = {chunks_of(call), vectors_of(call), (const solved_chunk *)solved,
-                                      (kept_state<N, W> *)begins};
+    const chunks_launch<N, W> rest = {chunks_of(call), vectors_of(call), (const solved_chunk *)memory->solved,
+                                      (kept_state<N, W> *)memory->begins, (kept_values<W> *)memory->written};
     const cudaError_t error = allow_forward<N, W>(call);
     if (error != cudaSuccess)
         return error;
@@ -297,24 +301,24 @@ static bool many_are_idle(const struct cuda_launch *launch, const struct scan_ca
     return 2 * ((call->head_dim + 63) / 64) * call->batch * call->heads <= launch->multiprocessors;
 }
 
-static int all_chunks(const struct cuda_launch *launch, const struct scan_call *call, const void *solved, void *begins)
+static int all_chunks(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_memory *memory)
 {
     const bool idle = call->head_dim > 32 && many_are_idle(launch, call);
     const bool little_room = call->state > 64 && allow_forward<128, 64>(call) != cudaSuccess;
-    if (!begins && (idle || little_room) && call->state <= 128)
-        return call->state <= 64 ? forward<64, 32>(launch, call, solved, NULL) : forward<128, 32>(launch, call, solved, NULL);
-    return call->state <= 64    ? forward<64, 64>(launch, call, solved, begins)
-           : call->state <= 128 ? forward<128, 64>(launch, call, solved, begins)
-                                : forward<256, 32>(launch, call, solved, begins);
+    if (!memory->begins && (idle || little_room) && call->state <= 128)
+        return call->state <= 64 ? forward<64, 32>(launch, call, memory) : forward<128, 32>(launch, call, memory);
+    return call->state <= 64    ? forward<64, 64>(launch, call, memory)
+           : call->state <= 128 ? forward<128, 64>(launch, call, memory)
+                                : forward<256, 32>(launch, call, memory);
 }
 
 /* Strengths are in X. */
-int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, void *solved, void *begins)
+int scan_chunks_forward_cuda(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_memory *memory)
 {
     struct scan_call rest = *call;
     if (!call->delta)
-        return all_chunks(launch, call, NULL, begins);
-    const int error = scan_solve_cuda(launch, call, solved);
+        return all_chunks(launch, call, memory);
+    const int error = scan_solve_cuda(launch, call, memory->solved);
     rest.strength = NULL;
-    return error != cudaSuccess ? error : all_chunks(launch, &rest, solved, begins);
+    return error != cudaSuccess ? error : all_chunks(launch, &rest, memory);
 }

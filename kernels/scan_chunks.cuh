@@ -226,10 +226,21 @@ template <int N, int W> struct kept_state {
     bf16 at[N * W];
 };
 
+/* The same of a chunk's values. */
+template <int W> struct kept_values {
+    bf16 at[CHUNK * W];
+};
+
 /* X of scan_solve.cu: what a chunk's tokens write of what they find new, [CHUNK][CHUNK]. */
 struct solved_chunk {
     bf16 at[CHUNK * CHUNK];
 };
+
+/* A strength that what it multiplied can be divided by again: nearly none for none. */
+__device__ static inline float some_strength(float strength)
+{
+    return fabsf(strength) < 0x1p-40f ? 0x1p-40f : strength;
+}
 
 /* --- launches */
 

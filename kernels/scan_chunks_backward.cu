@@ -22,32 +22,26 @@
  * Workspace: N W numbers of bf16 for each chunk of 64 tokens and W columns, N W of fp32 for each W columns, 2 N + 2 for each of
  * SPAN tokens. FLOPs per token and head: 2 (256 N + 192 P + 5 N P) on tensor cores, states again among them. Limiter: mma.sync.
  */
-#include "kernels/scan_chunks.cuh"
-
-enum { THREADS = 256, WARPS = THREADS / WARP, KEYS_WARPS = CHUNK / 16, SPAN_CHUNKS = 4, SPAN = SPAN_CHUNKS * CHUNK };
+#include "kernels/scan_chunks_backward.cuh"
 
 /* --- the workspace */
-
-struct chunks_room {
-    void *begins; /* kept_state[blocks][chunks] */
-    float *d;     /* [blocks][N W], as threads hold it */
-    float *sums;  /* [blocks][SPAN][2 state + 2] */
-    float *skips; /* [tiles][batch][heads] */
-    int64_t chunks, tiles;
-};
 
 static size_t room_of(const struct scan_call *call, struct chunks_room *room)
 {
     const int64_t n = call->state <= 64 ? 64 : call->state <= 128 ? 128 : 256, w = n == 256 ? 32 : 64;
     const int64_t tiles = (call->head_dim + w - 1) / w, chunks = (call->seq_len + CHUNK - 1) / CHUNK;
     const int64_t blocks = tiles * call->batch * call->heads;
-    const size_t d = (size_t)(blocks * chunks * n * w) * sizeof(bf16), sums = d + (size_t)(blocks * n * w) * sizeof(float);
+    const size_t solved = (size_t)(blocks * chunks * n * w) * sizeof(bf16),
+                 written = solved + scan_chunks_forward_workspace(call);
+    const size_t d = written + (call->delta ? (size_t)(blocks * chunks * CHUNK * w) * sizeof(bf16) : 0);
+    const size_t sums = d + (size_t)(blocks * n * w) * sizeof(float);
     const size_t skips = sums + (size_t)(blocks * SPAN * (2 * (int64_t)call->state + 2)) * sizeof(float);
-    *room = {call->workspace, NULL, NULL, NULL, chunks, tiles};
-    if (call->workspace) {
-        room->d = (float *)((char *)call->workspace + d);
-        room->sums = (float *)((char *)call->workspace + sums);
-        room->skips = (float *)((char *)call->workspace + skips);
+    char *at = (char *)call->workspace;
+    *room = {};
+    room->chunks = chunks, room->tiles = tiles;
+    if (at) {
+        room->begins = at, room->solved = (solved_chunk *)(at + solved), room->written = at + written;
+        room->d = (float *)(at + d), room->sums = (float *)(at + sums), room->skips = (float *)(at + skips);
     }
     return skips + (size_t)blocks * sizeof(float);
 }
@@ -61,15 +55,6 @@ size_t scan_chunks_backward_workspace(const struct scan_call *call)
 }
 
 /* --- a block's tiles */
-
-/* What tokens are in sums over pairs and with states: for gradients of decays. */
-struct chunk_totals {
-    float taken[CHUNK]; /* as keys: by later queries, and of dS */
-    float given[CHUNK]; /* as queries: of earlier keys, and of the state */
-    float first[CHUNK]; /* of these what is the state's */
-    float kept[WARPS];  /* what dS takes of the state, by warps */
-    float scratch[WARP];
-};
 
 template <int N, int W> struct backward_tiles {
     static constexpr int STAGES = N <= 128 ? 2 : 1, GATES = 2;
@@ -89,13 +74,6 @@ template <int N, int W> struct backward_tiles {
     }
 };
 
-/* Those of one chunk. */
-struct chunk_operands {
-    bf16 *q, *k, *v, *dy, *state, *d, *out;
-    chunk_gates *gates;
-    chunk_totals *totals;
-};
-
 template <int N, int W> __device__ static inline chunk_operands operands_of(const backward_tiles<N, W> &tiles, int64_t chunk)
 {
     bf16 *q = tiles.first + chunk % tiles.STAGES * tiles.STAGE, *k = q + tiles.KEYS, *v = k + tiles.KEYS, *dy = v + tiles.VALUES;
@@ -113,102 +91,6 @@ __device__ static inline void load_chunk(const chunk_operands &to, const scan_ca
     load_values<W, THREADS>(to.dy, call, place, call.dy, (int64_t)call.heads * call.head_dim, first, vectors.packed);
     load_part<W, N, THREADS>(to.state, {begin->at, W, N, W}, true);
     copy_async_commit();
-}
-
-/* --- a warp's 16 tokens */
-
-/* The sum over the lanes that share rows. */
-__device__ static inline float row_sum(float value)
-{
-    value += shuffle_xor(value, 1);
-    return value + shuffle_xor(value, 2);
-}
-
-/* Where a block leaves what it has of tokens: those of a chunk. */
-struct token_sums {
-    float *at;
-    int size, state, tokens;
-};
-
-/* 16 x 64 numbers from `row` on and from `column` on of a part of the sums that begins at `part`. */
-__device__ static inline void put_sums(const token_sums &to, int row, int part, int column, const float (*c)[4])
-{
-    const int lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int token = row + lane / 4 + i / 2 * 8, at = column + 8 * n + lane % 4 * 2 + i % 2;
-            if (token < to.tokens && at < to.state)
-                to.at[(int64_t)token * to.size + part + at] = c[n][i];
-        }
-}
-
-/* Gradients of a warp's keys or queries, `mine`, by 64 columns: of `others` through ds, and of a state through its tile and
- * values (or dy) times factor. with_state[2] += what they are in products with the state. */
-template <int N, int W>
-__device__ static inline void keys_gradients(const token_sums &to, int part, int row, const bf16 *mine, const bf16 *others,
-                                             const uint32_t (*ds)[4], const bf16 *values, const bf16 *state,
-                                             const float factor[2], float with_state[2])
-{
-#pragma unroll 1
-    for (int column = 0; column < N; column += 64) {
-        float c[1][N_TILES][4] = {};
-        multiply_rows<W, 1, N_TILES>(c, values, row, state + column * tile_row<W>::STRIDE);
-        scale_rows<64>(c[0], factor);
-#pragma unroll
-        for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                with_state[i / 2] += c[0][n][i] * element_of<N>(mine, row, column / 8 + n, i);
-#pragma unroll
-        for (int k = 0; k < K_STEPS; k++)
-#pragma unroll
-            for (int n = 0; n < N_TILES; n += 2) {
-                uint32_t b[4];
-                right_of_columns<N>(b, others, column + 8 * n, k);
-                mma_16x8x16(c[0][n], ds[k], b);
-                mma_16x8x16(c[0][n + 1], ds[k], b + 2);
-            }
-        put_sums(to, row, part, column, c[0]);
-    }
-}
-
-/* G and D of 16 keys become scale M G and ds; pairs[2] += ds G of later queries. */
-__device__ static inline void pairs_of_keys(float (*g)[4], float (*d)[4], const chunk_gates &gates, int row, float scale,
-                                            float pairs[2])
-{
-    const int lane = threadIdx.x % WARP;
-    row += lane / 4;
-    const float sums[2] = {gates.sum[row], gates.sum[row + 8]}, strengths[2] = {gates.strength[row], gates.strength[row + 8]};
-#pragma unroll
-    for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int query = 8 * n + lane % 4 * 2 + i % 2, key = row + i / 2 * 8;
-            const float kept = query >= key ? scale * exp2_fast(gates.sum[query] - sums[i / 2]) : 0;
-            d[n][i] *= kept * strengths[i / 2];
-            pairs[i / 2] += query > key ? d[n][i] * g[n][i] : 0;
-            g[n][i] *= kept;
-        }
-}
-
-/* G and D of 16 queries: D becomes ds; pairs[2] += ds G of earlier keys; *same += dy v of tokens themselves. */
-__device__ static inline void pairs_of_queries(const float (*g)[4], float (*d)[4], const chunk_gates &gates, int row, float scale,
-                                               float pairs[2], float *same)
-{
-    const int lane = threadIdx.x % WARP;
-    row += lane / 4;
-    const float sums[2] = {gates.sum[row], gates.sum[row + 8]};
-#pragma unroll
-    for (int n = 0; n < N_TILES; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int key = 8 * n + lane % 4 * 2 + i % 2, query = row + i / 2 * 8;
-            *same += query == key ? d[n][i] : 0;
-            d[n][i] *= query >= key ? scale * exp2_fast(sums[i / 2] - gates.sum[key]) * gates.strength[key] : 0;
-            pairs[i / 2] += query > key ? d[n][i] * g[n][i] : 0;
-        }
 }
 
 /* A warp's keys: dv, dk, dw. */
@@ -250,103 +132,6 @@ __device__ static inline void keys_of_chunk(const chunk_operands &o, const scan_
             o.totals->taken[token] = pairs;
         if (lane % 4 == 0 && token < to.tokens)
             to.at[(int64_t)token * to.size + 2 * to.state + 1] = sum;
-    }
-}
-
-/* A warp's queries: dq, and of the skip's gradient what these tokens are. */
-template <int N, int W>
-__device__ static inline float queries_of_chunk(const chunk_operands &o, const scan_call &call, const token_sums &to, int row)
-{
-    const int lane = threadIdx.x % WARP, mine = row + lane / 4;
-    const float factor[2] = {call.scale * exp2_fast(o.gates->sum[mine]), call.scale * exp2_fast(o.gates->sum[mine + 8])};
-    float g[1][N_TILES][4] = {}, d[1][N_TILES][4] = {}, pairs[2] = {}, first[2] = {}, same = 0;
-    uint32_t ds[K_STEPS][4];
-    multiply_rows<N, 1, N_TILES>(g, o.q, row, o.k);
-    multiply_rows<W, 1, N_TILES>(d, o.dy, row, o.v);
-    pairs_of_queries(g[0], d[0], *o.gates, row, call.scale, pairs, &same);
-    operand_of<N_TILES>(ds, d[0]);
-    keys_gradients<N, W>(to, 0, row, o.q, o.k, ds, o.dy, o.state, factor, first);
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const float of_state = row_sum(first[half]), all = of_state + row_sum(pairs[half]);
-        if (lane % 4 == 0) {
-            o.totals->first[mine + 8 * half] = of_state;
-            o.totals->given[mine + 8 * half] = all;
-        }
-    }
-    return same;
-}
-
-/* --- the gradient of the state */
-
-/* What a query adds to it. */
-struct taken_of_state {
-    const chunk_gates &gates;
-    float scale;
-    __device__ float operator()(int token) const
-    {
-        return scale * exp2_fast(gates.sum[token]);
-    }
-};
-
-template <int N, int W> struct block_gradient {
-    static constexpr int ROW_PARTS = N / 16 < WARPS ? N / 16 : WARPS, M = N / 16 / ROW_PARTS, C = W * ROW_PARTS / WARPS;
-    static constexpr int NUMBERS = M * (C / 8) * 4; /* a thread's */
-    state_part<M, C> part;
-
-    /* As the launch before left it. */
-    __device__ block_gradient(const float *from)
-    {
-        const int warp = threadIdx.x / WARP;
-        part.row = warp % ROW_PARTS * 16 * M;
-        part.column = warp / ROW_PARTS * C;
-        float *to = &part.at[0][0][0];
-#pragma unroll
-        for (int i = 0; i < NUMBERS; i++)
-            to[i] = from ? from[i * THREADS + (int)threadIdx.x] : 0;
-    }
-
-    __device__ void leave(float *to) const
-    {
-        const float *from = &part.at[0][0][0];
-#pragma unroll
-        for (int i = 0; i < NUMBERS; i++)
-            to[i * THREADS + (int)threadIdx.x] = from[i];
-    }
-
-    /* That of the state behind a chunk becomes that of the one in front. */
-    __device__ void pass(const chunk_operands &o, float scale)
-    {
-        const float decay = exp2_fast(o.gates->sum[CHUNK - 1]);
-        float sum = 0;
-#pragma unroll
-        for (int m = 0; m < M; m++)
-#pragma unroll
-            for (int n = 0; n < C / 8; n++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    sum += part.at[m][n][i] * element_of<W>(o.state, part.row + 16 * m, part.column / 8 + n, i);
-        sum = warp_sum(sum);
-        if (threadIdx.x % WARP == 0)
-            o.totals->kept[threadIdx.x / WARP] = decay * sum;
-        decay_state(part, decay);
-        add_tokens<N, W>(part, o.q, o.dy, taken_of_state{*o.gates, scale});
-    }
-};
-
-/* By one warp: gradients of a chunk's decays. */
-__device__ static inline void decays_of_chunk(const chunk_totals &t, const token_sums &to)
-{
-    const int lane = threadIdx.x % WARP;
-    float change[2];
-    for (int i = 0; i < 2; i++)
-        change[i] = t.taken[2 * lane + i] - t.given[2 * lane + i];
-    const float all = warp_sum(t.first[2 * lane] + t.first[2 * lane + 1] + (lane < WARPS ? t.kept[lane] : 0)),
-                before = all + sum_before(change[0], change[1]);
-    for (int i = 0; i < 2; i++) {
-        const int token = 2 * lane + i;
-        if (token < to.tokens)
-            to.at[(int64_t)token * to.size + 2 * to.state] = before + (i ? change[0] : 0);
     }
 }
 
@@ -397,7 +182,7 @@ __global__ void __launch_bounds__(THREADS)
             gates.put(operands_of<N, W>(tiles, chunk - 1).gates);
         __syncthreads();
         if (warp == 0)
-            decays_of_chunk(*tiles.totals, to);
+            decays_of_chunk<false>(*tiles.totals, to);
         if (another)
             put_state<W>(tiles.d, d.part);
         if (STAGES == 1 && another)
@@ -419,8 +204,9 @@ template <int N, int W> static cudaError_t allow_backward(void)
 
 bool scan_chunks_fit_backward(const struct scan_call *call)
 {
-    return scan_chunks_fit(call) && !call->delta &&
-           (call->state <= 64    ? allow_backward<64, 64>()
+    if (!scan_chunks_fit(call) || call->delta)
+        return call->delta && scan_chunks_fit(call) && scan_delta_fit_backward(call);
+    return (call->state <= 64    ? allow_backward<64, 64>()
             : call->state <= 128 ? allow_backward<128, 64>()
                                  : allow_backward<256, 32>()) == cudaSuccess;
 }
@@ -440,10 +226,12 @@ int scan_chunks_backward_cuda(const struct cuda_launch *launch, const struct sca
 {
     struct chunks_room room;
     (void)room_of(call, &room);
-    int error = scan_chunks_forward_cuda(launch, call, NULL, room.begins);
+    const struct chunks_memory memory = {room.solved, room.begins, room.written};
+    int error = scan_chunks_forward_cuda(launch, call, &memory);
     for (int64_t end = room.chunks, begin; end > 0 && error == cudaSuccess; end = begin) {
         begin = (end - 1) / SPAN_CHUNKS * SPAN_CHUNKS;
-        error = call->state <= 64    ? span_backward<64, 64>(launch, call, &room, begin, end)
+        error = call->delta          ? scan_delta_span_cuda(launch, call, &room, begin, end)
+                : call->state <= 64  ? span_backward<64, 64>(launch, call, &room, begin, end)
                 : call->state <= 128 ? span_backward<128, 64>(launch, call, &room, begin, end)
                                      : span_backward<256, 32>(launch, call, &room, begin, end);
         const int64_t last = end * CHUNK < call->seq_len ? end * CHUNK : call->seq_len;

@@ -11,6 +11,8 @@
  * row by block row those below, T_ij = -T_ii sum over k from j to i - 1 of A_ik T_kj. No number of T is above 1 where w |k|^2 is
  * not above 2: tokens then only take away what there is. X is rounded to bf16 once, for a product on tensor cores.
  *
+ * Strengths below 2^-40 count as that, for gradients' sake, which are divided by them (scan_delta_backward.cu).
+ *
  * A block does one chunk of one head of one sequence. Bytes per token and head: 2 N read (from the L2, where heads of a group
  * share keys), 128 written. FLOPs per token and head: 128 N on tensor cores, 1.6 K on none. Limiter: latency of substitution and
  * barriers; there are as many blocks as chunks of all heads.
@@ -51,7 +53,7 @@ __device__ static inline void products_of_keys(chunk_matrix &matrix, const bf16 
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int later = row + lane / 4 + i / 2 * 8, earlier = 8 * n + lane % 4 * 2 + i % 2;
-            const float kept = gates.strength[later] * exp2_fast(gates.sum[later] - gates.sum[earlier]);
+            const float kept = some_strength(gates.strength[later]) * exp2_fast(gates.sum[later] - gates.sum[earlier]);
             matrix.at[later][earlier] = earlier < later ? a[0][n][i] * kept : 0;
         }
 }
@@ -136,7 +138,7 @@ __global__ void __launch_bounds__(SOLVE_THREADS) solve_kernel(scan_call call, ch
         float x[VECTOR];
 #pragma unroll
         for (int j = 0; j < VECTOR; j++)
-            x[j] = matrix.at[row][column + j] * tiles.gates->strength[column + j];
+            x[j] = matrix.at[row][column + j] * some_strength(tiles.gates->strength[column + j]);
         store<VECTOR>(to + i * VECTOR, x);
     }
 }

@@ -118,8 +118,8 @@ static void draw_keys(struct draw *d, const struct scan_call *call, int64_t t)
 }
 
 /* Bytes that are enough for the reference and for a device that keeps states of all heads at once, of 32, 128 or 256 rows and
- * columns in groups of up to 16, or in bf16 by chunks of 64 tokens, rows up to 256 and columns in groups of up to 64; what is
- * solved beforehand of the delta rule, 64 by 64 of each chunk, is less. */
+ * columns in groups of up to 16, or in bf16 by chunks of 64 tokens, rows up to 256 and columns in groups of up to 64, of the
+ * delta rule also 64 by 64 numbers and 64 tokens' values of each chunk. */
 static int64_t workspace_of_any(const struct scan_call *call, bool backward)
 {
     const int64_t reference = (int64_t)scan_reference_workspace(call, backward), heads = call->batch * call->heads;
@@ -127,8 +127,9 @@ static int64_t workspace_of_any(const struct scan_call *call, bool backward)
     const int64_t states = call->seq_len / call->chunk + 1 + call->chunk + 1, sums = call->chunk * (3 * rows + 1) + 1;
     const int64_t all = heads * (states * rows * columns + columns / 16 * sums) * (int64_t)sizeof(float);
     const int64_t wide = (call->head_dim + 63) / 64 * 64, high = call->state <= 64 ? 64 : call->state <= 128 ? 128 : 256;
-    const int64_t chunked =
-        heads * ((call->seq_len / 64 + 1) * high * wide * 2 + (high * wide + wide / 32 * (256 * (2 * call->state + 2) + 1)) * 4);
+    const int64_t delta = call->delta ? 64 * (64 + wide) : 0;
+    const int64_t chunked = heads * ((call->seq_len / 64 + 1) * (high * wide + delta) * 2 +
+                                     (high * wide + wide / 32 * (256 * (2 * call->state + 2) + 1)) * 4);
     const int64_t device = all > chunked ? all : chunked;
     return reference > device ? reference : device;
 }
@@ -209,6 +210,7 @@ void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int num
     scan.chunk = 16 + 37 * way;
     scan.delta = delta;
     kernel_case_draw_scan(c, kernel, scan, way % 2, random);
+    c->amplification = delta ? scan_amplification(&c->call.scan) : 1;
 }
 
 void draw_gated_norm(struct draw *d)

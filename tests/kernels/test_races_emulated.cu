@@ -211,7 +211,7 @@ static void add_all_cases(void)
     add_cases(PLAIN, KERNEL_STRETCH_FORWARD, 3, 200);
     add_cases(PLAIN, KERNEL_STRETCH_BACKWARD, 1, 200);
     add_cases(CHUNKS, KERNEL_SCAN_FORWARD, 4, 200);
-    add_cases(CHUNKS, KERNEL_SCAN_BACKWARD, 2, 200);
+    add_cases(CHUNKS, KERNEL_SCAN_BACKWARD, 4, 200);
     add_cases(HOPPER, KERNEL_ATTENTION_FORWARD, 2, 0);
     add_cases(HOPPER, KERNEL_ATTENTION_BACKWARD, 2, 0);
 }

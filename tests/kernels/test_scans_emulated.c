@@ -4,10 +4,8 @@
  */
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "model/base/memory.h"
 #include "tests/kernels/emulated_run.h"
 #include "tests/suite.h"
 
@@ -37,7 +35,7 @@ END_TEST
 
 START_TEST(delta_rules_by_chunks)
 {
-    check_chunked(KERNEL_SCAN_FORWARD, _i, true);
+    check_chunked(_i % 2 ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD, _i / 2, true);
 }
 END_TEST
 
@@ -110,98 +108,6 @@ END_TEST
 
 /* --- the delta rule */
 
-enum { CHUNK = 64 };
-
-/* A head of a sequence in double precision, token by token, and beside it what the sums by chunks are sums of. */
-struct exact_head {
-    const struct scan_call *call;
-    int64_t row; /* of its first token */
-    int h, group;
-    double *state, *begin;       /* [N, P]: in front of the token, of its chunk */
-    double *written;             /* [CHUNK, P] */
-    double sums[CHUNK];          /* of decays */
-    double square_terms, square; /* of outputs without skips */
-};
-
-static const float *key_of(const struct exact_head *e, const void *keys, int64_t t)
-{
-    return (const float *)keys + (e->row + t) * e->call->k_row + (int64_t)e->group * e->call->state;
-}
-
-/* The token decays the state and writes. */
-static void exact_write(struct exact_head *e, int64_t t)
-{
-    const struct scan_call *call = e->call;
-    const float *k = key_of(e, call->k, t), *v = (const float *)call->v + (e->row + t) * call->v_row + e->h * call->head_dim;
-    const int64_t n = call->state, width = call->head_dim, i = t % CHUNK;
-    const double decay = (double)call->decay[(e->row + t) * call->decay_row + e->h];
-    e->sums[i] = (i ? e->sums[i - 1] : 0) + fmax(decay, -1000);
-    for (int64_t p = 0; p < width; p++) {
-        double found = 0;
-        for (int64_t r = 0; r < n; r++)
-            found += (double)k[r] * (e->state[r * width + p] *= exp(decay));
-        const double u =
-            (call->strength ? (double)call->strength[(e->row + t) * call->heads + e->h] : 1) * ((double)v[p] - found);
-        e->written[i * width + p] = u;
-        for (int64_t r = 0; r < n; r++)
-            e->state[r * width + p] += (double)k[r] * u;
-    }
-}
-
-/* What the token's query reads, and the terms of that by chunks: of each token of the chunk, and of each row of the state. */
-static void exact_read(struct exact_head *e, int64_t t)
-{
-    const struct scan_call *call = e->call;
-    const float *q = key_of(e, call->q, t);
-    const int64_t n = call->state, width = call->head_dim, i = t % CHUNK;
-    for (int64_t p = 0; p < width; p++) {
-        double y = 0;
-        for (int64_t r = 0; r < n; r++) {
-            y += (double)q[r] * e->state[r * width + p];
-            const double kept = exp(e->sums[i]) * (double)q[r] * e->begin[r * width + p];
-            e->square_terms += kept * kept;
-        }
-        e->square += y * y;
-    }
-    for (int64_t j = 0; j <= i; j++) {
-        const float *k = key_of(e, call->k, t - i + j);
-        double score = 0, square = 0;
-        for (int64_t r = 0; r < n; r++)
-            score += (double)q[r] * (double)k[r];
-        score *= exp(e->sums[i] - e->sums[j]);
-        for (int64_t p = 0; p < width; p++)
-            square += e->written[j * width + p] * e->written[j * width + p];
-        e->square_terms += score * score * square;
-    }
-}
-
-/*
- * How much larger the terms of outputs are than outputs: sqrt(sum of terms^2 / sum of y^2), at least 1. What tokens write are
- * differences from what was there. Where the same keys come again and little is forgotten they cancel one another, and the error
- * of each that is rounded stays: a rounding is 1.6e-3 of the terms, not of the outputs. There are six (scan_chunks.cu: weights,
- * what is written, X, what X multiplies, keys on their way to the state, the state), so 3.9e-3 of terms.
- */
-static double amplification(const struct scan_call *call)
-{
-    const size_t size = (size_t)(call->state * call->head_dim) * sizeof(double);
-    struct exact_head e = {.call = call, .state = memory_new(1, size), .begin = memory_new(1, size)};
-    e.written = memory_new(1, (size_t)(CHUNK * call->head_dim) * sizeof(double));
-    for (int64_t sequence = 0; sequence < call->batch; sequence++)
-        for (e.h = 0; e.h < call->heads; e.h++) {
-            e.row = sequence * call->seq_len;
-            e.group = e.h / (call->heads / call->groups);
-            memset(e.state, 0, size);
-            for (int64_t t = 0; t < call->seq_len; t++) {
-                if (t % CHUNK == 0)
-                    memcpy(e.begin, e.state, size);
-                exact_write(&e, t);
-                exact_read(&e, t);
-            }
-        }
-    free(e.state), free(e.begin), free(e.written);
-    return fmax(1, sqrt(e.square_terms / e.square));
-}
-
 enum hardness { WEAK_DECAYS, DECAYS_OF_ALL, WRITES_LITTLE, WRITES_ALL, WRITES_ALL_OR_NOTHING, ONE_KEY, N_HARD };
 
 static void harden(const struct scan_call *call, enum hardness how)
@@ -224,27 +130,58 @@ static void harden(const struct scan_call *call, enum hardness how)
             k[t * call->k_row + n] = float_of_bf16(bf16_of_float((n % 2 ? 1 : -1) / sqrtf((float)call->state)));
 }
 
-/* States of each number of tiles and columns of several blocks, whose decays and strengths are not constant. */
-static void check_hard(enum hardness how, int state)
+/* Decays and strengths are not constant, and there is no skip, which would hide what is wrong behind it. */
+static void draw_hard(struct kernel_case *c, enum kernel kernel, enum hardness how, int state)
 {
-    struct scan_call scan = {.batch = 1, .seq_len = 200, .chunk = 50, .groups = 1, .state = state, .head_dim = 40, .delta = true};
-    struct kernel_case c;
+    const struct scan_call scan = {
+        .batch = 1, .seq_len = 200, .chunk = 50, .groups = 1, .state = state, .head_dim = 40, .delta = true};
     for (uint64_t seed = 0;; seed++) {
-        emulated_draw_scan(&c, KERNEL_SCAN_FORWARD, seed, scan, false);
-        if (c.call.scan.decay_row && c.call.scan.strength && !c.call.scan.skip)
+        emulated_draw_scan(c, kernel, seed, scan, false);
+        if (c->call.scan.decay_row && c->call.scan.strength && !c->call.scan.skip)
             break;
-        kernel_case_free(&c);
+        kernel_case_free(c);
     }
-    harden(&c.call.scan, how);
-    c.amplification = amplification(&c.call.scan);
-    ck_assert_double_le(c.amplification, how == ONE_KEY ? 9 : how == DECAYS_OF_ALL ? 1.1 : 2.1);
-    check_drawn(&c);
+    harden(&c->call.scan, how);
+    c->amplification = scan_amplification(&c->call.scan);
+    ck_assert_double_le(c->amplification, how == ONE_KEY ? 9 : how == DECAYS_OF_ALL ? 1.1 : 2.1);
 }
+
+static const int hard_states[] = {16, 128, 200}; /* of each number of tiles */
+enum { N_HARD_STATES = sizeof hard_states / sizeof *hard_states };
 
 START_TEST(hard_delta_rules)
 {
-    static const int states[] = {16, 128, 200};
-    check_hard((enum hardness)(_i % N_HARD), states[_i / N_HARD]);
+    struct kernel_case c;
+    draw_hard(&c, KERNEL_SCAN_FORWARD, (enum hardness)(_i % N_HARD), hard_states[_i / N_HARD]);
+    check_drawn(&c);
+}
+END_TEST
+
+/*
+ * Ten roundings are in gradients (scan_delta_backward.cu): of X, u, dU and c, both weights of pairs, S and dS as operands, and
+ * what tokens add to each of the two; so 5.1e-3 of terms, which are taken to be as much larger than sums as those of outputs.
+ * Gradients of weak decays are a draw of one (gradients_of_weak_decays). Where one key is written for with all strength there is
+ * nothing of the state in front left to decay: their gradients are nothing but error, whatever the precision.
+ */
+START_TEST(gradients_of_hard_delta_rules)
+{
+    const enum hardness how = (enum hardness)(_i % N_HARD);
+    struct kernel_case c;
+    struct kernel_run run;
+    draw_hard(&c, KERNEL_SCAN_BACKWARD, how, hard_states[_i / N_HARD]);
+    emulated_run(&c, &run);
+    kernel_case_reference(&c);
+    for (int i = 0; i < c.n_operands; i++) {
+        const struct operand *operand = &c.operands[i];
+        const bool is_decays = strcmp(operand->name, "ddecay") == 0;
+        if (operand->role == ROLE_IN || operand->type == OPERAND_SCRATCH || (is_decays && how == ONE_KEY))
+            continue;
+        const double error = kernel_run_error_of(&run, operand->name);
+        ck_assert_msg(error <= 5.1e-3 * c.amplification * (is_decays ? 2 : 1), "%s of %s is off by %.2e, terms by %.2f",
+                      operand->name, c.text, error, c.amplification);
+    }
+    kernel_run_free(&run);
+    kernel_case_free(&c);
 }
 END_TEST
 
@@ -256,8 +193,9 @@ int main(void)
     tcase_add_loop_test(tcase, scans_by_chunks, 0, 2 * N_CHUNKED);
     tcase_add_loop_test(tcase, scans_with_other_decays, 0, 4);
     tcase_add_loop_test(tcase, gradients_of_weak_decays, 0, 2);
-    tcase_add_loop_test(tcase, delta_rules_by_chunks, 0, N_CHUNKED);
-    tcase_add_loop_test(tcase, hard_delta_rules, 0, 3 * N_HARD);
+    tcase_add_loop_test(tcase, delta_rules_by_chunks, 0, 2 * N_CHUNKED);
+    tcase_add_loop_test(tcase, hard_delta_rules, 0, N_HARD_STATES * N_HARD);
+    tcase_add_loop_test(tcase, gradients_of_hard_delta_rules, 0, N_HARD_STATES * N_HARD);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
