@@ -14,15 +14,15 @@
  *
  * Four warps have 16 keys each, four 16 queries each, and all a part of dS. Those of the queries are done with them while those
  * of the keys make dU, then C, and what hangs on it. Workspace: that of scan_chunks_backward.cu, X, and W numbers of bf16 for
- * each token and W columns. FLOPs per token and head: 2 (384 N + 384 P + 7 N P) on tensor cores, states again among them.
+ * each token and W columns. FLOPs per token and head: 2 (448 N + 448 P + 8 N P) on tensor cores, states and X again among them.
  * Limiter: latency, of four products in turn and four barriers a chunk; mma.sync.
  */
 #include "kernels/scan_chunks_backward.cuh"
 
 /* --- a block's tiles */
 
-template <int N, int W> struct delta_tiles {
-    static constexpr int STAGES = N <= 64 ? 2 : 1, GATES = 2;
+template <int N, int W, int STAGES> struct delta_tiles {
+    static constexpr int GATES = 2;
     static constexpr int KEYS = CHUNK * N, VALUES = CHUNK * W, STATE = N * W, SOLVED = CHUNK * CHUNK;
     static constexpr int STAGE = 2 * KEYS + 2 * VALUES + STATE + SOLVED;
     static constexpr size_t BYTES =
@@ -35,11 +35,11 @@ struct delta_operands {
     bf16 *solved, *du;
 };
 
-template <int N, int W> __device__ static inline delta_operands operands_of(int64_t chunk)
+template <int N, int W, int STAGES> __device__ static inline delta_operands operands_of(int64_t chunk)
 {
-    using tiles = delta_tiles<N, W>;
-    bf16 *first = (bf16 *)dynamic_shared(), *d = first + tiles::STAGES * tiles::STAGE;
-    bf16 *q = first + chunk % tiles::STAGES * tiles::STAGE, *k = q + tiles::KEYS, *u = k + tiles::KEYS, *dy = u + tiles::VALUES;
+    using tiles = delta_tiles<N, W, STAGES>;
+    bf16 *first = (bf16 *)dynamic_shared(), *d = first + STAGES * tiles::STAGE;
+    bf16 *q = first + chunk % STAGES * tiles::STAGE, *k = q + tiles::KEYS, *u = k + tiles::KEYS, *dy = u + tiles::VALUES;
     bf16 *state = dy + tiles::VALUES, *solved = state + tiles::STATE, *c = d + tiles::STATE, *du = c + tiles::VALUES;
     chunk_gates *gates = (chunk_gates *)(du + tiles::VALUES);
     return {{q, k, u, dy, state, d, c, gates + chunk % tiles::GATES, (chunk_totals *)(gates + tiles::GATES)}, solved, du};
@@ -139,10 +139,8 @@ __device__ static inline void gradients_of_values(const delta_operands &o, const
     }
 }
 
-/* Of 16 keys: G of keys, u c of later keys that find and c u of earlier ones, of which `later` becomes ds. changes[2] += ds G of
- * later ones less that of earlier ones. */
-__device__ static inline void pairs_that_find(const float (*g)[4], float (*later)[4], const float (*earlier)[4],
-                                              const chunk_gates &gates, int row, float changes[2])
+/* Of 16 keys: u c of later keys that find and c u of earlier ones become ds, in `later`. */
+__device__ static inline void pairs_that_find(float (*later)[4], const float (*earlier)[4], const chunk_gates &gates, int row)
 {
     const int lane = threadIdx.x % WARP;
     row += lane / 4;
@@ -153,9 +151,20 @@ __device__ static inline void pairs_that_find(const float (*g)[4], float (*later
         for (int i = 0; i < 4; i++) {
             const int other = 8 * n + lane % 4 * 2 + i % 2, mine = row + i / 2 * 8;
             const float apart = sums[i / 2] - gates.sum[other], kept = exp2_fast(other > mine ? -apart : apart);
-            const float both = other > mine ? later[n][i] : earlier[n][i];
-            later[n][i] = other == mine ? 0 : -kept * both;
-            changes[i / 2] += other > mine ? later[n][i] * g[n][i] : -later[n][i] * g[n][i];
+            later[n][i] = other == mine ? 0 : -kept * (other > mine ? later[n][i] : earlier[n][i]);
+        }
+}
+
+/* changes[2] += ds G of later keys less that of earlier ones. */
+__device__ static inline void add_changes(const float (*ds)[4], const float (*g)[4], int row, float changes[2])
+{
+    const int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int n = 0; n < N_TILES; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const bool is_later = 8 * n + lane % 4 * 2 + i % 2 > row + lane / 4 + i / 2 * 8;
+            changes[i / 2] += is_later ? ds[n][i] * g[n][i] : -ds[n][i] * g[n][i];
         }
 }
 
@@ -169,10 +178,11 @@ __device__ static inline void gradients_of_keys(const chunk_operands &o, const t
     const float from_state[2] = {-exp2_fast(o.gates->sum[mine]), -exp2_fast(o.gates->sum[mine + 8])};
     float g[1][N_TILES][4] = {}, later[1][N_TILES][4] = {}, earlier[1][N_TILES][4] = {};
     uint32_t both[K_STEPS][4];
-    multiply_rows<N, 1, N_TILES>(g, o.k, row, o.k);
     multiply_rows<W, 1, N_TILES>(later, o.v, row, o.out);
     multiply_rows<W, 1, N_TILES>(earlier, o.out, row, o.v);
-    pairs_that_find(g[0], later[0], earlier[0], *o.gates, row, keys.taken);
+    pairs_that_find(later[0], earlier[0], *o.gates, row);
+    multiply_rows<N, 1, N_TILES>(g, o.k, row, o.k);
+    add_changes(later[0], g[0], row, keys.taken);
     operand_of<N_TILES>(both, later[0]);
 #pragma unroll 1
     for (int column = 0; column < N; column += 64) {
@@ -230,37 +240,65 @@ __device__ static inline float skip_gradient(const chunk_operands &o, const scan
 
 /* --- the kernel */
 
-/* Chunks from `end` - 1 down to `begin`; those behind have left dS. The call has no strengths: they are in X, and beside it. */
+/* A chunk that has come, of whose tokens the first is number `first`: d becomes the gradient of the state in front of it. Gives
+ * back this thread's part of the skip's. */
 template <int N, int W>
+__device__ static inline float chunk_backward(const delta_operands &here, const scan_call &call, const chunk_place &place,
+                                              const token_sums &to, const float *strength, int64_t first, block_gradient<N, W> &d,
+                                              bool vectors)
+{
+    const int warp = threadIdx.x / WARP, row = warp % KEYS_WARPS * 16;
+    const bool has_keys = warp < KEYS_WARPS;
+    key_rows keys = {row, {}, {}, {}};
+    float dskip = 0;
+    if (has_keys)
+        gradients_written<N, W>(here.all, here.du, call.scale, keys);
+    else {
+        (void)queries_of_chunk<N, W>(here.all, call, to, row);
+        dskip = call.skip ? skip_gradient<W>(here.all, call, place, first, row) : 0;
+    }
+    __syncthreads();
+    if (has_keys)
+        gradients_of_values<W>(here, call, place, to, strength, place.row + first, row, vectors);
+    __syncthreads();
+    if (has_keys) {
+        gradients_of_keys<N, W>(here.all, to, keys);
+        put_totals(here.all, keys);
+    }
+    d.pass(here.all, call.scale);
+    add_tokens<N, W>(d.part, here.all.k, here.all.out, taken_of_state{*here.all.gates, -1});
+    return dskip;
+}
+
+/* Chunks from `end` - 1 down to `begin`; those behind have left dS. The call has no strengths: they are in X, and beside it. */
+template <int N, int W, int STAGES>
 __global__ void __launch_bounds__(THREADS) delta_backward_kernel(scan_call call, const float *strength, chunks_room room,
                                                                  int64_t begin, int64_t end, chunk_vectors vectors)
 {
-    enum { STAGES = delta_tiles<N, W>::STAGES };
     const chunk_place place = place_in(call, W);
     const int64_t block = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
     const kept_chunks<N, W> kept = {(const kept_state<N, W> *)room.begins + block * room.chunks,
                                     (const kept_values<W> *)room.written + block * room.chunks,
                                     room.solved + blockIdx.y * room.chunks};
-    const int warp = threadIdx.x / WARP, row = warp % KEYS_WARPS * 16, size = 2 * call.state + 2;
-    const bool is_last = end == room.chunks, has_keys = warp < KEYS_WARPS;
+    const int warp = threadIdx.x / WARP, size = 2 * call.state + 2;
+    const bool is_last = end == room.chunks;
     float *left = room.d + block * N * W, dskip = 0;
     block_gradient<N, W> d(is_last ? NULL : left);
     gates_read gates = {};
-    load_chunk<N, W>(operands_of<N, W>(end - 1), call, place, end - 1, kept, vectors);
-    put_state<W>(operands_of<N, W>(end - 1).all.d, d.part);
+    load_chunk<N, W>(operands_of<N, W, STAGES>(end - 1), call, place, end - 1, kept, vectors);
+    put_state<W>(operands_of<N, W, STAGES>(end - 1).all.d, d.part);
     if (warp == 0) {
         gates.read(call, place, (end - 1) * CHUNK);
-        gates.put(operands_of<N, W>(end - 1).all.gates);
+        gates.put(operands_of<N, W, STAGES>(end - 1).all.gates);
     }
     for (int64_t chunk = end - 1; chunk >= begin; chunk--) {
         const bool another = chunk > begin;
-        const delta_operands here = operands_of<N, W>(chunk);
+        const delta_operands here = operands_of<N, W, STAGES>(chunk);
         const int64_t first = chunk * CHUNK;
         const token_sums to = {room.sums + (block * SPAN + first - begin * CHUNK) * size, size, call.state,
                                tokens_from(call, first)};
-        key_rows keys = {row, {}, {}, {}};
         if (STAGES > 1 && another)
-            load_chunk<N, W>(operands_of<N, W>(chunk - 1), call, place, chunk - 1, kept, vectors);
+            load_chunk<N, W>(operands_of<N, W, STAGES>(chunk - 1), call, place, chunk - 1, kept, vectors);
         if (warp == 0 && another)
             gates.read(call, place, first - CHUNK);
         if (STAGES > 1 && another)
@@ -268,34 +306,19 @@ __global__ void __launch_bounds__(THREADS) delta_backward_kernel(scan_call call,
         else
             copy_async_wait<0>();
         __syncthreads();
-        if (has_keys)
-            gradients_written<N, W>(here.all, here.du, call.scale, keys);
-        else {
-            (void)queries_of_chunk<N, W>(here.all, call, to, row);
-            dskip += call.skip ? skip_gradient<W>(here.all, call, place, first, row) : 0;
-        }
-        __syncthreads();
-        if (has_keys)
-            gradients_of_values<W>(here, call, place, to, strength, place.row + first, row, vectors.values);
-        __syncthreads();
-        if (has_keys) {
-            gradients_of_keys<N, W>(here.all, to, keys);
-            put_totals(here.all, keys);
-        }
-        d.pass(here.all, call.scale);
-        add_tokens<N, W>(d.part, here.all.k, here.all.out, taken_of_state{*here.all.gates, -1});
+        dskip += chunk_backward<N, W>(here, call, place, to, strength, first, d, vectors.values);
         if (warp == 0 && another)
-            gates.put(operands_of<N, W>(chunk - 1).all.gates);
+            gates.put(operands_of<N, W, STAGES>(chunk - 1).all.gates);
         __syncthreads();
         if (warp == 0)
             decays_of_chunk<true>(*here.all.totals, to);
         if (another)
             put_state<W>(here.all.d, d.part);
         if (STAGES == 1 && another)
-            load_chunk<N, W>(operands_of<N, W>(chunk - 1), call, place, chunk - 1, kept, vectors);
+            load_chunk<N, W>(operands_of<N, W, STAGES>(chunk - 1), call, place, chunk - 1, kept, vectors);
     }
     d.leave(left);
-    dskip = block_sum(dskip, operands_of<N, W>(0).all.totals->scratch);
+    dskip = block_sum(dskip, operands_of<N, W, STAGES>(0).all.totals->scratch);
     float *skip = room.skips + (int64_t)blockIdx.x * gridDim.y + blockIdx.y;
     if (threadIdx.x == 0)
         *skip = dskip + (is_last ? 0 : *skip);
@@ -303,35 +326,39 @@ __global__ void __launch_bounds__(THREADS) delta_backward_kernel(scan_call call,
 
 /* --- launches */
 
-template <int N, int W> static cudaError_t allow_backward(void)
+template <int N, int W, int STAGES> static cudaError_t allow_backward(void)
 {
-    return allow_shared(delta_backward_kernel<N, W>, delta_tiles<N, W>::BYTES);
+    return allow_shared(delta_backward_kernel<N, W, STAGES>, delta_tiles<N, W, STAGES>::BYTES);
 }
 
 bool scan_delta_fit_backward(const struct scan_call *call)
 {
-    return (call->state <= 64    ? allow_backward<64, 64>()
-            : call->state <= 128 ? allow_backward<128, 64>()
-                                 : allow_backward<256, 32>()) == cudaSuccess;
+    return (call->state <= 64    ? allow_backward<64, 64, 2>()
+            : call->state <= 128 ? allow_backward<128, 64, 1>()
+                                 : allow_backward<256, 32, 1>()) == cudaSuccess;
 }
 
-template <int N, int W>
+template <int N, int W, int STAGES>
 static int span_backward(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_room *room,
                          int64_t begin, int64_t end)
 {
     const dim3 grid((unsigned)room->tiles, (unsigned)(call->batch * call->heads));
-    const cudaError_t error = allow_backward<N, W>();
+    const cudaError_t error = allow_backward<N, W, STAGES>();
     struct scan_call rest = *call;
     rest.strength = NULL;
-    return error != cudaSuccess ? error
-                                : launch_kernel(delta_backward_kernel<N, W>, grid, dim3(THREADS), delta_tiles<N, W>::BYTES,
-                                                launch->stream, rest, call->strength, *room, begin, end, vectors_of(call));
+    return error != cudaSuccess
+               ? error
+               : launch_kernel(delta_backward_kernel<N, W, STAGES>, grid, dim3(THREADS), delta_tiles<N, W, STAGES>::BYTES,
+                               launch->stream, rest, call->strength, *room, begin, end, vectors_of(call));
 }
 
 int scan_delta_span_cuda(const struct cuda_launch *launch, const struct scan_call *call, const struct chunks_room *room,
                          int64_t begin, int64_t end)
 {
-    return call->state <= 64    ? span_backward<64, 64>(launch, call, room, begin, end)
-           : call->state <= 128 ? span_backward<128, 64>(launch, call, room, begin, end)
-                                : span_backward<256, 32>(launch, call, room, begin, end);
+    if (call->state <= 64)
+        return span_backward<64, 64, 2>(launch, call, room, begin, end);
+    if (call->state > 128)
+        return span_backward<256, 32, 1>(launch, call, room, begin, end);
+    return allow_backward<128, 64, 2>() == cudaSuccess ? span_backward<128, 64, 2>(launch, call, room, begin, end)
+                                                       : span_backward<128, 64, 1>(launch, call, room, begin, end);
 }

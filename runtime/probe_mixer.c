@@ -84,7 +84,9 @@ void probe_add_mixer(struct probe_cases *cases, double times, const struct layou
     struct kernel_call unit = {
         .kernel = KERNEL_UNIT_FORWARD,
         .unit = {.t = s->tokens, .n = 2 * m->groups, .width = m->state, .epsilon = 1e-6f, .x_row = m->convolved}};
-    const size_t workspace = cases->device->api->scan_workspace(cases->device, &scan.scan, true) / sizeof(float);
+    const size_t room[] = {cases->device->api->scan_workspace(cases->device, &scan.scan, false),
+                           cases->device->api->scan_workspace(cases->device, &scan.scan, true)};
+    const size_t workspace = room[room[0] < room[1]] / sizeof(float);
     const int64_t decays = s->tokens * m->heads * m->rows, in = s->tokens * m->in;
     int64_t operand = (int64_t)workspace > in ? (int64_t)workspace : in;
     operand = operand > decays ? operand : decays;

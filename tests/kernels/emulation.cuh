@@ -67,7 +67,7 @@ extern unsigned char *shared;
 /* What CUDA answers to a launch, and to one that asks for shared memory for those that follow: CUDA C++ Programming Guide,
  * technical specifications. A block has as much as sm_80's, no kernel asks for more, made for sm_90 or not; or as little as
  * sm_86, sm_89 and sm_120 have. */
-enum { SHARED_OF_SM_80 = 163 << 10, SHARED_OF_SM_89 = 99 << 10 };
+enum { SHARED_OF_SM_80 = 163 << 10, SHARED_OF_SM_89 = 99 << 10, SHARED_OF_SM_90 = 227 << 10 };
 extern size_t most_shared;
 cudaError_t launch_answer(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes);
 cudaError_t allow_answer(const void *kernel, size_t shared_bytes);

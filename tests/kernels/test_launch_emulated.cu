@@ -56,7 +56,7 @@ START_TEST(scans_in_little_shared_memory)
     struct kernel_case c;
     char why[200] = "";
     scan.batch = scan.groups = 1, scan.seq_len = 70, scan.chunk = 32, scan.head_dim = _i % 4 < 2 ? 40 : 8;
-    scan.state = _i / 2 ? 136 : 72;
+    scan.state = _i / 2 % 2 ? 136 : 72, scan.delta = _i / 4;
     emulation::most_shared = emulation::SHARED_OF_SM_89;
     emulated_draw_scan(&c, kernel, (uint64_t)_i, scan, true);
     ck_assert_msg(emulated_agrees(&c, false, why, sizeof why), "%s", why);
@@ -64,16 +64,33 @@ START_TEST(scans_in_little_shared_memory)
 }
 END_TEST
 
-/* Forward all states find tiles that 99 KiB hold, backward those of up to 64 rows. */
+/* Where it has more, the delta rule's next chunk arrives meanwhile. */
+START_TEST(scans_in_much_shared_memory)
+{
+    struct scan_call scan = {};
+    struct kernel_case c;
+    char why[200] = "";
+    scan.batch = scan.groups = 1, scan.seq_len = 400, scan.chunk = 32, scan.head_dim = 40, scan.state = 72, scan.delta = true;
+    emulation::most_shared = emulation::SHARED_OF_SM_90;
+    emulated_draw_scan(&c, KERNEL_SCAN_BACKWARD, (uint64_t)_i, scan, true);
+    c.amplification = scan_amplification(&c.call.scan);
+    ck_assert_msg(emulated_agrees(&c, false, why, sizeof why), "%s", why);
+    emulation::most_shared = emulation::SHARED_OF_SM_80;
+}
+END_TEST
+
+/* Forward all states find tiles that 99 KiB hold, backward those of up to 64 rows without the delta rule. */
 START_TEST(scans_that_fit_little_shared_memory)
 {
     static const int states[] = {64, 128, 256};
     struct scan_call scan = {};
-    scan.batch = scan.groups = 1, scan.heads = 2, scan.rows = 1, scan.seq_len = 64, scan.head_dim = 64, scan.state = states[_i];
+    scan.batch = scan.groups = 1, scan.heads = 2, scan.rows = 1, scan.seq_len = 64, scan.head_dim = 64,
+    scan.state = states[_i % 3];
+    scan.delta = _i / 3;
     ck_assert(scan_chunks_fit(&scan) && scan_chunks_fit_backward(&scan));
     emulation::most_shared = emulation::SHARED_OF_SM_89;
     ck_assert(scan_chunks_fit(&scan));
-    ck_assert_int_eq(scan_chunks_fit_backward(&scan), states[_i] <= 64);
+    ck_assert_int_eq(scan_chunks_fit_backward(&scan), scan.state <= 64 && !scan.delta);
     emulation::most_shared = (size_t)48 << 10;
     ck_assert(!scan_chunks_fit(&scan));
     emulation::most_shared = emulation::SHARED_OF_SM_80;
@@ -123,8 +140,9 @@ int main(void)
     TCase *tcase = tcase_create("limits");
     tcase_add_test(tcase, grids_and_blocks);
     tcase_add_test(tcase, shared_memory);
-    tcase_add_loop_test(tcase, scans_in_little_shared_memory, 0, 4);
-    tcase_add_loop_test(tcase, scans_that_fit_little_shared_memory, 0, 3);
+    tcase_add_loop_test(tcase, scans_in_little_shared_memory, 0, 8);
+    tcase_add_loop_test(tcase, scans_in_much_shared_memory, 0, 3);
+    tcase_add_loop_test(tcase, scans_that_fit_little_shared_memory, 0, 6);
     tcase_add_loop_test(tcase, aligned_accesses, 0, N_ACCESSES);
     tcase_add_loop_exit_test(tcase, accesses_off_by_one, EXIT_FAILURE, 0, N_ACCESSES);
     suite_add_tcase(suite, tcase);

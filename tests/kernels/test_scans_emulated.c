@@ -17,9 +17,10 @@ static void check_drawn(struct kernel_case *c)
     ck_assert_msg(emulated_agrees(c, true, why, sizeof why), "%s %s: %s", kernel_name(kernel), c->text, why);
 }
 
+/* In all ways, of the delta rule in half of them, whose emulation takes twice as long. */
 static void check_chunked(enum kernel kernel, int first, bool delta)
 {
-    for (int number = first; number < N_CHUNKED * CHUNKED_WAYS; number += N_CHUNKED) {
+    for (int number = first; number < N_CHUNKED * (delta ? CHUNKED_WAYS / 2 : CHUNKED_WAYS); number += N_CHUNKED) {
         struct random_stream random = random_stream_named((uint64_t)number, delta ? 22 : 20, (uint64_t)kernel);
         struct kernel_case c;
         kernel_case_draw_chunked(&c, kernel, number, delta, &random);
