@@ -218,6 +218,7 @@ static const struct rank_case {
                       {.model = TOY_MAMBA, .layout = "tp=2,sp=1,mb=1"},
                       {.model = TOY_MAMBA, .layout = "tp=2,sp=1,mb=1", .seq_len = 70}, /* a chunk, and more */
                       {.model = TOY_DELTA, .layout = "tp=2,sp=1,mb=1,recompute=full"},
+                      {.model = TOY_DELTA, .layout = "tp=2,sp=1,mb=1", .seq_len = 70},
                       /* logits in pieces */
                       {.model = TOY_LLAMA, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(FUSED_LINEAR_LOSS)},
                       {.model = TOY_GPT, .layout = "tp=2,sp=1,mb=1", .features = FEATURE_BIT(CUT_LOSS)},
