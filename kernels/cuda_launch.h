@@ -48,7 +48,7 @@ int attention_trial_cuda(const struct cuda_launch *launch, int head_dim, bool wi
 /* Bytes of the workspace of attention_call and stretch_call on a CUDA device, for so many rows (queries of all sequences and
  * heads): one float each, backward only. */
 size_t attention_cuda_workspace(int64_t rows, bool backward);
-/* The same of scan_call. */
+/* The same of scan_call, in both passes. */
 size_t scan_cuda_workspace(const struct scan_call *call, bool backward);
 /* Whether attention has heads of this size, keys' or values'. */
 bool attention_cuda_fits(int head_dim);

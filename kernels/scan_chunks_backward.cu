@@ -15,9 +15,9 @@
  * Four warps have 16 keys each, four 16 queries each, and all a part of dS. The sum of dg over pairs is one over tokens, of
  * what they are in pairs as queries less what they are as keys; both are sums of the same fp32 numbers, so little is lost. Of
  * states, S and dS are in bf16: where decays hardly are, so that states grow over chunks, dg is off by 2.5e-3 of its norm in the
- * mean of many cases and up to 6e-3 in one (2e-3 token by token). What
- * columns and heads add to together is left in the workspace, for SPAN tokens a launch, and added by scan_sums_cuda in an order
- * of its own, so the bits do not change from run to run.
+ * mean of many cases and up to 6e-3 in one (2e-3 token by token). What columns and heads add to together is left in the
+ * workspace, for SPAN tokens a launch, and added by scan_sums_cuda in an order of its own, so the bits do not change from run to
+ * run.
  *
  * Workspace: N W numbers of bf16 for each chunk of 64 tokens and W columns, N W of fp32 for each W columns, 2 N + 2 for each of
  * SPAN tokens. FLOPs per token and head: 2 (256 N + 192 P + 5 N P) on tensor cores, states again among them. Limiter: mma.sync.

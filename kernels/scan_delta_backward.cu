@@ -5,10 +5,12 @@
  * write is made of what their keys find, f_i = exp(L_i) k_i S + sum over j < i of M_ij (k_i k_j) u_j, as outputs are of what
  * queries find: u_i = w_i (v_i - f_i). With D_j the gradient of u_j and c = w D, the gradient of v and, negative, of f:
  *
- *     dU = sum over i of scale M_ij G_ij dy_i + exp(L_end - L_j) k_j dS,  C = X^T dU     ((I + A)^T D = dU, X = (I + A)^-1
- * diag(w)) dv = c + skip dy,  dw_j = D_j (v_j - f_j) = c_j u_j / w_j^2 dq, and dk as the gradient of keys that are written for:
- * as without the delta rule, with u for w v dk += sum over i > j of -M_ij (c_i u_j) k_i, and as the gradient of keys that find,
- *           sum over j < i of -M_ij (c_i u_j) k_j - exp(L_i) c_i S^T
+ *     dU_j = sum over i of scale M_ij G_ij dy_i + exp(L_end - L_j) k_j dS
+ *     C  = X^T dU               since (I + A)^T D = dU and X = (I + A)^-1 diag(w)
+ *     dv = c + skip dy,  dw_j = D_j (v_j - f_j) = c_j u_j / w_j^2
+ *     dq, and dk as the gradient of keys that are written for: as without the delta rule, with u for w v
+ *     dk_j += sum over i > j of -M_ij (c_i u_j) k_i
+ *     dk_i += sum over j < i of -M_ij (c_i u_j) k_j - exp(L_i) c_i S^T, as the gradient of keys that find
  *     dg: keys that find are queries whose outputs have the gradient -c, but for their own token
  *     dS  <- exp(L_end) dS + sum over i of exp(L_i) (scale q_i dy_i^T - k_i c_i^T)
  *
@@ -16,6 +18,7 @@
  * of the keys make dU, then C, and what hangs on it. Workspace: that of scan_chunks_backward.cu, X, and W numbers of bf16 for
  * each token and W columns. FLOPs per token and head: 2 (448 N + 448 P + 8 N P) on tensor cores, states and X again among them.
  * Limiter: latency, of four products in turn and four barriers a chunk; mma.sync.
+ * The next chunk arrives meanwhile for states of up to 64 rows, and of up to 128 where a block has 178 KiB of shared memory.
  */
 #include "kernels/scan_chunks_backward.cuh"
 

@@ -14,12 +14,12 @@
  * Strengths below 2^-40 count as that, for gradients' sake, which are divided by them (scan_delta_backward.cu).
  *
  * A block does one chunk of one head of one sequence. Bytes per token and head: 2 N read (from the L2, where heads of a group
- * share keys), 128 written. FLOPs per token and head: 128 N on tensor cores, 1.6 K on none. Limiter: latency of substitution and
- * barriers; there are as many blocks as chunks of all heads.
+ * share keys), 128 written. FLOPs per token and head: 128 N on tensor cores, 2.5 K on none (a third of them with zeros). Limiter:
+ * latency of substitution and barriers; there are as many blocks as chunks of all heads.
  */
 #include "kernels/scan_chunks.cuh"
 
-enum { SOLVE_THREADS = 128, BLOCK_TOKENS = 16, BLOCKS = CHUNK / BLOCK_TOKENS };
+enum { SOLVE_THREADS = 128, BLOCK_TOKENS = 16 };
 enum { ROW_LANES = SOLVE_THREADS / BLOCK_TOKENS }; /* threads that share a row of a block row */
 
 /* Rows one longer: a column's numbers lie in different banks. */

@@ -34,9 +34,9 @@ struct kernel_case {
     struct kernel_call call;
     struct operand operands[MAX_OPERANDS];
     int n_operands;
-    double amplification; /* how much larger terms are than the sums that results are, where not 0: what they may be off by is,
-                             too */
-    char text[160];       /* sizes and switches, for messages */
+    /* How much larger terms are than the sums that results are, where not 0: so much larger is what they may be off by. */
+    double amplification;
+    char text[160]; /* sizes and switches, for messages */
 };
 
 /* Sizes up to about `size` (tokens, widths), attention's heads up to 256 whatever it is. */
