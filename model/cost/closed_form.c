@@ -37,6 +37,7 @@ void closed_form_destroy(struct closed_form *form)
     if (!form)
         return;
     pass_cache_free(&form->passes);
+    replica_memo_free(&form->replicas);
     footprint_memo_free(&form->footprints);
     free(form);
 }
@@ -113,8 +114,9 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     const struct stage_times *stages = stage_times_of(c, setting, l);
     double pause =
         layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
-    struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message_seconds(form, l));
-    struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m);
+    double message = message_seconds(form, l);
+    struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message);
+    struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m, message);
     if ((time.total_s + replicas.exposed_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
         return false;
     struct step_estimate e = {0};

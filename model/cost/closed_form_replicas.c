@@ -1,13 +1,14 @@
-/* The exchanges of gradients and parameters among replicas, and the optimizer. */
+/* The exchanges of gradients and parameters among replicas, stage by stage, and what is exposed of them. */
 #include "model/cost/closed_form_replicas.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "model/cost/adapter.h"
+#include "model/cost/closed_form_schedule.h"
 #include "model/cost/collective.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
-#include "model/cost/muon.h"
 #include "model/cost/precision_bytes.h"
 
 /* What a rank holds, and of that what is trained. */
@@ -77,255 +78,6 @@ static struct exchange dp_exchange(const struct setting *setting, const struct l
     return e;
 }
 
-/* Once they are complete, gradients are exchanged in both ways. */
-static struct exchange completing(const struct exchange *e)
-{
-    struct exchange both = *e;
-    both.reduce_s += e->replicas_s;
-    both.reduce_crowding_s += e->replicas_crowding_s;
-    return both;
-}
-
-/* What an exchange adds to the passes that cover it: what it takes from them, or what sticks out. */
-static double beyond(double passes_s, double exchange_s, double crowding_s)
-{
-    return fmax(exchange_s - passes_s, crowding_s);
-}
-
-/* The share of the layers of a model that is one stage whose passes wait for copies of activations. */
-static double waiting_share(const struct layout *l, const struct transformer *model)
-{
-    double layers = model->layers;
-    return layers > 0 ? pass_waiting_layers(pass_leaving_layers(l, layers, layers)) / layers : 0;
-}
-
-/* The same for a layer's pass, on average: those that wait for copies cover more. */
-static double beyond_layer(const struct pass_costs *c, double waiting, double pass_s, double exchange_s, double crowding_s)
-{
-    return waiting * beyond(fmax(c->copy_s, pass_s), exchange_s, crowding_s) +
-           (1 - waiting) * beyond(pass_s, exchange_s, crowding_s);
-}
-
-/* Layers of a kind: their share of all, and the passes of one. */
-struct layers_alike {
-    double share, forward, backward;
-    bool repeated;
-};
-
-/* Those that are repeated (all, where all are alike) and those that keep everything. */
-static int kinds_of_layers(const struct pass_costs *c, const struct layout *l, struct layers_alike kinds[2])
-{
-    const struct layer_count one[] = {{1, 0}, {1, 1}};
-    const double shares[] = {1 - c->stages.whole, c->stages.whole};
-    for (int i = 0; i < 2; i++)
-        kinds[i] = (struct layers_alike){.share = shares[i],
-                                         .forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, one[i], false, false),
-                                         .backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, one[i], false, false),
-                                         .repeated = i == 0 && l->recompute.what == RECOMPUTE_FULL};
-    return c->whole ? 2 : 1;
-}
-
-/* What ZeRO-3's exchanges of one layer add to its passes: of a micro-batch, and of that which completes the gradients. */
-struct sharded_layer {
-    double waited, completed;
-};
-
-static struct sharded_layer sharded_layer_of(const struct layout *l, const struct pass_costs *c, const struct exchange *e,
-                                             const struct layers_alike *of, double waiting)
-{
-    double longer = beyond_layer(c, waiting, of->forward, e->gather_s, e->gather_crowding_s), backward = of->backward;
-    if (!(l->features & FEATURE_BIT(DP_OVERLAP))) { /* recomputation gathers for itself; reductions are waited for */
-        double gathers = of->repeated ? 2 : 1;
-        double waited = longer + beyond_layer(c, waiting, backward, gathers * e->gather_s, gathers * e->gather_crowding_s);
-        return (struct sharded_layer){waited + e->reduce_s, waited + e->reduce_s + e->replicas_s};
-    }
-    struct exchange last = completing(e);
-    double scattered = beyond_layer(c, waiting, backward, e->gather_s + e->reduce_s, e->gather_crowding_s + e->reduce_crowding_s);
-    double completed =
-        beyond_layer(c, waiting, backward, e->gather_s + last.reduce_s, e->gather_crowding_s + last.reduce_crowding_s);
-    return (struct sharded_layer){longer + scattered, longer + completed};
-}
-
-/* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
- * gradients. */
-static double exposed_sharded(const struct setting *setting, const struct layout *l, const struct pass_costs *c,
-                              const struct exchange *e, double m)
-{
-    struct layers_alike kinds[2];
-    double completions = layout_offloads_gradients(l) ? m : 1, waiting = waiting_share(l, setting->model);
-    double seconds = m * e->gather_s + (l->features & FEATURE_BIT(DP_OVERLAP) ? completing(e).reduce_s : 0);
-    for (int i = 0, n = kinds_of_layers(c, l, kinds); i < n; i++) {
-        struct sharded_layer layer = sharded_layer_of(l, c, e, &kinds[i], waiting);
-        seconds += kinds[i].share * setting->model->layers * ((m - completions) * layer.waited + completions * layer.completed);
-    }
-    return seconds;
-}
-
-/* Tables trained beside adapters are reduced when a pass has ended, the next one's first layer beside them where exchanges
- * overlap. They are gathered with the weights. */
-static double exposed_ends(const struct layout *l, const struct pass_costs *c, const struct exchange *layer,
-                           const struct exchange *ends, double m)
-{
-    const struct layer_count one = {1, c->stages.whole};
-    double forward = pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, one, false, false), gather = layer->gather_s;
-    double reduce = ends->reduce_s, waited = fmax(0, gather + reduce - fmax(forward, gather));
-    if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
-        waited = reduce;
-    return (m - 1) * waited + reduce + ends->replicas_s;
-}
-
-/* Buckets in which a stage of one chunk exchanges its gradients: 40 million parameters (Megatron-LM's default), or a million per
- * replica where that is more; at least four. As the programs do it. */
-static double buckets_of(const struct layout *l, double parameters)
-{
-    return fmax(4, ceil(parameters / fmax(40e6, 1e6 * l->dp * l->cp)));
-}
-
-/* By chunk (or bucket): the last one's reduction and the first one's gather stay exposed, the others run beside the last backward
- * and first forward. Interleaved, a stage passes pp micro-batches through a chunk before it turns to the next. */
-static double exposed_dp(const struct layout *l, const struct replica_costs *costs, const struct stage_times *stages)
-{
-    const struct exchange e = completing(&costs->exchange);
-    if (!(l->features & FEATURE_BIT(DP_OVERLAP)))
-        return e.reduce_s + e.gather_s;
-    double pieces = costs->pieces, passes = l->schedule == SCHEDULE_INTERLEAVED ? l->pp : 1;
-    double hidden = (pieces - 1) / pieces;
-    return (e.reduce_s + e.gather_s) / pieces +
-           (beyond(passes * stages->inner.s[PASS_BACKWARD], e.reduce_s, e.reduce_crowding_s) +
-            beyond(passes * stages->inner.s[PASS_FORWARD], e.gather_s, e.gather_crowding_s)) *
-               hidden;
-}
-
-/* What a layer's backward pass, with `kept` seconds of copies up of its activations, takes longer for gradients on either way,
- * and parameters up. exposed_sharded has what ZeRO-3 exchanges. */
-static double longer_layer(const struct layout *l, const struct replica_costs *costs, double backward, double kept, double m)
-{
-    const struct exchange e = completing(&costs->exchange);
-    double with = fmax(backward, kept), up = kept + costs->copy_s * (m - 1) / m + costs->fetch_s;
-    double gathers = fmax(e.gather_s, costs->fetch_s);
-    if (l->zero == 3)
-        with = l->features & FEATURE_BIT(DP_OVERLAP) ? fmax(with, gathers + e.reduce_s) : fmax(with, gathers) + e.reduce_s;
-    return fmax(with, fmax(up, costs->copy_s)) - with;
-}
-
-/*
- * The host keeps gradients: each micro-batch reduces them layer by layer (ZeRO-3 does so anyway) and copies them down, those of
- * all but the first come up before. On the way up are the activations of that layer, too. What the backward pass does not cover,
- * and the last layer's.
- */
-static double exposed_gradients(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
-                                const struct stage_times *stages, const struct transformer *model, double m)
-{
-    const struct exchange e = completing(&costs->exchange);
-    struct layer_count one = {1, c->stages.whole};
-    double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, one, false, false), waited = 0;
-    bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP);
-    if (l->zero < 3) {
-        double reduced = overlaps ? beyond(backward, e.reduce_s, e.reduce_crowding_s) : e.reduce_s;
-        double gathered = model->layers * e.gather_s, forward = stages->inner.s[PASS_FORWARD];
-        waited = m * model->layers * reduced + (overlaps ? e.reduce_s + e.gather_s + fmax(0, gathered - forward) : gathered);
-    }
-    double each = m * fmax(0, model->layers - OFFLOADED_GRADIENT_BUCKETS), waiting = waiting_share(l, model);
-    return waited + costs->copy_s +
-           each * (waiting * longer_layer(l, costs, backward, c->copy_s, m) +
-                   (1 - waiting) * longer_layer(l, costs, backward, 0, m));
-}
-
-/* Layer by layer down, updated and up; the norm first. */
-static double host_optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
-                                     struct stage_parameters layers, int pieces)
-{
-    const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
-    double states = offload_share(&l->offload, OFFLOAD_OPTIMIZER);
-    double returned = states - offload_share(&l->offload, OFFLOAD_PARAMETERS);
-    double own = work_own_parameters(l, p), piece = own / pieces;
-    double gradient = layout_offloads_gradients(l) ? 0 : precision_bytes(setting->job->gradient_precision);
-    struct work_table table = {0};
-    const int32_t works[] = {work_add_device_optimizer(&table, setting, own, 0),
-                             work_add_copy(&table, "copy_down", piece * gradient * states),
-                             work_add_host_update(&table, setting, piece * states),
-                             work_add_copy(&table, "copy_up", piece * offloaded_weight_bytes(setting->job) * returned),
-                             work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, layers)),
-                             work_add_kept_update(&table, setting, own * (1 - states))};
-    enum { WORKS = sizeof works / sizeof *works };
-    double s[WORKS];
-    for (int i = 0; i < WORKS; i++)
-        s[i] = cost_seconds(work_cost(&machine, &table, works[i]));
-    work_table_free(&table);
-    double casts = precision_is_narrow(setting->job->precision) ? s[4] : 0;
-    double there = fmax(s[0], s[1]) + s[2] + s[3] + (pieces - 1) * fmax(s[1], fmax(s[2], s[3]));
-    return fmax(there, states < 1 ? s[0] + s[5] : 0) + casts;
-}
-
-static struct cost optimizer_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
-                                  struct stage_parameters layers)
-{
-    const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
-    struct work_table table = {0};
-    int32_t id = work_add_optimizer(&table, setting, work_own_parameters(l, p), work_cast_parameters(l, layers));
-    struct cost cost = work_cost(&machine, &table, id);
-    work_table_free(&table);
-    return cost;
-}
-
-/* Updates to owners and back, dense ones and then experts'. */
-static struct cost muon_exchange_cost(const struct setting *setting, const struct layout *l, const struct muon_matrices *matrices,
-                                      enum group_kind group)
-{
-    double bytes = muon_exchange_bytes(matrices, l, setting, group);
-    if (bytes <= 0)
-        return (struct cost){0};
-    struct group_span span = replica_span(l, setting->cluster, group);
-    return cost_scale(collective_time(setting->cluster, COLLECTIVE_ALL_TO_ALL, span, bytes), 2);
-}
-
-/* Owners' weights to everybody: copies, and the exchanges. */
-static struct cost copies_cost(const struct machine *machine, struct work_table *table, const struct muon_gather *g)
-{
-    double all = g->dense + g->experts;
-    if (all <= 0)
-        return (struct cost){0};
-    int32_t flat = work_add_muon_copy(table, "muon_flatten", g->own);
-    int32_t back = work_add_muon_copy(table, "muon_unflatten", all - g->own);
-    return cost_add(work_cost(machine, table, flat), work_cost(machine, table, back));
-}
-
-static double owners_gather_seconds(const struct setting *setting, const struct layout *l, enum group_kind group,
-                                    double parameters)
-{
-    if (parameters <= 0)
-        return 0;
-    struct group_span span = replica_span(l, setting->cluster, group);
-    return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_GATHER, span, parameters * MUON_WEIGHT_BYTES));
-}
-
-static double gather_from_owners_seconds(const struct setting *setting, const struct layout *l, const struct muon_gather *g)
-{
-    return owners_gather_seconds(setting, l, GROUP_DP, g->dense) + owners_gather_seconds(setting, l, GROUP_EXPERT_DP, g->experts);
-}
-
-/* The parts of Muon's step one after the other, as the programs have them. */
-static struct cost muon_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
-                             struct stage_parameters layers, const struct muon_matrices *matrices, struct gemm_memo *gemms)
-{
-    struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1, .gemms = gemms};
-    struct work_table table = {0};
-    struct muon_updated updated = muon_updated_of(matrices, l, setting, p);
-    struct muon_gather gather = muon_gather_of(matrices, l, setting, p);
-    machine.spans[GROUP_TP] = layout_span(l, setting->cluster, GROUP_TP);
-    int32_t products = work_add_newton_schulz(&table, l, setting, matrices);
-    int32_t update = work_add_muon_update(&table, setting, updated.all, updated.matrices);
-    int32_t apply = work_add_muon_apply(&table, setting, updated.matrices, work_cast_parameters(l, layers));
-    struct cost cost = cost_add(work_cost(&machine, &table, update), work_cost(&machine, &table, apply));
-    if (products >= 0)
-        cost = cost_add(cost, work_cost(&machine, &table, products));
-    cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_DP));
-    cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_EXPERT_DP));
-    cost = cost_add(cost, copies_cost(&machine, &table, &gather));
-    work_table_free(&table);
-    return cost;
-}
-
 /* The first and the last stage add up the gradients of the token table that both hold. */
 static double table_seconds(const struct setting *setting, const struct layout *l)
 {
@@ -337,110 +89,180 @@ static double table_seconds(const struct setting *setting, const struct layout *
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
 
-/* By a pattern, of a stage on average. */
-static int fullest_layers(const struct layout *l, const struct stage_times *stages, const struct transformer *model)
+/* The norm of the gradients, over shards and over what one replica is divided into; 4 bytes, as the programs do it. */
+static double norm_seconds(const struct setting *setting, const struct layout *l)
 {
-    if (transformer_is_hybrid(model))
-        return (model->layers + l->pp - 1) / l->pp;
-    return stages->fullest < model->layers ? (int)ceil(stages->fullest) : model->layers;
+    static const double bytes = 4;
+    bool shards = l->zero > 0 || (l->ep > 1 && setting->model->moe.experts > 0), rolling = schedule_rolls(l->schedule);
+    double seconds = 0;
+    if (shards && layout_group_size(l, GROUP_DP) > 1)
+        seconds += cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE,
+                                                layout_span(l, setting->cluster, GROUP_DP), bytes));
+    if (l->tp * l->pp > 1 && !rolling)
+        seconds += cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE,
+                                                layout_span(l, setting->cluster, GROUP_MODEL), bytes));
+    return seconds;
 }
 
-/* Of the stage with the most layers, with what it holds; none for other optimizers. */
-static struct muon_matrices matrices_of(const struct setting *setting, const struct layout *l, int n)
-{
-    struct muon_matrices matrices = {.n = 0};
-    if (setting->job->optimizer != OPTIMIZER_MUON)
-        return matrices;
-    muon_matrices_add(&matrices, l, setting, (struct layer_range){0, n}, l->pp == 1);
-    muon_tables_add(&matrices, l, setting, true, l->pp == 1);
-    muon_matrices_repeat(&matrices, l->schedule == SCHEDULE_DUALPIPE ? 2 : 1);
-    return matrices;
-}
-
-static struct cost update_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
-                               struct stage_parameters layers, const struct muon_matrices *matrices, struct gemm_memo *gemms,
-                               int n)
-{
-    if (layout_offloads(l, OFFLOAD_OPTIMIZER))
-        return (struct cost){.memory_s = host_optimizer_seconds(setting, l, p, layers, n)};
-    if (setting->job->optimizer != OPTIMIZER_MUON)
-        return optimizer_cost(setting, l, p, layers);
-    return muon_cost(setting, l, p, layers, matrices, gemms);
-}
+/* --- what a stage exchanges */
 
 static struct stage_parameters times(struct stage_parameters p, double factor)
 {
     return (struct stage_parameters){factor * p.dense, factor * p.experts};
 }
 
-/* Of a stage with its ends, of a layer of it on average, and what is trained of its layers alone. Tables trained beside adapters
- * are most of what is trained: a layer has no share of them, they stand apart. */
-struct stage_held {
-    struct held all, layer, ends;
-    struct stage_parameters within;
-};
-
-static struct stage_held stage_held_of(const struct setting *setting, const struct layout *l, int n)
+static struct stage_parameters less(struct stage_parameters a, struct stage_parameters b)
 {
-    double copies = l->schedule == SCHEDULE_DUALPIPE ? 2 : 1; /* two stages have each layer */
-    int layers = setting->model->layers;
-    struct layer_range range = {0, n};
-    struct stage_parameters p = work_stage_parameters(l, setting, range, true, l->pp == 1);
-    struct stage_parameters t = work_trained_parameters(l, setting, range, true, l->pp == 1);
-    struct stage_parameters inner = work_trained_parameters(l, setting, range, false, false);
-    struct held all = {times(p, copies), times(t, copies)};
-    double tables = job_adapts(setting->job) ? copies * (t.dense - inner.dense) : 0;
-    const struct stage_parameters apart = {.dense = tables};
-    return (struct stage_held){
-        .all = all,
-        .within = times(inner, copies),
-        .layer = {{all.all.dense / layers, all.all.experts / layers},
-                  {(all.trained.dense - tables) / layers, all.trained.experts / layers}},
-        .ends = {apart, apart},
-    };
+    return (struct stage_parameters){a.dense - b.dense, a.experts - b.experts};
 }
 
-static struct replica_costs replica_costs_of(const struct setting *setting, const struct layout *l,
-                                             const struct stage_times *stages, struct gemm_memo *gemms)
+static int layers_of(const struct layout *l, const struct transformer *model, int stage)
 {
-    int n = fullest_layers(l, stages, setting->model);
-    const struct stage_held p = stage_held_of(setting, l, n);
-    const struct muon_matrices matrices = matrices_of(setting, l, n);
-    const struct muon_gather gather = muon_gather_of(&matrices, l, setting, p.all.all);
-    bool leaves = layout_offloads_gradients(l);
-    double own = work_own_parameters(l, p.layer.all);
+    int layers = 0;
+    for (int chunk = 0; chunk < l->vpp; chunk++)
+        layers += layout_layers(l, model, layout_virtual_stage(l, stage, chunk)).count;
+    return layers;
+}
+
+static struct exchange trained_exchange(const struct setting *setting, const struct layout *l, struct stage_parameters p)
+{
+    const struct exchange e = dp_exchange(setting, l, (struct held){p, p});
+    return exchange_completing(&e);
+}
+
+/* Pieces that follow one another: chunks, or of a stage of one chunk its buckets. */
+static void cut_into_pieces(struct stage_exchanges *x, const struct setting *setting, const struct layout *l,
+                            const struct stage_load *load)
+{
+    int last_stage = layout_virtual_stages(l) - 1, v[2] = {layout_virtual_stage(l, load->stage, 0), 0};
+    struct layer_range ranges[2] = {layout_layers(l, setting->model, v[0])};
+    v[1] = layout_virtual_stage(l, load->stage, l->vpp - 1);
+    ranges[1] = layout_layers(l, setting->model, v[1]);
+    x->pieces = l->vpp;
+    if (l->vpp == 1) {
+        int n = x->pieces = work_gradient_buckets(l, load->trained, x->layers);
+        int from = (int)((int64_t)x->layers * (n - 1) / n);
+        ranges[1] = (struct layer_range){ranges[0].first + from, x->layers - from};
+        ranges[0].count = x->layers / n;
+    }
+    x->whole = x->first = x->middle = x->last = trained_exchange(setting, l, load->trained);
+    for (int chunk = 0; chunk < l->vpp; chunk++) {
+        int at = layout_virtual_stage(l, load->stage, chunk);
+        x->embedding |= at == 0;
+        x->head |= at == last_stage;
+    }
+    if (x->pieces == 1)
+        return;
+    struct stage_parameters first = work_trained_parameters(l, setting, ranges[0], v[0] == 0, v[0] == last_stage);
+    struct stage_parameters last = work_trained_parameters(l, setting, ranges[1], l->vpp > 1 && v[1] == 0, v[1] == last_stage);
+    x->first = trained_exchange(setting, l, first);
+    x->last = trained_exchange(setting, l, last);
+    x->first_share = x->layers > 0 ? (double)ranges[0].count / x->layers : 0;
+    x->last_share = x->layers > 0 ? (double)ranges[1].count / x->layers : 0;
+    if (x->pieces > 2)
+        x->middle = trained_exchange(setting, l, times(less(less(load->trained, first), last), 1.0 / (x->pieces - 2)));
+}
+
+/* Without overlap chunks follow one another, too. */
+static double all_pieces(const struct stage_exchanges *x, double first, double middle, double last)
+{
+    return first + (x->pieces > 1 ? last : 0) + fmax(0, x->pieces - 2) * middle;
+}
+
+static double reduced_apart(const struct stage_exchanges *x, const struct layout *l)
+{
+    return l->vpp > 1 ? all_pieces(x, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s) : x->whole.reduce_s;
+}
+
+static double gathered_apart(const struct stage_exchanges *x, const struct layout *l)
+{
+    return l->vpp > 1 ? all_pieces(x, x->first.gather_s, x->middle.gather_s, x->last.gather_s) : x->whole.gather_s;
+}
+
+/* What a layer exchanges, the mean of all; ZeRO-3's tables stand apart. */
+static void fill_layer(struct replica_costs *costs, const struct setting *setting, const struct layout *l,
+                       const struct stage_load *load)
+{
+    static const struct layer_range none = {0, 0};
+    double share = 1.0 / setting->model->layers;
+    struct held ends = {{0}, {0}};
+    if (l->zero == 3)
+        ends = (struct held){work_stage_parameters(l, setting, none, true, true),
+                             work_trained_parameters(l, setting, none, true, true)};
+    double own = work_own_parameters(l, times(load->parameters, share));
     double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
     double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(&l->offload, OFFLOAD_PARAMETERS);
-    return (struct replica_costs){
-        .tp = l->tp,
-        .cp = l->cp,
-        .pp = l->pp,
-        .vpp = l->vpp,
-        .dp = l->dp,
-        .ep = l->ep,
-        .expert_tp = layout_expert_tp(l),
-        .shard = l->shard,
-        .arrangement = schedule_arrangement(l->schedule),
-        .layers = n,
-        .offload = l->offload,
-        .exchange = dp_exchange(setting, l, l->zero == 3 || leaves ? p.layer : p.all),
-        .ends = l->zero == 3 && p.ends.trained.dense > 0 ? dp_exchange(setting, l, p.ends) : (struct exchange){0},
-        .copy_s = leaves ? cost_seconds(copy_cost(setting->cluster, l, gradient)) : 0,
-        .fetch_s = fetched > 0 ? cost_seconds(copy_cost(setting->cluster, l, fetched)) : 0,
-        .pieces = l->vpp > 1 ? l->vpp : buckets_of(l, p.all.trained.dense + p.all.trained.experts),
-        .table_s = table_seconds(setting, l),
-        .owners_s = gather_from_owners_seconds(setting, l, &gather),
-        .optimizer = update_cost(setting, l, p.all.trained, p.within, &matrices, gemms, n),
-    };
+    costs->layer = dp_exchange(
+        setting, l, (struct held){times(less(load->parameters, ends.all), share), times(less(load->trained, ends.trained), share)});
+    if (l->zero == 3)
+        costs->ends = dp_exchange(setting, l, ends);
+    if (layout_offloads_gradients(l))
+        costs->copy_s = cost_seconds(copy_cost(setting->cluster, l, gradient));
+    if (fetched > 0)
+        costs->fetch_s = cost_seconds(copy_cost(setting->cluster, l, fetched));
+}
+
+/* Exchanges are of layers. */
+static bool goes_by_layer(const struct layout *l)
+{
+    return l->zero == 3 || layout_offloads_gradients(l);
+}
+
+/* The ends and, of many stages between them, the one that holds most. */
+static int choose_stages(const struct full_stages *full, const struct stage_load *chosen[REPLICA_STAGES])
+{
+    int n = 0, most = 1;
+    if (full->n <= REPLICA_STAGES) {
+        for (; n < full->n; n++)
+            chosen[n] = &full->stages[n];
+        return n;
+    }
+    for (int i = 1; i < full->n - 1; i++) {
+        const struct stage_parameters *a = &full->stages[i].trained, *b = &full->stages[most].trained;
+        most = a->dense + a->experts > b->dense + b->experts ? i : most;
+    }
+    chosen[n++] = &full->stages[0];
+    chosen[n++] = &full->stages[most];
+    chosen[n++] = &full->stages[full->n - 1];
+    return n;
+}
+
+static void replica_costs_fill(struct replica_costs *costs, const struct setting *setting, const struct layout *l,
+                               const struct full_stages *full, struct gemm_memo *gemms)
+{
+    const struct stage_load *loads[REPLICA_STAGES];
+    *costs = (struct replica_costs){.tp = l->tp,
+                                    .cp = l->cp,
+                                    .pp = l->pp,
+                                    .vpp = l->vpp,
+                                    .dp = l->dp,
+                                    .ep = l->ep,
+                                    .expert_tp = layout_expert_tp(l),
+                                    .shard = l->shard,
+                                    .arrangement = schedule_arrangement(l->schedule),
+                                    .offload = l->offload,
+                                    .table_s = table_seconds(setting, l),
+                                    .norm_s = norm_seconds(setting, l)};
+    costs->n = choose_stages(full, loads);
+    for (int i = 0; i < costs->n; i++) {
+        struct stage_exchanges *x = &costs->at[i];
+        x->stage = loads[i]->stage;
+        x->layers = layers_of(l, setting->model, x->stage);
+        x->update = update_cost(setting, l, loads[i], x->layers, gemms);
+        x->owners_s = owners_seconds(setting, l, loads[i]);
+        if (!goes_by_layer(l))
+            cut_into_pieces(x, setting, l, loads[i]);
+    }
+    if (goes_by_layer(l))
+        fill_layer(costs, setting, l, loads[0]);
 }
 
 /* Do these costs hold for a layout that keeps its states in the same way? */
-static bool holds_for(const struct replica_costs *costs, const struct layout *l, int layers)
+static bool holds_for(const struct replica_costs *costs, const struct layout *l)
 {
     return costs->tp == l->tp && costs->cp == l->cp && costs->pp == l->pp && costs->vpp == l->vpp && costs->dp == l->dp &&
            costs->ep == l->ep && costs->expert_tp == layout_expert_tp(l) && costs->shard == l->shard &&
-           costs->arrangement == schedule_arrangement(l->schedule) && costs->layers == layers &&
-           offload_equal(&costs->offload, &l->offload);
+           costs->arrangement == schedule_arrangement(l->schedule) && offload_equal(&costs->offload, &l->offload);
 }
 
 static int sharding_of(const struct layout *l)
@@ -448,20 +270,144 @@ static int sharding_of(const struct layout *l)
     return l->zero < 3 ? l->zero > 0 : 2 + ((l->features & FEATURE_BIT(DP_OVERLAP)) != 0);
 }
 
+void replica_memo_free(struct replica_memo *memo)
+{
+    full_stages_free(&memo->full);
+}
+
+/* --- what of it is exposed */
+
+/* A pass of a stage, and of its first, middle and last piece; the last's is of no matter where chunks follow one another. */
+struct piece_passes {
+    double all, first, middle, last;
+};
+
+/* A pass of a stage: the first, that with the head, or as many layers of the fullest. */
+static double pass_of_stage(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
+                            enum pass pass)
+{
+    if (l->pp == 1)
+        return stages->inner.s[pass];
+    if (x->stage == 0)
+        return stages->first.s[pass];
+    return x->head ? stages->head.s[pass] : stages->inner.s[pass] * x->layers / stages->fullest;
+}
+
+/* Buckets are passed one after the other. */
+static struct piece_passes bucket_passes(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
+                                         const struct stage_times *stages, enum pass pass)
+{
+    double all = pass_of_stage(x, l, stages, pass);
+    double embedding = x->embedding ? c->parts[pass][PART_EMBEDDING].device_s : 0;
+    double head = x->head ? c->parts[pass][PART_HEAD].device_s : 0, layers = fmax(0, all - embedding - head);
+    struct piece_passes p = {
+        .all = all, .first = embedding + layers * x->first_share, .last = head + layers * x->last_share};
+    p.middle = x->pieces > 2 ? (all - p.first - p.last) / (x->pieces - 2) : 0;
+    return p;
+}
+
+/* From a chunk to the next a micro-batch, or a gradient, goes once around the stages; in a V to its end and back, and gradients of
+ * weights, which come last, follow one another. Of DualPipe's two directions one comes across all stages. */
+static struct piece_passes chunk_passes(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
+                                        enum pass pass)
+{
+    double chunk = stages->inner.s[pass] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp), way = l->pp;
+    if (pass == PASS_BACKWARD_WEIGHT)
+        way = 1;
+    else if (l->schedule == SCHEDULE_DUALPIPE)
+        way = abs(l->pp - 1 - 2 * x->stage);
+    else if (schedule_is_folded(l->schedule))
+        way = 2 * (l->pp - 1 - x->stage) + 1;
+    return (struct piece_passes){.all = way * chunk * x->pieces, .first = way * chunk, .middle = way * chunk, .last = way * chunk};
+}
+
+/* How long passes are held up by pieces that follow one another beside them: whichever piece they wait for last. Linear between
+ * the first and the last, so that its neighbours tell all. Forward passes wait for their piece, gradients for their pass: the
+ * same in reverse. */
+static double held_up(const struct stage_exchanges *x, const struct piece_passes *p, double first, double middle, double last)
+{
+    int n = x->pieces;
+    double all = all_pieces(x, first, middle, last), longest = first;
+    if (n > 1)
+        longest = fmax(longest, all - (p->all - p->last));
+    if (n > 2) {
+        longest = fmax(longest, first + middle - p->first);
+        longest = fmax(longest, all - last - (p->all - p->last - p->middle));
+    }
+    return longest;
+}
+
+/* Passes of one direction from the first stage to this one. */
+static double way_to(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages, enum pass pass,
+                     double message)
+{
+    double one = l->vpp > 1 ? stages->chunk.s[pass] : stages->inner.s[pass];
+    int stage = l->schedule == SCHEDULE_DUALPIPE && 2 * x->stage >= l->pp ? l->pp - 1 - x->stage : x->stage;
+    if (stage == 0)
+        return 0;
+    return (l->vpp > 1 ? one : stages->first.s[pass]) + (stage - 1) * one + stage * message;
+}
+
+/* What of one stage's exchanges holds up the step. */
+struct exposed {
+    double begin, end, after;
+};
+
+static struct exposed exposed_of(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
+                                 const struct stage_times *stages, double message)
+{
+    bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP), drains = !schedule_ends_with_weights(l->schedule);
+    double late = drains ? way_to(x, l, stages, PASS_BACKWARD, message) : 0;
+    if (!overlaps)
+        return (struct exposed){.end = reduced_apart(x, l) - late, .after = gathered_apart(x, l) + x->owners_s};
+    enum pass last = schedule_ends_with_weights(l->schedule) ? PASS_BACKWARD_WEIGHT : PASS_BACKWARD;
+    struct piece_passes f, b;
+    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD) : bucket_passes(x, l, c, stages, PASS_FORWARD);
+    b = l->vpp > 1 ? chunk_passes(x, l, stages, last) : bucket_passes(x, l, c, stages, last);
+    double begin = held_up(x, &f, x->first.gather_s, x->middle.gather_s, x->last.gather_s);
+    double end = held_up(x, &b, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s), hidden = 1 - 1.0 / x->pieces;
+    begin = fmax(begin, x->first.gather_s + x->whole.gather_crowding_s * hidden);
+    end = fmax(end, x->first.reduce_s + x->whole.reduce_crowding_s * hidden);
+    return (struct exposed){
+        .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s};
+}
+
+static struct replica_time stages_seconds(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
+                                          const struct stage_times *stages, double message)
+{
+    struct replica_time slowest = {0}, own = {0};
+    double begin = 0, end = 0;
+    bool rolls = schedule_rolls(l->schedule);
+    for (int i = 0; i < costs->n; i++) {
+        const struct stage_exchanges *x = &costs->at[i];
+        struct exposed e = {.after = x->owners_s};
+        if (!goes_by_layer(l))
+            e = exposed_of(x, l, c, stages, message);
+        own.optimizer_s = cost_seconds(x->update) + (c->pace - 1) * x->update.compute_s;
+        own.exposed_s = e.after + (rolls ? fmax(0, e.begin) + fmax(0, e.end) : 0);
+        if (i == 0 || own.optimizer_s + own.exposed_s > slowest.optimizer_s + slowest.exposed_s)
+            slowest = own;
+        begin = fmax(begin, e.begin);
+        end = fmax(end, e.end);
+    }
+    slowest.optimizer_s += costs->norm_s;
+    slowest.exposed_s += costs->table_s + (rolls ? 0 : begin + end);
+    return slowest;
+}
+
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
-                                    const struct pass_costs *c, const struct stage_times *stages, double m)
+                                    const struct pass_costs *c, const struct stage_times *stages, double m, double message)
 {
     struct replica_costs *costs = &memo->costs[sharding_of(l)];
-    if (!holds_for(costs, l, fullest_layers(l, stages, setting->model)))
-        *costs = replica_costs_of(setting, l, stages, c->gemms);
-    bool leaves = layout_offloads_gradients(l);
-    struct exchange gathers = costs->exchange;
-    gathers.gather_s = fmax(gathers.gather_s, costs->fetch_s); /* the next one comes while one is gathered */
-    double exposed = l->zero == 3 ? exposed_sharded(setting, l, c, &gathers, m) : leaves ? 0 : exposed_dp(l, costs, stages);
-    if (costs->ends.reduce_s > 0)
-        exposed += exposed_ends(l, c, &gathers, &costs->ends, m);
-    if (leaves)
-        exposed += exposed_gradients(l, costs, c, stages, setting->model, m);
-    double slowed = (c->pace - 1) * costs->optimizer.compute_s;
-    return (struct replica_time){exposed + costs->table_s + costs->owners_s, cost_seconds(costs->optimizer) + slowed};
+    if (full_stages_of(&memo->full, l, setting))
+        for (int i = 0; i < N_SHARDINGS; i++)
+            memo->costs[i].tp = 0;
+    if (!holds_for(costs, l))
+        replica_costs_fill(costs, setting, l, &memo->full, c->gemms);
+    struct replica_time time = stages_seconds(costs, l, c, stages, message);
+    if (l->zero == 3)
+        time.exposed_s += sharded_seconds(setting, l, costs, c, m);
+    if (layout_offloads_gradients(l))
+        time.exposed_s += left_gradients_seconds(l, costs, c, stages, setting->model, m);
+    return time;
 }

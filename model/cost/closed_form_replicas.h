@@ -1,16 +1,39 @@
 /*
  * closed_form_replicas.h - what replicas exchange and the optimizer's step, for the closed form (private to it).
+ *
+ * Stages hold different amounts: token tables at the ends, and layers that do not divide. So what each exchanges is asked of the
+ * stages one of which is the fullest (stage_load.h), with the times at which they can begin and end:
+ *
+ *   begin    parameters are gathered from the step's first instant on, a piece (bucket or chunk) after the other, and each piece's
+ *            first pass waits for it. Stage r has until the first micro-batch arrives there.
+ *   end      the gradients of a piece are reduced after its last pass, one after the other. Stage r has done its last pass before
+ *            the pipeline ends, by the passes that lead from there back to the first stage.
+ *   then     all wait for the slowest (the norm of the gradients), and the step ends when the last has updated its parameters
+ *            and, without overlap, gathered them. Where steps roll into one another nobody waits.
  */
 #ifndef MSIM_MODEL_COST_CLOSED_FORM_REPLICAS_H
 #define MSIM_MODEL_COST_CLOSED_FORM_REPLICAS_H
 
 #include "model/cost/closed_form_passes.h"
+#include "model/cost/stage_load.h"
 
 struct exchange {
     double reduce_s, gather_s;
     double replicas_s; /* of hybrid sharding: what each gets is added up with those who hold the same; once a step */
     double reduce_crowding_s, gather_crowding_s, replicas_crowding_s; /* that they take from computations beside them */
 };
+
+/* A stage's exchanges, in one piece and in several: the first has the embedding, the last the head, those between are even. */
+struct stage_exchanges {
+    int stage, layers, pieces;
+    double first_share, last_share; /* of the stage's layers */
+    bool embedding, head;
+    struct exchange whole, first, middle, last;
+    double owners_s; /* Muon's owners of whole parameters give the weights to everybody */
+    struct cost update;
+};
+
+enum { REPLICA_STAGES = 4 };
 
 /*
  * Replicas of stages of one content, on as many ranks: micro-batch, recomputation, sequence parallelism and the other overlaps do
@@ -20,15 +43,14 @@ struct replica_costs {
     int tp, cp, pp, vpp, dp, ep, expert_tp, shard; /* whose: the memo's key; tp 0: none */
     enum arrangement arrangement;
     struct offload offload;
-    int layers;               /* of the fullest stage */
-    struct exchange exchange; /* of a stage; ZeRO-3, and where the host keeps gradients: of a layer */
-    struct exchange ends;     /* ZeRO-3's of tables trained beside adapters, which outweigh what layers reduce; none of others */
-    double copy_s;            /* of a layer's gradients to or from the host that keeps them */
-    double fetch_s;           /* of a layer's parameters from there */
-    double pieces;            /* that a stage exchanges its gradients in */
+    struct stage_exchanges at[REPLICA_STAGES];
+    int n;
+    struct exchange layer; /* ZeRO-3, and where the host keeps gradients: of a layer */
+    struct exchange ends;  /* ZeRO-3's of the tables */
+    double copy_s;         /* of a layer's gradients to or from the host that keeps them */
+    double fetch_s;        /* of a layer's parameters from there */
     double table_s;
-    double owners_s; /* Muon's owners of whole parameters give the weights to everybody */
-    struct cost optimizer;
+    double norm_s;
 };
 
 /* Ways to keep a replica's states: whole, sharded, and weights too, gathered in one piece or each by itself. */
@@ -36,14 +58,39 @@ enum { N_SHARDINGS = 4 };
 
 /* What was asked for last. All zero is empty. */
 struct replica_memo {
+    struct full_stages full;
     struct replica_costs costs[N_SHARDINGS];
 };
+void replica_memo_free(struct replica_memo *memo);
 
 struct replica_time {
     double exposed_s; /* of the exchanges, what passes do not hide */
     double optimizer_s;
 };
+/* `message`: seconds of one between stages. */
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
-                                    const struct pass_costs *c, const struct stage_times *stages, double m);
+                                    const struct pass_costs *c, const struct stage_times *stages, double m, double message);
+
+/* --- closed_form_updates.c: the optimizer's step of a stage of so many layers; what Muon's owners then gather. */
+struct cost update_cost(const struct setting *setting, const struct layout *l, const struct stage_load *load, int layers,
+                        struct gemm_memo *gemms);
+double owners_seconds(const struct setting *setting, const struct layout *l, const struct stage_load *load);
+
+/* --- closed_form_sharded.c: what is exposed of exchanges layer by layer, of a model in one stage. */
+
+/* What an exchange adds to the passes that cover it: what it takes from them, or what sticks out. */
+static inline double exchange_beyond(double passes_s, double exchange_s, double crowding_s)
+{
+    return exchange_s - passes_s > crowding_s ? exchange_s - passes_s : crowding_s;
+}
+/* Once they are complete, gradients are exchanged in both ways. */
+struct exchange exchange_completing(const struct exchange *e);
+/* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
+ * gradients. */
+double sharded_seconds(const struct setting *setting, const struct layout *l, const struct replica_costs *costs,
+                       const struct pass_costs *c, double m);
+/* Gradients that the host keeps. */
+double left_gradients_seconds(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
+                              const struct stage_times *stages, const struct transformer *model, double m);
 
 #endif

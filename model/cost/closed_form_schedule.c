@@ -17,6 +17,11 @@ bool schedule_divides(enum schedule schedule)
     return schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV;
 }
 
+bool schedule_ends_with_weights(enum schedule schedule)
+{
+    return schedule >= SCHEDULE_ZB1P;
+}
+
 /*
  * What fills and drains the pipeline is not paired: p + 1 of DualPipe's (P + 1 of the 2 pp places of DualPipe-V, of the 2 m
  * chunks), one round of p of interleaved 1F1B, and the round that is not full.

@@ -75,6 +75,19 @@ static double largest_mirrored_stage(const struct layout *l, const struct transf
     return most;
 }
 
+/* A V: the heavier virtual stages stand just before the last, which is on the first stage, and go down from the second; where they
+ * are more than an arm has, the stage in the fold has two of them. */
+static int largest_folded_stage(const struct layout *l, const struct transformer *model)
+{
+    const int candidates[] = {0, 1, l->pp - 1};
+    int most = 0;
+    for (int i = 0; i < 3; i++) {
+        int stage = candidates[i], count = layers_at(l, model, stage) + layers_at(l, model, 2 * l->pp - 1 - stage);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 /* Layers of the stage that has most, ends counted by their time. */
 static double largest_stage_layers(const struct layout *l, const struct transformer *model)
 {
@@ -84,6 +97,8 @@ static double largest_stage_layers(const struct layout *l, const struct transfor
         return largest_whole_stage(l, model);
     if (l->schedule == SCHEDULE_DUALPIPE)
         return largest_mirrored_stage(l, model);
+    if (schedule_is_folded(l->schedule))
+        return largest_folded_stage(l, model);
     if (layers % v && (layers + 2) % v == 0)
         return (layers + 2) / l->pp;
     return (layers + l->pp - 1) / l->pp;

@@ -272,6 +272,18 @@ bool work_reduces_whole(const struct layout *layout, const struct job *job)
     return layout->zero == 0 || (job->optimizer == OPTIMIZER_MUON && job->muon_shard == MUON_LAYER_WISE);
 }
 
+int work_gradient_buckets(const struct layout *layout, struct stage_parameters trained, int layers)
+{
+    static const double bucket_parameters = 40e6, per_replica = 1e6;
+    enum { BUCKETS_MIN = 4 };
+    if (layers <= 1)
+        return 1;
+    double bucket = fmax(bucket_parameters, per_replica * layout->dp * layout->cp);
+    double wanted = (trained.dense + trained.experts) / bucket;
+    int least = layers < BUCKETS_MIN ? layers : BUCKETS_MIN;
+    return wanted >= layers ? layers : wanted > least ? (int)wanted : least;
+}
+
 double work_reduced_parameters(const struct layout *layout, const struct job *job, struct stage_parameters parameters)
 {
     return work_reduces_whole(layout, job) ? parameters.dense + parameters.experts : work_own_parameters(layout, parameters);

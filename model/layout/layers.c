@@ -5,6 +5,11 @@
 
 #include "model/layout/layout.h"
 
+bool schedule_rolls(enum schedule schedule)
+{
+    return schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV;
+}
+
 bool schedule_is_folded(enum schedule schedule)
 {
     return schedule == SCHEDULE_ZBV || schedule == SCHEDULE_DUALPIPE || schedule == SCHEDULE_DUALPIPEV;

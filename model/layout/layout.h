@@ -237,6 +237,9 @@ void layout_complete(struct layout *layout, const struct setting *setting);
 
 /* Two chunks per stage by construction: ZB-V, DualPipe, DualPipe-V. */
 bool schedule_is_folded(enum schedule schedule);
+/* Steps roll into one another: a stage begins the next one without waiting for the others (post-validation of the optimizer's
+ * step; Qi and others, arXiv:2401.10241, section 4). */
+bool schedule_rolls(enum schedule schedule);
 /* Where chunks are. With as many stages and chunks, schedules of one arrangement put the same layers on the same stage. */
 enum arrangement {
     ARRANGED_AROUND,    /* chunk by chunk around all stages */

@@ -59,7 +59,7 @@ enum status program_build(const struct layout *layout, const struct setting *set
     if (status != STATUS_OK)
         return status;
     struct program built = {.layout = *layout, .detail = detail};
-    built.rolling = layout->schedule == SCHEDULE_ZB2P || layout->schedule == SCHEDULE_ZBV;
+    built.rolling = schedule_rolls(layout->schedule);
     struct build build = {
         .program = &built,
         .layout = layout,

@@ -34,11 +34,6 @@
 #include "model/cost/muon.h"
 #include "model/program/host.h"
 
-/* Megatron-LM's default bucket: 40 million parameters, or a million per replica where that is more (small messages over many
- * ranks are all latency). At least four buckets, so that most of a chunk's exchange is under its last pass. */
-static const double BUCKET_PARAMETERS = 40e6, BUCKET_PARAMETERS_PER_REPLICA = 1e6;
-enum { BUCKETS_MIN = 4 };
-
 static const double PARAMETER_BYTES = 2, NORM_BYTES = 4;
 
 static bool is_sharded(const struct stage *stage)
@@ -140,26 +135,12 @@ static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment
 
 /* --- the beginning */
 
-static int count_buckets(const struct stage *stage, const struct chunk_plan *chunk)
-{
-    const struct layout *layout = stage->build->layout;
-    int layers = chunk->whole.range.count;
-    if (layers <= 1)
-        return 1;
-    struct stage_parameters parameters = stage_trained_of(stage, chunk->whole);
-    double bucket = BUCKET_PARAMETERS_PER_REPLICA * layout->dp * layout->cp;
-    bucket = bucket > BUCKET_PARAMETERS ? bucket : BUCKET_PARAMETERS;
-    double wanted = (parameters.dense + parameters.experts) / bucket;
-    int least = layers < BUCKETS_MIN ? layers : BUCKETS_MIN;
-    return wanted >= layers ? layers : wanted > least ? (int)wanted : least;
-}
-
 static int count_segments(const struct stage *stage, const struct chunk_plan *chunk)
 {
     if (is_sharded(stage) || layout_offloads_gradients(stage->build->layout))
         return chunk->whole.range.count > 0 ? chunk->whole.range.count : 1;
     if (overlaps(stage) && stage->build->layout->vpp == 1)
-        return count_buckets(stage, chunk);
+        return work_gradient_buckets(stage->build->layout, stage_trained_of(stage, chunk->whole), chunk->whole.range.count);
     return 1;
 }
 

@@ -1,0 +1,137 @@
+/*
+ * closed_form_updates.c - the optimizer's step of a stage, for the closed form: on the GPU, by the host's cores, or Muon's parts.
+ */
+#include "model/cost/closed_form_replicas.h"
+
+#include <math.h>
+
+#include "model/cost/collective.h"
+#include "model/cost/host_memory.h"
+#include "model/cost/machine.h"
+#include "model/cost/muon.h"
+#include "model/cost/precision_bytes.h"
+
+/* Layer by layer down, updated and up; the norm first. */
+static double host_optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                                     struct stage_parameters layers, int pieces)
+{
+    const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
+    double states = offload_share(&l->offload, OFFLOAD_OPTIMIZER);
+    double returned = states - offload_share(&l->offload, OFFLOAD_PARAMETERS);
+    double own = work_own_parameters(l, p), piece = own / pieces;
+    double gradient = layout_offloads_gradients(l) ? 0 : precision_bytes(setting->job->gradient_precision);
+    struct work_table table = {0};
+    const int32_t works[] = {work_add_device_optimizer(&table, setting, own, 0),
+                             work_add_copy(&table, "copy_down", piece * gradient * states),
+                             work_add_host_update(&table, setting, piece * states),
+                             work_add_copy(&table, "copy_up", piece * offloaded_weight_bytes(setting->job) * returned),
+                             work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, layers)),
+                             work_add_kept_update(&table, setting, own * (1 - states))};
+    enum { WORKS = sizeof works / sizeof *works };
+    double s[WORKS];
+    for (int i = 0; i < WORKS; i++)
+        s[i] = cost_seconds(work_cost(&machine, &table, works[i]));
+    work_table_free(&table);
+    double casts = precision_is_narrow(setting->job->precision) ? s[4] : 0;
+    double there = fmax(s[0], s[1]) + s[2] + s[3] + (pieces - 1) * fmax(s[1], fmax(s[2], s[3]));
+    return fmax(there, states < 1 ? s[0] + s[5] : 0) + casts;
+}
+
+static struct cost optimizer_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                                  struct stage_parameters layers)
+{
+    const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
+    struct work_table table = {0};
+    int32_t id = work_add_optimizer(&table, setting, work_own_parameters(l, p), work_cast_parameters(l, layers));
+    struct cost cost = work_cost(&machine, &table, id);
+    work_table_free(&table);
+    return cost;
+}
+
+/* Updates to owners and back, dense ones and then experts'. */
+static struct cost muon_exchange_cost(const struct setting *setting, const struct layout *l, const struct muon_matrices *matrices,
+                                      enum group_kind group)
+{
+    double bytes = muon_exchange_bytes(matrices, l, setting, group);
+    if (bytes <= 0)
+        return (struct cost){0};
+    struct group_span span = replica_span(l, setting->cluster, group);
+    return cost_scale(collective_time(setting->cluster, COLLECTIVE_ALL_TO_ALL, span, bytes), 2);
+}
+
+/* Owners' weights to everybody: copies, and the exchanges. */
+static struct cost copies_cost(const struct machine *machine, struct work_table *table, const struct muon_gather *g)
+{
+    double all = g->dense + g->experts;
+    if (all <= 0)
+        return (struct cost){0};
+    int32_t flat = work_add_muon_copy(table, "muon_flatten", g->own);
+    int32_t back = work_add_muon_copy(table, "muon_unflatten", all - g->own);
+    return cost_add(work_cost(machine, table, flat), work_cost(machine, table, back));
+}
+
+static double owners_gather_seconds(const struct setting *setting, const struct layout *l, enum group_kind group,
+                                    double parameters)
+{
+    if (parameters <= 0)
+        return 0;
+    struct group_span span = replica_span(l, setting->cluster, group);
+    return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_GATHER, span, parameters * MUON_WEIGHT_BYTES));
+}
+
+double owners_seconds(const struct setting *setting, const struct layout *l, const struct stage_load *load)
+{
+    struct muon_gather g = muon_gather_of(&load->matrices, l, setting, load->parameters);
+    return owners_gather_seconds(setting, l, GROUP_DP, g.dense) + owners_gather_seconds(setting, l, GROUP_EXPERT_DP, g.experts);
+}
+
+/* The parts of Muon's step one after the other, as the programs have them. */
+static struct cost muon_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
+                             struct stage_parameters layers, const struct muon_matrices *matrices, struct gemm_memo *gemms)
+{
+    struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1, .gemms = gemms};
+    struct work_table table = {0};
+    struct muon_updated updated = muon_updated_of(matrices, l, setting, p);
+    struct muon_gather gather = muon_gather_of(matrices, l, setting, p);
+    machine.spans[GROUP_TP] = layout_span(l, setting->cluster, GROUP_TP);
+    int32_t products = work_add_newton_schulz(&table, l, setting, matrices);
+    int32_t update = work_add_muon_update(&table, setting, updated.all, updated.matrices);
+    int32_t apply = work_add_muon_apply(&table, setting, updated.matrices, work_cast_parameters(l, layers));
+    struct cost cost = cost_add(work_cost(&machine, &table, update), work_cost(&machine, &table, apply));
+    if (products >= 0)
+        cost = cost_add(cost, work_cost(&machine, &table, products));
+    cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_DP));
+    cost = cost_add(cost, muon_exchange_cost(setting, l, matrices, GROUP_EXPERT_DP));
+    cost = cost_add(cost, copies_cost(&machine, &table, &gather));
+    work_table_free(&table);
+    return cost;
+}
+
+/* What is trained of a stage without its ends. */
+static struct stage_parameters trained_layers_of(const struct setting *setting, const struct layout *l,
+                                                 const struct stage_load *load)
+{
+    static const struct layer_range none = {0, 0};
+    struct stage_parameters within = load->trained;
+    int last = layout_virtual_stages(l) - 1;
+    for (int chunk = 0; chunk < l->vpp; chunk++) {
+        int v = layout_virtual_stage(l, load->stage, chunk);
+        if (v != 0 && v != last)
+            continue;
+        struct stage_parameters ends = work_trained_parameters(l, setting, none, v == 0, v == last);
+        within.dense -= ends.dense;
+        within.experts -= ends.experts;
+    }
+    return within;
+}
+
+struct cost update_cost(const struct setting *setting, const struct layout *l, const struct stage_load *load, int layers,
+                        struct gemm_memo *gemms)
+{
+    struct stage_parameters within = trained_layers_of(setting, l, load);
+    if (layout_offloads(l, OFFLOAD_OPTIMIZER))
+        return (struct cost){.memory_s = host_optimizer_seconds(setting, l, load->trained, within, layers)};
+    if (setting->job->optimizer != OPTIMIZER_MUON)
+        return optimizer_cost(setting, l, load->trained, within);
+    return muon_cost(setting, l, load->parameters, within, &load->matrices, gemms);
+}
