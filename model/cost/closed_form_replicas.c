@@ -89,19 +89,14 @@ static double table_seconds(const struct setting *setting, const struct layout *
     return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
 
-/* The norm of the gradients, over shards and over what one replica is divided into; 4 bytes, as the programs do it. */
-static double norm_seconds(const struct setting *setting, const struct layout *l)
+/* The norm of the gradients over one kind of group: 4 bytes, as the programs do it. */
+static double norm_seconds(const struct setting *setting, const struct layout *l, enum group_kind group)
 {
     static const double bytes = 4;
-    bool shards = l->zero > 0 || (l->ep > 1 && setting->model->moe.experts > 0), rolling = schedule_rolls(l->schedule);
-    double seconds = 0;
-    if (shards && layout_group_size(l, GROUP_DP) > 1)
-        seconds += cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE,
-                                                layout_span(l, setting->cluster, GROUP_DP), bytes));
-    if (l->tp * l->pp > 1 && !rolling)
-        seconds += cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE,
-                                                layout_span(l, setting->cluster, GROUP_MODEL), bytes));
-    return seconds;
+    if (layout_group_size(l, group) == 1)
+        return 0;
+    struct group_span span = layout_span(l, setting->cluster, group);
+    return cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
 }
 
 /* --- what a stage exchanges */
@@ -185,7 +180,7 @@ static void fill_layer(struct replica_costs *costs, const struct setting *settin
 {
     static const struct layer_range none = {0, 0};
     double share = 1.0 / setting->model->layers;
-    struct held ends = {{0}, {0}};
+    struct held ends = {{0, 0}, {0, 0}};
     if (l->zero == 3)
         ends = (struct held){work_stage_parameters(l, setting, none, true, true),
                              work_trained_parameters(l, setting, none, true, true)};
@@ -242,7 +237,9 @@ static void replica_costs_fill(struct replica_costs *costs, const struct setting
                                     .arrangement = schedule_arrangement(l->schedule),
                                     .offload = l->offload,
                                     .table_s = table_seconds(setting, l),
-                                    .norm_s = norm_seconds(setting, l)};
+                                    .model_norm_s = norm_seconds(setting, l, GROUP_MODEL)};
+    if (l->zero > 0 || (l->ep > 1 && setting->model->moe.experts > 0))
+        costs->shards_norm_s = norm_seconds(setting, l, GROUP_DP);
     costs->n = choose_stages(full, loads);
     for (int i = 0; i < costs->n; i++) {
         struct stage_exchanges *x = &costs->at[i];
@@ -390,7 +387,7 @@ static struct replica_time stages_seconds(const struct replica_costs *costs, con
         begin = fmax(begin, e.begin);
         end = fmax(end, e.end);
     }
-    slowest.optimizer_s += costs->norm_s;
+    slowest.optimizer_s += costs->shards_norm_s + (rolls ? 0 : costs->model_norm_s);
     slowest.exposed_s += costs->table_s + (rolls ? 0 : begin + end);
     return slowest;
 }

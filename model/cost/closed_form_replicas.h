@@ -50,7 +50,7 @@ struct replica_costs {
     double copy_s;         /* of a layer's gradients to or from the host that keeps them */
     double fetch_s;        /* of a layer's parameters from there */
     double table_s;
-    double norm_s;
+    double shards_norm_s, model_norm_s; /* the norm of the gradients, over shards and over what one replica is divided into */
 };
 
 /* Ways to keep a replica's states: whole, sharded, and weights too, gathered in one piece or each by itself. */

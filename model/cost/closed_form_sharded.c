@@ -117,15 +117,25 @@ static double first_waits(const struct sharded *of, const struct layers_alike *k
     return waits + (of->overlaps ? 0 : reduced->reduce_s + tables);
 }
 
+/* Which kind a layer is of. */
+static int kind_of_layer(const struct sharded *of, const struct transformer *model, int layer)
+{
+    return of->c->whole && layout_repeated_with(of->layout, model, layer).count == 0 ? 1 : 0;
+}
+
 /* Of a micro-batch whose gradients are `reduced` so. */
-static double micro_batch_waits(const struct sharded *of, int layers, const struct exchange *reduced, bool begins, bool ends)
+static double micro_batch_waits(const struct sharded *of, const struct transformer *model, const struct exchange *reduced,
+                                bool begins, bool ends)
 {
     struct layers_alike kinds[KINDS_MAX];
-    double waits = 0, inner = fmax(0, layers - 2);
-    int n = kinds_of_layers(of->c, of->layout, kinds);
-    for (int i = 0; i < n; i++)
-        waits += kinds[i].share * inner * inner_waits(of, &kinds[i], reduced);
-    return waits + turn_waits(of, &kinds[n - 1], reduced) + first_waits(of, &kinds[0], reduced, begins, ends);
+    double waits = 0;
+    int n = kinds_of_layers(of->c, of->layout, kinds), first = kind_of_layer(of, model, 0);
+    int last = kind_of_layer(of, model, model->layers - 1);
+    for (int i = 0; i < n; i++) {
+        double inner = kinds[i].share * model->layers - (i == first) - (i == last);
+        waits += fmax(0, inner) * inner_waits(of, &kinds[i], reduced);
+    }
+    return waits + turn_waits(of, &kinds[last], reduced) + first_waits(of, &kinds[first], reduced, begins, ends);
 }
 
 double sharded_seconds(const struct setting *setting, const struct layout *l, const struct replica_costs *costs,
@@ -141,12 +151,11 @@ double sharded_seconds(const struct setting *setting, const struct layout *l, co
                                .waiting = waiting_share(l, setting->model),
                                .overlaps = l->features & FEATURE_BIT(DP_OVERLAP)};
     const struct exchange *each = layout_offloads_gradients(l) ? &complete : &layer;
-    int n = setting->model->layers;
-    double seconds = layer.gather_s + costs->ends.gather_s + micro_batch_waits(&of, n, &complete, m <= 1, true);
+    double seconds = layer.gather_s + costs->ends.gather_s + micro_batch_waits(&of, setting->model, &complete, m <= 1, true);
     if (m > 1)
-        seconds += micro_batch_waits(&of, n, each, true, false);
+        seconds += micro_batch_waits(&of, setting->model, each, true, false);
     if (m > 2)
-        seconds += (m - 2) * micro_batch_waits(&of, n, each, false, false);
+        seconds += (m - 2) * micro_batch_waits(&of, setting->model, each, false, false);
     return seconds + costs->ends.replicas_s + (of.overlaps ? complete.reduce_s + costs->ends.reduce_s : 0);
 }
 
