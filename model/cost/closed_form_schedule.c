@@ -59,25 +59,59 @@ static double gpipe_seconds(const struct question *q)
 }
 
 /*
+ * --- messages beside passes. A stage sends and receives one at a time, so a step takes no less than all that a stage inside the
+ * pipeline sends. And a circle: the last n stages have `held` micro-batches in flight, so that one after that begins only when
+ * the first of them has gone down and come back up, 2 (n - 1) messages on its way. Of p stages that is all that the first stage
+ * has in flight; of few micro-batches fewer stages bind earlier, sqrt(m) of them most.
+ */
+static double sent_seconds(const struct question *q, double chunks)
+{
+    double each = q->p > 2 ? 2 * chunks : q->layout->schedule == SCHEDULE_INTERLEAVED ? 2 * chunks - 1 : chunks;
+    return q->m * each * q->message;
+}
+
+/* What the circles add to m micro-batches of `slowest`; `back` is the pass that gradients wait for, `lead` 2 where twice as many
+ * are in flight. */
+static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead)
+{
+    const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
+    const double sizes[] = {q->p, fmin(q->p, fmax(2, round(sqrt(m))))};
+    double longest = 0;
+    for (int i = 0; i < 2; i++) {
+        double n = sizes[i], held = lead * (n - 1) + 1;
+        double way = sum->s[PASS_FORWARD] + sum->s[back] - (q->p - n) * (inner->s[PASS_FORWARD] + inner->s[back]);
+        longest = fmax(longest, fmax(0, m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
+    }
+    return longest;
+}
+
+/*
  * --- 1F1B: the first micro-batch goes through all stages and back; behind it stage r, which has p - r in flight by then, passes
  * the others:    S(F) + S(B) + (m - 1) B + (m - p + r) F, of the last one (m - 1) T. A full stage has at least its own work to do
- * after what fills the stages before it and before what drains them. A stage has one micro-batch in flight more than the next, so
- * a forward pass there and a gradient back are once around in two micro-batches: where neighbours are as slow, each waits for
- * half of the messages, one.
+ * after what fills the stages before it and before what drains them. Messages that block are waited for at each of a stage's
+ * exchanges: two for a micro-batch inside the pipeline, one at its ends.
  */
-static double one_f_one_b_bound(const struct question *q, const struct pass_times *stage, int r)
+static double one_f_one_b_bound(const struct question *q, const struct pass_times *stage, int r, bool inside)
 {
-    double both = work_of(stage, false), slack = (both - work_of(&q->t.inner, false)) / 2, sum = work_of(&q->t.sum, false);
-    double waits = q->blocking ? 2 * q->message : fmax(0, q->message - slack);
+    double both = work_of(stage, false), sum = work_of(&q->t.sum, false);
     double behind = (q->m - 1) * stage->s[PASS_BACKWARD] + fmax(0, q->m - q->p + r) * stage->s[PASS_FORWARD];
-    double work = q->m * both + fmin(sum - both, r * both);
-    return fmax(sum + behind, work) + (q->m - 1) * waits + 2 * (q->p - 1) * q->message;
+    double work = q->m * both + fmin(sum - both, r * both), waits = 0;
+    if (q->blocking)
+        waits = (q->m - 1) * (inside ? 2 : 1) * q->message;
+    return fmax(sum + behind, work) + waits + 2 * (q->p - 1) * q->message;
 }
 
 static double one_f_one_b_seconds(const struct question *q)
 {
     int last = (int)q->p - 1;
-    return fmax(one_f_one_b_bound(q, &q->t.inner, q->t.last_full), one_f_one_b_bound(q, &q->t.head, last));
+    double slowest = fmax(work_of(&q->t.inner, false), work_of(&q->t.head, false));
+    bool inside = last > 1 && q->t.last_full > 0;
+    double passes =
+        fmax(one_f_one_b_bound(q, &q->t.inner, q->t.last_full, inside), one_f_one_b_bound(q, &q->t.head, last, false));
+    if (q->blocking)
+        return passes;
+    double sent = sent_seconds(q, 1) + work_of(&q->t.first, false);
+    return fmax(passes + circles_seconds(q, PASS_BACKWARD, q->m, slowest, 1), sent);
 }
 
 /*
@@ -127,7 +161,8 @@ static double interleaved_seconds(const struct question *q, double slowest)
         return passes + fmax(0, q->m - q->p - paired) * kept + 2 * (q->p - 1 + q->m * l->vpp) * q->message;
     double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);
     passes += fmax(0, q->m - paired) * fmax(0, q->t.rounds - slowest);
-    return passes + 2 * (q->p * l->vpp - 1) * q->message + q->m * l->vpp * exposed;
+    passes += 2 * (q->p * l->vpp - 1) * q->message + q->m * l->vpp * exposed;
+    return fmax(passes, sent_seconds(q, l->vpp) + both);
 }
 
 /*
@@ -136,15 +171,19 @@ static double interleaved_seconds(const struct question *q, double slowest)
  *   last stage    S'(F) + m T, S' without its own; ZB-H2's steps roll into one another, so of it m T
  *   way back      S'(F) + m T - lag W + S'(I): what the last stage has not done when its last gradient leaves
  *   first stage   m T + S'(F) + S'(I) - (held - 1) F: it waits for the first gradient
+ *
+ * As long as weight gradients wait, a stage has F + I between the circles' messages, then T.
  */
 static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, bool rolling, double held, double lag)
 {
     const struct pass_times *sum = &q->t.sum;
     double forward = sum->s[PASS_FORWARD] - stage->s[PASS_FORWARD],
            back = sum->s[PASS_BACKWARD_INPUT] - stage->s[PASS_BACKWARD_INPUT], work = q->m * work_of(stage, true);
-    double last = work + (rolling ? 0 : forward + (q->p - 1) * q->message);
+    double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT];
+    double waits = circles_seconds(q, PASS_BACKWARD_INPUT, fmin(q->m, held + lag), bare, rolling ? 2 : 1);
+    double last = work + waits + (rolling ? 0 : forward + (q->p - 1) * q->message);
     double way = 2 * (q->p - 1) * q->message;
-    double returned = forward + work - fmin(q->m, lag) * stage->s[PASS_BACKWARD_WEIGHT] + back + way;
+    double returned = forward + work + waits - fmin(q->m, lag) * stage->s[PASS_BACKWARD_WEIGHT] + back + way;
     double first = work + forward + back + way - (fmin(q->m, held) - 1) * stage->s[PASS_FORWARD];
     return fmax(last, fmax(returned, first));
 }
@@ -153,7 +192,10 @@ static double zero_bubble_seconds(const struct question *q)
 {
     bool rolling = q->layout->schedule == SCHEDULE_ZB2P;
     double held = rolling ? 2 * q->p - 1 : q->p, lag = (q->p - 1) * (rolling ? 2 : 1);
-    return fmax(zero_bubble_bound(q, &q->t.inner, rolling, held, lag), zero_bubble_bound(q, &q->t.head, rolling, held, lag));
+    double slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
+    double passes = fmax(zero_bubble_bound(q, &q->t.inner, rolling, held, lag), zero_bubble_bound(q, &q->t.head, rolling, held, lag));
+    double sent = sent_seconds(q, 1) + q->m * q->t.inner.s[PASS_BACKWARD_INPUT] + work_of(&q->t.first, true);
+    return fmax(passes + circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, rolling ? 2 : 1), sent);
 }
 
 /* A pass of one stage, on average: what a circle through many of them is made of. */
@@ -165,8 +207,16 @@ static double mean_of(const struct question *q, enum pass pass)
 /*
  * --- ZB-V. In the steady phase what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage
  * after the first (of whole stages) the greatest of the differences below, which are circles of the schedule's programs. With few
- * micro-batches it is the way there and back: S(F) + S(I) + W and F + I for each further one.
+ * micro-batches it is the way there and back: S(F) + S(I) + W and F + I for each further one. And stage r waits for its first
+ * gradient, which takes 2p - r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from its first pass on; of chunks, it has
+ * 3p - r forward passes and p - r of I + W to do meanwhile (schedule_zero_bubble_v.c).
  */
+static double first_gradient_seconds(const struct question *q, double r)
+{
+    double f = mean_of(q, PASS_FORWARD) / 2, i = mean_of(q, PASS_BACKWARD_INPUT) / 2, w = mean_of(q, PASS_BACKWARD_WEIGHT) / 2;
+    return (q->p - 1) * i - q->p * f - (q->p - r) * w + (4 * (q->p - 1) - 2 * r) * q->message;
+}
+
 static double zero_bubble_v_seconds(const struct question *q, double slowest)
 {
     const struct pass_times *inner = &q->t.inner, *sum = &q->t.sum;
@@ -174,12 +224,15 @@ static double zero_bubble_v_seconds(const struct question *q, double slowest)
     double gap = fmax(fmax(i, f) - w, fmax(fmax(fabs(f - i), w - f) / 2, f - (i + w) / 2));
     double steady = fmax(q->m * slowest, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap));
     double way = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + w + (q->m - 1) * (f + i) + 4 * (q->p - 1) * q->message;
-    return fmax(steady, way);
+    if (q->m >= 2 * q->p)
+        steady = fmax(steady, q->m * slowest + fmax(first_gradient_seconds(q, 0), first_gradient_seconds(q, q->p - 1)));
+    return fmax(fmax(steady, way), sent_seconds(q, 2) + q->m * i + f);
 }
 
 /*
  * --- DualPipe, and its half on p places of a V: per chunk and pair of places DeepSeek's F&B + (B + W) - 3 W for F = B, from the
- * programs for any: F&B - I - W + F + (I - W), and what gradients take longer than forwards, but for the first.
+ * programs for any: F&B - I - W + F + (I - W), and what gradients take longer than forwards, but for the first. In flight are as
+ * many micro-batches as stages, so that their circle holds all passes.
  */
 static double both_ways_seconds(const struct question *q, double slowest)
 {
@@ -190,7 +243,11 @@ static double both_ways_seconds(const struct question *q, double slowest)
            w = mean_of(q, PASS_BACKWARD_WEIGHT) / chunks;
     double pair = (f + i + w) * q->pair / alone;
     double gap = rounds * (pair - i - w + f + fmax(0, i - w)) + fmax(0, rounds * (i - f) - f);
-    return q->m * slowest - paired * saved + gap + 2 * (folded ? 2 * q->p - 1 : q->p - 1) * q->message;
+    double mean = work_of(&q->t.sum, false) / q->p;
+    double circle = mean - slowest + 2 * chunks * (q->p - 1) / q->p * q->message; /* both less what pairs save */
+    double waits = fmax(0, q->m - q->p) * fmax(0, circle);
+    double passes = q->m * slowest - paired * saved + gap + waits + 2 * (folded ? 2 * q->p - 1 : q->p - 1) * q->message;
+    return fmax(passes, sent_seconds(q, chunks) + alone);
 }
 
 /* --- any */
