@@ -303,19 +303,36 @@ static struct piece_passes bucket_passes(const struct stage_exchanges *x, const 
     return p;
 }
 
-/* From a chunk to the next a micro-batch, or a gradient, goes once around the stages; in a V to its end and back, and gradients of
- * weights, which come last, follow one another. Of DualPipe's two directions one comes across all stages. */
-static struct piece_passes chunk_passes(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
-                                        enum pass pass)
+/*
+ * Of schedules that end with weights' gradients, what a stage has left to do when its other chunk's gradients are complete (drain()
+ * of schedule_zero_bubble_v.c and schedule_dualpipe.c). ZB-V's first stage p gradients of chunk 0; another stage r, which has put off
+ * r of either, those of chunk 0. Both ways: a backward pass for each place beyond it, and at the outermost its own.
+ */
+static double drained_seconds(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages, double m)
 {
-    double chunk = stages->inner.s[pass] / (l->schedule == SCHEDULE_DUALPIPE ? 1 : l->vpp), way = l->pp;
+    const double *chunk = stages->chunk.s;
+    double divided = chunk[PASS_BACKWARD_INPUT] + chunk[PASS_BACKWARD_WEIGHT];
+    if (l->schedule == SCHEDULE_ZBV)
+        return x->stage == 0 ? fmin(m, l->pp) * divided : fmin(m, x->stage) * chunk[PASS_BACKWARD_WEIGHT];
+    int half = l->schedule == SCHEDULE_DUALPIPE ? l->pp / 2 : l->pp;
+    int place = l->schedule == SCHEDULE_DUALPIPE && x->stage >= half ? l->pp - 1 - x->stage : x->stage;
+    return fmax((half - 1 - place + (place == 0)) * divided, chunk[PASS_BACKWARD_WEIGHT]);
+}
+
+/* From a chunk to the next a micro-batch, or a gradient, goes once around the stages; in a V to its end and back. Of DualPipe's two
+ * directions one comes across all stages. */
+static struct piece_passes chunk_passes(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
+                                        enum pass pass, double m)
+{
+    const double *chunk = stages->chunk.s;
+    double way = l->pp * chunk[pass];
     if (pass == PASS_BACKWARD_WEIGHT)
-        way = 1;
+        way = drained_seconds(x, l, stages, m);
     else if (l->schedule == SCHEDULE_DUALPIPE)
-        way = abs(l->pp - 1 - 2 * x->stage);
+        way = abs(l->pp - 1 - 2 * x->stage) * chunk[pass];
     else if (schedule_is_folded(l->schedule))
-        way = 2 * (l->pp - 1 - x->stage) + 1;
-    return (struct piece_passes){.all = way * chunk * x->pieces, .first = way * chunk, .middle = way * chunk, .last = way * chunk};
+        way = (2 * (l->pp - 1 - x->stage) + 1) * chunk[pass];
+    return (struct piece_passes){.all = way * x->pieces, .first = way, .middle = way, .last = way};
 }
 
 /* How long passes are held up by pieces that follow one another beside them: whichever piece they wait for last. Linear between
@@ -351,7 +368,7 @@ struct exposed {
 };
 
 static struct exposed exposed_of(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
-                                 const struct stage_times *stages, double message)
+                                 const struct stage_times *stages, double m, double message)
 {
     bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP), drains = !schedule_ends_with_weights(l->schedule);
     double late = drains ? way_to(x, l, stages, PASS_BACKWARD, message) : 0;
@@ -359,8 +376,8 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
         return (struct exposed){.end = reduced_apart(x, l) - late, .after = gathered_apart(x, l) + x->owners_s};
     enum pass last = schedule_ends_with_weights(l->schedule) ? PASS_BACKWARD_WEIGHT : PASS_BACKWARD;
     struct piece_passes f, b;
-    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD) : bucket_passes(x, l, c, stages, PASS_FORWARD);
-    b = l->vpp > 1 ? chunk_passes(x, l, stages, last) : bucket_passes(x, l, c, stages, last);
+    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD, m) : bucket_passes(x, l, c, stages, PASS_FORWARD);
+    b = l->vpp > 1 ? chunk_passes(x, l, stages, last, m) : bucket_passes(x, l, c, stages, last);
     double begin = held_up(x, &f, x->first.gather_s, x->middle.gather_s, x->last.gather_s);
     double end = held_up(x, &b, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s), hidden = 1 - 1.0 / x->pieces;
     begin = fmax(begin, x->first.gather_s + x->whole.gather_crowding_s * hidden);
@@ -370,7 +387,7 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
 }
 
 static struct replica_time stages_seconds(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
-                                          const struct stage_times *stages, double message)
+                                          const struct stage_times *stages, double m, double message)
 {
     struct replica_time slowest = {0}, own = {0};
     double begin = 0, end = 0;
@@ -379,7 +396,7 @@ static struct replica_time stages_seconds(const struct replica_costs *costs, con
         const struct stage_exchanges *x = &costs->at[i];
         struct exposed e = {.after = x->owners_s};
         if (!goes_by_layer(l))
-            e = exposed_of(x, l, c, stages, message);
+            e = exposed_of(x, l, c, stages, m, message);
         own.optimizer_s = cost_seconds(x->update) + (c->pace - 1) * x->update.compute_s;
         own.exposed_s = e.after + (rolls ? fmax(0, e.begin) + fmax(0, e.end) : 0);
         if (i == 0 || own.optimizer_s + own.exposed_s > slowest.optimizer_s + slowest.exposed_s)
@@ -401,7 +418,7 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
             memo->costs[i].tp = 0;
     if (!holds_for(costs, l))
         replica_costs_fill(costs, setting, l, &memo->full, c->gemms);
-    struct replica_time time = stages_seconds(costs, l, c, stages, message);
+    struct replica_time time = stages_seconds(costs, l, c, stages, m, message);
     if (l->zero == 3)
         time.exposed_s += sharded_seconds(setting, l, costs, c, m);
     if (layout_offloads_gradients(l))

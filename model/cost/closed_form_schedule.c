@@ -205,16 +205,34 @@ static double mean_of(const struct question *q, enum pass pass)
 }
 
 /*
- * --- ZB-V. In the steady phase what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage
- * after the first (of whole stages) the greatest of the differences below, which are circles of the schedule's programs. With few
- * micro-batches it is the way there and back: S(F) + S(I) + W and F + I for each further one. And stage r waits for its first
- * gradient, which takes 2p - r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from its first pass on; of chunks, it has
- * 3p - r forward passes and p - r of I + W to do meanwhile (schedule_zero_bubble_v.c).
+ * --- ZB-V, by its programs (schedule_zero_bubble_v.c), whose pattern is that of at least n = 2p - 1 micro-batches; f, i, w of a chunk.
+ *
+ *   steady       what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage after the first (of
+ *                whole stages) the greatest of the differences below, which are circles of the programs
+ *   few          a micro-batch goes all the way there and back, which on the fold and on the first stage is behind a w; each further
+ *                one is I + W behind it, as the fold has both chunks' gradients one after the other
+ *   the fold     is p - 1 passes from the first stage, before its first pass and after its last gradient (of forward passes those
+ *                that wait for gradients, if these are slower); between them it has all of its passes to do but for weights'
+ *                gradients, of which 2 (n - p) + 2
+ *   stage r      waits for its first gradient, which takes 2p - r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from its
+ *                first pass on; meanwhile it has 2p - r forward passes down and p up, and p - r of i + w, of micro-batches that exist
  */
-static double first_gradient_seconds(const struct question *q, double r)
+static double first_gradient_seconds(const struct question *q, const struct pass_times *stage, double r)
 {
-    double f = mean_of(q, PASS_FORWARD) / 2, i = mean_of(q, PASS_BACKWARD_INPUT) / 2, w = mean_of(q, PASS_BACKWARD_WEIGHT) / 2;
-    return (q->p - 1) * i - q->p * f - (q->p - r) * w + (4 * (q->p - 1) - 2 * r) * q->message;
+    const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
+    double f = inner->s[PASS_FORWARD] / 2, i = inner->s[PASS_BACKWARD_INPUT] / 2, w = inner->s[PASS_BACKWARD_WEIGHT] / 2;
+    double down = fmin(q->m, 2 * q->p - r), up = fmin(q->m, q->p), back = fmin(q->m, q->p - r);
+    double way = sum->s[PASS_FORWARD] - r * f + sum->s[PASS_BACKWARD_INPUT] - (1 + r) * i;
+    double meanwhile = down * f + up * (stage->s[PASS_FORWARD] - f) + back * (work_of(stage, true) - stage->s[PASS_FORWARD] - i - w);
+    return q->m * work_of(stage, true) + way + (4 * (q->p - 1) - 2 * r) * q->message - meanwhile;
+}
+
+static double folded_seconds(const struct question *q)
+{
+    const struct pass_times *inner = &q->t.inner;
+    double f = inner->s[PASS_FORWARD] / 2, i = inner->s[PASS_BACKWARD_INPUT] / 2, w = inner->s[PASS_BACKWARD_WEIGHT] / 2;
+    double weights = fmin(2 * q->m, 2 * (fmax(q->m, 2 * q->p - 1) - q->p) + 2);
+    return (q->p - 1) * (fmax(f, i) + i + 2 * q->message) + 2 * q->m * (f + i) + weights * w;
 }
 
 static double zero_bubble_v_seconds(const struct question *q, double slowest)
@@ -222,11 +240,13 @@ static double zero_bubble_v_seconds(const struct question *q, double slowest)
     const struct pass_times *inner = &q->t.inner, *sum = &q->t.sum;
     double f = mean_of(q, PASS_FORWARD), i = mean_of(q, PASS_BACKWARD_INPUT), w = mean_of(q, PASS_BACKWARD_WEIGHT);
     double gap = fmax(fmax(i, f) - w, fmax(fmax(fabs(f - i), w - f) / 2, f - (i + w) / 2));
-    double steady = fmax(q->m * slowest, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap));
-    double way = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + w + (q->m - 1) * (f + i) + 4 * (q->p - 1) * q->message;
-    if (q->m >= 2 * q->p)
-        steady = fmax(steady, q->m * slowest + fmax(first_gradient_seconds(q, 0), first_gradient_seconds(q, q->p - 1)));
-    return fmax(fmax(steady, way), sent_seconds(q, 2) + q->m * i + f);
+    double seconds = fmax(q->m * slowest, folded_seconds(q));
+    if (q->m >= 2 * q->p - 1)
+        seconds = fmax(seconds, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap));
+    double few = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + w + 4 * (q->p - 1) * q->message;
+    few += (q->m - 1) * (inner->s[PASS_BACKWARD_INPUT] + inner->s[PASS_BACKWARD_WEIGHT]);
+    double first = fmax(first_gradient_seconds(q, &q->t.first, 0), first_gradient_seconds(q, inner, q->p - 1));
+    return fmax(fmax(fmax(seconds, few), first), sent_seconds(q, 2) + q->m * i + f);
 }
 
 /*
