@@ -125,6 +125,9 @@ static double one_f_one_b_seconds(const struct question *q)
  * stage's does (t.lockstep). Elsewhere a chunk waits for the one before it of a round of p passes, so stages drift apart by no
  * more than that: where chunks differ by what their layers are, a round takes what it does on its slowest stage (t.rounds).
  *
+ * Pairs, which begin with what both passes need, wait for both messages of the pair before. Messages that block are on the way of a
+ * round that is not full, too.
+ *
  * Copies of activations. A forward and a backward pass have a direction of the link each; so a stage's first passes, which are
  * all forward, and its last ones, all backward, take what their copies do where a pair would have covered them. Of the last stage
  * (v - 1) p + 1 either way, of the first one 2 (p - 1) more, where that is not hidden by what it waits for. Where there is one
@@ -157,11 +160,13 @@ static double interleaved_seconds(const struct question *q, double slowest)
     double kept = fmax(0, q->t.lockstep - slowest);
     double passes = q->m * slowest - paired * (alone - q->pair) + fill + (l->vpp - 1) * missing * ring +
                     paired * kept * q->pair / alone + copies_seconds(q);
-    if (q->blocking)
-        return passes + fmax(0, q->m - q->p - paired) * kept + 2 * (q->p - 1 + q->m * l->vpp) * q->message;
+    if (q->blocking) {
+        double around = (l->vpp - 1) * missing * (q->m > q->p ? 1 : 2);
+        return passes + fmax(0, q->m - q->p - paired) * kept + (2 * (q->p - 1 + q->m * l->vpp) + around) * q->message;
+    }
     double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);
     passes += fmax(0, q->m - paired) * fmax(0, q->t.rounds - slowest);
-    passes += 2 * (q->p * l->vpp - 1) * q->message + q->m * l->vpp * exposed;
+    passes += 2 * (q->p * l->vpp - 1) * q->message + l->vpp * ((q->m - paired) * exposed + paired * 2 * q->message);
     return fmax(passes, sent_seconds(q, l->vpp) + both);
 }
 

@@ -100,7 +100,7 @@ static double largest_stage_layers(const struct layout *l, const struct transfor
     if (schedule_is_folded(l->schedule))
         return largest_folded_stage(l, model);
     if (layers % v && (layers + 2) % v == 0)
-        return (layers + 2) / l->pp;
+        return (layers + 2) / l->pp - (l->pp == 2); /* of two, either has an end in a layer's place */
     return (layers + l->pp - 1) / l->pp;
 }
 
