@@ -7,126 +7,6 @@
 #include "model/base/memory.h"
 #include "sim/network_flow_internal.h"
 
-static int gpu_of(const struct network_flow *n, int rank)
-{
-    return n->options.placement != NULL ? n->options.placement[rank] : rank;
-}
-
-/* ---- transfers */
-
-static void ended_add(struct network_flow *n, uint32_t transfer)
-{
-    if (n->n_ended == n->ended_capacity)
-        n->ended = memory_grow(n->ended, &n->ended_capacity, n->n_ended + 1, sizeof *n->ended);
-    n->ended[n->n_ended++] = transfer;
-}
-
-static uint32_t transfer_new(struct network_flow *n, uint64_t what, nanos latency, uint32_t left)
-{
-    uint32_t t = n->free_transfer;
-
-    if (t != NONE) {
-        n->free_transfer = n->transfers[t].next_free;
-    } else {
-        if (n->n_transfers == n->transfer_capacity)
-            n->transfers = memory_grow(n->transfers, &n->transfer_capacity, n->n_transfers + 1, sizeof *n->transfers);
-        t = (uint32_t)n->n_transfers++;
-    }
-    n->transfers[t] = (struct transfer){.what = what, .latency = latency, .left = left};
-    if (left == 0)
-        ended_add(n, t);
-    return t;
-}
-
-/* Is it carried packet by packet? */
-static bool flow_is_packets(const struct network_flow *n, uint32_t flow)
-{
-    return n->packets != NULL && network_packets_carry(n->packets, flow);
-}
-
-static bool flow_busy(const struct network_flow *n, uint32_t flow)
-{
-    return flow_is_packets(n, flow) ? network_packets_busy(n->packets, flow) : flows_busy(n->flows, flow);
-}
-
-static void flow_send(struct network_flow *n, uint32_t flow, double bytes)
-{
-    if (flow_is_packets(n, flow))
-        network_packets_send(n->packets, flow, bytes);
-    else
-        flows_send(n->flows, flow, bytes);
-}
-
-static void flow_start(struct network_flow *n, uint32_t flow, uint32_t transfer, double bytes)
-{
-    n->flow_transfer[flow] = transfer;
-    flow_send(n, flow, bytes);
-}
-
-/* The executor's time has come to `now`. */
-static void network_reach(struct network_flow *n, nanos now)
-{
-    flows_advance(n->flows, now);
-    if (n->packets != NULL)
-        (void)network_packets_advance(n->packets, now); /* is there already, but before the first event */
-}
-
-static void flow_added(struct network_flow *n)
-{
-    if (n->n_flows == n->flow_capacity)
-        n->flow_transfer = memory_grow(n->flow_transfer, &n->flow_capacity, n->n_flows + 1, sizeof *n->flow_transfer);
-    n->flow_transfer[n->n_flows++] = NONE;
-}
-
-/* All queue pairs of a connection, which share a message evenly; false: no way. */
-static bool flow_open(struct network_flow *n, int from, int to, int owner)
-{
-    size_t n_links = 0;
-
-    for (int q = 0; q < n->options.queue_pairs; q++) {
-        struct path path;
-        if (!route_gpus(&n->router, from, to, (uint32_t)q, &path))
-            return false;
-        for (int h = 0; h < path.n; h++) {
-            n->links[n_links++] = path.links[h];
-            if (n->loads != NULL)
-                n->loads[path.links[h]]++;
-        }
-        if (n->packets != NULL)
-            network_packets_open(n->packets, (uint32_t)n->n_flows, &path);
-    }
-    flows_open(n->flows, n->links, n_links, 1, (uint64_t)owner);
-    flow_added(n);
-    return true;
-}
-
-/* One that stands for a class: over its classes of links, and, where none of them is as slow as the whole way, over a link of its
- * own that is. */
-static void flow_open_class(struct network_flow *n, int32_t class)
-{
-    const struct fold *fold = n->fold;
-    uint32_t n_links = 0;
-
-    for (uint32_t w = fold->way_first[class]; w < fold->way_first[class + 1]; w++) {
-        n->links[n_links] = fold->ways[w].link;
-        n->crossings[n_links++] = fold->ways[w].crossings;
-    }
-    if (fold->way_rates[class] > 0) {
-        n->links[n_links] = (uint32_t)(fold->n_link_classes + class);
-        n->crossings[n_links++] = 1;
-    }
-    flows_open_counted(n->flows, n->links, n->crossings, n_links, 1, (uint64_t) class);
-    flow_added(n);
-}
-
-static void lose(struct network_flow *n, int from, int to)
-{
-    if (n->lost_from < 0) {
-        n->lost_from = from;
-        n->lost_to = to;
-    }
-}
-
 /* ---- messages */
 
 static uint32_t connection_open(struct network_flow *n, int from, int to)
@@ -134,8 +14,8 @@ static uint32_t connection_open(struct network_flow *n, int from, int to)
     struct connection connection = {.to = to, .flow = (uint32_t)n->n_flows, .next = n->first_connection[from]};
 
     if (n->fold != NULL)
-        flow_open_class(n, fold_message(n->fold, from, to));
-    else if (!flow_open(n, gpu_of(n, from), gpu_of(n, to), OWNER_MESSAGE))
+        network_flow_open_class(n, fold_message(n->fold, from, to));
+    else if (!network_flow_open(n, network_flow_gpu(n, from), network_flow_gpu(n, to), OWNER_MESSAGE))
         return NONE;
     if (n->n_connections == n->connection_capacity)
         n->connections = memory_grow(n->connections, &n->connection_capacity, n->n_connections + 1, sizeof *n->connections);
@@ -148,7 +28,7 @@ static uint32_t connection_open(struct network_flow *n, int from, int to)
 static uint32_t connection_between(struct network_flow *n, int from, int to)
 {
     for (uint32_t c = n->first_connection[from]; c != NONE; c = n->connections[c].next)
-        if (n->connections[c].to == to && !flow_busy(n, n->connections[c].flow))
+        if (n->connections[c].to == to && !network_flow_busy(n, n->connections[c].flow))
             return c;
     return connection_open(n, from, to);
 }
@@ -178,7 +58,7 @@ static bool share_domain(const struct network_flow *n, int from, int to)
         from = n->fold->rank_of[from];
         to = n->program->ranks[from].peers[role];
     }
-    int a = gpu_of(n, from), b = gpu_of(n, to);
+    int a = network_flow_gpu(n, from), b = network_flow_gpu(n, to);
     return a == b || (domain > 1 && a / domain == b / domain);
 }
 
@@ -187,187 +67,15 @@ static void begin_message(void *state, nanos now, int from, int to, double bytes
     struct network_flow *n = state;
     const struct known_message *known = message_known(n, bytes, share_domain(n, from, to));
 
-    network_reach(n, now);
+    network_flow_reach(n, now);
     uint32_t c = connection_between(n, from, to);
     if (c == NONE) {
-        lose(n, from, to);
-        transfer_new(n, what, 0, 0);
+        network_flow_lose(n, from, to);
+        network_flow_transfer(n, what, 0, 0);
         return;
     }
-    uint32_t transfer = transfer_new(n, what, known->latency, 1);
-    flow_start(n, n->connections[c].flow, transfer, known->carried / n->options.queue_pairs);
-}
-
-/* ---- collectives */
-
-/* The group itself, or the one that stands for a class. */
-static const struct rank_group *group_at(const struct network_flow *n, int group)
-{
-    return &n->program->groups[n->fold != NULL ? n->fold->group_of[group] : group];
-}
-
-static int *group_gpus(const struct network_flow *n, int group)
-{
-    const struct rank_group *of = group_at(n, group);
-    int *gpus = memory_new((size_t)of->n_members, sizeof *gpus);
-
-    for (int i = 0; i < of->n_members; i++)
-        gpus[i] = gpu_of(n, n->program->members[of->first_member + i]);
-    return gpus;
-}
-
-/* One flow for each class of the group's edges. */
-static void classes_open(struct network_flow *n, int group, enum collective_shape shape)
-{
-    const struct fold *fold = n->fold;
-    const struct fold_edges *edges = &fold->edges[(size_t)fold->group_of[group] * N_COLLECTIVE_SHAPES + (size_t)shape];
-    bool *met = memory_new((size_t)fold->n_connection_classes, sizeof *met);
-
-    for (uint32_t e = edges->first; e < edges->first + edges->n; e++) {
-        int32_t class = fold->connections[e].class;
-        if (!met[class])
-            flow_open_class(n, class);
-        met[class] = true;
-    }
-    free(met);
-}
-
-static void group_shape_open(struct network_flow *n, int group, enum collective_shape shape)
-{
-    struct group_flows *flows = &n->groups[group];
-    const struct rank_group *of = group_at(n, group);
-    struct collective_plan plan;
-    int *gpus = group_gpus(n, group);
-
-    collective_plan_create(n->options.fabric, shape, gpus, of->n_members, flows->span.sharing > 1, &plan);
-    flows->shapes[shape].known = true;
-    flows->shapes[shape].share = plan.share;
-    flows->shapes[shape].ring = (uint32_t)plan.ring;
-    flows->shapes[shape].first = (uint32_t)n->n_flows;
-    if (n->fold != NULL)
-        classes_open(n, group, shape);
-    for (size_t e = 0; e < plan.n_edges && n->fold == NULL; e++)
-        if (!flow_open(n, plan.edges[e].from, plan.edges[e].to, (int)of->kind))
-            lose(n, plan.edges[e].from, plan.edges[e].to);
-    flows->shapes[shape].n = (uint32_t)n->n_flows - flows->shapes[shape].first;
-    collective_plan_free(&plan);
-    free(gpus);
-}
-
-struct group_span network_flow_span(const struct fabric *fabric, const struct machine *machine, enum group_kind kind,
-                                    const int *gpus, int n)
-{
-    struct group_span span = collective_span(fabric, gpus, n);
-
-    span.sharing = replica_turns(machine->layout, machine->cluster, kind, span);
-    return span;
-}
-
-static void group_know(struct network_flow *n, int group)
-{
-    int *gpus = group_gpus(n, group);
-
-    n->groups[group].span =
-        network_flow_span(n->options.fabric, n->machine, group_at(n, group)->kind, gpus, group_at(n, group)->n_members);
-    n->groups[group].known = true;
-    free(gpus);
-}
-
-/* ---- rings part by part */
-
-static void edge_go(struct network_flow *n, uint32_t flow)
-{
-    const struct ring_edge *edge = &n->rings[flow];
-
-    if (edge->sent < edge->parts && edge->received >= edge->sent && !flow_busy(n, flow))
-        flow_send(n, flow, edge->bytes);
-}
-
-/* The flows of a ring stand channel by channel, edge by edge. */
-static void ring_start(struct network_flow *n, uint32_t first, uint32_t n_flows, uint32_t length, uint32_t transfer,
-                       double carried, uint32_t parts)
-{
-    size_t before = n->ring_capacity;
-    if (n->n_flows > before) {
-        n->rings = memory_grow(n->rings, &n->ring_capacity, n->flow_capacity, sizeof *n->rings);
-        memset(n->rings + before, 0, (n->ring_capacity - before) * sizeof *n->rings);
-    }
-    for (uint32_t f = 0; f < n_flows; f++) {
-        uint32_t channel = f / length, next = channel * length + (f + 1) % length;
-        n->rings[first + f] = (struct ring_edge){.bytes = carried / parts, .next = first + next, .parts = parts};
-        n->flow_transfer[first + f] = transfer;
-    }
-    for (uint32_t f = first; f < first + n_flows; f++)
-        edge_go(n, f);
-}
-
-/* True: the edge has sent its last part. */
-static bool part_ended(struct network_flow *n, uint32_t flow)
-{
-    struct ring_edge *edge = &n->rings[flow];
-
-    edge->sent++;
-    n->rings[edge->next].received++;
-    edge_go(n, flow);
-    edge_go(n, edge->next);
-    if (edge->sent < edge->parts)
-        return false;
-    return true;
-}
-
-static void flows_begin(struct network_flow *n, const struct flows_start *start)
-{
-    if (start->length > 0) {
-        ring_start(n, start->first, start->n, start->length, start->transfer, start->carried, start->parts);
-        return;
-    }
-    for (uint32_t f = start->first; f < start->first + start->n; f++)
-        flow_start(n, f, start->transfer, start->carried);
-}
-
-/* B/s of each edge's part of the NICs while the group is alone: rings and trees have as many channels as members in a domain,
- * over as many NICs as there are; in an all-to-all every member has its share. */
-static double edge_rate(const struct network_flow *n, enum collective_shape shape, const struct group_span *span)
-{
-    const struct cluster *c = &n->cluster;
-    if (shape == SHAPE_ALL_TO_ALL || shape == SHAPE_DISPATCH || span->ranks_per_domain < 1)
-        return n->nic_rate;
-    int channels = span->sharing > 1 ? 1 : span->ranks_per_domain; /* those that take turns: one */
-    return c->nic_rate * c->net_fraction * cluster_nics_of(c, span->ranks_per_domain) / (span->sharing * channels);
-}
-
-static void begin_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what)
-{
-    struct network_flow *n = state;
-    struct group_flows *flows = &n->groups[group];
-
-    network_reach(n, now);
-    if (!flows->known)
-        group_know(n, group);
-    struct collective_phases phases = exchange_phases(&n->cluster, flows->span, exchange);
-    nanos total = nanos_from_seconds(cost_seconds(cost_add(cost_add(phases.before, phases.network), phases.after)));
-    nanos delay = nanos_from_seconds(cost_seconds(phases.before));
-    double seconds = phases.network.bandwidth_s;
-    enum collective_shape shape = collective_shape_of(&n->cluster, flows->span, exchange);
-    if (shape == SHAPE_NONE) {
-        transfer_new(n, what, total, 0);
-        return;
-    }
-    if (!flows->shapes[shape].known)
-        group_shape_open(n, group, shape);
-    struct flows_start start = {.first = flows->shapes[shape].first,
-                                .n = flows->shapes[shape].n,
-                                .carried = seconds * edge_rate(n, shape, &flows->span) * flows->shapes[shape].share /
-                                           n->options.queue_pairs};
-    if (n->options.per_step && shape == SHAPE_RING) {
-        start.length = flows->shapes[shape].ring;
-        start.parts = (exchange->collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (start.length - 1);
-    }
-    start.transfer = transfer_new(n, what, total - delay - nanos_from_seconds(seconds), start.n);
-    if (delay > 0)
-        delayed_starts_add(&n->delayed, now + delay, start);
-    else
-        flows_begin(n, &start);
+    uint32_t transfer = network_flow_transfer(n, what, known->latency, 1);
+    network_flow_start(n, n->connections[c].flow, transfer, known->carried / n->options.queue_pairs);
 }
 
 /* ---- ends */
@@ -403,26 +111,6 @@ static void events_apply(struct network_flow *n, nanos now)
     }
 }
 
-/* What the cables have added to the way of packets is in the latency that follows: once for each part behind the other. */
-static nanos cables_delay(const struct network_flow *n, uint32_t flow)
-{
-    bool in_parts = flow < n->ring_capacity && n->rings[flow].parts > 0;
-
-    return flow_is_packets(n, flow) ? network_packets_delay(n->packets, flow) * (in_parts ? n->rings[flow].parts : 1) : 0;
-}
-
-static void flow_ended(struct network_flow *n, uint32_t flow, nanos now)
-{
-    struct transfer *transfer = &n->transfers[n->flow_transfer[flow]];
-
-    if (flow < n->ring_capacity && n->rings[flow].parts > 0 && !part_ended(n, flow))
-        return;
-    transfer->carried = nanos_later(transfer->carried, now - cables_delay(n, flow));
-    if (--transfer->left == 0)
-        ended_add(n, n->flow_transfer[flow]);
-    n->flow_transfer[flow] = NONE;
-}
-
 static uint32_t flow_take(struct network_flow *n)
 {
     uint32_t flow = flows_take(n->flows);
@@ -442,12 +130,12 @@ static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)
     struct flows_start start;
     uint32_t flow;
 
-    network_reach(n, now);
+    network_flow_reach(n, now);
     events_apply(n, now);
     while (delayed_starts_take(&n->delayed, now, &start))
-        flows_begin(n, &start);
+        network_flow_begin(n, &start);
     while (n->n_ended == 0 && (flow = flow_take(n)) != NO_FLOW)
-        flow_ended(n, flow, now);
+        network_flow_ended(n, flow, now);
     if (n->n_ended == 0)
         return false;
     uint32_t t = n->ended[--n->n_ended];
@@ -488,7 +176,7 @@ struct network network_flow_table(struct network_flow *network)
                             .message = message_alone,
                             .collective = collective_alone,
                             .begin_message = begin_message,
-                            .begin_collective = begin_collective,
+                            .begin_collective = network_flow_collective,
                             .next = next_end,
                             .take = take_ended,
                             .advance = network->packets != NULL ? packets_go_on : NULL};

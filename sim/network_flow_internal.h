@@ -1,6 +1,7 @@
 /*
- * network_flow_internal.h - what network_flow.c (transfers) and network_flow_usage.c (what the links have seen) share. Private to
- * them.
+ * network_flow_internal.h - what the parts of a network of flows share: network_flow.c (messages, ends, before and after),
+ * network_flow_transfers.c (what is carried), network_flow_groups.c (collectives), network_flow_usage.c (what the links have
+ * seen). Private to them.
  */
 #ifndef MSIM_SIM_NETWORK_FLOW_INTERNAL_H
 #define MSIM_SIM_NETWORK_FLOW_INTERNAL_H
@@ -90,5 +91,30 @@ struct network_flow {
     int next_event;         /* of the options */
     int lost_from, lost_to; /* ranks without a way, -1 none */
 };
+
+/* --- network_flow_transfers.c */
+
+/* Where a rank sits. */
+int network_flow_gpu(const struct network_flow *n, int rank);
+/* A transfer of so many flows, with the latency that follows them; of none it has ended. */
+uint32_t network_flow_transfer(struct network_flow *n, uint64_t what, nanos latency, uint32_t left);
+/* The executor's time has come to `now`. */
+void network_flow_reach(struct network_flow *n, nanos now);
+/* All queue pairs of a connection, which share a message evenly; false: no way. */
+bool network_flow_open(struct network_flow *n, int from, int to, int owner);
+/* One that stands for a class. */
+void network_flow_open_class(struct network_flow *n, int32_t class);
+/* The first ranks without a way are remembered. */
+void network_flow_lose(struct network_flow *n, int from, int to);
+/* Is it carrying anything? */
+bool network_flow_busy(const struct network_flow *n, uint32_t flow);
+void network_flow_start(struct network_flow *n, uint32_t flow, uint32_t transfer, double bytes);
+/* Of a collective: each by itself, or a ring part by part. */
+void network_flow_begin(struct network_flow *n, const struct flows_start *start);
+/* A flow has carried what it was given; the last one ends its transfer. */
+void network_flow_ended(struct network_flow *n, uint32_t flow, nanos now);
+
+/* --- network_flow_groups.c: begin_collective of the network's table (network.h). */
+void network_flow_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what);
 
 #endif

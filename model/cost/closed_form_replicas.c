@@ -188,7 +188,8 @@ static void fill_layer(struct replica_costs *costs, const struct setting *settin
     double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
     double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(&l->offload, OFFLOAD_PARAMETERS);
     costs->layer = dp_exchange(
-        setting, l, (struct held){times(less(load->parameters, ends.all), share), times(less(load->trained, ends.trained), share)});
+        setting, l,
+        (struct held){times(less(load->parameters, ends.all), share), times(less(load->trained, ends.trained), share)});
     if (l->zero == 3)
         costs->ends = dp_exchange(setting, l, ends);
     if (layout_offloads_gradients(l))
@@ -297,16 +298,16 @@ static struct piece_passes bucket_passes(const struct stage_exchanges *x, const 
     double all = pass_of_stage(x, l, stages, pass);
     double embedding = x->embedding ? c->parts[pass][PART_EMBEDDING].device_s : 0;
     double head = x->head ? c->parts[pass][PART_HEAD].device_s : 0, layers = fmax(0, all - embedding - head);
-    struct piece_passes p = {
-        .all = all, .first = embedding + layers * x->first_share, .last = head + layers * x->last_share};
+    struct piece_passes p = {.all = all, .first = embedding + layers * x->first_share, .last = head + layers * x->last_share};
     p.middle = x->pieces > 2 ? (all - p.first - p.last) / (x->pieces - 2) : 0;
     return p;
 }
 
 /*
- * Of schedules that end with weights' gradients, what a stage has left to do when its other chunk's gradients are complete (drain()
- * of schedule_zero_bubble_v.c and schedule_dualpipe.c). ZB-V's first stage p gradients of chunk 0; another stage r, which has put off
- * r of either, those of chunk 0. Both ways: a backward pass for each place beyond it, and at the outermost its own.
+ * Of schedules that end with weights' gradients, what a stage has left to do when its other chunk's gradients are complete
+ * (drain() of schedule_zero_bubble_v.c and schedule_dualpipe.c). ZB-V's first stage p gradients of chunk 0; another stage r,
+ * which has put off r of either, those of chunk 0. Both ways: a backward pass for each place beyond it, and at the outermost its
+ * own.
  */
 static double drained_seconds(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages, double m)
 {
@@ -319,8 +320,8 @@ static double drained_seconds(const struct stage_exchanges *x, const struct layo
     return fmax((half - 1 - place + (place == 0)) * divided, chunk[PASS_BACKWARD_WEIGHT]);
 }
 
-/* From a chunk to the next a micro-batch, or a gradient, goes once around the stages; in a V to its end and back. Of DualPipe's two
- * directions one comes across all stages. */
+/* From a chunk to the next a micro-batch, or a gradient, goes once around the stages; in a V to its end and back. Of DualPipe's
+ * two directions one comes across all stages. */
 static struct piece_passes chunk_passes(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
                                         enum pass pass, double m)
 {

@@ -125,8 +125,8 @@ static double one_f_one_b_seconds(const struct question *q)
  * stage's does (t.lockstep). Elsewhere a chunk waits for the one before it of a round of p passes, so stages drift apart by no
  * more than that: where chunks differ by what their layers are, a round takes what it does on its slowest stage (t.rounds).
  *
- * Pairs, which begin with what both passes need, wait for both messages of the pair before. Messages that block are on the way of a
- * round that is not full, too.
+ * Pairs, which begin with what both passes need, wait for both messages of the pair before. Messages that block are on the way of
+ * a round that is not full, too.
  *
  * Copies of activations. A forward and a backward pass have a direction of the link each; so a stage's first passes, which are
  * all forward, and its last ones, all backward, take what their copies do where a pair would have covered them. Of the last stage
@@ -198,7 +198,8 @@ static double zero_bubble_seconds(const struct question *q)
     bool rolling = q->layout->schedule == SCHEDULE_ZB2P;
     double held = rolling ? 2 * q->p - 1 : q->p, lag = (q->p - 1) * (rolling ? 2 : 1);
     double slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
-    double passes = fmax(zero_bubble_bound(q, &q->t.inner, rolling, held, lag), zero_bubble_bound(q, &q->t.head, rolling, held, lag));
+    double passes =
+        fmax(zero_bubble_bound(q, &q->t.inner, rolling, held, lag), zero_bubble_bound(q, &q->t.head, rolling, held, lag));
     double sent = sent_seconds(q, 1) + q->m * q->t.inner.s[PASS_BACKWARD_INPUT] + work_of(&q->t.first, true);
     return fmax(passes + circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, rolling ? 2 : 1), sent);
 }
@@ -210,17 +211,17 @@ static double mean_of(const struct question *q, enum pass pass)
 }
 
 /*
- * --- ZB-V, by its programs (schedule_zero_bubble_v.c), whose pattern is that of at least n = 2p - 1 micro-batches; f, i, w of a chunk.
+ * --- ZB-V, by its programs (schedule_zero_bubble_v.c), whose pattern is that of at least n = 2p - 1 micro-batches; f, i, w of a
+ * chunk.
  *
- *   steady       what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage after the first (of
- *                whole stages) the greatest of the differences below, which are circles of the programs
- *   few          a micro-batch goes all the way there and back, which on the fold and on the first stage is behind a w; each further
- *                one is I + W behind it, as the fold has both chunks' gradients one after the other
- *   the fold     is p - 1 passes from the first stage, before its first pass and after its last gradient (of forward passes those
- *                that wait for gradients, if these are slower); between them it has all of its passes to do but for weights'
- *                gradients, of which 2 (n - p) + 2
- *   stage r      waits for its first gradient, which takes 2p - r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from its
- *                first pass on; meanwhile it has 2p - r forward passes down and p up, and p - r of i + w, of micro-batches that exist
+ *   steady       what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage after the first
+ * (of whole stages) the greatest of the differences below, which are circles of the programs few          a micro-batch goes all
+ * the way there and back, which on the fold and on the first stage is behind a w; each further one is I + W behind it, as the
+ * fold has both chunks' gradients one after the other the fold     is p - 1 passes from the first stage, before its first pass
+ * and after its last gradient (of forward passes those that wait for gradients, if these are slower); between them it has all of
+ * its passes to do but for weights' gradients, of which 2 (n - p) + 2 stage r      waits for its first gradient, which takes 2p -
+ * r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from its first pass on; meanwhile it has 2p - r forward passes
+ * down and p up, and p - r of i + w, of micro-batches that exist
  */
 static double first_gradient_seconds(const struct question *q, const struct pass_times *stage, double r)
 {
@@ -228,7 +229,8 @@ static double first_gradient_seconds(const struct question *q, const struct pass
     double f = inner->s[PASS_FORWARD] / 2, i = inner->s[PASS_BACKWARD_INPUT] / 2, w = inner->s[PASS_BACKWARD_WEIGHT] / 2;
     double down = fmin(q->m, 2 * q->p - r), up = fmin(q->m, q->p), back = fmin(q->m, q->p - r);
     double way = sum->s[PASS_FORWARD] - r * f + sum->s[PASS_BACKWARD_INPUT] - (1 + r) * i;
-    double meanwhile = down * f + up * (stage->s[PASS_FORWARD] - f) + back * (work_of(stage, true) - stage->s[PASS_FORWARD] - i - w);
+    double meanwhile =
+        down * f + up * (stage->s[PASS_FORWARD] - f) + back * (work_of(stage, true) - stage->s[PASS_FORWARD] - i - w);
     return q->m * work_of(stage, true) + way + (4 * (q->p - 1) - 2 * r) * q->message - meanwhile;
 }
 

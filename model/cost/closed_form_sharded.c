@@ -61,8 +61,8 @@ static int kinds_of_layers(const struct pass_costs *c, const struct layout *l, s
     return KINDS_MAX;
 }
 
-/* ZeRO-3's units are layers; the tables are one more, gathered with the first layer's weights for the forward pass, kept until the
- * first layer's backward pass, and reduced behind it. */
+/* ZeRO-3's units are layers; the tables are one more, gathered with the first layer's weights for the forward pass, kept until
+ * the first layer's backward pass, and reduced behind it. */
 struct sharded {
     const struct layout *layout;
     const struct pass_costs *c;
@@ -88,7 +88,8 @@ static double gathers_of(const struct sharded *of, const struct layers_alike *ki
 static double inner_waits(const struct sharded *of, const struct layers_alike *kind, const struct exchange *reduced)
 {
     double reduce = of->overlaps ? reduced->reduce_s : 0, crowding = of->overlaps ? reduced->reduce_crowding_s : 0;
-    double waits = unit_waits(of, kind->forward, 1, 0, 0) + unit_waits(of, kind->backward, gathers_of(of, kind), reduce, crowding);
+    double waits =
+        unit_waits(of, kind->forward, 1, 0, 0) + unit_waits(of, kind->backward, gathers_of(of, kind), reduce, crowding);
     return waits + (of->overlaps ? 0 : reduced->reduce_s);
 }
 
@@ -177,7 +178,7 @@ static double longer_layer(const struct layout *l, const struct replica_costs *c
  * and the last layer's.
  */
 double left_gradients_seconds(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
-                                const struct stage_times *stages, const struct transformer *model, double m)
+                              const struct stage_times *stages, const struct transformer *model, double m)
 {
     const struct exchange e = exchange_completing(&costs->layer);
     struct layer_count one = {1, c->stages.whole};

@@ -75,8 +75,8 @@ static double largest_mirrored_stage(const struct layout *l, const struct transf
     return most;
 }
 
-/* A V: the heavier virtual stages stand just before the last, which is on the first stage, and go down from the second; where they
- * are more than an arm has, the stage in the fold has two of them. */
+/* A V: the heavier virtual stages stand just before the last, which is on the first stage, and go down from the second; where
+ * they are more than an arm has, the stage in the fold has two of them. */
 static int largest_folded_stage(const struct layout *l, const struct transformer *model)
 {
     const int candidates[] = {0, 1, l->pp - 1};

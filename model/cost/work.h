@@ -203,8 +203,8 @@ double work_cast_parameters(const struct layout *layout, struct stage_parameters
 /* Whether every replica is left with all gradients, added up: no state is divided, or by whole parameters (job.muon_shard). */
 bool work_reduces_whole(const struct layout *layout, const struct job *job);
 /* Buckets in which a stage of one chunk of so many layers exchanges gradients beside its passes: 40 million parameters
- * (Megatron-LM's default), or a million per replica where that is more, as small messages over many ranks are all latency; at least
- * four, so that most of the exchange is under the last pass. */
+ * (Megatron-LM's default), or a million per replica where that is more, as small messages over many ranks are all latency; at
+ * least four, so that most of the exchange is under the last pass. */
 int work_gradient_buckets(const struct layout *layout, struct stage_parameters trained, int layers);
 /* Of those parameters the ones whose gradients a rank is left with. */
 double work_reduced_parameters(const struct layout *layout, const struct job *job, struct stage_parameters parameters);

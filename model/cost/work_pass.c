@@ -1,6 +1,8 @@
 /* One micro-batch through a chunk of the model, forward or backward; the optimizer step; parameters of a stage. */
 #include "model/cost/work_layer.h"
 
+#include <math.h>
+
 #include "model/base/memory.h"
 #include "model/cost/adapter.h"
 #include "model/cost/precision_bytes.h"
