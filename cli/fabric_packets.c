@@ -20,6 +20,34 @@ void fabric_packets_note_idle(struct invocation *call)
     }
 }
 
+/* Marks and what senders do about them are DCQCN's. */
+static void note_without_marks(struct invocation *call)
+{
+    static const char *const prefixes[] = {"ecn-", "cnp-", "dcqcn-"};
+
+    for (int i = 0; i < call->n_values; i++) {
+        const struct option_value *value = &call->values[i];
+        for (size_t k = 0; value->given && k < sizeof prefixes / sizeof *prefixes; k++)
+            if (strncmp(value->row->name, prefixes[k], strlen(prefixes[k])) == 0)
+                diag_note(&call->diags, (struct place){0}, "--%s changes nothing with --congestion none", value->row->name);
+    }
+}
+
+static bool parameters_agree(struct invocation *call, const struct packets_parameters *with)
+{
+    char low[32], high[32];
+
+    if (option_given(call, "pfc-alpha") && with->xoff > 0) {
+        diag_error(&call->diags, (struct place){0}, "--pfc-xoff and --pfc-alpha both say when a port is paused; give one");
+        return false;
+    }
+    if (with->congestion != CONGESTION_DCQCN || with->kmin <= with->kmax)
+        return true;
+    diag_error(&call->diags, (struct place){0}, "--ecn-kmin %s is above --ecn-kmax %s, from which on everything is marked",
+               quantity_write(with->kmin, DIM_BYTES, low, sizeof low), quantity_write(with->kmax, DIM_BYTES, high, sizeof high));
+    return false;
+}
+
 static nanos option_nanos(const struct invocation *call, const char *name)
 {
     return nanos_from_seconds(option_quantity(call, name));
@@ -48,10 +76,10 @@ enum status fabric_packets_parameters(struct invocation *call, struct packets_pa
                                                .hyper = option_quantity(call, "dcqcn-hai"),
                                                .least = option_quantity(call, "dcqcn-min-rate")}};
 
-    if (option_given(call, "pfc-alpha") && out.xoff > 0) {
-        diag_error(&call->diags, (struct place){0}, "--pfc-xoff and --pfc-alpha both say when a port is paused; give one");
+    if (!parameters_agree(call, &out))
         return STATUS_USAGE;
-    }
+    if (out.congestion == CONGESTION_NONE)
+        note_without_marks(call);
     *with = out;
     return STATUS_OK;
 }

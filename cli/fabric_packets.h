@@ -16,11 +16,12 @@ extern const char *const load_network_choices[];
 extern const char *const congestion_choices[];
 
 #define PACKETS_GROUP "Packets"
-#define PACKETS_QUANTITY(NAME, ARGUMENT, DIMENSION, LOW, INITIAL, HELP)                                                          \
+#define PACKETS_QUANTITY(NAME, ARGUMENT, DIMENSION, LOW, HIGH, INITIAL, HELP)                                                    \
     {                                                                                                                            \
-        .name = NAME, .argument = ARGUMENT, .type = OPTION_QUANTITY, .dimension = DIMENSION, .low = LOW, .initial = INITIAL,     \
-        .group = PACKETS_GROUP, .help = HELP                                                                                     \
+        .name = NAME, .argument = ARGUMENT, .type = OPTION_QUANTITY, .dimension = DIMENSION, .low = LOW, .high = HIGH,           \
+        .initial = INITIAL, .group = PACKETS_GROUP, .help = HELP                                                                 \
     }
+/* As packets_create has them; high 0: none. */
 /* Sources stand in the help: what is published, where, and what is assumed. The values are sim/fabric/packets.h's. */
 #define LOAD_NETWORK_ROW                                                                                                         \
     {                                                                                                                            \
@@ -36,33 +37,36 @@ extern const char *const congestion_choices[];
      .initial = PACKETS_USUAL_CONGESTION,                                                                                        \
      .group = PACKETS_GROUP,                                                                                                     \
      .help = "what senders do about marks: DCQCN (SIGCOMM 2015), or nothing, so that only PFC holds them back"},                 \
-        PACKETS_QUANTITY("mtu", "SIZE", DIM_BYTES, 64, PACKETS_USUAL_BYTES,                                                      \
+        PACKETS_QUANTITY("mtu", "SIZE", DIM_BYTES, 64, PACKET_BYTES_MAX, PACKETS_USUAL_BYTES,                                    \
                          "bytes of a packet (RoCE's largest); headers take no time"),                                            \
-        PACKETS_QUANTITY("link-delay", "TIME", DIM_TIME, 0, NULL,                                                                \
+        PACKETS_QUANTITY("link-delay", "TIME", DIM_TIME, 0, PACKET_SECONDS_MAX, NULL,                                            \
                          "of a cable and the switch behind it; the fabric's latency of a further switch when left out"),         \
-        PACKETS_QUANTITY("switch-buffer", "SIZE", DIM_BYTES, 1, PACKETS_USUAL_SWITCH_BUFFER,                                     \
+        PACKETS_QUANTITY("switch-buffer", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, PACKETS_USUAL_SWITCH_BUFFER,                 \
                          "shared by the ports of a switch (assumed)"),                                                           \
-        PACKETS_QUANTITY("nic-buffer", "SIZE", DIM_BYTES, 1, PACKETS_USUAL_NIC_BUFFER,                                           \
+        PACKETS_QUANTITY("nic-buffer", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, PACKETS_USUAL_NIC_BUFFER,                       \
                          "of each link inside a host, and way over it (assumed)"),                                               \
-        PACKETS_QUANTITY("pfc-alpha", "FRACTION", DIM_FRACTION, 1e-6, PACKETS_USUAL_PFC_ALPHA,                                   \
+        PACKETS_QUANTITY("pfc-alpha", "FRACTION", DIM_FRACTION, 1 / PACKETS_ALPHA_MAX, PACKETS_ALPHA_MAX,                        \
+                         PACKETS_USUAL_PFC_ALPHA,                                                                                \
                          "a port is paused above this share of the free buffer (HPCC, SIGCOMM 2019: 11 % of it all)"),           \
-        PACKETS_QUANTITY("pfc-xoff", "SIZE", DIM_BYTES, 1, NULL, "a port is paused above so many bytes, whatever is free"),      \
-        PACKETS_QUANTITY("pfc-xon-gap", "SIZE", DIM_BYTES, 0, PACKETS_USUAL_XON_GAP,                                             \
+        PACKETS_QUANTITY("pfc-xoff", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, NULL,                                             \
+                         "a port is paused above so many bytes, whatever is free"),                                              \
+        PACKETS_QUANTITY("pfc-xon-gap", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_XON_GAP,                         \
                          "it goes on so far below (assumed: two packets)"),                                                      \
-        PACKETS_QUANTITY("ecn-kmin", "SIZE", DIM_BYTES, 0, PACKETS_USUAL_KMIN,                                                   \
+        PACKETS_QUANTITY("ecn-kmin", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_KMIN,                               \
                          "marking begins above this queue, of 400 Gbps, others in proportion (DCQCN: 5 KB at 40 Gbps)"),         \
-        PACKETS_QUANTITY("ecn-kmax", "SIZE", DIM_BYTES, 0, PACKETS_USUAL_KMAX,                                                   \
+        PACKETS_QUANTITY("ecn-kmax", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_KMAX,                               \
                          "everything is marked from this queue on, in the same way (DCQCN: 200 KB at 40 Gbps)"),                 \
-        PACKETS_QUANTITY("ecn-pmax", "FRACTION", DIM_FRACTION, 0, PACKETS_USUAL_PMAX, "chance of a mark just below it (DCQCN)"), \
-        PACKETS_QUANTITY("cnp-interval", "TIME", DIM_TIME, 0, PACKETS_USUAL_CNP_INTERVAL,                                        \
+        PACKETS_QUANTITY("ecn-pmax", "FRACTION", DIM_FRACTION, 0, 1, PACKETS_USUAL_PMAX,                                         \
+                         "chance of a mark just below it (DCQCN)"),                                                              \
+        PACKETS_QUANTITY("cnp-interval", "TIME", DIM_TIME, 0, DCQCN_SECONDS_MAX, PACKETS_USUAL_CNP_INTERVAL,                     \
                          "between notifications of a queue pair (DCQCN)"),                                                       \
-        PACKETS_QUANTITY("dcqcn-g", "FRACTION", DIM_FRACTION, 0, PACKETS_USUAL_GAIN,                                             \
+        PACKETS_QUANTITY("dcqcn-g", "FRACTION", DIM_FRACTION, 0, 1, PACKETS_USUAL_GAIN,                                          \
                          "weight of a new mark in alpha (DCQCN: 1/256)"),                                                        \
-        PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-6, PACKETS_USUAL_ALPHA_TIMER,                                 \
+        PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-6, DCQCN_SECONDS_MAX, PACKETS_USUAL_ALPHA_TIMER,              \
                          "without notification until alpha falls (DCQCN)"),                                                      \
-        PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-6, PACKETS_USUAL_RATE_TIMER,                                   \
+        PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-6, DCQCN_SECONDS_MAX, PACKETS_USUAL_RATE_TIMER,                \
                          "between increases of the rate (DCQCN)"),                                                               \
-        PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, PACKETS_USUAL_BYTE_COUNTER,                                 \
+        PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_BYTE_COUNTER,               \
                          "bytes between increases (DCQCN)"),                                                                     \
         {.name = "dcqcn-rounds",                                                                                                 \
          .argument = "N",                                                                                                        \
@@ -71,11 +75,12 @@ extern const char *const congestion_choices[];
          .initial = PACKETS_USUAL_FAST_ROUNDS,                                                                                   \
          .group = PACKETS_GROUP,                                                                                                 \
          .help = "of fast recovery (DCQCN)"},                                                                                    \
-        PACKETS_QUANTITY("dcqcn-ai", "RATE", DIM_RATE, 0, PACKETS_USUAL_ADDITIVE,                                                \
+        PACKETS_QUANTITY("dcqcn-ai", "RATE", DIM_RATE, 0, 0, PACKETS_USUAL_ADDITIVE,                                             \
                          "additive increase of a 400 Gbps line, others in proportion (DCQCN: 40 Mbps of 40 Gbps)"),              \
-        PACKETS_QUANTITY("dcqcn-hai", "RATE", DIM_RATE, 0, PACKETS_USUAL_HYPER,                                                  \
+        PACKETS_QUANTITY("dcqcn-hai", "RATE", DIM_RATE, 0, 0, PACKETS_USUAL_HYPER,                                               \
                          "hyper increase, in the same way (assumed: ten times that, as in IEEE 802.1Qau)"),                      \
-        PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, PACKETS_USUAL_LEAST, "least rate of a queue pair (ConnectX)")
+        PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_LEAST,                           \
+                         "least rate of a queue pair (ConnectX)")
 
 /* What stood still the longest and was deepest, worst first, in a run of `seconds`. */
 enum { WORST_LINKS = 5 };

@@ -118,11 +118,23 @@ static bool flap_parse(struct invocation *call, const char *text, const struct f
     return true;
 }
 
+/* NICs send again where a cable was down for a while. */
+static void note_without_flaps(struct invocation *call)
+{
+    static const char *const names[] = {"retransmit-exponent", "adaptive-retransmission"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (option_given(call, names[i]))
+            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --flap", names[i]);
+}
+
 static enum status flaps_load(struct invocation *call, struct step_flow *flow)
 {
     int n;
     const char *const *texts = option_list(call, "flap", &n);
 
+    if (n == 0)
+        note_without_flaps(call);
     flow->events = memory_new(4 * (size_t)n, sizeof *flow->events);
     for (int i = 0; i < n; i++)
         if (!flap_parse(call, texts[i], &flow->fabric, flow->events + 4 * i))
@@ -188,7 +200,7 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
     if (option_choice(call, "network") == NETWORK_PACKET)
         status = packets_topology_check(&flow->fabric, &call->diags);
     if (option_choice(call, "network") == NETWORK_PACKET && status == STATUS_OK)
-        status = step_packets_load(call, &flow->packets);
+        status = step_packets_load(call, &flow->fabric, setup->setting.cluster->net_fraction, &flow->packets);
     return status == STATUS_OK ? flaps_load(call, flow) : status;
 }
 

@@ -2,8 +2,12 @@
 
 #include <math.h>
 
-enum status step_packets_load(struct invocation *call, struct step_packets *packets)
+#include "sim/network_packets.h"
+
+enum status step_packets_load(struct invocation *call, const struct fabric *fabric, double fraction, struct step_packets *packets)
 {
+    struct network_packets *network;
+
     packets->wanted = true;
     if (option_given(call, "flap")) {
         diag_error(&call->diags, (struct place){0},
@@ -11,7 +15,12 @@ enum status step_packets_load(struct invocation *call, struct step_packets *pack
         return STATUS_USAGE;
     }
     enum status status = fabric_packets_parameters(call, &packets->options.with);
+    if (status != STATUS_OK)
+        return status;
     packets->options.with.seed = call->seed;
+    status = network_packets_create(fabric, fraction, &packets->options, &network, &call->diags);
+    if (status == STATUS_OK)
+        network_packets_destroy(network);
     return status;
 }
 

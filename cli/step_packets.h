@@ -23,8 +23,10 @@ struct step_packets {
     struct packets_summary seen;
 };
 
-/* The options, where --network packet is given. */
-MUST_CHECK enum status step_packets_load(struct invocation *call, struct step_packets *packets);
+/* The options, where --network packet is given, for a fabric that sustains `fraction` of its rates: what does not fit it is told
+ * before anything runs. */
+MUST_CHECK enum status step_packets_load(struct invocation *call, const struct fabric *fabric, double fraction,
+                                         struct step_packets *packets);
 /* How much there is to do, from what the links carried in a step of so many seconds by fair flows. */
 void step_packets_measure(struct step_packets *packets, const struct fabric *fabric, const struct link_usage *usage,
                           double seconds);

@@ -424,8 +424,8 @@ bool step_tables_fit(const struct step_tables *tables, const struct program *pro
         return true;
     diag_error(
         diags, NOWHERE,
-        "the operations of all ranks take %.3g years one after the other, of which 146 can be timed: is a rate of the GPU or "
-        "of a link far too low?",
+        "the operations of all ranks take %.3g years one after the other, of which 146 can be timed: take a smaller batch or "
+        "shorter sequences, or correct a rate of the GPU or of a link that is far too low",
         total * 1e-9 / (365.25 * 86400));
     return false;
 }

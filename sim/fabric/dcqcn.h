@@ -35,6 +35,8 @@
 /* One set for all senders; rates for a line of DCQCN_REFERENCE_RATE, in proportion for others. */
 #define DCQCN_REFERENCE_RATE 50e9 /* B/s: 400 Gbps */
 enum { DCQCN_TIMER_MIN = 1000 };  /* ns; NICs count in microseconds, and every tick is followed */
+#define DCQCN_SECONDS_MAX 1e3     /* of timers and intervals */
+#define DCQCN_NUMBER_MAX  1e15    /* of bytes and B/s */
 
 struct dcqcn_parameters {
     double gain;         /* g */

@@ -37,7 +37,7 @@ static bool parameters_check(const struct packets_parameters *with, struct diags
     good &= within(diags, "a NIC buffer (B)", with->nic_buffer, 1, PACKETS_BUFFER_MAX);
     if (with->link_delay_s >= 0)
         good &= within(diags, "a link delay (s)", with->link_delay_s, 0, PACKET_SECONDS_MAX);
-    good &= within(diags, "a PFC alpha", with->pfc_alpha, 1e-6, 1e6);
+    good &= within(diags, "a PFC alpha", with->pfc_alpha, 1 / PACKETS_ALPHA_MAX, PACKETS_ALPHA_MAX);
     good &= within(diags, "XOFF (B)", with->xoff, 0, PACKETS_BUFFER_MAX);
     good &= within(diags, "the gap from XOFF to XON (B)", with->xon_gap, 0, PACKETS_BUFFER_MAX);
     if (with->congestion != CONGESTION_DCQCN)
@@ -46,11 +46,11 @@ static bool parameters_check(const struct packets_parameters *with, struct diags
     good &= within(diags, "Kmin (B), up to Kmax,", with->kmin, 0, with->kmax);
     good &= within(diags, "Pmax", with->pmax, 0, 1);
     good &= within(diags, "DCQCN's g", d->gain, 0, 1);
-    good &= within(diags, "DCQCN's timers (ns)", (double)d->alpha_timer, DCQCN_TIMER_MIN, 1e12);
-    good &= within(diags, "DCQCN's timers (ns)", (double)d->rate_timer, DCQCN_TIMER_MIN, 1e12);
-    good &= within(diags, "the interval of CNPs (ns)", (double)d->cnp_interval, 0, 1e12);
-    good &= within(diags, "DCQCN's byte counter (B)", d->byte_counter, 1, 1e15);
-    return good & within(diags, "DCQCN's least rate (B/s)", d->least, 1, 1e15);
+    good &= within(diags, "DCQCN's timers (ns)", (double)d->alpha_timer, DCQCN_TIMER_MIN, 1e9 * DCQCN_SECONDS_MAX);
+    good &= within(diags, "DCQCN's timers (ns)", (double)d->rate_timer, DCQCN_TIMER_MIN, 1e9 * DCQCN_SECONDS_MAX);
+    good &= within(diags, "the interval of CNPs (ns)", (double)d->cnp_interval, 0, 1e9 * DCQCN_SECONDS_MAX);
+    good &= within(diags, "DCQCN's byte counter (B)", d->byte_counter, 1, DCQCN_NUMBER_MAX);
+    return good & within(diags, "DCQCN's least rate (B/s)", d->least, 1, DCQCN_NUMBER_MAX);
 }
 
 static bool is_switch_output(enum fabric_layer layer)

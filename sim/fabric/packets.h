@@ -79,6 +79,7 @@ const char *congestion_name(enum congestion congestion); /* none dcqcn */
 /* Bytes are counted in 32 bits in the books of links. */
 #define PACKETS_BUFFER_MAX 4e9
 enum { PACKET_BYTES_MAX = 1 << 20 };
+#define PACKETS_ALPHA_MAX 1e6 /* of pfc_alpha; at least its inverse */
 /* Of a packet over a link, and of a link's delay: pause frames take at most twice that, which 32 bits of nanoseconds hold. */
 enum { PACKET_SECONDS_MAX = 1 };
 /* Times on links are kept in parts of a nanosecond, which 64 bits hold for 39 hours. */
