@@ -211,17 +211,21 @@ static double mean_of(const struct question *q, enum pass pass)
 }
 
 /*
- * --- ZB-V, by its programs (schedule_zero_bubble_v.c), whose pattern is that of at least n = 2p - 1 micro-batches; f, i, w of a
- * chunk.
+ * --- ZB-V, by its programs (schedule_zero_bubble_v.c), of which n = 2p - 1 micro-batches are the pattern; f, i, w of a chunk.
  *
- *   steady       what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage after the first
- * (of whole stages) the greatest of the differences below, which are circles of the programs few          a micro-batch goes all
- * the way there and back, which on the fold and on the first stage is behind a w; each further one is I + W behind it, as the
- * fold has both chunks' gradients one after the other the fold     is p - 1 passes from the first stage, before its first pass
- * and after its last gradient (of forward passes those that wait for gradients, if these are slower); between them it has all of
- * its passes to do but for weights' gradients, of which 2 (n - p) + 2 stage r      waits for its first gradient, which takes 2p -
- * r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from its first pass on; meanwhile it has 2p - r forward passes
- * down and p up, and p - r of i + w, of micro-batches that exist
+ *   steady    what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage after the first
+ *             (of whole stages) the greatest of the differences below, which are circles of the programs
+ *   few       a micro-batch goes all the way there and back, on the fold and on the first stage behind a w; each further one is
+ *             I + W behind it, as the fold has both chunks' gradients one after the other
+ *   the fold  is p - 1 passes from the first stage, before its first pass and after its last gradient (of forward passes those
+ *             that wait for gradients, if these are slower); between them it has all of its passes to do but for weights'
+ *             gradients, of which 2 (max(m, n) - p) + 2
+ *   stage r   waits for its first gradient, which takes 2p - r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from
+ *             its first pass on; meanwhile it has 2p - r forward passes down and p up, and p - r of i + w, of micro-batches
+ *             that exist
+ *   the head  is on the first stage, which waits for the first micro-batch to come back up, or has all of them one after the
+ *             other (and of the other chunk what stands between: m - p of i + w, m - n of f) until the last one's gradient has
+ *             gone down and come back
  */
 static double first_gradient_seconds(const struct question *q, const struct pass_times *stage, double r)
 {
@@ -234,12 +238,30 @@ static double first_gradient_seconds(const struct question *q, const struct pass
     return q->m * work_of(stage, true) + way + (4 * (q->p - 1) - 2 * r) * q->message - meanwhile;
 }
 
+/* A chunk's pass on a stage without ends, on average. */
+static double mean_chunk(const struct question *q, enum pass pass)
+{
+    return (q->t.sum.s[pass] - q->t.first.s[pass]) / (2 * (q->p - 1));
+}
+
 static double folded_seconds(const struct question *q)
 {
     const struct pass_times *inner = &q->t.inner;
-    double f = inner->s[PASS_FORWARD] / 2, i = inner->s[PASS_BACKWARD_INPUT] / 2, w = inner->s[PASS_BACKWARD_WEIGHT] / 2;
-    double weights = fmin(2 * q->m, 2 * (fmax(q->m, 2 * q->p - 1) - q->p) + 2);
-    return (q->p - 1) * (fmax(f, i) + i + 2 * q->message) + 2 * q->m * (f + i) + weights * w;
+    double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT);
+    double weights = fmin(2 * q->m, 2 * (fmax(q->m, 2 * q->p - 1) - q->p) + 2) / 2;
+    return (q->p - 1) * (fmax(f, i) + i + 2 * q->message) + q->m * (inner->s[PASS_FORWARD] + inner->s[PASS_BACKWARD_INPUT]) +
+           weights * inner->s[PASS_BACKWARD_WEIGHT];
+}
+
+static double head_chain_seconds(const struct question *q)
+{
+    const struct pass_times *first = &q->t.first;
+    double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT), w = mean_chunk(q, PASS_BACKWARD_WEIGHT);
+    double way = 2 * q->p - 1, up = q->m * (work_of(first, true) - f - i - w);
+    double between = fmax(0, q->m - q->p) * (i + w) + fmax(0, q->m - way) * f;
+    double weights = 2 * w - (first->s[PASS_BACKWARD_WEIGHT] - w);
+    double chain = way * (f + i) + up + between + weights + 4 * (q->p - 1) * q->message;
+    return fmax(chain, q->m * work_of(first, true) + fmax(0, way - q->m) * f);
 }
 
 static double zero_bubble_v_seconds(const struct question *q, double slowest)
@@ -253,7 +275,7 @@ static double zero_bubble_v_seconds(const struct question *q, double slowest)
     double few = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + w + 4 * (q->p - 1) * q->message;
     few += (q->m - 1) * (inner->s[PASS_BACKWARD_INPUT] + inner->s[PASS_BACKWARD_WEIGHT]);
     double first = fmax(first_gradient_seconds(q, &q->t.first, 0), first_gradient_seconds(q, inner, q->p - 1));
-    return fmax(fmax(fmax(seconds, few), first), sent_seconds(q, 2) + q->m * i + f);
+    return fmax(fmax(fmax(seconds, few), fmax(first, head_chain_seconds(q))), sent_seconds(q, 2) + q->m * i + f);
 }
 
 /*
