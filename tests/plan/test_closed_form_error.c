@@ -11,6 +11,14 @@
 
 enum { EACH = 6 };
 
+static const struct population_error at_most[N_SCHEDULES] = {
+    [SCHEDULE_NONE] = {0.001, 0.006, 0.06},    [SCHEDULE_GPIPE] = {0.001, 0.004, 0.015},
+    [SCHEDULE_1F1B] = {0.001, 0.01, 0.05},     [SCHEDULE_INTERLEAVED] = {0.005, 0.025, 0.06},
+    [SCHEDULE_ZB1P] = {0.002, 0.01, 0.03},     [SCHEDULE_ZB2P] = {0.002, 0.02, 0.06},
+    [SCHEDULE_ZBV] = {0.005, 0.025, 0.06},     [SCHEDULE_DUALPIPE] = {0.012, 0.05, 0.08},
+    [SCHEDULE_DUALPIPEV] = {0.02, 0.06, 0.12},
+};
+
 START_TEST(errors_are_small_in_every_schedule)
 {
     double errors[64];
@@ -28,8 +36,10 @@ START_TEST(errors_are_small_in_every_schedule)
     }
     struct population_error e = population_error_of(errors, n);
     ck_assert_int_gt(n, 4 * EACH);
-    ck_assert_msg(e.median < 0.02 && e.p90 < 0.06 && e.largest < 0.12, "%s: median %.4f, 90th percentile %.4f, largest %.4f",
-                  schedule_name((enum schedule)_i), e.median, e.p90, e.largest);
+    const struct population_error *most = &at_most[_i];
+    ck_assert_msg(e.median < most->median && e.p90 < most->p90 && e.largest < most->largest,
+                  "%s: median %.4f, 90th percentile %.4f, largest %.4f", schedule_name((enum schedule)_i), e.median, e.p90,
+                  e.largest);
 }
 END_TEST
 

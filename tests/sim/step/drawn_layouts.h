@@ -5,7 +5,7 @@
 #define MSIM_TESTS_DRAWN_LAYOUTS_H
 
 #include "sim/step.h"
-#include "tests/plan/settings.h"
+#include "tests/plan/population.h"
 
 /* `n` layouts, with what a text says of all of them ("recompute=full:2"); NULL: as they are drawn. */
 struct drawing {
@@ -27,8 +27,8 @@ struct step_result simulated(const struct job_case *c, const struct layout *layo
 /* Neither folding nor the order of events changes a nanosecond of the step or of any stage's classes, nor what is computed. */
 void check_folding(struct job_case *c, const struct layout *layout, uint64_t draw);
 
-/* The closed form's errors over drawn layouts: at most 1 % of half of them, 3 % of nine in ten, 15 % of all (which is what it
- * does and a little more); its memory is that of the footprint. */
-void check_closed_form(struct job_case *c, struct drawing drawing);
+/* The closed form's errors over drawn layouts are below `most` (which is what it does and a little more); its memory is that of
+ * the footprint. */
+void check_closed_form(struct job_case *c, struct drawing drawing, struct population_error most);
 
 #endif

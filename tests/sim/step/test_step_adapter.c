@@ -92,9 +92,10 @@ START_TEST(adapters_cost_less_than_all_weights)
 END_TEST
 
 static const char *const near[] = {"recompute=none", "recompute=full", "zero=3,pp=1,vpp=1,schedule=none"};
+static const struct population_error near_enough = {0.001, 0.006, 0.03};
 
-/* Tables trained beside adapters: on any layout the step is never shorter, needs more memory, and takes no longer than one of all
- * weights whose matrices have adapters on top, which it is a part of. */
+/* Tables trained beside adapters: on any layout the step is never shorter than without, its optimizer takes longer, and it needs
+ * more memory. */
 static void check_whole(struct job_case *c, const struct layout *layout, uint64_t draw)
 {
     struct footprint frozen, whole;
@@ -132,7 +133,7 @@ START_TEST(the_closed_form_is_near_with_tables)
     gpt_175b_case(&c, 256, 256);
     adapt(&c, 64, ALL);
     c.job.adapter.whole = 1 << WHOLE_EMBEDDING | 1 << WHOLE_HEAD;
-    check_closed_form(&c, (struct drawing){140 + (uint64_t)_i, 60, near[_i]});
+    check_closed_form(&c, (struct drawing){140 + (uint64_t)_i, 60, near[_i]}, near_enough);
 }
 END_TEST
 
@@ -141,7 +142,7 @@ START_TEST(the_closed_form_is_near)
     struct job_case c;
     gpt_175b_case(&c, 256, 256);
     adapt(&c, 64, _i % 2 ? ATTENTION : ALL);
-    check_closed_form(&c, (struct drawing){100 + (uint64_t)_i, 60, near[_i]});
+    check_closed_form(&c, (struct drawing){100 + (uint64_t)_i, 60, near[_i]}, near_enough);
 }
 END_TEST
 
