@@ -334,6 +334,53 @@ START_TEST(closed_form_of_unequal_stages)
 }
 END_TEST
 
+/* Slow messages: beside the passes the circle of the micro-batches in flight, in the way of them all that a stage waits for. One
+ * stage a node; equal stages, and for blocking ones a last one that is longer. */
+START_TEST(closed_form_of_slow_messages)
+{
+    static const struct {
+        enum schedule schedule;
+        int pp, vpp;
+        double slower; /* NICs */
+        int64_t vocab;
+        bool beside;
+    } cases[] = {{SCHEDULE_1F1B, 8, 1, 2, 128, true},       {SCHEDULE_1F1B, 8, 1, 6, 128, true},
+                 {SCHEDULE_1F1B, 8, 1, 10, 51200, false},   {SCHEDULE_1F1B, 8, 1, 100, 51200, false},
+                 {SCHEDULE_1F1B, 2, 1, 40, 51200, false},   {SCHEDULE_DUALPIPE, 8, 2, 10, 128, true},
+                 {SCHEDULE_DUALPIPE, 2, 2, 100, 128, true}, {SCHEDULE_DUALPIPEV, 4, 2, 10, 128, true},
+                 {SCHEDULE_INTERLEAVED, 8, 5, 4, 128, true}};
+
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct job_case c;
+        gpt_175b_case(&c, 8 * cases[k].pp, 64 * 8);
+        c.model.layers = 40, c.model.hidden = 5120, c.model.ffn_hidden = 20480, c.model.vocab = cases[k].vocab;
+        c.model.heads = c.model.kv_heads = 40;
+        c.cluster.nic_rate /= cases[k].slower;
+        struct layout layout = {.tp = 1,
+                                .cp = 1,
+                                .pp = cases[k].pp,
+                                .vpp = cases[k].vpp,
+                                .dp = 8,
+                                .ep = 1,
+                                .micro_batch = 1,
+                                .schedule = cases[k].schedule,
+                                .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(CUDA_GRAPHS) |
+                                            (cases[k].beside ? FEATURE_BIT(PP_OVERLAP) : 0)};
+        struct step_options options = {.verify = true};
+        struct step_result result;
+        struct step_estimate estimate;
+        struct diags diags = {0};
+        c.job.features = layout.features;
+        ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &result, NULL, NULL, &diags), STATUS_OK);
+        struct closed_form *form = closed_form_create(&c.setting);
+        closed_form_estimate(form, &layout, &estimate);
+        closed_form_destroy(form);
+        double error = estimate.step_s / result.step_time_s - 1;
+        ck_assert_msg(fabs(error) < 0.012, "case %zu: %.4f s against %.4f s", k, estimate.step_s, result.step_time_s);
+    }
+}
+END_TEST
+
 /* What the host paces takes as long at layer detail as at chunk detail: the host runs ahead within a pass. Two stages, the last
  * with a large head; pairs, and passes cut for buckets. */
 START_TEST(details_agree_where_the_host_paces)
@@ -377,6 +424,7 @@ int main(void)
     tcase_add_test(formulas, interleaved);
     tcase_add_test(formulas, closed_form_of_any_number);
     tcase_add_test(formulas, closed_form_of_unequal_stages);
+    tcase_add_test(formulas, closed_form_of_slow_messages);
     tcase_add_test(formulas, pairs);
     tcase_add_test(formulas, closed_form_of_pairs);
     tcase_add_test(formulas, details_agree_where_the_host_paces);
