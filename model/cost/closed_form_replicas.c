@@ -125,37 +125,46 @@ static struct exchange trained_exchange(const struct setting *setting, const str
     return exchange_completing(&e);
 }
 
-/* Pieces that follow one another: chunks, or of a stage of one chunk its buckets. */
+static bool is_first(const struct layout *l, int stage, int chunk)
+{
+    return layout_virtual_stage(l, stage, chunk) == 0;
+}
+
+static bool is_last(const struct layout *l, int stage, int chunk)
+{
+    return layout_virtual_stage(l, stage, chunk) == layout_virtual_stages(l) - 1;
+}
+
+/* Pieces that follow one another: chunks, or of a stage of one chunk its buckets, the first of which has the embedding and the
+ * last the head. */
 static void cut_into_pieces(struct stage_exchanges *x, const struct setting *setting, const struct layout *l,
                             const struct stage_load *load)
 {
-    int last_stage = layout_virtual_stages(l) - 1, v[2] = {layout_virtual_stage(l, load->stage, 0), 0};
-    struct layer_range ranges[2] = {layout_layers(l, setting->model, v[0])};
-    v[1] = layout_virtual_stage(l, load->stage, l->vpp - 1);
-    ranges[1] = layout_layers(l, setting->model, v[1]);
-    x->pieces = l->vpp;
-    if (l->vpp == 1) {
-        int n = x->pieces = work_gradient_buckets(l, load->trained, x->layers);
-        int from = (int)((int64_t)x->layers * (n - 1) / n);
-        ranges[1] = (struct layer_range){ranges[0].first + from, x->layers - from};
-        ranges[0].count = x->layers / n;
-    }
+    int end = l->vpp - 1;
+    struct layer_range first = layout_layers(l, setting->model, layout_virtual_stage(l, x->stage, 0)), last = first;
+    bool chunks = l->vpp > 1, embedding[] = {is_first(l, x->stage, 0), chunks && is_first(l, x->stage, end)},
+         head[] = {chunks && is_last(l, x->stage, 0), is_last(l, x->stage, end)};
+    x->embedding = embedding[0] || embedding[1];
+    x->head = head[0] || head[1];
+    x->pieces = chunks ? l->vpp : work_gradient_buckets(l, load->trained, x->layers);
     x->whole = x->first = x->middle = x->last = trained_exchange(setting, l, load->trained);
-    for (int chunk = 0; chunk < l->vpp; chunk++) {
-        int at = layout_virtual_stage(l, load->stage, chunk);
-        x->embedding |= at == 0;
-        x->head |= at == last_stage;
-    }
     if (x->pieces == 1)
         return;
-    struct stage_parameters first = work_trained_parameters(l, setting, ranges[0], v[0] == 0, v[0] == last_stage);
-    struct stage_parameters last = work_trained_parameters(l, setting, ranges[1], l->vpp > 1 && v[1] == 0, v[1] == last_stage);
-    x->first = trained_exchange(setting, l, first);
-    x->last = trained_exchange(setting, l, last);
-    x->first_share = x->layers > 0 ? (double)ranges[0].count / x->layers : 0;
-    x->last_share = x->layers > 0 ? (double)ranges[1].count / x->layers : 0;
+    if (chunks) {
+        last = layout_layers(l, setting->model, layout_virtual_stage(l, x->stage, end));
+    } else {
+        int from = (int)((int64_t)x->layers * (x->pieces - 1) / x->pieces);
+        last = (struct layer_range){first.first + from, x->layers - from};
+        first.count = x->layers / x->pieces;
+        x->first_share = (double)first.count / x->layers;
+        x->last_share = (double)last.count / x->layers;
+    }
+    struct stage_parameters of_first = work_trained_parameters(l, setting, first, embedding[0], head[0]);
+    struct stage_parameters of_last = work_trained_parameters(l, setting, last, embedding[1], head[1]);
+    x->first = trained_exchange(setting, l, of_first);
+    x->last = trained_exchange(setting, l, of_last);
     if (x->pieces > 2)
-        x->middle = trained_exchange(setting, l, times(less(less(load->trained, first), last), 1.0 / (x->pieces - 2)));
+        x->middle = trained_exchange(setting, l, times(less(less(load->trained, of_first), of_last), 1.0 / (x->pieces - 2)));
 }
 
 /* Without overlap chunks follow one another, too. */

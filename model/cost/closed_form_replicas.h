@@ -25,7 +25,7 @@ struct exchange {
 /* A stage's exchanges, in one piece and in several: the first has the embedding, the last the head, those between are even. */
 struct stage_exchanges {
     int stage, layers, pieces;
-    double first_share, last_share; /* of the stage's layers */
+    double first_share, last_share; /* of the stage's layers, those of these buckets */
     bool embedding, head;
     struct exchange whole, first, middle, last;
     double owners_s; /* Muon's owners of whole parameters give the weights to everybody */
