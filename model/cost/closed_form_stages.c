@@ -248,7 +248,7 @@ static void interleaved_times_fill(struct stage_times *t, const struct pass_cost
     t->lockstep = are_even(costs, model, l) ? 0 : lockstep_seconds(costs, model, l, 1);
 }
 
-/* What stages wait for copies. */
+/* What stages wait for copies. One micro-batch by itself is never behind the link: that is what the next one waits for. */
 static void copies_add(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                        const struct layout *l)
 {
@@ -267,9 +267,9 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
     }
     for (int v = 0; v <= last; v++) {
         double layers = layers_at(l, model, v);
-        copies_of_chunk(costs, layers, pass_leaving_layers(l, t->fullest, layers), at);
-        t->sum.s[PASS_FORWARD] += at[PASS_FORWARD];
-        t->sum.s[PASS_BACKWARD] += at[PASS_BACKWARD];
+        double behind = copies_of_chunk(costs, layers, pass_leaving_layers(l, t->fullest, layers), at);
+        t->sum.s[PASS_FORWARD] += at[PASS_FORWARD] - behind / 2;
+        t->sum.s[PASS_BACKWARD] += at[PASS_BACKWARD] - behind / 2;
     }
 }
 
