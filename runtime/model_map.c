@@ -113,7 +113,7 @@ static struct matrix_size whole_size(const struct transformer *m, enum parameter
     switch (kind) {
     case PARAMETER_TABLE:
     case PARAMETER_HEAD: return (struct matrix_size){m->vocab, h};
-    case PARAMETER_POSITIONS: return (struct matrix_size){transformer_position_rows(m), h};
+    case PARAMETER_POSITIONS: return (struct matrix_size){m->max_seq_len + m->position_offset, h};
     case PARAMETER_QKV: return (struct matrix_size){qkv, h};
     case PARAMETER_QKV_BIAS: return (struct matrix_size){qkv, 1};
     case PARAMETER_Q_GAIN:

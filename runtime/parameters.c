@@ -119,7 +119,7 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
         .micro_batch = layout->micro_batch,
         .ffn = m->ffn_hidden / tp,
         .vocab = m->vocab,
-        .max_positions = transformer_position_rows(m),
+        .max_positions = m->max_seq_len + m->position_offset,
         .model_heads = m->heads,
         .model_kv_heads = m->kv_heads,
         .model_ffn = m->ffn_hidden,
