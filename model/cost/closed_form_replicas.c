@@ -274,7 +274,9 @@ static bool holds_for(const struct replica_costs *costs, const struct layout *l)
 
 static int sharding_of(const struct layout *l)
 {
-    return l->zero < 3 ? l->zero > 0 : 2 + ((l->features & FEATURE_BIT(DP_OVERLAP)) != 0);
+    if (l->zero == 3)
+        return 3 + ((l->features & FEATURE_BIT(DP_OVERLAP)) != 0);
+    return l->zero == 0 ? 0 : 1 + goes_by_layer(l);
 }
 
 void replica_memo_free(struct replica_memo *memo)

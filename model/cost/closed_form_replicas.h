@@ -52,8 +52,9 @@ struct replica_costs {
     double shards_norm_s, model_norm_s; /* the norm of the gradients, over shards and over what one replica is divided into */
 };
 
-/* Ways to keep a replica's states: whole, sharded, and weights too, gathered in one piece or each by itself. */
-enum { N_SHARDINGS = 4 };
+/* Ways to keep a replica's states: whole, sharded in buckets or, with gradients that the host keeps, by layer, and weights too,
+ * gathered in one piece or each by itself. */
+enum { N_SHARDINGS = 5 };
 
 /* What was asked for last. All zero is empty. */
 struct replica_memo {

@@ -118,6 +118,21 @@ static double first_waits(const struct sharded *of, const struct layers_alike *k
     return waits + (of->overlaps ? 0 : reduced->reduce_s + tables);
 }
 
+/* The layer that is all of a model is both: there is none before or behind it. */
+static double only_waits(const struct sharded *of, const struct layers_alike *kind, const struct exchange *reduced, bool begins,
+                         bool ends)
+{
+    const struct part(*parts)[N_PASS_PARTS] = of->c->parts;
+    const struct part *f = parts[PASS_FORWARD], *b = parts[PASS_BACKWARD];
+    double forward = kind->forward + f[PART_EMBEDDING].device_s + f[PART_HEAD].device_s;
+    double backward = kind->backward + b[PART_EMBEDDING].device_s + b[PART_HEAD].device_s;
+    double tables = of->ends->reduce_s, both = begins || !of->overlaps ? 0 : reduced->reduce_s + tables;
+    double crowding = both > 0 ? reduced->reduce_crowding_s + of->ends->reduce_crowding_s : 0;
+    double waits = unit_waits(of, forward, gathers_of(of, kind), both, crowding);
+    waits += unit_waits(of, backward, ends ? 0 : 1, ends ? 0 : of->ends->gather_s, ends ? 0 : of->ends->gather_crowding_s);
+    return waits + (of->overlaps ? 0 : reduced->reduce_s + tables);
+}
+
 /* Which kind a layer is of. */
 static int kind_of_layer(const struct sharded *of, const struct transformer *model, int layer)
 {
@@ -132,6 +147,8 @@ static double micro_batch_waits(const struct sharded *of, const struct transform
     double waits = 0;
     int n = kinds_of_layers(of->c, of->layout, kinds), first = kind_of_layer(of, model, 0);
     int last = kind_of_layer(of, model, model->layers - 1);
+    if (model->layers == 1)
+        return only_waits(of, &kinds[first], reduced, begins, ends);
     for (int i = 0; i < n; i++) {
         double inner = kinds[i].share * model->layers - (i == first) - (i == last);
         waits += fmax(0, inner) * inner_waits(of, &kinds[i], reduced);
@@ -157,7 +174,8 @@ double sharded_seconds(const struct setting *setting, const struct layout *l, co
         seconds += micro_batch_waits(&of, setting->model, each, true, false);
     if (m > 2)
         seconds += (m - 2) * micro_batch_waits(&of, setting->model, each, false, false);
-    return seconds + costs->ends.replicas_s + (of.overlaps ? complete.reduce_s + costs->ends.reduce_s : 0);
+    double completed = layout_offloads_gradients(l) ? m : 1;
+    return seconds + completed * costs->ends.replicas_s + (of.overlaps ? complete.reduce_s + costs->ends.reduce_s : 0);
 }
 
 /* What a layer's backward pass, with `kept` seconds of copies up of its activations, takes longer for gradients on either way,

@@ -15,6 +15,9 @@
     "schedule=none,gpipe,1f1b,interleaved,zb-1p,zb-2p,zb-v,dualpipe,dualpipe-v,recompute=none,selective,full,full:1,full:2,"     \
     "full:every2,full:groups2,layernorm,offload=auto:50%,shard=0,2,8"
 
+/* Every sharding with states in the host's memory. */
+#define OFFLOADED "offload=optimizer,optimizer:50%,zero=0,1,2,3,shard=0,2"
+
 /* About this many layouts of a space. */
 enum { ASKED = 20000 };
 
@@ -22,10 +25,11 @@ enum { ASKED = 20000 };
 struct asked {
     struct closed_form *form, *apart;
     const struct setting *setting;
+    int n; /* asked so far */
 };
 static const struct job adam = {.optimizer = OPTIMIZER_ADAM}, muon = {.optimizer = OPTIMIZER_MUON},
                         layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE};
-typedef void question(const struct asked *of, const struct layout *layout);
+typedef void question(struct asked *of, const struct layout *layout);
 
 /* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
  * NULL; of the job the optimizer. */
@@ -42,7 +46,7 @@ static int ask_of_many(const struct population_job *job, const char *restriction
     if (restrictions)
         ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
-    struct asked of = {closed_form_create(&c.setting), closed_form_create(&c.setting), &c.setting};
+    struct asked of = {closed_form_create(&c.setting), closed_form_create(&c.setting), &c.setting, 0};
     uint64_t step = space_size(space) / ASKED | 1;
     for (uint64_t i = 0; i < space_size(space); i += step) {
         struct layout layout;
@@ -59,8 +63,30 @@ static int ask_of_many(const struct population_job *job, const char *restriction
     return n;
 }
 
+/* What a form was asked before changes nothing. */
+static void ask_for_estimate(struct asked *of, const struct layout *layout)
+{
+    char text[LAYOUT_TEXT];
+    struct step_estimate kept, alone;
+    closed_form_estimate(of->form, layout, &kept);
+    if (of->n++ % 16)
+        return;
+    struct closed_form *fresh = closed_form_create(of->setting);
+    closed_form_estimate(fresh, layout, &alone);
+    closed_form_destroy(fresh);
+    ck_assert_msg(!(kept.step_s < alone.step_s) && !(kept.step_s > alone.step_s), "%s: %.17g, alone %.17g",
+                  layout_format(layout, text, sizeof text), kept.step_s, alone.step_s);
+}
+
+START_TEST(what_is_kept_is_what_each_takes)
+{
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_estimate), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], OFFLOADED, adam, ask_for_estimate), 100);
+}
+END_TEST
+
 /* Asked before anything of the layout is known, and after. */
-static void ask_for_bound(const struct asked *of, const struct layout *layout)
+static void ask_for_bound(struct asked *of, const struct layout *layout)
 {
     char text[LAYOUT_TEXT];
     struct step_estimate all, within;
@@ -87,7 +113,7 @@ START_TEST(no_step_is_shorter_than_its_bound)
 }
 END_TEST
 
-static void ask_for_memory(const struct asked *of, const struct layout *layout)
+static void ask_for_memory(struct asked *of, const struct layout *layout)
 {
     char text[LAYOUT_TEXT];
     struct footprint alone;
@@ -113,6 +139,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, no_step_is_shorter_than_its_bound, 0, population_n_jobs);
     tcase_add_loop_test(cases, what_is_kept_is_what_each_needs, 0, population_n_jobs);
+    tcase_add_loop_test(cases, what_is_kept_is_what_each_takes, 0, population_n_jobs);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
