@@ -48,7 +48,8 @@ static enum status read_source(struct launch_source *source, const struct launch
         return STATUS_BAD_INPUT;
     }
     status = launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
-    source->is_override = megatron_count(&source->words) == 0 && !framework_is_told_by_flags(&source->words);
+    /* key=value may be called as an argument is (num_experts=8 of MaxText's), and is none */
+    source->is_override = megatron_count_flags(&source->words) == 0 && !framework_is_told_by_flags(&source->words);
     source->is_companion = source->is_override;
     return status;
 }
@@ -58,7 +59,7 @@ static enum status read_source(struct launch_source *source, const struct launch
 /* The configuration that a word names, which says more of its job, without the program behind it; NULL: none. */
 static const char *named_companion(struct launch_words *words, const struct launch_word *word)
 {
-    static const char *const names[] = {"deepspeed", "deepspeed_config", "config_file"};
+    static const char *const names[] = {"deepspeed", "deepspeed_config", "deepspeed_config_file", "config_file"};
     const char *path = !word->value ? "" : word->first ? launch_text(words, word->value, word->first) : word->value;
     const char *dot = strrchr(path, '.');
     bool config = dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
@@ -114,15 +115,16 @@ static const char *find_companion(struct launch_source *namer, const char *path)
     return NULL;
 }
 
-/* What the only job here names and nobody gave is read, too, where it is there, and asked for where it is not. */
-static enum status read_companion(struct launch_sources *sources, size_t *capacity, size_t job, const struct launch_reading *how,
-                                  struct diags *diags)
+/* What one of these names and nobody gave is read, too, where it is there, and asked for where it is not. */
+static enum status read_companions(struct launch_sources *sources, size_t *capacity, size_t namer,
+                                   const struct launch_reading *how, struct diags *diags)
 {
-    struct launch_source *s = &sources->items[job];
-    for (size_t i = 0; i < s->words.n; i++) {
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sources->items[namer].words.n && status == STATUS_OK; i++) {
+        struct launch_source *s = &sources->items[namer];
         const struct launch_word *word = &s->words.items[i];
         const char *name = named_companion(&s->words, word);
-        if (!name || is_known(sources, job, word, name))
+        if (!name || is_known(sources, namer, word, name))
             continue;
         const char *path = find_companion(s, name);
         if (!path) {
@@ -131,11 +133,11 @@ static enum status read_companion(struct launch_sources *sources, size_t *capaci
         }
         diag_note(diags, word->at, "%.80s is read, too", path);
         sources->items = memory_grow(sources->items, capacity, sources->n + 1, sizeof *sources->items);
-        struct launch_source *more = &sources->items[sources->n++];
+        struct launch_source *more = &sources->items[sources->n++]; /* `s` may have moved */
         *more = (struct launch_source){.path = path};
-        return read_source(more, how, diags);
+        status = read_source(more, how, diags);
     }
-    return STATUS_OK;
+    return status;
 }
 
 static size_t count(const struct launch_sources *sources, bool logs)
@@ -195,9 +197,10 @@ enum status launch_sources_read(const char *const *paths, size_t n, const struct
         enum status status = read_source(&read.items[i], how, diags);
         worst = status == STATUS_OK ? worst : status;
     }
-    for (size_t i = 0; i < n && worst == STATUS_OK && count(&read, false) == 1; i++)
-        if (!read.items[i].is_log && !read.items[i].is_companion)
-            worst = read_companion(&read, &capacity, i, how, diags);
+    /* of one job only; what a companion names, too (accelerate's file DeepSpeed's) */
+    for (size_t i = 0; i < read.n && worst == STATUS_OK && count(&read, false) == 1; i++)
+        if (!read.items[i].is_log)
+            worst = read_companions(&read, &capacity, i, how, diags);
     if (worst == STATUS_OK)
         worst = check_together(&read, diags);
     if (worst != STATUS_OK) {
