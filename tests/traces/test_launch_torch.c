@@ -604,6 +604,66 @@ START_TEST(kinds_of_accelerate)
 }
 END_TEST
 
+/* What accelerate launch is told without a file. */
+START_TEST(flags_of_accelerate_launch)
+{
+    static const struct {
+        const char *flags, *layout;
+        enum precision gradients;
+    } cases[] = {
+        {"--use_fsdp", "zero=3,sp=0,recompute=none,schedule=none", PRECISION_FP32},
+        {"--use_fsdp false", "zero=0,sp=0,recompute=none,schedule=none", PRECISION_FP32},
+        {"--use_fsdp --fsdp_sharding_strategy SHARD_GRAD_OP", "zero=2,sp=0,recompute=none,schedule=none", PRECISION_FP32},
+        {"--use_fsdp --fsdp_version 2 --fsdp_reshard_after_forward true --fsdp_activation_checkpointing true",
+         "zero=3,sp=0,recompute=full,schedule=none", PRECISION_FP32},
+        {"--use_fsdp --fsdp_version 2 --fsdp_reshard_after_forward false", "zero=2,sp=0,recompute=none,schedule=none",
+         PRECISION_FP32},
+        {"--use_deepspeed", "zero=2,sp=0,recompute=none,schedule=none", PRECISION_BF16},
+        {"--use_deepspeed --zero_stage 3 --offload_optimizer_device cpu --offload_param_device cpu",
+         "zero=3,sp=0,recompute=none,schedule=none,offload=optimizer+parameters", PRECISION_BF16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[512], layout[256];
+        snprintf(line, sizeof line,
+                 "accelerate launch --num_processes 16 --mixed_precision bf16 %s t.py --model_name_or_path "
+                 "meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 1 --max_seq_length 4096",
+                 cases[i].flags);
+        snprintf(layout, sizeof layout, "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=1,%s", cases[i].layout);
+        struct told t = tell(NULL, line, 0);
+        expect_layout(&t, layout, 16);
+        ck_assert_int_eq(t.d.job.job.gradient_precision, cases[i].gradients);
+        ck_assert_msg(t.diags.n_items == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* DeepSpeed's bf16 optimizer without a stage shards states and sums gradients in fp32 unless their type is told. */
+START_TEST(deepspeed_without_a_stage)
+{
+    static const struct {
+        const char *text;
+        int zero;
+        enum precision gradients;
+    } cases[] = {
+        {"{\"bf16\": {\"enabled\": true}, \"train_batch_size\": 64}", 1, PRECISION_FP32},
+        {"{\"bf16\": {\"enabled\": true}, \"data_types\": {\"grad_accum_dtype\": \"bf16\"}, \"train_batch_size\": 64}", 1,
+         PRECISION_BF16},
+        {"{\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 1}, \"train_batch_size\": 64}", 1, PRECISION_BF16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].text,
+                             "--deepspeed --num-layers 12 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 "
+                             "--micro-batch-size 1 --vocab-size 50257 --bf16",
+                             8);
+        ck_assert_int_eq(t.diags.n_errors, 0);
+        ck_assert_int_eq(t.d.job.layout.zero, cases[i].zero);
+        ck_assert_int_eq(t.d.job.job.gradient_precision, cases[i].gradients);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* In a list, in one text; what is unknown of either is told. */
 START_TEST(fsdp_of_trainers)
 {
@@ -733,6 +793,8 @@ int main(void)
     tcase_add_test(tests, shapes_of_mpt);
     tcase_add_test(tests, hybrid_shards);
     tcase_add_test(tests, kinds_of_accelerate);
+    tcase_add_test(tests, flags_of_accelerate_launch);
+    tcase_add_test(tests, deepspeed_without_a_stage);
     tcase_add_test(tests, fsdp_of_trainers);
     tcase_add_test(tests, budgets_in_units);
     tcase_add_test(tests, slips);

@@ -266,12 +266,21 @@ const struct framework framework_torchtitan = {.name = "torchtitan",
 
 /* --- Axolotl --- */
 
-static const struct framework_word axolotl_sharding[] = {
-    {"hybrid_shard", "zero_stage", "3"}, {"hybrid_shard", "mics_shard_size", "node"},
-    {"full_shard", "zero_stage", "3"},   {"shard_grad_op", "zero_stage", "2"},
-    {"FULL_SHARD", "zero_stage", "3"},   {"SHARD_GRAD_OP", "zero_stage", "2"},
-    {"auto_wrap", NULL, NULL},           {"offload", "offload_optimizer", "cpu"},
-    {"offload", "offload_param", "cpu"}, {0}};
+static const struct framework_word axolotl_sharding[] = {{"hybrid_shard", "zero_stage", "3"},
+                                                         {"hybrid_shard", "mics_shard_size", "node"},
+                                                         {"full_shard", "zero_stage", "3"},
+                                                         {"shard_grad_op", "zero_stage", "2"},
+                                                         {"FULL_SHARD", "zero_stage", "3"},
+                                                         {"SHARD_GRAD_OP", "zero_stage", "2"},
+                                                         {"HYBRID_SHARD", "zero_stage", "3"},
+                                                         {"HYBRID_SHARD", "mics_shard_size", "node"},
+                                                         {"HYBRID_SHARD_ZERO2", "zero_stage", "2"},
+                                                         {"HYBRID_SHARD_ZERO2", "mics_shard_size", "node"},
+                                                         {"NO_SHARD", "zero_stage", "0"},
+                                                         {"auto_wrap", NULL, NULL},
+                                                         {"offload", "offload_optimizer", "cpu"},
+                                                         {"offload", "offload_param", "cpu"},
+                                                         {0}};
 /* "offload" keeps the inputs of repeated layers by the host. */
 static const struct framework_word axolotl_recompute[] = {TRULY("recompute_granularity", "full"),
                                                           {"offload", "recompute_granularity", "full"},
@@ -332,11 +341,21 @@ static const struct framework_key axolotl_keys[] = {
     AS("rl", "training_objective"),
     {0},
 };
+/* FSDP shards among the ranks that replicas leave. */
+static void axolotl_more(struct launch_words *words, const struct yaml_node *root)
+{
+    const struct yaml_node *replicas = framework_find(root, "dp_replicate_size"), *shards = framework_find(root, "dp_shard_size");
+    bool sharded = framework_find(root, "fsdp_config") || framework_find(root, "fsdp_version") || framework_find(root, "fsdp");
+    if (replicas && !yaml_is_null(replicas) && sharded && (!shards || yaml_is_null(shards)))
+        framework_add(words, replicas, "dp_replicate_size", "data_parallel_shard_degree", "-1");
+}
+
 static const struct framework_word torch_fixed[] = {PLAIN_TORCH, {0}};
 const struct framework framework_axolotl = {.name = "Axolotl",
                                             .signs = {"base_model", "micro_batch_size"},
                                             .fixed = torch_fixed,
                                             .keys = axolotl_keys,
+                                            .more = axolotl_more,
                                             .model = {"base_model"}};
 
 /* --- Hugging Face: TrainingArguments as a file or as a script's flags --- */
@@ -389,6 +408,14 @@ static const struct framework_word accelerate_sharding[] = {
     {"3", "zero_stage", "0"},
     {0},
 };
+/* A strategy's name, or FSDP2's truth. */
+static const struct framework_word accelerate_resharded[] = {{"FULL_SHARD", "zero_stage", "3"},
+                                                             {"SHARD_GRAD_OP", "zero_stage", "2"},
+                                                             {"NO_SHARD", "zero_stage", "0"},
+                                                             TRULY("zero_stage", "3"),
+                                                             {"false", "zero_stage", "2"},
+                                                             {"false", "fsdp_reshard_after_forward", "never"},
+                                                             {0}};
 static const struct framework_word accelerate_types[] = {
     {"bf16", "bf16", "True"}, {"fp16", "fp16", "True"}, {"fp8", "fp8", "hybrid"}, {0}};
 static const struct framework_key trainer_keys[] = {
@@ -417,14 +444,58 @@ static const struct framework_key trainer_keys[] = {
     AS("num_machines", "nnodes"),
     WORDS("mixed_precision", accelerate_types),
     WORDS("fsdp_sharding_strategy", accelerate_sharding),
+    WORDS("fsdp_reshard_after_forward", accelerate_resharded),
     WORDS("fsdp_offload_params", by_host),
+    WORDS("fsdp_activation_checkpointing", recomputed),
+    AS("deepspeed_config_file", "deepspeed_config"),
+    AS("zero_stage", "zero_stage"),
+    AS("offload_optimizer_device", "offload_optimizer"),
+    AS("offload_param_device", "offload_param"),
     {0},
 };
+
+/* A switch of accelerate launch, behind which its program may stand; it is known from then on. */
+static bool is_switched_on(struct launch_words *words, const struct yaml_node *root, const char *name)
+{
+    const struct yaml_node *node = framework_find(root, name);
+    if (!node || node->kind != YAML_SCALAR)
+        return false;
+    framework_add(words, node, name, "", "");
+    return strcmp(node->text, "false") != 0 && strcmp(node->text, "False") != 0;
+}
+
+static bool has_any(const struct yaml_node *root, const char *const *names)
+{
+    for (; *names; names++)
+        if (framework_find(root, *names))
+            return true;
+    return false;
+}
+
+/* Without a file that says it FSDP shards all, DeepSpeed gradients and states, which it sums in the weights' type
+ * (DeepSpeedPlugin, from memory). */
+static void trainer_more(struct launch_words *words, const struct yaml_node *root)
+{
+    static const char *const fsdp[] = {"config_file", "fsdp_sharding_strategy", "fsdp_reshard_after_forward", NULL};
+    static const char *const files[] = {"config_file", "deepspeed_config_file", "deepspeed", NULL};
+    const struct yaml_node *node = framework_find(root, "use_fsdp");
+    is_switched_on(words, root, "fsdp_version"); /* shards all, either */
+    if (is_switched_on(words, root, "use_fsdp") && !has_any(root, fsdp))
+        framework_add(words, node, "use_fsdp", "zero_stage", "3");
+    node = framework_find(root, "use_deepspeed");
+    if (!is_switched_on(words, root, "use_deepspeed") || has_any(root, files))
+        return;
+    framework_add(words, node, "use_deepspeed", "grad_reduce_in_bf16", "True");
+    if (!framework_find(root, "zero_stage"))
+        framework_add(words, node, "use_deepspeed", "zero_stage", "2");
+}
+
 const struct framework framework_trainer = {.name = "TrainingArguments",
                                             .signs = {FLAGS_SIGN, FLAGS_SIGN},
                                             .fixed = torch_fixed,
                                             .keys = trainer_keys,
                                             .model = {"model_name_or_path"},
+                                            .more = trainer_more,
                                             .unset = "-1"};
 
 /* --- LLaMA-Factory: a trainer's arguments and its own; layers are recomputed unless told otherwise --- */
@@ -513,14 +584,6 @@ const struct framework framework_peft = {.name = "peft",
 
 /* --- accelerate: what `accelerate config` writes --- */
 
-/* A strategy's name, or FSDP2's truth. */
-static const struct framework_word accelerate_resharded[] = {{"FULL_SHARD", "zero_stage", "3"},
-                                                             {"SHARD_GRAD_OP", "zero_stage", "2"},
-                                                             {"NO_SHARD", "zero_stage", "0"},
-                                                             TRULY("zero_stage", "3"),
-                                                             {"false", "zero_stage", "2"},
-                                                             {"false", "fsdp_reshard_after_forward", "never"},
-                                                             {0}};
 static const struct framework_word accelerate_compiled[] = {
     {"INDUCTOR", "torch_compile", "True"}, {"inductor", "torch_compile", "True"}, {0}};
 

@@ -38,6 +38,14 @@ static void read_precision(struct meaning *m)
     meaning_from(m, "job.precision", by);
 }
 
+/* In bf16 DeepSpeed reduces gradients so, but its optimizer without a stage of ZeRO sums them in fp32 unless their type is told
+ * (BF16_Optimizer, from memory). */
+static bool sums_by_optimizer(struct meaning *m)
+{
+    const char *said = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;
+    return meaning_deepspeed_alone(m) && said && strstr(said, ".enabled");
+}
+
 /* In bf16 gradients are summed and reduced in fp32 unless told otherwise; in fp16 only when told. Other frameworks' fp32 is of
  * all. */
 static void read_gradients(struct meaning *m)
@@ -48,7 +56,8 @@ static void read_gradients(struct meaning *m)
     job->gradient_precision = PRECISION_FP32;
     if (fp16 && !meaning_true(m, ARGUMENT_GRADIENTS_FP32))
         job->gradient_precision = PRECISION_FP16;
-    else if (!fp16 && (job->precision != PRECISION_FP32 || !m->arguments->foreign) && meaning_true(m, ARGUMENT_GRADIENTS_BF16))
+    else if (!fp16 && (job->precision != PRECISION_FP32 || !m->arguments->foreign) && meaning_true(m, ARGUMENT_GRADIENTS_BF16) &&
+             !sums_by_optimizer(m))
         job->gradient_precision = PRECISION_BF16;
     meaning_from(m, "job.gradient_precision", by);
 }

@@ -443,6 +443,12 @@ static void read_context(struct meaning *m)
     meaning_from(m, "layout.cp_comm", ARGUMENT_CP_COMM);
 }
 
+bool meaning_deepspeed_alone(struct meaning *m)
+{
+    bool staged = meaning_has(m, ARGUMENT_ZERO_STAGE) && meaning_int(m, ARGUMENT_ZERO_STAGE, 0, 0) > 0;
+    return !staged && meaning_true(m, ARGUMENT_DEEPSPEED) && meaning_true(m, ARGUMENT_BF16);
+}
+
 static void read_zero(struct meaning *m)
 {
     struct layout *l = &m->description->job.layout;
@@ -465,7 +471,7 @@ static void read_zero(struct meaning *m)
         l->zero = 1;
         m->description->job.job.muon_shard = MUON_LAYER_WISE;
         meaning_from(m, "job.muon_shard", by);
-    } else if (meaning_true(m, ARGUMENT_DEEPSPEED) && meaning_true(m, ARGUMENT_BF16)) {
+    } else if (meaning_deepspeed_alone(m)) {
         by = ARGUMENT_DEEPSPEED; /* without a stage its bf16 optimizer shards states and sums in fp32 */
         l->zero = 1;
     } else {

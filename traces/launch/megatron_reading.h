@@ -36,6 +36,8 @@ bool meaning_names_model(struct meaning *m);
 void meaning_named_model(struct meaning *m);
 /* A schedule and its chunks by PyTorch's name; false where none is said. */
 bool meaning_torch_schedule(struct meaning *m);
+/* DeepSpeed in bf16 without a stage of ZeRO: its optimizer shards states and sums in fp32. */
+bool meaning_deepspeed_alone(struct meaning *m);
 /* Replicas as degrees of replication and sharding make them, 0 where these do not say. The ZeRO stage that sharding is, false
  * where nothing is said of it; among how many; batches of a replica. */
 int64_t meaning_torch_replicas(struct meaning *m);
