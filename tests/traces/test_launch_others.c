@@ -370,6 +370,18 @@ START_TEST(litgpt_by_its_file)
     ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_BF16);
     expect_warning(&t, "precision (master weights in fewer bits)");
     told_free(&t);
+    t = tell("model_name: pythia-1b\ndevices: 8\ntrain: {global_batch_size: 64, micro_batch_size: 4}\n", NULL, 0);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,sp=0,recompute=none,schedule=none", 64);
+    ck_assert_int_eq(t.d.job.job.seq_len, 2048); /* Pythia's */
+    told_free(&t);
+    t = tell("model_name: pythia-1b\ndevices: 8\nprecision: bf16-true\n"
+             "train: {global_batch_size: 64, micro_batch_size: 4, max_seq_length: 512}\n",
+             "litgpt.yaml precision=bf16-mixed devices=4", 0);
+    ck_assert_int_eq(t.d.job.layout.dp, 4);
+    ck_assert_int_eq(t.d.job.job.seq_len, 512);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert_int_eq(t.diags.n_items, 0);
+    told_free(&t);
     t = tell("checkpoint_dir: checkpoints/meta-llama/Llama-3.1-8B\ndevices: 1\n"
              "train: {global_batch_size: 8, micro_batch_size: 1, max_seq_length: 512}\n",
              NULL, 1);

@@ -411,15 +411,26 @@ static struct yaml_node *tree_of(const struct launch_words *words, bool flags, s
     return tree;
 }
 
+/* Of two that know as many paths the one that knows more of their values is meant. */
+static size_t score_of(const struct launch_words *words)
+{
+    size_t score = 0;
+    for (size_t i = 0; i < words->n; i++)
+        score += words->items[i].strange ? 1 : 2;
+    return score;
+}
+
 /* The framework that knows most of the paths; NULL: none knows any. */
 static const struct framework *framework_of_paths(const struct yaml_node *tree, size_t *known)
 {
     const struct framework *best = NULL;
+    size_t highest = 0;
     *known = 0;
     for (int i = 0; tree && i < N_FRAMEWORKS; i++) {
         struct launch_words trial = {0};
         framework_read_keys(&trial, tree, frameworks[i]);
-        if (trial.n > *known) {
+        if (score_of(&trial) > highest) {
+            highest = score_of(&trial);
             *known = trial.n;
             best = frameworks[i];
         }

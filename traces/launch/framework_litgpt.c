@@ -1,8 +1,10 @@
 /* LitGPT: the YAML that its pretrain and finetune commands read (config_hub), from memory. A batch is that of all devices; where
  * there are several, pre-training shards within a node, and fine-tuning among all, which repeats its blocks. */
+#include <stdio.h>
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/spec/catalog.h"
 #include "traces/launch/framework_keys.h"
 
 #define AS    FRAMEWORK_AS
@@ -13,8 +15,15 @@
         word, "exp_avg_sq_dtype", "16 bits"                                                                                      \
     }
 
-/* What is true in 16 bits has no other weights. */
+#define ALL_IN_32(word)                                                                                                          \
+    {word, "grad_reduce_in_bf16", "False"}, {word, "main_params_dtype", "fp32"}, {word, "exp_avg_dtype", "fp32"},                \
+    {                                                                                                                            \
+        word, "exp_avg_sq_dtype", "fp32"                                                                                         \
+    }
+
+/* What is true in 16 bits has no other weights; what is mixed, said by a command, takes that back. */
 static const struct framework_word precisions[] = {{"bf16-mixed", "bf16", "True"},
+                                                   ALL_IN_32("bf16-mixed"),
                                                    {"bf16-true", "bf16", "True"},
                                                    {"bf16-true", "grad_reduce_in_bf16", "True"},
                                                    ALL_IN_16("bf16-true"),
@@ -70,6 +79,7 @@ static const struct framework_word fixed[] = {
     {NULL, "overlap_param_gather", "True"},
     {NULL, "cross_entropy_loss_fusion", "False"},
     {NULL, "zero_stage", "3"},
+    {NULL, "nnodes", "1"},
     {0},
 };
 
@@ -107,6 +117,22 @@ static bool is_one(const struct yaml_node *root, const char *path, bool unless)
     return node ? strcmp(node->text, "1") == 0 : unless;
 }
 
+/* Pre-training without a length has the model's; fine-tuning that of its data. */
+static void read_context(struct launch_words *words, const struct yaml_node *train, const struct yaml_node *name,
+                         const struct yaml_node *block)
+{
+    struct transformer model;
+    struct diags quiet = {0};
+    char text[32];
+    if (block) {
+        framework_add(words, block, "model_config.block_size", "seq_length", framework_text(words, block));
+    } else if (name && catalog_model(name->text, &model, &quiet) == STATUS_OK && model.max_seq_len > 0) {
+        int n = snprintf(text, sizeof text, "%lld", (long long)model.max_seq_len);
+        framework_add(words, train, "LitGPT", "seq_length", launch_text(words, text, (size_t)n));
+    }
+    diags_free(&quiet);
+}
+
 /* Pre-training names a model, fine-tuning where one lies. */
 static void read_more(struct launch_words *words, const struct yaml_node *root)
 {
@@ -128,6 +154,8 @@ static void read_more(struct launch_words *words, const struct yaml_node *root)
     if (!where && train) {
         framework_add(words, train, "LitGPT", "torch_compile", "True");
         framework_add(words, train, "LitGPT", "mics_shard_size", "node");
+        if (!scalar_at(train, "max_seq_length") && scalar_at(train, "global_batch_size"))
+            read_context(words, train, name, scalar_at(root, "model_config.block_size"));
     }
     if (rank)
         read_targets(words, root, rank);

@@ -289,7 +289,7 @@ static const struct framework_word axolotl_recompute[] = {TRULY("recompute_granu
                                                           {0}};
 static const struct framework_word sdpa[] = {TRULY("use_flash_attn", "True"), {0}};
 static const struct framework_word axolotl_16[] = {
-    {"auto", "bf16", "True"}, TRULY("bf16", "True"), {"full", "bf16", "True"}, {0}};
+    {"auto", "bf16", "True"}, TRULY("bf16", "True"), {"full", "bf16", "True"}, {"false", "bf16", "False"}, {0}};
 
 static const struct framework_key axolotl_keys[] = {
     AS("sequence_len", "seq_length"),

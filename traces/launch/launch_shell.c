@@ -56,17 +56,31 @@ static enum certainty certainty_of(const struct runner *r)
 
 /* --- a launch --- */
 
-/* A word of a command line within quotes: what its quotes kept from one shell is expanded by the other. */
+/* What the quotes around a command line kept from one shell is expanded by the other: n bytes that stand so in the script. */
+static bool is_kept(const struct runner *r, const char *text, size_t n, const char *source)
+{
+    bool inside = source && source >= r->state.script && source <= r->state.script_end;
+    return inside && (size_t)(r->state.script_end - source) >= n && memchr(text, '$', n) && memcmp(source, text, n) == 0;
+}
+
+/* A word of a command line within quotes; what is left of backslashes (--nnodes=\$N) is several segments. */
 static void add_inner(struct runner *r, struct shell_fields *fields, const struct launch_field *word)
 {
     size_t n = strlen(word->text);
-    const char *source = word->n_segments == 1 && !word->unknown ? word->segments[0].source : NULL;
-    const char *end = r->state.script_end;
-    bool kept = source && strchr(word->text, '$') && source >= r->state.script && (size_t)(end - source) >= n;
-    if (kept && memcmp(source, word->text, n) == 0)
-        shell_expand(&r->state, source, n, fields);
-    else
-        shell_fields_add(fields, word);
+    if (word->n_segments == 1 && !word->unknown && is_kept(r, word->text, n, word->segments[0].source)) {
+        shell_expand(&r->state, word->segments[0].source, n, fields);
+        return;
+    }
+    struct launch_field whole = shell_slice(&r->state, word, 0, 0);
+    for (size_t i = 0; i < word->n_segments; i++) {
+        const struct launch_segment *s = &word->segments[i];
+        size_t length = (i + 1 < word->n_segments ? s[1].from : n) - s->from;
+        struct launch_field part = !s->unknown && is_kept(r, word->text + s->from, length, s->source)
+                                       ? shell_expand_one(&r->state, s->source, length)
+                                       : shell_slice(&r->state, word, s->from, length);
+        whole = shell_join(&r->state, &whole, &part);
+    }
+    shell_fields_add(fields, word->n_segments > 1 ? &whole : word);
 }
 
 /* A text such as sh -c's is a command line itself. */
@@ -115,13 +129,53 @@ static const char *other_program(const struct shell_fields *fields)
     return NULL;
 }
 
+/* Programs whose flags are keys of the configuration behind them; n: none of these. */
+static size_t keyed_program(const struct shell_fields *fields)
+{
+    static const char *const names[] = {"axolotl", "axolotl.cli.train", "litgpt"};
+    for (size_t i = 0; i < fields->n; i++)
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+            const char *slash = strrchr(fields->items[i].text, '/');
+            if (strcmp(slash ? slash + 1 : fields->items[i].text, names[k]) == 0)
+                return i;
+        }
+    return fields->n;
+}
+
+/* --micro-batch-size 4 sets micro_batch_size; --flash-attention and --no-flash-attention (click) are true and false. */
+static void set_keys(struct launch_words *words, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < words->n; i++) {
+        struct launch_word word = words->items[i];
+        if (strcmp(word.name, "config") == 0 && word.value) /* the file itself */
+            continue;
+        bool flag = *word.name && !launch_word_sets(&word) && !strchr(word.name, '.');
+        bool denied = flag && !word.value && !word.unknown && strncmp(word.name, "no-", 3) == 0;
+        char *name = flag ? launch_text(words, word.name + 3 * denied, strlen(word.name + 3 * denied)) : NULL;
+        for (char *p = name; p && *p; p++)
+            *p = *p == '-' ? '_' : *p;
+        if (flag) {
+            word.name = word.said = name;
+            word.value = word.value || word.unknown ? word.value : denied ? "false" : "true";
+        }
+        words->items[kept++] = word;
+    }
+    words->n = kept;
+}
+
 static void try_launch(struct runner *r, const struct shell_fields *given, struct place at)
 {
     struct shell_fields fields = {0};
     for (size_t i = 0; i < given->n; i++)
         add_split(r, &fields, &given->items[i]);
     struct launch_words trial = {.arena = r->state.words->arena};
-    launch_words_of_fields(&trial, fields.items, fields.n);
+    size_t keyed = keyed_program(&fields);
+    launch_words_of_fields(&trial, fields.items, keyed);
+    size_t first = trial.n;
+    if (keyed < fields.n)
+        launch_words_of_fields(&trial, fields.items + keyed, fields.n - keyed);
+    set_keys(&trial, first);
     const char *program = other_program(&fields);
     shell_fields_free(&fields);
     drop_settings(&trial);
