@@ -50,6 +50,10 @@ START_TEST(lines_in_quotes_are_expanded)
 {
     expect_value("N=8\nsrun bash -c 'torchrun p.py --num-layers $N --bf16'\n", "num-layers", "8");
     expect_value("N=8\nsrun bash -c \"torchrun p.py --num-layers \\$N --bf16\"\n", "num-layers", "8");
+    expect_value("N=8\np.py --num-layers ${N:?not set} --bf16\n", "num-layers", "8");
+    expect_value("N=8\np.py --num-layers ${N?} --bf16\n", "num-layers", "8");
+    expect_value("N=8\nsrun bash -c \"torchrun p.py --num-layers=\\$N --bf16\"\n", "num-layers", "8");
+    expect_value("N=8 M=7\nsrun bash -c \"torchrun p.py --num-layers=$M\\${N}1 --bf16\"\n", "num-layers", "781");
     expect_value("#SBATCH --nodes=4\nsrun bash -c 'torchrun --nnodes $SLURM_NNODES --x p.py \\\n --num-layers 8 \\\n --bf16'\n",
                  "nnodes", "4");
     struct reading r = read_script("srun bash -c 'torchrun p.py --num-layers 8 --rank $SLURM_PROCID --seq-length $L'", NULL);
@@ -123,7 +127,7 @@ START_TEST(what_cannot_be_told_is_unknown_with_a_reason)
         {"N=$(nproc); p --num-layers $N", "what a command says: $(nproc)"},
         {"N=`nproc`; p --num-layers $N", "what a command says"},
         {"N=ab; p --num-layers ${N%b}", "more than this reader expands"},
-        {"p --num-layers $((2 ** 3))", "cannot be worked out"},
+        {"p --num-layers $((2 ** 3))", "$((2 ** 3)) cannot be worked out"},
         {"p --num-layers $((1 / 0))", "cannot be worked out"},
         {"if grep -q x y; then N=1; fi\np --num-layers $N", "line 1 sets it under a condition"},
         {"N=1; while read x; do N=2; done <f; p --num-layers $N", "line 1 sets it under a condition"},

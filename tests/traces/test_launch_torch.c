@@ -674,6 +674,8 @@ START_TEST(fsdp_of_trainers)
         {"full_shard auto_wrap", "zero=3,sp=0,recompute=none,schedule=none", NULL},
         {"[full_shard, offload]", "zero=3,sp=0,recompute=none,schedule=none,offload=optimizer+parameters", NULL},
         {"full_shard offload auto_wrap", "zero=3,sp=0,recompute=none,schedule=none,offload=optimizer+parameters", NULL},
+        {"no_shard", "zero=0,sp=0,recompute=none,schedule=none", NULL},
+        {"hybrid_shard_zero2 auto_wrap", "zero=2,sp=0,recompute=none,schedule=none", NULL},
         {"[shard_grad_op, wibble]", "zero=2,sp=0,recompute=none,schedule=none", "fsdp=wibble is unknown to msim and left out"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

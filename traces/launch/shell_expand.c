@@ -264,8 +264,8 @@ static bool is_empty(const struct shell_variable *v)
     return !v || v->n == 0 || (v->n == 1 && !v->items[0].unknown && v->items[0].text[0] == '\0');
 }
 
-/* ${NAME}, ${NAME[@]}, ${NAME:-default}, ${NAME-default}, ${NAME:=default}, ${NAME:+text}; of anything else the value is unknown.
- */
+/* ${NAME}, ${NAME[@]}, ${NAME:-default}, ${NAME-default}, ${NAME:=default}, ${NAME:+text}, ${NAME:?message}; of anything else the
+ * value is unknown. */
 static void expand_braces(struct growing *g, const char *p, const char *end, bool quoted)
 {
     const char *whole = p;
@@ -292,6 +292,8 @@ static void expand_braces(struct growing *g, const char *p, const char *end, boo
         }
         if (kind == '+')
             return;
+    } else if (kind == '?') { /* without a value a shell stops */
+        v = colon && is_empty(v) ? NULL : v;
     } else if (p < end) {
         cannot_tell(g, whole, "${%.*s} is more than this reader expands", whole, (size_t)(end - whole));
         return;
@@ -332,7 +334,7 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
             snprintf(text, sizeof text, "%lld", (long long)value);
             add_from(g, text, strlen(text), p, NULL);
         } else {
-            cannot_tell(g, p, p[2] == '(' ? "%.*s)) cannot be worked out" : "it is what a command says: %.*s)", p,
+            cannot_tell(g, p, p[2] == '(' ? "%.*s) cannot be worked out" : "it is what a command says: %.*s)", p,
                         (size_t)(stop - p));
         }
         return stop < end ? stop + 1 : end;
