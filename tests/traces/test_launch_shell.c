@@ -50,6 +50,9 @@ START_TEST(lines_in_quotes_are_expanded)
 {
     expect_value("N=8\nsrun bash -c 'torchrun p.py --num-layers $N --bf16'\n", "num-layers", "8");
     expect_value("N=8\nsrun bash -c \"torchrun p.py --num-layers \\$N --bf16\"\n", "num-layers", "8");
+    expect_value("p.py --num-layers 8 --save /x/axolotl --bf16\n", "num-layers", "8");
+    expect_value("axolotl train a.yaml --micro-batch-size 4 --sequence-len 8\n", "micro_batch_size", "4");
+    expect_value("accelerate launch -m axolotl.cli.train a.yaml --micro-batch-size 4\n", "micro_batch_size", "4");
     expect_value("N=8\np.py --num-layers ${N:?not set} --bf16\n", "num-layers", "8");
     expect_value("N=8\np.py --num-layers ${N?} --bf16\n", "num-layers", "8");
     expect_value("N=8\nsrun bash -c \"torchrun p.py --num-layers=\\$N --bf16\"\n", "num-layers", "8");

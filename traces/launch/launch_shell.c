@@ -129,16 +129,19 @@ static const char *other_program(const struct shell_fields *fields)
     return NULL;
 }
 
-/* Programs whose flags are keys of the configuration behind them; n: none of these. */
+/* A program whose flags are keys of the configuration behind it (axolotl train, litgpt finetune_lora), not a folder or a name
+ * that is a flag's value; n: none. */
 static size_t keyed_program(const struct shell_fields *fields)
 {
-    static const char *const names[] = {"axolotl", "axolotl.cli.train", "litgpt"};
-    for (size_t i = 0; i < fields->n; i++)
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-            const char *slash = strrchr(fields->items[i].text, '/');
-            if (strcmp(slash ? slash + 1 : fields->items[i].text, names[k]) == 0)
-                return i;
-        }
+    for (size_t i = 0; i < fields->n; i++) {
+        const char *text = fields->items[i].text, *slash = strrchr(text, '/'), *base = slash ? slash + 1 : text;
+        const char *before = i ? fields->items[i - 1].text : "", *behind = i + 1 < fields->n ? fields->items[i + 1].text : "";
+        bool trains = strcmp(behind, "train") == 0 || strcmp(behind, "pretrain") == 0 || strncmp(behind, "finetune", 8) == 0;
+        bool named = strcmp(base, "axolotl") == 0 || strcmp(base, "litgpt") == 0;
+        if (strcmp(before, "-m") == 0 ? strcmp(text, "axolotl.cli.train") == 0 || (named && trains)
+                                      : *before != '-' && named && trains)
+            return i;
+    }
     return fields->n;
 }
 
