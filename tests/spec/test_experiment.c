@@ -1,6 +1,7 @@
 /* Experiments: what is read, what is filled in, what flags and overrides change, and that the effective configuration repeats it.
  */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,7 +273,7 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
                                           "cluster.hop_latency=0.4us",
                                           "job.adapter={rank: 16, targets: [qkv, mlp_down]}",
                                           "cluster.nodes=1000",
-                                          "cluster.global_links=null"};
+                                          "cluster.global_links=4"};
     struct experiment again;
     struct diags diags = {0};
     load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
@@ -285,6 +286,26 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
     free(words);
     free(text);
     diags_free(&diags);
+}
+END_TEST
+
+/* More or fewer nodes of a Slingshot machine are more or fewer groups of the same switches: 64 ports each, and what a group sends
+ * over is what it was, but for ports that do not divide among the other groups. */
+START_TEST(a_dragonfly_of_other_size_is_as_tapered)
+{
+    static const char *const clusters[] = {"alps", "frontier", "perlmutter"};
+    static const int nodes[] = {256, 400, 1000, 2688, 5000, 9408, 10000};
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        char change[32];
+        snprintf(change, sizeof change, "cluster.nodes=%d", nodes[i]);
+        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = clusters[_i]}, change);
+        const struct dragonfly *d = &e.cluster.dragonfly;
+        int ports = d->endpoints_per_switch + (d->switches_per_group - 1) * d->local_links + d->global_links_per_switch;
+        ck_assert_int_eq(d->groups, (nodes[i] + 127) / 128);
+        ck_assert_int_le(ports, 64);
+        ck_assert_double_gt(1 / cluster_pod_oversubscription(&e.cluster), 0.56);
+        ck_assert_double_lt(1 / cluster_pod_oversubscription(&e.cluster), 0.63);
+    }
 }
 END_TEST
 
@@ -329,6 +350,7 @@ int main(void)
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
     tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 8);
+    tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
     tcase_add_test(tests, files_name_their_neighbours);
     tcase_add_test(tests, everything_in_place);
     suite_add_tcase(suite, tests);
