@@ -30,8 +30,9 @@
  *              finds less than switches that choose for each packet: an all-to-all that straight ways carry without loss gets
  *              0.53 of it there.
  *
- * Around failed cables it takes another parallel one; then a third switch of a group; then a third group. Where more than one
- * third group were needed there is no way.
+ * Around failed cables it takes another parallel one; then a third switch of a group; then a third group, in one group out to
+ * another and back. Where more than one other group were needed there is no way: so where two groups have one cable, two switches
+ * of a group that nothing inside joins have none.
  *
  * Between GPUs: in one NVLink domain, over NVLink. Otherwise from the NIC near the source to the NIC near the destination; with
  * `rail_aware`, and where the two are in different planes, through the GPU of the source's host (NVLink) whose NIC is on the

@@ -158,21 +158,40 @@ static int thirds(const struct search *s)
     return n > 2 ? n - 2 : 0;
 }
 
-/* Over third group (switch) number i, counted from the hash; over cables to it that are preferred, or the next. */
-static bool around(const struct search *s, int i, struct path *path)
+/* Over another group, and straight from there; over the cables to it that are preferred, or the next. */
+static bool over_group(const struct search *s, int over, struct path *path)
 {
-    int x = group_of(s, s->from), y = group_of(s, s->to), cables = s->f->shape.global_links, n = path->n;
+    int cables = s->f->shape.global_links, first = preferred(s, CHOICE_DETOUR, group_of(s, s->from), cables), n = path->n;
 
-    if (x == y)
-        return around_switch(s, s->from, s->to, i, path);
-    int at = (hashed(s, CHOICE_GROUP, s->from, thirds(s)) + i) % thirds(s);
-    int over = third(at, x < y ? x : y, x < y ? y : x);
-    int first = preferred(s, CHOICE_DETOUR, x, cables);
     for (int l = 0; l < cables; l++) {
         int here = s->from;
         if (global_way(s, &here, over, (first + l) % cables, path) && straight(s, here, path))
             return true;
         path->n = (uint8_t)n;
+    }
+    return false;
+}
+
+/* Over third group (switch) number i, counted from the hash. */
+static bool around(const struct search *s, int i, struct path *path)
+{
+    int x = group_of(s, s->from), y = group_of(s, s->to);
+
+    if (x == y)
+        return around_switch(s, s->from, s->to, i, path);
+    int at = (hashed(s, CHOICE_GROUP, s->from, thirds(s)) + i) % thirds(s);
+    return over_group(s, third(at, x < y ? x : y, x < y ? y : x), path);
+}
+
+/* Between two switches of a group, out to another group and back: where no third switch joins them any more. */
+static bool out_and_back(const struct search *s, struct path *path)
+{
+    int own = group_of(s, s->from), others = own == group_of(s, s->to) ? s->f->n_pods - 1 : 0;
+
+    for (int i = 0; i < others; i++) {
+        int at = (hashed(s, CHOICE_GROUP, s->from, others) + i) % others;
+        if (over_group(s, at + (at >= own), path))
+            return true;
     }
     return false;
 }
@@ -221,7 +240,7 @@ bool route_dragonfly(const struct router *router, int from, int to, uint64_t key
     }
     s.detours = s.f->n_down > 0;
     if (!found && s.detours)
-        found = straight(&s, from, path) || around_any(&s, path);
+        found = straight(&s, from, path) || around_any(&s, path) || out_and_back(&s, path);
     path->switches = (uint8_t)(path->n - before.n + 1);
     return found;
 }

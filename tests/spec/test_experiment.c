@@ -273,7 +273,7 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
                                           "cluster.hop_latency=0.4us",
                                           "job.adapter={rank: 16, targets: [qkv, mlp_down]}",
                                           "cluster.nodes=1000",
-                                          "cluster.global_links=4"};
+                                          "cluster.global_links_per_switch=null"};
     struct experiment again;
     struct diags diags = {0};
     load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
