@@ -184,12 +184,13 @@ static void try_more_gpus(struct remedy_list *list, const struct setting *settin
         trial.setting.gpus = setting->gpus * times;
         while (cluster_gpus(&trial.cluster) < trial.setting.gpus)
             trial.cluster.nodes *= 2;
-        char what[64], option[64];
+        char what[64], option[96];
         int before = list->n, nodes = trial.cluster.nodes;
         snprintf(what, sizeof what, "%d GPUs", trial.setting.gpus);
         snprintf(option, sizeof option, "--gpus %d", trial.setting.gpus);
         if (nodes > setting->cluster->nodes && !setting->cluster->as_needed)
-            text_append(option, sizeof option, " --set cluster.nodes=%d", nodes);
+            text_append(option, sizeof option, " --set cluster.nodes=%d%s", nodes,
+                        cluster_groups_remedy(setting->cluster, nodes));
         if (try_remedy(list, &trial.setting, limits, what, option))
             return;
         list->n = before; /* more, but not enough: the next multiple says it better */

@@ -57,3 +57,17 @@ double cluster_pod_oversubscription(const struct cluster *c)
     return (double)d->switches_per_group * d->endpoints_per_switch * port_rate(c) /
            ((double)(d->groups - 1) * d->global_links * d->link_rate);
 }
+
+int cluster_dragonfly_groups(const struct cluster *c, int nodes)
+{
+    int64_t in_group = (int64_t)c->dragonfly.switches_per_group * c->dragonfly.endpoints_per_switch / node_ports(c);
+
+    return (int)((nodes + in_group - 1) / in_group);
+}
+
+const char *cluster_groups_remedy(const struct cluster *c, int nodes)
+{
+    bool more = c->topology == TOPOLOGY_DRAGONFLY && cluster_dragonfly_groups(c, nodes) > c->dragonfly.groups;
+
+    return more ? " --set cluster.groups=null" : "";
+}

@@ -111,5 +111,8 @@ double cluster_leaf_oversubscription(const struct cluster *cluster);
 double cluster_pod_oversubscription(const struct cluster *cluster);
 /* Switches of a dragonfly that the NICs of a node are spread over: one, or one for each port. */
 int cluster_dragonfly_rails(const struct cluster *cluster);
+/* Groups of a dragonfly that so many nodes fill; and what else to type where these are more than it has, or "". */
+int cluster_dragonfly_groups(const struct cluster *cluster, int nodes);
+const char *cluster_groups_remedy(const struct cluster *cluster, int nodes);
 
 #endif

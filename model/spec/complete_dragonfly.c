@@ -48,7 +48,7 @@ static void dragonfly_keys_check(const struct cluster *c, const struct yaml_node
         {"link_rate", d->link_rate > 0},
     };
 
-    keys_refuse(keys, sizeof keys / sizeof keys[0], "needs `topology: dragonfly`", tree, diags);
+    keys_refuse(keys, sizeof keys / sizeof keys[0], "needs `topology: dragonfly`; null takes it back", tree, diags);
 }
 
 static int divide_up(int64_t a, int64_t b)
@@ -83,7 +83,8 @@ static void groups_check(struct cluster *c, int needed, const struct yaml_node *
     int64_t others = d->groups - 1, ports = (int64_t)d->switches_per_group * d->global_links_per_switch;
 
     if (d->groups < needed)
-        diag_error(diags, entry_place(tree, "groups"), "groups: %d nodes fill %d groups, not %d", c->nodes, needed, d->groups);
+        diag_error(diags, entry_place(tree, "groups"), "groups: %d nodes fill %d groups, not %d; null lets them follow", c->nodes,
+                   needed, d->groups);
     else if (others > 0 && d->global_links < 1)
         diag_error(diags, entry_place(tree, "global_links_per_switch"),
                    "global_links_per_switch: %d switches with %d each have %lld, which do not reach %lld other groups",
@@ -108,8 +109,7 @@ static void dragonfly_complete(struct cluster *c, const struct yaml_node *tree, 
         d->link_rate = c->nic_rate / (c->nic_ports > 1 ? c->nic_ports : 1);
     if (!ports_check(c, tree, diags))
         return;
-    int64_t ports = (int64_t)c->nics_per_node * (c->nic_ports > 1 ? c->nic_ports : 1);
-    int needed = divide_up(c->nodes, (int64_t)d->switches_per_group * d->endpoints_per_switch / ports);
+    int needed = cluster_dragonfly_groups(c, c->nodes);
     if (!d->groups)
         d->groups = needed;
     if (!d->global_links_per_switch)

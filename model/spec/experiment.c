@@ -144,10 +144,12 @@ static enum status read_entry(enum catalog_kind kind, const struct yaml_node *va
 static void check_gpus(struct place at, struct experiment *e, struct diags *diags)
 {
     int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
+    int nodes = e->gpus / gpn + (e->gpus % gpn != 0);
     if (e->gpus > all)
         diag_error(diags, at,
-                   "gpus: %d are more than the cluster has: %d (%d node%s of %d); --set cluster.nodes=%d would hold them",
-                   e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, e->gpus / gpn + (e->gpus % gpn != 0));
+                   "gpus: %d are more than the cluster has: %d (%d node%s of %d); --set cluster.nodes=%d%s would hold them",
+                   e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, nodes,
+                   cluster_groups_remedy(&e->cluster, nodes));
     else if (e->gpus > gpn && e->gpus % gpn != 0)
         diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);
     else if (e->gpus < gpn && gpn % e->gpus != 0)

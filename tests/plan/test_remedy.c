@@ -51,6 +51,31 @@ START_TEST(more_gpus_are_found)
 }
 END_TEST
 
+/* More nodes than the groups of a dragonfly hold are so many groups more. */
+START_TEST(more_groups_where_they_are_full)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 8, 64);
+    c.cluster.topology = TOPOLOGY_DRAGONFLY;
+    c.cluster.dragonfly = (struct dragonfly){.switches_per_group = 4,
+                                             .endpoints_per_switch = c.cluster.nics_per_node,
+                                             .local_links = 1,
+                                             .global_links_per_switch = 4,
+                                             .global_links = 1,
+                                             .link_rate = c.cluster.nic_rate};
+    struct space_limits limits = limits_of(NULL);
+    for (int groups = 1; groups <= 100; groups += 99) {
+        struct remedy remedies[REMEDIES_MAX];
+        c.cluster.dragonfly.groups = groups;
+        int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+        const struct remedy *more = remedy_about(remedies, n, "GPUs");
+        ck_assert_ptr_nonnull(more);
+        ck_assert_ptr_nonnull(strstr(more->option, " --set cluster.nodes="));
+        ck_assert_int_eq(strstr(more->option, " --set cluster.groups=null") != NULL, groups == 1);
+    }
+}
+END_TEST
+
 /* Optimizer states in the host's memory are enough for 175 billion parameters on 32 GPUs, and that is what is named; not where
  * the host's memory is too small, nor where somebody says what is offloaded. */
 START_TEST(offloading_is_found)
@@ -162,6 +187,7 @@ int main(void)
     TCase *cases = tcase_create("remedies");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, more_gpus_are_found);
+    tcase_add_test(cases, more_groups_where_they_are_full);
     tcase_add_test(cases, offloading_is_found);
     tcase_add_test(cases, a_lifted_restriction_is_found);
     tcase_add_test(cases, a_margin_that_leaves_too_little_is_named);

@@ -58,8 +58,8 @@ static const struct {
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: torus}\njob: {global_batch: 8}\n",
      "t.yaml:2:46: error: topology: unknown 'torus'; one of clos or dragonfly\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, groups: 4, global_links: 2}\njob: {global_batch: 8}\n",
-     "t.yaml:2:44: error: groups: needs `topology: dragonfly`\n"
-     "t.yaml:2:61: error: global_links: needs `topology: dragonfly`\n"},
+     "t.yaml:2:44: error: groups: needs `topology: dragonfly`; null takes it back\n"
+     "t.yaml:2:61: error: global_links: needs `topology: dragonfly`; null takes it back\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: dragonfly, leaf_nodes: 4, planes: 2}\njob: {global_batch: "
      "8}\n",
      "t.yaml:2:69: error: leaf_nodes: of a Clos, not of a dragonfly (switches_per_group, endpoints_per_switch, global_links); "
@@ -67,7 +67,7 @@ static const struct {
      "t.yaml:2:80: error: planes: of a Clos, not of a dragonfly (switches_per_group, endpoints_per_switch, global_links); null "
      "takes it back\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 5000, topology: dragonfly, groups: 9}\njob: {global_batch: 8}\n",
-     "t.yaml:2:78: error: groups: 5000 nodes fill 79 groups, not 9\n"},
+     "t.yaml:2:78: error: groups: 5000 nodes fill 79 groups, not 9; null lets them follow\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 50000, topology: dragonfly, global_links_per_switch: 2}\njob: "
      "{global_batch: 8}\n",
      "t.yaml:2:96: error: global_links_per_switch: 32 switches with 2 each have 64, which do not reach 781 other groups\n"},
@@ -91,6 +91,9 @@ static const struct {
      "t.yaml:2:39: error: gpus: 12289 are more than the cluster has: 12288 (1536 nodes of 8); --set cluster.nodes=1537 would "
      "hold "
      "them\n"},
+    {"model: tiny-gpt\ncluster: {base: alps, groups: 21, gpus: 12289}\njob: {global_batch: 8}\n",
+     "t.yaml:2:41: error: gpus: 12289 are more than the cluster has: 10752 (2688 nodes of 4); --set cluster.nodes=3073 --set "
+     "cluster.groups=null would hold them\n"},
     {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 100}\njob: {global_batch: 8}\n",
      "t.yaml:2:39: error: gpus: 100 do not fill nodes of 8; take 96 or 104\n"},
     {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 3}\njob: {global_batch: 8}\n",
