@@ -185,7 +185,7 @@ static enum status maps_write(struct links *links, FILE *out)
     enum status status = STATUS_OK;
 
     for (size_t row = 0; row < links->table->n_rows && !dragonfly; row++)
-        dragonfly = strcmp(layer_of(links, row), "local_out") == 0;
+        dragonfly = strcmp(layer_of(links, row), "local_out") == 0 || strcmp(layer_of(links, row), "global_out") == 0;
     links->maps = dragonfly ? dragonfly_maps : clos_maps;
     fprintf(out, "dragonfly = %d\n", dragonfly);
     for (int map = 0; map < N_MAPS && status == STATUS_OK; map++) {

@@ -460,6 +460,19 @@ START_TEST(links_of_a_dragonfly)
 }
 END_TEST
 
+/* Groups of one switch have no local cables. */
+START_TEST(links_of_a_dragonfly_of_single_switches)
+{
+    static const char csv[] = "layer,link,utilisation,contended_s,most_transfers,name\n"
+                              "nic_up,0,0.5,0,1,host 0 nic 0 port 0 -> group 0 switch 0\n"
+                              "global_out,0,0.25,0,1,group 0 switch 0 port 1 -> group 1 switch 0\n"
+                              "global_in,0,1,0,1,group 1 switch 0 -> group 0 switch 0 port 1\n";
+    static const char *const parts[] = {"dragonfly = 1\n", "$map2 << EOD\nEOD\nlinks2 = 0\n",
+                                        "$map3 << EOD\n0\t0\t0\n1\t0\t25\n0\t1\t100\n1\t1\t0\nEOD\n"};
+    assert_links_drawn(csv, parts, sizeof parts / sizeof *parts);
+}
+END_TEST
+
 static const char *const drawn[N_FIGURE_KINDS] = {
     [FIGURE_TIMELINE] = timeline_csv,  [FIGURE_BREAKDOWN] = step_json, [FIGURE_RUN] = run_json,
     [FIGURE_SCATTER] = compare_json,   [FIGURE_ERRORS] = compare_json, [FIGURE_SWEEP] = sweep_json,
@@ -532,6 +545,7 @@ int main(void)
     tcase_add_test(pictures, points_of_a_sweep);
     tcase_add_test(data, links);
     tcase_add_test(data, links_of_a_dragonfly);
+    tcase_add_test(data, links_of_a_dragonfly_of_single_switches);
     tcase_add_test(data, kinds_by_content);
     tcase_add_test(data, wrong_result);
     tcase_add_test(data, palette);
