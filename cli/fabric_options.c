@@ -94,12 +94,21 @@ enum status fabric_options_load(struct invocation *call, const struct cluster *c
     return status;
 }
 
+/* Of the networks that an option may be for, the one that it is for: cables fail and come back in flows only. */
+static const char *network_of(const char *name, const char *values)
+{
+    bool resent = strcmp(name, "retransmit-exponent") == 0 || strcmp(name, "adaptive-retransmission") == 0;
+
+    return resent ? "flow with --flap" : strcmp(name, "flap") == 0 ? "flow" : values;
+}
+
 void fabric_options_note_idle(struct invocation *call, const char *option, const char *values)
 {
     for (int i = 0; i < call->n_values; i++) {
         const struct option_row *row = call->values[i].row;
         if (call->values[i].given && row->group && strcmp(row->group, FABRIC_GROUP) == 0 && strcmp(row->name, option) != 0)
-            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --%s %s", row->name, option, values);
+            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --%s %s", row->name, option,
+                      network_of(row->name, values));
     }
 }
 

@@ -125,7 +125,8 @@ static void note_without_flaps(struct invocation *call)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (option_given(call, names[i]))
-            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --flap", names[i]);
+            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without %s--flap", names[i],
+                      option_choice(call, "network") == NETWORK_PACKET ? "--network flow with " : "");
 }
 
 static enum status flaps_load(struct invocation *call, struct step_flow *flow)

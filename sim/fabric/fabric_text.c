@@ -261,12 +261,13 @@ static void hosts_default(struct fabric_shape *s)
     s->hosts = hosts < 1 ? 1 : hosts <= 1 << 20 ? (int)hosts : (1 << 20) + 1;
 }
 
-/* Groups that one cable, or `pair`, between each two can join, unless said; hosts that fill them. */
+/* Groups that one cable, or `pair`, between each two can join, unless said: two at least, refused later where ports do not do for
+ * them; hosts that fill them. */
 static void dragonfly_hosts_default(struct fabric_shape *s)
 {
     double ports = (double)s->nics_per_host * s->ports_per_nic, a = s->switches_per_group;
     double groups = s->groups > 0              ? s->groups
-                    : s->global_per_switch > 0 ? floor(a * s->global_per_switch / fmax(1, s->global_links)) + 1
+                    : s->global_per_switch > 0 ? fmax(1, floor(a * s->global_per_switch / fmax(1, s->global_links))) + 1
                                                : 1;
     double hosts = fmax(1, floor(groups * a * s->tor_down / ports));
 

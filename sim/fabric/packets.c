@@ -1,6 +1,7 @@
 #include "sim/fabric/packets.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
@@ -200,12 +201,16 @@ static bool places_check(const struct packets *p, struct diags *diags)
         double needed = p->with.xoff * place->n_ports;
         if (place->n_ports == 0 || (place->pool > 0 && (double)place->pool >= needed))
             continue;
-        diag_error(
-            diags, (struct place){0},
-            "a buffer of %.0f B behind %u link%s, of which %.0f B are headroom, has no room%s; it takes more than %.0f B (%s)",
-            (double)place->buffer, place->n_ports, place->n_ports == 1 ? "" : "s", (double)(place->buffer - place->pool),
-            p->with.xoff > 0 ? " for XOFF of each" : "", (double)(place->buffer - place->pool) + needed,
-            i < p->n_switches ? "--switch-buffer" : "--nic-buffer");
+        double total = (double)(place->buffer - place->pool) + needed;
+        char remedy[96];
+        snprintf(remedy, sizeof remedy, "it takes more than %.0f B (%s)", total,
+                 i < p->n_switches ? "--switch-buffer" : "--nic-buffer");
+        if (total >= PACKETS_BUFFER_MAX)
+            snprintf(remedy, sizeof remedy, "nor has any of at most %.0f B: lower XOFF, delays or packets", PACKETS_BUFFER_MAX);
+        diag_error(diags, (struct place){0},
+                   "a buffer of %.0f B behind %u link%s, of which %.0f B are headroom, has no room%s; %s", (double)place->buffer,
+                   place->n_ports, place->n_ports == 1 ? "" : "s", (double)(place->buffer - place->pool),
+                   p->with.xoff > 0 ? " for XOFF of each" : "", remedy);
         return false;
     }
     return true;

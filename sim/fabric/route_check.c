@@ -44,6 +44,18 @@ static int *ports_of_tors(const struct fabric *f)
     return port_of;
 }
 
+static void tors_tell(const struct census *census, int from, int to)
+{
+    const struct place nowhere = {0};
+    int a = census->fabric->shape.switches_per_group;
+
+    if (census->fabric->shape.topology == TOPOLOGY_DRAGONFLY)
+        diag_error(census->diags, nowhere, "there is no way from group %d switch %d to group %d switch %d", from / a, from % a,
+                   to / a, to % a);
+    else
+        diag_error(census->diags, nowhere, "there is no way from ToR %d to ToR %d", from, to);
+}
+
 static void tors_check(struct census *census)
 {
     const struct fabric *f = census->fabric;
@@ -56,7 +68,7 @@ static void tors_check(struct census *census)
             if (from == to || apart || port_of[from] < 0 || port_of[to] < 0)
                 continue;
             if (!route_ports(&census->router, port_of[from], port_of[to], 0, &path) && told(census))
-                diag_error(census->diags, (struct place){0}, "there is no way from ToR %d to ToR %d", from, to);
+                tors_tell(census, from, to);
         }
     free(port_of);
 }

@@ -279,6 +279,8 @@ static const struct refusal refusals[] = {
     {"dragonfly switch:4x100G group:3 gpus:2 nics:2x100G rails:2",
      "fabric: a group of 3 switches does not divide evenly into those that a host's ports are spread over, 2"},
     {"dragonfly switch:4x100G groups:2 hosts:65", "fabric: 65 hosts need 3 groups, there are 2"},
+    {"dragonfly switch:4x200G pair:33",
+     "fabric: 33 cables to each of 1 other groups are more than the 32 global ports of a group"},
     {"dragonfly switch:4x100G groups:40",
      "fabric: disconnected: a group's 32 global ports do not reach 39 other groups; give switches more, or groups more switches"},
     {"dragonfly switch:4x100G groups:9 global:4x100G pair:5",
