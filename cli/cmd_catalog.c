@@ -45,6 +45,11 @@ static json_t *also_json(const struct alias_table *aliases, const struct catalog
     return list;
 }
 
+static json_t *keys_json(const struct catalog_entry *entry)
+{
+    return entry->kind == CATALOG_CLUSTERS ? cluster_write(&entry->cluster) : schema_write(schema_of(entry), &entry->model);
+}
+
 static json_t *entry_json(const struct catalog_entry *entry, const struct alias_table *aliases)
 {
     json_t *object = json_object();
@@ -58,7 +63,7 @@ static json_t *entry_json(const struct catalog_entry *entry, const struct alias_
         json_object_set_new(object, "active_parameters", json_integer((json_int_t)count.active));
         json_object_set_new(object, "parameter_counts", counts_json(&count));
     }
-    json_object_set_new(object, "entry", schema_write(schema_of(entry), &entry->model));
+    json_object_set_new(object, "entry", keys_json(entry));
     return object;
 }
 
@@ -134,7 +139,7 @@ static void count_rows(struct table *t, const struct transformer *model)
 static void show_text(const struct catalog_entry *entry, const struct alias_table *aliases, const struct invocation *call)
 {
     struct table table = {0};
-    json_t *keys = schema_write(schema_of(entry), &entry->model);
+    json_t *keys = keys_json(entry);
     bool text = call->format == FORMAT_TEXT;
     if (text) {
         fprintf(call->out, "%s%s %s%s\n", tint_start(TINT_STRONG, call->colour), one_of_kind[entry->kind], name_of(entry),

@@ -77,3 +77,13 @@ static const struct field cluster_rows[] = {
     QUANTITY("storage_rate", struct cluster, storage_rate, DIM_RATE, 1e6, 1e15, UNSET, "the whole checkpoint store"),
 };
 const struct schema cluster_schema = SCHEMA("cluster", cluster_rows);
+
+json_t *cluster_write(const struct cluster *cluster)
+{
+    static const char *const of_clos[] = {"leaf_oversubscription", "pod_oversubscription", "nic_split"}; /* others are unset */
+    json_t *mapping = schema_write(&cluster_schema, cluster);
+
+    for (size_t i = 0; cluster->topology == TOPOLOGY_DRAGONFLY && i < sizeof of_clos / sizeof *of_clos; i++)
+        json_object_del(mapping, of_clos[i]);
+    return mapping;
+}

@@ -13,4 +13,8 @@ extern const struct schema job_schema;         /* struct job */
 extern const struct schema layout_schema;      /* the keys of a layout, checked one by one: layout_request.h */
 extern const struct schema faults_schema;      /* struct faults_request */
 
+/* A cluster without the keys that its topology does not have; as schema_write otherwise. */
+struct cluster;
+json_t *cluster_write(const struct cluster *cluster);
+
 #endif

@@ -278,6 +278,10 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
     struct diags diags = {0};
     load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
     char *text = experiment_to_json(&e);
+    for (int i = 0; i < 3; i++) { /* what an entry may not say is not written either */
+        static const char *const of_clos[] = {"\"leaf_oversubscription\"", "\"pod_oversubscription\"", "\"nic_split\""};
+        ck_assert_int_eq(strstr(text, of_clos[i]) == NULL, e.cluster.topology == TOPOLOGY_DRAGONFLY);
+    }
     memset(&again, 0, sizeof again);
     enum status status = experiment_parse_text("again", text, strlen(text), &again, &diags);
     char *words = said(&diags);
