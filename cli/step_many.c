@@ -1,6 +1,7 @@
 #include "cli/step_many.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/layout_json.h"
@@ -10,6 +11,7 @@
 #include "cli/world.h"
 #include "model/base/memory.h"
 #include "model/base/order.h"
+#include "model/cost/footprint.h"
 #include "sim/run_replicas.h"
 #include "sim/step_replicas.h"
 
@@ -26,9 +28,9 @@ struct step_spread {
     double jitter;
     struct step_outcome *outcomes; /* [n] */
     int64_t n;
-    double alike_s;    /* with equal GPUs */
-    double expected_s; /* with all as slow as the slowest is expected to be, as a single step is simulated */
-    double mfu;        /* of the mean step */
+    double alike_s;          /* with equal GPUs */
+    double expected_s;       /* with all as slow as the slowest is expected to be, as a single step is simulated */
+    struct step_result mean; /* times and rates are those of the mean step */
     struct estimate time;
     double at[N_SHARES];
     uint64_t ops;
@@ -131,11 +133,22 @@ static void summarise(struct step_spread *spread, const struct step_result *alik
     spread->time = estimate_of(seconds, (size_t)spread->n); /* and in order */
     for (int i = 0; i < N_SHARES; i++)
         spread->at[i] = double_quantile(seconds, (size_t)spread->n, SHARES[i].share);
-    spread->mfu = spread->time.mean > 0 ? alike->mfu * alike->step_time_s / spread->time.mean : 0;
+    double rate = spread->time.mean > 0 ? alike->step_time_s / spread->time.mean : 0;
+    spread->mean = *alike;
+    spread->mean.step_time_s = spread->time.mean;
+    spread->mean.mfu *= rate;
+    spread->mean.tokens_per_s *= rate;
     free(seconds);
 }
 
 /* --- reports --- */
+
+/* The mean step, for what is said of it as of a single one. */
+static struct step_report report_of_mean(const struct job_setup *setup, const struct step_spread *spread)
+{
+    return (struct step_report){
+        .setup = setup, .result = &spread->mean, .capacity_bytes = footprint_capacity(&setup->experiment.cluster)};
+}
 
 /* Of the mean step what a step of `seconds` takes beyond one of equal GPUs. */
 static double cost_pct(const struct step_spread *spread, double seconds)
@@ -143,20 +156,39 @@ static double cost_pct(const struct step_spread *spread, double seconds)
     return 100 * (seconds - spread->alike_s) / spread->time.mean;
 }
 
+/* Of two digits, and no -0.00: a nanosecond that rounding saves is no gain. */
+static double shown_pct(const struct step_spread *spread, double seconds)
+{
+    double cost = cost_pct(spread, seconds);
+    return fabs(cost) < 0.005 ? 0 : cost;
+}
+
 static void write_row(struct table *table, const struct step_spread *spread, const char *name, double seconds,
                       const char *meaning)
 {
     table_cell(table, "%s", name);
     table_cell(table, "%.4f", seconds);
-    table_cell(table, "%.2f", cost_pct(spread, seconds));
+    table_cell(table, "%.2f", shown_pct(spread, seconds));
     table_cell(table, "%s", meaning);
+}
+
+/* One GPU waits for nobody. */
+static void write_cost(const struct invocation *call, int gpus, const struct step_spread *spread)
+{
+    char number[32];
+    if (gpus > 1)
+        fprintf(call->out, "Waiting for the slowest of %s GPUs costs %.2f %% of the mean step, and in the longest %.2f %%. ",
+                grouped(gpus, number, sizeof number), shown_pct(spread, spread->time.mean),
+                shown_pct(spread, spread->at[N_SHARES - 1]));
+    fprintf(call->out, "MFU of the mean: %.1f %%.\n", 100 * spread->mean.mfu);
 }
 
 static void write_text(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
     struct table table = {0};
     const struct experiment *e = &setup->experiment;
-    char n[32], gpus[32], mean[96];
+    const struct step_report mean_step = report_of_mean(setup, spread);
+    char n[32], mean[96];
     step_report_header(setup, call->out);
     fprintf(call->out,
             "%s steps, each on GPUs that draw their own speed: arithmetic takes 1 +- %.3g %% (standard deviation%s%s)\n\n",
@@ -176,21 +208,22 @@ static void write_text(const struct invocation *call, const struct job_setup *se
     write_row(&table, spread, "expected", spread->expected_s, "all GPUs at the pace that the slowest is expected to have");
     table_write(&table, call);
     table_free(&table);
-    fprintf(call->out,
-            "\nWaiting for the slowest of %s GPUs costs %.2f %% of the mean step, and in the longest %.2f %%. MFU of the mean: "
-            "%.1f %%.\n",
-            grouped(e->gpus, gpus, sizeof gpus), cost_pct(spread, spread->time.mean), cost_pct(spread, spread->at[N_SHARES - 1]),
-            100 * spread->mfu);
+    fputc('\n', call->out);
+    write_cost(call, e->gpus, spread);
+    step_report_write_budget(&mean_step, call->out);
+    step_report_write_misfit(&mean_step, call);
 }
 
-static void write_csv(const struct invocation *call, const struct step_spread *spread)
+static void write_csv(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
+    const struct step_report mean_step = report_of_mean(setup, spread);
     struct table table = {0};
     table_column(&table, "replica", NULL, ALIGN_RIGHT);
     table_column(&table, "seed", NULL, ALIGN_RIGHT);
     table_column(&table, "step_time", "s", ALIGN_RIGHT);
     table_column(&table, "slowest_rank", NULL, ALIGN_RIGHT);
     table_column(&table, "slowest_pace", NULL, ALIGN_RIGHT);
+    table_column(&table, "fits", NULL, ALIGN_RIGHT);
     for (int64_t i = 0; i < spread->n; i++) {
         const struct step_outcome *outcome = &spread->outcomes[i];
         table_cell(&table, "%" PRId64, i);
@@ -198,17 +231,19 @@ static void write_csv(const struct invocation *call, const struct step_spread *s
         table_cell(&table, "%.9f", nanos_to_seconds(outcome->step));
         table_cell(&table, "%" PRId64, outcome->slowest);
         table_cell(&table, "%.9f", 1e-9 * (double)outcome->pace);
+        table_cell(&table, "%d", step_report_runs(&mean_step));
     }
     table_write_csv(&table, call->out);
     table_free(&table);
 }
 
-static json_t *outcomes_json(const struct step_spread *spread)
+static json_t *outcomes_json(const struct invocation *call, const struct step_spread *spread)
 {
     json_t *list = json_array();
     for (int64_t i = 0; i < spread->n; i++) {
         const struct step_outcome *outcome = &spread->outcomes[i];
-        json_array_append_new(list, json_pack("{s:f, s:I, s:f}", "step_time_s", nanos_to_seconds(outcome->step), "slowest_rank",
+        json_array_append_new(list, json_pack("{s:I, s:f, s:I, s:f}", "seed", (json_int_t)(call->seed + (uint64_t)i),
+                                              "step_time_s", nanos_to_seconds(outcome->step), "slowest_rank",
                                               (json_int_t)outcome->slowest, "slowest_pace", 1e-9 * (double)outcome->pace));
     }
     return list;
@@ -216,6 +251,7 @@ static json_t *outcomes_json(const struct step_spread *spread)
 
 static enum status write_json(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
+    const struct step_report mean_step = report_of_mean(setup, spread);
     char *config = experiment_to_json(&setup->experiment);
     json_t *result = result_create(call, config), *time = estimate_json(spread->time);
     free(config);
@@ -227,13 +263,14 @@ static enum status write_json(struct invocation *call, const struct job_setup *s
     json_object_set_new(result, "replicas", json_integer((json_int_t)spread->n));
     json_object_set_new(result, "jitter_pct", json_real(100 * spread->jitter));
     json_object_set_new(result, "step_time_s", json_real(spread->time.mean));
-    json_object_set_new(result, "mfu_pct", json_real(100 * spread->mfu));
+    json_object_set_new(result, "mfu_pct", json_real(100 * spread->mean.mfu));
+    step_report_put_size(&mean_step, result);
     json_object_set_new(result, "equal_gpus_s", json_real(spread->alike_s));
     json_object_set_new(result, "expected_s", json_real(spread->expected_s));
     json_object_set_new(result, "jitter_cost_pct", json_real(cost_pct(spread, spread->time.mean)));
     json_object_set_new(result, "jitter_cost_max_pct", json_real(cost_pct(spread, spread->at[N_SHARES - 1])));
     json_object_set_new(result, "estimates", json_pack("{s:o}", "step_time_s", time));
-    json_object_set_new(result, "outcomes", outcomes_json(spread));
+    json_object_set_new(result, "outcomes", outcomes_json(call, spread));
     return result_write(call, result);
 }
 
@@ -242,7 +279,7 @@ static enum status report(struct invocation *call, const struct job_setup *setup
     if (call->format == FORMAT_JSON)
         return write_json(call, setup, spread);
     if (call->format == FORMAT_CSV)
-        write_csv(call, spread);
+        write_csv(call, setup, spread);
     else
         write_text(call, setup, spread);
     return STATUS_OK;
@@ -254,8 +291,12 @@ enum status step_many(struct invocation *call, const struct job_setup *setup)
                                                                         : setup->experiment.cluster.gpu.clock_spread,
                                  .n = option_count(call, "replicas")};
     struct step_result alike, expected;
-    if (!option_given(call, "jitter") && spread.jitter > STEP_JITTER_MAX)
-        spread.jitter = STEP_JITTER_MAX;
+    if (spread.jitter > STEP_JITTER_MAX) {
+        diag_error(&call->diags, NOWHERE,
+                   "clock_spread of %s is %.3g %%, and --replicas takes up to %.3g %%; say how much GPUs differ with --jitter",
+                   setup->experiment.cluster.gpu.name, 100 * spread.jitter, 100 * STEP_JITTER_MAX);
+        return STATUS_BAD_INPUT;
+    }
     if (spread.jitter <= 0 && !option_given(call, "jitter"))
         diag_note(&call->diags, NOWHERE,
                   "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter",

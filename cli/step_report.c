@@ -48,7 +48,7 @@ static bool report_host_fits(const struct step_report *report)
     return capacity <= 0 || report->result->memory.host <= capacity;
 }
 
-static bool report_runs(const struct step_report *report)
+bool step_report_runs(const struct step_report *report)
 {
     return report_fits(report) && report_host_fits(report);
 }
@@ -180,10 +180,20 @@ static void write_expectation(const struct step_report *report, FILE *out)
     fputc('\n', out);
 }
 
+void step_report_write_budget(const struct step_report *report, FILE *out)
+{
+    char hours[32], tokens[32];
+
+    if (report_days(report) > 0)
+        fprintf(out, "budget   %s tokens take %.3g days, %s GPU-hours\n",
+                quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), report_days(report),
+                grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours));
+}
+
 static void write_summary(const struct step_report *report, const struct invocation *call)
 {
     const struct step_result *r = report->result;
-    char time[32], rate[32], hours[32], tokens[32];
+    char time[32], rate[32];
     FILE *out = call->out;
 
     fprintf(out, "step     %s%s%s   %s tokens/s\n", tint_start(TINT_STRONG, call->colour),
@@ -193,10 +203,7 @@ static void write_summary(const struct step_report *report, const struct invocat
     fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)\n",
             tint_start(TINT_STRONG, call->colour), r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
     fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
-    if (report_days(report) > 0)
-        fprintf(out, "budget   %s tokens take %.3g days, %s GPU-hours\n",
-                quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), report_days(report),
-                grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours));
+    step_report_write_budget(report, out);
     fputc('\n', out);
 }
 
@@ -276,6 +283,35 @@ static void write_memory_expectation(const struct step_report *report, FILE *out
     fputc('\n', out);
 }
 
+static void write_host_memory(const struct step_report *report, FILE *out)
+{
+    double host = report_host_capacity(report);
+
+    fprintf(out, "memory of the host, a rank: %.1f GiB of ", report->result->memory.host / GIB);
+    if (host > 0)
+        fprintf(out, "%.1f GiB%s\n", host / GIB, report_host_fits(report) ? "" : ": too much");
+    else
+        fputs("an unknown size (host_memory)\n", out);
+}
+
+static void write_too_large(const struct step_report *report, const struct invocation *call)
+{
+    if (report_fits(report))
+        return;
+    fprintf(call->out,
+            "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did; "
+            "msim plan looks for one that does.%s\n",
+            tint_start(TINT_BAD, call->colour), (report->result->memory.total - report->capacity_bytes) / GIB,
+            tint_end(TINT_BAD, call->colour));
+}
+
+void step_report_write_misfit(const struct step_report *report, const struct invocation *call)
+{
+    if (!report_host_fits(report))
+        write_host_memory(report, call->out);
+    write_too_large(report, call);
+}
+
 static void write_memory(const struct step_report *report, const struct invocation *call)
 {
     const struct step_result *r = report->result;
@@ -289,20 +325,9 @@ static void write_memory(const struct step_report *report, const struct invocati
         fprintf(out, "%s %s %.2f", i ? "," : "", parts[i].name, parts[i].bytes / GIB);
     fputc('\n', out);
     write_memory_expectation(report, out);
-    if (!offload_is_none(&report->setup->layout.offload)) {
-        double host = report_host_capacity(report);
-        fprintf(out, "memory of the host, a rank: %.1f GiB of ", r->memory.host / GIB);
-        if (host > 0)
-            fprintf(out, "%.1f GiB%s\n", host / GIB, report_host_fits(report) ? "" : ": too much");
-        else
-            fputs("an unknown size (host_memory)\n", out);
-    }
-    if (!report_fits(report))
-        fprintf(out,
-                "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did; "
-                "msim plan "
-                "looks for one that does.%s\n",
-                tint_start(TINT_BAD, call->colour), (r->memory.total - capacity) / GIB, tint_end(TINT_BAD, call->colour));
+    if (!offload_is_none(&report->setup->layout.offload))
+        write_host_memory(report, out);
+    write_too_large(report, call);
     fputc('\n', out);
 }
 
@@ -383,6 +408,22 @@ static json_t *assumptions_json(const struct step_report *report)
     return array;
 }
 
+void step_report_put_size(const struct step_report *report, json_t *result)
+{
+    json_object_set_new(result, "tokens_per_s", json_real(report->result->tokens_per_s));
+    if (report_days(report) > 0) {
+        json_object_set_new(result, "days", json_real(report_days(report)));
+        json_object_set_new(result, "gpu_hours", json_real(report_gpu_hours(report)));
+    }
+    json_object_set_new(result, "memory_gib", json_real(report->result->memory.total / GIB));
+    json_object_set_new(result, "memory_capacity_gib", json_real(report->capacity_bytes / GIB));
+    json_object_set_new(result, "fits", json_boolean(step_report_runs(report)));
+    if (!offload_is_none(&report->setup->layout.offload)) {
+        json_object_set_new(result, "host_memory_gib", json_real(report->result->memory.host / GIB));
+        json_object_set_new(result, "host_memory_capacity_gib", json_real(report_host_capacity(report) / GIB));
+    }
+}
+
 static enum status write_json(const struct step_report *report, struct invocation *call)
 {
     const struct step_result *r = report->result;
@@ -400,23 +441,12 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "hfu_pct", json_real(r->hfu * 100));
     json_object_set_new(result, "mfu_causal_pct", json_real(r->mfu_causal * 100));
     json_object_set_new(result, "hfu_causal_pct", json_real(r->hfu_causal * 100));
-    json_object_set_new(result, "tokens_per_s", json_real(r->tokens_per_s));
-    if (report_days(report) > 0) {
-        json_object_set_new(result, "days", json_real(report_days(report)));
-        json_object_set_new(result, "gpu_hours", json_real(report_gpu_hours(report)));
-    }
-    json_object_set_new(result, "memory_gib", json_real(r->memory.total / GIB));
-    json_object_set_new(result, "memory_capacity_gib", json_real(report->capacity_bytes / GIB));
+    step_report_put_size(report, result);
     json_object_set_new(result, "memory_stage", json_integer(r->memory_stage));
     json_object_set_new(result, "memory_parts_gib", memory_json(report));
     json_object_set_new(
         result, "out_of_memory",
         expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
-    json_object_set_new(result, "fits", json_boolean(report_runs(report)));
-    if (!offload_is_none(&report->setup->layout.offload)) {
-        json_object_set_new(result, "host_memory_gib", json_real(report->result->memory.host / GIB));
-        json_object_set_new(result, "host_memory_capacity_gib", json_real(report_host_capacity(report) / GIB));
-    }
     json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
     json_object_set_new(result, "stages", stages_json(report));
     if (report->flow != NULL)
@@ -462,7 +492,7 @@ static void write_csv(const struct step_report *report, const struct invocation 
     table_cell(&table, "%.6f", r->hfu_causal * 100);
     table_cell(&table, "%.3f", r->tokens_per_s);
     table_cell(&table, "%.6f", r->memory.total / GIB);
-    table_cell(&table, "%d", report_runs(report));
+    table_cell(&table, "%d", step_report_runs(report));
     for (int c = 0; c < N_WORK_CLASSES; c++)
         table_cell(&table, "%.12f", r->breakdown.s[c]);
     table_write_csv(&table, call->out);

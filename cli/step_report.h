@@ -4,6 +4,8 @@
 #ifndef MSIM_CLI_STEP_REPORT_H
 #define MSIM_CLI_STEP_REPORT_H
 
+#include <jansson.h>
+
 #include "cli/job_setup.h"
 #include "cli/step_flow.h"
 #include "cli/step_profile.h"
@@ -28,6 +30,18 @@ void step_report_header(const struct job_setup *setup, FILE *out);
 
 /* Fills capacity and assumptions from the rest. */
 void step_report_complete(struct step_report *report);
+
+/* What the steps of several draws have in common with one (step_many.c), from setup, result and capacity alone: */
+
+/* Do the GPUs hold it, and the host what is offloaded? */
+bool step_report_runs(const struct step_report *report);
+/* That they do not, where they do not. */
+void step_report_write_misfit(const struct step_report *report, const struct invocation *call);
+/* Days and GPU-hours of the job's budget of tokens, where it has one. */
+void step_report_write_budget(const struct step_report *report, FILE *out);
+/* Tokens a second, the budget, and memory: "tokens_per_s", "days", "gpu_hours", "memory_gib", "memory_capacity_gib", "fits", and
+ * "host_memory_gib", "host_memory_capacity_gib" where something is offloaded. */
+void step_report_put_size(const struct step_report *report, json_t *result);
 
 MUST_CHECK enum status step_report_write(const struct step_report *report, struct invocation *call);
 
