@@ -135,6 +135,34 @@ static void csv_numbers(struct table *table, const double *values, size_t n)
             table_cell(table, "%s", "");
 }
 
+/* Has every row a column of its own for this key? Dimensions of layouts have none where nothing fits. */
+static bool has_column(const struct sweep_key *key)
+{
+    static const char *const paths[] = {"model",       "cluster",      "gpu", "cluster.gpus", "job.global_batch",
+                                        "job.seq_len", "job.precision"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (strcmp(key->path, paths[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What else is swept, as it was asked for: of point `i`, or their titles where it is -1. Behind all others, which keep their
+ * places. */
+static void csv_swept(const struct plan_axes *axes, int i, struct table *table)
+{
+    char title[sizeof axes->axes->keys->word + sizeof "sweep "];
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            if (has_column(key_at(axes, a, k)))
+                continue;
+            else if (i >= 0)
+                table_cell(table, "%s", value_of(axes, a, k, i));
+            else {
+                snprintf(title, sizeof title, "sweep %s", key_at(axes, a, k)->word);
+                table_column(table, title, NULL, ALIGN_LEFT);
+            }
+}
+
 static void report_csv(const struct plan_sweep *sweep, const struct invocation *call)
 {
     static const struct {
@@ -147,6 +175,8 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         table_column(&table, columns[i].title, columns[i].unit, ALIGN_LEFT);
     size_t own = table.n_columns;
     plan_columns_csv(&table);
+    size_t swept = table.n_columns;
+    csv_swept(&sweep->axes, -1, &table);
     for (int i = 0; i < sweep->axes.n_points; i++) {
         const struct sweep_point *point = &sweep->points[i];
         const double values[] = {point->best.tokens_per_s, 100 * scaling(sweep, i), point->days, point->gpu_hours, point->cost};
@@ -162,8 +192,9 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         csv_numbers(&table, values, sizeof values / sizeof values[0]);
         if (point->fits)
             plan_cells_csv(&table, &point->best.ranked, point->best.mfu, point->best.use, point->best.host_bytes);
-        for (size_t c = own; c < table.n_columns && !point->fits; c++)
+        for (size_t c = own; c < swept && !point->fits; c++)
             table_cell(&table, "%s", "");
+        csv_swept(&sweep->axes, i, &table);
     }
     table_write(&table, call);
     table_free(&table);
