@@ -103,11 +103,19 @@ void figure_input_free(struct figure_input *input)
     *input = (struct figure_input){0};
 }
 
+/* What --replicas writes as CSV: no timeline that lacks its columns. */
+static bool is_replicas(const struct figure_input *input)
+{
+    return input->result == NULL && csv_table_column(&input->csv, "replica") >= 0 && csv_table_column(&input->csv, "seed") >= 0;
+}
+
 enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *diags)
 {
     const json_t *result = input->result;
     if (figure_is_links(input))
         return FIGURE_LINKS;
+    if (is_replicas(input))
+        return FIGURE_REPLICAS;
     if (!result || json_is_array(json_object_get(result, "timeline")))
         return FIGURE_TIMELINE;
     if (json_object_get(result, "sweep"))
@@ -221,7 +229,8 @@ static void write_title(const struct figure_options *options, const struct figur
 static enum status write_data(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out,
                               struct diags *diags)
 {
-    bool wants_result = options->kind != FIGURE_TIMELINE && options->kind != FIGURE_BREAKDOWN && options->kind != FIGURE_LINKS;
+    bool wants_result = options->kind != FIGURE_TIMELINE && options->kind != FIGURE_BREAKDOWN && options->kind != FIGURE_LINKS &&
+                        options->kind != FIGURE_REPLICAS; /* which says whose */
     if (n_inputs > 1 && options->kind != FIGURE_BREAKDOWN) {
         diag_error(diags, (struct place){.file = inputs[1].name}, "a figure of kind %s takes one file",
                    figure_name(options->kind));

@@ -153,8 +153,12 @@ enum status figure_data_replicas(const struct figure_input *input, FILE *out, st
         quantity = &QUANTITIES[i];
         estimate = json_object_get(json_object_get(input->result, "estimates"), quantity->estimate);
     }
-    if (json_array_size(outcomes) == 0 || !estimate)
-        return nothing(input, "replicas", "msim run --replicas", diags);
+    if (json_array_size(outcomes) == 0 || !estimate) {
+        diag_error(diags, (struct place){.file = input->name},
+                   "%s; draw what 'msim step --replicas N' or 'msim run --replicas N' writes with --format json",
+                   input->result ? "this result has no replicas" : "of replicas only JSON is drawn, no CSV");
+        return STATUS_BAD_INPUT;
+    }
     write_bins(outcomes, quantity, out);
     fprintf(out, "quantity = '%s'\nunit = '%s'\nof = '%s'\ndigits = %d\n", quantity->name, quantity->unit, quantity->of,
             quantity->digits);

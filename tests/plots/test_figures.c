@@ -252,6 +252,26 @@ START_TEST(kinds_by_content)
 }
 END_TEST
 
+/* A table of replicas is known for one, and not taken for a timeline that lacks its columns. */
+START_TEST(replicas_as_csv)
+{
+    static const char csv[] = "replica,seed,step_time_s,slowest_rank,slowest_pace\n0,1,2.5,3,1.02\n";
+    struct diags diags = {0};
+    struct figure_input input = input_of("x.csv", csv);
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_int_eq(figure_kind_of(&input, &diags), FIGURE_REPLICAS);
+    ck_assert_int_eq(figure_script(&(struct figure_options){.kind = FIGURE_REPLICAS}, &input, 1, out, &diags), STATUS_BAD_INPUT);
+    fclose(out);
+    free(text);
+    ck_assert_uint_eq(diags.n_errors, 1);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "only JSON is drawn, no CSV; draw what 'msim step --replicas N'"));
+    diags_free(&diags);
+    figure_input_free(&input);
+}
+END_TEST
+
 /* A figure that the result cannot give is refused with the file's name. */
 START_TEST(wrong_result)
 {
@@ -547,6 +567,7 @@ int main(void)
     tcase_add_test(data, links_of_a_dragonfly);
     tcase_add_test(data, links_of_a_dragonfly_of_single_switches);
     tcase_add_test(data, kinds_by_content);
+    tcase_add_test(data, replicas_as_csv);
     tcase_add_test(data, wrong_result);
     tcase_add_test(data, palette);
     tcase_add_loop_test(pictures, drawing, 0, N_FIGURE_KINDS * 4);
