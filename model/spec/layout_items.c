@@ -135,6 +135,36 @@ static bool fits(const char *start, size_t length, size_t room, char *why)
     return length < room;
 }
 
+/* Where a text ends whose words have a '+' between them and blanks beside that: "norm + act". `end` is that of the
+ * first without blanks, and of all where nothing is joined to it. */
+static size_t end_of_joined(const char *text, size_t end)
+{
+    for (;;) {
+        size_t next = end + strspn(text + end, BLANKS);
+        bool joins = text[next] == '+' || (text[end - 1] == '+' && text[next] != ',' && text[next] != '\0');
+        if (!joins)
+            return end;
+        end = next + strcspn(text + next, BLANKS ",");
+    }
+}
+
+/* Is [value, end), behind which reading would go on, one of them? Then it is passed over whole. */
+static bool is_parted(struct layout_items *items, size_t value, char *why)
+{
+    size_t end = items->at > value ? end_of_joined(items->text, items->at) : items->at, n = 0;
+    if (end == items->at)
+        return false;
+    char joined[LAYOUT_VALUE_SIZE];
+    for (size_t i = value; i < end && n + 1 < sizeof joined; i++)
+        if (!strchr(BLANKS, items->text[i]))
+            joined[n++] = items->text[i];
+    joined[n] = '\0';
+    snprintf(why, LAYOUT_ITEM_WHY, "'%.*s' has a blank beside a '+', and blanks part items; write %.80s",
+             (int)(end - value < 80 ? end - value : 80), items->text + value, joined);
+    items->at = end;
+    return true;
+}
+
 /* "=value", from the '=' at items->at on, behind a key of `length` characters. */
 static enum layout_item_found read_pair(struct layout_items *items, size_t key_at, size_t length, struct layout_item *item,
                                         char *why)
@@ -146,6 +176,8 @@ static enum layout_item_found read_pair(struct layout_items *items, size_t key_a
         snprintf(why, LAYOUT_ITEM_WHY, "'=%.40s' is not a key=value: it has no key", text + value_at);
         return wrong(item, key_at);
     }
+    if (is_parted(items, value_at, why))
+        return wrong(item, value_at);
     if (!fits(text + key_at, length, sizeof item->key, why) || !fits(text + key_at, value_length, sizeof item->value, why))
         return wrong(item, key_at);
     char key[LAYOUT_KEY_SIZE], value[LAYOUT_VALUE_SIZE];
@@ -166,6 +198,8 @@ static enum layout_item_found read_item(struct layout_items *items, struct layou
         return read_pair(items, start, length, item, why);
     }
     struct word word = {.at = start};
+    if (is_parted(items, start, why))
+        return wrong(item, start);
     if (!fits(text + start, length, sizeof word.text, why))
         return wrong(item, start);
     snprintf(word.text, sizeof word.text, "%.*s", (int)length, text + start);

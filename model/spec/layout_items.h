@@ -12,6 +12,8 @@
  *     auto          auto=true: what is not given is searched
  *     ~             the mark of uneven stages, which says nothing of the layout itself
  *
+ * Words joined by '+' are one: a blank beside the '+' is an error of its own.
+ *
  * So "tp=8,pp=8,zero=1" and "tp8 pp8 z1" are one text. Everything that reads layouts reads its items here; which keys there are
  * and which values they take is checked by who asks.
  */

@@ -154,11 +154,14 @@ static struct yaml_node *text_tree(const struct yaml_node *text, struct arena *a
     struct layout_items items = {.text = text->text};
     struct layout_item item;
     char why[LAYOUT_ITEM_WHY];
-    for (enum layout_item_found found; (found = layout_items_next(&items, &item, why)) != LAYOUT_ITEM_NONE;)
+    size_t n = 0;
+    for (enum layout_item_found found; (found = layout_items_next(&items, &item, why)) != LAYOUT_ITEM_NONE; n++)
         if (found == LAYOUT_ITEM_READ)
             add_item(tree, &last, item_tree(text, &item, arena), diags);
         else
             diag_error(diags, inside(text->at, item.key_at, text->quoted), "layout: %s", why);
+    if (n == 0)
+        diag_error(diags, text->at, "layout: '%.40s' says nothing; write for example tp=8,pp=8,vpp=6,mb=1, or auto", text->text);
     return tree;
 }
 

@@ -102,7 +102,7 @@ static void explain(const char *text, size_t length, char *why, size_t size)
         snprintf(why, size, "'%s' stands alone", item);
         return;
     }
-    snprintf(why, size, "'%s' is unknown; %s", item,
+    snprintf(why, size, "%s%s%s; %s", length ? "'" : "a word is missing", item, length ? "' is unknown" : "",
              name_hint(item, recompute_words, N_RECOMPUTES + N_RECOMPUTE_MODULES,
                        "known are none, selective, full, and joined by '+' core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "
                        "mlp, shared_experts, moe; so many layers are full:4, full:every2, full:groups4",

@@ -218,11 +218,11 @@ END_TEST
 static const struct {
     const char *text, *part;
 } NO_RECOMPUTATIONS[] = {
-    {"", "'' is unknown; known are none, selective, full, and joined by '+' core_attn, "},
-    {"selective:", "'' is unknown"},
-    {"+", "'' is unknown"},
-    {"moe_act+", "'' is unknown"},
-    {"norm+act+", "'' is unknown"},
+    {"", "a word is missing; known are none, selective, full, and joined by '+' core_attn, "},
+    {"selective:", "a word is missing"},
+    {"+", "a word is missing"},
+    {"moe_act+", "a word is missing"},
+    {"norm+act+", "a word is missing"},
     {"layernorm+none", "'none' stands alone"},
     {"norm+sel", "'sel' stands alone"},
     {"selective:full", "'full' stands alone"},
@@ -291,6 +291,14 @@ static const struct {
     {"recompute=layernorm+mla_up_prj", 1, "did you mean 'mla_up_proj'"},
     {"recompute=layernorm+full", 1, "'full' stands alone"},
     {"tp=a,pp=b,qq=1", 3, "tp=a"},
+    {"recompute=norm + act", 1, "'norm + act' has a blank beside a '+', and blanks part items; write norm+act"},
+    {"tp8 norm +act mb1", 1, "'norm +act' has a blank beside a '+'"},
+    {"tp8 recompute = norm+\tact + mla,mb1", 1, "write norm+act+mla"},
+    {"cp8 a2a:2 + ring", 1, "write a2a:2+ring"},
+    {"offload=optimizer + activations zz=1", 2, "write optimizer+activations"},
+    {"norm+, mb1", 1, "recompute=norm+: a word is missing"},
+    {"recompute=norm++act", 1, "a word is missing"},
+    {"recompute=", 1, "a word is missing"},
 };
 
 START_TEST(refused_with_a_reason)

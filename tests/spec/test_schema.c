@@ -174,6 +174,24 @@ START_TEST(layout_text_is_understood_by_the_layout)
 }
 END_TEST
 
+/* A text without an item is no layout that leaves all out: it is refused, as the option without a value is. */
+START_TEST(layout_text_says_something)
+{
+    static const char *const texts[] = {"", " ", "~", " ~ ~", "\t"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct diags diags = {0};
+        struct arena arena = {0};
+        struct yaml_node *node = yaml_scalar("t", texts[i], &arena);
+        node->quoted = true; /* not null, which is auto */
+        (void)layout_request_tree(node, &arena, &diags);
+        ck_assert_uint_eq(diags.n_errors, 1);
+        ck_assert_msg(strstr(diags.items[0].text, "says nothing") != NULL, "%s", diags.items[0].text);
+        diags_free(&diags);
+        arena_free(&arena);
+    }
+}
+END_TEST
+
 START_TEST(names_of_precisions_and_features)
 {
     for (int i = 0; i < N_PRECISIONS; i++)
@@ -196,6 +214,7 @@ int main(void)
     tcase_add_loop_test(tests, every_entry_is_read_back_as_written, 0, N_CATALOG_KINDS);
     tcase_add_test(tests, layout_words_are_those_of_the_layout);
     tcase_add_test(tests, layout_text_is_understood_by_the_layout);
+    tcase_add_test(tests, layout_text_says_something);
     tcase_add_test(tests, names_of_precisions_and_features);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
