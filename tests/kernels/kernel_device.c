@@ -103,6 +103,10 @@ bool kernel_run_check(const struct kernel_run *run, char *why, size_t size)
         }
         double error = operand_error(operand, run->fetched[i] + front_bytes(operand));
         double allowed = operand->role == ROLE_IN ? 0 : kernel_tolerance(run->c->call.kernel) * fmax(1, run->c->amplification);
+        if (!isfinite(allowed)) {
+            snprintf(why, size, "%s has no bound: terms are %g times sums", operand->name, run->c->amplification);
+            return false;
+        }
         if (!(error <= allowed)) {
             snprintf(why, size, "%s is off by %.2e, allowed %.0e", operand->name, error, allowed);
             return false;

@@ -1,5 +1,7 @@
 /* kernel_draw_mixer.c - calls of mixers with a state. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/kernels/kernel_draw.h"
 
@@ -211,6 +213,11 @@ void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int num
     scan.delta = delta;
     kernel_case_draw_scan(c, kernel, scan, way % 2, random);
     c->amplification = delta ? scan_amplification(&c->call.scan) : 1;
+    if (!(c->amplification <= CHUNKED_AMPLIFICATION)) {
+        fprintf(stderr, "%s %s: terms are %g times sums, drawn to be at most %d\n", kernel_name(kernel), c->text,
+                c->amplification, CHUNKED_AMPLIFICATION);
+        abort();
+    }
 }
 
 void draw_gated_norm(struct draw *d)

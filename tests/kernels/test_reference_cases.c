@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/kernels/kernel_case.h"
+#include "tests/kernels/kernel_device.h"
 #include "tests/suite.h"
 
 enum { CASES = 12, SIZE = 40 };
@@ -62,6 +62,45 @@ START_TEST(bf16_rounds_to_nearest_even)
 }
 END_TEST
 
+/* A device that wrote nothing is wrong by whatever bound, and by none. */
+START_TEST(errors_without_bound)
+{
+    struct random_stream random = random_stream_named(0, 2, 0);
+    struct kernel_case c;
+    struct kernel_run run;
+    char why[200] = "";
+    kernel_case_draw_chunked(&c, KERNEL_SCAN_FORWARD, 0, true, &random);
+    kernel_run_prepare(&run, &c, &kernel_device_host);
+    kernel_run_fetch(&run);
+    kernel_case_reference(&c);
+    ck_assert(!kernel_run_check(&run, why, sizeof why));
+    ck_assert_msg(strstr(why, "is off by"), "%s", why);
+    c.amplification = INFINITY;
+    ck_assert_msg(!kernel_run_check(&run, why, sizeof why), "nothing can be wrong");
+    ck_assert_msg(strstr(why, "has no bound"), "%s", why);
+    kernel_run_free(&run);
+    kernel_case_free(&c);
+}
+END_TEST
+
+/* Bounds of what is drawn are no more than so much wider (a draw that is ends the program). */
+START_TEST(amplification_is_bounded)
+{
+    const enum kernel kernel = _i ? KERNEL_SCAN_BACKWARD : KERNEL_SCAN_FORWARD;
+    double most = 0;
+    for (int number = 0; number < N_CHUNKED * CHUNKED_WAYS; number++) {
+        struct random_stream random = random_stream_named((uint64_t)number, 3, (uint64_t)kernel);
+        struct kernel_case c;
+        kernel_case_draw_chunked(&c, kernel, number, true, &random);
+        ck_assert_double_ge(c.amplification, 1);
+        most = fmax(most, c.amplification);
+        kernel_case_free(&c);
+    }
+    ck_assert_double_le(most, CHUNKED_AMPLIFICATION);
+    ck_assert_double_gt(most, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kernel references over random shapes");
@@ -69,6 +108,8 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, every_kernel, 0, N_KERNELS);
     tcase_add_test(tcase, bf16_rounds_to_nearest_even);
+    tcase_add_test(tcase, errors_without_bound);
+    tcase_add_loop_test(tcase, amplification_is_bounded, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

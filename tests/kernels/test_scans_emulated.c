@@ -147,13 +147,19 @@ static void draw_hard(struct kernel_case *c, enum kernel kernel, enum hardness h
     ck_assert_double_le(c->amplification, how == ONE_KEY ? 9 : how == DECAYS_OF_ALL ? 1.1 : 2.1);
 }
 
+/* What kernels/README.md says of a single key, in both passes, where terms would allow 4.1e-2. */
+static const double ONE_KEY_ERROR = 2.5e-2;
+
 static const int hard_states[] = {16, 128, 200}; /* of each number of tiles */
 enum { N_HARD_STATES = sizeof hard_states / sizeof *hard_states };
 
 START_TEST(hard_delta_rules)
 {
+    const enum hardness how = (enum hardness)(_i % N_HARD);
     struct kernel_case c;
-    draw_hard(&c, KERNEL_SCAN_FORWARD, (enum hardness)(_i % N_HARD), hard_states[_i / N_HARD]);
+    draw_hard(&c, KERNEL_SCAN_FORWARD, how, hard_states[_i / N_HARD]);
+    if (how == ONE_KEY)
+        c.amplification = fmin(c.amplification, ONE_KEY_ERROR / kernel_tolerance(KERNEL_SCAN_FORWARD));
     check_drawn(&c);
 }
 END_TEST
@@ -178,7 +184,8 @@ START_TEST(gradients_of_hard_delta_rules)
         if (operand->role == ROLE_IN || operand->type == OPERAND_SCRATCH || (is_decays && how == ONE_KEY))
             continue;
         const double error = kernel_run_error_of(&run, operand->name);
-        ck_assert_msg(error <= 5.1e-3 * c.amplification * (is_decays ? 2 : 1), "%s of %s is off by %.2e, terms by %.2f",
+        const double terms = 5.1e-3 * c.amplification * (is_decays ? 2 : 1);
+        ck_assert_msg(error <= (how == ONE_KEY ? fmin(terms, ONE_KEY_ERROR) : terms), "%s of %s is off by %.2e, terms by %.2f",
                       operand->name, c.text, error, c.amplification);
     }
     kernel_run_free(&run);
