@@ -156,7 +156,7 @@ static double cost_pct(const struct step_spread *spread, double seconds)
     return 100 * (seconds - spread->alike_s) / spread->time.mean;
 }
 
-/* Of two digits, and no -0.00: a nanosecond that rounding saves is no gain. */
+/* Of two digits, and as in tables no -0.00: a nanosecond that rounding saves is no gain. */
 static double shown_pct(const struct step_spread *spread, double seconds)
 {
     double cost = cost_pct(spread, seconds);
@@ -168,7 +168,7 @@ static void write_row(struct table *table, const struct step_spread *spread, con
 {
     table_cell(table, "%s", name);
     table_cell(table, "%.4f", seconds);
-    table_cell(table, "%.2f", shown_pct(spread, seconds));
+    table_cell(table, "%.2f", cost_pct(spread, seconds));
     table_cell(table, "%s", meaning);
 }
 
