@@ -98,6 +98,10 @@ static void explain(const char *text, size_t length, char *why, size_t size)
 {
     char item[48], hint[224];
     snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), text);
+    if (strpbrk(item, " \t")) {
+        snprintf(why, size, "'%s' has a blank; words are joined by '+' alone, as in layernorm+mlp_act", item);
+        return;
+    }
     if (word_of(text, length) >= 0) {
         snprintf(why, size, "'%s' stands alone", item);
         return;

@@ -223,6 +223,8 @@ static const struct {
     {"+", "a word is missing"},
     {"moe_act+", "a word is missing"},
     {"norm+act+", "a word is missing"},
+    {"norm + act", "'norm ' has a blank; words are joined by '+' alone"},
+    {"norm+ act", "' act' has a blank"},
     {"layernorm+none", "'none' stands alone"},
     {"norm+sel", "'sel' stands alone"},
     {"selective:full", "'full' stands alone"},
