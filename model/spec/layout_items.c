@@ -141,14 +141,14 @@ static size_t end_of_joined(const char *text, size_t end)
 {
     for (;;) {
         size_t next = end + strspn(text + end, BLANKS);
-        bool joins = text[next] == '+' || (text[end - 1] == '+' && text[next] != ',' && text[next] != '\0');
+        bool joins = text[next] == '+' || (text[end - 1] == '+' && !strchr("," UNEVEN, text[next])); /* nor the end */
         if (!joins)
             return end;
         end = next + strcspn(text + next, BLANKS ",");
     }
 }
 
-/* Is [value, end), behind which reading would go on, one of them? Then it is passed over whole. */
+/* Is what begins at `value`, and is read up to its first blank, one of them? Then it is passed over whole. */
 static bool is_parted(struct layout_items *items, size_t value, char *why)
 {
     size_t end = items->at > value ? end_of_joined(items->text, items->at) : items->at, n = 0;
