@@ -8,10 +8,10 @@
  *     U = X R,  X = (I + A)^-1 diag(w)                        (WY representation: arXiv:2406.06484, section 3; arXiv:2412.06464)
  *
  * Solved in fp32: the four blocks of 16 tokens on the diagonal by forward substitution, a warp each, a lane a column; then block
- * row by block row those below, T_ij = -T_ii sum over k from j to i - 1 of A_ik T_kj. Where no w |k|^2 is above 2 no I - w k k^T
- * makes anything longer, and T_ij, which is -w_i k_i by those between i and j by k_j by decays, is no larger than w_i |k_i| |k_j|:
- * at most 1 with keys of one length and w |k|^2 of at most 1. Up to 2 it may be 2: three tokens of one unit key with w = 2 have
- * T_31 = 2. X is rounded to bf16 once, for a product on tensor cores.
+ * row by block row those below, T_ij = -T_ii sum over k from j to i - 1 of A_ik T_kj. Where no w |k|^2 is above 2
+ * no I - w k k^T makes anything longer, and T_ij, which is -w_i k_i by those between i and j by k_j by decays, is no larger
+ * than w_i |k_i| |k_j|: at most 1 with keys of one length and w |k|^2 of at most 1. Up to 2 it may be 2: three tokens of one
+ * unit key with w = 2 have T_31 = 2. X is rounded to bf16 once, for a product on tensor cores.
  *
  * Strengths below 2^-40 count as that, for gradients' sake, which are divided by them (scan_delta_backward.cu).
  *
