@@ -182,12 +182,18 @@ static void write_expectation(const struct step_report *report, FILE *out)
 
 void step_report_write_budget(const struct step_report *report, FILE *out)
 {
-    char hours[32], tokens[32];
+    char hours[32], tokens[32], days[32];
+    double said = report_days(report);
 
-    if (report_days(report) > 0)
-        fprintf(out, "budget   %s tokens take %.3g days, %s GPU-hours\n",
-                quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), report_days(report),
-                grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours));
+    if (said <= 0)
+        return;
+    if (said < 999.5)
+        snprintf(days, sizeof days, "%.3g", said);
+    else
+        grouped((int64_t)(said + 0.5), days, sizeof days);
+    fprintf(out, "budget   %s tokens take %s days, %s GPU-hours\n",
+            quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), days,
+            grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours));
 }
 
 static void write_summary(const struct step_report *report, const struct invocation *call)
