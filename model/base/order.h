@@ -1,14 +1,22 @@
 /*
- * order.h - the lesser of two whole numbers, what divides both, orders for qsort, and what lies where in an order.
+ * order.h - the lesser of two whole numbers, how often one goes into the other, what divides both, orders for qsort, and what
+ * lies where in an order.
  */
 #ifndef MSIM_MODEL_BASE_ORDER_H
 #define MSIM_MODEL_BASE_ORDER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 static inline int int_min(int a, int b)
 {
     return a < b ? a : b;
+}
+
+/* a / b, of a from 0 and b above it, up to the next whole number. */
+static inline int64_t int64_divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
 }
 
 /* The greatest common divisor of two numbers above 0. */

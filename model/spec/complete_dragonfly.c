@@ -1,4 +1,5 @@
 /* complete_dragonfly.c - what follows from what a cluster says of its dragonfly, and which keys belong to which topology. */
+#include "model/base/order.h"
 #include "model/spec/entry.h"
 
 /* Slingshot's switches have 64 ports, 16 of them for NICs, 31 for the 31 other switches of a group and 17 for other groups (De
@@ -49,11 +50,6 @@ static void dragonfly_keys_check(const struct cluster *c, const struct yaml_node
     };
 
     keys_refuse(keys, sizeof keys / sizeof keys[0], "needs `topology: dragonfly`; null takes it back", tree, diags);
-}
-
-static int divide_up(int64_t a, int64_t b)
-{
-    return (int)((a + b - 1) / b);
 }
 
 /* Ports of a switch and nodes: do they go together? */
@@ -114,7 +110,7 @@ static void dragonfly_complete(struct cluster *c, const struct yaml_node *tree, 
         d->groups = needed;
     if (!d->global_links_per_switch)
         d->global_links_per_switch = d->global_links > 0
-                                         ? divide_up((int64_t)d->global_links * (d->groups - 1), d->switches_per_group)
+                                         ? (int)int64_divide_up((int64_t)d->global_links * (d->groups - 1), d->switches_per_group)
                                          : d->endpoints_per_switch;
     if (!d->global_links && d->groups > 1)
         d->global_links = (int)((int64_t)d->switches_per_group * d->global_links_per_switch / (d->groups - 1));

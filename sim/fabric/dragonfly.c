@@ -4,14 +4,10 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "sim/fabric/fabric_internal.h"
 
 static const struct place NOWHERE;
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* ---- the shape */
 
@@ -47,7 +43,7 @@ void dragonfly_shape_check(const struct fabric_shape *s, const struct complaint 
 
 static int64_t groups_of(const struct fabric_shape *s, int64_t sets)
 {
-    int64_t needed = divide_up(sets, s->switches_per_group / s->tors_per_set);
+    int64_t needed = int64_divide_up(sets, s->switches_per_group / s->tors_per_set);
     return s->groups > needed ? s->groups : needed;
 }
 
@@ -74,7 +70,7 @@ void dragonfly_derive(struct fabric *f)
     if (s->groups == 0)
         s->groups = f->n_pods;
     if (s->global_per_switch == 0)
-        s->global_per_switch = (int)divide_up((int64_t)s->global_links * others, s->switches_per_group);
+        s->global_per_switch = (int)int64_divide_up((int64_t)s->global_links * others, s->switches_per_group);
     if (s->global_links == 0 && others > 0)
         s->global_links = (int)((int64_t)s->switches_per_group * s->global_per_switch / others);
 }

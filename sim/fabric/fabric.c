@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/order.h"
 #include "sim/fabric/dragonfly.h"
 #include "sim/fabric/fabric_internal.h"
 
@@ -15,11 +16,6 @@ static const char *const layer_names[N_FABRIC_LAYERS] = {"nvlink_out", "nvlink_i
 const char *fabric_layer_name(enum fabric_layer layer)
 {
     return layer_names[layer];
-}
-
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 /* ---- what is wrong with a shape */
@@ -158,7 +154,7 @@ static void cores_derive(struct fabric *f)
     int aggs = f->n_pods * s->aggs_per_pod; /* of a plane */
 
     f->core_cables = 1;
-    f->core_groups = (int)divide_up(aggs, s->core_down);
+    f->core_groups = (int)int64_divide_up(aggs, s->core_down);
     for (int q = s->core_down / aggs; q > 1; q--)
         if (s->agg_up % q == 0) {
             f->core_cables = q;
@@ -179,7 +175,7 @@ static void clos_derive(struct fabric *f)
     if (f->layers > 1) {
         f->agg_cables = s->tor_up / s->aggs_per_pod;
         f->tors_per_pod = s->agg_down / f->agg_cables;
-        f->n_pods = (int)divide_up(f->n_tors / s->planes, f->tors_per_pod);
+        f->n_pods = (int)int64_divide_up(f->n_tors / s->planes, f->tors_per_pod);
         f->n_aggs = s->planes * f->n_pods * s->aggs_per_pod;
     }
     if (f->layers > 2)
@@ -191,7 +187,7 @@ static void derive(struct fabric *f)
     const struct fabric_shape *s = &f->shape;
 
     f->hosts_per_set = s->tor_down / (s->nics_per_host * s->ports_per_nic / s->tors_per_set);
-    f->n_sets = (int)divide_up(s->hosts, f->hosts_per_set);
+    f->n_sets = (int)int64_divide_up(s->hosts, f->hosts_per_set);
     if (s->topology == TOPOLOGY_DRAGONFLY)
         dragonfly_derive(f);
     else
@@ -227,7 +223,7 @@ static void clos_derived_check(const struct fabric *f, const struct complaint *t
 static bool size_check(const struct fabric_shape *s, const struct complaint *to)
 {
     int64_t ports_per_host = (int64_t)s->nics_per_host * s->ports_per_nic;
-    int64_t sets = divide_up((int64_t)s->hosts * (ports_per_host / s->tors_per_set), s->tor_down);
+    int64_t sets = int64_divide_up((int64_t)s->hosts * (ports_per_host / s->tors_per_set), s->tor_down);
     double tors = (double)sets * s->tors_per_set, uplinks = tors * s->tor_up, agg_links = 0;
     double ports = (double)s->hosts * (double)ports_per_host;
     double gpus = (double)s->hosts * ((double)s->gpus_per_host + s->pcie_switches); /* and all else in hosts, more or less */
