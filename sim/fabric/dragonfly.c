@@ -27,14 +27,7 @@ void dragonfly_ranges_check(const struct fabric_shape *s, const struct complaint
 
 void dragonfly_shape_check(const struct fabric_shape *s, const struct complaint *to)
 {
-    int64_t ports = (int64_t)s->nics_per_host * s->ports_per_nic;
-
-    if (ports % s->tors_per_set)
-        diag_error(to->diags, to->at, "fabric: the %lld NIC ports of a host do not divide evenly over %d switches",
-                   (long long)ports, s->tors_per_set);
-    else if (s->tor_down % (ports / s->tors_per_set))
-        diag_error(to->diags, to->at, "fabric: a switch's %d NIC ports are not a multiple of the %lld that each host takes",
-                   s->tor_down, (long long)(ports / s->tors_per_set));
+    fabric_host_ports_check(s, to, "switches", "switch", "NIC");
     if (s->switches_per_group % s->tors_per_set)
         diag_error(to->diags, to->at,
                    "fabric: a group of %d switches does not divide evenly into those that a host's ports are spread over, %d",

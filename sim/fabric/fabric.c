@@ -112,16 +112,22 @@ static void host_inside_check(const struct fabric_shape *s, const struct complai
                    s->nvlink_domain, s->gpus_per_host);
 }
 
-static void tors_check(const struct fabric_shape *s, const struct complaint *to)
+void fabric_host_ports_check(const struct fabric_shape *s, const struct complaint *to, const char *spread_over,
+                             const char *device, const char *called)
 {
     int64_t ports = (int64_t)s->nics_per_host * s->ports_per_nic;
 
     if (ports % s->tors_per_set)
-        diag_error(to->diags, to->at, "fabric: the %lld NIC ports of a host do not divide evenly over %d ToRs of its set",
-                   (long long)ports, s->tors_per_set);
+        diag_error(to->diags, to->at, "fabric: the %lld NIC ports of a host do not divide evenly over %d %s", (long long)ports,
+                   s->tors_per_set, spread_over);
     else if (s->tor_down % (ports / s->tors_per_set))
-        diag_error(to->diags, to->at, "fabric: a ToR's %d host ports are not a multiple of the %lld that each host takes",
-                   s->tor_down, (long long)(ports / s->tors_per_set));
+        diag_error(to->diags, to->at, "fabric: a %s's %d %s ports are not a multiple of the %lld that each host takes", device,
+                   s->tor_down, called, (long long)(ports / s->tors_per_set));
+}
+
+static void tors_check(const struct fabric_shape *s, const struct complaint *to)
+{
+    fabric_host_ports_check(s, to, "ToRs of its set", "ToR", "host");
     if (s->tors_per_set % s->planes)
         diag_error(to->diags, to->at, "fabric: %d ToRs per set do not divide evenly over %d planes", s->tors_per_set, s->planes);
 }

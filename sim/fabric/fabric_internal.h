@@ -18,5 +18,9 @@ struct complaint {
 /* Errors unless low <= value <= FABRIC_COUNT_MAX, and unless 0 < rate <= 1 PB/s. */
 void fabric_count_check(const struct complaint *to, int value, int low, const char *what);
 void fabric_rate_check(const struct complaint *to, double rate, const char *what);
+/* Errors unless the ports of a host's NICs divide over its switches (`spread_over`), and the host ports of a `device` (which
+ * calls them `called`) over the hosts. */
+void fabric_host_ports_check(const struct fabric_shape *s, const struct complaint *to, const char *spread_over,
+                             const char *device, const char *called);
 
 #endif
