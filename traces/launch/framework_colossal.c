@@ -114,15 +114,8 @@ static const struct framework_key keys[] = {
 /* Its plugins train in fp16 unless told; shardformer's matrices are apart; gradients are reduced beside the backward pass. */
 static const struct framework_word fixed[] = {
     {NULL, "fp16", "True"},
-    {NULL, "transformer_impl", "local"},
+    FRAMEWORK_OWN_MODULES,
     {NULL, "use_flash_attn", "False"},
-    {NULL, "bias_swiglu_fusion", "False"},
-    {NULL, "bias_gelu_fusion", "False"},
-    {NULL, "bias_dropout_fusion", "False"},
-    {NULL, "hidden_dropout", "0"},
-    {NULL, "make_vocab_size_divisible_by", "1"},
-    {NULL, "overlap_grad_reduce", "True"},
-    {NULL, "overlap_param_gather", "True"},
     {NULL, "scatter_gather_tensors_in_pipeline", "False"},
     {NULL, "cross_entropy_loss_fusion", "False"},
     {0},

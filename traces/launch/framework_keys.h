@@ -9,6 +9,22 @@
 #include "traces/launch/framework_tables.h"
 #include "traces/launch/launch_words.h"
 
+/* What stacks of PyTorch's or JAX's own modules do beside Megatron-LM: no fused biases, tables as large as they are, gradients
+ * and weights exchanged beside the passes. Of `fixed` words. */
+#define FRAMEWORK_OWN_MODULES                                                                                                    \
+    {NULL, "transformer_impl", "local"}, {NULL, "bias_swiglu_fusion", "False"}, {NULL, "bias_gelu_fusion", "False"},             \
+        {NULL, "bias_dropout_fusion", "False"}, {NULL, "hidden_dropout", "0"}, {NULL, "make_vocab_size_divisible_by", "1"},      \
+        {NULL, "overlap_grad_reduce", "True"},                                                                                   \
+    {                                                                                                                            \
+        NULL, "overlap_param_gather", "True"                                                                                     \
+    }
+/* LLaMA's layers, where a framework has no others unless told. */
+#define FRAMEWORK_LLAMA_LAYERS                                                                                                   \
+    {NULL, "swiglu", "True"}, {NULL, "normalization", "RMSNorm"}, {NULL, "position_embedding_type", "rope"},                     \
+    {                                                                                                                            \
+        NULL, "add_bias_linear", "False"                                                                                         \
+    }
+
 /* What stands at "a.b.c"; of a list the first mapping that has the key. NULL: nothing. */
 const struct yaml_node *framework_find(const struct yaml_node *node, const char *path);
 

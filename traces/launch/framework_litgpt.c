@@ -68,15 +68,8 @@ static const struct framework_key keys[] = {
 };
 static const struct framework_word fixed[] = {
     {NULL, "bf16", "True"},
-    {NULL, "transformer_impl", "local"},
+    FRAMEWORK_OWN_MODULES,
     {NULL, "use_flash_attn", "True"},
-    {NULL, "bias_swiglu_fusion", "False"},
-    {NULL, "bias_gelu_fusion", "False"},
-    {NULL, "bias_dropout_fusion", "False"},
-    {NULL, "hidden_dropout", "0"},
-    {NULL, "make_vocab_size_divisible_by", "1"},
-    {NULL, "overlap_grad_reduce", "True"},
-    {NULL, "overlap_param_gather", "True"},
     {NULL, "cross_entropy_loss_fusion", "False"},
     {NULL, "zero_stage", "3"},
     {NULL, "nnodes", "1"},
