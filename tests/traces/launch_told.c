@@ -66,6 +66,14 @@ void expect_quiet(const struct told *t, const char *words)
         ck_assert_msg(!strstr(t->diags.items[i].text, words), "%s", t->diags.items[i].text);
 }
 
+void expect_said(const struct told *t, const char *warning)
+{
+    if (warning)
+        expect_warning(t, warning);
+    else
+        ck_assert_msg(t->diags.n_items == 0, "%s", t->diags.n_items ? t->diags.items[0].text : "");
+}
+
 struct told tell_file(const char *name, const char *line, int gpus)
 {
     char path[512], *text;

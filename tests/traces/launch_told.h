@@ -25,5 +25,7 @@ void expect_layout(const struct told *told, const char *layout, int64_t batch);
 void expect_warning(const struct told *told, const char *words);
 void expect_warning_at(const struct told *told, const char *words, int line, int column);
 void expect_quiet(const struct told *told, const char *words);
+/* This warning; NULL: nothing is said at all. */
+void expect_said(const struct told *told, const char *warning);
 
 #endif

@@ -10,6 +10,22 @@ enum { ATTENTION = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION, ALL = (1 << N_ADAPTER
 enum { EMBEDDING = 1 << WHOLE_EMBEDDING, HEAD = 1 << WHOLE_HEAD };
 enum { FEED = 1 << ADAPT_MLP_UP | 1 << ADAPT_MLP_DOWN };
 
+static void expect_adapter(const struct told *t, size_t i, int64_t rank, uint32_t targets)
+{
+    const struct adapter *adapter = &t->d.job.job.adapter;
+    ck_assert_msg(adapter->rank == rank && adapter->targets == targets, "%zu: rank %lld, targets %u", i, (long long)adapter->rank,
+                  adapter->targets);
+}
+
+/* This is told; NULL: all of it is modelled. */
+static void expect_modelled_but(const struct told *t, const char *warning)
+{
+    if (warning)
+        expect_warning(t, warning);
+    else
+        expect_quiet(t, "not modelled");
+}
+
 /* What LoRA is called by those who train it, and which of it msim has. */
 START_TEST(adapters_in_the_words_of_others)
 {
@@ -48,9 +64,7 @@ START_TEST(adapters_in_the_words_of_others)
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         struct told t = tell(jobs[i].text, NULL, 8);
-        const struct adapter *adapter = &t.d.job.job.adapter;
-        ck_assert_msg(adapter->rank == jobs[i].rank && adapter->targets == (uint32_t)jobs[i].targets,
-                      "%zu: rank %lld, targets %u", i, (long long)adapter->rank, adapter->targets);
+        expect_adapter(&t, i, jobs[i].rank, (uint32_t)jobs[i].targets);
         if (jobs[i].warning)
             expect_warning(&t, jobs[i].warning);
         told_free(&t);
@@ -80,10 +94,7 @@ START_TEST(modules_that_are_trained_whole)
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         struct told t = tell(jobs[i].text, NULL, 8);
         ck_assert_msg(t.d.job.job.adapter.whole == jobs[i].whole, "%zu: %u", i, t.d.job.job.adapter.whole);
-        if (jobs[i].warning)
-            expect_warning(&t, jobs[i].warning);
-        else
-            expect_quiet(&t, "not modelled");
+        expect_modelled_but(&t, jobs[i].warning);
         told_free(&t);
     }
 }
@@ -200,10 +211,7 @@ START_TEST(factory_kinds_are_told)
         char text[512];
         snprintf(text, sizeof text, "%sfinetuning_type: lora\n%s", FACTORY, jobs[i].keys);
         struct told t = tell(text, NULL, 8);
-        if (jobs[i].warning)
-            expect_warning(&t, jobs[i].warning);
-        else
-            expect_quiet(&t, "not modelled");
+        expect_modelled_but(&t, jobs[i].warning);
         ck_assert_int_eq(t.d.job.job.adapter.rank, 8);
         told_free(&t);
     }
@@ -241,10 +249,7 @@ START_TEST(matrices_in_the_words_of_families)
         struct told t = tell(text, NULL, 8);
         ck_assert_msg(t.diags.n_errors == 0 && t.d.job.job.adapter.targets == (uint32_t)jobs[i].targets, "%zu: %u, %s", i,
                       t.d.job.job.adapter.targets, t.diags.n_items ? t.diags.items[0].text : "");
-        if (jobs[i].warning)
-            expect_warning(&t, jobs[i].warning);
-        else
-            expect_quiet(&t, "not modelled");
+        expect_modelled_but(&t, jobs[i].warning);
         told_free(&t);
     }
 }
@@ -296,9 +301,7 @@ START_TEST(nemo_by_a_scalar)
         char text[768];
         snprintf(text, sizeof text, jobs[i].form, jobs[i].model, jobs[i].keys);
         struct told t = tell(text, NULL, 8);
-        const struct adapter *adapter = &t.d.job.job.adapter;
-        ck_assert_msg(adapter->rank == jobs[i].rank && adapter->targets == (uint32_t)jobs[i].targets,
-                      "%zu: rank %lld, targets %u", i, (long long)adapter->rank, adapter->targets);
+        expect_adapter(&t, i, jobs[i].rank, (uint32_t)jobs[i].targets);
         if (jobs[i].warning)
             expect_warning(&t, jobs[i].warning);
         told_free(&t);
@@ -362,10 +365,7 @@ START_TEST(pefts_other_keys)
         struct told t = tell(text, "torchrun t.py --per_device_train_batch_size 1 --max_seq_length 4096 --bf16 true", 8);
         ck_assert_msg(t.diags.n_errors == 0 && t.d.job.job.adapter.targets == (uint32_t)jobs[i].targets, "%zu: %u, %s", i,
                       t.d.job.job.adapter.targets, t.diags.n_items ? t.diags.items[0].text : "");
-        if (jobs[i].warning)
-            expect_warning(&t, jobs[i].warning);
-        else
-            expect_quiet(&t, "not modelled");
+        expect_modelled_but(&t, jobs[i].warning);
         told_free(&t);
     }
 }
