@@ -62,7 +62,7 @@ int cluster_dragonfly_groups(const struct cluster *c, int nodes)
 {
     int64_t in_group = (int64_t)c->dragonfly.switches_per_group * c->dragonfly.endpoints_per_switch / node_ports(c);
 
-    return (int)((nodes + in_group - 1) / in_group);
+    return (int)int64_divide_up(nodes, in_group);
 }
 
 const char *cluster_groups_remedy(const struct cluster *c, int nodes)

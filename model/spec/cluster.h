@@ -4,6 +4,7 @@
 #ifndef MSIM_MODEL_SPEC_CLUSTER_H
 #define MSIM_MODEL_SPEC_CLUSTER_H
 
+#include "model/base/order.h"
 #include "model/spec/gpu.h"
 
 enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP, FABRIC_SLINGSHOT };
@@ -28,6 +29,17 @@ struct dragonfly {
     int global_links;            /* cables between two groups */
     double link_rate;            /* B/s of a local or global cable and direction */
 };
+
+/* Of groups of so many switches, at least two: cables between each two of them, by the ports of a switch for other groups; and
+ * these ports by those cables. */
+static inline int dragonfly_global_links(int switches, int ports, int groups)
+{
+    return (int)((int64_t)switches * ports / (groups - 1));
+}
+static inline int dragonfly_global_ports(int switches, int links, int groups)
+{
+    return (int)int64_divide_up((int64_t)links * (groups - 1), switches);
+}
 
 struct cluster {
     char name[NAME_SIZE];

@@ -1,5 +1,4 @@
 /* complete_dragonfly.c - what follows from what a cluster says of its dragonfly, and which keys belong to which topology. */
-#include "model/base/order.h"
 #include "model/spec/entry.h"
 
 /* Slingshot's switches have 64 ports, 16 of them for NICs, 31 for the 31 other switches of a group and 17 for other groups (De
@@ -110,10 +109,10 @@ static void dragonfly_complete(struct cluster *c, const struct yaml_node *tree, 
         d->groups = needed;
     if (!d->global_links_per_switch)
         d->global_links_per_switch = d->global_links > 0
-                                         ? (int)int64_divide_up((int64_t)d->global_links * (d->groups - 1), d->switches_per_group)
+                                         ? dragonfly_global_ports(d->switches_per_group, d->global_links, d->groups)
                                          : d->endpoints_per_switch;
     if (!d->global_links && d->groups > 1)
-        d->global_links = (int)((int64_t)d->switches_per_group * d->global_links_per_switch / (d->groups - 1));
+        d->global_links = dragonfly_global_links(d->switches_per_group, d->global_links_per_switch, d->groups);
     groups_check(c, needed, tree, diags);
 }
 

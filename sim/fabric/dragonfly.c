@@ -52,20 +52,18 @@ double dragonfly_cables(const struct fabric_shape *s, int64_t sets, double *swit
 void dragonfly_derive(struct fabric *f)
 {
     struct fabric_shape *s = &f->shape;
-    int others;
 
     s->planes = 1;
     f->layers = 1;
     f->tors_per_pod = s->switches_per_group;
     f->n_pods = (int)groups_of(s, f->n_sets);
     f->n_tors = f->n_pods * s->switches_per_group;
-    others = f->n_pods - 1;
     if (s->groups == 0)
         s->groups = f->n_pods;
     if (s->global_per_switch == 0)
-        s->global_per_switch = (int)int64_divide_up((int64_t)s->global_links * others, s->switches_per_group);
-    if (s->global_links == 0 && others > 0)
-        s->global_links = (int)((int64_t)s->switches_per_group * s->global_per_switch / others);
+        s->global_per_switch = dragonfly_global_ports(s->switches_per_group, s->global_links, f->n_pods);
+    if (s->global_links == 0 && f->n_pods > 1)
+        s->global_links = dragonfly_global_links(s->switches_per_group, s->global_per_switch, f->n_pods);
 }
 
 void dragonfly_derived_check(const struct fabric *f, const struct complaint *to)
