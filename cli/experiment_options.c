@@ -59,6 +59,13 @@ const struct option_row experiment_options[] = {
      .help = "sequences per step, all replicas together",
      .group = GROUP,
      .key = "job.global_batch"},
+    {.name = "batch-tokens",
+     COUNT_FIELDS,
+     .low = 1,
+     .high = 1e12,
+     .help = "the same in tokens, such as 4M, rounded to whole sequences",
+     .group = GROUP,
+     .key = "job.batch_tokens"},
     {.name = "seq-len",
      COUNT_FIELDS,
      .low = 1,
@@ -144,6 +151,10 @@ enum status experiment_read(struct invocation *call, const struct experiment_fla
 {
     struct experiment_flags whole = *flags;
     char *text;
+    if (option_given(call, "global-batch") && option_given(call, "batch-tokens")) {
+        diag_error(&call->diags, (struct place){0}, "--global-batch and --batch-tokens say the same thing; keep one");
+        return STATUS_USAGE;
+    }
     enum status status = experiment_input(call, &whole, &text);
     if (status == STATUS_OK)
         status = experiment_load(&whole, experiment, &call->diags);

@@ -86,6 +86,17 @@ static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, con
     return long_forms(yaml_with(root, path, value, &l->arena), l);
 }
 
+/* The size of the batch is said in sequences or in tokens: what is said last counts, so the other goes. */
+static struct yaml_node *without_other_batch(struct yaml_node *root, const char *path, struct arena *arena)
+{
+    const char *other = strcmp(path, "job.global_batch") == 0   ? "batch_tokens"
+                        : strcmp(path, "job.batch_tokens") == 0 ? "global_batch"
+                                                                : NULL;
+    const struct yaml_node *job = other ? yaml_find(root, "job") : NULL;
+    bool there = job && job->kind == YAML_MAPPING && yaml_find(job, other);
+    return there ? replace(root, "job", yaml_without(job, other, arena), arena) : root;
+}
+
 /* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
 static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct loader *l)
 {
@@ -108,6 +119,7 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         snprintf(whole, strlen(key) + 8, "layout.%s", key);
         path = whole;
     }
+    root = without_other_batch(root, path, &l->arena);
     return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
 }
 
@@ -267,6 +279,7 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
 
 /* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
 #define STEP_TOKENS_MAX 1e9
+#define SEQUENCES_MAX   1000000000 /* of a batch, as global_batch has it */
 
 /* What adapters are not modelled with. */
 static void check_adapter(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
@@ -302,6 +315,39 @@ static void check_muon(const struct yaml_node *part, const struct job *job, stru
                          optimizer_names[job->optimizer]);
 }
 
+/* Tokens as whole sequences, the nearest number of them. Where they are none, a power of two that is near is named too: 4M is
+ * mostly said of 4,194,304. */
+static void count_sequences(const struct yaml_node *part, struct job *job, struct diags *diags)
+{
+    int64_t tokens = job->batch_tokens, sequences = (tokens + job->seq_len / 2) / job->seq_len, power = 1;
+    if (tokens == 0)
+        return;
+    if (job->global_batch) {
+        diag_error(diags, entry_place(part, "batch_tokens"),
+                   "batch_tokens: the batch is given in sequences already (global_batch); keep one");
+        return;
+    }
+    if (sequences > SEQUENCES_MAX) {
+        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %g of them",
+                   (long long)job->seq_len, (double)SEQUENCES_MAX);
+        return;
+    }
+    job->batch_tokens = 0;
+    job->global_batch = sequences > 0 ? sequences : 1;
+    while (power * 3 / 2 <= job->global_batch)
+        power *= 2;
+    if (job->global_batch * job->seq_len == tokens)
+        return;
+    char near[96] = "";
+    if (power != job->global_batch && llabs(power - job->global_batch) * 10 <= job->global_batch)
+        snprintf(near, sizeof near, "; --global-batch %lld would be %lld tokens", (long long)power,
+                 (long long)(power * job->seq_len));
+    diag_note(diags, entry_place(part, "batch_tokens"),
+              "batch_tokens: %lld are not whole sequences of %lld tokens: %lld sequence%s, %lld tokens are taken%s",
+              (long long)tokens, (long long)job->seq_len, (long long)job->global_batch, job->global_batch == 1 ? "" : "s",
+              (long long)(job->global_batch * job->seq_len), near);
+}
+
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
 static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -319,6 +365,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)
         diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld is beyond the model's learned positions (%lld)",
                      (long long)job->seq_len, (long long)e->model.max_seq_len);
+    count_sequences(part, job, diags);
     if (!job->global_batch) {
         job->global_batch = e->gpus;
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
@@ -328,7 +375,8 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     double tokens = (double)job->global_batch * (double)job->seq_len;
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),
-                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step",
+                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step; --batch-tokens, or "
+                     "batch_tokens, says it in tokens",
                      (long long)job->global_batch, (long long)job->seq_len, tokens);
 }
 

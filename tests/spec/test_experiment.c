@@ -219,9 +219,37 @@ START_TEST(overrides_reach_any_key)
 }
 END_TEST
 
+/* 6144 sequences of 2048 tokens are 12,582,912 tokens; 4M are 1953.125 of them. What is said last counts, in whichever of the two
+ * ways. */
+START_TEST(a_batch_is_said_in_tokens)
+{
+    load_with(the_file, "job.batch_tokens=12582912");
+    ck_assert_int_eq(e.job.global_batch, 6144);
+    ck_assert_int_eq(e.job.batch_tokens, 0);
+    char *json = experiment_to_json(&e);
+    ck_assert_ptr_null(strstr(json, "batch_tokens"));
+    free(json);
+    load_with(the_file, "job.batch_tokens=4M");
+    ck_assert_int_eq(e.job.global_batch, 1953);
+    load_with(the_file, "job.batch_tokens=1");
+    ck_assert_int_eq(e.job.global_batch, 1);
+    const char *const both_ways[2][2] = {{"job.batch_tokens=4096", "job.global_batch=7"},
+                                         {"job.global_batch=7", "job.batch_tokens=4096"}};
+    for (int i = 0; i < 2; i++) {
+        struct experiment_flags flags = the_file;
+        flags.overrides = both_ways[i];
+        flags.n_overrides = 2;
+        load(&flags);
+        ck_assert_int_eq(e.job.global_batch, i ? 2 : 7);
+    }
+}
+END_TEST
+
 static const struct {
     const char *override, *said;
 } slips[] = {
+    {"job={batch_tokens: 4096}", "job: error: batch_tokens: the batch is given in sequences already (global_batch); keep one\n"},
+    {"job.batch_tokens=1e15", "job.batch_tokens: error: batch_tokens: 1e15 is too large; it is at most 1T\n"},
     {"job.global_batch=x", "job.global_batch: error: global_batch: 'x' is not a number; write for example 6144 or 300B\n"},
     {"jib.global_batch=8", "jib.global_batch: error: unknown key 'jib' in experiment; did you mean 'job'?\n"},
     {"job.globalbatch=8", "job.globalbatch: error: unknown key 'globalbatch' in job; did you mean 'global_batch'?\n"},
@@ -351,6 +379,7 @@ int main(void)
     tcase_add_test(tests, flags_win);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);
+    tcase_add_test(tests, a_batch_is_said_in_tokens);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
     tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 8);
