@@ -6,6 +6,7 @@
 #include "cli/launch_export.h"
 #include "cli/plan_levers.h"
 #include "cli/plan_report.h"
+#include "cli/plan_safer.h"
 #include "cli/plan_sweep.h"
 #include "cli/shared_options.h"
 #include "model/base/clock.h"
@@ -99,6 +100,13 @@ static const struct option_row options[] = {
     {0},
 };
 
+static enum status export_first(struct plan_outcome *outcome, struct invocation *call)
+{
+    const struct ranked_plan *first = &outcome->found.plans[0];
+    safer_plan_warn(&outcome->safer, "--export", &call->diags);
+    return launch_export_write(call, &first->plan.layout, outcome->setting, ranked_step_s(first));
+}
+
 static enum status finish_and_report(struct plan_outcome *outcome, struct invocation *call, double started_s)
 {
     int threads = thread_option(call), top = (int)option_count(call, "top"), n_plans = outcome->found.search.n_plans;
@@ -111,8 +119,7 @@ static enum status finish_and_report(struct plan_outcome *outcome, struct invoca
                                   &call->diags);
     outcome->total_s = clock_seconds() - started_s;
     if (status == STATUS_OK && option_given(call, "export"))
-        status = launch_export_write(call, &outcome->found.plans[0].plan.layout, outcome->setting,
-                                     ranked_step_s(&outcome->found.plans[0]));
+        status = export_first(outcome, call);
     else if (status == STATUS_OK)
         status = plan_report(outcome, call);
     plan_flow_free(&outcome->flow);
@@ -126,9 +133,11 @@ static enum status plan_in(const struct space *space, const struct space_limits 
     struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
     plans_find(space, call, &outcome.found);
     enum status status = STATUS_BAD_INPUT;
-    if (outcome.found.plans)
+    if (outcome.found.plans) {
+        if (!option_given(call, "explain"))
+            safer_plan_find(&outcome.found.plans[0], outcome.setting, limits, call, &outcome.safer);
         status = finish_and_report(&outcome, call, started_s);
-    else
+    } else
         remedies_report(space, limits, thread_option(call), &outcome.found.search, &call->diags);
     plans_found_free(&outcome.found);
     return status;

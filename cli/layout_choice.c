@@ -1,6 +1,7 @@
 #include "cli/layout_choice.h"
 
 #include "cli/plan_rank.h"
+#include "cli/plan_safer.h"
 
 struct setting experiment_setting(const struct experiment *experiment)
 {
@@ -36,7 +37,11 @@ enum status layout_choose(const struct experiment *experiment, struct layout *la
         return layout_given(&experiment->layout, &setting, layout, diags);
     struct ranked_plan chosen;
     enum status status = plan_choose(&setting, experiment->layout.text, &chosen, diags);
-    if (status == STATUS_OK)
-        *layout = chosen.plan.layout;
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    struct safer_plan safer;
+    safer_plan_choose(&chosen, &setting, experiment->layout.text, &safer);
+    safer_plan_warn(&safer, "layout: auto", diags);
+    *layout = chosen.plan.layout;
+    return STATUS_OK;
 }

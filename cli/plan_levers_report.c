@@ -47,7 +47,7 @@ static void csv_row(struct table *table, const struct levered_plan *plan, const 
             table_cell(table, "%.12g", 100 * plan->gain);
         else
             table_cell(table, "%s", "");
-        plan_cells_csv(table, &plan->best.ranked, plan->best.mfu, plan->best.use, plan->best.host_bytes);
+        plan_cells_csv(table, &plan->best.ranked, &plan->best.rates, plan->best.use, plan->best.host_bytes);
     }
     while (table->n_cells - before < table->n_columns)
         table_cell(table, "%s", "");

@@ -191,7 +191,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         table_cell(&table, "%s", point->precision);
         csv_numbers(&table, values, sizeof values / sizeof values[0]);
         if (point->fits)
-            plan_cells_csv(&table, &point->best.ranked, point->best.mfu, point->best.use, point->best.host_bytes);
+            plan_cells_csv(&table, &point->best.ranked, &point->best.rates, point->best.use, point->best.host_bytes);
         for (size_t c = own; c < swept && !point->fits; c++)
             table_cell(&table, "%s", "");
         csv_swept(&sweep->axes, i, &table);

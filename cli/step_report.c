@@ -7,6 +7,7 @@
 
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/plan_rates.h"
 #include "cli/result.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
@@ -209,6 +210,10 @@ static void write_summary(const struct step_report *report, const struct invocat
     fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)\n",
             tint_start(TINT_STRONG, call->colour), r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
     fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
+    const struct plan_rates rates = plan_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
+    fputs("rates    ", out);
+    plan_rates_write(&rates, out);
+    fputc('\n', out);
     step_report_write_budget(report, out);
     fputc('\n', out);
 }
@@ -447,6 +452,10 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "hfu_pct", json_real(r->hfu * 100));
     json_object_set_new(result, "mfu_causal_pct", json_real(r->mfu_causal * 100));
     json_object_set_new(result, "hfu_causal_pct", json_real(r->hfu_causal * 100));
+    const struct plan_rates rates = plan_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
+    json_object_set_new(result, "tflops_per_gpu", json_real(rates.tflops));
+    json_object_set_new(result, "tflops_causal_per_gpu", json_real(rates.tflops_causal));
+    json_object_set_new(result, "tokens_per_s_per_gpu", json_real(rates.tokens_per_gpu));
     step_report_put_size(report, result);
     json_object_set_new(result, "memory_stage", json_integer(r->memory_stage));
     json_object_set_new(result, "memory_parts_gib", memory_json(report));

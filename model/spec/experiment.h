@@ -3,8 +3,8 @@
  *
  *   model: gpt-175b-megascale | file | {base: NAME, field: value...}
  *   cluster: {base: megascale-a100, gpus: 12288}
- *   job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}; the batch in tokens:
- *        batch_tokens: 12582912
+ *   job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}
+ *        batch_tokens: 12582912, in the place of global_batch
  *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto | {auto: true, pp: 8}: the best with pp = 8
  *           | tp8 pp8 vpp6 mb1 z2: as tables print it (layout_items.h)
  *   faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
