@@ -9,6 +9,7 @@
 #include "cli/plan_safer.h"
 #include "cli/plan_sweep.h"
 #include "cli/shared_options.h"
+#include "cli/sweep_values.h"
 #include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "model/plan/remedy.h"
@@ -73,9 +74,10 @@ static const struct option_row options[] = {
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .check = check_axis,
-     .help = "the best plan at each value of a key of the experiment: gpus=256..4096 (doubling), precision=bf16,fp8, "
-             "cluster=dgx-h100,gb200-nvl72; gpus=256..1024+global-batch=512..2048 change together; values with commas stand in "
-             "braces, layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
+     .help = "the best plan at each value of a key of the experiment: gpus=256..4096, precision=bf16,fp8, "
+             "cluster=dgx-h100,gb200-nvl72; " SWEEP_FORMS
+             "; gpus=256..1024+global-batch=512..2048 change together; values with commas stand in braces, "
+             "layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
      .group = "Scaling"},
     {.name = "within",
      TIME_FIELDS,

@@ -9,6 +9,7 @@
 #include "cli/run_many.h"
 #include "cli/run_setup.h"
 #include "cli/shared_options.h"
+#include "cli/sweep_values.h"
 #include "model/base/memory.h"
 
 static struct run_closed_form closed_form_of(const struct run_session *s)
@@ -67,7 +68,7 @@ static enum status simulate(struct invocation *call, struct run_session *s)
 {
     if (option_text(call, "optimise"))
         return run_optimise(call, s);
-    if (option_text(call, "sweep"))
+    if (option_given(call, "sweep"))
         return run_sweep(call, s);
     if (option_given(call, "replicas"))
         return run_replicas(call, s);
@@ -241,10 +242,11 @@ static const struct option_row options[] = {
          "to tests are of the policy",
      .group = "Many runs"},
     {.name = "sweep",
-     TEXT_FIELDS("KEY=A:B:N"),
+     .argument = "KEY=VALUES",
+     .type = OPTION_REPEAT,
      .help =
-         "N values of gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block or spares from A to B, as 5min:1h:8; "
-         "A:B:N:log for even ratios",
+         "a line for each value of gpus (batch and spares grow with them), mttf, restart, detect, checkpoint-interval, "
+         "checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS "; repeatable: every combination",
      .group = "Many runs"},
     PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5: adds the cost per token and of a budget, spares included"),
     FABRIC_OPTION_ROWS,

@@ -3,7 +3,8 @@
  *
  * An axis is a key of the experiment and its values, or several keys that change together:
  *
- *   gpus=256,512,1024     gpus=256..4096 (doubling)     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
+ *   gpus=256,512,1024     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
+ *   gpus=256..4096        gpus=256:1024:4                  ranges (sweep_values.h)
  *   gpus=256..4096+global-batch=384..6144               weak scaling: both double
  *   layout={tp=8,pp=2},{tp=4,pp=4}                      values in braces, where they have commas
  *

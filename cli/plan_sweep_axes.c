@@ -3,6 +3,7 @@
 
 #include "cli/experiment_options.h"
 #include "cli/plan_sweep.h"
+#include "cli/sweep_values.h"
 #include "cli/table.h"
 #include "model/base/append.h"
 #include "model/spec/experiment.h"
@@ -63,26 +64,22 @@ static bool add_value(struct sweep_key *key, int *n, const char *text, size_t le
     return true;
 }
 
-/* A..B: A and its doubles up to B. */
-static bool add_doubles(struct sweep_key *key, int *n, const char *low, const char *dots, size_t length, char *why, size_t size)
+/* The whole numbers that a range stands for, each once. */
+static bool add_range(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
 {
-    char texts[2][SWEEP_TEXT], value[32];
-    double ends[2];
-    size_t first = (size_t)(dots - low), second = length - first - 2;
-    if (first >= SWEEP_TEXT || second >= SWEEP_TEXT)
+    struct sweep_range range;
+    char value[32] = "", before[32];
+    if (sweep_range_parse(text, length, DIM_COUNT, SWEEP_VALUES, &range, why, size) != STATUS_OK)
         return false;
-    snprintf(texts[0], sizeof texts[0], "%.*s", (int)first, low);
-    snprintf(texts[1], sizeof texts[1], "%.*s", (int)second, dots + 2);
-    for (int i = 0; i < 2; i++)
-        if (quantity_parse(texts[i], DIM_COUNT, &ends[i], why, size) != STATUS_OK)
-            return false;
-    if (ends[0] < 1 || ends[1] < ends[0] || ends[1] > 1e15) {
-        snprintf(why, size, "%s..%s: doubling goes from a count of at least 1 to a larger one", texts[0], texts[1]);
+    if (range.low < 1 || range.high > 1e15) {
+        snprintf(why, size, "%.*s: a range goes from a count of at least 1 to a larger one", length < 60 ? (int)length : 60,
+                 text);
         return false;
     }
-    for (double x = ends[0]; x <= ends[1]; x *= 2) {
-        int written = snprintf(value, sizeof value, "%.0f", x);
-        if (!add_value(key, n, value, (size_t)written))
+    for (int i = 0; i < range.n; i++) {
+        memcpy(before, value, sizeof before);
+        int written = snprintf(value, sizeof value, "%.0f", sweep_range_value(&range, i));
+        if (strcmp(before, value) != 0 && !add_value(key, n, value, (size_t)written))
             return false;
     }
     return true;
@@ -117,14 +114,11 @@ static bool take_braces(const char **text, size_t *length)
     return braced;
 }
 
-/* One value, or the doubles that A..B stands for. */
+/* One value, or those that a range stands for. */
 static bool read_value(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
 {
-    const char *dots = NULL;
     bool braced = take_braces(&text, &length);
-    for (const char *q = text + 1; q + 2 < text + length && !braced && !dots; q++)
-        dots = q[0] == '.' && q[1] == '.' && q[2] != '/' ? q : NULL;
-    return dots ? add_doubles(key, n, text, dots, length, why, size) : add_value(key, n, text, length);
+    return !braced && sweep_is_range(text, length) ? add_range(key, n, text, length, why, size) : add_value(key, n, text, length);
 }
 
 /* The values between commas of one key; their number, 0 with *why when they cannot be read. */
