@@ -17,6 +17,7 @@
 #include <jansson.h>
 
 #include "cli/command.h"
+#include "cli/expectation.h"
 #include "cli/experiment_options.h"
 #include "cli/plan_report.h"
 #include "model/cost/track_record.h"
@@ -53,6 +54,12 @@ int plan_axes_first(const struct plan_axes *axes, int axis, int point);
 /* "gpus=512, precision=fp8". Returns buffer. */
 char *plan_axes_text(const struct plan_axes *axes, int point, char *buffer, size_t size);
 
+/* A value among n_values as a column has room for it: of lists (with commas) without what all of them have, "-" where nothing is
+ * left. Returns buffer. */
+char *sweep_value_brief(const struct sweep_key *key, int n_values, int value, char *buffer, size_t size);
+/* What all values, of which some are lists, have in common, and of how many items that is. */
+int sweep_values_common(const struct sweep_key *key, int n_values, char *buffer, size_t size);
+
 /* The best plan at one point. */
 struct sweep_point {
     char why[256];             /* there is no such experiment; "": there is */
@@ -68,6 +75,7 @@ struct sweep_point {
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
     struct best_plan best;
     enum run_kind kind;
+    char unheard[UNHEARD_TEXT];   /* what no real run of its kind has (expectation.h) */
     double tokens;                /* the budget; 0: none */
     double days, gpu_hours, cost; /* for it; 0: no budget, or no price */
 };

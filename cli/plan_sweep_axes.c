@@ -251,3 +251,69 @@ char *plan_axes_text(const struct plan_axes *axes, int point, char *buffer, size
                         axes->axes[a].keys[k].values[plan_axes_index(axes, a, point)]);
     return buffer;
 }
+
+/* --- values as a column shows them --- */
+
+/* The next item of a list, brackets and blanks left out; false: there is none. */
+static bool next_item(const char **text, const char **item, size_t *length)
+{
+    const char *p = *text + strspn(*text, "[{, ]}");
+    size_t n = strcspn(p, ",");
+    *text = p + n;
+    while (n > 0 && strchr(" ]}", p[n - 1]))
+        n--;
+    *item = p;
+    *length = n;
+    return n > 0;
+}
+
+static bool has_item(const char *list, const char *item, size_t length)
+{
+    const char *other;
+    size_t n;
+    while (next_item(&list, &other, &n))
+        if (n == length && strncmp(other, item, n) == 0)
+            return true;
+    return false;
+}
+
+/* Do all values have it? One value alone has nothing in common with others. */
+static bool all_have(const struct sweep_key *key, int n_values, const char *item, size_t length)
+{
+    bool lists = false, all = n_values > 1;
+    for (int i = 0; i < n_values; i++) {
+        lists |= strchr(key->values[i], ',') != NULL;
+        all &= has_item(key->values[i], item, length);
+    }
+    return all && lists;
+}
+
+char *sweep_value_brief(const struct sweep_key *key, int n_values, int value, char *buffer, size_t size)
+{
+    const char *list = key->values[value], *item;
+    size_t length;
+    char common[SWEEP_TEXT];
+    if (sweep_values_common(key, n_values, common, sizeof common) == 0) {
+        snprintf(buffer, size, "%s", key->values[value]);
+        return buffer;
+    }
+    buffer[0] = '\0';
+    while (next_item(&list, &item, &length))
+        if (!all_have(key, n_values, item, length))
+            text_append(buffer, size, "%s%.*s", buffer[0] ? "," : "", (int)length, item);
+    if (!buffer[0])
+        snprintf(buffer, size, "-");
+    return buffer;
+}
+
+int sweep_values_common(const struct sweep_key *key, int n_values, char *buffer, size_t size)
+{
+    const char *list = key->values[0], *item;
+    size_t length;
+    int n = 0;
+    buffer[0] = '\0';
+    while (next_item(&list, &item, &length))
+        if (all_have(key, n_values, item, length))
+            text_append(buffer, size, "%s%.*s", n++ ? "," : "", (int)length, item);
+    return n;
+}

@@ -243,15 +243,42 @@ static bool any_offloads(const struct plan_sweep *sweep)
     return false;
 }
 
+/* Is the batch neither swept nor the same everywhere? */
+static bool batch_follows(const struct plan_sweep *sweep)
+{
+    const struct sweep_point *first = first_real(sweep);
+    bool swept = false, varies = false;
+    for (int a = 0; a < sweep->axes.n_axes; a++)
+        for (int k = 0; k < sweep->axes.axes[a].n_keys; k++)
+            swept |= strcmp(key_at(&sweep->axes, a, k)->path, "job.global_batch") == 0 ||
+                     strcmp(key_at(&sweep->axes, a, k)->path, "job.batch_tokens") == 0;
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        varies |= !sweep->points[i].why[0] && sweep->points[i].global_batch != first->global_batch;
+    return varies && !swept;
+}
+
+/* Does the convention of MFU make a difference to a plan? */
+static bool any_rates_differ(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && plan_rates_differ(&sweep->points[i].best.rates))
+            return true;
+    return false;
+}
+
 static void text_columns(const struct plan_sweep *sweep, struct table *table)
 {
     const struct plan_axes *axes = &sweep->axes;
     for (int a = 0; a < axes->n_axes; a++)
         for (int k = 0; k < axes->axes[a].n_keys; k++)
             table_column(table, key_at(axes, a, k)->word, NULL, ALIGN_RIGHT);
+    if (batch_follows(sweep))
+        table_column(table, "batch", NULL, ALIGN_RIGHT);
     table_column(table, "layout", NULL, ALIGN_LEFT);
     table_column(table, "step", "s", ALIGN_RIGHT);
     table_column(table, "MFU", "%", ALIGN_RIGHT);
+    if (any_rates_differ(sweep))
+        table_column(table, "causal", "%", ALIGN_RIGHT);
     table_column(table, "used", "%", ALIGN_RIGHT);
     table_column(table, "OOM", "%", ALIGN_RIGHT);
     if (any_offloads(sweep))
@@ -259,6 +286,7 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
     table_column(table, "exposed", "%", ALIGN_RIGHT);
     table_column(table, "bubble", "%", ALIGN_RIGHT);
     table_column(table, "tokens/s", NULL, ALIGN_RIGHT);
+    table_column(table, "a GPU", NULL, ALIGN_RIGHT);
     if (plan_axes_gpus(axes) >= 0)
         table_column(table, "scaling", "%", ALIGN_RIGHT);
     if (sweep->budgeted) {
@@ -274,6 +302,8 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     char number[48];
     table_cell(table, point->best.step_s < 1 ? "%.4f" : "%.3f", point->best.step_s);
     table_cell(table, "%.1f", 100 * point->best.mfu);
+    if (any_rates_differ(sweep))
+        table_cell(table, "%.1f", 100 * point->best.rates.mfu_causal);
     table_cell(table, "%.0f", 100 * point->best.use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
     table_cell(table, "%.0f", 100 * share);
@@ -282,6 +312,7 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best.ranked) / point->best.step_s);
     table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best.ranked)->s[CLASS_BUBBLE] / point->best.step_s);
     table_cell(table, "%s", quantity_format(point->best.tokens_per_s, DIM_COUNT, number, sizeof number));
+    table_cell(table, "%.4g", point->best.rates.tokens_per_gpu);
     if (plan_axes_gpus(&sweep->axes) >= 0)
         table_cell(table, "%.1f", 100 * scaling(sweep, i));
     if (sweep->budgeted) {
@@ -294,17 +325,21 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
 {
     const struct plan_axes *axes = &sweep->axes;
     const struct sweep_point *point = &sweep->points[i];
-    char text[128], number[32];
+    char text[128], number[32], brief[SWEEP_TEXT];
     size_t before = table->n_cells;
     bool no_gpus = plan_axes_gpus(axes) < 0;
     for (int a = 0; a < axes->n_axes; a++)
         for (int k = 0; k < axes->axes[a].n_keys; k++) {
             bool gpus = strcmp(key_at(axes, a, k)->path, "cluster.gpus") == 0, starred = gpus || (no_gpus && a + k == 0);
             table_tint(table, i == sweep->cheapest ? TINT_GOOD : TINT_NONE);
-            table_cell(table, "%s%s",
-                       gpus && !point->why[0] ? grouped(point->gpus, number, sizeof number) : value_of(axes, a, k, i),
-                       starred && point->grown ? "*" : "");
+            table_cell(table, "%s%s%s",
+                       gpus && !point->why[0] ? grouped(point->gpus, number, sizeof number)
+                                              : sweep_value_brief(key_at(axes, a, k), axes->axes[a].n_values,
+                                                                  plan_axes_index(axes, a, i), brief, sizeof brief),
+                       starred && point->grown ? "*" : "", a + k == 0 && point->unheard[0] ? "^" : "");
         }
+    if (batch_follows(sweep))
+        table_cell(table, "%s", point->why[0] ? "-" : grouped(point->global_batch, number, sizeof number));
     if (point->fits) {
         table_cell(table, "%s%s", layout_brief(&point->best.ranked.plan.layout, text, sizeof text),
                    point->best.uneven ? " ~" : "");
@@ -324,6 +359,26 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
         table_cell(table, "-");
 }
 
+/* What values with commas have in common stands here instead of in each row. */
+static void write_common(const struct plan_axes *axes, FILE *out)
+{
+    char common[SWEEP_TEXT];
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            if (sweep_values_common(key_at(axes, a, k), axes->axes[a].n_values, common, sizeof common) > 0)
+                fprintf(out, "%s: every one with %s; the column has what differs\n", key_at(axes, a, k)->word, common);
+}
+
+/* Without a batch there is one sequence for each GPU, and with more GPUs more work. */
+static void write_batch_note(const struct plan_sweep *sweep, FILE *out)
+{
+    bool each = batch_follows(sweep);
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        each &= sweep->points[i].why[0] || sweep->points[i].global_batch == sweep->points[i].gpus;
+    if (each)
+        fputs("The batch is one sequence per GPU and grows with them (weak scaling); --global-batch keeps it.\n", out);
+}
+
 /* Why points have no plan. */
 static void write_reasons(const struct plan_sweep *sweep, FILE *out)
 {
@@ -334,21 +389,45 @@ static void write_reasons(const struct plan_sweep *sweep, FILE *out)
                     sweep_point_why(&sweep->points[i], why, sizeof why));
 }
 
-/* The range that predictions of these steps can be expected to keep, where it is the same for all. */
+/* The range that predictions of these steps can be expected to keep: of each kind of run among them. */
 static void write_expectation(const struct plan_sweep *sweep, FILE *out)
 {
-    const struct sweep_point *first = NULL;
+    bool there[N_RUN_KINDS] = {false};
+    int n_kinds = 0;
     for (int i = 0; i < sweep->axes.n_points; i++)
-        if (sweep->points[i].fits) {
-            if (first && first->kind != sweep->points[i].kind)
-                return;
-            first = &sweep->points[i];
+        if (sweep->points[i].fits && !there[sweep->points[i].kind]) {
+            there[sweep->points[i].kind] = true;
+            n_kinds++;
         }
-    if (!first)
-        return;
-    const struct track_record *record = track_record_of(first->kind);
-    fprintf(out, "Expect %.2f to %.2f times each predicted step, as eight in ten of %d real runs of their kind (%s).\n",
-            record->low, record->high, record->runs, run_kind_text(first->kind));
+    for (int kind = 0; kind < N_RUN_KINDS; kind++) {
+        const struct track_record *record = track_record_of((enum run_kind)kind);
+        if (!there[kind])
+            continue;
+        if (n_kinds > 1)
+            fprintf(out,
+                    "Expect %.2f to %.2f times the predicted step of a layout that is %s, as eight in ten of %d real runs.\n",
+                    record->low, record->high, run_kind_text((enum run_kind)kind), record->runs);
+        else
+            fprintf(out, "Expect %.2f to %.2f times each predicted step, as eight in ten of %d real runs of their kind (%s).\n",
+                    record->low, record->high, record->runs, run_kind_text((enum run_kind)kind));
+    }
+}
+
+/* Which points have what no run of the record has. */
+static void write_unheard(const struct plan_sweep *sweep, FILE *out)
+{
+    const char *before = "^ none of these runs is ";
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        bool told = !sweep->points[i].unheard[0];
+        for (int other = 0; other < i && !told; other++)
+            told = strcmp(sweep->points[other].unheard, sweep->points[i].unheard) == 0;
+        if (told)
+            continue;
+        fprintf(out, "%s%s", before, sweep->points[i].unheard);
+        before = "; ";
+    }
+    if (before[0] == ';')
+        fputs(": the range says less of their steps\n", out);
 }
 
 /* What the column OOM means, where it has a number. */
@@ -356,6 +435,8 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
 {
     for (int i = 0; i < sweep->axes.n_points; i++)
         if (sweep->points[i].fits) {
+            fprintf(out, "MFU counts attention in full%s.\n",
+                    any_rates_differ(sweep) ? ", 'causal' only the half that a causal mask leaves" : "");
             fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
             if (any_offloads(sweep))
                 fputs("host: what a rank keeps in the memory of its host.\n", out);
@@ -404,8 +485,11 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
         fputs("Where only a GPU is named its usual nodes on a non-blocking fabric are assumed.\n", call->out);
     if (uneven)
         fputs(UNEVEN_NOTE, call->out);
+    write_common(&sweep->axes, call->out);
+    write_batch_note(sweep, call->out);
     write_reasons(sweep, call->out);
     write_expectation(sweep, call->out);
+    write_unheard(sweep, call->out);
     write_memory_note(sweep, call->out);
     write_choice(sweep, call->out);
     if (sweep->budgeted)

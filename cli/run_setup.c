@@ -183,6 +183,8 @@ static enum status step_simulated(struct invocation *call, struct run_session *s
     check_memory(call, s, &step.memory);
     s->has_layout = true;
     s->report.layout = layout_format(&s->layout, s->layout_text, sizeof s->layout_text);
+    s->report.simulated = &s->layout;
+    s->report.experiment = &s->experiment;
     s->report.step_time_s = step.step_time_s;
     s->report.step_mfu = step.mfu;
     if (!s->experiment.layout.given)

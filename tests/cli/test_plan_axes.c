@@ -72,6 +72,34 @@ START_TEST(keys_that_change_together)
 }
 END_TEST
 
+/* What all values have stands once; what a value has beside it, and of one that has no more "-". Values without commas are as
+ * they are. */
+static const struct {
+    const char *text, *common, *brief;
+} lists[] = {
+    {"features={a,b},{a,b,c},{b,a,d,c}", "a,b", "- c d,c "},
+    {"features=[a, b],[a]", "a", "b - "},
+    {"layout={tp=8,pp=2},{tp=8,pp=4,recompute=mlp+moe}", "tp=8", "pp=2 pp=4,recompute=mlp+moe "},
+    {"layout={tp=8,pp=2},{tp=4,pp=4}", "", "tp=8,pp=2 tp=4,pp=4 "},
+    {"features={a,b},none", "", "a,b none "},
+    {"features={a,b}", "", "a,b "},
+    {"precision=bf16,bf16", "", "bf16 bf16 "},
+};
+
+START_TEST(lists_show_what_differs)
+{
+    struct sweep_axis *axis = parsed(lists[_i].text);
+    char common[SWEEP_TEXT], brief[SWEEP_TEXT], all[512] = "";
+    sweep_values_common(&axis->keys[0], axis->n_values, common, sizeof common);
+    ck_assert_str_eq(common, lists[_i].common);
+    for (int i = 0; i < axis->n_values; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s ",
+                 sweep_value_brief(&axis->keys[0], axis->n_values, i, brief, sizeof brief));
+    ck_assert_str_eq(all, lists[_i].brief);
+    free(axis);
+}
+END_TEST
+
 static const struct {
     const char *text, *why;
 } bad[] = {
@@ -151,6 +179,7 @@ int main(void)
 {
     Suite *suite = suite_create("plan axes");
     TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, lists_show_what_differs, 0, (int)(sizeof lists / sizeof lists[0]));
     tcase_add_loop_test(all, one_key, 0, sizeof good / sizeof good[0]);
     tcase_add_test(all, keys_that_change_together);
     tcase_add_test(all, keys_in_braces_are_values);

@@ -309,7 +309,9 @@ static const char replicas_json[] =
     "\"outcomes\": [{\"goodput\": 0.88}, {\"goodput\": 0.9}, {\"goodput\": 0.92}]}";
 /* One of three has not ended: the 95th percentile is not known. */
 static const char end_json[] =
-    "{\"config\": {\"job\": {\"tokens\": 3e11}}, \"reached\": 2, \"fault_free_s\": 864000, \"estimates\": {\"goodput_pct\": "
+    "{\"config\": {\"job\": {\"tokens\": 3e11}}, \"reached\": 2, \"fault_free_s\": 864000, \"likely\": {\"end_low_s\": 1022112, "
+    "\"end_high_s\": "
+    "1224288}, \"estimates\": {\"goodput_pct\": "
     "{\"mean\": 90}, \"end_s\": "
     "{\"mean\": null, \"ci95_low\": null, \"ci95_high\": null, \"p05\": 1036800, \"median\": 1123200, \"p95\": null}},"
     "\"outcomes\": [{\"end_s\": 1123200}, {\"end_s\": null}, {\"end_s\": 1036800}]}";
@@ -368,7 +370,7 @@ START_TEST(weeks)
                   "$ends << EOD\n12\t0\n12\t33.3333\n13\t66.6667\nEOD\nfirst = 12\nlast = 13\nreplicas = 3\ntokens = \"300 B\"\n",
                   FIGURE_END},
                  {end_json, "fault_free = 10\nmean = NaN\np05 = 12\n", FIGURE_END},
-                 {end_json, "median = 13\np95 = NaN\n", FIGURE_END},
+                 {end_json, "median = 13\np95 = NaN\nlikely_low = 11.83\nlikely_high = 14.17\n", FIGURE_END},
                  {scaling_json, "$points << EOD\n256\t1000\t1000\t50\t0\n512\t1900\t2000\t47.5\t0\n512\t3000\t3000\t40\t1\nEOD\n",
                   FIGURE_SCALING},
                  {words_json, "$points << EOD\n0\t10\t10\t50\t0\n1\t20\t10\t40\t0\nEOD\n", FIGURE_SCALING},
