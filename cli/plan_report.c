@@ -5,6 +5,7 @@
 
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/oversubscribed.h"
 #include "cli/result.h"
 #include "cli/table.h"
 #include "cli/trained.h"
@@ -435,6 +436,17 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
                 100 * SHARE_WITH_MARGIN);
 }
 
+/* Where ranks sit matters on such a fabric, and the table takes the best for granted. */
+static void write_fabric(const struct plan_outcome *outcome, const struct invocation *call)
+{
+    char narrow[OVERSUBSCRIBED_TEXT];
+    if (outcome->n_shown == 0 || option_choice(call, "network") > 0)
+        return;
+    oversubscribed_text(&outcome->found.plans[0].plan.layout, outcome->setting->cluster, narrow, sizeof narrow);
+    if (narrow[0])
+        fprintf(call->out, "%c%s.\n", 'T', narrow + 1);
+}
+
 /* What the column "host" means. */
 static void write_host_memory(const struct plan_outcome *outcome, FILE *out)
 {
@@ -507,6 +519,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
     write_expectation(outcome, call->out);
     write_memory_expectation(outcome, call->out);
     write_host_memory(outcome, call->out);
+    write_fabric(outcome, call);
     plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
     return STATUS_OK;

@@ -7,6 +7,7 @@
 
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/oversubscribed.h"
 #include "cli/plan_rates.h"
 #include "cli/result.h"
 #include "cli/step_explain.h"
@@ -118,6 +119,9 @@ void step_report_complete(struct step_report *report)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
         assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    char narrow[OVERSUBSCRIBED_TEXT];
+    if (report->flow == NULL && oversubscribed_text(layout, &report->setup->experiment.cluster, narrow, sizeof narrow)[0])
+        assume(report, "%s", narrow);
     if (job_adapts(job))
         assume(report,
                "adapters: both matrices divided as Megatron-Bridge does it; no dropout before them; the first layer's input "

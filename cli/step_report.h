@@ -21,7 +21,7 @@ struct step_report {
     enum detail detail;
     bool folded;
     double capacity_bytes; /* of one GPU */
-    char assumptions[12][256];
+    char assumptions[16][256];
     int n_assumptions;
 };
 
