@@ -286,14 +286,19 @@ const struct command command_run = {
         "\n"
         "With --tokens the run is over when so many are trained and their last checkpoint is written, if that is before the "
         "horizon: it says when training ends, in how many GPU-hours and, with --gpu-price, at what cost; with --replicas how "
-        "certain that is. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in proportion "
+        "certain that is: their spread is by failures alone, and what the range of the predicted step (msim step's 'likely') "
+        "makes of "
+        "the end stands beside. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in "
+        "proportion "
         "between two neighbours; replicas that do not end in time count as later than all others.\n"
         "\n"
         "--fault-model draws faults from how a published fleet fails; --policy sends each through detection, diagnosis, eviction "
         "and restart as MegaScale's robust training does. With --failover replica a failure only takes the replicas of its node "
         "out: the others drop the step under way, regroup and go on with fewer until it is back with a peer's state; --restart "
         "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI ranks "
-        "(mpirun -n N msim run ...), with the same bytes out for any number of either.",
+        "(mpirun -n N msim run ...), with the same bytes out for any number of either. --optimise recommends no change whose "
+        "gain the "
+        "replicas do not tell apart from none: such a lever is left as it was, and named.",
     .experiment = true,
     .options = options,
     .examples = examples,

@@ -143,6 +143,7 @@ static void report_text(const struct plan_levers *levers, const struct invocatio
     write_table(levers, call);
     fputs("gain: tokens a second more than as it is. What is changed of the model or the job changes how it learns, too.\n",
           call->out);
+    fputs("MFU counts attention in full.\n", call->out);
     fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", call->out);
     if (uneven)
         fputs(UNEVEN_NOTE, call->out);

@@ -2,11 +2,13 @@
  * plan_safer.h - where the fastest plan may well run out of memory: the fastest one that hardly does.
  *
  * A search ranks by time what fits by prediction, and the fastest often fills the memory, where the record of real runs
- * (model/cost/track_record.h) has two in five that failed. It stays the first all the same: the record is mostly of eager stacks,
- * most margins are won back by a setting or two, and what `layout: auto` means should not depend on a threshold. But nobody
- * should take it unaware: beside a first plan above SHARE_RISKY stands what --memory-margin puts first with the room that leaves
- * SHARE_WITH_MARGIN (cli/expectation.h). That is a search of its own, as what a family of layouts recomputes follows from the
- * memory there is.
+ * (model/cost/track_record.h) has two in five that failed. Nobody should take it unaware: beside a first plan above SHARE_RISKY
+ * stands what --memory-margin puts first with the room that leaves SHARE_WITH_MARGIN (cli/expectation.h). That is a search of its
+ * own, as what a family of layouts recomputes follows from the memory there is.
+ *
+ * `layout: auto` and --export take the first plan all the same, with a warning. The record is mostly of eager stacks, the share
+ * the higher one of two that can be argued for (STEP.md, section 5), and what auto means should be what the table shows first,
+ * not depend on a threshold; who wants room says so, once, with --memory-margin or job.memory_margin.
  */
 #ifndef MSIM_CLI_PLAN_SAFER_H
 #define MSIM_CLI_PLAN_SAFER_H
