@@ -2,6 +2,7 @@
 
 #include "cli/plan_rank.h"
 #include "cli/plan_safer.h"
+#include "cli/table.h"
 
 struct setting experiment_setting(const struct experiment *experiment)
 {
@@ -41,7 +42,9 @@ enum status layout_choose(const struct experiment *experiment, struct layout *la
         return status;
     struct safer_plan safer;
     safer_plan_choose(&chosen, &setting, experiment->layout.text, &safer);
-    safer_plan_warn(&safer, "layout: auto", diags);
+    char what[64];
+    snprintf(what, sizeof what, "layout: auto on %d GPU%s", setting.gpus, plural(setting.gpus));
+    safer_plan_warn(&safer, what, diags);
     *layout = chosen.plan.layout;
     return STATUS_OK;
 }

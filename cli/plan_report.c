@@ -351,7 +351,7 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
     table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
     table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
-    if (any_rates_differ(outcome))
+    if (outcome->rates_differ)
         table_cell(table, "%.1f", 100 * ranked_rates(ranked, setting).mfu_causal);
     table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
     if (any_offloads(outcome))
@@ -374,7 +374,7 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     bool across = false, uneven = false;
     int n_simulated = 0;
     plan_columns(&table, outcome->setting->model->moe.experts > 0, any_exchanges_otherwise(outcome), any_offloads(outcome),
-                 chooses_loss(outcome), any_rates_differ(outcome));
+                 chooses_loss(outcome), outcome->rates_differ);
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
         across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
@@ -411,7 +411,7 @@ static void write_rates(const struct plan_outcome *outcome, FILE *out)
         return;
     const struct plan_rates rates = ranked_rates(&outcome->found.plans[0], outcome->setting);
     fprintf(out, "MFU counts attention in full%s. The first plan: ",
-            any_rates_differ(outcome) ? ", 'causal' only the half that a causal mask leaves" : "");
+            outcome->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "");
     plan_rates_write(&rates, out);
     if (rates.days > 0) {
         fputs("; ", out);
@@ -444,7 +444,7 @@ static void write_fabric(const struct plan_outcome *outcome, const struct invoca
         return;
     oversubscribed_text(&outcome->found.plans[0].plan.layout, outcome->setting->cluster, narrow, sizeof narrow);
     if (narrow[0])
-        fprintf(call->out, "%c%s.\n", 'T', narrow + 1);
+        fprintf(call->out, "Network: %s.\n", narrow);
 }
 
 /* What the column "host" means. */
@@ -501,7 +501,7 @@ struct best_plan best_plan_of(const struct plans_found *found, const struct sett
     };
 }
 
-enum status plan_report(const struct plan_outcome *outcome, struct invocation *call)
+enum status plan_report(struct plan_outcome *outcome, struct invocation *call)
 {
     if (call->format == FORMAT_JSON)
         return report_json(outcome, call);
@@ -513,6 +513,7 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
         explanation_write(&outcome->explanation, outcome->found.plans, outcome->found.search.n_plans, outcome->setting, call);
         return STATUS_OK;
     }
+    outcome->rates_differ = any_rates_differ(outcome);
     write_heading(outcome, call->out);
     write_plans(outcome, call);
     write_rates(outcome, call->out);

@@ -24,6 +24,7 @@ struct plan_outcome {
     bool explained;
     struct explanation explanation;
     struct safer_plan safer;
+    bool rates_differ; /* the convention of MFU makes a difference to a plan shown */
 };
 
 /* Of the memory of a GPU, what a plan needs; and what a rank keeps in that of its host (bytes). */
@@ -52,6 +53,6 @@ struct best_plan {
 struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);
 
 /* In call->format. */
-MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);
+MUST_CHECK enum status plan_report(struct plan_outcome *outcome, struct invocation *call);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "cli/expectation.h"
 #include "cli/plan_report.h"
+#include "model/base/append.h"
 #include "model/cost/track_record.h"
 
 /* The experiment with the room that leaves SHARE_WITH_MARGIN. Points into *job. */
@@ -110,17 +111,28 @@ void safer_plan_write(const struct safer_plan *safer, const struct ranked_plan *
                 100 * expectation_margin(), 100 * SHARE_WITH_MARGIN);
 }
 
+/* Runs of several sizes and points of a sweep choose more than once. */
+static bool is_said(const struct diags *diags, const char *text)
+{
+    for (size_t i = 0; i < diags->n_items; i++)
+        if (strcmp(diags->items[i].text, text) == 0)
+            return true;
+    return false;
+}
+
 void safer_plan_warn(const struct safer_plan *safer, const char *what, struct diags *diags)
 {
-    char text[LAYOUT_TEXT + 64];
-    if (safer->wanted && safer->found)
-        diag_warning(diags, (struct place){0},
-                     "%s: of runs as full as this %.0f in 100 run out of memory; %s: --memory-margin %.0f%% takes that", what,
-                     100 * safer->share, safer_text(safer, text, sizeof text), 100 * expectation_margin());
-    else if (safer->wanted)
-        diag_warning(diags, (struct place){0},
-                     "%s: of runs as full as this %.0f in 100 run out of memory, and no layout leaves more room", what,
-                     100 * safer->share);
+    char instead[LAYOUT_TEXT + 64], text[LAYOUT_TEXT + 256];
+    if (!safer->wanted)
+        return;
+    snprintf(text, sizeof text, "%s: of runs as full as this %.0f in 100 run out of memory", what, 100 * safer->share);
+    if (safer->found)
+        text_append(text, sizeof text, "; %s: --memory-margin %.0f%% takes that", safer_text(safer, instead, sizeof instead),
+                    100 * expectation_margin());
+    else
+        text_append(text, sizeof text, ", and no layout leaves more room");
+    if (!is_said(diags, text))
+        diag_warning(diags, (struct place){0}, "%s", text);
 }
 
 json_t *safer_plan_json(const struct safer_plan *safer, const struct setting *setting)

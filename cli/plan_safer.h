@@ -38,7 +38,7 @@ void safer_plan_choose(const struct ranked_plan *chosen, const struct setting *s
 
 /* A line below a table of plans: the plan's place among them, where it has one. Nothing where it is not wanted. */
 void safer_plan_write(const struct safer_plan *safer, const struct ranked_plan *plans, int n_plans, FILE *out);
-/* The same as a warning about `what` ("layout: auto"). */
+/* The same as a warning about `what` ("layout: auto on 512 GPUs"), once. */
 void safer_plan_warn(const struct safer_plan *safer, const char *what, struct diags *diags);
 /* {"memory_margin_pct", "slower_pct", "plan"}, where plan is null if none leaves as much room; NULL where it is not wanted. */
 json_t *safer_plan_json(const struct safer_plan *safer, const struct setting *setting);
