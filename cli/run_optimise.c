@@ -24,7 +24,7 @@ static const struct place nowhere = {0};
 struct optimum {
     bool used[N_RUN_LEVERS];
     int n_used;
-    bool undone[N_RUN_LEVERS]; /* its change is worth nothing that is told apart from nothing */
+    bool undone[N_RUN_LEVERS];      /* its change is worth nothing that is told apart from nothing */
     struct search_state found;      /* the cheapest, before anything was undone */
     double young_s, daly_s, mttf_s; /* at the best */
     struct search_state before, best;
