@@ -243,18 +243,23 @@ static bool any_offloads(const struct plan_sweep *sweep)
     return false;
 }
 
-/* Is the batch neither swept nor the same everywhere? */
+static bool sweeps_key(const struct plan_sweep *sweep, const char *path)
+{
+    for (int a = 0; a < sweep->axes.n_axes; a++)
+        for (int k = 0; k < sweep->axes.axes[a].n_keys; k++)
+            if (strcmp(key_at(&sweep->axes, a, k)->path, path) == 0)
+                return true;
+    return false;
+}
+
+/* Does the batch, in sequences, vary without a column of its own? */
 static bool batch_follows(const struct plan_sweep *sweep)
 {
     const struct sweep_point *first = first_real(sweep);
-    bool swept = false, varies = false;
-    for (int a = 0; a < sweep->axes.n_axes; a++)
-        for (int k = 0; k < sweep->axes.axes[a].n_keys; k++)
-            swept |= strcmp(key_at(&sweep->axes, a, k)->path, "job.global_batch") == 0 ||
-                     strcmp(key_at(&sweep->axes, a, k)->path, "job.batch_tokens") == 0;
+    bool varies = false;
     for (int i = 0; i < sweep->axes.n_points; i++)
         varies |= !sweep->points[i].why[0] && sweep->points[i].global_batch != first->global_batch;
-    return varies && !swept;
+    return varies && !sweeps_key(sweep, "job.global_batch");
 }
 
 /* Does the convention of MFU make a difference to a plan? */
@@ -372,7 +377,7 @@ static void write_common(const struct plan_axes *axes, FILE *out)
 /* Without a batch there is one sequence for each GPU, and with more GPUs more work. */
 static void write_batch_note(const struct plan_sweep *sweep, FILE *out)
 {
-    bool each = batch_follows(sweep);
+    bool each = batch_follows(sweep) && !sweeps_key(sweep, "job.batch_tokens");
     for (int i = 0; i < sweep->axes.n_points; i++)
         each &= sweep->points[i].why[0] || sweep->points[i].global_batch == sweep->points[i].gpus;
     if (each)
