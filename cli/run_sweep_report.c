@@ -113,10 +113,10 @@ static void write_table(struct invocation *call, const struct run_session *s, co
     table_write(&table, call);
     table_free(&table);
     if (!csv)
-        fputs("(ci95: half of the goodput's 95 % interval; MFU: delivered, attention in full; memoryless: the ETTR of "
-              "exponential failures at this rate and unlimited "
-              "spares)\n",
-              call->out);
+        fputs(
+            "(ci95: half of the goodput's 95 % interval; MFU: delivered, attention in full; memoryless: the ETTR of exponential "
+            "failures at this rate and unlimited spares)\n",
+            call->out);
 }
 
 /* --- JSON --- */
