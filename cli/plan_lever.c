@@ -9,7 +9,7 @@ const char *const plan_lever_kind_names[N_PLAN_LEVER_KINDS] = {
 
 /* --- software */
 
-/* Features that a better one, which the job has, stands in for: they would not be used. */
+/* Features that a better one, which the job has, stands in for: they would not be used; and what nobody would want. */
 static feature_set stood_in_for(feature_set has)
 {
     static const struct {
@@ -21,7 +21,7 @@ static feature_set stood_in_for(feature_set has)
         {FEATURES_FUSING, FEATURES_FUSING | FEATURE_BIT(FUSED_RMSNORM)},
         {FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP), FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP)},
     };
-    feature_set lesser = 0;
+    feature_set lesser = FEATURE_BIT(EAGER_LOSS);
     for (size_t i = 0; i < sizeof stands / sizeof stands[0]; i++)
         if (has & stands[i].better)
             lesser |= stands[i].lesser;

@@ -223,6 +223,7 @@ static const char *loss_text(feature_set features)
     return features & FEATURE_BIT(CUT_LOSS)            ? "cut"
            : features & FEATURE_BIT(FUSED_LINEAR_LOSS) ? "linear"
            : features & FEATURE_BIT(FUSED_LOSS)        ? "fused"
+           : features & FEATURE_BIT(EAGER_LOSS)        ? "eager"
                                                        : "plain";
 }
 

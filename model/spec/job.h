@@ -73,7 +73,8 @@ struct adapter {
     X(FUSED_LOSS, "fused_loss", "cross entropy in two passes over the logits")                                                   \
     X(FUSED_LINEAR_LOSS, "fused_linear_loss",                                                                                    \
       "logits, loss and their gradients over chunks of tokens, no more logits in memory")                                        \
-    X(CUT_LOSS, "cut_loss", "no logits in memory at all; the backward pass computes them again")
+    X(CUT_LOSS, "cut_loss", "no logits in memory at all; the backward pass computes them again")                                 \
+    X(EAGER_LOSS, "eager_loss", "cross entropy of an fp32 copy of the logits, where the rest is fused, compiled or sharded")
 
 enum feature {
 #define X(id, name, what) FEATURE_##id,
@@ -99,7 +100,7 @@ typedef uint32_t feature_set;
 /* The projection to the vocabulary and the loss are one operation: the logits are never in memory together. */
 #define FEATURES_LINEAR_LOSS (FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(CUT_LOSS))
 /* What a job can say of its loss. */
-#define FEATURES_LOSS (FEATURE_BIT(FUSED_LOSS) | FEATURES_LINEAR_LOSS)
+#define FEATURES_LOSS (FEATURE_BIT(FUSED_LOSS) | FEATURE_BIT(EAGER_LOSS) | FEATURES_LINEAR_LOSS)
 
 /* FEATURES_USUAL on a GPU: flash_attention in the place of flash_attention2 where it has no kernels for that. */
 feature_set features_usual(const struct gpu *gpu);

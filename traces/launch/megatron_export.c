@@ -425,8 +425,8 @@ static void write_precision(struct writing *w)
 /* Features of other stacks, and such as a layout has no use for in Megatron-LM. */
 static void lose_features(struct writing *w, feature_set used)
 {
-    static const feature_set foreign =
-        FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(FUSED_LINEAR_LOSS);
+    static const feature_set foreign = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP) |
+                                       FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(EAGER_LOSS);
     const struct layout *l = &w->job->layout;
     for (int i = 0; i < N_FEATURES; i++)
         if (used & foreign & (feature_set)1 << i)
@@ -466,7 +466,7 @@ static void write_features(struct writing *w)
         flag(w, ARGUMENT_EP_OVERLAP);
     if (used & FEATURE_BIT(CUDA_GRAPHS))
         set(w, ARGUMENT_GRAPHS, "local");
-    if (used & FEATURES_LOSS)
+    if (used & FEATURES_LOSS & ~FEATURE_BIT(EAGER_LOSS))
         flag(w, ARGUMENT_LOSS_FUSION);
     if (used & FEATURE_BIT(CUT_LOSS))
         set(w, ARGUMENT_LOSS_FUSION_BY, "linear");
