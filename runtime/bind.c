@@ -318,6 +318,11 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
                    "the runtime's Muon does not know the matrices of mixers with a state: set job.optimizer to adam");
         return STATUS_MISSING;
     }
+    if (expert_load_given(&setting->job->load)) {
+        diag_error(diags, NOWHERE,
+                   "the runtime routes as its router decides, and drops nothing: leave out job.expert_load and job.capacity_factor");
+        return STATUS_MISSING;
+    }
     if (setting->job->optimizer == OPTIMIZER_MUON && setting->job->muon_shard == MUON_LAYER_WISE) {
         diag_error(diags, NOWHERE,
                    "the runtime's Muon divides states by elements, and has no owners of whole parameters: set job.muon_shard to "

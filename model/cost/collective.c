@@ -189,6 +189,13 @@ struct cost collective_time(const struct cluster *cluster, enum collective colle
     return cost_add(cost_add(phases.before, phases.network), phases.after);
 }
 
+/* Tokens of which a copy reaches the busiest of so many domains, over the mean of the domains. */
+static double busiest_reached(double open, struct token_copies tokens)
+{
+    double share = fmin(1, tokens.domain_load / open);
+    return (1 - pow(1 - share, tokens.copies)) / (1 - pow(1 - 1 / open, tokens.copies));
+}
+
 struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens)
 {
     if (span.domains <= 1 || tokens.copies <= 1 || bytes <= 0)
@@ -197,7 +204,12 @@ struct cost dispatch_time(const struct cluster *cluster, struct group_span span,
     if (tokens.groups > 0 && tokens.top_groups > 0)
         open = fmin(domains, tokens.top_groups * fmax(1, domains / tokens.groups));
     double reached = open * (1 - pow(1 - 1 / open, tokens.copies));
-    return network_all_to_all(cluster, span, bytes, bytes / tokens.copies * reached * (domains - 1) / domains);
+    if (tokens.rank_load > 0) {
+        bytes /= tokens.rank_load;
+        reached *= busiest_reached(open, tokens);
+    }
+    double leaving = bytes / tokens.copies * reached * (domains - 1) / domains;
+    return network_all_to_all(cluster, span, tokens.rank_load > 0 ? bytes * tokens.rank_load : bytes, leaving);
 }
 
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes)

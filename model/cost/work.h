@@ -49,6 +49,8 @@ struct work_gemm {
     int64_t m, n, k;
     int32_t count;       /* GEMMs of the same shape: batched in one launch, or launched apart */
     bool apart;          /* experts: each has a launch of its own, on a few streams */
+    int64_t largest;     /* of these: the rows (m, or k where along_k) of the largest; 0: all alike */
+    bool along_k;
     bool serial;         /* k is walked through in order (a state passed from chunk to chunk): no SMs share it */
     bool scan;           /* a part of a scan: see gpu.scan_flops */
     bool sliced;         /* operands are slices of larger matrices, one head's columns: not filled up to what tensor cores take */
@@ -73,9 +75,11 @@ struct work_memory {
 };
 
 /* What an all-to-all carries that dispatches tokens to experts, or brings them back: `copies` of each token, to experts in at
- * most top_groups of `groups` equal groups (0: anywhere). */
+ * most top_groups of `groups` equal groups (0: anywhere). Where experts are not loaded alike the bytes are those of the busiest
+ * rank, which gets (or sends back) so many times the mean, and the busiest NVLink domain so many. */
 struct token_copies {
     int copies, groups, top_groups;
+    double rank_load, domain_load; /* 0: 1 */
 };
 
 struct work_collective {

@@ -33,6 +33,7 @@ struct layer_builder {
     const struct layout *layout;
     const struct transformer *model;
     const struct job *job;
+    const struct cluster *cluster; /* where groups lie; nothing else of it is asked */
     double tokens;       /* T */
     double local_tokens; /* T / tp with sequence parallelism, T otherwise */
     bool frozen;         /* adapters are trained, not the model's own weights: these have no gradients */

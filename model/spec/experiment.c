@@ -292,6 +292,31 @@ static void check_adapter(const struct yaml_node *part, const struct experiment 
                    "optimizer: adapters trained by muon are not modelled; set it to adam, lamb or sgd");
 }
 
+/* How a router spreads tokens, where there is one; what follows from it. */
+static void check_experts(const struct yaml_node *part, struct experiment *e, struct diags *diags)
+{
+    static const char *const keys[] = {"expert_load", "capacity_factor", "pad_to_capacity"};
+    const struct mixture *moe = &e->model.moe;
+    struct expert_load *load = &e->job.load;
+    size_t before = diags->n_errors;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct yaml_node *said = yaml_find(part, keys[i]);
+        if (said && !yaml_is_null(said) && !moe->experts)
+            diag_error(diags, said->at, "%s: %s has no experts; leave it out", keys[i], e->model.name);
+    }
+    if (!moe->experts)
+        return;
+    double most = (double)moe->experts / moe->top_k;
+    if (load->busiest > most)
+        diag_error(diags, entry_place(part, "expert_load"),
+                   "expert_load: an expert gets every token at %g times the mean, as a token goes to %d of %d; %g is more", most,
+                   moe->top_k, moe->experts, load->busiest);
+    if (load->padded && load->capacity <= 0)
+        diag_error(diags, entry_place(part, "pad_to_capacity"), "pad_to_capacity: to which? give capacity_factor, such as 1.25");
+    if (diags->n_errors == before)
+        expert_load_complete(load, moe->experts, moe->top_k);
+}
+
 /* What only one optimizer asks for. */
 static void check_muon(const struct yaml_node *part, const struct job *job, struct diags *diags)
 {
@@ -324,6 +349,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
     }
     check_adapter(part, e, diags);
+    check_experts(part, e, diags);
     check_muon(part, job, diags);
     double tokens = (double)job->global_batch * (double)job->seq_len;
     if (tokens > STEP_TOKENS_MAX)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/spec/expert_load.h"
 #include "model/spec/gpu.h"
 
 /* Muon (K. Jordan and others, 2024) is for the matrices of the layers: their momentum, made orthogonal. The rest (tables, the
@@ -127,6 +128,7 @@ struct job {
     double clip;          /* largest norm of the gradients; 0: any */
     double dropout;       /* probability that an element of a branch is dropped before the residual sum */
     struct adapter adapter;
+    struct expert_load load; /* of a mixture's experts: how uneven, and what is dropped */
 };
 
 /* Whether adapters are trained and the model's own weights are frozen. */

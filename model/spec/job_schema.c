@@ -136,6 +136,12 @@ static const struct field job_rows[] = {
              "largest norm of the gradients, executed by validate; any when left out"),
     QUANTITY("dropout", struct job, dropout, DIM_FRACTION, 0, 0.99, UNSET,
              "share of each branch's elements dropped before the residual sum, executed by validate"),
+    QUANTITY("expert_load", struct job, load.busiest, DIM_COUNT, 1, 1e5, UNSET,
+             "tokens of the busiest expert over the mean, in a layer and micro-batch; 1, balanced, when left out"),
+    QUANTITY("capacity_factor", struct job, load.capacity, DIM_COUNT, 1e-3, 1e5, UNSET,
+             "most tokens of an expert over the mean, what exceeds it is dropped; any when left out"),
+    BOOLEAN("pad_to_capacity", struct job, load.padded, UNSET,
+            "whether each expert's tokens are filled up to the capacity; not when left out"),
     GROUP("adapter", struct job, adapter, adapter_schema, UNSET, "low-rank adapters (LoRA) are trained, the model is frozen"),
 };
 const struct schema job_schema = SCHEMA("job", job_rows);
