@@ -96,6 +96,18 @@ static bool double_batch(struct experiment *experiment, struct space_limits *lim
     return true;
 }
 
+static bool balance_experts(struct experiment *experiment, struct space_limits *limits, int unused)
+{
+    (void)limits, (void)unused;
+    const struct mixture *moe = &experiment->model.moe;
+    struct expert_load *load = &experiment->job.load;
+    bool there = load->busiest > 1;
+    load->busiest = 1;
+    if (there)
+        expert_load_complete(load, moe->experts, moe->top_k);
+    return there;
+}
+
 static bool double_network(struct experiment *experiment, struct space_limits *limits, int unused)
 {
     (void)limits, (void)unused;
@@ -159,6 +171,7 @@ static const struct plan_lever LEVERS[] = {
     {LEVER_LAYOUT, "offload=auto", offload_any, 0},
     {LEVER_LAYOUT, "shard in an NVLink domain", shard_near, 0},
     {LEVER_JOB, "global batch x2", double_batch, 0},
+    {LEVER_JOB, "experts balanced", balance_experts, 0},
     {LEVER_HARDWARE, "network between nodes x2", double_network, 0},
     {LEVER_HARDWARE, "NVLink x2", double_nvlink, 0},
     {LEVER_HARDWARE, "memory size x2", double_memory, 0},

@@ -7,6 +7,7 @@
 #include "cli/layout_json.h"
 #include "cli/result.h"
 #include "cli/table.h"
+#include "cli/routing.h"
 #include "cli/trained.h"
 #include "model/cost/footprint.h"
 #include "model/cost/host_memory.h"
@@ -183,6 +184,7 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
             s->cluster->gpu.name, s->cluster->name, grouped((int64_t)s->job->global_batch, batch, sizeof batch),
             (long long)s->job->seq_len, precision_name(s->job->precision));
     trained_write(s, s->job->features, out);
+    routing_write(s, out);
     fprintf(out, "%s layout%s examined in %.2f s: %s legal, %s fit in %.1f GiB",
             grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
             outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),

@@ -7,6 +7,7 @@
 
 #include "cli/layout_choice.h"
 #include "cli/table.h"
+#include "cli/routing.h"
 #include "cli/trained.h"
 #include "model/base/memory.h"
 
@@ -123,6 +124,7 @@ static void write_head(const struct invocation *call, const struct run_report *r
         fprintf(call->out, "layout %s\n", report->layout);
     const struct setting setting = experiment_setting(e);
     trained_write(&setting, e->job.features, call->out);
+    routing_write(&setting, call->out);
     quantity_format(report->step_time_s, DIM_TIME, step, sizeof step);
     fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare node%s\n\n", step,
             duration_text(report->options->checkpoint.interval, interval, sizeof interval),

@@ -7,6 +7,7 @@
 
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/routing.h"
 #include "cli/result.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
@@ -159,6 +160,7 @@ void step_report_header(const struct job_setup *setup, FILE *out)
             grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision), micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch);
     trained_write(&setup->setting, layout->features, out);
+    routing_write(&setup->setting, out);
     fputs("features ", out);
     for (int f = 0, n = 0; f < N_FEATURES; f++)
         if (layout->features >> f & 1u)
@@ -366,6 +368,7 @@ static void write_text(const struct step_report *report, const struct invocation
     step_report_header(report->setup, call->out);
     write_summary(report, call);
     write_breakdown(report, call);
+    routing_write_waiting(&report->setup->setting, &report->setup->layout, call->out);
     if (call->verbosity > 0)
         write_stages(report, call);
     write_memory(report, call);
@@ -454,6 +457,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
         result, "out_of_memory",
         expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
     json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
+    routing_json(&report->setup->setting, &report->setup->layout, result);
     json_object_set_new(result, "stages", stages_json(report));
     if (report->flow != NULL)
         step_flow_json(report->flow, result);

@@ -319,8 +319,9 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
         return STATUS_MISSING;
     }
     if (expert_load_given(&setting->job->load)) {
-        diag_error(diags, NOWHERE,
-                   "the runtime routes as its router decides, and drops nothing: leave out job.expert_load and job.capacity_factor");
+        diag_error(
+            diags, NOWHERE,
+            "the runtime routes as its router decides, and drops nothing: leave out job.expert_load and job.capacity_factor");
         return STATUS_MISSING;
     }
     if (setting->job->optimizer == OPTIMIZER_MUON && setting->job->muon_shard == MUON_LAYER_WISE) {

@@ -47,9 +47,9 @@ enum work_kind {
 
 struct work_gemm {
     int64_t m, n, k;
-    int32_t count;       /* GEMMs of the same shape: batched in one launch, or launched apart */
-    bool apart;          /* experts: each has a launch of its own, on a few streams */
-    int64_t largest;     /* of these: the rows (m, or k where along_k) of the largest; 0: all alike */
+    int32_t count;   /* GEMMs of the same shape: batched in one launch, or launched apart */
+    bool apart;      /* experts: each has a launch of its own, on a few streams */
+    int64_t largest; /* of these: the rows (m, or k where along_k) of the largest; 0: all alike */
     bool along_k;
     bool serial;         /* k is walked through in order (a state passed from chunk to chunk): no SMs share it */
     bool scan;           /* a part of a scan: see gpu.scan_flops */

@@ -11,7 +11,7 @@ struct experts_shape {
     int64_t width;     /* of one expert on this rank */
     double sent;       /* bytes of token copies this rank dispatches */
     double held;       /* bytes of those that it gets for its experts */
-    bool split;    /* experts are split over tp as well */
+    bool split;        /* experts are split over tp as well */
 };
 
 static int64_t at_least_one(double rows)

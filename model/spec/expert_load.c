@@ -246,3 +246,9 @@ double expert_load_mean(const struct expert_load *load)
         return 1;
     return is_padded(load) ? load->capacity : 1 - load->dropped;
 }
+
+void expert_load_spread(struct expert_load *load)
+{
+    for (int i = 0; i < load->n; i++)
+        load->by[i].rank = load->by[i].largest = expert_load_mean(load);
+}

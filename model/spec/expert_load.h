@@ -1,8 +1,9 @@
 /*
- * expert_load.h - how unevenly a router spreads tokens over the experts of a layer, and what that makes of those that share ranks.
+ * expert_load.h - how unevenly a router spreads tokens over the experts of a layer, and what that makes of those that share
+ * ranks.
  *
- * Given is the load of the busiest of E experts over the mean load in a layer and micro-batch, b, from 1 (balanced) to E / k, where
- * the same k experts get every token. Frameworks log it; DeepSeek's MaxVio is b - 1.
+ * Given is the load of the busiest of E experts over the mean load in a layer and micro-batch, b, from 1 (balanced) to E / k,
+ * where the same k experts get every token. Frameworks log it; DeepSeek's MaxVio is b - 1.
  *
  * Law (assumed). Loads G_i of experts, over their mean, are independent gamma variables of shape a and mean 1 (variance 1 / a);
  * what experts get of the tokens there are, X_i = E G_i / sum G, is then a symmetric Dirichlet distribution: never negative, its
@@ -16,7 +17,8 @@
  *
  *     busiest of r ranks that have E / r experts each      R(r) = M(r, a E / r)          R(1) = 1, R(E) = b
  *     busiest expert of that rank                          R(r) M(E / r, a)              the shares within a rank depend on
- *                                                                                        neither its sum nor that it is the largest
+ *                                                                                        neither its sum nor that it is the
+ * largest
  *
  * These are expectations over layers and micro-batches. A load beyond E / k, which no router gives, is not cut off: as b comes
  * near E / k the law says less.
@@ -57,11 +59,13 @@ struct expert_load {
 bool expert_load_given(const struct expert_load *load);
 /* Derives the rest, for `experts` of which a token takes top_k. Loads are in bounds: 1 <= busiest <= experts / top_k. */
 void expert_load_complete(struct expert_load *load, int experts, int top_k);
-/* Tokens' copies that the busiest of so many ranks works on, over the mean without a capacity; that the busiest expert there does;
- * and all ranks on average. Ranks divide the experts; in between the next larger number that does answers. */
+/* Tokens' copies that the busiest of so many ranks works on, over the mean without a capacity; that the busiest expert there
+ * does; and all ranks on average. Ranks divide the experts; in between the next larger number that does answers. */
 double expert_load_rank(const struct expert_load *load, int ranks);
 double expert_load_largest(const struct expert_load *load, int ranks);
 double expert_load_mean(const struct expert_load *load);
+/* The same copies of tokens, spread evenly over all experts: what is dropped stays so. */
+void expert_load_spread(struct expert_load *load);
 
 /* M(n, shape) above. */
 double expert_load_maximum(int n, double shape);
