@@ -7,8 +7,8 @@
 
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
-#include "cli/routing.h"
 #include "cli/result.h"
+#include "cli/routing.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
 #include "cli/trained.h"
@@ -125,7 +125,11 @@ void step_report_complete(struct step_report *report)
     if (job_adapts(job) && job->adapter.whole)
         assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
                        "not counted");
-    if (model->moe.experts > 0)
+    if (model->moe.experts > 0 && job->load.busiest > 1)
+        assume(report,
+               "loads of experts are independent gamma variables; an expert-parallel group has the time of its busiest rank "
+               "in every layer, the memory as if that were the same rank in all of them");
+    else if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");
     bool by_kernel = report->detail == DETAIL_KERNEL;
     if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))

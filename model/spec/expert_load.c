@@ -9,12 +9,32 @@
 #include <gsl/gsl_fft_halfcomplex.h>
 #include <gsl/gsl_fft_real.h>
 #include <gsl/gsl_integration.h>
+#include <gsl/gsl_math.h>
 #include <gsl/gsl_roots.h>
 #include <gsl/gsl_sf_gamma.h>
+#include <gsl/gsl_sf_log.h>
 
 #include "model/base/memory.h"
 
 /* --- the largest of independent gamma variables */
+
+/*
+ * P(a, x), the regularised integral. GSL's does not converge for large a beyond a standard deviation from it; there the first
+ * term of Temme's uniform expansion (SIAM J. Math. Anal. 10, 1979, section 4) is exact to some 1e-9: with h^2 / 2 = x/a - 1 -
+ * ln(x/a),
+ *
+ *     P = erfc(-h sqrt(a / 2)) / 2 - exp(-a h^2 / 2) / sqrt(2 pi a) (-1/3 + h/12 - 2 h^2/135 + h^3/864 + ...)
+ */
+static double gamma_below(double shape, double x)
+{
+    static const double MANY = 1e5;
+    if (shape < MANY)
+        return gsl_cdf_gamma_P(x, shape, 1);
+    double beyond = (x - shape) / shape, half = fmax(0, -gsl_sf_log_1plusx_mx(beyond));
+    double h = beyond < 0 ? -sqrt(2 * half) : sqrt(2 * half);
+    double first = -1.0 / 3 + h / 12 - 2 * h * h / 135 + h * h * h / 864;
+    return erfc(-h * sqrt(shape / 2)) / 2 - exp(-shape * half) / sqrt(2 * M_PI * shape) * first;
+}
 
 struct largest {
     int n;
@@ -26,7 +46,7 @@ static double all_below(double t, void *of)
 {
     const struct largest *l = of;
     double x = l->shape + sqrt(l->shape) * t;
-    return x > 0 ? pow(gsl_cdf_gamma_P(x, l->shape, 1), l->n) : 0;
+    return x > 0 ? pow(gamma_below(l->shape, x), l->n) : 0;
 }
 
 static double any_above(double t, void *of)
@@ -40,7 +60,9 @@ static double integral(double (*function)(double, void *), struct largest *of, d
     gsl_integration_workspace *workspace = gsl_integration_workspace_alloc(INTERVALS);
     gsl_function f = {function, of};
     double value = 0, error;
+    gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* which would end the process over a tail that is nil */
     gsl_integration_qags(&f, from, to, 1e-11, 1e-10, INTERVALS, workspace, &value, &error);
+    gsl_set_error_handler(handler);
     gsl_integration_workspace_free(workspace);
     return value;
 }
@@ -112,7 +134,7 @@ static double mean_below(double x, double shape)
 {
     if (x <= 0)
         return 0;
-    double p = gsl_cdf_gamma_P(shape * x, shape, 1);
+    double p = gamma_below(shape, shape * x);
     return (x - 1) * p + exp(shape * log(shape * x) - shape * x - gsl_sf_lngamma(shape + 1));
 }
 
@@ -204,7 +226,7 @@ void expert_load_complete(struct expert_load *load, int experts, int top_k)
     load->n = 0;
     if (!expert_load_given(load))
         return;
-    gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* which would end the process over a tail that is nil */
+    gsl_error_handler_t *handler = gsl_set_error_handler_off();
     if (load->busiest > 1 && experts > 1)
         load->shape = shape_of(experts, load->busiest);
     complete_ranks(load, experts);

@@ -36,5 +36,6 @@ Suite *suite_context(void);
 Suite *suite_muon(void);
 Suite *suite_mixer(void);
 Suite *suite_adapter(void);
+Suite *suite_experts(void);
 
 #endif

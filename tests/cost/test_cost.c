@@ -15,5 +15,6 @@ int main(void)
     srunner_add_suite(runner, suite_muon());
     srunner_add_suite(runner, suite_mixer());
     srunner_add_suite(runner, suite_adapter());
+    srunner_add_suite(runner, suite_experts());
     return suites_run(runner);
 }

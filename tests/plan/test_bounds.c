@@ -28,11 +28,12 @@ struct asked {
     int n; /* asked so far */
 };
 static const struct job adam = {.optimizer = OPTIMIZER_ADAM}, muon = {.optimizer = OPTIMIZER_MUON},
-                        layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE};
+                        layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE},
+                        uneven = {.optimizer = OPTIMIZER_ADAM, .load = {.busiest = 1.7}};
 typedef void question(struct asked *of, const struct layout *layout);
 
 /* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
- * NULL; of the job the optimizer. */
+ * NULL; of the job the optimizer and the load of experts. */
 static int ask_of_many(const struct population_job *job, const char *restrictions, struct job how, question *ask)
 {
     struct job_case c;
@@ -43,6 +44,10 @@ static int ask_of_many(const struct population_job *job, const char *restriction
     ck_assert(population_case(job, &c));
     c.job.optimizer = how.optimizer;
     c.job.muon_shard = how.muon_shard;
+    if (c.model.moe.experts) {
+        c.job.load = how.load;
+        expert_load_complete(&c.job.load, c.model.moe.experts, c.model.moe.top_k);
+    }
     if (restrictions)
         ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
@@ -109,6 +114,7 @@ START_TEST(no_step_is_shorter_than_its_bound)
 {
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_bound), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_bound), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_bound), 50);
 }
 END_TEST
@@ -128,6 +134,7 @@ START_TEST(what_is_kept_is_what_each_needs)
 {
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_memory), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_memory), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_memory), 50);
 }
 END_TEST

@@ -210,6 +210,8 @@ static const struct framework_key titan_keys[] = {
     AS("parallelism.expert_parallel_degree", "expert_model_parallel_size"),
     AS("parallelism.expert_tensor_parallel_degree", "expert_tensor_parallel_size"),
     WORDS("parallelism.expert_parallel_comm_backend", titan_dispatch),
+    AS("training.debug_moe_force_load_balance", "moe_router_force_load_balancing"), /* 2025 */
+    AS("debug.moe_force_load_balance", "moe_router_force_load_balancing"),
     WORDS("training.enable_selective_ac", titan_selective),
     AS("activation_checkpoint.selective_ac_option", "recompute_every_layers"),
     WORDS("activation_checkpoint.mode", titan_recompute),

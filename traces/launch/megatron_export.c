@@ -337,6 +337,13 @@ static void write_mixture(struct writing *w)
         set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+([0]*%d+[1])*%d+[0]*%d)", moe->first_dense_layers, every - 1, periods, rest);
     else if (moe->first_dense_layers)
         set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+[1]*%d)", moe->first_dense_layers, periods);
+    const struct expert_load *load = &w->job->job.load;
+    if (load->capacity > 0)
+        set(w, ARGUMENT_CAPACITY, "%.15g", load->capacity);
+    if (load->capacity > 0 && load->padded)
+        flag(w, ARGUMENT_PAD_TO_CAPACITY);
+    if (load->busiest > 1)
+        lose(w, "expert_load %.15g: how even routing is no argument says", load->busiest);
     flag(w, ARGUMENT_GROUPED_GEMM);
     set(w, ARGUMENT_DISPATCHER, "alltoall");
 }

@@ -150,6 +150,29 @@ static void read_counted(struct meaning *m)
     meaning_from(m, "model.moe.first_dense_layers", ARGUMENT_DENSE_FIRST);
 }
 
+/* A capacity that is not above 0 is none. Routers forced to balance draw experts by chance: nearly even. Which of the copies
+ * beyond a capacity are dropped (--moe-token-drop-policy) changes no time. */
+static void read_load(struct meaning *m)
+{
+    const struct mixture *moe = &m->description->job.model.moe;
+    struct expert_load *load = &m->description->job.job.load;
+    const struct megatron_value *value = &m->arguments->of[ARGUMENT_CAPACITY];
+    double capacity;
+    if (megatron_given(m->arguments, ARGUMENT_CAPACITY) && !value->unknown && strcmp(value->text, "None") != 0 &&
+        megatron_number(value, &megatron_rows[ARGUMENT_CAPACITY], -1e5, 1e5, &capacity, m->diags) && capacity > 0) {
+        load->capacity = capacity;
+        meaning_from(m, "job.capacity_factor", ARGUMENT_CAPACITY);
+        load->padded = meaning_true(m, ARGUMENT_PAD_TO_CAPACITY);
+        if (load->padded)
+            meaning_from(m, "job.pad_to_capacity", ARGUMENT_PAD_TO_CAPACITY);
+    }
+    if (meaning_true(m, ARGUMENT_FORCE_BALANCE)) {
+        load->busiest = 1;
+        meaning_from(m, "job.expert_load", ARGUMENT_FORCE_BALANCE);
+    }
+    expert_load_complete(load, moe->experts, moe->top_k);
+}
+
 static void read_mixture(struct meaning *m)
 {
     struct transformer *model = &m->description->job.model;
@@ -169,6 +192,7 @@ static void read_mixture(struct meaning *m)
         meaning_from(m, "model.moe.shared_experts", ARGUMENT_SHARED_FFN);
     read_frequency(m);
     read_counted(m);
+    read_load(m);
     if (!meaning_true(m, ARGUMENT_GROUPED_GEMM))
         meaning_not_modelled(m, ARGUMENT_GROUPED_GEMM, "not there: experts one after the other; they are taken as grouped");
     if (meaning_is(m, ARGUMENT_DISPATCHER, "allgather") && m->description->job.layout.ep > 1)

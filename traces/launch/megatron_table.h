@@ -94,6 +94,11 @@
       .since = "0.11")                                                                                                           \
     X(EXPERT_TOP_GROUPS, "moe-router-group-topk", INT, NULL, NUMBER(model.moe.top_groups), .or_zero = true,                      \
       .when = WHEN_MIXTURE, .since = "0.11")                                                                                     \
+    X(CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .key = "job.capacity_factor", .when = WHEN_MIXTURE, .since = "0.7")   \
+    X(PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", TRUE, "false", .key = "job.pad_to_capacity", .when = WHEN_MIXTURE,   \
+      .since = "0.7")                                                                                                           \
+    X(FORCE_BALANCE, "moe-router-force-load-balancing", TRUE, "false", .key = "job.expert_load", .when = WHEN_MIXTURE,          \
+      .since = "0.13")                                                                                                          \
     X(EXPERT_FFN, "moe-ffn-hidden-size", INT, NULL, NUMBER(model.moe.expert_ffn), .when = WHEN_MIXTURE, .since = "0.9")          \
     X(SHARED_FFN, "moe-shared-expert-intermediate-size", INT, NULL, NUMBER(model.moe.shared_ffn), .or_zero = true,               \
       .when = WHEN_MIXTURE, .since = "0.9")                                                                                      \
@@ -222,8 +227,6 @@
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
-    X(TOLD_CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .when = WHEN_MIXTURE,                                             \
-      .told = "tokens beyond an expert's capacity are dropped")                                                                  \
     X(TOLD_SHARED_OVERLAP, "moe-shared-expert-overlap", TRUE, "false", .when = WHEN_MIXTURE,                                     \
       .told = "shared experts run beside the dispatch")                                                                          \
     X(TOLD_DEEPEP, "moe-enable-deepep", TRUE, "false", .when = WHEN_MIXTURE,                                                     \
