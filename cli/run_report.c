@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/layout_choice.h"
-#include "cli/table.h"
 #include "cli/routing.h"
+#include "cli/table.h"
 #include "cli/trained.h"
 #include "model/base/memory.h"
 

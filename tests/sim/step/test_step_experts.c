@@ -45,7 +45,7 @@ static void check_more_uneven(struct job_case *c, const struct layout *layout, u
         before = r.step_time_s;
         bytes = f.total;
     }
-    ck_assert(layout->ep == 1 || before > even * 1.001);
+    ck_assert_msg(layout->ep == 1 || before > even, "ep=%d: %.9g, %.9g where routing is even", layout->ep, before, even);
 }
 
 START_TEST(the_more_uneven_the_longer)
@@ -82,7 +82,7 @@ static const char *const near[] = {"recompute=none", "recompute=full", "zero=3,p
 
 START_TEST(the_closed_form_is_near)
 {
-    static const struct population_error near_enough = {0.002, 0.03, 0.08};
+    static const struct population_error near_enough = {0.005, 0.03, 0.05};
     static const struct population_job jobs[] = {
         {"mixtral-8x7b", "dgx-h100", 64, 256, 4096, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS)},
         {"deepseek-v3", "dgx-h100", 256, 1024, 4096, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS)}};
