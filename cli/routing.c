@@ -31,9 +31,9 @@ void routing_write(const struct setting *setting, FILE *out)
         return;
     fputs("experts  ", out);
     if (load->busiest > 1)
-        fprintf(out, "the busiest is sent %.4g of the mean%s", load->busiest, load->capacity > 0 ? "; " : "");
+        fprintf(out, "the busiest is sent %.4g times the mean%s", load->busiest, load->capacity > 0 ? "; " : "");
     if (load->capacity > 0)
-        fprintf(out, "each works on %s %.4g of it: %.2g %% of the tokens' copies are dropped",
+        fprintf(out, "each works on %s %.4g times the mean: %.2g %% of the tokens' copies are dropped",
                 load->padded ? "exactly" : "at most", load->capacity, 100 * load->dropped);
     fputc('\n', out);
 }
@@ -51,8 +51,9 @@ void routing_write_waiting(const struct setting *setting, const struct layout *l
     if (!expert_load_given(load) || is_even(load, layout))
         return;
     double waiting = waiting_seconds(setting, layout);
-    fprintf(out, "of it waiting for the busiest rank of %d, which works on %.2f of the mean: %s\n\n", layout->ep,
-            expert_load_rank(load, layout->ep) / expert_load_mean(load), quantity_format(waiting, DIM_TIME, text, sizeof text));
+    fprintf(out, "of this %s is waiting for the busiest of %d ranks, whose experts work on %.3g times the mean\n\n",
+            quantity_format(waiting, DIM_TIME, text, sizeof text), layout->ep,
+            expert_load_rank(load, layout->ep) / expert_load_mean(load));
 }
 
 void routing_json(const struct setting *setting, const struct layout *layout, json_t *object)

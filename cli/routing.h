@@ -9,7 +9,7 @@
 
 #include "model/layout/layout.h"
 
-/* "experts  busiest 2 x the mean, 3.5 % of the tokens' copies dropped" in a line; nothing where nothing is said. */
+/* "experts  the busiest is sent 2 times the mean; ..." in a line; nothing where nothing is said. */
 void routing_write(const struct setting *setting, FILE *out);
 /* The busiest rank and what the others wait for it, in a line; nothing where ranks are alike. */
 void routing_write_waiting(const struct setting *setting, const struct layout *layout, FILE *out);

@@ -88,6 +88,23 @@ static bool passes_cross(const struct layout *layout, const struct cluster *clus
     return false;
 }
 
+static void assume_routing(struct step_report *report)
+{
+    const struct expert_load *load = &report->setup->experiment.job.load;
+    if (report->setup->experiment.model.moe.experts == 0)
+        return;
+    if (load->padded)
+        assume(report, "every expert works on its capacity, whatever it is sent");
+    else if (load->busiest > 1)
+        assume(report,
+               "loads of experts are gamma variables: a group of expert parallelism has the time of its busiest rank in every "
+               "layer, and the memory as if that were the same rank in all of them");
+    else
+        assume(report, "tokens are routed evenly to all experts");
+    if (load->dropped > 0)
+        assume(report, "MFU counts what dropped copies of tokens would have taken");
+}
+
 void step_report_complete(struct step_report *report)
 {
     const struct job *job = &report->setup->experiment.job;
@@ -125,12 +142,7 @@ void step_report_complete(struct step_report *report)
     if (job_adapts(job) && job->adapter.whole)
         assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
                        "not counted");
-    if (model->moe.experts > 0 && job->load.busiest > 1)
-        assume(report,
-               "loads of experts are independent gamma variables; an expert-parallel group has the time of its busiest rank "
-               "in every layer, the memory as if that were the same rank in all of them");
-    else if (model->moe.experts > 0)
-        assume(report, "tokens are routed evenly to all experts");
+    assume_routing(report);
     bool by_kernel = report->detail == DETAIL_KERNEL;
     if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
         assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
