@@ -51,6 +51,22 @@ START_TEST(degrees_have_stood_in_three_tables)
 }
 END_TEST
 
+/* Where routing is forced to balance. */
+START_TEST(forced_balance)
+{
+    static const char *const keys[] = {"[debug]\nmoe_force_load_balance = true\n", "debug_moe_force_load_balance = true\n", ""};
+    for (int i = 0; i < 3; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "[model]\nname = \"qwen3\"\nflavor = \"30B-A3B\"\n%s[training]\n" BATCH "%s",
+                 i == 0 ? keys[0] : "", i == 1 ? keys[1] : "");
+        struct told t = tell(text, NULL, 16);
+        ck_assert_int_eq(t.d.job.model.moe.experts, 128);
+        ck_assert_double_eq(t.d.job.job.load.busiest, i < 2);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* Its latest place wins. */
 START_TEST(the_latest_table_wins)
 {
@@ -209,6 +225,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, titan_compiles_components);
     tcase_add_test(all, degrees_have_stood_in_three_tables);
+    tcase_add_test(all, forced_balance);
     tcase_add_test(all, the_latest_table_wins);
     tcase_add_test(all, schedules_by_every_spelling);
     tcase_add_test(all, modes_of_recomputation);

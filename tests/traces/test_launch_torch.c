@@ -203,6 +203,8 @@ START_TEST(bridge_by_its_container)
              "  moe_token_dispatcher_type: alltoall, share_embeddings_and_output_weights: false, hidden_dropout: 0.0,\n"
              "  cross_entropy_loss_fusion: true, cross_entropy_fusion_impl: linear, tensor_model_parallel_size: 2,\n"
              "  pipeline_model_parallel_size: 1, expert_model_parallel_size: 4, expert_tensor_parallel_size: 1,\n"
+             "  moe_expert_capacity_factor: 1.5, moe_pad_expert_input_to_capacity: true, moe_token_drop_policy: probs,\n"
+             "  moe_router_force_load_balancing: true,\n"
              "  virtual_pipeline_model_parallel_size: null, sequence_parallel: true, recompute_granularity: null}\n"
              "ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true, overlap_param_gather: true,\n"
              "  grad_reduce_in_fp32: true}\n"
@@ -215,6 +217,8 @@ START_TEST(bridge_by_its_container)
     ck_assert_uint_eq(t.d.job.job.features & FEATURES_LOSS, FEATURE_BIT(CUT_LOSS));
     ck_assert_int_eq(t.d.job.model.moe.experts, 128);
     ck_assert(t.d.job.model.qk_norm);
+    const struct expert_load *load = &t.d.job.job.load;
+    ck_assert(load->padded && load->capacity >= 1.5 && load->capacity <= 1.5 && load->busiest >= 1 && load->busiest <= 1);
     told_free(&t);
 }
 END_TEST

@@ -192,7 +192,6 @@ static void read_mixture(struct meaning *m)
         meaning_from(m, "model.moe.shared_experts", ARGUMENT_SHARED_FFN);
     read_frequency(m);
     read_counted(m);
-    read_load(m);
     if (!meaning_true(m, ARGUMENT_GROUPED_GEMM))
         meaning_not_modelled(m, ARGUMENT_GROUPED_GEMM, "not there: experts one after the other; they are taken as grouped");
     if (meaning_is(m, ARGUMENT_DISPATCHER, "allgather") && m->description->job.layout.ep > 1)
@@ -337,12 +336,8 @@ static void read_named(struct meaning *m)
     model->max_seq_len = seq_len > model->max_seq_len ? seq_len : model->max_seq_len;
 }
 
-void meaning_model(struct meaning *m)
+static void read_described(struct meaning *m)
 {
-    if (meaning_names_model(m)) {
-        read_named(m);
-        return;
-    }
     static const struct {
         enum argument argument;
         const char *what;
@@ -358,4 +353,14 @@ void meaning_model(struct meaning *m)
     read_window(m);
     read_vocabulary(m);
     read_hybrid(m);
+}
+
+void meaning_model(struct meaning *m)
+{
+    if (meaning_names_model(m))
+        read_named(m);
+    else
+        read_described(m);
+    if (m->description->job.model.moe.experts)
+        read_load(m);
 }
