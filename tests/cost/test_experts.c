@@ -186,6 +186,15 @@ START_TEST(nics_carry_the_busiest_node_and_nvlink_the_busiest_rank)
     double leaving = 8.0 / 8 * (1 - pow(7.0 / 8, 8)) * 7 / 8, all = 63.0 / 64;
     double ratio = (1.5 * all - reached * leaving) / (all - leaving);
     ck_assert_double_eq_tol(cost_seconds(dispatch_time(&s.cluster, span, 1.5 * bytes, uneven)) / mean, ratio, 1e-3);
+    span.domains = 8;
+    s.cluster.gpu.nccl_rate = 1e16;
+    s.cluster.gpu.nccl_ramp_bytes = 1e6; /* short messages are so for all: more is never quicker */
+    for (double load = 1; load < 4; load += 0.25) {
+        struct token_copies more = {.copies = 8, .rank_load = load, .domain_load = 1};
+        ck_assert_double_eq_tol(cost_seconds(dispatch_time(&s.cluster, span, load * 1e6, more)) /
+                                    cost_seconds(dispatch_time(&s.cluster, span, 1e6, even)),
+                                1, 1e-9);
+    }
     span.domains = 1, span.ranks = span.ranks_per_domain = 8;
     ck_assert_double_eq(cost_seconds(dispatch_time(&s.cluster, span, 1.5 * bytes, uneven)),
                         cost_seconds(collective_time(&s.cluster, COLLECTIVE_ALL_TO_ALL, span, 1.5 * bytes)));
