@@ -15,10 +15,10 @@
  *
  * a follows from M(E, a) = b; everything else from a:
  *
- *     busiest of r ranks that have E / r experts each      R(r) = M(r, a E / r)          R(1) = 1, R(E) = b
- *     busiest expert of that rank                          R(r) M(E / r, a)              the shares within a rank depend on
- *                                                                                        neither its sum nor that it is the
- * largest
+ *     busiest of r ranks that have E / r experts each      R(r) = M(r, a E / r)         R(1) = 1, R(E) = b
+ *     busiest expert of that rank                          R(r) M(E / r, a)
+ *
+ * the second since shares within a rank depend neither on its sum nor on that it is the largest.
  *
  * These are expectations over layers and micro-batches. A load beyond E / k, which no router gives, is not cut off: as b comes
  * near E / k the law says less.
@@ -29,10 +29,10 @@
  *
  * as X / E is a beta variable (I: its regularised integral). The busiest rank then has min(c, (1 - D) R'(r)), R' the expected
  * maximum over r sums of E / r of the variables min(G, c), over their mean: the sum's distribution on a lattice by Fourier
- * transform, independent loads assumed (with few experts the conserved sum would leave up to 2 % less). Padded to the capacity
- * every expert works on c times the mean whatever it was sent, so all ranks alike.
+ * transform, independent loads assumed (within 2 % of what a conserved sum leaves; tests/spec/test_expert_load.c). Padded to the
+ * capacity every expert works on c times the mean whatever it was sent, so all ranks alike.
  *
- * Completed once for a job (0.02 s, with a capacity 0.1 s), for all r that divide E; asking is a look into a short table.
+ * Completed once for a job (some 0.05 s), for all r that divide E; asking is a look into a short table.
  */
 #ifndef MSIM_MODEL_SPEC_EXPERT_LOAD_H
 #define MSIM_MODEL_SPEC_EXPERT_LOAD_H
