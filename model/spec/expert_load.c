@@ -210,7 +210,8 @@ static void complete_ranks(struct expert_load *load, int experts)
         if (experts % ranks)
             continue;
         struct expert_ranks *by = &load->by[load->n++];
-        *by = (struct expert_ranks){ranks, 1, 1};
+        by->ranks = ranks;
+        by->rank = by->largest = 1;
         if (load->shape <= 0)
             continue;
         int each = experts / ranks;

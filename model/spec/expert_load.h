@@ -55,7 +55,7 @@ struct expert_load {
     } by[EXPERT_DIVISORS_MAX];
 };
 
-/* Whether any of it is said, so that the functions below answer anything but 1. */
+/* Whether any of it is said, so that the functions below, which want it completed then, answer anything but 1. */
 bool expert_load_given(const struct expert_load *load);
 /* Derives the rest, for `experts` of which a token takes top_k. Loads are in bounds: 1 <= busiest <= experts / top_k. */
 void expert_load_complete(struct expert_load *load, int experts, int top_k);

@@ -148,6 +148,27 @@ START_TEST(flags_win)
 }
 END_TEST
 
+/* What is said of experts' loads is written again, and what follows from it is there. */
+START_TEST(loads_of_experts_come_back)
+{
+    static const char text[] = "model: mixtral-8x7b\ncluster: {base: dgx-h100, gpus: 8}\n"
+                               "job: {expert_load: 1.75, capacity_factor: 1.25, pad_to_capacity: true}\n";
+    struct diags diags = {0};
+    ck_assert_int_eq(experiment_parse_text("t.yaml", text, strlen(text), &e, &diags), STATUS_OK);
+    for (int again = 0; again < 2; again++) {
+        const struct expert_load *load = &e.job.load;
+        ck_assert_double_eq(load->busiest, 1.75);
+        ck_assert_double_eq(load->capacity, 1.25);
+        ck_assert(load->padded && load->dropped > 0.01);
+        ck_assert_double_eq(expert_load_rank(load, 4), 1.25);
+        char *json = experiment_to_json(&e);
+        ck_assert_int_eq(experiment_parse_text("t.json", json, strlen(json), &e, &diags), STATUS_OK);
+        free(json);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
 /* "auto" with dimensions: those are given, the search finds the others; however it is written, and written again. */
 START_TEST(auto_keeps_what_is_named)
 {
@@ -349,6 +370,7 @@ int main(void)
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, flags_win);
+    tcase_add_test(tests, loads_of_experts_come_back);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));

@@ -154,7 +154,6 @@ static void read_counted(struct meaning *m)
  * beyond a capacity are dropped (--moe-token-drop-policy) changes no time. */
 static void read_load(struct meaning *m)
 {
-    const struct mixture *moe = &m->description->job.model.moe;
     struct expert_load *load = &m->description->job.job.load;
     const struct megatron_value *value = &m->arguments->of[ARGUMENT_CAPACITY];
     double capacity;
@@ -170,7 +169,6 @@ static void read_load(struct meaning *m)
         load->busiest = 1;
         meaning_from(m, "job.expert_load", ARGUMENT_FORCE_BALANCE);
     }
-    expert_load_complete(load, moe->experts, moe->top_k);
 }
 
 static void read_mixture(struct meaning *m)

@@ -94,11 +94,11 @@
       .since = "0.11")                                                                                                           \
     X(EXPERT_TOP_GROUPS, "moe-router-group-topk", INT, NULL, NUMBER(model.moe.top_groups), .or_zero = true,                      \
       .when = WHEN_MIXTURE, .since = "0.11")                                                                                     \
-    X(CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .key = "job.capacity_factor", .when = WHEN_MIXTURE, .since = "0.7")   \
-    X(PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", TRUE, "false", .key = "job.pad_to_capacity", .when = WHEN_MIXTURE,   \
-      .since = "0.7")                                                                                                           \
-    X(FORCE_BALANCE, "moe-router-force-load-balancing", TRUE, "false", .key = "job.expert_load", .when = WHEN_MIXTURE,          \
-      .since = "0.13")                                                                                                          \
+    X(CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .key = "job.capacity_factor", .when = WHEN_MIXTURE, .since = "0.7")    \
+    X(PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", TRUE, "false", .key = "job.pad_to_capacity", .when = WHEN_MIXTURE,    \
+      .since = "0.7")                                                                                                            \
+    X(FORCE_BALANCE, "moe-router-force-load-balancing", TRUE, "false", .key = "job.expert_load", .when = WHEN_MIXTURE,           \
+      .since = "0.13")                                                                                                           \
     X(EXPERT_FFN, "moe-ffn-hidden-size", INT, NULL, NUMBER(model.moe.expert_ffn), .when = WHEN_MIXTURE, .since = "0.9")          \
     X(SHARED_FFN, "moe-shared-expert-intermediate-size", INT, NULL, NUMBER(model.moe.shared_ffn), .or_zero = true,               \
       .when = WHEN_MIXTURE, .since = "0.9")                                                                                      \
