@@ -79,6 +79,8 @@ struct cluster {
     double host_memory_rate;          /* B/s of it, data-sheet; 0: unknown */
     double data_sample_s;             /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
     double storage_rate;              /* B/s of the whole checkpoint store; 0 unknown */
+    double node_power_w;              /* of a node at full load with host, NICs and fans, as published; 0: unknown */
+    double pue;                       /* power of the site over that of its computers, at least 1; 0: nobody says */
 };
 
 /* Layers of switches that a fabric of so many nodes usually has (assumption): one switch for one, leaf and spine up to 1,024. */

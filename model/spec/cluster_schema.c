@@ -75,6 +75,10 @@ static const struct field cluster_rows[] = {
     QUANTITY("data_sample", struct cluster, data_sample_s, DIM_TIME, 0, 10, "0.1ms",
              "the host's time per sample without async_data"),
     QUANTITY("storage_rate", struct cluster, storage_rate, DIM_RATE, 1e6, 1e15, UNSET, "the whole checkpoint store"),
+    QUANTITY("node_power", struct cluster, node_power_w, DIM_POWER, 10, 1e6, UNSET,
+             "of a node at full load with host, NICs and fans, as published; not taken over to another GPU"),
+    QUANTITY("pue", struct cluster, pue, DIM_COUNT, 1, 10, UNSET,
+             "power of the site over that of its computers (cooling, distribution); 1 is assumed when left out"),
 };
 const struct schema cluster_schema = SCHEMA("cluster", cluster_rows);
 
