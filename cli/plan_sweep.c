@@ -270,7 +270,8 @@ static enum status check_options(struct invocation *call)
             return STATUS_USAGE;
         }
     if (option_given(call, "least") && !option_given(call, "within")) {
-        diag_error(&call->diags, nowhere, "--least chooses among the points that are done in time; give --within too, such as 60d");
+        diag_error(&call->diags, nowhere,
+                   "--least chooses among the points that are done in time; give --within too, such as 60d");
         return STATUS_USAGE;
     }
     if (option_given(call, "within") && option_quantity(call, "within") <= 0) {

@@ -68,10 +68,10 @@ struct sweep_point {
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
     struct best_plan best;
     enum run_kind kind;
-    double tokens;                /* the budget; 0: none */
-    double days, gpu_hours, cost; /* for it; 0: no budget, or no price */
+    double tokens;                             /* the budget; 0: none */
+    double days, gpu_hours, cost;              /* for it; 0: no budget, or no price */
     struct power_bound power[POWER_NODES + 1]; /* by what is counted */
-    double energy_j;              /* for the budget, at most, by what the sweep counts; 0: no budget, or power not published */
+    double energy_j; /* for the budget, at most, by what the sweep counts; 0: no budget, or power not published */
 };
 
 /* What of the points that are done in time is the least: --least. */
@@ -87,7 +87,7 @@ struct plan_sweep {
     double within_s;               /* 0: no deadline */
     enum power_count counted;      /* of each point, as much as is published of all that have anything published */
     enum sweep_least least;
-    int cheapest;                  /* fits, and is done in time, with the least of that; -1: none, or no deadline */
+    int cheapest; /* fits, and is done in time, with the least of that; -1: none, or no deadline */
 };
 
 /* `msim plan --sweep`. */

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/energy.h"
+#include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sweep.h"
@@ -406,7 +406,8 @@ static void write_energy_note(const struct plan_sweep *sweep, FILE *out)
                     sweep->points[i].gpu);
 }
 
-static const char *const least_texts[] = {[LEAST_GPU_HOURS] = "in the fewest GPU-hours", [LEAST_ENERGY] = "with the least energy"};
+static const char *const least_texts[] = {
+    [LEAST_GPU_HOURS] = "in the fewest GPU-hours", [LEAST_ENERGY] = "with the least energy"};
 
 /* Which point meets the deadline with the least; where none does, the one that comes closest. */
 static void write_choice(const struct plan_sweep *sweep, FILE *out)

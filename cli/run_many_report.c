@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/energy.h"
+#include "cli/energy_report.h"
 #include "cli/result.h"
 #include "cli/run_many.h"
 #include "cli/table.h"
@@ -137,7 +137,8 @@ static bool is_shown(const struct run_session *s, const struct quantity *quantit
         return false;
     if ((quantity->f == token_cost || quantity->f == cost) && s->report.gpu_price <= 0)
         return false;
-    if ((quantity->f == energy_j || quantity->f == token_energy_j) && power_bound_published(&s->experiment.cluster).count == POWER_UNKNOWN)
+    if ((quantity->f == energy_j || quantity->f == token_energy_j) &&
+        power_bound_published(&s->experiment.cluster).count == POWER_UNKNOWN)
         return false;
     return quantity->with == WITH_POLICY ? s->has_policy : quantity->with == WITH_GOAL ? s->options.goal > 0 : true;
 }

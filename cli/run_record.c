@@ -1,7 +1,7 @@
 /* A run for programs: JSON, and CSV of its time series and incidents. */
 #include <stdlib.h>
 
-#include "cli/energy.h"
+#include "cli/energy_report.h"
 #include "cli/layout_choice.h"
 #include "cli/result.h"
 #include "cli/run_report.h"

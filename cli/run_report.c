@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/energy.h"
+#include "cli/energy_report.h"
 #include "cli/layout_choice.h"
 #include "cli/routing.h"
 #include "cli/table.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/energy.h"
+#include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
 #include "cli/result.h"

@@ -41,7 +41,8 @@ void step_report_write_misfit(const struct step_report *report, const struct inv
 /* Days and GPU-hours of the job's budget of tokens, where it has one, their cost, and energy at most. */
 void step_report_write_budget(const struct step_report *report, FILE *out);
 /* Tokens a second, the budget, power and energy, and memory: "tokens_per_s", "days", "gpu_hours", "cost", "energy_at_most" (null
- * where no power is published), "memory_gib", "memory_capacity_gib", "fits", and "host_memory_gib", "host_memory_capacity_gib" where something is offloaded. */
+ * where no power is published), "memory_gib", "memory_capacity_gib", "fits", and "host_memory_gib", "host_memory_capacity_gib"
+ * where something is offloaded. */
 void step_report_put_size(const struct step_report *report, json_t *result);
 
 MUST_CHECK enum status step_report_write(const struct step_report *report, struct invocation *call);

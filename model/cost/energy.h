@@ -9,9 +9,9 @@
  * the time, computing, waiting, idle or down. So 30.84 million GPU-hours at 700 W are 21.6 GWh (Llama 3.1 405B, by its model
  * card), and 1,082,990 at 400 W 433 MWh (BLOOM: Luccioni et al. 2022, arXiv:2211.02001; both from memory).
  *
- * What is not counted: with board power alone hosts, NICs and fans; with either the network's switches and storage. PUE, the power of
- * a site over that of its computers, is 1 where the cluster does not say (assumption): nothing for cooling and distribution. A
- * lower bound would take idle power, which most makers do not publish.
+ * What is not counted: with board power alone hosts, NICs and fans; with either the network's switches and storage. PUE, the
+ * power of a site over that of its computers, is 1 where the cluster does not say (assumption): nothing for cooling and
+ * distribution. A lower bound would take idle power, which most makers do not publish.
  */
 #ifndef MSIM_MODEL_COST_ENERGY_H
 #define MSIM_MODEL_COST_ENERGY_H

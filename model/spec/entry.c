@@ -265,7 +265,8 @@ static struct yaml_node *without_node_power(struct yaml_node *under, const struc
 {
     const struct yaml_node *power = yaml_find(under, "node_power");
     bool another = says_another(yaml_find(under, "gpu"), yaml_find(over, "gpu"), "base");
-    if (!power || yaml_is_null(power) || yaml_find(over, "node_power") || !(another || says_another(under, over, "gpus_per_node")))
+    if (!power || yaml_is_null(power) || yaml_find(over, "node_power") ||
+        !(another || says_another(under, over, "gpus_per_node")))
         return under;
     diag_note(diags, over->at, "node_power: %s of the base are not those of a node with %s", power->text,
               another ? "another GPU" : "so many GPUs");

@@ -32,6 +32,7 @@ Suite *suite_recompute(void);
 Suite *suite_closed_form(void);
 Suite *suite_pair(void);
 Suite *suite_host_memory(void);
+Suite *suite_energy(void);
 Suite *suite_context(void);
 Suite *suite_muon(void);
 Suite *suite_mixer(void);

@@ -11,6 +11,7 @@ int main(void)
     srunner_add_suite(runner, suite_closed_form());
     srunner_add_suite(runner, suite_pair());
     srunner_add_suite(runner, suite_host_memory());
+    srunner_add_suite(runner, suite_energy());
     srunner_add_suite(runner, suite_context());
     srunner_add_suite(runner, suite_muon());
     srunner_add_suite(runner, suite_mixer());

@@ -1,8 +1,8 @@
 /*
- * energy.h - what power and energy at most (model/cost/energy.h) are called, in text and in JSON.
+ * energy_report.h - what power and energy at most (model/cost/energy.h) are called, in text and in JSON.
  */
-#ifndef MSIM_CLI_ENERGY_H
-#define MSIM_CLI_ENERGY_H
+#ifndef MSIM_CLI_ENERGY_REPORT_H
+#define MSIM_CLI_ENERGY_REPORT_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "cli/energy.h"
+#include "cli/energy_report.h"
 
 #include <math.h>
 #include <stdio.h>
