@@ -493,7 +493,7 @@ char *experiment_to_json(const struct experiment *experiment)
 {
     json_t *root = json_object();
     json_object_set_new(root, "model", schema_write(&transformer_schema, &experiment->model));
-    json_t *cluster = cluster_write(&experiment->cluster);
+    json_t *cluster = cluster_write(&experiment->cluster, false);
     json_object_set_new(cluster, "gpus", json_integer(experiment->gpus));
     json_object_set_new(root, "cluster", cluster);
     json_object_set_new(root, "job", schema_write(&job_schema, &experiment->job));

@@ -23,7 +23,8 @@
  * some, and no switch has more than ceil(L (g - 1) / a).
  *
  * Paths (route_dragonfly.c) take at most one local, one global and one local cable: between any two switches there are at most
- * three.
+ * three. Where cables have failed they go over a third switch or group, and where that does not do either over any that still
+ * join the two, with the fewest cables.
  */
 #ifndef MSIM_SIM_FABRIC_DRAGONFLY_H
 #define MSIM_SIM_FABRIC_DRAGONFLY_H

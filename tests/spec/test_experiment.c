@@ -334,6 +334,58 @@ START_TEST(a_dragonfly_of_other_size_is_as_tapered)
 }
 END_TEST
 
+/* A result's configuration as an experiment: what of a dragonfly followed from its nodes does so again when these change, what
+ * was said stays. */
+START_TEST(a_dragonfly_out_of_a_result_follows_its_nodes)
+{
+    static const struct {
+        const char *cluster; /* 256 nodes: two groups of 128 */
+        int groups, cables;  /* with 384 nodes */
+    } cases[] = {
+        {"{base: alps, nodes: 256}", 3, 160},                  /* 32 * 10 / 2 */
+        {"{base: alps, nodes: 256, groups: 5}", 5, 80},        /* of which nobody said the cables */
+        {"{base: alps, nodes: 256, global_links: 20}", 3, 20}, /* of which nobody said the groups */
+        {"{base: alps, nodes: 256, global_links_per_switch: null, global_links: 16}", 3, 16},
+        {"{base: alps, nodes: 256, global_links_per_switch: null}", 3, 256}, /* as many as endpoints: 32 * 16 / 2 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        struct diags diags = {0};
+        snprintf(text, sizeof text, "model: llama2-70b\ncluster: %s\njob: {global_batch: 1024}\n", cases[i].cluster);
+        ck_assert_int_eq(experiment_parse_text("t", text, strlen(text), &e, &diags), STATUS_OK);
+        char *result = experiment_to_json(&e);
+        const char *path = temporary_file("result.json", result, strlen(result));
+        const char *more[] = {"cluster.nodes=384", "cluster.gpus=1536"};
+        load(&(struct experiment_flags){.file = path, .overrides = more, .n_overrides = 2});
+        ck_assert_int_eq(e.cluster.nodes, 384);
+        ck_assert_int_eq(e.cluster.dragonfly.groups, cases[i].groups);
+        ck_assert_int_eq(e.cluster.dragonfly.global_links, cases[i].cables);
+        free(result);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
+/* As many nodes more as a search proposes: with the groups and cables that typing them brings. */
+START_TEST(a_resized_dragonfly_is_what_typing_it_gives)
+{
+    static const int nodes[] = {100, 300, 1536, 5000};
+    static struct cluster sized;
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        char change[32];
+        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = "perlmutter"}, "cluster.nodes=1536");
+        sized = e.cluster;
+        ck_assert(cluster_resize(&sized, nodes[i]));
+        snprintf(change, sizeof change, "cluster.nodes=%d", nodes[i]);
+        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = "perlmutter"}, change);
+        ck_assert_int_eq(memcmp(&sized.dragonfly, &e.cluster.dragonfly, sizeof sized.dragonfly), 0);
+        ck_assert_double_eq(cluster_pod_oversubscription(&sized), cluster_pod_oversubscription(&e.cluster));
+    }
+    ck_assert(!cluster_resize(&sized, 128 * 400)); /* 400 groups, which 320 ports do not reach */
+    ck_assert_int_eq(sized.nodes, 5000);
+}
+END_TEST
+
 /* A file named in a file is looked for beside it. */
 START_TEST(files_name_their_neighbours)
 {
@@ -377,6 +429,8 @@ int main(void)
     tcase_add_test(tests, names_on_the_command_line_are_checked);
     tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 8);
     tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
+    tcase_add_test(tests, a_dragonfly_out_of_a_result_follows_its_nodes);
+    tcase_add_test(tests, a_resized_dragonfly_is_what_typing_it_gives);
     tcase_add_test(tests, files_name_their_neighbours);
     tcase_add_test(tests, everything_in_place);
     suite_add_tcase(suite, tests);

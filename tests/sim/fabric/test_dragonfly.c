@@ -426,8 +426,7 @@ START_TEST(ways_around_local_cables)
 }
 END_TEST
 
-/* Out to another group and back where a switch has lost all its local cables; that is no way where a single cable joins two
- * groups, which ends at one switch. */
+/* Out to another group and back where a switch has lost all its local cables. */
 START_TEST(ways_out_of_a_group_and_back)
 {
     struct fabric fabric = fabric_parsed("dragonfly groups:3 group:4 switch:2x100G pair:4");
@@ -449,12 +448,83 @@ START_TEST(ways_out_of_a_group_and_back)
     }
     ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
     fabric_free(&fabric);
+}
+END_TEST
 
-    fabric = fabric_parsed("dragonfly switch:1x100G");
-    fabric_set_speed(&fabric, dragonfly_local_link(&fabric, 0, 1, 0), 0);
+/* Where nothing shorter is left, over two other groups. Three groups of two switches, a cable each: group 0's switches 0 and 1
+ * have cables to groups 1 and 2. Without the local cable switch 0 reaches switch 1 over both; without the one between groups 1
+ * and 2, too, nothing does. */
+START_TEST(ways_over_two_groups)
+{
+    for (int routing = 0; routing < N_ROUTINGS; routing++) {
+        struct fabric fabric = fabric_parsed("dragonfly switch:1x100G");
+        uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
+        struct router router = {.fabric = &fabric, .routing = (enum routing)routing, .load = loads};
+        struct diags diags = {0};
+        struct path path;
+        fabric_set_speed(&fabric, dragonfly_local_link(&fabric, 0, 1, 0), 0);
+        ck_assert(route_ports(&router, 0, 1, 0, &path));
+        ck_assert_int_eq(globals_of(&fabric, &path), 3);
+        ck_assert_int_le(assert_way(&fabric, &path, 0, 1), 5); /* a local cable in each of the other groups */
+        ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
+        fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 1, 2, 0), 0);
+        ck_assert(!route_ports(&router, 0, 1, 0, &path));
+        free(loads);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
+/* Two groups that have lost their cables to each other and to all that the other is joined with: A - C - D - B is left. */
+START_TEST(ways_between_groups_over_two_others)
+{
+    struct fabric fabric = fabric_parsed("dragonfly groups:4 group:4 switch:2x100G pair:1");
     struct router router = {.fabric = &fabric};
     struct path path;
-    ck_assert(!route_ports(&router, 0, 1, 0, &path));
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 0, 3, 0), 0);
+    ck_assert(route_ports(&router, 0, 8 * 3, 0, &path));
+    ck_assert_int_eq(globals_of(&fabric, &path), 2);
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 0, 2, 0), 0);
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 1, 3, 0), 0);
+    ck_assert(route_ports(&router, 0, 8 * 3, 0, &path));
+    assert_way(&fabric, &path, 0, 8 * 3);
+    ck_assert_int_eq(globals_of(&fabric, &path), 3);
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 1, 2, 0), 0);
+    ck_assert(!route_ports(&router, 0, 8 * 3, 0, &path));
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* With a third of all cables down a way is found exactly where there is one: what a search over the cables themselves reaches. */
+START_TEST(a_way_wherever_there_is_one)
+{
+    struct fabric fabric = fabric_parsed("dragonfly groups:5 group:3 switch:1x100G pair:1");
+    struct random_stream stream = random_stream_named((uint64_t)_i, 0x7761, 0);
+    bool joined[15][15] = {{false}};
+    for (uint32_t l = fabric.first[LAYER_LOCAL_OUT]; l < fabric_links(&fabric); l++) {
+        struct dragonfly_cable cable = dragonfly_cable(&fabric, l);
+        enum fabric_layer layer = fabric_layer_of(&fabric, l);
+        bool out = layer == LAYER_LOCAL_OUT || layer == LAYER_GLOBAL_OUT, up = random_uniform(&stream) > 0.5;
+        fabric_set_speed(&fabric, l, up ? 1 : 0);
+        joined[out ? cable.low : cable.high][out ? cable.high : cable.low] = up;
+    }
+    for (int k = 0; k < 15; k++) /* Warshall */
+        for (int i = 0; i < 15; i++)
+            for (int j = 0; j < 15; j++)
+                joined[i][j] = joined[i][j] || (joined[i][k] && joined[k][j]);
+    for (int routing = 0; routing < N_ROUTINGS; routing++) {
+        uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
+        struct router router = {.fabric = &fabric, .routing = (enum routing)routing, .load = loads};
+        for (int from = 0; from < 15; from++)
+            for (int to = 0; to < 15; to++) {
+                struct path path;
+                bool found = route_ports(&router, from, to, 0, &path);
+                ck_assert_msg(found == (from == to || joined[from][to]), "%d to %d", from, to);
+                if (found && from != to)
+                    assert_way(&fabric, &path, from, to);
+            }
+        free(loads);
+    }
     fabric_free(&fabric);
 }
 END_TEST
@@ -628,6 +698,9 @@ int main(void)
     tcase_add_test(all, ways_around_global_cables);
     tcase_add_test(all, ways_around_local_cables);
     tcase_add_test(all, ways_out_of_a_group_and_back);
+    tcase_add_test(all, ways_over_two_groups);
+    tcase_add_test(all, ways_between_groups_over_two_others);
+    tcase_add_loop_test(all, a_way_wherever_there_is_one, 0, 20);
     tcase_add_loop_test(all, a_tenth_of_the_cables_down, 0, 5);
     tcase_add_loop_test(all, alone_it_is_the_closed_form, 0, 4);
     tcase_add_test(all, a_step_over_groups);
