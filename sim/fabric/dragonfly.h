@@ -45,10 +45,9 @@ void dragonfly_derived_check(const struct fabric *fabric, const struct complaint
 uint32_t dragonfly_local_cables(const struct fabric *fabric);
 uint32_t dragonfly_global_cables(const struct fabric *fabric);
 double dragonfly_taper(const struct fabric *fabric);
-/* B/s one way between the first half of the hosts and the rest: of the cables between the first switches and the others, and of
- * the NICs of hosts whose switch is with the other half; the least, where hosts part between switches or between groups. Switches
- * without hosts are all with the one or all with the other. O(cables). */
-double dragonfly_cut(const struct fabric *fabric, const struct fabric_counts *counts);
+/* B/s one way from the NICs of the first half of the hosts to those of the rest, under ideal routing: the least cut between them,
+ * through whatever cables (dragonfly_cut.c). */
+double dragonfly_cut(const struct fabric *fabric);
 /* Every two switches of a group have m cables, every two groups L, no switch more than its ports. */
 void dragonfly_check(const struct fabric *fabric, struct diags *diags);
 

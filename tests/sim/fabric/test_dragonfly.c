@@ -105,6 +105,68 @@ START_TEST(bisection_is_of_hosts)
 }
 END_TEST
 
+/* The least over all ways to part the switches, of cables that lead from the one part to the other and of NICs that do: the first
+ * half's at switches of the other part, the rest's at those of the one. */
+static double cut_by_trying(const struct fabric *f)
+{
+    int half = f->shape.hosts / 2 * (f->n_ports / f->shape.hosts);
+    double least = INFINITY;
+    for (unsigned part = 0; part < 1u << f->n_tors; part++) {
+        double sum = 0;
+        for (int port = 0; port < f->n_ports; port++) {
+            bool one = part >> fabric_tor_of_port(f, port) & 1u, sends = port < half;
+            enum fabric_layer layer = sends ? LAYER_NIC_UP : LAYER_NIC_DOWN;
+            sum += one != sends ? fabric_rate(f, f->first[layer] + (uint32_t)port) : 0;
+        }
+        for (uint32_t l = f->first[LAYER_LOCAL_OUT]; l < fabric_links(f); l++) {
+            struct dragonfly_cable cable = dragonfly_cable(f, l);
+            bool out = fabric_layer_of(f, l) % 2 == 0;
+            bool from = part >> (out ? cable.low : cable.high) & 1u, to = part >> (out ? cable.high : cable.low) & 1u;
+            sum += from && !to ? fabric_rate(f, l) : 0;
+        }
+        least = fmin(least, sum);
+    }
+    return least;
+}
+
+/* Also where cables have failed or are slow, each way for itself, and where local ones on the way to global ones are what is
+ * thin. */
+START_TEST(bisection_is_the_least_cut)
+{
+    static const char *const texts[] = {"dragonfly switch:1x100G groups:5 group:2 pair:1",
+                                        "dragonfly switch:2x100G groups:3 group:4 pair:2",
+                                        "dragonfly switch:4x100G groups:4 group:3 pair:1 local:1x25G",
+                                        "dragonfly switch:2x100G groups:3 group:4 pair:4 hosts:19 local:2x25G",
+                                        "dragonfly nics:2x100G rails:2 switch:2x100G groups:3 group:4 pair:2 hosts:11"};
+    struct random_stream stream = random_stream_named((uint64_t)_i, 0x6375, 0);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct fabric fabric = fabric_parsed(texts[i]);
+        ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, cut_by_trying(&fabric), 1e3);
+        for (uint32_t l = fabric.first[LAYER_LOCAL_OUT]; l < fabric_links(&fabric); l++)
+            if (random_uniform(&stream) < 0.4)
+                fabric_set_speed(&fabric, l, floor(random_uniform(&stream) * 3) / 4);
+        ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, cut_by_trying(&fabric), 1e3);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
+/* Two groups whose cables end at a switch each. Eight of them: every switch has its own, and local cables do not matter. One of
+ * 50 GB/s: four NICs of 12.5 GB/s at its switch fill it; of one NIC there 12.5, and 1 GB/s from each of three neighbours. */
+START_TEST(thin_local_cables_lower_the_bisection)
+{
+    struct fabric fabric = fabric_parsed("dragonfly switch:1x100G groups:2 group:8 pair:8 local:1x8G");
+    ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, 8 * 12.5e9, 1);
+    fabric_free(&fabric);
+    fabric = fabric_parsed("dragonfly switch:4x100G groups:2 group:4 pair:1 local:1x8G global:1x400G");
+    ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, 50e9, 1);
+    fabric_free(&fabric);
+    fabric = fabric_parsed("dragonfly switch:1x100G groups:2 group:4 pair:1 local:1x8G global:1x400G");
+    ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, 15.5e9, 1);
+    fabric_free(&fabric);
+}
+END_TEST
+
 /* Counted from the names of the links, which know nothing of the formulas: m cables between two switches of a group, L between
  * two groups at different switches, no port used twice. */
 START_TEST(cables_by_their_names)
@@ -687,6 +749,8 @@ int main(void)
     tcase_add_test(all, the_largest_of_the_paper);
     tcase_add_test(all, frontier);
     tcase_add_test(all, bisection_is_of_hosts);
+    tcase_add_loop_test(all, bisection_is_the_least_cut, 0, 5);
+    tcase_add_test(all, thin_local_cables_lower_the_bisection);
     tcase_add_test(all, cables_by_their_names);
     tcase_add_test(all, straight_ways_are_the_shortest);
     tcase_add_test(all, valiant_goes_over_third_groups);
