@@ -31,6 +31,9 @@
 
 #include "sim/fabric/fabric.h"
 
+/* Cables that a way takes at most; a path (route.h) has room for those inside both hosts beside them. */
+enum { DRAGONFLY_LONGEST = 12 };
+
 struct complaint; /* fabric_internal.h */
 
 /* ---- what fabric_build, fabric_counts and fabric_check ask */

@@ -9,9 +9,8 @@
 
 /* What a choice is of, for the hash. */
 enum { CHOICE_LOCAL = 1, CHOICE_GLOBAL, CHOICE_GROUP, CHOICE_SWITCH, CHOICE_DETOUR };
-/* Ways over third groups (switches) that adaptive routing looks at; links of a last resort between switches, beside which a
- * path has room for those inside both hosts. */
-enum { AROUND = 4, LONGEST = 12 };
+/* Ways over third groups (switches) that adaptive routing looks at. */
+enum { AROUND = 4 };
 
 /* One way being found. */
 struct search {
@@ -288,7 +287,7 @@ static bool any_way(const struct search *s, struct path *path)
     }
     int at = reach.next[s->from] < 0 ? s->to : s->from;
     bool found = at == s->from;
-    for (; at != s->to && path->n - n < LONGEST; at = reach.next[at])
+    for (; at != s->to && path->n - n < DRAGONFLY_LONGEST; at = reach.next[at])
         path_add(path, reach.link[at]);
     found = found && at == s->to;
     if (!found)

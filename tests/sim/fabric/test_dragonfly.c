@@ -728,19 +728,6 @@ START_TEST(hops_of_the_closed_form)
 }
 END_TEST
 
-START_TEST(packets_are_refused)
-{
-    struct fabric fabric = fabric_parsed("dragonfly switch:2x100G");
-    struct packets_parameters with = packets_usual();
-    struct packets *packets;
-    struct diags diags = {0};
-    ck_assert_int_eq(packets_create(&fabric, &with, &packets, &diags), STATUS_BAD_INPUT);
-    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "packets on a dragonfly are not modelled"));
-    diags_free(&diags);
-    fabric_free(&fabric);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("dragonfly");
@@ -769,7 +756,6 @@ int main(void)
     tcase_add_loop_test(all, alone_it_is_the_closed_form, 0, 4);
     tcase_add_test(all, a_step_over_groups);
     tcase_add_test(all, hops_of_the_closed_form);
-    tcase_add_test(all, packets_are_refused);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
