@@ -422,6 +422,8 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
     quantity_format(sweep->within_s, DIM_TIME, within, sizeof within);
     if (sweep->cheapest >= 0)
         fprintf(out, "Done within %s %s: ", within, least_texts[sweep->least]);
+    else if (sweep->points[shown].days * 86400 <= sweep->within_s)
+        fprintf(out, "None that is done within %s has a published power; the fastest: ", within);
     else
         fprintf(out, "None is done within %s; the fastest: ", within);
     fprintf(out, "%s (%.1f days, %s GPU-hours", plan_axes_text(&sweep->axes, shown, text, sizeof text), sweep->points[shown].days,
