@@ -132,6 +132,8 @@ static const struct {
     {"nodes: 3", 10200, 1.3, ""},
     {"gpu: h100-sxm", 10200, 1.3, ""},
     {"gpu: {power: 500W}", 10200, 1.3, ""},
+    {"node_power: 5600W", 5600, 1.3, ""},
+    {"node_power: 5.5kW", 5500, 1.3, "warning: node_power: 5500 W are less than its 8 GPUs may draw, 5600 W; are they capped?"},
     {"gpu: b200", 0, 1.3, "10.2kW of the base are not those of a node with another GPU"},
     {"gpu: {base: b200, hbm: 100GiB}", 0, 1.3, "with another GPU"},
     {"gpus_per_node: 4\nnics_per_node: 4", 0, 1.3, "of a node with so many GPUs"},
