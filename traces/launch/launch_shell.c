@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/launch/framework_keys.h"
-#include "traces/launch/megatron_arguments.h"
+#include "traces/launch/launch_command.h"
 #include "traces/launch/shell_state.h"
 
 /* Whether commands are run. */
@@ -42,158 +41,13 @@ struct runner {
     struct raw_word *command;
     size_t n_command, capacity;
     struct shell_fields loose; /* lines that begin with a flag */
-    struct launch_words best;  /* items only */
-    size_t best_count, rivals;
-    struct place best_at;
-    const char *best_program; /* one that trains what msim does not have; NULL: none */
+    struct launch_choice best;
 };
 
 static enum certainty certainty_of(const struct runner *r)
 {
     enum certainty now = r->n_blocks ? r->blocks[r->n_blocks - 1].now : RUNS;
     return now < r->chain ? now : r->chain;
-}
-
-/* --- a launch --- */
-
-/* What the quotes around a command line kept from one shell is expanded by the other: n bytes that stand so in the script. */
-static bool is_kept(const struct runner *r, const char *text, size_t n, const char *source)
-{
-    bool inside = source && source >= r->state.script && source <= r->state.script_end;
-    return inside && (size_t)(r->state.script_end - source) >= n && memchr(text, '$', n) && memcmp(source, text, n) == 0;
-}
-
-/* A word of a command line within quotes; what is left of backslashes (--nnodes=\$N) is several segments. */
-static void add_inner(struct runner *r, struct shell_fields *fields, const struct launch_field *word)
-{
-    size_t n = strlen(word->text);
-    if (word->n_segments == 1 && !word->unknown && is_kept(r, word->text, n, word->segments[0].source)) {
-        shell_expand(&r->state, word->segments[0].source, n, fields);
-        return;
-    }
-    struct launch_field whole = shell_slice(&r->state, word, 0, 0);
-    for (size_t i = 0; i < word->n_segments; i++) {
-        const struct launch_segment *s = &word->segments[i];
-        size_t length = (i + 1 < word->n_segments ? s[1].from : n) - s->from;
-        struct launch_field part = !s->unknown && is_kept(r, word->text + s->from, length, s->source)
-                                       ? shell_expand_one(&r->state, s->source, length)
-                                       : shell_slice(&r->state, word, s->from, length);
-        whole = shell_join(&r->state, &whole, &part);
-    }
-    shell_fields_add(fields, word->n_segments > 1 ? &whole : word);
-}
-
-/* A text such as sh -c's is a command line itself. */
-static void add_split(struct runner *r, struct shell_fields *fields, const struct launch_field *field)
-{
-    static const char blanks[] = " \t\r\n";
-    bool sets = strstr(field->text, ".yml ") || strstr(field->text, ".yaml "); /* what xpk --command is given */
-    bool is_line = sets || strstr(field->text, " --") || (strncmp(field->text, "--", 2) == 0 && strpbrk(field->text, blanks));
-    if (!is_line) {
-        shell_fields_add(fields, field);
-        return;
-    }
-    for (const char *p = field->text; *(p += strspn(p, blanks));) {
-        size_t n = strcspn(p, blanks);
-        bool quoted = n > 2 && (*p == '\'' || *p == '"') && p[n - 1] == *p;
-        struct launch_field part = shell_slice(&r->state, field, (size_t)(p - field->text) + quoted, n - 2 * quoted);
-        if (strcmp(part.text, "\\") != 0) /* at the end of a line */
-            add_inner(r, fields, &part);
-        p += n;
-    }
-}
-
-/* Megatron-LM's parser takes no key=value: beside its flags it is for another program. */
-static void drop_settings(struct launch_words *words)
-{
-    size_t kept = 0;
-    if (megatron_count_flags(words) == 0)
-        return;
-    for (size_t i = 0; i < words->n; i++)
-        if (!launch_word_sets(&words->items[i]) || strchr(words->items[i].name, '.'))
-            words->items[kept++] = words->items[i];
-    words->n = kept;
-}
-
-/* Megatron-LM's programs for models that are no decoders. */
-static const char *other_program(const struct shell_fields *fields)
-{
-    static const char *const names[] = {"pretrain_bert.py", "pretrain_t5.py",    "pretrain_ict.py",
-                                        "pretrain_vlm.py",  "pretrain_retro.py", "pretrain_vision_classify.py"};
-    for (size_t i = 0; i < fields->n; i++)
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-            const char *slash = strrchr(fields->items[i].text, '/');
-            if (strcmp(slash ? slash + 1 : fields->items[i].text, names[k]) == 0)
-                return names[k];
-        }
-    return NULL;
-}
-
-/* A program whose flags are keys of the configuration behind it (axolotl train, litgpt finetune_lora), not a folder or a name
- * that is a flag's value; n: none. */
-static size_t keyed_program(const struct shell_fields *fields)
-{
-    for (size_t i = 0; i < fields->n; i++) {
-        const char *text = fields->items[i].text, *slash = strrchr(text, '/'), *base = slash ? slash + 1 : text;
-        const char *before = i ? fields->items[i - 1].text : "", *behind = i + 1 < fields->n ? fields->items[i + 1].text : "";
-        bool trains = strcmp(behind, "train") == 0 || strcmp(behind, "pretrain") == 0 || strncmp(behind, "finetune", 8) == 0;
-        bool named = strcmp(base, "axolotl") == 0 || strcmp(base, "litgpt") == 0;
-        if (strcmp(before, "-m") == 0 ? strcmp(text, "axolotl.cli.train") == 0 || (named && trains)
-                                      : *before != '-' && named && trains)
-            return i;
-    }
-    return fields->n;
-}
-
-/* --micro-batch-size 4 sets micro_batch_size; --flash-attention and --no-flash-attention (click) are true and false. */
-static void set_keys(struct launch_words *words, size_t first)
-{
-    size_t kept = first;
-    for (size_t i = first; i < words->n; i++) {
-        struct launch_word word = words->items[i];
-        if (strcmp(word.name, "config") == 0 && word.value) /* the file itself */
-            continue;
-        bool flag = *word.name && !launch_word_sets(&word) && !strchr(word.name, '.');
-        bool denied = flag && !word.value && !word.unknown && strncmp(word.name, "no-", 3) == 0;
-        char *name = flag ? launch_text(words, word.name + 3 * denied, strlen(word.name + 3 * denied)) : NULL;
-        for (char *p = name; p && *p; p++)
-            *p = *p == '-' ? '_' : *p;
-        if (flag) {
-            word.name = word.said = name;
-            word.value = word.value || word.unknown ? word.value : denied ? "false" : "true";
-        }
-        words->items[kept++] = word;
-    }
-    words->n = kept;
-}
-
-static void try_launch(struct runner *r, const struct shell_fields *given, struct place at)
-{
-    struct shell_fields fields = {0};
-    for (size_t i = 0; i < given->n; i++)
-        add_split(r, &fields, &given->items[i]);
-    struct launch_words trial = {.arena = r->state.words->arena};
-    size_t keyed = keyed_program(&fields);
-    launch_words_of_fields(&trial, fields.items, keyed);
-    size_t first = trial.n;
-    if (keyed < fields.n)
-        launch_words_of_fields(&trial, fields.items + keyed, fields.n - keyed);
-    set_keys(&trial, first);
-    const char *program = other_program(&fields);
-    shell_fields_free(&fields);
-    drop_settings(&trial);
-    size_t count = megatron_count(&trial) + framework_count_overrides(&trial);
-    r->state.words->arena = trial.arena;
-    r->rivals += count > 2;
-    if (count > r->best_count) {
-        free(r->best.items);
-        r->best = trial;
-        r->best_count = count;
-        r->best_at = at;
-        r->best_program = program;
-    } else {
-        free(trial.items);
-    }
 }
 
 /* --- assignments --- */
@@ -342,9 +196,9 @@ static void run_fields(struct runner *r, size_t from)
         shell_expand(&r->state, r->command[i].start, r->command[i].n, &fields);
     if (fields.n && strncmp(fields.items[0].text, "--", 2) == 0) {
         for (size_t i = 0; i < fields.n; i++)
-            add_split(r, &r->loose, &fields.items[i]);
+            launch_command_split(&r->state, &r->loose, &fields.items[i]);
     } else if (fields.n && !is_talk(fields.items[0].text)) {
-        try_launch(r, &fields, r->command[from].at);
+        launch_command_try(&r->state, &fields, r->command[from].at, &r->best);
     }
     shell_fields_free(&fields);
 }
@@ -581,9 +435,9 @@ static void run(struct runner *r, const struct launch_environment *environment, 
     shell_slurm(&r->state);
     run_script(r);
     if (r->loose.n)
-        try_launch(r, &r->loose, r->loose.items[0].at);
-    for (size_t i = 0; i < r->best.n; i++)
-        launch_words_add(words, r->best.items[i]);
+        launch_command_try(&r->state, &r->loose, r->loose.items[0].at, &r->best);
+    for (size_t i = 0; i < r->best.words.n; i++)
+        launch_words_add(words, r->best.words.items[i]);
 }
 
 enum status launch_shell_parse(const char *name, const char *bytes, size_t n, const struct launch_environment *environment,
@@ -597,20 +451,21 @@ enum status launch_shell_parse(const char *name, const char *bytes, size_t n, co
         .chain = RUNS,
     };
     run(r, environment, words);
-    if (diags->n_errors == before && r->best_count == 0)
+    if (diags->n_errors == before && r->best.count == 0)
         diag_error(diags, (struct place){.file = name},
                    "no command here has Megatron-LM's arguments, such as --num-layers, or sets keys of a configuration");
-    else if (r->rivals > 1)
-        diag_warning(diags, r->best_at, "of %zu commands with such arguments this one is taken, which has the most", r->rivals);
-    if (r->best_program)
-        diag_warning(diags, r->best_at,
+    else if (r->best.rivals > 1)
+        diag_warning(diags, r->best.at, "of %zu commands with such arguments this one is taken, which has the most",
+                     r->best.rivals);
+    if (r->best.program)
+        diag_warning(diags, r->best.at,
                      "not modelled: %s (no decoder; a decoder of this shape is taken, each token of which sees "
                      "those before it)",
-                     r->best_program);
+                     r->best.program);
     free(r->state.variables);
     free(r->state.lines);
     free(r->command);
-    free(r->best.items);
+    free(r->best.words.items);
     shell_fields_free(&r->loose);
     free(r);
     return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
