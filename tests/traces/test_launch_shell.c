@@ -66,6 +66,64 @@ START_TEST(lines_in_quotes_are_expanded)
 }
 END_TEST
 
+/* A line that another shell is given is a script: what it sets it has, and is gone behind it. */
+START_TEST(lines_for_another_shell_are_read)
+{
+    static const struct {
+        const char *script, *value; /* of --num-layers */
+    } cases[] = {
+        {"srun bash -c 'N=8; torchrun p.py --num-layers $N --bf16'", "8"},
+        {"srun bash -c 'export N=8 && cd x && torchrun p.py --num-layers $N --bf16'", "8"},
+        {"N=4; srun bash -lc \"N=8; torchrun p.py --num-layers \\$N --bf16\"", "8"},
+        {"N=4; srun bash -lc \"N=8; torchrun p.py --num-layers $N --bf16\"", "4"}, /* told before that shell begins */
+        {"docker run --rm image /bin/sh -c 'if [ -z \"$X\" ]; then N=8; fi\ntorchrun p.py --num-layers ${N:-3}'", "8"},
+        {"bash -euo pipefail -c 'A=(--num-layers 8); p \"${A[@]}\"'", "8"},
+        {"bash -c 'bash -c \"N=8; p --num-layers \\$N\"'", "8"},
+        {"N=8; bash -c 'N=9'; p --num-layers $N", "8"},
+        {"C='N=8; p --num-layers $N'; bash -c \"$C\"", "8"},
+        {"bash -c 'echo p --num-layers 9 --bf16; p --num-layers 8'", "8"},
+        {"bash run.sh -c 'p --num-layers 9'; p --num-layers 8 --bf16", "8"},
+        {"X=1; [ $X = 1 ] && bash -c 'p --num-layers 8 --bf16' || p --num-layers 9 --bf16", "8"},
+        {"X=2; if [ $X = 1 ]; then bash -c 'p --num-layers 9 --bf16'; fi; p --num-layers 8", "8"},
+        {"bash -c 'p --num-layers 8\n--bf16'", "8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_value(cases[i].script, "num-layers", cases[i].value);
+    expect_value("srun --nodes 4 bash -c 'N=8; torchrun p.py --num-layers $N --bf16'", "nodes", "4");
+    expect_value("srun --nodes=4 bash -c 'srun --label bash -c \"p --num-layers 8\"'", "nodes", "4");
+}
+END_TEST
+
+/* Places are those of the letters in the script, and doubts stay. */
+START_TEST(lines_for_another_shell_keep_places)
+{
+    struct reading r =
+        read_script("X=1\nsrun bash -c \"A=8\n torchrun p.py --num-layers \\$A --seq-length $L --bf16 \\$M\"", NULL);
+    const struct launch_word *layers = word_of(&r, "num-layers"), *length = word_of(&r, "seq-length");
+    ck_assert(layers && length && r.diags.n_items == 0);
+    ck_assert_str_eq(layers->value, "8");
+    ck_assert_int_eq(layers->at.line, 3);
+    ck_assert_int_eq(layers->at.column, 16);
+    ck_assert_int_eq(length->at.column, 33);
+    ck_assert(length->unknown && strstr(length->unknown, "$L is set nowhere"));
+    reading_free(&r);
+    r = read_script("p --num-layers 8\nbash -c 'echo \"8'", NULL);
+    ck_assert_int_eq(r.status, STATUS_OK);
+    ck_assert(r.diags.n_items == 1 && strstr(r.diags.items[0].text, "line for another shell") && r.diags.items[0].line == 2);
+    reading_free(&r);
+}
+END_TEST
+
+/* Shells that start each other without end are followed some shells deep. */
+START_TEST(shells_within_shells_end)
+{
+    struct reading r = read_script("A='bash -c \"$B\"'; B='N=7; p --num-layers $N; bash -c \"$A\"'; bash -c \"$A\"", NULL);
+    ck_assert_int_eq(r.status, STATUS_OK);
+    ck_assert_str_eq(word_of(&r, "num-layers")->value, "7");
+    reading_free(&r);
+}
+END_TEST
+
 /* Each line: a script, and what it gives --num-layers. */
 START_TEST(words_are_expanded_as_a_shell_would)
 {
@@ -353,6 +411,9 @@ int main(void)
     tcase_add_test(all, directives_of_slurm);
     tcase_add_test(all, arguments_that_cannot_be_told_are_told_of);
     tcase_add_test(all, lines_in_quotes_are_expanded);
+    tcase_add_test(all, lines_for_another_shell_are_read);
+    tcase_add_test(all, lines_for_another_shell_keep_places);
+    tcase_add_test(all, shells_within_shells_end);
     tcase_add_test(all, settings_stand_behind_their_program);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);

@@ -116,12 +116,14 @@ static void set_keys(struct launch_words *words, size_t first)
     words->n = kept;
 }
 
-void launch_command_try(struct shell_state *state, const struct shell_fields *given, struct place at, struct launch_choice *best)
+void launch_command_try(struct shell_state *state, const struct shell_fields *given, size_t n_around, struct place at,
+                        struct launch_choice *best)
 {
     struct shell_fields fields = {0};
-    for (size_t i = 0; i < given->n; i++)
+    for (size_t i = n_around; i < given->n; i++)
         launch_command_split(state, &fields, &given->items[i]);
     struct launch_words trial = {.arena = state->words->arena};
+    launch_words_of_fields(&trial, given->items, n_around);
     size_t keyed = keyed_program(&fields);
     launch_words_of_fields(&trial, fields.items, keyed);
     size_t first = trial.n;

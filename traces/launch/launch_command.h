@@ -18,7 +18,9 @@ struct launch_choice {
 /* A field that is a command line itself (what xpk --command is given) becomes its words, any other one field. */
 void launch_command_split(struct shell_state *state, struct shell_fields *fields, const struct launch_field *field);
 
-/* A command, which becomes the choice where it says more than that. */
-void launch_command_try(struct shell_state *state, const struct shell_fields *given, struct place at, struct launch_choice *best);
+/* A command, which becomes the choice where it says more than that. The first n_around of its fields start the shell that it is
+ * given to (srun --nodes 4 bash -c ...), so that no value of theirs is a word of its own. */
+void launch_command_try(struct shell_state *state, const struct shell_fields *given, size_t n_around, struct place at,
+                        struct launch_choice *best);
 
 #endif

@@ -12,8 +12,8 @@
 /* Whether commands are run. */
 enum certainty { SKIPPED, UNSURE, RUNS };
 
-enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP };
-enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096, COMMAND_RAN = 2 };
+enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP, BLOCK_SHELL };
+enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096, COMMAND_RAN = 2, SHELLS_MAX = 4 };
 
 struct block {
     enum block_kind kind;
@@ -42,12 +42,23 @@ struct runner {
     size_t n_command, capacity;
     struct shell_fields loose; /* lines that begin with a flag */
     struct launch_choice best;
+    const struct shell_fields *around; /* of a command line that another shell is given (srun bash -c): what is in front of it */
+    int depth;                         /* of shells within shells */
+    struct diags *reading;             /* what cannot be read of the script or line */
 };
 
 static enum certainty certainty_of(const struct runner *r)
 {
     enum certainty now = r->n_blocks ? r->blocks[r->n_blocks - 1].now : RUNS;
     return now < r->chain ? now : r->chain;
+}
+
+/* The next token; of a line that another shell is given, too, its place is where it was written. */
+static void next(struct runner *r)
+{
+    shell_next(&r->lexer, r->reading);
+    if (r->state.line)
+        r->lexer.place = shell_place(&r->state, r->lexer.kind == SHELL_WORD ? r->lexer.start : r->lexer.at);
 }
 
 /* --- assignments --- */
@@ -189,6 +200,58 @@ static bool is_talk(const char *command)
     return strcmp(command, "echo") == 0 || strcmp(command, "printf") == 0 || strcmp(command, "cat") == 0;
 }
 
+static bool is_shell(const char *text)
+{
+    static const char *const shells[] = {"bash", "sh", "zsh", "dash", "ksh"};
+    const char *slash = strrchr(text, '/'), *base = slash ? slash + 1 : text;
+    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+        if (strcmp(base, shells[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Where among a command's fields the line stands that a shell is given: bash -c LINE, sh -lc LINE, bash -o pipefail -c LINE; n:
+ * nowhere. *shell is the shell itself. */
+static size_t line_for_shell(const struct shell_fields *fields, size_t *shell)
+{
+    for (size_t i = 0; i < fields->n; i++) {
+        if (!is_shell(fields->items[i].text))
+            continue;
+        for (size_t k = i + 1; k + 1 < fields->n; k++) {
+            const char *option = fields->items[k].text;
+            const char *before = fields->items[k - 1].text;
+            bool named = *before == '-' && before[strlen(before) - 1] == 'o'; /* -euo pipefail */
+            if (*option == '-' && option[1] != '-' && strchr(option, 'c')) {
+                *shell = i;
+                return k + 1;
+            }
+            if (*option != '-' && !named)
+                break;
+        }
+    }
+    return fields->n;
+}
+
+static void run_line(struct runner *r, const struct launch_field *line, const struct shell_fields *around);
+
+/* A command whose words are known: of a line for another shell the commands are run, all that stands in front belonging to each.
+ */
+static void run_expanded(struct runner *r, const struct shell_fields *fields, struct place at)
+{
+    size_t shell = 0, line = r->depth < SHELLS_MAX ? line_for_shell(fields, &shell) : fields->n;
+    struct shell_fields all = {0};
+    for (size_t i = 0; r->around && i < r->around->n; i++)
+        shell_fields_add(&all, &r->around->items[i]);
+    size_t n_around = all.n;
+    for (size_t i = 0; i < (line < fields->n ? shell : fields->n); i++)
+        shell_fields_add(&all, &fields->items[i]);
+    if (line < fields->n)
+        run_line(r, &fields->items[line], &all);
+    else
+        launch_command_try(&r->state, &all, n_around, at, &r->best);
+    shell_fields_free(&all);
+}
+
 static void run_fields(struct runner *r, size_t from)
 {
     struct shell_fields fields = {0};
@@ -198,7 +261,7 @@ static void run_fields(struct runner *r, size_t from)
         for (size_t i = 0; i < fields.n; i++)
             launch_command_split(&r->state, &r->loose, &fields.items[i]);
     } else if (fields.n && !is_talk(fields.items[0].text)) {
-        launch_command_try(&r->state, &fields, r->command[from].at, &r->best);
+        run_expanded(r, &fields, r->command[from].at);
     }
     shell_fields_free(&fields);
 }
@@ -283,11 +346,11 @@ static void begin_pattern(struct runner *r)
 static void begin_case(struct runner *r)
 {
     struct shell_lexer *l = &r->lexer;
-    shell_next(l, r->state.diags);
+    next(r);
     if (l->kind != SHELL_WORD)
         return;
     struct launch_field value = shell_expand_one(&r->state, l->start, l->length);
-    shell_next(l, r->state.diags); /* in */
+    next(r); /* in */
     begin_block(r, BLOCK_CASE, SKIPPED);
     if (r->n_blocks)
         r->blocks[r->n_blocks - 1].value = value;
@@ -297,7 +360,7 @@ static void begin_case(struct runner *r)
 /* for NAME in ...: what NAME is changes. */
 static void begin_loop(struct runner *r)
 {
-    shell_next(&r->lexer, r->state.diags);
+    next(r);
     if (r->lexer.kind == SHELL_WORD) {
         struct launch_field *item = arena_new(&r->state.words->arena, 1, sizeof *item);
         *item = shell_field_of(&r->state, UNKNOWN_TEXT, "a loop sets it");
@@ -382,7 +445,7 @@ static void run_script(struct runner *r)
 {
     struct shell_lexer *l = &r->lexer;
     do {
-        shell_next(l, r->state.diags);
+        next(r);
         struct raw_word word = {l->start, l->length, l->place};
         if (l->kind == SHELL_WORD) {
             if ((r->n_command == 0 && keyword(r, &word)) || r->n_command == COMMAND_WORDS_MAX)
@@ -396,6 +459,59 @@ static void run_script(struct runner *r)
         follow(r, value);
         r->n_command = 0;
     } while (l->kind != SHELL_END && !shell_is_full(&r->state, 0));
+}
+
+/* Lines that begin with a flag, as one command. */
+static void run_loose(struct runner *r)
+{
+    if (r->loose.n)
+        launch_command_try(&r->state, &r->loose, 0, r->loose.items[0].at, &r->best);
+    shell_fields_free(&r->loose);
+}
+
+/* A line that another shell is given: it has this one's variables, and what it sets is gone behind it. */
+static void run_line(struct runner *r, const struct launch_field *line, const struct shell_fields *around)
+{
+    struct runner *inner = memory_new(1, sizeof *inner);
+    enum certainty now = certainty_of(r);
+    size_t n = r->state.n;
+    struct shell_variable *kept = memory_new(n + 1, sizeof *kept);
+    if (n)
+        memcpy(kept, r->state.variables, n * sizeof *kept);
+    *inner = (struct runner){
+        .lexer = {.name = r->state.name,
+                  .text = line->text,
+                  .at = line->text,
+                  .end = line->text + strlen(line->text),
+                  .line = 1,
+                  .line_start = line->text},
+        .state = r->state,
+        .blocks = {{.kind = BLOCK_SHELL, .now = now, .around = now}},
+        .n_blocks = 1,
+        .chain = RUNS,
+        .best = r->best,
+        .around = around,
+        .depth = r->depth + 1,
+    };
+    struct diags quiet = {0};
+    inner->state.line = line;
+    inner->state.line_end = inner->lexer.end;
+    inner->reading = &quiet;
+    run_script(inner);
+    if (quiet.n_errors)
+        diag_warning(r->state.diags, line->at, "not all of this line for another shell can be read: %s", quiet.items[0].text);
+    diags_free(&quiet);
+    run_loose(inner);
+    inner->state.line = r->state.line;
+    inner->state.line_end = r->state.line_end;
+    r->best = inner->best;
+    r->state = inner->state;
+    if (n)
+        memcpy(r->state.variables, kept, n * sizeof *kept);
+    r->state.n = n;
+    free(kept);
+    free(inner->command);
+    free(inner);
 }
 
 /* --- what surrounds the commands --- */
@@ -434,8 +550,7 @@ static void run(struct runner *r, const struct launch_environment *environment, 
     set_positional(r);
     shell_slurm(&r->state);
     run_script(r);
-    if (r->loose.n)
-        launch_command_try(&r->state, &r->loose, r->loose.items[0].at, &r->best);
+    run_loose(r);
     for (size_t i = 0; i < r->best.words.n; i++)
         launch_words_add(words, r->best.words.items[i]);
 }
@@ -449,6 +564,7 @@ enum status launch_shell_parse(const char *name, const char *bytes, size_t n, co
         .lexer = {.name = name, .text = bytes, .at = bytes, .end = bytes + n, .line = 1, .line_start = bytes},
         .state = {.words = words, .name = name, .script = bytes, .script_end = bytes + n, .diags = diags},
         .chain = RUNS,
+        .reading = diags,
     };
     run(r, environment, words);
     if (diags->n_errors == before && r->best.count == 0)
@@ -466,7 +582,6 @@ enum status launch_shell_parse(const char *name, const char *bytes, size_t n, co
     free(r->state.lines);
     free(r->command);
     free(r->best.words.items);
-    shell_fields_free(&r->loose);
     free(r);
     return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
 }

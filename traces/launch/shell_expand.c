@@ -103,12 +103,6 @@ static void add_from(struct growing *g, const char *bytes, size_t n, const char 
     g->open = true;
 }
 
-/* What stands so in the script. */
-static void add(struct growing *g, const char *bytes, size_t n)
-{
-    add_from(g, bytes, n, bytes, NULL);
-}
-
 static struct launch_field field_of(struct growing *g)
 {
     struct shell_state *state = g->state;
@@ -141,17 +135,24 @@ static void finish(struct growing *g)
     g->open = false;
 }
 
-static void cannot_tell(struct growing *g, const char *source, const char *format, const char *what, size_t n)
+/* The segment of a field in which a letter stands. */
+static size_t segment_at(const struct launch_field *field, size_t offset)
 {
-    char why[160];
-    snprintf(why, sizeof why, format, (int)(n > 60 ? 60 : n), what);
-    add_from(g, UNKNOWN_TEXT, 1, source, launch_text(g->state->words, why, strlen(why)));
+    size_t low = 0, high = field->n_segments;
+    while (high > low + 1) {
+        size_t middle = low + (high - low) / 2;
+        if (field->segments[middle].from <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* A part of a field, with where it is from. */
 static void add_slice(struct growing *g, const struct launch_field *field, size_t from, size_t n)
 {
-    for (size_t i = 0; i < field->n_segments; i++) {
+    for (size_t i = segment_at(field, from); i < field->n_segments && field->segments[i].from < from + n; i++) {
         const struct launch_segment *s = &field->segments[i];
         size_t end = i + 1 < field->n_segments ? field->segments[i + 1].from : strlen(field->text);
         size_t low = s->from > from ? s->from : from, high = end < from + n ? end : from + n;
@@ -159,6 +160,50 @@ static void add_slice(struct growing *g, const struct launch_field *field, size_
             add_from(g, field->text + low, high - low, s->source ? s->source + (s->unknown ? 0 : low - s->from) : NULL,
                      s->unknown);
     }
+}
+
+/* Offset of a letter in the line that another shell is given; false: it is not of that. */
+static bool is_of_line(const struct shell_state *state, const char *p, size_t *offset)
+{
+    const char *text = state->line ? state->line->text : NULL;
+    if (!p || !text || p < text || p > state->line_end)
+        return false;
+    *offset = (size_t)(p - text);
+    return true;
+}
+
+/* What stands so in the script, or in the line that is read, whose letters keep where they are from. */
+static void add(struct growing *g, const char *bytes, size_t n)
+{
+    size_t offset;
+    if (is_of_line(g->state, bytes, &offset))
+        add_slice(g, g->state->line, offset, n);
+    else
+        add_from(g, bytes, n, bytes, NULL);
+}
+
+/* Where a letter is from in the script; NULL: not from there. */
+static const char *source_of(const struct shell_state *state, const char *p)
+{
+    size_t offset;
+    if (!is_of_line(state, p, &offset))
+        return p;
+    const struct launch_field *line = state->line;
+    size_t i = segment_at(line, offset);
+    const struct launch_segment *s = i < line->n_segments ? &line->segments[i] : NULL;
+    return s && s->source ? s->source + (s->unknown ? 0 : offset - s->from) : NULL;
+}
+
+struct place shell_place(struct shell_state *state, const char *source)
+{
+    return place_of(state, source_of(state, source));
+}
+
+static void cannot_tell(struct growing *g, const char *source, const char *format, const char *what, size_t n)
+{
+    char why[160];
+    snprintf(why, sizeof why, format, (int)(n > 60 ? 60 : n), what);
+    add_from(g, UNKNOWN_TEXT, 1, source_of(g->state, source), launch_text(g->state->words, why, strlen(why)));
 }
 
 struct launch_field shell_slice(struct shell_state *state, const struct launch_field *field, size_t from, size_t n)
@@ -332,7 +377,7 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
         if (stop - p > 4 && p[2] == '(' && stop[-1] == ')' &&
             shell_arithmetic(g->state, p + 3, (size_t)(stop - 1 - (p + 3)), &value)) {
             snprintf(text, sizeof text, "%lld", (long long)value);
-            add_from(g, text, strlen(text), p, NULL);
+            add_from(g, text, strlen(text), source_of(g->state, p), NULL);
         } else {
             cannot_tell(g, p, p[2] == '(' ? "%.*s) cannot be worked out" : "it is what a command says: %.*s)", p,
                         (size_t)(stop - p));

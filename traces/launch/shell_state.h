@@ -48,6 +48,8 @@ struct shell_variable {
 struct shell_state {
     struct launch_words *words; /* whose arena has the texts */
     const char *name, *script, *script_end;
+    const struct launch_field *line; /* what is read is a line within the script that another shell is given; NULL: it is not */
+    const char *line_end;
     const char **lines; /* where each begins */
     size_t n_lines;
     struct shell_variable *variables;
@@ -83,6 +85,8 @@ void shell_expand_all(struct shell_state *state, const char *raw, size_t n, stru
 void shell_fields_add(struct shell_fields *fields, const struct launch_field *field);
 void shell_fields_free(struct shell_fields *fields);
 
+/* Where a letter of the script, or of the line that is read, was written. */
+struct place shell_place(struct shell_state *state, const char *source);
 /* A text that is in no file. */
 struct launch_field shell_field_of(struct shell_state *state, const char *text, const char *unknown);
 /* n characters of a field from one of them on. */
