@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/launch_programs.h"
 #include "traces/launch/megatron_arguments.h"
 
 /* What the quotes around a command line kept from one shell is expanded by the other: n bytes that stand so in the script. */
@@ -116,6 +117,18 @@ static void set_keys(struct launch_words *words, size_t first)
     words->n = kept;
 }
 
+/* What stands in front of the shell that a command is given to, in front of it. */
+static void add_around(struct shell_fields *fields, const struct shell_fields *given, size_t n_around)
+{
+    struct shell_fields all = {0};
+    for (size_t i = 0; i < n_around; i++)
+        shell_fields_add(&all, &given->items[i]);
+    for (size_t i = 0; i < fields->n; i++)
+        shell_fields_add(&all, &fields->items[i]);
+    shell_fields_free(fields);
+    *fields = all;
+}
+
 void launch_command_try(struct shell_state *state, const struct shell_fields *given, size_t n_around, struct place at,
                         struct launch_choice *best)
 {
@@ -131,9 +144,12 @@ void launch_command_try(struct shell_state *state, const struct shell_fields *gi
         launch_words_of_fields(&trial, fields.items + keyed, fields.n - keyed);
     set_keys(&trial, first);
     const char *program = other_program(&fields);
-    shell_fields_free(&fields);
     drop_settings(&trial);
     size_t count = megatron_count(&trial) + framework_count_overrides(&trial);
+    count += launch_configuration(state, &fields, &trial);
+    add_around(&fields, given, n_around);
+    launch_programs_tell(state, &fields, &trial);
+    shell_fields_free(&fields);
     state->words->arena = trial.arena;
     best->rivals += count > 2;
     if (count > best->count) {

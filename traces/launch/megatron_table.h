@@ -176,6 +176,9 @@
     X(NODE_GPUS, "nproc-per-node", INT, NULL, .key = "cluster.gpus_per_node", .since = "torchrun")                               \
     X(NODES, "nnodes", INT, NULL, .key = "cluster.gpus", .since = "torchrun")                                                    \
     X(TASKS, "ntasks", INT, NULL, .key = "cluster.gpus", .since = "Slurm")                                                       \
+    X(LAUNCHER, "launched-by", TEXT, NULL, .since = "torchrun")                                                                  \
+    X(LAUNCHED_NODES, "launched-nodes", INT, NULL, .since = "torchrun") /* what that does unless told */                         \
+    X(LAUNCHED_GPUS, "launched-gpus", INT, NULL, .since = "torchrun")                                                            \
     X(DP_LOGGED, "data-parallel-size", INT, NULL, .key = "layout.dp", .since = "2020")                                           \
     /* --- other frameworks' words, for which Megatron-LM has none --- */                                                        \
     X(MODEL, "catalog-model", TEXT, NULL, .key = "model")                                                                        \

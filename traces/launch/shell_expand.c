@@ -28,6 +28,12 @@ void shell_set(struct shell_state *state, const char *name, size_t n, struct lau
     v->is_array = is_array;
 }
 
+const char *shell_variable_text(struct shell_state *state, const char *name)
+{
+    const struct shell_variable *v = name ? shell_find(state, name, strlen(name)) : NULL;
+    return v && v->n && !v->items[0].unknown && *v->items[0].text ? v->items[0].text : NULL;
+}
+
 /* --- places --- */
 
 static void find_lines(struct shell_state *state)
@@ -510,4 +516,9 @@ void shell_fields_free(struct shell_fields *fields)
 {
     free(fields->items);
     *fields = (struct shell_fields){0};
+}
+
+const char *shell_text_at(const struct shell_fields *fields, size_t i)
+{
+    return i < fields->n ? fields->items[i].text : "";
 }

@@ -61,6 +61,9 @@ struct shell_state {
 struct shell_variable *shell_find(struct shell_state *state, const char *name, size_t n);
 void shell_set(struct shell_state *state, const char *name, size_t n, struct launch_field *items, size_t n_items, bool is_array);
 
+/* What a plain variable holds; NULL: nobody sets it (name NULL, too), it is empty, or it cannot be told. */
+const char *shell_variable_text(struct shell_state *state, const char *name);
+
 /* A plain variable whose text is in no file. */
 void shell_set_text(struct shell_state *state, const char *name, size_t n, const char *value);
 /* The script's #SBATCH lines: words of what they ask for, and the variables that Slurm sets from them. */
@@ -84,6 +87,8 @@ struct launch_field shell_expand_one(struct shell_state *state, const char *raw,
 void shell_expand_all(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
 void shell_fields_add(struct shell_fields *fields, const struct launch_field *field);
 void shell_fields_free(struct shell_fields *fields);
+/* A field's text; "" behind the last. */
+const char *shell_text_at(const struct shell_fields *fields, size_t i);
 
 /* Where a letter of the script, or of the line that is read, was written. */
 struct place shell_place(struct shell_state *state, const char *source);
