@@ -443,17 +443,25 @@ enum status experiment_parse_text(const char *name, const char *bytes, size_t n,
     return status;
 }
 
-const char *experiment_key_path(const char *word, char *buffer, size_t size)
+/* The parts whose keys mean something by themselves. */
+static const struct {
+    const char *name;
+    const struct schema *schema;
+} parts[] = {{"job", &job_schema}, {"layout", &layout_schema}, {"cluster", &cluster_schema}, {"model", &transformer_schema}};
+enum { N_PARTS = sizeof parts / sizeof parts[0], KEY_SIZE = 64 };
+
+static void key_of_word(const char *word, char *key)
 {
-    static const struct {
-        const char *name;
-        const struct schema *schema;
-    } parts[] = {{"job", &job_schema}, {"layout", &layout_schema}, {"cluster", &cluster_schema}, {"model", &transformer_schema}};
-    char key[64];
-    snprintf(key, sizeof key, "%s", word);
+    snprintf(key, KEY_SIZE, "%s", word);
     for (char *p = key; *p; p++)
         *p = *p == '-' ? '_' : *p;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+}
+
+const char *experiment_key_path(const char *word, char *buffer, size_t size)
+{
+    char key[KEY_SIZE];
+    key_of_word(word, key);
+    for (size_t i = 0; i < N_PARTS; i++) {
         const char *meant = parts[i].schema == &layout_schema ? layout_request_key(key) : key;
         if (schema_find(parts[i].schema, meant)) {
             snprintf(buffer, size, "%s.%s", parts[i].name, meant);
@@ -461,6 +469,19 @@ const char *experiment_key_path(const char *word, char *buffer, size_t size)
         }
     }
     return NULL;
+}
+
+const char *experiment_key_nearest(const char *word)
+{
+    enum { KEYS_MAX = 256 };
+    const char *keys[KEYS_MAX];
+    size_t n = 0;
+    char key[KEY_SIZE];
+    key_of_word(word, key);
+    for (size_t i = 0; i < N_PARTS; i++)
+        for (size_t r = 0; r < parts[i].schema->n_rows && n < KEYS_MAX; r++)
+            keys[n++] = parts[i].schema->rows[r].key;
+    return nearest_name(key, keys, n);
 }
 
 static json_t *write_faults(const struct faults_request *faults)
