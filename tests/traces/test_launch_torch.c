@@ -662,6 +662,43 @@ START_TEST(deepspeed_without_a_stage)
 }
 END_TEST
 
+/* The same under Hugging Face's trainer, which has no pipeline: of sums in bf16 every rank has all states. A command's stage of
+ * ZeRO is not asked. */
+START_TEST(deepspeed_without_a_stage_of_trainers)
+{
+    static const struct {
+        const char *file, *flags;
+        int zero;
+        enum precision gradients;
+        const char *warning;
+    } cases[] = {
+        {"{\"bf16\": {\"enabled\": \"auto\"}, \"train_batch_size\": \"auto\"}", "", 1, PRECISION_FP32, NULL},
+        {"{\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 0}}", "", 1, PRECISION_FP32, NULL},
+        {"{\"bf16\": {\"enabled\": true}, \"data_types\": {\"grad_accum_dtype\": \"bf16\"}, \"train_batch_size\": 8}", "", 0,
+         PRECISION_BF16, NULL},
+        {"{\"bf16\": {\"enabled\": true}, \"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"train_batch_size\": 8}", "", 1,
+         PRECISION_FP32, NULL},
+        {"{\"bf16\": {\"enabled\": true, \"immediate_grad_update\": false}, \"train_batch_size\": 8}", "", 1, PRECISION_FP32,
+         "beside their sums"},
+        {"{\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 2}}", "", 2, PRECISION_BF16, NULL},
+        {"{\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 2}}", " --zero_stage 3", 3, PRECISION_BF16, NULL},
+        {"{\"fp16\": {\"enabled\": true}, \"train_batch_size\": 8}", " --fp16 True", 0, PRECISION_FP16, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[256];
+        snprintf(line, sizeof line,
+                 "--model_name_or_path meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 1 --max_seq_length 2048%s%s",
+                 strstr(cases[i].flags, "fp16") ? "" : " --bf16 True", cases[i].flags);
+        struct told t = tell(cases[i].file, line, 8);
+        ck_assert_int_eq(t.diags.n_errors, 0);
+        ck_assert_msg(t.d.job.layout.zero == cases[i].zero, "%zu: %d", i, t.d.job.layout.zero);
+        ck_assert_msg(t.d.job.job.gradient_precision == cases[i].gradients, "%zu", i);
+        expect_said(&t, cases[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* In a list, in one text; what is unknown of either is told. */
 START_TEST(fsdp_of_trainers)
 {
@@ -792,6 +829,7 @@ int main(void)
     tcase_add_test(tests, kinds_of_accelerate);
     tcase_add_test(tests, flags_of_accelerate_launch);
     tcase_add_test(tests, deepspeed_without_a_stage);
+    tcase_add_test(tests, deepspeed_without_a_stage_of_trainers);
     tcase_add_test(tests, fsdp_of_trainers);
     tcase_add_test(tests, budgets_in_units);
     tcase_add_test(tests, slips);

@@ -245,6 +245,9 @@ static const struct framework_word deepspeed_sums[] = {{"fp32", "grad_reduce_in_
                                                        {"bf16", "grad_reduce_in_bf16", "True"},
                                                        {"bfp16", "grad_reduce_in_bf16", "True"},
                                                        {0}};
+/* Of its bf16 without a stage; sums are made at once unless told otherwise. */
+static const struct framework_word deepspeed_late[] = {{"false", "late_gradient_sums", "True"}, {0}};
+static const struct framework_word deepspeed_fixed[] = {{NULL, "run_by_deepspeed", "True"}, {0}};
 static const struct framework_word deepspeed_fp8[] = {{"true", "fp8", "hybrid"}, {0}};
 
 static const struct framework_key deepspeed_keys[] = {
@@ -268,6 +271,7 @@ static const struct framework_key deepspeed_keys[] = {
     WORDS("optimizer.type", framework_optimizers),
     WORDS("bf16.enabled", deepspeed_bf16),
     WORDS("bfloat16.enabled", deepspeed_bf16), /* its older name */
+    WORDS("bf16.immediate_grad_update", deepspeed_late),
     AS("fp16.enabled", "fp16"),
     WORDS("torch_autocast.enabled", deepspeed_bf16),
     WORDS("data_types.grad_accum_dtype", deepspeed_sums),
@@ -391,7 +395,8 @@ static const struct framework nanotron = {.name = "nanotron",
                                           .fixed = nanotron_fixed,
                                           .keys = nanotron_keys,
                                           .more = nanotron_more};
-static const struct framework deepspeed = {.name = "DeepSpeed", .companion = true, .keys = deepspeed_keys};
+static const struct framework deepspeed = {
+    .name = "DeepSpeed", .companion = true, .fixed = deepspeed_fixed, .keys = deepspeed_keys};
 
 const struct framework *const frameworks[N_FRAMEWORKS] = {&framework_olmo_core,
                                                           &nemo2,

@@ -92,7 +92,8 @@ static const struct framework_word shipped_deepspeed[] = {
     BESIDE("deepspeed_configs/zero3_bf16_cpuoffload_all.json", "3"),
     BY_HOST("deepspeed_configs/zero3_bf16_cpuoffload_all.json"),
     {"deepspeed_configs/zero3_bf16_cpuoffload_all.json", "offload_param", "cpu"},
-    {"examples/deepspeed/ds_z0_config.json", "zero_stage", "0"}, /* sums in fp32 */
+    {"examples/deepspeed/ds_z0_config.json", "zero_stage", "0"},
+    {"examples/deepspeed/ds_z0_config.json", "run_by_deepspeed", "True"},
     BESIDE("examples/deepspeed/ds_z2_config.json", "2"),
     BESIDE("examples/deepspeed/ds_z2_offload_config.json", "2"),
     BY_HOST("examples/deepspeed/ds_z2_offload_config.json"),
@@ -494,6 +495,7 @@ static void trainer_more(struct launch_words *words, const struct yaml_node *roo
     if (!is_switched_on(words, root, "use_deepspeed") || has_any(root, files))
         return;
     framework_add(words, node, "use_deepspeed", "grad_reduce_in_bf16", "True");
+    framework_add(words, node, "use_deepspeed", "run_by_deepspeed", "True");
     if (!framework_find(root, "zero_stage"))
         framework_add(words, node, "use_deepspeed", "zero_stage", "2");
 }
@@ -596,10 +598,13 @@ static const struct framework_word accelerate_compiled[] = {
     {"INDUCTOR", "torch_compile", "True"}, {"inductor", "torch_compile", "True"}, {0}};
 
 /* FSDP shards all unless its strategy says otherwise. */
-static const struct framework_word accelerate_kinds[] = {
-    {"FSDP", "zero_stage", "3"}, {"DEEPSPEED", "grad_reduce_in_bf16", "True"},
-    {"MULTI_GPU", NULL, NULL},   {"MEGATRON_LM", NULL, NULL},
-    {"NO", NULL, NULL},          {0}};
+static const struct framework_word accelerate_kinds[] = {{"FSDP", "zero_stage", "3"},
+                                                         {"DEEPSPEED", "grad_reduce_in_bf16", "True"},
+                                                         {"DEEPSPEED", "run_by_deepspeed", "True"},
+                                                         {"MULTI_GPU", NULL, NULL},
+                                                         {"MEGATRON_LM", NULL, NULL},
+                                                         {"NO", NULL, NULL},
+                                                         {0}};
 
 static const struct framework_key accelerate_keys[] = {
     AS("num_processes", "world_size"),

@@ -421,6 +421,20 @@ static bool tell_untold(const struct launch_word *word, bool is_flag, struct dia
     return untold && !*word->name;
 }
 
+/* DeepSpeed itself asks its file for the stage of ZeRO, whatever Megatron-DeepSpeed's and accelerate's commands say (from
+ * memory); what --with says wins. */
+static bool keeps_stage(const struct megatron_value *kept, const struct launch_word *word, const char *text, struct diags *diags)
+{
+    static const char file[] = "zero_optimization.stage";
+    bool by_file = kept->text && kept->said && strcmp(kept->said, file) == 0;
+    bool besides = word->said && strcmp(word->said, file) != 0 && !(word->at.file && strcmp(word->at.file, "--with") == 0);
+    if (by_file && besides && !word->unknown && text && strcmp(text, kept->text) != 0)
+        diag_warning(diags, word->at,
+                     "%s %s is left out: DeepSpeed takes %s of its file's %s; --with \"--zero-stage N\" wins over it", word->said,
+                     text, kept->text, file);
+    return by_file && besides;
+}
+
 void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags)
 {
     char unknown[4096] = "";
@@ -452,6 +466,8 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
         if (text && one && word->first) /* positional arguments stand behind */
             text = launch_text(words, text, word->first);
+        if (found == ARGUMENT_ZERO_STAGE && keeps_stage(&arguments->of[found], word, text, diags))
+            continue;
         arguments->of[found] = (struct megatron_value){.text = text,
                                                        .unknown = is_flag ? NULL : word->unknown,
                                                        .said = word->said,

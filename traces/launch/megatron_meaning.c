@@ -311,10 +311,16 @@ static void read_context(struct meaning *m)
     meaning_from(m, "layout.cp_comm", ARGUMENT_CP_COMM);
 }
 
+/* Its _do_optimizer_sanity_check, from memory: sums are in fp32 unless their type is told, and the optimizer of bf16 weights and
+ * fp32 sums shards states. Of sums in bf16 that is only so where its pipeline runs, as Megatron-DeepSpeed's does; else each rank
+ * has all states, in fp32. */
 bool meaning_deepspeed_alone(struct meaning *m)
 {
+    const char *sums = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;
     bool staged = meaning_has(m, ARGUMENT_ZERO_STAGE) && meaning_int(m, ARGUMENT_ZERO_STAGE, 0, 0) > 0;
-    return !staged && meaning_true(m, ARGUMENT_DEEPSPEED) && meaning_true(m, ARGUMENT_BF16);
+    bool trainer = !meaning_true(m, ARGUMENT_DEEPSPEED) && meaning_true(m, ARGUMENT_BY_DEEPSPEED);
+    bool narrow = meaning_true(m, ARGUMENT_GRADIENTS_BF16) && sums && strstr(sums, "grad_accum_dtype");
+    return !staged && (trainer || meaning_true(m, ARGUMENT_DEEPSPEED)) && meaning_true(m, ARGUMENT_BF16) && !(trainer && narrow);
 }
 
 static void read_zero(struct meaning *m)
@@ -340,8 +346,9 @@ static void read_zero(struct meaning *m)
         m->description->job.job.muon_shard = MUON_LAYER_WISE;
         meaning_from(m, "job.muon_shard", by);
     } else if (meaning_deepspeed_alone(m)) {
-        by = ARGUMENT_DEEPSPEED; /* without a stage its bf16 optimizer shards states and sums in fp32 */
         l->zero = 1;
+        launch_originate(m->description, "layout.zero", "without a stage DeepSpeed's optimizer of bf16 weights shards states");
+        return;
     } else {
         l->zero = meaning_true(m, by);
     }

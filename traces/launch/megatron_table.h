@@ -131,6 +131,7 @@
     X(DATA_IMPLEMENTATION, "data-impl", TEXT, NULL, .since = "2019")                                                             \
     X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
     X(DEEPSPEED, "deepspeed", TRUE, "false", .key = "job.features", .since = "Megatron-DeepSpeed")                               \
+    X(BY_DEEPSPEED, "run-by-deepspeed", TRUE, "false", .since = "DeepSpeed")                                                     \
     X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \
     X(ATTENTION, "attention-backend", TEXT, "auto", .key = "job.features", .since = "0.10")                                      \
     X(NO_GELU_FUSION, "no-bias-gelu-fusion", FALSE, "true", .dest = "bias_gelu_fusion", .key = "job.features", .since = "2020")  \
@@ -249,6 +250,8 @@
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
       .told = "activations of some modules are kept by the host")                                                                \
     X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1", .told = "the backward pass gathers weights within so many ranks (hpZ)")     \
+    X(TOLD_LATE_SUMS, "late-gradient-sums", TRUE, "false",                                                                       \
+      .told = "gradients in bf16 stand beside their sums until the backward pass is over: 2 bytes a weight")                     \
     X(TOLD_QUANTIZED_WEIGHTS, "zero-quantized-weights", TRUE, "false", .told = "weights are gathered in 8 bits (ZeRO++)")        \
     X(TOLD_QUANTIZED_GRADIENTS, "zero-quantized-gradients", TRUE, "false", .told = "gradients travel in 4 bits (ZeRO++)")        \
     X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
