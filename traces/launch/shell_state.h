@@ -1,6 +1,6 @@
 /*
- * shell_state.h - a script being read: its variables, and how words expand. Private to the files launch_shell.c, shell_lexer.c,
- * shell_expand.c, shell_arithmetic.c and shell_slurm.c.
+ * shell_state.h - a script being read: its variables, and how words expand. Private to launch_shell.c and the files shell_*.c
+ * and launch_*.c beside it that go through its commands.
  */
 #ifndef MSIM_TRACES_SHELL_STATE_H
 #define MSIM_TRACES_SHELL_STATE_H
