@@ -86,6 +86,9 @@ START_TEST(lines_for_another_shell_are_read)
         {"X=1; [ $X = 1 ] && bash -c 'p --num-layers 8 --bf16' || p --num-layers 9 --bf16", "8"},
         {"X=2; if [ $X = 1 ]; then bash -c 'p --num-layers 9 --bf16'; fi; p --num-layers 8", "8"},
         {"bash -c 'p --num-layers 8\n--bf16'", "8"},
+        {"A=(--x 1 --num-layers 8 --bf16); bash -c \"cd x && \\\n p ${A[*]} --swiglu\"", "8"},
+        {"A=(--x 1 --num-layers 8 --bf16); bash -c \"cd x && \\\n p ${A[@]} --swiglu\"", "8"},
+        {"A=(\"--num-layers 8\" --bf16); p \"${A[*]}\"", "8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         expect_value(cases[i].script, "num-layers", cases[i].value);

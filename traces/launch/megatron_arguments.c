@@ -164,6 +164,7 @@ static const char *const silent[] = {
     "no-async-*",
     "nccl-*",
     "manual-gc*",
+    "empty-unused-memory-level",
     "no-check-for-nan*",
     "check-for-*",
     "calculate-per-token-loss",

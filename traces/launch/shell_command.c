@@ -189,10 +189,12 @@ static void run_expanded(struct runner *r, const struct shell_fields *fields, st
     size_t n_around = all.n;
     for (size_t i = 0; i < (line < fields->n ? shell : fields->n); i++)
         shell_fields_add(&all, &fields->items[i]);
-    if (line < fields->n)
-        shell_run_line(r, &fields->items[line], &all);
-    else
+    if (line < fields->n) { /* "... ${ARRAY[@]} ..." is likely to mean all of it */
+        struct launch_field whole = shell_join_all(&r->state, &fields->items[line], fields->n - line);
+        shell_run_line(r, &whole, &all);
+    } else {
         launch_command_try(&r->state, &all, n_around, at, &r->best);
+    }
     shell_fields_free(&all);
 }
 

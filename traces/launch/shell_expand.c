@@ -231,6 +231,19 @@ struct launch_field shell_join(struct shell_state *state, const struct launch_fi
     return joined;
 }
 
+struct launch_field shell_join_all(struct shell_state *state, const struct launch_field *items, size_t n)
+{
+    struct growing g = {.state = state};
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            add_from(&g, " ", 1, NULL, NULL);
+        add_slice(&g, &items[i], 0, strlen(items[i].text));
+    }
+    struct launch_field joined = field_of(&g);
+    growing_free(&g);
+    return joined;
+}
+
 struct launch_field shell_doubt(struct shell_state *state, const struct launch_field *field, const char *why)
 {
     struct launch_field doubted = *field;
@@ -280,12 +293,13 @@ static void add_value(struct growing *g, const struct launch_field *item, bool q
     }
 }
 
-static void add_items(struct growing *g, const struct shell_variable *v, bool quoted)
+/* All items: as fields, or within quotes ("${A[*]}") as one, between blanks. */
+static void add_items(struct growing *g, const struct shell_variable *v, bool quoted, bool star)
 {
     for (size_t i = 0; i < v->n; i++) {
         if (shell_is_full(g->state, sizeof *v->items))
             return;
-        if (i && g->split)
+        if (i && g->split && !(quoted && star))
             finish(g);
         else if (i)
             add_from(g, " ", 1, NULL, NULL);
@@ -322,10 +336,11 @@ static void expand_braces(struct growing *g, const char *p, const char *end, boo
     const char *whole = p;
     size_t n = name_length(p, end, true);
     const struct shell_variable *v = shell_find(g->state, p, n);
-    bool all = false;
+    bool all = false, star = false;
     p += n;
     if (end - p >= 3 && p[0] == '[' && (p[1] == '@' || p[1] == '*') && p[2] == ']') {
         all = true;
+        star = p[1] == '*';
         p += 3;
     }
     bool colon = p < end && *p == ':';
@@ -352,7 +367,7 @@ static void expand_braces(struct growing *g, const char *p, const char *end, boo
     if (!v)
         cannot_tell(g, whole, "$%.*s is set nowhere in the script; --env gives it a value", whole, n);
     else if (all)
-        add_items(g, v, quoted);
+        add_items(g, v, quoted, star);
     else if (v->n)
         add_value(g, &v->items[0], quoted);
 }
@@ -397,7 +412,7 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
     }
     const struct shell_variable *v = shell_find(g->state, p + 1, n);
     if (v && (p[1] == '@' || p[1] == '*'))
-        add_items(g, v, quoted);
+        add_items(g, v, quoted, p[1] == '*');
     else if (v && v->n)
         add_value(g, &v->items[0], quoted);
     else if (!v)

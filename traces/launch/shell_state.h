@@ -98,6 +98,8 @@ struct launch_field shell_field_of(struct shell_state *state, const char *text, 
 struct launch_field shell_slice(struct shell_state *state, const struct launch_field *field, size_t from, size_t n);
 /* Two fields as one. */
 struct launch_field shell_join(struct shell_state *state, const struct launch_field *a, const struct launch_field *b);
+/* n fields as one, with blanks between them. */
+struct launch_field shell_join_all(struct shell_state *state, const struct launch_field *items, size_t n);
 /* The same field, nothing of which is known. */
 struct launch_field shell_doubt(struct shell_state *state, const struct launch_field *field, const char *why);
 
