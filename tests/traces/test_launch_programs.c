@@ -195,6 +195,25 @@ START_TEST(commands_name_their_configuration)
 }
 END_TEST
 
+/* NeMo's recipes train in mixed precision with a divided optimizer; their layouts are asked for. */
+START_TEST(recipes_of_nemo)
+{
+    struct heard h = hear("nemo llm pretrain --factory llama3_8b trainer.num_nodes=2 trainer.devices=8 data.micro_batch_size=1 "
+                          "data.seq_length=8192 trainer.strategy.tensor_model_parallel_size=4",
+                          NULL);
+    ck_assert_int_eq(h.d.job.job.precision, PRECISION_BF16);
+    ck_assert_int_eq(h.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert_int_eq(h.d.job.layout.zero, 1);
+    ck_assert_int_eq(h.d.job.layout.tp, 4);
+    ck_assert_int_eq(h.d.job.gpus, 16);
+    ck_assert(h.diags.n_items == 1 && strstr(h.diags.items[0].text, "layout and batch that the recipe sets itself"));
+    heard_free(&h);
+    h = hear("nemo llm pretrain --factory=llama3_8b trainer.plugins.precision=16-mixed", NULL);
+    ck_assert_int_eq(h.d.job.job.precision, PRECISION_FP16);
+    heard_free(&h);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_programs");
@@ -203,6 +222,7 @@ int main(void)
     tcase_add_test(all, machines_that_nothing_names_are_asked_for);
     tcase_add_test(all, hosts_of_a_file);
     tcase_add_test(all, commands_name_their_configuration);
+    tcase_add_test(all, recipes_of_nemo);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

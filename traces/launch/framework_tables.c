@@ -337,6 +337,21 @@ static const struct framework_word nemo2_fixed[] = {
     {0},
 };
 
+/* What recipes that pre-train have by themselves: mixed precision whose sums are in fp32, and its optimizer divided (from
+ * memory). Their layouts and batches differ. */
+const struct framework_word framework_nemo_recipe[] = {
+    {NULL, "bf16", "True"},
+    {NULL, "use_distributed_optimizer", "True"},
+    {NULL, "overlap_grad_reduce", "True"},
+    {NULL, "overlap_param_gather", "True"},
+    {NULL, "cross_entropy_loss_fusion", "True"},
+    {NULL, "moe_grouped_gemm", "True"},
+    {NULL, "moe_token_dispatcher_type", "alltoall"},
+    {NULL, "hidden_dropout", "0"},
+    {NULL, "recipe_layout", "its own"},
+    {0},
+};
+
 /* --- Megatron-Bridge: the ConfigContainer that it writes beside its checkpoints --- */
 
 static const struct framework_word bridge_recipes[] = {

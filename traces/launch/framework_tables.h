@@ -48,6 +48,8 @@ extern const struct framework framework_torchtitan, framework_axolotl, framework
     framework_olmo, framework_foundry, framework_peft;
 /* In files of their own. */
 extern const struct framework framework_maxtext, framework_olmo_core, framework_colossal, framework_litgpt;
+/* What `nemo llm pretrain --factory RECIPE` does unasked. */
+extern const struct framework_word framework_nemo_recipe[];
 /* Optimizers as libraries call them. */
 extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */

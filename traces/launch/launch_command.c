@@ -117,6 +117,21 @@ static void set_keys(struct launch_words *words, size_t first)
     words->n = kept;
 }
 
+/* nemo llm pretrain --factory RECIPE: what its recipe does unasked, in front of what is said. */
+static void add_recipe(struct launch_words *words, const struct shell_fields *fields)
+{
+    const struct launch_field *factory = NULL;
+    bool pretrains = false;
+    for (size_t i = 0; i + 2 < fields->n; i++)
+        pretrains |= strcmp(launch_base(shell_text_at(fields, i)), "nemo") == 0 &&
+                     strcmp(shell_text_at(fields, i + 1), "llm") == 0 && strcmp(shell_text_at(fields, i + 2), "pretrain") == 0;
+    for (size_t i = 0; pretrains && i < fields->n && !factory; i++)
+        factory = strncmp(shell_text_at(fields, i), "--factory", strlen("--factory")) == 0 ? &fields->items[i] : NULL;
+    for (const struct framework_word *w = framework_nemo_recipe; factory && w->name; w++)
+        launch_words_add(words, (struct launch_word){
+                                    .name = w->name, .value = w->value, .said = "--factory", .at = factory->at, .by_dest = true});
+}
+
 /* What stands in front of the shell that a command is given to, in front of it. */
 static void add_around(struct shell_fields *fields, const struct shell_fields *given, size_t n_around)
 {
@@ -136,6 +151,7 @@ void launch_command_try(struct shell_state *state, const struct shell_fields *gi
     for (size_t i = n_around; i < given->n; i++)
         launch_command_split(state, &fields, &given->items[i]);
     struct launch_words trial = {.arena = state->words->arena};
+    add_recipe(&trial, &fields);
     launch_words_of_fields(&trial, given->items, n_around);
     size_t keyed = keyed_program(&fields);
     launch_words_of_fields(&trial, fields.items, keyed);

@@ -107,8 +107,8 @@ static void read_gpus(struct meaning *m)
         return;
     }
     if (gpus > GPUS_MAX || gpus % inner != 0) {
-        diag_error(m->diags, m->arguments->of[ARGUMENT_TP].at, "%lld GPUs are not a multiple of tp %d x pp %d x cp %d",
-                   (long long)gpus, l->tp, l->pp, l->cp);
+        diag_error(m->diags, m->arguments->of[ARGUMENT_TP].at, "%lld GPUs are not a multiple of tp %d x pp %d x cp %d%s",
+                   (long long)gpus, l->tp, l->pp, l->cp, m->known->gpus ? "" : "; --gpus says how many there are instead");
         return;
     }
     job->gpus = (int)gpus;

@@ -280,6 +280,8 @@
     X(TOLD_SCHEDULE, "pipeline-schedule-file", TEXT, NULL, .told = "a schedule from a file")                                     \
     X(TOLD_FIRST, "first-stage-less-layers", INT, "1", .told = "layers that the embedding stands for; one is taken")             \
     X(TOLD_LAST, "last-stage-less-layers", INT, "1", .told = "layers that the head stands for; one is taken")                    \
+    X(TOLD_RECIPE, "recipe-layout", TEXT, NULL,                                                                                  \
+      .told = "layout and batch that the recipe sets itself are not known; what is not said is as without it")                   \
     X(TOLD_OBJECTIVE, "training-objective", TEXT, "sft",                                                                         \
       .told = "a step that is more than one model over its sequences, such as a reference beside it; that one alone is taken")   \
     X(TOLD_PROJECTED, "projected-gradients", TRUE, "false",                                                                      \
