@@ -117,6 +117,41 @@ START_TEST(lines_for_another_shell_keep_places)
 }
 END_TEST
 
+/* A here-document is a shell's script, or a file that the script writes. */
+START_TEST(here_documents)
+{
+    expect_value("bash <<E\nN=8\np --num-layers \\$N --bf16\nE\n", "num-layers", "8");
+    expect_value("N=7\nsrun --nodes=2 bash -s <<'E'\nN=8\np --num-layers $N --bf16\nE\n", "num-layers", "8");
+    expect_value("N=7\nsrun --nodes=2 bash -s <<'E'\nN=8\np --num-layers $N --bf16\nE\n", "nodes", "2");
+    expect_value("cat <<E\np --num-layers 9 --bf16 --swiglu\nE\np --num-layers 8\n", "num-layers", "8");
+    static const struct {
+        const char *script, *name, *text; /* NULL: no file is written */
+    } cases[] = {
+        {"S=3\ncat >ds.json <<E\n{\"stage\": $S, \"x\": \"\\$\"}\nE\n", "ds.json", "{\"stage\": 3, \"x\": \"$\"}\n"},
+        {"S=3\ncat <<'E' > $S.json\n{\"stage\": $S}\nE\n", "3.json", "{\"stage\": $S}\n"},
+        {"cat <<-E > a.json\n\t{}\n\tE\n", "a.json", "\t{}\n"},
+        {"tee a.json > /dev/null <<E\n{}\nE\n", "a.json", "{}\n"},
+        {"echo '{\"stage\": 3}' > a.json\n", "a.json", "{\"stage\": 3}"},
+        {"cat > $X.json <<E\n{\"stage\": $Y}\nE\n", UNKNOWN_TEXT ".json", "{\"stage\": " UNKNOWN_TEXT "}\n"},
+        {"cat <<E\n{}\nE\n", NULL, NULL},
+        {"echo x 2> a.json\n", NULL, NULL},
+        {"echo x >&2\n", NULL, NULL},
+        {"if grep -q x y; then echo x >a.json; fi\n", NULL, NULL},
+        {"echo x\n", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[256];
+        snprintf(script, sizeof script, "%sp --num-layers 8\n", cases[i].script);
+        struct reading r = read_script(script, NULL);
+        const struct launch_word *file = word_of(&r, "written-file");
+        ck_assert_msg((file != NULL) == (cases[i].name != NULL), "%s", script);
+        ck_assert_msg(!file || (strcmp(file->said, cases[i].name) == 0 && strcmp(file->value, cases[i].text) == 0), "%s: %s: %s",
+                      script, file->said, file->value);
+        reading_free(&r);
+    }
+}
+END_TEST
+
 /* Shells that start each other without end are followed some shells deep. */
 START_TEST(shells_within_shells_end)
 {
@@ -417,6 +452,7 @@ int main(void)
     tcase_add_test(all, lines_for_another_shell_are_read);
     tcase_add_test(all, lines_for_another_shell_keep_places);
     tcase_add_test(all, shells_within_shells_end);
+    tcase_add_test(all, here_documents);
     tcase_add_test(all, settings_stand_behind_their_program);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);

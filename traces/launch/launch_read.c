@@ -27,14 +27,9 @@ static enum status refuse_program(const char *path, struct diags *diags)
     return STATUS_BAD_INPUT;
 }
 
-static enum status read_source(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
+/* What a source has, once it is there. */
+static enum status read_bytes(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
 {
-    enum status status = refuse_program(source->path, diags);
-    if (status != STATUS_OK)
-        return status;
-    status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
-    if (status != STATUS_OK)
-        return status;
     source->n = launch_plain(source->bytes, source->n);
     source->is_log = launch_is_log(source->bytes, source->n);
     if (source->is_log) {
@@ -48,14 +43,48 @@ static enum status read_source(struct launch_source *source, const struct launch
                    source->n);
         return STATUS_BAD_INPUT;
     }
-    status = launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
+    enum status status = launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
     /* key=value may be called as an argument is (num_experts=8 of MaxText's), and is none */
     source->is_override = megatron_count_flags(&source->words) == 0 && !framework_is_told_by_flags(&source->words);
     source->is_companion = source->is_override;
     return status;
 }
 
+static enum status read_source(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
+{
+    enum status status = refuse_program(source->path, diags);
+    if (status == STATUS_OK)
+        status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
+    return status == STATUS_OK ? read_bytes(source, how, diags) : status;
+}
+
+/* The same of a file that a script writes: what is not known of it says nothing. */
+static enum status read_written(struct launch_source *source, const char *text, const struct launch_reading *how,
+                                struct diags *diags)
+{
+    FILE *out = open_memstream(&source->bytes, &source->n);
+    for (const char *p = text; *p; p++)
+        if (*p == *UNKNOWN_TEXT)
+            fputs("null", out);
+        else
+            fputc(*p, out);
+    fclose(out);
+    return read_bytes(source, how, diags);
+}
+
 /* --- files that files name --- */
+
+/* What the script writes into a file of this name, of which the same may be unknown; NULL: it does not. */
+static const char *written_text(const struct launch_words *words, const char *path, const char *unknown)
+{
+    for (size_t i = words->n; i-- > 0;) {
+        const struct launch_word *file = &words->items[i];
+        bool same = !file->unknown == !unknown && (!unknown || strcmp(file->unknown, unknown) == 0);
+        if (same && strcmp(file->name, "written-file") == 0 && strcmp(file->said, path) == 0)
+            return file->value;
+    }
+    return NULL;
+}
 
 /* The configuration that a word names, which says more of its job, without the program behind it; NULL: none. */
 static const char *named_companion(struct launch_words *words, const struct launch_word *word)
@@ -66,7 +95,8 @@ static const char *named_companion(struct launch_words *words, const struct laun
     const char *dot = strrchr(path, '.');
     bool config =
         dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".toml") == 0);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && config && !word->unknown; i++)
+    bool known = !word->unknown || written_text(words, path, word->unknown);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && config && known; i++)
         if (strcmp(word->name, names[i]) == 0)
             return path;
     return NULL;
@@ -124,11 +154,12 @@ static const char *find_companion(struct launch_source *namer, const char *path)
 }
 
 /* Is a file that a job of its own names a configuration that msim knows? Others are for the program alone. */
-static bool is_known_configuration(const char *path, const struct launch_reading *how)
+static bool is_known_configuration(const char *path, const char *written, const struct launch_reading *how)
 {
     struct launch_source trial = {.path = path};
     struct diags quiet = {0};
-    bool known = read_source(&trial, how, &quiet) == STATUS_OK && !trial.is_log && !trial.is_override;
+    enum status status = written ? read_written(&trial, written, how, &quiet) : read_source(&trial, how, &quiet);
+    bool known = status == STATUS_OK && !trial.is_log && !trial.is_override;
     launch_words_free(&trial.words);
     free(trial.bytes);
     diags_free(&quiet);
@@ -147,6 +178,15 @@ static enum status ask_for_companion(const struct launch_source *namer, const st
     return needed ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
+/* A name, what is not known of which shows as a question mark. */
+static const char *printable(struct launch_words *words, const char *name)
+{
+    char *text = launch_text(words, name, strlen(name));
+    for (char *p = text; *p; p++)
+        *p = *p == *UNKNOWN_TEXT ? '?' : *p;
+    return text;
+}
+
 /* What one of these names and nobody gave is read, too, where it is there, and asked for where it is not. */
 static enum status read_companions(struct launch_sources *sources, size_t *capacity, size_t namer,
                                    const struct launch_reading *how, struct diags *diags)
@@ -159,18 +199,20 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
         bool configuration = name && strcmp(word->name, "configuration-file") == 0, sets = s->is_override;
         if (!name || is_known(sources, namer, word, name))
             continue;
-        const char *path = find_companion(s, name);
+        const char *written = written_text(&s->words, name, word->unknown), *path = written ? name : find_companion(s, name);
         if (!path) {
             status = ask_for_companion(s, word, name, diags);
             continue;
         }
-        if (configuration && !sets && !is_known_configuration(path, how))
+        if (configuration && !sets && !is_known_configuration(path, written, how))
             continue;
-        diag_note(diags, word->at, "%.80s is read, too", path);
+        if (written)
+            path = printable(&s->words, name);
+        diag_note(diags, word->at, "%.80s is read, too%s", path, written ? ", as the script writes it" : "");
         sources->items = memory_grow(sources->items, capacity, sources->n + 1, sizeof *sources->items);
         struct launch_source *more = &sources->items[sources->n++]; /* `s` may have moved */
         *more = (struct launch_source){.path = path};
-        status = read_source(more, how, diags);
+        status = written ? read_written(more, written, how, diags) : read_source(more, how, diags);
         more->is_companion |= configuration && !sets;
     }
     return status;

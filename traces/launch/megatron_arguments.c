@@ -260,6 +260,7 @@ static const char *const silent[] = {
     "job.config*",
     "cfg",
     "configuration-*",
+    "written-file",
     "num-processes",
     "nproc",
     "lora-*",

@@ -185,5 +185,6 @@ void shell_run_script(struct runner *r)
         value = value == COMMAND_RAN ? (r->in_condition ? -1 : 1) : value; /* taken to succeed */
         follow(r, value);
         r->n_command = 0;
+        l->target = l->body = NULL;
     } while (l->kind != SHELL_END && !shell_is_full(&r->state, 0));
 }

@@ -198,11 +198,56 @@ static void run_expanded(struct runner *r, const struct shell_fields *fields, st
     shell_fields_free(&all);
 }
 
+/* A file that a command writes: cat >FILE <<END, tee FILE <<END, echo TEXT >FILE. It stands among the script's words, where a
+ * configuration of its name is looked for. */
+static void write_file(struct runner *r, const struct shell_fields *fields, const struct launch_field *body)
+{
+    struct shell_lexer *l = &r->lexer;
+    const char *command = shell_text_at(fields, 0);
+    bool tees = strcmp(command, "tee") == 0 && body && fields->n > 1, echoes = strcmp(command, "echo") == 0 && !body && l->target;
+    bool cats = strcmp(command, "cat") == 0 && body && l->target && fields->n == 1;
+    if (shell_certainty(r) != RUNS || !(tees || echoes || cats))
+        return;
+    struct launch_field name =
+        tees ? fields->items[fields->n - 1] : shell_expand_one(&r->state, l->target, (size_t)(l->target_end - l->target));
+    struct launch_field text = echoes ? shell_join_all(&r->state, fields->items + 1, fields->n - 1) : *body;
+    launch_words_add(r->state.words,
+                     (struct launch_word){
+                         .name = "written-file", .said = name.text, .value = text.text, .unknown = name.unknown, .at = name.at});
+}
+
+/* What a command is given to read, and where it writes it; true where it is a shell, which runs it. */
+static bool take_body(struct runner *r, const struct shell_fields *fields)
+{
+    const struct shell_lexer *l = &r->lexer;
+    struct launch_field body = {0};
+    if (l->body && l->body_kept)
+        body = shell_expand_kept(&r->state, l->body, l->body_end);
+    else if (l->body)
+        body = shell_expand_body(&r->state, l->body, l->body_end);
+    const char *last = fields->n ? shell_text_at(fields, fields->n - 1) : "";
+    bool shell = l->body && r->depth < SHELLS_MAX && (is_shell(last) || (fields->n > 1 && strcmp(last, "-s") == 0));
+    if (shell) {
+        struct shell_fields around = {0};
+        for (size_t i = 0; i + 1 < fields->n; i++)
+            shell_fields_add(&around, &fields->items[i]);
+        shell_run_line(r, &body, &around);
+        shell_fields_free(&around);
+    } else {
+        write_file(r, fields, l->body ? &body : NULL);
+    }
+    return shell;
+}
+
 static void run_fields(struct runner *r, size_t from)
 {
     struct shell_fields fields = {0};
     for (size_t i = from; i < r->n_command; i++)
         shell_expand(&r->state, r->command[i].start, r->command[i].n, &fields);
+    if (take_body(r, &fields)) {
+        shell_fields_free(&fields);
+        return;
+    }
     if (fields.n && strncmp(fields.items[0].text, "--", 2) == 0) {
         for (size_t i = 0; i < fields.n; i++)
             launch_command_split(&r->state, &r->loose, &fields.items[i]);

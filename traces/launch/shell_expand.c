@@ -494,6 +494,40 @@ static void expand_part(struct growing *g, const char *p, const char *end, bool 
     g->depth--;
 }
 
+struct launch_field shell_expand_kept(struct shell_state *state, const char *p, const char *end)
+{
+    struct growing g = {.state = state};
+    add(&g, p, (size_t)(end - p));
+    struct launch_field field = field_of(&g);
+    growing_free(&g);
+    return field;
+}
+
+struct launch_field shell_expand_body(struct shell_state *state, const char *p, const char *end)
+{
+    struct growing g = {.state = state};
+    while (p < end) {
+        size_t n = 1;
+        if (*p == '\\' && p + 1 < end && strchr("\\$`\n", p[1])) {
+            if (p[1] != '\n')
+                add(&g, p + 1, 1);
+            p += 2;
+            continue;
+        }
+        if (*p == '$') {
+            p = expand_dollar(&g, p, end, true);
+            continue;
+        }
+        while (p + n < end && p[n] != '\\' && p[n] != '$')
+            n++;
+        add(&g, p, n);
+        p += n;
+    }
+    struct launch_field field = field_of(&g);
+    growing_free(&g);
+    return field;
+}
+
 void shell_expand(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields)
 {
     struct growing g = {.state = state, .fields = fields, .split = true};

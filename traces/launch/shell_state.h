@@ -26,7 +26,10 @@ struct shell_lexer {
     /* here-documents that begin behind this line: their ends */
     char heredocs[4][64];
     int n_heredocs;
-    bool bad; /* reported: the rest cannot be read */
+    /* of the command that is read: where its output goes, raw (NULL: nowhere), and the last here-document that it is given */
+    const char *target, *target_end, *body, *body_end;
+    bool body_kept; /* its end stands in quotes: nothing in it is expanded */
+    bool bad;       /* reported: the rest cannot be read */
 };
 
 /* The next token; an array's parentheses belong to its word: A=( a b ). */
@@ -85,6 +88,9 @@ void shell_expand(struct shell_state *state, const char *raw, size_t n, struct s
 struct launch_field shell_expand_one(struct shell_state *state, const char *raw, size_t n);
 /* All words of a text, as those between an array's parentheses. */
 void shell_expand_all(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
+/* A here-document, and one in which nothing is expanded. */
+struct launch_field shell_expand_kept(struct shell_state *state, const char *p, const char *end);
+struct launch_field shell_expand_body(struct shell_state *state, const char *p, const char *end);
 void shell_fields_add(struct shell_fields *fields, const struct launch_field *field);
 void shell_fields_free(struct shell_fields *fields);
 /* A field's text; "" behind the last. */
