@@ -104,6 +104,16 @@ static const struct {
                {"composer", "-n", "nproc-per-node"},
                {"composer", "--nproc", "nproc-per-node"}};
 
+/* Does a command say this itself? Then it is not asked what starts it. */
+static bool says(const struct launch_words *words, const char *name)
+{
+    int row = megatron_find(name, false);
+    for (size_t i = 0; i < words->n; i++)
+        if (!words->items[i].by_dest && megatron_find(words->items[i].name, false) == row)
+            return true;
+    return false;
+}
+
 /* -N 4, -N4, up to where the next program stands. */
 static void read_options(const struct shell_fields *fields, size_t first, struct launch_words *words)
 {
@@ -118,7 +128,7 @@ static void read_options(const struct shell_fields *fields, size_t first, struct
                 continue;
             const struct launch_field *value = text[n] ? NULL : i + 1 < fields->n ? &fields->items[i + 1] : NULL;
             const char *number = value ? value->text : text + n + (text[n] == '=');
-            if ((value && value->unknown) || isdigit((unsigned char)*number))
+            if (((value && value->unknown) || isdigit((unsigned char)*number)) && !says(words, options[k].name))
                 launch_words_add(words, (struct launch_word){.name = options[k].name,
                                                              .value = number,
                                                              .unknown = value ? value->unknown : NULL,
@@ -182,12 +192,14 @@ static void read_include(const struct launch_word *word, struct launch_words *wo
         gpus += here;
         most = here > most ? here : most;
     }
+    if (nodes == 0)
+        return;
     if (!all && gpus != nodes * most) {
         add(words, "world-size", number_text(words, gpus), word->said, word->at);
         return;
     }
     add(words, "launched-nodes", number_text(words, nodes), word->said, word->at);
-    if (!all && nodes)
+    if (!all)
         add(words, "launched-gpus", number_text(words, most), word->said, word->at);
 }
 

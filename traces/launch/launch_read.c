@@ -153,6 +153,14 @@ static const char *find_companion(struct launch_source *namer, const char *path)
     return NULL;
 }
 
+static size_t count(const struct launch_sources *sources, bool logs)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sources->n; i++)
+        n += !sources->items[i].is_companion && sources->items[i].is_log == logs;
+    return n;
+}
+
 /* Is a file that a job of its own names a configuration that msim knows? Others are for the program alone. */
 static bool is_known_configuration(const char *path, const char *written, const struct launch_reading *how)
 {
@@ -167,10 +175,8 @@ static bool is_known_configuration(const char *path, const char *written, const 
 }
 
 /* A file that is not here: without the one that a command sets keys of there is no job. */
-static enum status ask_for_companion(const struct launch_source *namer, const struct launch_word *word, const char *name,
-                                     struct diags *diags)
+static enum status ask_for_companion(const struct launch_word *word, const char *name, bool needed, struct diags *diags)
 {
-    bool needed = namer->is_override && strcmp(word->name, "configuration-file") == 0;
     if (!needed)
         diag_warning(diags, word->at, "'%.80s' is not here: what it says of the job is left out; give it, too", name);
     else
@@ -201,11 +207,15 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
             continue;
         const char *written = written_text(&s->words, name, word->unknown), *path = written ? name : find_companion(s, name);
         if (!path) {
-            status = ask_for_companion(s, word, name, diags);
+            status = ask_for_companion(word, name, configuration && sets && count(sources, true) == 0, diags);
             continue;
         }
-        if (configuration && !sets && !is_known_configuration(path, written, how))
+        if ((configuration || written) && !sets && !is_known_configuration(path, written, how)) {
+            if (written && !configuration)
+                diag_warning(diags, word->at,
+                             "what the script writes there is no configuration that can be read; it is left out");
             continue;
+        }
         if (written)
             path = printable(&s->words, name);
         diag_note(diags, word->at, "%.80s is read, too%s", path, written ? ", as the script writes it" : "");
@@ -235,14 +245,6 @@ static void read_hosts(struct launch_source *source, struct diags *diags)
     } else if (!told && !path) {
         diag_warning(diags, file->at, "'%.80s' is not here: how many nodes it has is left out; --gpus says how many GPUs", name);
     }
-}
-
-static size_t count(const struct launch_sources *sources, bool logs)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < sources->n; i++)
-        n += !sources->items[i].is_companion && sources->items[i].is_log == logs;
-    return n;
 }
 
 static size_t count_overrides(const struct launch_sources *sources)

@@ -178,27 +178,40 @@ static size_t line_for_shell(const struct shell_fields *fields, size_t *shell)
     return fields->n;
 }
 
-/* A command whose words are known: of a line for another shell the commands are run, all that stands in front belonging to each.
- */
+/* n fields of a command, behind what starts the shell that it is given to. */
+static void put_around(const struct runner *r, const struct shell_fields *fields, size_t n, struct shell_fields *all)
+{
+    for (size_t i = 0; r->around && i < r->around->n; i++)
+        shell_fields_add(all, &r->around->items[i]);
+    for (size_t i = 0; i < n; i++)
+        shell_fields_add(all, &fields->items[i]);
+}
+
+/* A command whose words are known. Of a line for another shell the commands are run; what stands in front belongs to each. */
 static void run_expanded(struct runner *r, const struct shell_fields *fields, struct place at)
 {
     size_t shell = 0, line = r->depth < SHELLS_MAX ? line_for_shell(fields, &shell) : fields->n;
     struct shell_fields all = {0};
-    for (size_t i = 0; r->around && i < r->around->n; i++)
-        shell_fields_add(&all, &r->around->items[i]);
-    size_t n_around = all.n;
-    for (size_t i = 0; i < (line < fields->n ? shell : fields->n); i++)
-        shell_fields_add(&all, &fields->items[i]);
+    put_around(r, fields, line < fields->n ? shell : fields->n, &all);
     if (line < fields->n) { /* "... ${ARRAY[@]} ..." is likely to mean all of it */
         struct launch_field whole = shell_join_all(&r->state, &fields->items[line], fields->n - line);
         shell_run_line(r, &whole, &all);
     } else {
-        launch_command_try(&r->state, &all, n_around, at, &r->best);
+        launch_command_try(&r->state, &all, r->around ? r->around->n : 0, at, &r->best);
     }
     shell_fields_free(&all);
 }
 
-/* A file that a command writes: cat >FILE <<END, tee FILE <<END, echo TEXT >FILE. It stands among the script's words, where a
+/* What stands in a file so far; "": nothing. */
+static const char *text_of_file(const struct launch_words *words, const char *name)
+{
+    for (size_t i = words->n; i-- > 0;)
+        if (strcmp(words->items[i].name, "written-file") == 0 && strcmp(words->items[i].said, name) == 0)
+            return words->items[i].value;
+    return "";
+}
+
+/* A file that a command writes: cat >FILE <<END, tee FILE <<END, echo TEXT >>FILE. It stands among the script's words, where a
  * configuration of its name is looked for. */
 static void write_file(struct runner *r, const struct shell_fields *fields, const struct launch_field *body)
 {
@@ -211,9 +224,17 @@ static void write_file(struct runner *r, const struct shell_fields *fields, cons
     struct launch_field name =
         tees ? fields->items[fields->n - 1] : shell_expand_one(&r->state, l->target, (size_t)(l->target_end - l->target));
     struct launch_field text = echoes ? shell_join_all(&r->state, fields->items + 1, fields->n - 1) : *body;
-    launch_words_add(r->state.words,
-                     (struct launch_word){
-                         .name = "written-file", .said = name.text, .value = text.text, .unknown = name.unknown, .at = name.at});
+    const char *front = l->appends ? text_of_file(r->state.words, name.text) : "";
+    size_t n = strlen(front), more = strlen(text.text);
+    if (shell_is_full(&r->state, n + more))
+        return;
+    char *whole = arena_new(&r->state.words->arena, n + more + 2, 1);
+    memcpy(whole, front, n);
+    memcpy(whole + n, text.text, more);
+    whole[n + more] = echoes ? '\n' : '\0';
+    launch_words_add(
+        r->state.words,
+        (struct launch_word){.name = "written-file", .said = name.text, .value = whole, .unknown = name.unknown, .at = name.at});
 }
 
 /* What a command is given to read, and where it writes it; true where it is a shell, which runs it. */
@@ -229,8 +250,7 @@ static bool take_body(struct runner *r, const struct shell_fields *fields)
     bool shell = l->body && r->depth < SHELLS_MAX && (is_shell(last) || (fields->n > 1 && strcmp(last, "-s") == 0));
     if (shell) {
         struct shell_fields around = {0};
-        for (size_t i = 0; i + 1 < fields->n; i++)
-            shell_fields_add(&around, &fields->items[i]);
+        put_around(r, fields, fields->n - 1, &around);
         shell_run_line(r, &body, &around);
         shell_fields_free(&around);
     } else {

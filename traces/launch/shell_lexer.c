@@ -122,6 +122,7 @@ static bool skip_redirection(struct shell_lexer *l)
     if (*sign == '>' && !duplicates && !errors) {
         l->target = p;
         l->target_end = stop;
+        l->appends = sign + 1 < l->end && sign[1] == '>';
     }
     if (here && l->n_heredocs < 4) {
         char *word = l->heredocs[l->n_heredocs++];

@@ -28,6 +28,7 @@ struct shell_lexer {
     int n_heredocs;
     /* of the command that is read: where its output goes, raw (NULL: nowhere), and the last here-document that it is given */
     const char *target, *target_end, *body, *body_end;
+    bool appends;   /* its output goes behind what the target has */
     bool body_kept; /* its end stands in quotes: nothing in it is expanded */
     bool bad;       /* reported: the rest cannot be read */
 };
