@@ -66,6 +66,7 @@ START_TEST(launchers_take_one_node)
         {"deepspeed --include localhost:0,1,2,3 " HF, 4, 4, "1 node of 4"},
         {"deepspeed --include=a:0,1@b:2,3 " HF, 4, 2, "2 nodes of 2"},
         {"deepspeed --include=a:0,1@b:2 " HF, 3, 0, "--include"},
+        {"A=1 deepspeed --include a:0@b:1 --a 1 --b 2 --c 3 --d 4 --e 5 --f 6 " HF, 2, 1, "2 nodes of 1"}, /* words move */
         {"accelerate launch --num_processes 8 " GPT, 8, 0, "--num_processes"},
         {"accelerate launch --num_processes=16 --num_machines=2 " HF, 16, 8, "num_processes"},
         {"CUDA_VISIBLE_DEVICES=0,1 accelerate launch " HF, 2, 2, "1 node of 2, accelerate's own number of nodes"},
@@ -179,6 +180,7 @@ START_TEST(commands_name_their_configuration)
         {"python examples/pretraining.py --config-path=conf/y --config-name=x trainer.devices=4", "conf/y/x.yaml"},
         {"python pretraining.py --config-name x.yaml trainer.devices=4", "conf/x.yaml"},
         {"trl sft --config x.yaml --learning_rate 1e-5", "x.yaml"},
+        {"olmo train x.yaml --model.d_model=64", "x.yaml"},
         {"bash -c 'F=x.yaml; axolotl train $F'", "x.yaml"},
         /* no file, or none that is told */
         {"torchrun train.py --config_name gpt2 --num-layers 8", ""},

@@ -22,7 +22,7 @@ static bool is_configuration(const char *text)
 /* Programs that are called by their names, with what stands between them and their configuration. */
 static size_t behind_installed(const struct shell_fields *fields, size_t i)
 {
-    static const char *const names[] = {"axolotl", "litgpt", "llamafactory-cli", "trl"};
+    static const char *const names[] = {"axolotl", "litgpt", "llamafactory-cli", "trl", "olmo"};
     static const char *const verbs[] = {"train", "pretrain", "finetune", "finetune_full", "finetune_lora", "finetune_adapter",
                                         "sft",   "dpo",      "grpo",     "kto",           "reward"};
     for (size_t k = 0; k < sizeof names / sizeof names[0] && !launch_may_be_value(fields, i); k++)

@@ -177,11 +177,11 @@ static void settle_nodes(struct launch_word *word, struct launch_words *words)
 }
 
 /* deepspeed --include=worker-0@worker-1:0,2: nodes, and of each all GPUs or some. */
-static void read_include(const struct launch_word *word, struct launch_words *words)
+static void read_include(struct launch_word word, struct launch_words *words)
 {
     size_t nodes = 0, gpus = 0, most = 0;
     bool all = false;
-    const char *value = word->first ? launch_text(words, word->value, word->first) : word->value;
+    const char *value = word.first ? launch_text(words, word.value, word.first) : word.value;
     for (const char *p = value; *p; p += strcspn(p, "@"), p += *p == '@') {
         size_t n = strcspn(p, "@"), here = 1;
         const char *colon = memchr(p, ':', n);
@@ -195,12 +195,12 @@ static void read_include(const struct launch_word *word, struct launch_words *wo
     if (nodes == 0)
         return;
     if (!all && gpus != nodes * most) {
-        add(words, "world-size", number_text(words, gpus), word->said, word->at);
+        add(words, "world-size", number_text(words, gpus), word.said, word.at);
         return;
     }
-    add(words, "launched-nodes", number_text(words, nodes), word->said, word->at);
+    add(words, "launched-nodes", number_text(words, nodes), word.said, word.at);
     if (!all)
-        add(words, "launched-gpus", number_text(words, most), word->said, word->at);
+        add(words, "launched-gpus", number_text(words, most), word.said, word.at);
 }
 
 static const struct launch_word *flag_of(const struct launch_words *words, const char *name)
@@ -242,14 +242,14 @@ static void tell_launcher(struct shell_state *state, const struct shell_fields *
 {
     const char *nodes = shell_variable_text(state, launcher->nodes_variable);
     const char *gpus = shell_variable_text(state, launcher->gpus_variable);
-    const struct launch_word *include = flag_of(words, "include");
     bool deepspeed = strcmp(launcher->name, "deepspeed") == 0;
     size_t visible = visible_gpus(state);
     add(words, "launched-by", launcher->name, launcher->name, at);
     if (strncmp(launcher->name, "accelerate", strlen("accelerate")) == 0)
         tell_processes(words);
+    const struct launch_word *include = flag_of(words, "include");
     if (deepspeed && include && include->value && !include->unknown) {
-        read_include(include, words);
+        read_include(*include, words); /* a copy: words may move */
         return;
     }
     if (deepspeed && has_hosts(fields, words))
