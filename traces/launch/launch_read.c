@@ -203,7 +203,8 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
         const struct launch_word *word = &s->words.items[i];
         const char *name = named_companion(&s->words, word);
         bool configuration = name && strcmp(word->name, "configuration-file") == 0, sets = s->is_override;
-        if (!name || is_known(sources, namer, word, name))
+        bool given = configuration && sets && count(sources, false) > 0; /* another in its place */
+        if (!name || given || is_known(sources, namer, word, name))
             continue;
         const char *written = written_text(&s->words, name, word->unknown), *path = written ? name : find_companion(s, name);
         if (!path) {
@@ -283,6 +284,11 @@ static enum status check_together(const struct launch_sources *sources, struct d
     if (logs && others > 1) {
         diag_error(diags, (struct place){0}, "%zu descriptions of jobs beside logs: which one is the logs'? Give one of them",
                    others);
+        return STATUS_BAD_INPUT;
+    }
+    if (!logs && !others && count_overrides(sources) > 1) {
+        diag_error(diags, (struct place){0}, "%zu commands that set keys of configurations; import one at a time",
+                   count_overrides(sources));
         return STATUS_BAD_INPUT;
     }
     if (!logs && !others) {
