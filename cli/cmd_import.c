@@ -57,13 +57,24 @@ static void measured_text(const struct launch_log *log, char *text, size_t size)
         snprintf(text, size, "no iteration was logged");
 }
 
-static void write_text(struct imported *job)
+/* The script whose command names the job's configuration, where that was not given itself; NULL: it was. */
+static const char *namer_of(const struct imported *job, const struct invocation *call)
+{
+    for (int i = 0; i < call->n_operands; i++)
+        if (strcmp(call->operands[i], job->source->path) == 0)
+            return NULL;
+    return call->n_operands == 1 ? call->operands[0] : NULL;
+}
+
+static void write_text(struct imported *job, const struct invocation *call)
 {
     FILE *out = open_memstream(&job->text, &job->n_text);
-    char first[320], second[192];
+    char first[512], second[192];
     const char *const heading[] = {first, second};
-    snprintf(first, sizeof first, "What %s says of its job (msim import %s); beside each value where it is from.",
-             job->source->path, MSIM_VERSION);
+    const char *namer = namer_of(job, call);
+    snprintf(first, sizeof first, "What %s%s%s say%s of %s job (msim import %s); beside each value where it is from.",
+             namer ? namer : "", namer ? " and " : "", job->source->path, namer ? "" : "s", namer ? "their" : "its",
+             MSIM_VERSION);
     measured_text(&job->log, second, sizeof second);
     launch_write_experiment(&job->description, &job->machine, job->catalog, heading, job->source->is_log ? 2 : 1, out);
     fclose(out);
@@ -152,7 +163,7 @@ static enum status import_job(struct imported *job, const struct launch_sources 
     if (!*job->catalog) /* it is no longer the one that was published, if it began as one */
         said->model.published_parameters = said->model.published_active = 0;
     settle_features(job);
-    write_text(job);
+    write_text(job, call);
     status = read_back(job, &call->diags);
     tell_run(job, call);
     return status;
