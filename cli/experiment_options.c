@@ -90,6 +90,12 @@ const struct option_row experiment_options[] = {
      .help = "most tokens of an expert over the mean, such as 1.25: the rest is dropped; otherwise any",
      .group = GROUP,
      .key = "job.capacity_factor"},
+    {.name = "documents",
+     TEXT_FIELDS("{mean: N, spread: S}"),
+     .help = "attention is masked between documents of N tokens on average (spread: standard deviation of the logarithm of their "
+             "length, 0: all alike); otherwise it sees whole sequences",
+     .group = GROUP,
+     .key = "job.documents"},
     {.name = "tokens",
      COUNT_FIELDS,
      .low = 1,

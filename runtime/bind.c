@@ -308,6 +308,10 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
         diag_error(diags, NOWHERE, "the runtime trains all weights of a model, not adapters: leave out job.adapter");
         return STATUS_MISSING;
     }
+    if (job_masks_documents(setting->job)) {
+        diag_error(diags, NOWHERE, "the runtime attends to whole sequences, not documents apart: leave out job.documents");
+        return STATUS_MISSING;
+    }
     if (m->output_gate) {
         diag_error(diags, NOWHERE, "the runtime has no kernels for attention's output gate of %s: it executes ungated attention",
                    m->name);

@@ -58,13 +58,22 @@ struct work_gemm {
     enum precision precision;
 };
 
+/* Documents that a fused kernel attends to one by one, and the sequences they are packed into. */
+struct work_documents {
+    struct documents lengths; /* mean 0: none, sequences are attended to whole */
+    double sequence, window;  /* tokens; window 0: none */
+    double fullest;           /* pairs of the rank that has most among those that share sequences, relative to the mean */
+};
+
 struct work_attention {
     int64_t batch, query_tokens, key_tokens; /* per rank */
-    double pairs; /* query-key pairs computed per batch element and head: half of s * s when causal, less with a window */
+    double pairs; /* query-key pairs computed per batch element and head: half of s * s when causal, less with a window or
+                   * documents; the mean of ranks that share a sequence */
     int32_t heads, kv_heads, head_dim, value_dim; /* per rank */
     enum precision precision;                     /* of the operands */
     int32_t fused; /* 0: separate kernels with scores in memory, 1: FlashAttention, 2: FlashAttention-2, 3: -3 */
     bool alibi;    /* scores get a bias by distance */
+    struct work_documents documents;
 };
 
 struct work_memory {

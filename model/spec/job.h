@@ -53,6 +53,15 @@ struct adapter {
     uint32_t whole;   /* bit i is enum adapter_whole i */
 };
 
+/*
+ * Documents that sequences are packed from, where attention is masked between them: they are put one behind another and the
+ * stream is cut into sequences, so a sequence may begin and end inside one. Their lengths are log-normal.
+ */
+struct documents {
+    double mean;   /* tokens; 0: attention sees whole sequences */
+    double spread; /* standard deviation of the logarithm of a length; 0: all are equally long */
+};
+
 #define FEATURES(X)                                                                                                              \
     X(FLASH_ATTENTION, "flash_attention", "attention as one kernel; no s x s matrix in memory")                                  \
     X(FLASH_ATTENTION2, "flash_attention2", "the same with better work division among warps")                                    \
@@ -129,7 +138,14 @@ struct job {
     double dropout;       /* probability that an element of a branch is dropped before the residual sum */
     struct adapter adapter;
     struct expert_load load; /* of a mixture's experts: how uneven, and what is dropped */
+    struct documents documents;
 };
+
+/* Whether attention is masked between documents. */
+static inline bool job_masks_documents(const struct job *job)
+{
+    return job->documents.mean > 0;
+}
 
 /* Whether adapters are trained and the model's own weights are frozen. */
 static inline bool job_adapts(const struct job *job)
