@@ -57,7 +57,7 @@ static struct tiling tiling_of_documents(const struct work_attention *a, int til
     double heads = (double)a->batch * a->heads, block = (double)tile * tile;
     double ranks = d->sequence / (double)a->query_tokens, across = (double)(backward ? a->query_tokens : a->key_tokens);
     struct document_tiles whole = documents_tiles(&d->lengths, d->sequence, d->window, tile);
-    double per_pair = block * whole.blocks / documents_pairs(&d->lengths, d->sequence, d->window);
+    double per_pair = block * whole.blocks / d->pairs;
     double tiles = whole.tiles / ranks + (1 - 1 / ranks);
     double longest = ceil(documents_longest(&d->lengths, d->sequence, (double)a->batch) / tile);
     double band = d->window > 0 ? 1 + ceil((d->window - 1) / tile) : longest;

@@ -61,7 +61,7 @@ double documents_together(const struct documents *d, double distance)
 
 /* --- pairs */
 
-enum { ONE_BY_ONE = 64 }; /* distances summed so; behind them q is smooth from token to token */
+enum { ONE_BY_ONE = 16 }; /* distances summed so; behind them q is smooth from token to token */
 
 /* f(d) = (tokens - d) q(d), and its derivative. */
 static double at_distance(const struct documents *d, double tokens, double distance)
@@ -120,7 +120,7 @@ struct document_tiles documents_tiles(const struct documents *d, double tokens, 
 {
     struct document_tiles sum = {0};
     double across = window > 0 ? 1 + ceil((window - 1) / tile) : INFINITY;
-    double rows = ceil(tokens / tile), widens = fmin(1.0 / 32, d->spread / 8), n;
+    double rows = ceil(tokens / tile), widens = fmin(1.0 / 16, d->spread / 8), n;
     for (double k = 0; k < rows; k += n) { /* a tile and its blocks for each piece that reaches it; far away several at once */
         n = fmin(fmax(1, floor(k * widens)), rows - k);
         double middle = k + 0.5 * (n - 1), pieces = n * documents_pieces(d, tokens, middle * tile);

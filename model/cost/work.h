@@ -62,7 +62,9 @@ struct work_gemm {
 struct work_documents {
     struct documents lengths; /* mean 0: none, sequences are attended to whole */
     double sequence, window;  /* tokens; window 0: none */
+    double pairs;             /* of a sequence, all ranks together */
     double fullest;           /* pairs of the rank that has most among those that share sequences, relative to the mean */
+    double own; /* of a rank's pairs those with its own keys, the first step of a ring; whole sequences: 1 / ranks */
 };
 
 struct work_attention {

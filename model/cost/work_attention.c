@@ -27,12 +27,26 @@ static int generation_of(const struct layer_builder *b)
 
 /* Chunks 0 to 2 k - 1 of a sequence go to k ranks, i and 2 k - 1 - i to one: with half a triangle each they have equally many
  * pairs. Documents leave late queries less than their share; what grows ever slower is most in the middle. */
-static double fullest_rank(const struct documents *documents, double tokens, double window, int ranks)
+static double fullest_rank(const struct documents *documents, double tokens, double window, int ranks, double all)
 {
-    double chunk = tokens / (2.0 * ranks), all = documents_pairs(documents, tokens, window);
-    double middle = documents_pairs(documents, (ranks + 1) * chunk, window) -
-                    (ranks > 1 ? documents_pairs(documents, (ranks - 1) * chunk, window) : 0);
-    return ranks > 1 ? ranks * middle / all : 1;
+    double chunk = tokens / (2.0 * ranks);
+    if (ranks == 1)
+        return 1;
+    double middle =
+        documents_pairs(documents, (ranks + 1) * chunk, window) - documents_pairs(documents, (ranks - 1) * chunk, window);
+    return ranks * middle / all;
+}
+
+/* Pairs inside the first and the last chunk, and from that to this: what a rank attends to in the first step of a ring. A span of
+ * n tokens has H(n) pairs, two chunks D apart have H(D + chunk) - 2 H(D) + H(D - chunk) between them. */
+static double own_share(const struct documents *documents, double tokens, double window, int ranks, double all)
+{
+    double chunk = tokens / (2.0 * ranks);
+    if (ranks == 1)
+        return 1;
+    double between =
+        all - 2 * documents_pairs(documents, tokens - chunk, window) + documents_pairs(documents, tokens - 2 * chunk, window);
+    return ranks * (2 * documents_pairs(documents, chunk, window) + between) / all;
 }
 
 /* What masks between documents leave. Attention that is not fused computes the whole matrix and masks it. */
@@ -43,9 +57,14 @@ static void mask_documents(const struct layer_builder *b, double window, struct 
     int ranks = layout_cp_keys(b->layout);
     if (!job_masks_documents(b->job) || !builder_has(b, FEATURES_FLASH))
         return;
-    shape->pairs = documents_pairs(lengths, s, window) / ranks;
-    shape->documents = (struct work_documents){
-        .lengths = *lengths, .sequence = s, .window = window, .fullest = fullest_rank(lengths, s, window, ranks)};
+    double pairs = documents_pairs(lengths, s, window);
+    shape->pairs = pairs / ranks;
+    shape->documents = (struct work_documents){.lengths = *lengths,
+                                               .sequence = s,
+                                               .window = window,
+                                               .pairs = pairs,
+                                               .fullest = fullest_rank(lengths, s, window, ranks, pairs),
+                                               .own = own_share(lengths, s, window, ranks, pairs)};
 }
 
 static struct work_attention attention_shape(const struct layer_builder *b, bool windowed)
