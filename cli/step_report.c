@@ -8,12 +8,14 @@
 #include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/packed.h"
 #include "cli/result.h"
 #include "cli/routing.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
 #include "cli/trained.h"
 #include "model/cost/host_memory.h"
+#include "model/cost/packing.h"
 #include "model/cost/work.h"
 #include "sim/collective_flows.h"
 
@@ -106,6 +108,28 @@ static void assume_routing(struct step_report *report)
         assume(report, "MFU counts what dropped copies of tokens would have taken");
 }
 
+/* Replicas wait for the one whose documents are longest, which the step of average ones does not have. */
+static void assume_documents(struct step_report *report)
+{
+    const struct job_setup *setup = report->setup;
+    const struct layout *layout = &setup->layout;
+    struct packing packing = packing_of(&setup->setting, layout->features);
+    double sequences = (double)setup->experiment.job.global_batch / layout->dp;
+
+    if (!packing.skips || packing.pairs <= 0)
+        return;
+    double slowest = packing_slowest(&packing, layout->dp, sequences);
+    report->documents_wait_s = slowest * report->result->breakdown.s[CLASS_ATTENTION];
+    assume(report,
+           "every sequence has an average one's documents: attention of real ones differs by %.0f %% (standard deviation), and "
+           "waiting for the replica with most adds about %.1f %% to a step, pipelines more: --replicas draws them",
+           100 * packing_variation(&packing), 100 * report->documents_wait_s / report->result->step_time_s);
+    if (layout_cp_keys(layout) > 1)
+        assume(report,
+               "ranks that share a sequence wait for the one in its middle, which has most pairs on average; what single long "
+               "documents add is not counted");
+}
+
 void step_report_complete(struct step_report *report)
 {
     const struct job *job = &report->setup->experiment.job;
@@ -136,6 +160,8 @@ void step_report_complete(struct step_report *report)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
         assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    if (job_masks_documents(job))
+        assume_documents(report);
     if (job_adapts(job))
         assume(report,
                "adapters: both matrices divided as Megatron-Bridge does it; no dropout before them; the first layer's input "
@@ -178,6 +204,7 @@ void step_report_header(const struct job_setup *setup, FILE *out)
             micro_batches == 1 ? "" : "es", layout->micro_batch);
     trained_write(&setup->setting, layout->features, out);
     routing_write(&setup->setting, out);
+    packed_write(&setup->setting, layout->features, out);
     fputs("features ", out);
     for (int f = 0, n = 0; f < N_FEATURES; f++)
         if (layout->features >> f & 1u)
@@ -484,6 +511,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "layout", layout_json(&report->setup->layout));
     json_object_set_new(result, "features", features_json(report->setup->layout.features));
     trained_json(&report->setup->setting, report->setup->layout.features, result);
+    packed_json(&report->setup->setting, report->setup->layout.features, result);
     json_object_set_new(result, "layout_chosen", json_boolean(report->setup->chosen));
     json_object_set_new(result, "step_time_s", json_real(r->step_time_s));
     json_object_set_new(result, "likely", expectation_json(&report->setup->layout, &report->setup->setting, r->step_time_s));
@@ -507,6 +535,8 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "ranks_simulated", json_integer(r->actors));
     json_object_set_new(result, "events", json_integer((json_int_t)r->events));
     json_object_set_new(result, "seconds", json_real(r->seconds));
+    if (job_masks_documents(&report->setup->experiment.job))
+        json_object_set_new(result, "documents_wait_s", json_real(report->documents_wait_s));
     json_object_set_new(result, "assumptions", assumptions_json(report));
     if (report->program != NULL)
         json_object_set_new(result, "explain", step_explain_json(report->setup, report->program));

@@ -20,9 +20,10 @@ struct step_report {
     const struct step_profile *profile; /* NULL: none */
     enum detail detail;
     bool folded;
-    double capacity_bytes; /* of one GPU */
-    double gpu_price;      /* money per GPU-hour; 0: not given */
-    char assumptions[12][256];
+    double capacity_bytes;   /* of one GPU */
+    double gpu_price;        /* money per GPU-hour; 0: not given */
+    double documents_wait_s; /* of the replica with the longest documents, in addition to the step */
+    char assumptions[14][256];
     int n_assumptions;
 };
 

@@ -144,14 +144,22 @@ static struct cost product_cost(const struct machine *machine, const struct work
     return paced(machine, machine->gemms ? gemm_memo_cost(machine->gemms, gpu, gemm) : gemm_cost(gpu, gemm));
 }
 
+static struct cost attention_time(const struct machine *machine, const struct work_attention *attention, bool backward)
+{
+    struct work_attention drawn = *attention;
+    if (drawn.documents.lengths.mean > 0)
+        drawn.pairs *= 1 + machine->documents;
+    return paced(machine, attention_cost(&machine->cluster->gpu, &drawn, backward));
+}
+
 static struct cost leaf_cost(const struct machine *machine, const struct work *work)
 {
     const struct gpu *gpu = &machine->cluster->gpu;
     const struct work_collective *c = &work->collective;
     switch (work->kind) {
     case WORK_GEMM: return product_cost(machine, &work->gemm);
-    case WORK_ATTENTION: return paced(machine, attention_cost(gpu, &work->attention, false));
-    case WORK_ATTENTION_BACKWARD: return paced(machine, attention_cost(gpu, &work->attention, true));
+    case WORK_ATTENTION: return attention_time(machine, &work->attention, false);
+    case WORK_ATTENTION_BACKWARD: return attention_time(machine, &work->attention, true);
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
     case WORK_COLLECTIVE: return exchange_cost(machine, c);
     case WORK_DATA: return data_loading_cost(machine->cluster, &work->data);

@@ -16,6 +16,7 @@ struct machine {
     const struct job *job;
     struct group_span spans[N_GROUP_KINDS];
     double pace;             /* arithmetic takes this much longer than on one average GPU with kernels timed alone; see below */
+    double documents;        /* query-key pairs of documents beyond those of an average sequence, relative to these; 0 */
     struct gemm_memo *gemms; /* where what products take is kept; NULL: nowhere */
     int hosts; /* ranks that wait for one another in every micro-batch: of one model replica; 0: pauses are not counted */
 };
