@@ -44,6 +44,12 @@ static const struct framework_word nemo_engine[] = {
     {"false", "transformer_impl", "local"},
     {0},
 };
+/* Fine-tuning over several samples in a row, each of which attends to itself. */
+static const struct framework_word nemo_packed[] = {
+    {"True", "reset_attention_mask", "True"},
+    {"true", "reset_attention_mask", "True"},
+    {0},
+};
 static const struct framework_word nemo_fsdp[] = {
     {"True", "zero_stage", "3"},
     {"true", "zero_stage", "3"},
@@ -136,6 +142,9 @@ static const struct framework_key nemo_keys[] = {
     AS("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
     AS("model.optim.overlap_param_sync", "overlap_param_gather"),
     AS("model.data.num_workers", "num_workers"),
+    AS("model.data.reset_attention_mask", "reset_attention_mask"),
+    AS("model.data.reset_position_ids", "reset_position_ids"),
+    WORDS("model.data.train_ds.packed_sequence", nemo_packed),
     AS("model.peft", "adapter"),
     AS("peft", "adapter"),
     AS("model.peft.peft_scheme", "adapter"),

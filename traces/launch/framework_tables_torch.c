@@ -129,6 +129,8 @@ static const struct framework_word all_linear[] = {TRULY("adapter_targets", "all
 static const struct framework_word four_bits[] = {TRULY("quantization_bit", "4"), {0}};
 static const struct framework_word eight_bits[] = {TRULY("quantization_bit", "8"), {0}};
 
+/* Several samples in a row, each of which attends to itself. */
+static const struct framework_word packed[] = {TRULY("reset_attention_mask", "True"), {0}};
 const struct framework_word framework_compiled[] = {TRULY("torch_compile", "True"), {0}};
 static const struct framework_word recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
 const struct framework_word framework_by_host[] = {TRULY("offload_optimizer", "cpu"), TRULY("offload_param", "cpu"), {0}};
@@ -168,6 +170,7 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("bf16", axolotl_16),
     AS("fp16", "fp16"),
     AS("flash_attention", "use_flash_attn"),
+    WORDS("sample_packing", packed),
     WORDS("gradient_checkpointing", axolotl_recompute),
     WORDS("optimizer", framework_optimizers),
     WORDS("fsdp", axolotl_sharding),
@@ -412,6 +415,7 @@ static const struct framework_key factory_keys[] = {
     AS("shift_attn", "shifted_attention"),
     AS("quantization_bit", "quantization_bit"),
     WORDS("flash_attn", framework_attentions),
+    WORDS("neat_packing", packed), /* `packing` alone lets samples attend to one another */
     AS("enable_liger_kernel", "fused_linear_cross_entropy"),
     WORDS("disable_gradient_checkpointing", factory_kept),
     WORDS("pure_bf16", factory_16),

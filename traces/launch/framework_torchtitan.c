@@ -41,6 +41,8 @@ const struct framework_word framework_rotations[] = {
 
 /* Most keys have stood in several tables: of training first, of what was experimental until 2025, of parallelism. */
 #define ANYWHERE(key, argument) AS("training." key, argument), AS("experimental." key, argument), AS("parallelism." key, argument)
+static const struct framework_word titan_masks[] = {
+    {"block_causal", "reset_attention_mask", "True"}, {"causal", "reset_attention_mask", "False"}, {0}};
 static const struct framework_key titan_keys[] = {
     AS("training.seq_len", "seq_length"),
     AS("training.batch_size", "local_batch_size"), /* until 2025 */
@@ -50,6 +52,7 @@ static const struct framework_key titan_keys[] = {
     WORDS("optimizer.name", framework_optimizers),
     WORDS("training.mixed_precision_param", titan_types),
     WORDS("training.mixed_precision_reduce", titan_reduce),
+    WORDS("model.attn_mask_type", titan_masks),
     WORDS("training.compile", framework_compiled),
     WORDS("compile.enable", framework_compiled),
     WORDS("training.enable_cpu_offload", framework_by_host),

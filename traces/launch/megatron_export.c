@@ -429,6 +429,16 @@ static void write_precision(struct writing *w)
         set(w, ARGUMENT_TRAIN_SAMPLES, "%.0f", job->tokens / (double)job->seq_len);
 }
 
+/* Megatron-LM masks at the ends of what its data has for documents. */
+static void write_documents(struct writing *w)
+{
+    if (!job_masks_documents(&w->job->job))
+        return;
+    flag(w, ARGUMENT_TOLD_DOCUMENTS);
+    flag(w, ARGUMENT_TOLD_POSITIONS);
+    lose(w, "how long documents are (%g tokens on average)", w->job->job.documents.mean);
+}
+
 /* Features of other stacks, and such as a layout has no use for in Megatron-LM. */
 static void lose_features(struct writing *w, feature_set used)
 {
@@ -495,6 +505,7 @@ void megatron_export(const struct launch_job *job, struct megatron_export *expor
     write_layout(&w);
     write_precision(&w);
     write_features(&w);
+    write_documents(&w);
     if (job->job.optimizer == OPTIMIZER_LAMB)
         lose(&w, "optimizer lamb: Megatron-LM has none");
 }

@@ -230,6 +230,10 @@
     X(ADAPTER_SHARING, "adapter-sharing", TRUE, "false", .since = "peft")                                                        \
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
+    X(TOLD_DOCUMENTS, "reset-attention-mask", TRUE, "false",                                                                     \
+      .told = "attention is masked between documents: say how long they are with job.documents; whole sequences are taken")      \
+    X(TOLD_POSITIONS, "reset-position-ids", TRUE, "false",                                                                       \
+      .told = "positions begin anew with documents; where attention does, too, say how long they are with job.documents")        \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
     X(TOLD_SHARED_OVERLAP, "moe-shared-expert-overlap", TRUE, "false", .when = WHEN_MIXTURE,                                     \
       .told = "shared experts run beside the dispatch")                                                                          \
