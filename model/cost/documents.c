@@ -147,10 +147,11 @@ double documents_longest(const struct documents *d, double tokens, double sequen
 
 enum { NODES = 1024, PHASES = 1024 };
 
-/* Pairs of a piece that are not n / 2: those are the same of every sequence. */
+/* Pairs of a piece less half its tokens, n (n + 1) / 2 - n / 2 or w n - w (w - 1) / 2 - n / 2: half of all tokens are the same of
+ * every sequence. */
 static double piece_pairs(double length, double window)
 {
-    return length <= window ? 0.5 * length * length : window * length - 0.5 * window * window;
+    return length <= window ? 0.5 * length * length : (window - 0.5) * length - 0.5 * window * (window - 1);
 }
 
 /* E[X^k; X <= length] of a document's length, or of what is left of the one that a sequence begins in (density P(L > x) / m). */
@@ -164,11 +165,8 @@ static double moment_of(const struct documents *d, bool rest, int k, double leng
 /* E[h^power X^k; X <= length] with h = piece_pairs(X). */
 static double reward_moment(const struct documents *d, bool rest, int power, int k, double length, double window)
 {
-    double w = window, low = fmin(length, w), polynomial[3] = {1, 0, 0};
-    if (power == 1)
-        polynomial[1] = w, polynomial[0] = -0.5 * w * w;
-    if (power == 2)
-        polynomial[2] = w * w, polynomial[1] = -w * w * w, polynomial[0] = 0.25 * w * w * w * w;
+    double w = window, low = fmin(length, w), a = w - 0.5, b = -0.5 * w * (w - 1);
+    double polynomial[3] = {power == 0 ? 1 : power == 1 ? b : b * b, power == 1 ? a : 2 * a * b, a * a};
     double sum = moment_of(d, rest, k + 2 * power, low) / (1 << power);
     for (int i = 0; i <= power && length > w; i++)
         sum += polynomial[i] * (moment_of(d, rest, k + i, length) - moment_of(d, rest, k + i, w));

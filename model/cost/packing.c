@@ -57,6 +57,29 @@ double packing_slowest(const struct packing *p, int replicas, double sequences)
     return slowest_of(replicas, packing_variation(p) / sqrt(sequences)) - 1;
 }
 
+static double attention_seconds(const struct layout *layout, const struct setting *setting, int layer, double more)
+{
+    struct machine machine = machine_of(layout, setting);
+    struct work_table table = {0};
+    struct cost_by_class by = {{0}};
+    machine.documents = more;
+    for (enum pass pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+        int32_t work = work_add_pass(&table, layout, setting, pass, (struct layer_range){layer, 1}, false, false);
+        work_cost_by_class(&machine, &table, work, &by);
+    }
+    work_table_free(&table);
+    return by.s[CLASS_ATTENTION];
+}
+
+double packing_attends_longer(const struct layout *layout, const struct setting *setting, double more)
+{
+    int layer = 0;
+    while (layer + 1 < setting->model->layers && !(layer_kind_of(setting->model, layer).mixers & MIXES_BY_ATTENTION))
+        layer++;
+    double average = attention_seconds(layout, setting, layer, 0);
+    return average > 0 ? attention_seconds(layout, setting, layer, more) / average - 1 : 0;
+}
+
 /* --- one sequence */
 
 static double piece_pairs(const struct packing *p, double tokens)

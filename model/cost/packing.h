@@ -26,9 +26,12 @@ struct packing packing_of(const struct setting *setting, feature_set features);
  * Some milliseconds. */
 double packing_variation(const struct packing *packing);
 
-/* How much longer the replica with most pairs attends in a step than the average one, of `replicas` with so many sequences each:
- * the expected maximum of normals (slowest_of), relative. */
+/* How many pairs more than the average one the replica has that has most of them in a step, of `replicas` with so many sequences
+ * each: the expected maximum of normals (slowest_of), relative. */
 double packing_slowest(const struct packing *packing, int replicas, double sequences);
+
+/* How much longer a layer's attention takes, both passes, with so many pairs more; both relative. */
+double packing_attends_longer(const struct layout *layout, const struct setting *setting, double more);
 
 /* The pairs of one sequence relative to the mean, drawn document by document; about 0.1 us a document. */
 double packing_draw(const struct packing *packing, struct random_stream *stream);

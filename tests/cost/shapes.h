@@ -38,5 +38,6 @@ Suite *suite_muon(void);
 Suite *suite_mixer(void);
 Suite *suite_adapter(void);
 Suite *suite_experts(void);
+Suite *suite_documents(void);
 
 #endif

@@ -17,5 +17,6 @@ int main(void)
     srunner_add_suite(runner, suite_mixer());
     srunner_add_suite(runner, suite_adapter());
     srunner_add_suite(runner, suite_experts());
+    srunner_add_suite(runner, suite_documents());
     return suites_run(runner);
 }

@@ -29,11 +29,12 @@ struct asked {
 };
 static const struct job adam = {.optimizer = OPTIMIZER_ADAM}, muon = {.optimizer = OPTIMIZER_MUON},
                         layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE},
-                        uneven = {.optimizer = OPTIMIZER_ADAM, .load = {.busiest = 1.7}};
+                         uneven = {.optimizer = OPTIMIZER_ADAM, .load = {.busiest = 1.7}},
+                         masked = {.optimizer = OPTIMIZER_ADAM, .documents = {1200, 1.1}};
 typedef void question(struct asked *of, const struct layout *layout);
 
 /* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
- * NULL; of the job the optimizer and the load of experts. */
+ * NULL; of the job the optimizer, the load of experts and documents. */
 static int ask_of_many(const struct population_job *job, const char *restrictions, struct job how, question *ask)
 {
     struct job_case c;
@@ -48,6 +49,7 @@ static int ask_of_many(const struct population_job *job, const char *restriction
         c.job.load = how.load;
         expert_load_complete(&c.job.load, c.model.moe.experts, c.model.moe.top_k);
     }
+    c.job.documents = how.documents;
     if (restrictions)
         ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
@@ -87,6 +89,7 @@ START_TEST(what_is_kept_is_what_each_takes)
 {
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_estimate), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], OFFLOADED, adam, ask_for_estimate), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, masked, ask_for_estimate), 100);
 }
 END_TEST
 
@@ -116,6 +119,7 @@ START_TEST(no_step_is_shorter_than_its_bound)
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_bound), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_bound), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_bound), 50);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, masked, ask_for_bound), 100);
 }
 END_TEST
 
