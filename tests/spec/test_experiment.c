@@ -283,10 +283,10 @@ END_TEST
 /* What result files hold is an experiment file that gives the same experiment, to the last bit. */
 START_TEST(the_effective_configuration_repeats_the_experiment)
 {
-    static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b",
-                                         "llama4-maverick",    "llama2-70b",  "apertus-70b",  "apertus-70b"};
-    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node",
-                                           "jean-zay-a100",  "llama3-h100", "alps",        "frontier"};
+    static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b",    "llama4-maverick",
+                                         "llama2-70b",         "apertus-70b", "apertus-70b",  "llama3-8b", "llama3-8b"};
+    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node", "jean-zay-a100",
+                                           "llama3-h100",    "alps",        "frontier",    "dgx-h100",          "dgx-h100"};
     static const char *const changes[] = {"cluster.net_fraction=0.123456789012345678",
                                           "faults.spares=0",
                                           "layout=tp=8,pp=2,sp=true",
@@ -294,7 +294,9 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
                                           "cluster.hop_latency=0.4us",
                                           "job.adapter={rank: 16, targets: [qkv, mlp_down]}",
                                           "cluster.nodes=1000",
-                                          "cluster.global_links_per_switch=null"};
+                                          "cluster.global_links_per_switch=null",
+                                          "job.documents={mean: 1.2k, spread: 1.1}",
+                                          "job.documents={mean: 1234.5, spread: 0}"};
     struct experiment again;
     struct diags diags = {0};
     load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
@@ -427,7 +429,7 @@ int main(void)
     tcase_add_test(tests, overrides_reach_any_key);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
-    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 8);
+    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 10);
     tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
     tcase_add_test(tests, a_dragonfly_out_of_a_result_follows_its_nodes);
     tcase_add_test(tests, a_resized_dragonfly_is_what_typing_it_gives);

@@ -279,6 +279,8 @@ START_TEST(what_is_not_modelled_is_told)
         {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 3 2", "product is cp"},
         {"--context-parallel-size 2 --cp-comm-type around", "none of p2p"},
         {"--rampup-batch-size 16 16 1000", "grows"},
+        {"--reset-attention-mask", "job.documents"},
+        {"--reset-position-ids", "job.documents"},
         {"--fp8-format hybrid --fp8-recipe blockwise", "each block"},
         {"--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3", "layers of virtual stage 0"},
         {"--pipeline-model-parallel-size 2 --pp-partition-method 'type:transformer|embedding'", NULL},

@@ -201,6 +201,18 @@ START_TEST(keys_that_are_told)
 }
 END_TEST
 
+START_TEST(titan_masks_between_documents)
+{
+    struct told t = tell(MODEL "attn_mask_type = \"block_causal\"\n[training]\n" BATCH, NULL, 8);
+    expect_warning(&t, "attention is masked between documents: say how long they are with job.documents");
+    ck_assert(!job_masks_documents(&t.d.job.job)); /* lengths are not made up */
+    told_free(&t);
+    t = tell(MODEL "attn_mask_type = \"causal\"\n[training]\n" BATCH, NULL, 8);
+    ck_assert_uint_eq(t.diags.n_items, 0);
+    told_free(&t);
+}
+END_TEST
+
 /* Of the loss alone, the model is as it is. */
 START_TEST(titan_compiles_components)
 {
@@ -389,6 +401,7 @@ int main(void)
     tcase_add_test(all, titan_mistakes);
     tcase_add_test(all, titan_logs_rates);
     tcase_add_test(all, keys_that_a_command_sets);
+    tcase_add_test(all, titan_masks_between_documents);
     tcase_add_test(all, degrees_have_stood_in_three_tables);
     tcase_add_test(all, forced_balance);
     tcase_add_test(all, the_latest_table_wins);

@@ -92,6 +92,28 @@ START_TEST(factory_by_its_keys)
 }
 END_TEST
 
+/* LLaMA-Factory's neat packing and Axolotl's mask attention between samples; LLaMA-Factory's plain packing does not. */
+START_TEST(samples_attend_to_themselves)
+{
+    static const struct {
+        const char *keys;
+        bool masked;
+    } cases[] = {
+        {"model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nneat_packing: true\n", true},
+        {"model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\npacking: true\n", false},
+        {"base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nsample_packing: true\n", true},
+        {"base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nsample_packing: false\n", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].keys, NULL, 8);
+        if (cases[i].masked)
+            expect_warning(&t, "attention is masked between documents");
+        else
+            expect_quiet(&t, "between documents");
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* MPT of llm-foundry, and OLMo, whose width of an MLP counts both halves. */
 START_TEST(shapes_of_others)
 {
@@ -407,6 +429,7 @@ int main(void)
     tcase_add_test(tests, trainers_of_hugging_face);
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
+    tcase_add_test(tests, samples_attend_to_themselves);
     tcase_add_test(tests, shapes_of_others);
     tcase_add_test(tests, shapes_of_olmo);
     tcase_add_test(tests, factory_by_its_command);
