@@ -270,8 +270,11 @@ static void write_summary(const struct step_report *report, const struct invocat
             quantity_format(r->step_time_s, DIM_TIME, time, sizeof time), tint_end(TINT_STRONG, call->colour),
             quantity_format(r->tokens_per_s, DIM_COUNT, rate, sizeof rate));
     write_expectation(report, out);
-    fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)\n",
-            tint_start(TINT_STRONG, call->colour), r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
+    fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)", tint_start(TINT_STRONG, call->colour),
+            r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
+    if (job_masks_documents(&report->setup->experiment.job))
+        fprintf(out, ", %.1f %% (within documents)", r->mfu_masked * 100);
+    fputc('\n', out);
     fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
     step_report_write_budget(report, out);
     fputc('\n', out);
@@ -535,8 +538,10 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "ranks_simulated", json_integer(r->actors));
     json_object_set_new(result, "events", json_integer((json_int_t)r->events));
     json_object_set_new(result, "seconds", json_real(r->seconds));
-    if (job_masks_documents(&report->setup->experiment.job))
+    if (job_masks_documents(&report->setup->experiment.job)) {
         json_object_set_new(result, "documents_wait_s", json_real(report->documents_wait_s));
+        json_object_set_new(result, "mfu_documents_pct", json_real(r->mfu_masked * 100));
+    }
     json_object_set_new(result, "assumptions", assumptions_json(report));
     if (report->program != NULL)
         json_object_set_new(result, "explain", step_explain_json(report->setup, report->program));
