@@ -118,8 +118,7 @@ static void assume_documents(struct step_report *report)
 
     if (!packing.skips || packing.pairs <= 0)
         return;
-    double longer = packing_attends_longer(layout, &setup->setting, packing_slowest(&packing, layout->dp, sequences));
-    report->documents_wait_s = longer * report->result->breakdown.s[CLASS_ATTENTION];
+    report->documents_wait_s = packing_longer_s(layout, &setup->setting, packing_slowest(&packing, layout->dp, sequences));
     assume(report,
            "every sequence has an average one's documents: attention of real ones differs by %.0f %% (standard deviation), and "
            "waiting for the replica with most adds about %.1f %% to a step, pipelines more: --replicas draws them",

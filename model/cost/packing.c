@@ -57,27 +57,32 @@ double packing_slowest(const struct packing *p, int replicas, double sequences)
     return slowest_of(replicas, packing_variation(p) / sqrt(sequences)) - 1;
 }
 
-static double attention_seconds(const struct layout *layout, const struct setting *setting, int layer, double more)
+/* Both passes of one layer and micro-batch, what is recomputed among them. */
+static double layer_seconds(const struct layout *layout, const struct setting *setting, int layer, double more)
 {
     struct machine machine = machine_of(layout, setting);
     struct work_table table = {0};
-    struct cost_by_class by = {{0}};
+    double seconds = 0;
     machine.documents = more;
     for (enum pass pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
         int32_t work = work_add_pass(&table, layout, setting, pass, (struct layer_range){layer, 1}, false, false);
-        work_cost_by_class(&machine, &table, work, &by);
+        seconds += cost_seconds(work_cost(&machine, &table, work));
     }
     work_table_free(&table);
-    return by.s[CLASS_ATTENTION];
+    return seconds;
 }
 
-double packing_attends_longer(const struct layout *layout, const struct setting *setting, double more)
+double packing_longer_s(const struct layout *layout, const struct setting *setting, double more)
 {
-    int layer = 0;
-    while (layer + 1 < setting->model->layers && !(layer_kind_of(setting->model, layer).mixers & MIXES_BY_ATTENTION))
-        layer++;
-    double average = attention_seconds(layout, setting, layer, 0);
-    return average > 0 ? attention_seconds(layout, setting, layer, more) / average - 1 : 0;
+    const struct transformer *m = setting->model;
+    struct layer_kinds kinds = layer_kinds_of(m, 0, m->layers);
+    double seconds = 0;
+    kinds.count[layer_kind_index(layer_kind_of(m, m->layers - 1))] += m->mtp_layers;
+    for (int kind = 0; kind < N_LAYER_KINDS; kind++)
+        if (kinds.count[kind] > 0)
+            seconds += kinds.count[kind] * (layer_seconds(layout, setting, kinds.one[kind], more) -
+                                            layer_seconds(layout, setting, kinds.one[kind], 0));
+    return seconds * (double)layout_micro_batches(layout, setting->job) / layout->pp;
 }
 
 /* --- one sequence */

@@ -30,8 +30,9 @@ double packing_variation(const struct packing *packing);
  * each: the expected maximum of normals (slowest_of), relative. */
 double packing_slowest(const struct packing *packing, int replicas, double sequences);
 
-/* How much longer a layer's attention takes, both passes, with so many pairs more; both relative. */
-double packing_attends_longer(const struct layout *layout, const struct setting *setting, double more);
+/* Seconds that a rank computes longer in a step where all its micro-batches have so many pairs more, relative to the mean; the
+ * mean of ranks. */
+double packing_longer_s(const struct layout *layout, const struct setting *setting, double more);
 
 /* The pairs of one sequence relative to the mean, drawn document by document; about 0.1 us a document. */
 double packing_draw(const struct packing *packing, struct random_stream *stream);

@@ -237,11 +237,10 @@ struct stage_parameters work_trained_parameters(const struct layout *layout, con
                                                 struct layer_range range, bool embedding, bool head);
 
 /* FLOPs the model needs for one step of the whole job, forward and backward, no recomputation: the numerator of MFU. */
-enum flop_convention {             /* documents count in the last one alone */
-                       FLOPS_FULL, /* attention counted over all s * s pairs (MegaScale, Megatron papers); a window's pairs where
-                                      one is used */
-                       FLOPS_CAUSAL, /* attention counted over the causal half (current Megatron-LM) */
-                       FLOPS_MASKED, /* over what masks between documents leave of that */
+enum flop_convention {
+    FLOPS_FULL,   /* attention counted over all s * s pairs (MegaScale, Megatron papers); a window's pairs where one is used */
+    FLOPS_CAUSAL, /* attention counted over the causal half (current Megatron-LM) */
+    FLOPS_MASKED, /* over what masks between documents leave of that, which the others count */
 };
 /* Width of the attention window of a layer, 0: full. MegaScale does not publish its window; the FLOP counts it prints imply that
  * two causal windows cover about 1,230 of 2,048 tokens, which 3/8 of the sequence gives. Used when FEATURE_SLIDING_WINDOW is on

@@ -199,8 +199,8 @@ static void drawn(const struct job_case *c, const struct layout *layout, uint64_
     pipelines_destroy(pipelines);
 }
 
-/* What steps of one stage take longer on average is what the report says: what the expected maximum of normals makes of the
- * step's attention, to three standard errors of the draws and a fifth for sums of few sequences, which are not normal. */
+/* What steps of one stage take longer on average is what the report says: what the expected maximum of normals makes of its
+ * passes, to three standard errors of the draws and a fifth for sums of few sequences, which are not normal. */
 START_TEST(the_mean_is_what_is_reported)
 {
     struct job_case c;
@@ -214,8 +214,7 @@ START_TEST(the_mean_is_what_is_reported)
     ck_assert_mem_eq(one, three, sizeof one);
     const struct packing packing = packing_of(&c.setting, layout.features);
     struct step_result alike = simulated(&c, &layout, (struct step_options){0});
-    double longer = packing_attends_longer(&layout, &c.setting, packing_slowest(&packing, layout.dp, 256.0 / layout.dp));
-    double wait = longer * alike.breakdown.s[CLASS_ATTENTION];
+    double wait = packing_longer_s(&layout, &c.setting, packing_slowest(&packing, layout.dp, 256.0 / layout.dp));
     for (int i = 0; i < STEPS; i++)
         mean += nanos_to_seconds(one[i].step) / STEPS;
     for (int i = 0; i < STEPS; i++)
