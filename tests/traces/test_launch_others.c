@@ -356,6 +356,25 @@ START_TEST(olmo_core_loads_of_experts)
 }
 END_TEST
 
+START_TEST(olmo_core_masks_between_documents)
+{
+    static const char *const said[] = {"true", "false"};
+    for (int i = 0; i < 2; i++) {
+        char text[1024], part[1024];
+        snprintf(part, sizeof part, CORE, "", "4096", "dp_config: {name: fsdp}");
+        char *length = strstr(part, "{sequence_length: 2048");
+        ck_assert_ptr_nonnull(length);
+        snprintf(text, sizeof text, "%.*s{generate_doc_lengths: %s, %s", (int)(length - part), part, said[i], length + 1);
+        struct told t = tell(text, NULL, 16);
+        if (i == 0)
+            expect_warning(&t, "attention is masked between documents");
+        else
+            expect_quiet(&t, "between documents");
+        told_free(&t);
+    }
+}
+END_TEST
+
 START_TEST(olmo_core_mistakes)
 {
     char text[1024];
@@ -521,6 +540,7 @@ int main(void)
     tcase_add_test(all, olmo_core_by_its_file);
     tcase_add_test(all, olmo_core_by_its_parts);
     tcase_add_test(all, olmo_core_loads_of_experts);
+    tcase_add_test(all, olmo_core_masks_between_documents);
     tcase_add_test(all, olmo_core_mistakes);
     tcase_add_test(all, colossal_by_its_file);
     tcase_add_test(all, colossal_by_flags);

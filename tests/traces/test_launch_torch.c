@@ -92,7 +92,12 @@ START_TEST(factory_by_its_keys)
 }
 END_TEST
 
-/* LLaMA-Factory's neat packing and Axolotl's mask attention between samples; LLaMA-Factory's plain packing does not. */
+/* LLaMA-Factory's neat packing, Axolotl's and llm-foundry's sequence ids mask attention between samples; LLaMA-Factory's plain
+ * packing does not. */
+#define FOUNDRY(ids)                                                                                                             \
+    "max_seq_len: 2048\nmodel: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, vocab_size: 50368,\n"             \
+    "  attn_config: {attn_impl: flash, attn_uses_sequence_id: " ids "}}\noptimizer: {name: decoupled_adamw}\n"                   \
+    "global_train_batch_size: 64\ndevice_train_microbatch_size: 8\nprecision: amp_bf16\nfsdp_config: {}\n"
 START_TEST(samples_attend_to_themselves)
 {
     static const struct {
@@ -102,7 +107,9 @@ START_TEST(samples_attend_to_themselves)
         {"model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\nneat_packing: true\n", true},
         {"model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\npacking: true\n", false},
         {"base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nsample_packing: true\n", true},
-        {"base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nsample_packing: false\n", false}};
+        {"base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nsample_packing: false\n", false},
+        {FOUNDRY("true"), true},
+        {FOUNDRY("false"), false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct told t = tell(cases[i].keys, NULL, 8);
         if (cases[i].masked)

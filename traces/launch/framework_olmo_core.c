@@ -99,6 +99,7 @@ static const struct framework_key keys[] = {
     WORDS("optim.dtype", state_types),
     WORDS("train_module.optim.dtype", state_types),
     AS("data_loader.num_workers", "num_workers"),
+    AS("dataset.generate_doc_lengths", "reset_attention_mask"), /* which its attention is given */
     {0},
 };
 static const struct framework_word fixed[] = {
