@@ -335,7 +335,6 @@ START_TEST(olmo_core_by_its_parts)
 }
 END_TEST
 
-/* Tokens that are no whole number of sequences. */
 START_TEST(olmo_core_loads_of_experts)
 {
     static const char *const factors[] = {"", ", capacity_factor: null", ", capacity_factor: 1.25"};
@@ -375,6 +374,7 @@ START_TEST(olmo_core_masks_between_documents)
 }
 END_TEST
 
+/* Tokens that are no whole number of sequences. */
 START_TEST(olmo_core_mistakes)
 {
     char text[1024];
