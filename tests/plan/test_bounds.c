@@ -32,8 +32,8 @@ struct asked {
 };
 static const struct job adam = {.optimizer = OPTIMIZER_ADAM}, muon = {.optimizer = OPTIMIZER_MUON},
                         layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE},
-                         uneven = {.optimizer = OPTIMIZER_ADAM, .load = {.busiest = 1.7}},
-                         masked = {.optimizer = OPTIMIZER_ADAM, .documents = {1200, 1.1}};
+                        uneven = {.optimizer = OPTIMIZER_ADAM, .load = {.busiest = 1.7}},
+                        masked = {.optimizer = OPTIMIZER_ADAM, .documents = {1200, 1.1}};
 typedef void question(struct asked *of, const struct layout *layout);
 
 /* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
