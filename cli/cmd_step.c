@@ -69,6 +69,7 @@ static const struct option_row options[] = {
      .group = FABRIC_GROUP},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "NICs send again sooner at first", .group = FABRIC_GROUP},
     PACKETS_OPTION_ROWS,
+    PRICE_ROW("Budget", "money per GPU and hour, such as 2.5: adds the cost of the budget, with --tokens"),
     STEP_MANY_OPTION_ROWS,
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow or packet; msim plot draws it"),
     EXPORT_ROW("instead of a report a script that launches the layout"),
@@ -190,7 +191,8 @@ static enum status report(struct invocation *call, const struct job_setup *setup
                                  .stages = how->stages,
                                  .program = option_flag(call, "explain") ? program : NULL,
                                  .detail = how->detail,
-                                 .folded = !how->all_ranks};
+                                 .folded = !how->all_ranks,
+                                 .gpu_price = price_option(call)};
 
     step_report_complete(&report);
     status = step_report_write(&report, call);
@@ -272,6 +274,8 @@ static enum status check_modes(struct invocation *call, bool flows)
         diag_note(&call->diags, NOWHERE, "--explain changes nothing with --format csv");
     if (option_given(call, "profile") && call->format == FORMAT_CSV)
         diag_note(&call->diags, NOWHERE, "--profile changes nothing with --format csv");
+    if (option_given(call, "gpu-price") && call->format == FORMAT_CSV)
+        diag_note(&call->diags, NOWHERE, "--gpu-price changes nothing with --format csv");
     if (option_given(call, "profile-steps") && !option_given(call, "profile"))
         diag_note(&call->diags, NOWHERE, "--profile-steps changes nothing without --profile");
     if (flows)
@@ -280,6 +284,15 @@ static enum status check_modes(struct invocation *call, bool flows)
     if (!option_given(call, "link-map"))
         return STATUS_OK;
     diag_error(&call->diags, NOWHERE, "--link-map: only --network flow and packet know what links carry");
+    return STATUS_USAGE;
+}
+
+/* What only a budget of tokens has. */
+static enum status check_price_use(struct invocation *call, const struct job_setup *setup)
+{
+    if (!option_given(call, "gpu-price") || setup->experiment.job.tokens > 0)
+        return STATUS_OK;
+    diag_error(&call->diags, NOWHERE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
     return STATUS_USAGE;
 }
 
@@ -298,6 +311,8 @@ static enum status run(struct invocation *call)
         status = step_many_check(call);
     if (status == STATUS_OK)
         status = job_setup_load(call, &setup);
+    if (status == STATUS_OK)
+        status = check_price_use(call, &setup);
     if (status == STATUS_OK && option_given(call, "replicas"))
         return step_many(call, &setup);
     if (status != STATUS_OK)
@@ -349,9 +364,8 @@ const struct command command_step = {
         "them and gives the same time.\n"
         "\n"
         "With --network packet every rank is simulated and what leaves an NVLink domain is cut into packets, which wait in "
-        "queues, are marked and paused while senders react (msim fabric load --network packet does the same to patterns). The "
-        "step by fair flows goes before it and says how many packets there are: some 5 billion over links, six to ten minutes of "
-        "a processor, are the most. A larger --mtu makes fewer, which are also marked less often.\n"
+        "queues, are marked and paused while senders react. The step by fair flows goes before it and counts them: some 5 "
+        "billion over links, six to ten minutes of a processor, are the most. A larger --mtu makes fewer.\n"
         "\n"
         "With --replicas the step is taken so often, each time on GPUs that draw their own speed (replica r by the seed plus r): "
         "arithmetic takes 1 + jitter z of its mean, z normal. Ranks that exchange inside layers go on together, at the pace of "
@@ -359,15 +373,17 @@ const struct command command_step = {
         "slowest; stages wait for one another's messages, replicas for each other's gradients. A step without --replicas has "
         "every GPU at the pace that the slowest is expected to have ('expected'). Without --jitter GPUs differ by their entry's "
         "clock_spread (up to 20 %), which is fitted to whole jobs; among those of two traced jobs it was 0.3 to 0.5 %. Days and "
-        "GPU-hours of a budget of tokens are those of the mean step.\n"
+        "GPU-hours of a budget of tokens are those of the mean step. With job.documents every "
+        "sequence draws its documents, too, and replicas wait for the longest; a single step has an average one's.\n"
+        "\n"
+        "Energy of --tokens is an upper bound: GPUs at board power all the time, or nodes at their node_power, times pue.\n"
         "\n"
         "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
         "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "
         "their names and its exchanges by their groups, and every instant of its steps is given to one of them: what the device "
         "did stands beside what was predicted for that rank's stage.\n"
         "\n"
-        "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken, with a warning where "
-        "runs as full often run out of memory. Its recompute is none, full "
+        "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken. Its recompute is none, full "
         "(whole layers; full:4 the first four of each virtual stage, full:every2 every second, full:groups4 all, four at a "
         "time), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are repeated in "
         "the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, mlp, "
