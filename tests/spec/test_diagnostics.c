@@ -88,11 +88,13 @@ static const struct {
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200s}\njob: {global_batch: 8}\n",
      "t.yaml:2:46: error: nic_rate: 's' is not a unit of a data rate; write for example 200Gbps or 900GB/s\n"},
     {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 12289}\njob: {global_batch: 8}\n",
-     "t.yaml:2:39: error: gpus: 12289 are more than the cluster has: 12288 (1536 nodes of 8); --set cluster.nodes=1537 would "
+     "t.yaml:2:39: error: gpus: 12289 are more than the cluster has: 12288 (1536 nodes of 8); --gpus 12288 takes all of it, "
+     "--set cluster.nodes=1537 would "
      "hold "
      "them\n"},
     {"model: tiny-gpt\ncluster: {base: alps, groups: 21, gpus: 12289}\njob: {global_batch: 8}\n",
-     "t.yaml:2:41: error: gpus: 12289 are more than the cluster has: 10752 (2688 nodes of 4); --set cluster.nodes=3073 --set "
+     "t.yaml:2:41: error: gpus: 12289 are more than the cluster has: 10752 (2688 nodes of 4); --gpus 10752 takes all of it, "
+     "--set cluster.nodes=3073 --set "
      "cluster.groups=null would hold them\n"},
     {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 100}\njob: {global_batch: 8}\n",
      "t.yaml:2:39: error: gpus: 100 do not fill nodes of 8; take 96 or 104\n"},
