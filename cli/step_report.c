@@ -126,6 +126,10 @@ void step_report_complete(struct step_report *report)
                        "not counted");
     if (model->moe.experts > 0)
         assume(report, "tokens are routed evenly to all experts");
+    if (layout->zero == 2 && layout->pp > 1)
+        assume(report, "zero=2 with a pipeline is charged like zero=1: gradients of the micro-batches add up "
+                       "whole until the step ends (DeepSpeed's pipeline engine refuses it, Megatron-LM's distributed optimizer "
+                       "is zero=1)");
     bool by_kernel = report->detail == DETAIL_KERNEL;
     if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
         assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
