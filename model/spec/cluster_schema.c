@@ -94,6 +94,11 @@ static const char *cluster_advice(const char *key, const struct yaml_node *mappi
 {
     static const char *const upper[] = {"spine_oversubscription", "oversubscription", "core_oversubscription", "taper"};
     static const char *const lower[] = {"tor_oversubscription", "edge_oversubscription", "rail_oversubscription"};
+    const struct yaml_node *topology = yaml_find(mapping, "topology");
+    bool dragonfly = topology && topology->kind == YAML_SCALAR && strcmp(topology->text, "dragonfly") == 0;
+    for (size_t i = 0; dragonfly && i < sizeof upper / sizeof *upper; i++)
+        if (strcmp(key, upper[i]) == 0)
+            return "of a dragonfly it follows from `endpoints_per_switch`, `global_links_per_switch` and `link_rate`";
     for (size_t i = 0; i < sizeof lower / sizeof *lower; i++)
         if (strcmp(key, lower[i]) == 0)
             return "write `leaf_oversubscription`, down : up of a ToR";

@@ -72,6 +72,9 @@ static const struct {
      "t.yaml:2:64: error: unknown key 'core_oversubscription' in cluster; between aggregation and core, of three layers, it is "
      "`pod_oversubscription`; `leaf_oversubscription` is below\n"
      "t.yaml:2:97: error: rails: unknown 'maybe'; one of auto, no or yes\n"},
+    {"model: tiny-gpt\ncluster: {base: frontier, taper: 2}\njob: {global_batch: 8}\n",
+     "t.yaml:2:27: error: unknown key 'taper' in cluster; of a dragonfly it follows from `endpoints_per_switch`, "
+     "`global_links_per_switch` and `link_rate`\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, gpu: {nvlink_rate: 900G}}\njob: {global_batch: 8}\n",
      "t.yaml:2:55: error: nvlink_rate: '900G' says neither bits nor bytes; write 900Gbps or 900GB/s\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: torus}\njob: {global_batch: 8}\n",
