@@ -331,8 +331,7 @@ const struct command command_catalog = {
         "it too.\n"
         "\n"
         "'template' writes an entry to start from, a model, a GPU or a cluster, with every key and its meaning; what is no "
-        "comment "
-        "in it is what most entries say.\n"
+        "comment in it is what most entries say.\n"
         "\n"
         "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's catalog folder; "
         "MSIM_DATA names another place.",

@@ -109,8 +109,9 @@ static void judge_step(struct measurement_reading *reading, const struct measure
     double full = flops_of(row, FLOPS_FULL) / second / row->step_s, causal = flops_of(row, FLOPS_CAUSAL) / second / row->step_s;
     if (causal > 1)
         reading_skip(reading, column,
-                     "%s '%.40s' is a step of %.4g s, %.3g times what the %s peak of %d GPUs allows: " OTHER_UNIT, name, text,
-                     row->step_s, causal, precision_name(row->job.precision), row->gpus);
+                     "%s '%.40s' is a step of %.4g s, %.3g times what the %s peak of %d GPUs allows: is its precision or its "
+                     "unit another one, or is it of all GPUs or of one?",
+                     name, text, row->step_s, causal, precision_name(row->job.precision), row->gpus);
     else if (full < LEAST_SHARE)
         reading_tell_once(reading, column, "far below the peak",
                           "%s '%.40s' is a step of %.4g s, an MFU of %.2g %% on %d GPUs: " OTHER_UNIT, name, text, row->step_s,

@@ -15,10 +15,15 @@ struct gaps {
     size_t n, capacity;
 };
 
+/* Of those that start together the longest first, then by their kernels: one order, whatever sorts. */
 static int compare_starts(const void *left, const void *right)
 {
     const struct profile_span *a = left, *b = right;
-    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+    if (a->start_s < b->start_s || a->start_s > b->start_s)
+        return a->start_s < b->start_s ? -1 : 1;
+    if (a->end_s < b->end_s || a->end_s > b->end_s)
+        return a->end_s > b->end_s ? -1 : 1;
+    return (a->kernel > b->kernel) - (a->kernel < b->kernel);
 }
 
 /* By their kernels, of those the longest first and of equal ones the earliest. */
@@ -31,7 +36,9 @@ static int compare_gaps(const void *left, const void *right)
         return a->before < b->before ? -1 : 1;
     if (a->seconds < b->seconds || a->seconds > b->seconds)
         return a->seconds > b->seconds ? -1 : 1;
-    return (a->step > b->step) - (a->step < b->step);
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
 }
 
 static int compare_idles(const void *left, const void *right)
