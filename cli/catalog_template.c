@@ -109,7 +109,7 @@ static json_t *tree_of(const char *name, struct diags *diags)
     if (!name || catalog_entry(name, &entry, diags) != STATUS_OK)
         return NULL;
     if (entry.kind == CATALOG_CLUSTERS)
-        return cluster_write(&entry.cluster);
+        return cluster_write(&entry.cluster, true);
     return schema_write(templates[entry.kind].schema, &entry.model);
 }
 

@@ -48,7 +48,7 @@ static json_t *also_json(const struct alias_table *aliases, const struct catalog
 
 static json_t *keys_json(const struct catalog_entry *entry)
 {
-    return entry->kind == CATALOG_CLUSTERS ? cluster_write(&entry->cluster) : schema_write(schema_of(entry), &entry->model);
+    return entry->kind == CATALOG_CLUSTERS ? cluster_write(&entry->cluster, true) : schema_write(schema_of(entry), &entry->model);
 }
 
 static json_t *entry_json(const struct catalog_entry *entry, const struct alias_table *aliases)

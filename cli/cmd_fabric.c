@@ -322,6 +322,19 @@ static enum status cluster_find(struct invocation *call, struct cluster *cluster
     return status == STATUS_OK && gpu != NULL ? catalog_gpu(gpu, &cluster->gpu, &call->diags) : status;
 }
 
+/* What only a load has. */
+static void note_without_load(struct invocation *call, const struct verb *verb)
+{
+    for (int i = 0; i < call->n_values && verb->run != fabric_load; i++) {
+        const struct option_row *row = call->values[i].row;
+        bool of_load = row->group != NULL && (strcmp(row->group, LOAD_GROUP) == 0 || strcmp(row->group, PACKETS_GROUP) == 0);
+        bool idle = of_load && strcmp(row->name, "gpus") != 0; /* which may say how large the fabric of a GPU is */
+        if (call->values[i].given && idle)
+            diag_note(&call->diags, (struct place){0}, "--%s changes nothing with msim fabric %s, which sends no load", row->name,
+                      verb->name);
+    }
+}
+
 static enum status run(struct invocation *call)
 {
     const struct verb *verb = verb_find(call);
@@ -336,6 +349,7 @@ static enum status run(struct invocation *call)
                    "which fabric? --cluster NAME, --gpu NAME --gpus N, --fabric 'clos hosts:... tor:...' or 'dragonfly ...'");
         return STATUS_USAGE;
     }
+    note_without_load(call, verb);
     enum status status = of_cluster ? cluster_find(call, &cluster) : STATUS_OK;
     if (status == STATUS_OK)
         status = fabric_options_load(call, &cluster, &fabric);

@@ -57,13 +57,24 @@ static void measured_text(const struct launch_log *log, char *text, size_t size)
         snprintf(text, size, "no iteration was logged");
 }
 
-static void write_text(struct imported *job)
+/* The script whose command names the job's configuration, where that was not given itself; NULL: it was. */
+static const char *namer_of(const struct imported *job, const struct invocation *call)
+{
+    for (int i = 0; i < call->n_operands; i++)
+        if (strcmp(call->operands[i], job->source->path) == 0)
+            return NULL;
+    return call->n_operands == 1 ? call->operands[0] : NULL;
+}
+
+static void write_text(struct imported *job, const struct invocation *call)
 {
     FILE *out = open_memstream(&job->text, &job->n_text);
-    char first[320], second[192];
+    char first[512], second[192];
     const char *const heading[] = {first, second};
-    snprintf(first, sizeof first, "What %s says of its job (msim import %s); beside each value where it is from.",
-             job->source->path, MSIM_VERSION);
+    const char *namer = namer_of(job, call);
+    snprintf(first, sizeof first, "What %s%s%s say%s of %s job (msim import %s); beside each value where it is from.",
+             namer ? namer : "", namer ? " and " : "", job->source->path, namer ? "" : "s", namer ? "their" : "its",
+             MSIM_VERSION);
     measured_text(&job->log, second, sizeof second);
     launch_write_experiment(&job->description, &job->machine, job->catalog, heading, job->source->is_log ? 2 : 1, out);
     fclose(out);
@@ -152,7 +163,7 @@ static enum status import_job(struct imported *job, const struct launch_sources 
     if (!*job->catalog) /* it is no longer the one that was published, if it began as one */
         said->model.published_parameters = said->model.published_active = 0;
     settle_features(job);
-    write_text(job);
+    write_text(job, call);
     status = read_back(job, &call->diags);
     tell_run(job, call);
     return status;
@@ -347,6 +358,7 @@ static const struct example examples[] = {
     {"msim import llama3_70b.toml --gpu h100-sxm --gpus 256 --with \"--training.seq_len 4096\"",
      "a configuration of torchtitan, one key changed"},
     {"msim import base.yml train.sh --gpu h100-sxm --gpus 64", "MaxText's configuration, and the command that sets keys of it"},
+    {"msim import axolotl.sh --gpu h100-sxm --gpus 8", "a command and the configuration that it names, read from beside it"},
     {0},
 };
 
@@ -358,14 +370,18 @@ const struct command command_import = {
         "is from. Several logs, or --format csv, become a measurement table with the measured step times.\n"
         "\n"
         "A script is read as far as launch scripts go: assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with tests "
-        "that can be told, #SBATCH lines; nothing is executed. Of a log the argument block is read, the lines of iterations and "
+        "that can be told, lines that another shell is given (bash -c), #SBATCH lines; nothing is executed. Of a log the "
+        "argument block is read, the lines of iterations and "
         "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
         "arguments are those of Megatron-LM and its kin; configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, Axolotl, "
         "LLaMA-Factory, llm-foundry, OLMo, OLMo-core, MaxText, Colossal-AI, LitGPT, accelerate, peft and DeepSpeed (YAML, JSON), "
         "torchtitan "
-        "(TOML) and Hugging Face's TrainingArguments are read as such, and what one names (deepspeed: ds.json) with it. A script "
-        "that sets keys of one, --parallelism.tensor_parallel_degree 4 or per_device_batch_size=4, belongs to it; so may "
-        "--with.\n"
+        "(TOML) and Hugging Face's TrainingArguments are read as such, and what one names (deepspeed: ds.json) with it, as is "
+        "what a "
+        "script's command names (axolotl train run.yaml, --config run.yaml) or the script writes. A command that sets keys of "
+        "one, "
+        "--parallelism.tensor_parallel_degree 4 or per_device_batch_size=4, belongs to it and wins; so may --with. Where nothing "
+        "says how many nodes or processes, what torchrun and other launchers take is taken, and told.\n"
         "\n"
         "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not know "
         "are counted, and listed with -v. What must be known and is not said is named in one line.",

@@ -80,6 +80,12 @@ static const struct option_row options[] = {
      TIME_FIELDS,
      .help = "with --sweep and --tokens: the point that is done in this time in the fewest GPU-hours; exit with 5 when none is",
      .group = "Scaling"},
+    {.name = "least",
+     CHOICE_FIELDS("WHAT", sweep_least_choices),
+     .initial = "gpu-hours",
+     .help = "with --within: what the point that is chosen takes the least of; energy is an upper bound, at the power that is "
+             "published of nodes or, where that is not known of all points, of GPUs",
+     .group = "Scaling"},
     PRICE_ROW("Scaling", "money per GPU and hour, such as 2.5: with --sweep and --tokens adds the cost"),
     NETWORK_ROW("network", FABRIC_GROUP,
                 "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
@@ -137,7 +143,7 @@ static enum status plan_in(const struct space *space, const struct space_limits 
 /* What only a sweep answers. */
 static enum status check_alone(struct invocation *call)
 {
-    static const char *const sweeping[] = {"within", "gpu-price"};
+    static const char *const sweeping[] = {"within", "gpu-price", "least"};
     for (size_t i = 0; i < sizeof sweeping / sizeof sweeping[0]; i++)
         if (option_given(call, sweeping[i])) {
             diag_error(&call->diags, (struct place){0},
@@ -242,7 +248,9 @@ const struct command command_plan = {
         "and --memory-margin keeps room.\n"
         "\n"
         "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
-        "for each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days and GPU-hours. A cluster "
+        "for each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days, GPU-hours and energy at "
+        "most: "
+        "what is published of the power of nodes at full load or of boards, all the time, times the PUE. A cluster "
         "with fewer GPUs than asked for gets more nodes of its kind. Points where nothing fits say so, and the exit code is 3 "
         "where no point has a plan, as it is without --sweep.\n"
         "\n"

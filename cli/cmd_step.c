@@ -69,6 +69,7 @@ static const struct option_row options[] = {
      .group = FABRIC_GROUP},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "NICs send again sooner at first", .group = FABRIC_GROUP},
     PACKETS_OPTION_ROWS,
+    PRICE_ROW("Budget", "money per GPU and hour, such as 2.5: adds the cost of the budget, with --tokens"),
     STEP_MANY_OPTION_ROWS,
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow or packet; msim plot draws it"),
     EXPORT_ROW("instead of a report a script that launches the layout"),
@@ -190,7 +191,8 @@ static enum status report(struct invocation *call, const struct job_setup *setup
                                  .stages = how->stages,
                                  .program = option_flag(call, "explain") ? program : NULL,
                                  .detail = how->detail,
-                                 .folded = !how->all_ranks};
+                                 .folded = !how->all_ranks,
+                                 .gpu_price = price_option(call)};
 
     step_report_complete(&report);
     status = step_report_write(&report, call);
@@ -272,6 +274,8 @@ static enum status check_modes(struct invocation *call, bool flows)
         diag_note(&call->diags, NOWHERE, "--explain changes nothing with --format csv");
     if (option_given(call, "profile") && call->format == FORMAT_CSV)
         diag_note(&call->diags, NOWHERE, "--profile changes nothing with --format csv");
+    if (option_given(call, "gpu-price") && call->format == FORMAT_CSV)
+        diag_note(&call->diags, NOWHERE, "--gpu-price changes nothing with --format csv");
     if (option_given(call, "profile-steps") && !option_given(call, "profile"))
         diag_note(&call->diags, NOWHERE, "--profile-steps changes nothing without --profile");
     if (flows)
@@ -280,6 +284,15 @@ static enum status check_modes(struct invocation *call, bool flows)
     if (!option_given(call, "link-map"))
         return STATUS_OK;
     diag_error(&call->diags, NOWHERE, "--link-map: only --network flow and packet know what links carry");
+    return STATUS_USAGE;
+}
+
+/* What only a budget of tokens has. */
+static enum status check_price_use(struct invocation *call, const struct job_setup *setup)
+{
+    if (!option_given(call, "gpu-price") || setup->experiment.job.tokens > 0)
+        return STATUS_OK;
+    diag_error(&call->diags, NOWHERE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
     return STATUS_USAGE;
 }
 
@@ -298,6 +311,8 @@ static enum status run(struct invocation *call)
         status = step_many_check(call);
     if (status == STATUS_OK)
         status = job_setup_load(call, &setup);
+    if (status == STATUS_OK)
+        status = check_price_use(call, &setup);
     if (status == STATUS_OK && option_given(call, "replicas"))
         return step_many(call, &setup);
     if (status != STATUS_OK)
@@ -359,7 +374,10 @@ const struct command command_step = {
         "slowest; stages wait for one another's messages, replicas for each other's gradients. A step without --replicas has "
         "every GPU at the pace that the slowest is expected to have ('expected'). Without --jitter GPUs differ by their entry's "
         "clock_spread (up to 20 %), which is fitted to whole jobs; among those of two traced jobs it was 0.3 to 0.5 %. Days and "
-        "GPU-hours of a budget of tokens are those of the mean step.\n"
+        "GPU-hours of a budget of tokens are those of the mean step. With job.documents every "
+        "sequence draws its documents, too, and replicas wait for the longest; a single step has an average one's.\n"
+        "\n"
+        "Energy of --tokens is an upper bound: GPUs at board power all the time, or nodes at their node_power, times pue.\n"
         "\n"
         "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
         "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "

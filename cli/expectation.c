@@ -8,7 +8,7 @@ struct unheard {
     bool there;
     const char *how, *what, *key;
 };
-enum { N_UNHEARD = 7 };
+enum { N_UNHEARD = 8 };
 
 static void find_unheard(const struct layout *layout, const struct setting *setting, struct unheard things[N_UNHEARD])
 {
@@ -19,6 +19,7 @@ static void find_unheard(const struct layout *layout, const struct setting *sett
         {transformer_is_hybrid(setting->model), "of a hybrid model", "", "hybrid"},
         {setting->job->optimizer == OPTIMIZER_MUON, "with Muon", "", "muon"},
         {job_adapts(setting->job), "with adapters", "", "adapter"},
+        {job_masks_documents(setting->job), "with masks between documents", "", "documents"},
         {!offload_is_none(&layout->offload), "with offloading", "", "offload"},
         {layout->cp > 1 && layout->cp_comm != CP_RING, "with this exchange of context parallelism", "", "cp_comm"},
         {layout->recompute.of != RECOMPUTE_ALL, "with recomputation of some layers", "", "recompute"},

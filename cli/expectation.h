@@ -13,7 +13,7 @@
 void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out);
 
 /* {"kind", "low_s", "high_s", "runs", "sources", "gpu_among_them", "none_with"}; of a step of `step_s` seconds. none_with lists
- * what the text says none of these runs has: gpu, hybrid, muon, adapter, offload, cp_comm, recompute. */
+ * what the text says none of these runs has: gpu, hybrid, muon, adapter, documents, offload, cp_comm, recompute. */
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s);
 
 /* "646 real runs whose sources tell of failures (43 of its kind: dense, fused kernels)"; no line's end. */

@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/world.h"
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/spec/catalog_alias.h"
 #include "model/spec/yaml.h"
 
 static enum status check_override(const char *text, char *why, size_t size)
@@ -81,6 +83,22 @@ const struct option_row experiment_options[] = {
      .help = "software features between commas, repeatable, or none; without the option those of current training stacks",
      .group = GROUP,
      .key = "job.features"},
+    {.name = "expert-load",
+     TEXT_FIELDS("NUMBER"),
+     .help = "tokens of a mixture's busiest expert over the mean, such as 1.3; otherwise 1, balanced",
+     .group = GROUP,
+     .key = "job.expert_load"},
+    {.name = "capacity-factor",
+     TEXT_FIELDS("NUMBER"),
+     .help = "most tokens of an expert over the mean, such as 1.25: the rest is dropped; otherwise any",
+     .group = GROUP,
+     .key = "job.capacity_factor"},
+    {.name = "documents",
+     TEXT_FIELDS("{mean: N, spread: S}"),
+     .help = "attention is masked between documents of N tokens on average (spread: standard deviation of the logarithm of their "
+             "length, 0: all alike); otherwise it sees whole sequences",
+     .group = GROUP,
+     .key = "job.documents"},
     {.name = "tokens",
      COUNT_FIELDS,
      .low = 1,
@@ -143,6 +161,32 @@ enum status experiment_input(struct invocation *call, struct experiment_flags *f
     return STATUS_OK;
 }
 
+/* An operand is a file; where there is none and the catalog has such a name, that is what was meant. */
+static void explain_operand(struct invocation *call, const char *file)
+{
+    static const struct {
+        enum catalog_kind kind;
+        const char *option;
+    } kinds[] = {{CATALOG_MODELS, "model"}, {CATALOG_CLUSTERS, "cluster"}, {CATALOG_GPUS, "gpu"}};
+    struct alias_table table = {0};
+    struct diags quiet = {0};
+    const char *entry = NULL;
+    bool loaded = access(file, F_OK) != 0 && !strchr(file, '/') && alias_table_load(&table, &quiet) == STATUS_OK;
+    const size_t n = sizeof kinds / sizeof kinds[0];
+    for (size_t i = 0; loaded && i < 2 * n; i++) { /* what it is called first, what is near then */
+        enum catalog_kind kind = kinds[i % n].kind;
+        bool meant = i < n ? alias_table_find(&table, kind, file, &entry) != ALIAS_NONE
+                           : alias_table_nearest(&table, kind, file, &entry) != NULL;
+        if (meant) {
+            diag_note(&call->diags, (struct place){.file = file}, "an experiment's file stands here; did you mean --%s %s?",
+                      kinds[i % n].option, entry);
+            break;
+        }
+    }
+    alias_table_free(&table);
+    diags_free(&quiet);
+}
+
 enum status experiment_read(struct invocation *call, const struct experiment_flags *flags, struct experiment *experiment)
 {
     struct experiment_flags whole = *flags;
@@ -150,6 +194,8 @@ enum status experiment_read(struct invocation *call, const struct experiment_fla
     enum status status = experiment_input(call, &whole, &text);
     if (status == STATUS_OK)
         status = experiment_load(&whole, experiment, &call->diags);
+    if (status != STATUS_OK && whole.file && !whole.text)
+        explain_operand(call, whole.file);
     if (status == STATUS_OK)
         call->seed = experiment->seed;
     free(text);

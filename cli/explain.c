@@ -1,5 +1,6 @@
 #include "cli/explain.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,15 @@ static void microseconds_cell(struct table *table, double seconds)
         table_cell(table, "-");
 }
 
+/* FLOPs of what is timed: of experts' products the busiest rank's, where `flops` are those of a rank on average. */
+static double flops_of(const struct work *work)
+{
+    const struct work_gemm *g = &work->gemm;
+    if (work->kind != WORK_GEMM || !g->apart)
+        return work->flops;
+    return fmax(work->flops, 2.0 * g->count * (double)g->m * (double)g->n * (double)g->k);
+}
+
 static void leaf_row(struct table *table, const struct leaf *leaf)
 {
     double seconds = cost_seconds(leaf->cost);
@@ -153,7 +163,7 @@ static void leaf_row(struct table *table, const struct leaf *leaf)
     microseconds_cell(table, leaf->cost.latency_s);
     microseconds_cell(table, leaf->cost.bandwidth_s);
     if (leaf->work->flops > 0 && seconds > 0)
-        table_cell(table, "%.0f", leaf->work->flops / seconds / 1e12);
+        table_cell(table, "%.0f", flops_of(leaf->work) / seconds / 1e12);
     else
         table_cell(table, "-");
 }

@@ -12,13 +12,14 @@
 
 extern const char *const load_pattern_choices[];
 
+#define LOAD_GROUP "Load"
 #define FABRIC_LOAD_OPTION_ROWS                                                                                                  \
     {.name = "pattern",                                                                                                          \
      .argument = "PATTERN",                                                                                                      \
      .type = OPTION_CHOICE,                                                                                                      \
      .choices = load_pattern_choices,                                                                                            \
      .initial = "permutation",                                                                                                   \
-     .group = "Load",                                                                                                            \
+     .group = LOAD_GROUP,                                                                                                        \
      .help = "load: who sends to whom"},                                                                                         \
         {.name = "bytes",                                                                                                        \
          .argument = "SIZE",                                                                                                     \
@@ -26,7 +27,7 @@ extern const char *const load_pattern_choices[];
          .dimension = DIM_BYTES,                                                                                                 \
          .low = 1,                                                                                                               \
          .initial = "100MB",                                                                                                     \
-         .group = "Load",                                                                                                        \
+         .group = LOAD_GROUP,                                                                                                    \
          .help = "load: what each GPU sends"},                                                                                   \
         {.name = "jitter",                                                                                                       \
          .argument = "FRACTION",                                                                                                 \
@@ -34,28 +35,28 @@ extern const char *const load_pattern_choices[];
          .dimension = DIM_FRACTION,                                                                                              \
          .high = 1,                                                                                                              \
          .initial = "0",                                                                                                         \
-         .group = "Load",                                                                                                        \
+         .group = LOAD_GROUP,                                                                                                    \
          .help = "load: sizes are spread by so much"},                                                                           \
         {.name = "gpus",                                                                                                         \
          .argument = "N",                                                                                                        \
          .type = OPTION_COUNT,                                                                                                   \
          .low = 2,                                                                                                               \
          .high = 1 << 20,                                                                                                        \
-         .group = "Load",                                                                                                        \
+         .group = LOAD_GROUP,                                                                                                    \
          .help = "load: the first N take part, all otherwise; with --gpu the size of the cluster"},                              \
         {.name = "senders",                                                                                                      \
          .argument = "N",                                                                                                        \
          .type = OPTION_COUNT,                                                                                                   \
          .low = 1,                                                                                                               \
          .high = 1 << 20,                                                                                                        \
-         .group = "Load",                                                                                                        \
+         .group = LOAD_GROUP,                                                                                                    \
          .help = "load: the first N of them send, in a permutation, ring or shift; all otherwise"},                              \
         {.name = "stride",                                                                                                       \
          .argument = "N",                                                                                                        \
          .type = OPTION_COUNT,                                                                                                   \
          .low = 1,                                                                                                               \
          .high = 1 << 20,                                                                                                        \
-         .group = "Load",                                                                                                        \
+         .group = LOAD_GROUP,                                                                                                    \
          .help = "load: a shift sends to the Nth GPU on; half of the GPUs otherwise"},                                           \
         {.name = "repeats",                                                                                                      \
          .argument = "N",                                                                                                        \
@@ -63,9 +64,9 @@ extern const char *const load_pattern_choices[];
          .low = 1,                                                                                                               \
          .high = 100000,                                                                                                         \
          .initial = "1",                                                                                                         \
-         .group = "Load",                                                                                                        \
+         .group = LOAD_GROUP,                                                                                                    \
          .help = "load: so many seeds, one after the other; results are means over them"},                                       \
-        FILE_ROW("link-map", "Load", "load: write what every link carried, under the last seed, as CSV; msim plot draws it")
+        FILE_ROW("link-map", LOAD_GROUP, "load: write what every link carried, under the last seed, as CSV; msim plot draws it")
 
 /* What is told of values of connections: quantiles, and the mean last. */
 enum { N_QUANTILES = 6, N_TOLD = N_QUANTILES + 1 };

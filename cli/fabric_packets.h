@@ -26,7 +26,7 @@ extern const char *const congestion_choices[];
 #define LOAD_NETWORK_ROW                                                                                                         \
     {                                                                                                                            \
         .name = "network", .argument = "MODEL", .type = OPTION_CHOICE, .choices = load_network_choices, .initial = "flow",       \
-        .group = "Load", .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"       \
+        .group = LOAD_GROUP, .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"   \
     }
 
 #define PACKETS_OPTION_ROWS                                                                                                      \

@@ -172,6 +172,13 @@ static const char *key_without_option(const struct invocation *call, const char 
     return path;
 }
 
+/* The same of the key whose name is nearest. */
+static const char *key_near_option(const struct invocation *call, const char *name, char *buffer, size_t size)
+{
+    const char *near = call->command->experiment ? experiment_key_nearest(name) : NULL;
+    return near ? experiment_key_path(near, buffer, size) : NULL;
+}
+
 /* Why getopt refused this long option: its name without value. */
 static void explain_long(struct invocation *call, const char *name, bool has_value)
 {
@@ -196,6 +203,8 @@ static void explain_long(struct invocation *call, const char *name, bool has_val
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; write --set %s=VALUE", name, key);
     else if (near)
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean '--%s'?", name, near);
+    else if (key_near_option(call, name, path, sizeof path))
+        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean --set %s=VALUE?", name, path);
     else
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'%s", name,
                    call->command->experiment ? "; keys of an experiment are set with --set, such as --set job.global_batch=6144"

@@ -9,7 +9,7 @@ const char *const plan_lever_kind_names[N_PLAN_LEVER_KINDS] = {
 
 /* --- software */
 
-/* Features that a better one, which the job has, stands in for: they would not be used. */
+/* Features that a better one, which the job has, stands in for: they would not be used; and what nobody would want. */
 static feature_set stood_in_for(feature_set has)
 {
     static const struct {
@@ -21,7 +21,7 @@ static feature_set stood_in_for(feature_set has)
         {FEATURES_FUSING, FEATURES_FUSING | FEATURE_BIT(FUSED_RMSNORM)},
         {FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP), FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(ASYNC_TP)},
     };
-    feature_set lesser = 0;
+    feature_set lesser = FEATURE_BIT(EAGER_LOSS);
     for (size_t i = 0; i < sizeof stands / sizeof stands[0]; i++)
         if (has & stands[i].better)
             lesser |= stands[i].lesser;
@@ -96,6 +96,18 @@ static bool double_batch(struct experiment *experiment, struct space_limits *lim
     return true;
 }
 
+static bool balance_experts(struct experiment *experiment, struct space_limits *limits, int unused)
+{
+    (void)limits, (void)unused;
+    const struct mixture *moe = &experiment->model.moe;
+    struct expert_load *load = &experiment->job.load;
+    bool there = load->busiest > 1;
+    load->busiest = 1;
+    if (there)
+        expert_load_complete(load, moe->experts, moe->top_k);
+    return there;
+}
+
 static bool double_network(struct experiment *experiment, struct space_limits *limits, int unused)
 {
     (void)limits, (void)unused;
@@ -159,6 +171,7 @@ static const struct plan_lever LEVERS[] = {
     {LEVER_LAYOUT, "offload=auto", offload_any, 0},
     {LEVER_LAYOUT, "shard in an NVLink domain", shard_near, 0},
     {LEVER_JOB, "global batch x2", double_batch, 0},
+    {LEVER_JOB, "experts balanced", balance_experts, 0},
     {LEVER_HARDWARE, "network between nodes x2", double_network, 0},
     {LEVER_HARDWARE, "NVLink x2", double_nvlink, 0},
     {LEVER_HARDWARE, "memory size x2", double_memory, 0},

@@ -30,7 +30,7 @@ struct plan_lever {
 };
 
 /* One for each feature, in their order, and others. */
-enum { N_PLAN_LEVERS = N_FEATURES + 14 };
+enum { N_PLAN_LEVERS = N_FEATURES + 15 };
 struct plan_lever plan_lever_at(int i);
 
 #endif

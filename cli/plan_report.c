@@ -5,7 +5,9 @@
 
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/packed.h"
 #include "cli/result.h"
+#include "cli/routing.h"
 #include "cli/table.h"
 #include "cli/trained.h"
 #include "model/cost/footprint.h"
@@ -72,6 +74,7 @@ static enum status report_json(const struct plan_outcome *outcome, struct invoca
     json_t *json = result_create(call, config);
     free(config);
     trained_json(outcome->setting, outcome->setting->job->features, json);
+    packed_json(outcome->setting, outcome->setting->job->features, json);
     json_object_set_new(json, "layouts_in_space", count_json(counts->in_space));
     json_object_set_new(json, "layouts_ruled_out", count_json(counts->ruled_out));
     json_object_set_new(json, "layouts_examined", count_json(counts->examined));
@@ -183,6 +186,8 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
             s->cluster->gpu.name, s->cluster->name, grouped((int64_t)s->job->global_batch, batch, sizeof batch),
             (long long)s->job->seq_len, precision_name(s->job->precision));
     trained_write(s, s->job->features, out);
+    routing_write(s, out);
+    packed_write(s, s->job->features, out);
     fprintf(out, "%s layout%s examined in %.2f s: %s legal, %s fit in %.1f GiB",
             grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
             outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),
@@ -223,6 +228,7 @@ static const char *loss_text(feature_set features)
     return features & FEATURE_BIT(CUT_LOSS)            ? "cut"
            : features & FEATURE_BIT(FUSED_LINEAR_LOSS) ? "linear"
            : features & FEATURE_BIT(FUSED_LOSS)        ? "fused"
+           : features & FEATURE_BIT(EAGER_LOSS)        ? "eager"
                                                        : "plain";
 }
 

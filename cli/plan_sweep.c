@@ -12,6 +12,8 @@
 
 static const struct place nowhere;
 
+const char *const sweep_least_choices[] = {[LEAST_GPU_HOURS] = "gpu-hours", [LEAST_ENERGY] = "energy", NULL};
+
 /* What one point sets: overrides of the experiment beside those of the call, and flags. */
 struct point_flags {
     struct experiment_flags flags;
@@ -102,6 +104,8 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
     point->global_batch = experiment->job.global_batch;
     point->seq_len = experiment->job.seq_len;
     point->tokens = experiment->job.tokens;
+    for (int count = POWER_BOARDS; count <= POWER_NODES; count++)
+        point->power[count] = power_bound_of(&experiment->cluster, (enum power_count)count);
 }
 
 static enum status plan_point(struct invocation *call, struct plan_sweep *sweep, int i)
@@ -145,7 +149,7 @@ static void take_diags(struct invocation *call, struct sweep_point *point, const
 
 static enum status check_budget(struct invocation *call, const struct plan_sweep *sweep)
 {
-    static const char *const about_budgets[] = {"within", "gpu-price"};
+    static const char *const about_budgets[] = {"within", "gpu-price", "least"};
     for (size_t i = 0; i < sizeof about_budgets / sizeof about_budgets[0] && !sweep->budgeted; i++)
         if (option_given(call, about_budgets[i])) {
             diag_error(&call->diags, nowhere, "--%s needs to know how much is trained: --tokens, such as 300B", about_budgets[i]);
@@ -182,11 +186,29 @@ static enum status plan_points(struct invocation *call, struct plan_sweep *sweep
     return worst;
 }
 
-/* What the points' budgets of tokens take, and the point that takes fewest GPU-hours in time. */
+/* Nodes where they are known of every point of which anything is, so that points can be compared; boards otherwise. */
+static enum power_count counted_power(const struct plan_sweep *sweep)
+{
+    bool nodes = true;
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        nodes = nodes && (!sweep->points[i].fits || sweep->points[i].power[POWER_NODES].count != POWER_UNKNOWN ||
+                          sweep->points[i].power[POWER_BOARDS].count == POWER_UNKNOWN);
+    return nodes ? POWER_NODES : POWER_BOARDS;
+}
+
+/* What a point needs least of; 0: not known. */
+static double needed(const struct plan_sweep *sweep, int i)
+{
+    return sweep->least == LEAST_ENERGY ? sweep->points[i].energy_j : sweep->points[i].gpu_hours;
+}
+
+/* What the points' budgets of tokens take, and the point that takes least in time. */
 static void count_budget(struct invocation *call, struct plan_sweep *sweep)
 {
     double price = price_option(call);
     sweep->within_s = option_quantity(call, "within");
+    sweep->least = (enum sweep_least)option_choice(call, "least");
+    sweep->counted = counted_power(sweep);
     sweep->cheapest = -1;
     for (int i = 0; i < sweep->axes.n_points; i++) {
         struct sweep_point *point = &sweep->points[i];
@@ -196,7 +218,9 @@ static void count_budget(struct invocation *call, struct plan_sweep *sweep)
         point->days = seconds / 86400;
         point->gpu_hours = seconds / 3600 * point->gpus;
         point->cost = price * point->gpu_hours;
-        if (seconds <= sweep->within_s && (sweep->cheapest < 0 || point->gpu_hours < sweep->points[sweep->cheapest].gpu_hours))
+        point->energy_j = power_bound_energy(&point->power[sweep->counted], point->gpu_hours);
+        if (seconds <= sweep->within_s && needed(sweep, i) > 0 &&
+            (sweep->cheapest < 0 || needed(sweep, i) < needed(sweep, sweep->cheapest)))
             sweep->cheapest = i;
     }
 }
@@ -207,6 +231,20 @@ static bool any_fits(const struct plan_sweep *sweep)
         if (sweep->points[i].fits)
             return true;
     return false;
+}
+
+/* Energy can only be compared where any is known. */
+static enum status check_energy(struct invocation *call, const struct plan_sweep *sweep)
+{
+    bool known = sweep->least != LEAST_ENERGY || !any_fits(sweep);
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        known = known || sweep->points[i].energy_j > 0;
+    if (known)
+        return STATUS_OK;
+    diag_error(&call->diags, nowhere,
+               "--least energy: no power is published of these GPUs; give it with --set cluster.gpu.power=700W or "
+               "cluster.node_power=10kW");
+    return STATUS_BAD_INPUT;
 }
 
 /* What the points do not have, after the report: a plan at all, or one in time. */
@@ -231,6 +269,11 @@ static enum status check_options(struct invocation *call)
                        others[i]);
             return STATUS_USAGE;
         }
+    if (option_given(call, "least") && !option_given(call, "within")) {
+        diag_error(&call->diags, nowhere,
+                   "--least chooses among the points that are done in time; give --within too, such as 60d");
+        return STATUS_USAGE;
+    }
     if (option_given(call, "within") && option_quantity(call, "within") <= 0) {
         diag_error(&call->diags, nowhere, "--within: no training is done in no time; write for example 60d");
         return STATUS_USAGE;
@@ -253,8 +296,10 @@ enum status plan_sweep(struct invocation *call)
     }
     if (status == STATUS_OK) {
         count_budget(call, sweep);
-        status = plan_sweep_report(sweep, call);
+        status = check_energy(call, sweep);
     }
+    if (status == STATUS_OK)
+        status = plan_sweep_report(sweep, call);
     if (status == STATUS_OK)
         status = judge(call, sweep);
     for (int i = 0; sweep->points && i < sweep->axes.n_points; i++) {

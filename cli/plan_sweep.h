@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/experiment_options.h"
 #include "cli/plan_report.h"
+#include "model/cost/energy.h"
 #include "model/cost/track_record.h"
 
 enum { SWEEP_AXES = 4, SWEEP_KEYS = 4, SWEEP_VALUES = 64, SWEEP_TEXT = 96 };
@@ -67,9 +68,15 @@ struct sweep_point {
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
     struct best_plan best;
     enum run_kind kind;
-    double tokens;                /* the budget; 0: none */
-    double days, gpu_hours, cost; /* for it; 0: no budget, or no price */
+    double tokens;                             /* the budget; 0: none */
+    double days, gpu_hours, cost;              /* for it; 0: no budget, or no price */
+    struct power_bound power[POWER_NODES + 1]; /* by what is counted */
+    double energy_j; /* for the budget, at most, by what the sweep counts; 0: no budget, or power not published */
 };
+
+/* What of the points that are done in time is the least: --least. */
+enum sweep_least { LEAST_GPU_HOURS, LEAST_ENERGY };
+extern const char *const sweep_least_choices[];
 
 struct plan_sweep {
     struct plan_axes axes;
@@ -78,7 +85,9 @@ struct plan_sweep {
     struct sweep_point *points;    /* axes.n_points */
     bool budgeted;                 /* some point has a budget of tokens */
     double within_s;               /* 0: no deadline */
-    int cheapest;                  /* fits, and is done in time, in fewest GPU-hours; -1: none, or no deadline */
+    enum power_count counted;      /* of each point, as much as is published of all that have anything published */
+    enum sweep_least least;
+    int cheapest; /* fits, and is done in time, with the least of that; -1: none, or no deadline */
 };
 
 /* `msim plan --sweep`. */

@@ -43,6 +43,34 @@ static bool find_path(struct sweep_key *key)
     return true;
 }
 
+/* No key is called so; one that nearly is. */
+static void explain_word(const char *word, char *why, size_t size)
+{
+    const char *names[64], *near;
+    char dashed[96];
+    size_t n = 0;
+    for (const struct option_row *row = experiment_options; row->name && n < sizeof names / sizeof names[0]; row++)
+        if (row->type != OPTION_REPEAT)
+            names[n++] = row->name;
+    snprintf(dashed, sizeof dashed, "%s", word);
+    for (char *p = dashed; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    near = nearest_name(dashed, names, n);
+    near = near ? near : experiment_key_nearest(word);
+    if (near)
+        snprintf(why, size, "an experiment has no key '%s'; did you mean '%s'?", word, near);
+    else
+        snprintf(why, size, "an experiment has no key '%s'; such as gpus, global-batch, seq-len, precision, cluster, model",
+                 word);
+}
+
+/* Of gpu=8..64 it is their number that is meant. */
+static bool is_number_of_gpus(const struct sweep_key *key)
+{
+    const char *value = key->values[0];
+    return strcmp(key->path, "gpu") == 0 && *value && strspn(value, "0123456789") == strlen(value);
+}
+
 /* Tables and JSON show what is printable, in UTF-8. */
 static bool is_printable(const char *text, size_t length)
 {
@@ -160,13 +188,16 @@ enum status sweep_axis_parse(const char *text, struct sweep_axis *axis, char *wh
         }
         snprintf(key->word, sizeof key->word, "%.*s", (int)letters, p);
         if (!find_path(key)) {
-            snprintf(why, size, "an experiment has no key '%s'; such as gpus, global-batch, seq-len, precision, cluster, model",
-                     key->word);
+            explain_word(key->word, why, size);
             return STATUS_BAD_INPUT;
         }
         int n = read_values(key, p + letters + 1, length - letters - 1, why, size);
         if (n == 0)
             return STATUS_BAD_INPUT;
+        if (is_number_of_gpus(key)) {
+            snprintf(why, size, "%s=%s: a GPU has a name; did you mean 'gpus'?", key->word, key->values[0]);
+            return STATUS_BAD_INPUT;
+        }
         if (axis->n_keys > 0 && n != axis->n_values) {
             snprintf(why, size, "%s has %d value%s and %s %d; keys joined by + change together", axis->keys[0].word,
                      axis->n_values, plural(axis->n_values), key->word, n);

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sweep.h"
@@ -101,6 +102,8 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
     }
     if (point->cost > 0)
         json_object_set_new(json, "cost", json_real(point->cost));
+    json_object_set_new(json, "energy_at_most",
+                        energy_json(&point->power[sweep->counted], point->gpus, point->gpu_hours, point->best.tokens_per_s));
     json_object_set(json, "plan", point->best.json);
     return json;
 }
@@ -120,6 +123,8 @@ static enum status report_json(const struct plan_sweep *sweep, struct invocation
     json_t *scaling_ = json_pack("{s:o, s:o}", "axes", keys, "points", points);
     if (sweep->cheapest >= 0)
         json_object_set_new(scaling_, "cheapest", json_integer(sweep->cheapest));
+    if (sweep->within_s > 0)
+        json_object_set_new(scaling_, "least", json_string(sweep_least_choices[sweep->least]));
     json_object_set_new(root, "scaling", scaling_);
     return result_write(call, root);
 }
@@ -175,6 +180,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         table_column(&table, columns[i].title, columns[i].unit, ALIGN_LEFT);
     size_t own = table.n_columns;
     plan_columns_csv(&table);
+    table_column(&table, "energy at most", "j", ALIGN_LEFT);
     size_t swept = table.n_columns;
     csv_swept(&sweep->axes, -1, &table);
     for (int i = 0; i < sweep->axes.n_points; i++) {
@@ -190,8 +196,10 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         table_cell(&table, "%lld", (long long)point->seq_len);
         table_cell(&table, "%s", point->precision);
         csv_numbers(&table, values, sizeof values / sizeof values[0]);
-        if (point->fits)
+        if (point->fits) {
             plan_cells_csv(&table, &point->best.ranked, point->best.mfu, point->best.use, point->best.host_bytes);
+            csv_numbers(&table, &point->energy_j, 1);
+        }
         for (size_t c = own; c < swept && !point->fits; c++)
             table_cell(&table, "%s", "");
         csv_swept(&sweep->axes, i, &table);
@@ -243,6 +251,14 @@ static bool any_offloads(const struct plan_sweep *sweep)
     return false;
 }
 
+static bool any_energy(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].energy_j > 0)
+            return true;
+    return false;
+}
+
 static void text_columns(const struct plan_sweep *sweep, struct table *table)
 {
     const struct plan_axes *axes = &sweep->axes;
@@ -265,6 +281,8 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
         table_column(table, "days", NULL, ALIGN_RIGHT);
         table_column(table, "GPU-hours", NULL, ALIGN_RIGHT);
     }
+    if (any_energy(sweep))
+        table_column(table, "energy", "MWh", ALIGN_RIGHT);
 }
 
 static void measure_cells(const struct plan_sweep *sweep, int i, struct table *table)
@@ -288,6 +306,8 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
         table_cell(table, "%.1f", point->days);
         table_cell(table, "%s", grouped((int64_t)(point->gpu_hours + 0.5), number, sizeof number));
     }
+    if (any_energy(sweep))
+        table_cell(table, "%s", point->energy_j > 0 ? megawatt_hours_text(point->energy_j, number, sizeof number) : "-");
 }
 
 static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct table *table)
@@ -363,10 +383,36 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
         }
 }
 
-/* Which point meets the deadline in the fewest GPU-hours; where none does, the one that comes closest. */
+/* What the column energy counts, and of which points nobody knows it. */
+static void write_energy_note(const struct plan_sweep *sweep, FILE *out)
+{
+    const struct power_bound *first = NULL;
+    char text[512];
+    bool alike = true;
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        const struct power_bound *bound = &sweep->points[i].power[sweep->counted];
+        if (sweep->points[i].energy_j <= 0)
+            continue;
+        alike = alike && (!first || power_bounds_alike(bound, first));
+        first = first ? first : bound;
+    }
+    if (!first)
+        return;
+    fprintf(out, "Energy is an upper bound: %s.\n",
+            alike ? power_bound_text(first, text, sizeof text) : power_count_text(sweep->counted));
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].tokens > 0 && sweep->points[i].fits && sweep->points[i].energy_j <= 0)
+            fprintf(out, "%s: the power of %s is not published.\n", plan_axes_text(&sweep->axes, i, text, sizeof text),
+                    sweep->points[i].gpu);
+}
+
+static const char *const least_texts[] = {
+    [LEAST_GPU_HOURS] = "in the fewest GPU-hours", [LEAST_ENERGY] = "with the least energy"};
+
+/* Which point meets the deadline with the least; where none does, the one that comes closest. */
 static void write_choice(const struct plan_sweep *sweep, FILE *out)
 {
-    char number[48], within[48], text[512];
+    char number[48], within[48], energy[48], text[512];
     int shown = sweep->cheapest;
     for (int i = 0; sweep->cheapest < 0 && i < sweep->axes.n_points; i++)
         if (sweep->points[i].fits && (shown < 0 || sweep->points[i].days < sweep->points[shown].days))
@@ -374,10 +420,17 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
     if (sweep->within_s <= 0 || shown < 0)
         return;
     quantity_format(sweep->within_s, DIM_TIME, within, sizeof within);
-    fprintf(out,
-            sweep->cheapest >= 0 ? "Done within %s in the fewest GPU-hours: " : "None is done within %s; the fastest: ", within);
-    fprintf(out, "%s (%.1f days, %s GPU-hours).\n", plan_axes_text(&sweep->axes, shown, text, sizeof text),
-            sweep->points[shown].days, grouped((int64_t)(sweep->points[shown].gpu_hours + 0.5), number, sizeof number));
+    if (sweep->cheapest >= 0)
+        fprintf(out, "Done within %s %s: ", within, least_texts[sweep->least]);
+    else if (sweep->points[shown].days * 86400 <= sweep->within_s)
+        fprintf(out, "None that is done within %s has a published power; the fastest: ", within);
+    else
+        fprintf(out, "None is done within %s; the fastest: ", within);
+    fprintf(out, "%s (%.1f days, %s GPU-hours", plan_axes_text(&sweep->axes, shown, text, sizeof text), sweep->points[shown].days,
+            grouped((int64_t)(sweep->points[shown].gpu_hours + 0.5), number, sizeof number));
+    if (sweep->points[shown].energy_j > 0)
+        fprintf(out, ", at most %s", energy_text(sweep->points[shown].energy_j, energy, sizeof energy));
+    fputs(").\n", out);
 }
 
 static void report_text(const struct plan_sweep *sweep, const struct invocation *call)
@@ -407,6 +460,7 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     write_reasons(sweep, call->out);
     write_expectation(sweep, call->out);
     write_memory_note(sweep, call->out);
+    write_energy_note(sweep, call->out);
     write_choice(sweep, call->out);
     if (sweep->budgeted)
         fputs("Days are those of steps alone; msim run adds what failures cost.\n", call->out);

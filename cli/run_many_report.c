@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/energy_report.h"
 #include "cli/result.h"
 #include "cli/run_many.h"
 #include "cli/table.h"
@@ -48,6 +49,20 @@ static double cost(const struct run_session *s, const struct replica_outcome *ou
     return s->report.gpu_price * gpu_hours(s, outcome);
 }
 
+/* At board power, or nodes' at full load, all the time: an upper bound. */
+static double energy_j(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    const struct power_bound bound = power_bound_published(&s->experiment.cluster);
+    return power_bound_energy(&bound, gpu_hours(s, outcome));
+}
+
+static double token_energy_j(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    const struct power_bound bound = power_bound_published(&s->experiment.cluster);
+    double hours = nanos_to_seconds(outcome->horizon) / 3600 * run_paid_gpus(&s->experiment, &s->options);
+    return power_bound_energy(&bound, hours) / tokens(s, outcome);
+}
+
 #define COUNT(name)                                                                                                              \
     static double name(const struct run_session *s, const struct replica_outcome *outcome)                                       \
     {                                                                                                                            \
@@ -90,11 +105,13 @@ static const struct quantity quantities[] = {
     {"end_s", "training ends", "days", run_end_s, WITH_GOAL, 86400},
     {"gpu_hours", "GPU-hours", "M", gpu_hours, WITH_GOAL, 1e6},
     {"cost", "total cost", "M", cost, WITH_GOAL, 1e6},
+    {"energy_at_most_j", "energy at most", "MWh", energy_j, WITH_GOAL, 3.6e9},
     {"ettr_pct", "ETTR", "%", outcome_ettr_pct, ALWAYS, 0},
     {"goodput_pct", "goodput", "%", outcome_goodput_pct, ALWAYS, 0},
     {"mfu_pct", "MFU", "%", mfu_pct, ALWAYS, 0},
     {"tokens_billion", "tokens", "B", tokens_billion, ALWAYS, 0},
     {"cost_per_million_tokens", "cost", "per M tokens", token_cost, ALWAYS, 0},
+    {"energy_at_most_j_per_token", "energy at most", "J a token", token_energy_j, ALWAYS, 0},
     {"failures", "failures", "", failures, ALWAYS, 0},
     {"lost_s", "lost time", "h", lost_s, ALWAYS, 3600},
     {"interruptions", "interruptions", "", interruptions, ALWAYS, 0},
@@ -119,6 +136,9 @@ static bool is_shown(const struct run_session *s, const struct quantity *quantit
     if (quantity->f == mfu_pct && s->report.step_mfu <= 0)
         return false;
     if ((quantity->f == token_cost || quantity->f == cost) && s->report.gpu_price <= 0)
+        return false;
+    if ((quantity->f == energy_j || quantity->f == token_energy_j) &&
+        power_bound_published(&s->experiment.cluster).count == POWER_UNKNOWN)
         return false;
     return quantity->with == WITH_POLICY ? s->has_policy : quantity->with == WITH_GOAL ? s->options.goal > 0 : true;
 }
@@ -308,6 +328,16 @@ static void tell_waiting(struct invocation *call, const struct replica_outcome *
                 plural(n));
 }
 
+/* What the energy counts. */
+static void tell_energy(struct invocation *call, const struct run_session *s)
+{
+    const struct power_bound bound = power_bound_published(&s->experiment.cluster);
+    char counted[BOUND_TEXT];
+    if (bound.count != POWER_UNKNOWN)
+        fprintf(call->out, "\nenergy is an upper bound, spares, waiting and down included: %s\n",
+                power_bound_text(&bound, counted, sizeof counted));
+}
+
 /* "54 d", or "15 T tokens (600 d at most)". */
 static char *until_text(const struct run_session *s, char *text, size_t size)
 {
@@ -339,6 +369,7 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
     write_table(call, s, outcomes, n);
     tell_unreached(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
+    tell_energy(call, s);
     for (int i = 0; i < s->report.n_assumptions; i++)
         fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
                 s->report.assumptions[i]);

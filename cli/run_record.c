@@ -1,6 +1,7 @@
 /* A run for programs: JSON, and CSV of its time series and incidents. */
 #include <stdlib.h>
 
+#include "cli/energy_report.h"
 #include "cli/layout_choice.h"
 #include "cli/result.h"
 #include "cli/run_report.h"
@@ -153,6 +154,15 @@ static void add_end(json_t *root, const struct run_report *report)
         json_object_set_new(root, "cost", result->reached ? json_real(report->gpu_price * hours) : json_null());
 }
 
+/* Of the horizon, or what of it the budget took. */
+static void add_energy(json_t *root, const struct run_report *report)
+{
+    const struct power_bound bound = power_bound_published(&report->experiment->cluster);
+    double seconds = nanos_to_seconds(report->result->horizon), gpus = run_paid_gpus(report->experiment, report->options);
+    json_object_set_new(root, "energy_at_most",
+                        energy_json(&bound, gpus, gpus * seconds / 3600, seconds > 0 ? report_tokens(report) / seconds : 0));
+}
+
 static void add_answers(json_t *root, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -166,6 +176,7 @@ static void add_answers(json_t *root, const struct run_report *report)
     if (report_budget_days(report) > 0)
         json_object_set_new(root, "budget_days", json_real(report_budget_days(report)));
     add_end(root, report);
+    add_energy(root, report);
     json_object_set_new(root, "failures", json_integer(result->failures));
     json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
     json_object_set_new(root, "planned", json_integer(result->planned));

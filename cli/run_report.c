@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/energy_report.h"
 #include "cli/layout_choice.h"
+#include "cli/routing.h"
 #include "cli/table.h"
 #include "cli/trained.h"
 #include "model/base/memory.h"
@@ -33,6 +35,12 @@ double run_paid_gpus(const struct experiment *experiment, const struct run_optio
 static double paid_hours(const struct run_report *report)
 {
     return run_paid_gpus(report->experiment, report->options) * nanos_to_seconds(report->result->horizon) / 3600;
+}
+
+double report_energy(const struct run_report *report)
+{
+    const struct power_bound bound = power_bound_published(&report->experiment->cluster);
+    return power_bound_energy(&bound, paid_hours(report));
 }
 
 double report_gpu_hours(const struct run_report *report)
@@ -123,6 +131,7 @@ static void write_head(const struct invocation *call, const struct run_report *r
         fprintf(call->out, "layout %s\n", report->layout);
     const struct setting setting = experiment_setting(e);
     trained_write(&setting, e->job.features, call->out);
+    routing_write(&setting, call->out);
     quantity_format(report->step_time_s, DIM_TIME, step, sizeof step);
     fprintf(call->out, "step %s, checkpoint every %s of work blocking %s, detection %s, restart %s, %d spare node%s\n\n", step,
             duration_text(report->options->checkpoint.interval, interval, sizeof interval),
@@ -210,6 +219,22 @@ static void write_budget(struct table *table, const struct run_report *report)
                         grouped(llround(report->gpu_price * hours), number, sizeof number));
 }
 
+/* At board power, or nodes' at full load, all the time: idle, waiting and down, too. */
+static void write_energy(struct table *table, const struct run_report *report)
+{
+    const struct power_bound bound = power_bound_published(&report->experiment->cluster);
+    double watts = bound.gpu_w * run_paid_gpus(report->experiment, report->options), tokens = report_tokens(report);
+    char text[BOUND_TEXT], meaning[BOUND_TEXT + 32], power[32];
+    if (bound.count == POWER_UNKNOWN)
+        return;
+    snprintf(meaning, sizeof meaning, "at most, spares included: %s", power_bound_text(&bound, text, sizeof text));
+    table_value_row(table, "power", meaning, "%s", quantity_format(watts, DIM_POWER, power, sizeof power));
+    table_value_row(table, "energy", "at that power all the time, waiting and down too: an upper bound", "%s",
+                    energy_text(report_energy(report), text, sizeof text));
+    if (tokens > 0)
+        table_value_row(table, "energy a token", "of those trained, at most", "%.3g J", report_energy(report) / tokens);
+}
+
 static void write_answers(struct invocation *call, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -227,6 +252,7 @@ static void write_answers(struct invocation *call, const struct run_report *repo
         table_value_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
     table_value_row(&table, "tokens", "trained", report_tokens(report) < 1e13 ? "%.4g B" : "%.0f B", report_tokens(report) / 1e9);
     write_budget(&table, report);
+    write_energy(&table, report);
     table_value_row(&table, "failures", "node outages", "%" PRId64, result->failures);
     table_value_row(&table, "interruptions",
                     report->policy        ? "failures, relapses and false alarms that found the job training"

@@ -199,8 +199,6 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
     how->seen = network_seen;
     how->seen_context = flow;
     if (option_choice(call, "network") == NETWORK_PACKET)
-        status = packets_topology_check(&flow->fabric, &call->diags);
-    if (option_choice(call, "network") == NETWORK_PACKET && status == STATUS_OK)
         status = step_packets_load(call, &flow->fabric, setup->setting.cluster->net_fraction, &flow->packets);
     return status == STATUS_OK ? flaps_load(call, flow) : status;
 }

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "cli/layout_json.h"
+#include "cli/packed.h"
 #include "cli/progress.h"
 #include "cli/run_many.h"
+#include "cli/shared_options.h"
 #include "cli/step_report.h"
 #include "cli/world.h"
 #include "model/base/memory.h"
@@ -89,16 +91,24 @@ static enum status share(struct step_spread *spread, enum status status)
     return STATUS_OK;
 }
 
+static bool draws_documents(const struct job_setup *setup, const struct packing *packing)
+{
+    return job_masks_documents(&setup->experiment.job) && packing->skips && packing->pairs > 0;
+}
+
 static enum status draw(struct invocation *call, const struct job_setup *setup, struct step_spread *spread)
 {
     struct pipelines *pipelines = NULL;
     struct progress progress = progress_begin(call, "steps");
     struct step_count counted = {&progress, 0, spread->n};
+    struct packing packing = packing_of(&setup->setting, setup->layout.features);
     enum status status = pipelines_create(&setup->layout, &setup->setting, spread->jitter, false, &pipelines, &call->diags);
     if (status == STATUS_OK) {
         const struct step_replicas_request request = {.pipelines = pipelines,
                                                       .gpus = setup->experiment.gpus,
                                                       .jitter = spread->jitter,
+                                                      .packing = draws_documents(setup, &packing) ? &packing : NULL,
+                                                      .sequences = setup->layout.micro_batch,
                                                       .seed = call->seed,
                                                       .n = spread->n,
                                                       .first = world_rank(),
@@ -144,10 +154,13 @@ static void summarise(struct step_spread *spread, const struct step_result *alik
 /* --- reports --- */
 
 /* The mean step, for what is said of it as of a single one. */
-static struct step_report report_of_mean(const struct job_setup *setup, const struct step_spread *spread)
+static struct step_report report_of_mean(const struct invocation *call, const struct job_setup *setup,
+                                         const struct step_spread *spread)
 {
-    return (struct step_report){
-        .setup = setup, .result = &spread->mean, .capacity_bytes = footprint_capacity(&setup->experiment.cluster)};
+    return (struct step_report){.setup = setup,
+                                .result = &spread->mean,
+                                .capacity_bytes = footprint_capacity(&setup->experiment.cluster),
+                                .gpu_price = price_option(call)};
 }
 
 /* Of the mean step what a step of `seconds` takes beyond one of equal GPUs. */
@@ -173,13 +186,13 @@ static void write_row(struct table *table, const struct step_spread *spread, con
 }
 
 /* One GPU waits for nobody. */
-static void write_cost(const struct invocation *call, int gpus, const struct step_spread *spread)
+static void write_cost(const struct invocation *call, int gpus, bool documents, const struct step_spread *spread)
 {
     char number[32];
     if (gpus > 1)
-        fprintf(call->out, "Waiting for the slowest of %s GPUs costs %.2f %% of the mean step, and in the longest %.2f %%. ",
-                grouped(gpus, number, sizeof number), shown_pct(spread, spread->time.mean),
-                shown_pct(spread, spread->at[N_SHARES - 1]));
+        fprintf(call->out, "Waiting for the slowest of %s GPUs%s costs %.2f %% of the mean step, and in the longest %.2f %%. ",
+                grouped(gpus, number, sizeof number), documents ? " and the longest documents" : "",
+                shown_pct(spread, spread->time.mean), shown_pct(spread, spread->at[N_SHARES - 1]));
     fprintf(call->out, "MFU of the mean: %.1f %%.\n", 100 * spread->mean.mfu);
 }
 
@@ -187,20 +200,22 @@ static void write_text(const struct invocation *call, const struct job_setup *se
 {
     struct table table = {0};
     const struct experiment *e = &setup->experiment;
-    const struct step_report mean_step = report_of_mean(setup, spread);
+    const struct step_report mean_step = report_of_mean(call, setup, spread);
     char n[32], mean[96];
     step_report_header(setup, call->out);
     fprintf(call->out,
-            "%s steps, each on GPUs that draw their own speed: arithmetic takes 1 +- %.3g %% (standard deviation%s%s)\n\n",
+            "%s steps, each on GPUs that draw their own speed: arithmetic takes 1 +- %.3g %% (standard deviation%s%s)%s\n\n",
             grouped(spread->n, n, sizeof n), 100 * spread->jitter, option_given(call, "jitter") ? "" : ", clock_spread of ",
-            option_given(call, "jitter") ? "" : e->cluster.gpu.name);
+            option_given(call, "jitter") ? "" : e->cluster.gpu.name,
+            job_masks_documents(&e->job) ? ",\nand sequences that draw their documents" : "");
     table_column(&table, "step", NULL, ALIGN_LEFT);
     table_column(&table, "time", "s", ALIGN_RIGHT);
     table_column(&table, "jitter", "% of mean", ALIGN_RIGHT);
     table_column(&table, "meaning", NULL, ALIGN_LEFT);
     snprintf(mean, sizeof mean, "95 %% confidence: %.4f to %.4f s", spread->time.mean - spread->time.half_width,
              spread->time.mean + spread->time.half_width);
-    write_row(&table, spread, "equal GPUs", spread->alike_s, "no jitter");
+    write_row(&table, spread, "equal GPUs", spread->alike_s,
+              job_masks_documents(&e->job) ? "no jitter, documents of an average sequence" : "no jitter");
     write_row(&table, spread, "mean", spread->time.mean, mean);
     for (int i = 0; i < N_SHARES; i++)
         write_row(&table, spread, SHARES[i].name, spread->at[i],
@@ -209,14 +224,14 @@ static void write_text(const struct invocation *call, const struct job_setup *se
     table_write(&table, call);
     table_free(&table);
     fputc('\n', call->out);
-    write_cost(call, e->gpus, spread);
+    write_cost(call, e->gpus, job_masks_documents(&e->job), spread);
     step_report_write_budget(&mean_step, call->out);
     step_report_write_misfit(&mean_step, call);
 }
 
 static void write_csv(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
-    const struct step_report mean_step = report_of_mean(setup, spread);
+    const struct step_report mean_step = report_of_mean(call, setup, spread);
     struct table table = {0};
     table_column(&table, "replica", NULL, ALIGN_RIGHT);
     table_column(&table, "seed", NULL, ALIGN_RIGHT);
@@ -251,7 +266,7 @@ static json_t *outcomes_json(const struct invocation *call, const struct step_sp
 
 static enum status write_json(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
-    const struct step_report mean_step = report_of_mean(setup, spread);
+    const struct step_report mean_step = report_of_mean(call, setup, spread);
     char *config = experiment_to_json(&setup->experiment);
     json_t *result = result_create(call, config), *time = estimate_json(spread->time);
     free(config);
@@ -259,6 +274,7 @@ static enum status write_json(struct invocation *call, const struct job_setup *s
         json_object_set_new(time, SHARES[i].name, json_real(spread->at[i]));
     json_object_set_new(result, "layout", layout_json(&setup->layout));
     json_object_set_new(result, "features", features_json(setup->layout.features));
+    packed_json(&setup->setting, setup->layout.features, result);
     json_object_set_new(result, "layout_chosen", json_boolean(setup->chosen));
     json_object_set_new(result, "replicas", json_integer((json_int_t)spread->n));
     json_object_set_new(result, "jitter_pct", json_real(100 * spread->jitter));
@@ -297,7 +313,7 @@ enum status step_many(struct invocation *call, const struct job_setup *setup)
                    setup->experiment.cluster.gpu.name, 100 * spread.jitter, 100 * STEP_JITTER_MAX);
         return STATUS_BAD_INPUT;
     }
-    if (spread.jitter <= 0 && !option_given(call, "jitter"))
+    if (spread.jitter <= 0 && !option_given(call, "jitter") && !job_masks_documents(&setup->experiment.job))
         diag_note(&call->diags, NOWHERE,
                   "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter",
                   setup->experiment.cluster.gpu.name);

@@ -5,13 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/packed.h"
 #include "cli/result.h"
+#include "cli/routing.h"
 #include "cli/step_explain.h"
 #include "cli/table.h"
 #include "cli/trained.h"
 #include "model/cost/host_memory.h"
+#include "model/cost/packing.h"
 #include "model/cost/work.h"
 #include "sim/collective_flows.h"
 
@@ -87,6 +91,44 @@ static bool passes_cross(const struct layout *layout, const struct cluster *clus
     return false;
 }
 
+static void assume_routing(struct step_report *report)
+{
+    const struct expert_load *load = &report->setup->experiment.job.load;
+    if (report->setup->experiment.model.moe.experts == 0)
+        return;
+    if (load->padded)
+        assume(report, "every expert works on its capacity, whatever it is sent");
+    else if (load->busiest > 1)
+        assume(report,
+               "loads of experts are gamma variables: a group of expert parallelism has the time of its busiest rank in every "
+               "layer, and the memory as if that were the same rank in all of them");
+    else
+        assume(report, "tokens are routed evenly to all experts");
+    if (load->dropped > 0)
+        assume(report, "MFU counts what dropped copies of tokens would have taken");
+}
+
+/* Replicas wait for the one whose documents are longest, which the step of average ones does not have. */
+static void assume_documents(struct step_report *report)
+{
+    const struct job_setup *setup = report->setup;
+    const struct layout *layout = &setup->layout;
+    struct packing packing = packing_of(&setup->setting, layout->features);
+    double sequences = (double)setup->experiment.job.global_batch / layout->dp;
+
+    if (!packing.skips || packing.pairs <= 0)
+        return;
+    report->documents_wait_s = packing_longer_s(layout, &setup->setting, packing_slowest(&packing, layout->dp, sequences));
+    assume(report,
+           "every sequence has an average one's documents: attention of real ones differs by %.0f %% (standard deviation), and "
+           "waiting for the replica with most adds about %.1f %% to a step, pipelines more: --replicas draws them",
+           100 * packing_variation(&packing), 100 * report->documents_wait_s / report->result->step_time_s);
+    if (layout_cp_keys(layout) > 1)
+        assume(report,
+               "ranks that share a sequence wait for the one in its middle, which has most pairs on average; what single long "
+               "documents add is not counted");
+}
+
 void step_report_complete(struct step_report *report)
 {
     const struct job *job = &report->setup->experiment.job;
@@ -117,6 +159,8 @@ void step_report_complete(struct step_report *report)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
         assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    if (job_masks_documents(job))
+        assume_documents(report);
     if (job_adapts(job))
         assume(report,
                "adapters: both matrices divided as Megatron-Bridge does it; no dropout before them; the first layer's input "
@@ -124,8 +168,7 @@ void step_report_complete(struct step_report *report)
     if (job_adapts(job) && job->adapter.whole)
         assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
                        "not counted");
-    if (model->moe.experts > 0)
-        assume(report, "tokens are routed evenly to all experts");
+    assume_routing(report);
     if (layout->zero == 2 && layout->pp > 1)
         assume(report, "zero=2 with a pipeline is charged like zero=1: gradients of the micro-batches add up "
                        "whole until the step ends (DeepSpeed's pipeline engine refuses it, Megatron-LM's distributed optimizer "
@@ -163,6 +206,8 @@ void step_report_header(const struct job_setup *setup, FILE *out)
             grouped(e->job.global_batch, batch, sizeof batch), e->job.seq_len, precision_name(e->job.precision), micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch);
     trained_write(&setup->setting, layout->features, out);
+    routing_write(&setup->setting, out);
+    packed_write(&setup->setting, layout->features, out);
     fputs("features ", out);
     for (int f = 0, n = 0; f < N_FEATURES; f++)
         if (layout->features >> f & 1u)
@@ -184,9 +229,23 @@ static void write_expectation(const struct step_report *report, FILE *out)
     fputc('\n', out);
 }
 
+/* Of a budget: at most so much energy, drawn at most at such a power. */
+static void write_energy(const struct step_report *report, FILE *out)
+{
+    const struct power_bound bound = power_bound_published(&report->setup->experiment.cluster);
+    double watts = bound.gpu_w * report->setup->experiment.gpus;
+    char energy[32], power[32], counted[BOUND_TEXT];
+
+    if (bound.count != POWER_UNKNOWN)
+        fprintf(out, "energy   at most %s, %s, %.3g J a token: an upper bound, %s\n",
+                energy_text(power_bound_energy(&bound, report_gpu_hours(report)), energy, sizeof energy),
+                quantity_format(watts, DIM_POWER, power, sizeof power), watts / report->result->tokens_per_s,
+                power_bound_text(&bound, counted, sizeof counted));
+}
+
 void step_report_write_budget(const struct step_report *report, FILE *out)
 {
-    char hours[32], tokens[32], days[32];
+    char hours[32], tokens[32], days[32], cost[48] = "", money[32];
     double said = report_days(report);
 
     if (said <= 0)
@@ -195,9 +254,13 @@ void step_report_write_budget(const struct step_report *report, FILE *out)
         snprintf(days, sizeof days, "%.3g", said);
     else
         grouped((int64_t)(said + 0.5), days, sizeof days);
-    fprintf(out, "budget   %s tokens take %s days, %s GPU-hours\n",
+    if (report->gpu_price > 0)
+        snprintf(cost, sizeof cost, ", which cost %s",
+                 grouped((int64_t)(report->gpu_price * report_gpu_hours(report) + 0.5), money, sizeof money));
+    fprintf(out, "budget   %s tokens take %s days, %s GPU-hours%s\n",
             quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), days,
-            grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours));
+            grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours), cost);
+    write_energy(report, out);
 }
 
 static void write_summary(const struct step_report *report, const struct invocation *call)
@@ -210,8 +273,11 @@ static void write_summary(const struct step_report *report, const struct invocat
             quantity_format(r->step_time_s, DIM_TIME, time, sizeof time), tint_end(TINT_STRONG, call->colour),
             quantity_format(r->tokens_per_s, DIM_COUNT, rate, sizeof rate));
     write_expectation(report, out);
-    fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)\n",
-            tint_start(TINT_STRONG, call->colour), r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
+    fprintf(out, "MFU      %s%.1f %%%s (attention counted in full), %.1f %% (causal half)", tint_start(TINT_STRONG, call->colour),
+            r->mfu * 100, tint_end(TINT_STRONG, call->colour), r->mfu_causal * 100);
+    if (job_masks_documents(&report->setup->experiment.job))
+        fprintf(out, ", %.1f %% (within documents)", r->mfu_masked * 100);
+    fputc('\n', out);
     fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
     step_report_write_budget(report, out);
     fputc('\n', out);
@@ -370,6 +436,7 @@ static void write_text(const struct step_report *report, const struct invocation
     step_report_header(report->setup, call->out);
     write_summary(report, call);
     write_breakdown(report, call);
+    routing_write_waiting(&report->setup->setting, &report->setup->layout, call->out);
     if (call->verbosity > 0)
         write_stages(report, call);
     write_memory(report, call);
@@ -424,7 +491,13 @@ void step_report_put_size(const struct step_report *report, json_t *result)
     if (report_days(report) > 0) {
         json_object_set_new(result, "days", json_real(report_days(report)));
         json_object_set_new(result, "gpu_hours", json_real(report_gpu_hours(report)));
+        if (report->gpu_price > 0)
+            json_object_set_new(result, "cost", json_real(report->gpu_price * report_gpu_hours(report)));
     }
+    const struct power_bound bound = power_bound_published(&report->setup->experiment.cluster);
+    json_object_set_new(
+        result, "energy_at_most",
+        energy_json(&bound, report->setup->experiment.gpus, report_gpu_hours(report), report->result->tokens_per_s));
     json_object_set_new(result, "memory_gib", json_real(report->result->memory.total / GIB));
     json_object_set_new(result, "memory_capacity_gib", json_real(report->capacity_bytes / GIB));
     json_object_set_new(result, "fits", json_boolean(step_report_runs(report)));
@@ -444,6 +517,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "layout", layout_json(&report->setup->layout));
     json_object_set_new(result, "features", features_json(report->setup->layout.features));
     trained_json(&report->setup->setting, report->setup->layout.features, result);
+    packed_json(&report->setup->setting, report->setup->layout.features, result);
     json_object_set_new(result, "layout_chosen", json_boolean(report->setup->chosen));
     json_object_set_new(result, "step_time_s", json_real(r->step_time_s));
     json_object_set_new(result, "likely", expectation_json(&report->setup->layout, &report->setup->setting, r->step_time_s));
@@ -458,6 +532,7 @@ static enum status write_json(const struct step_report *report, struct invocatio
         result, "out_of_memory",
         expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
     json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
+    routing_json(&report->setup->setting, &report->setup->layout, result);
     json_object_set_new(result, "stages", stages_json(report));
     if (report->flow != NULL)
         step_flow_json(report->flow, result);
@@ -466,6 +541,10 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "ranks_simulated", json_integer(r->actors));
     json_object_set_new(result, "events", json_integer((json_int_t)r->events));
     json_object_set_new(result, "seconds", json_real(r->seconds));
+    if (job_masks_documents(&report->setup->experiment.job)) {
+        json_object_set_new(result, "documents_wait_s", json_real(report->documents_wait_s));
+        json_object_set_new(result, "mfu_documents_pct", json_real(r->mfu_masked * 100));
+    }
     json_object_set_new(result, "assumptions", assumptions_json(report));
     if (report->program != NULL)
         json_object_set_new(result, "explain", step_explain_json(report->setup, report->program));

@@ -20,8 +20,10 @@ struct step_report {
     const struct step_profile *profile; /* NULL: none */
     enum detail detail;
     bool folded;
-    double capacity_bytes; /* of one GPU */
-    char assumptions[12][256];
+    double capacity_bytes;   /* of one GPU */
+    double gpu_price;        /* money per GPU-hour; 0: not given */
+    double documents_wait_s; /* of the replica with the longest documents, in addition to the step */
+    char assumptions[14][256];
     int n_assumptions;
 };
 
@@ -37,10 +39,11 @@ void step_report_complete(struct step_report *report);
 bool step_report_runs(const struct step_report *report);
 /* That they do not, where they do not. */
 void step_report_write_misfit(const struct step_report *report, const struct invocation *call);
-/* Days and GPU-hours of the job's budget of tokens, where it has one. */
+/* Days and GPU-hours of the job's budget of tokens, where it has one, their cost, and energy at most. */
 void step_report_write_budget(const struct step_report *report, FILE *out);
-/* Tokens a second, the budget, and memory: "tokens_per_s", "days", "gpu_hours", "memory_gib", "memory_capacity_gib", "fits", and
- * "host_memory_gib", "host_memory_capacity_gib" where something is offloaded. */
+/* Tokens a second, the budget, power and energy, and memory: "tokens_per_s", "days", "gpu_hours", "cost", "energy_at_most" (null
+ * where no power is published), "memory_gib", "memory_capacity_gib", "fits", and "host_memory_gib", "host_memory_capacity_gib"
+ * where something is offloaded. */
 void step_report_put_size(const struct step_report *report, json_t *result);
 
 MUST_CHECK enum status step_report_write(const struct step_report *report, struct invocation *call);

@@ -126,17 +126,28 @@ static int seen_write(const struct seen *seen, int map, int ports, int units, FI
     return seen->links;
 }
 
+/* What a map with so many groups has no room for is said. */
+static void say_left_out(const struct links *links, size_t left_out, struct diags *diags)
+{
+    if (left_out > 0)
+        diag_warning(diags, (struct place){.file = links->table->name},
+                     "the map between groups has room for %d: %zu link%s of groups from number %d on are left out of it",
+                     GROUPS_MAX, left_out, left_out == 1 ? "" : "s", GROUPS_MAX);
+}
+
 /* Between groups: the mean of the cables from one to another. */
-static enum status groups_write(const struct links *links, int map, int *drawn, FILE *out)
+static enum status groups_write(const struct links *links, int map, int *drawn, FILE *out, struct diags *diags)
 {
     struct seen seen = {0};
-    size_t n = 0, name_length = strlen(links->maps[map].name);
+    size_t n = 0, left_out = 0, name_length = strlen(links->maps[map].name);
 
     for (size_t row = 0; row < links->table->n_rows; row++)
         if (strncmp(layer_of(links, row), links->maps[map].name, name_length) == 0) {
             int from = group_from(links, row), to = group_to(links, row), higher = from > to ? from : to;
             n = higher >= 0 && higher < GROUPS_MAX && (size_t)higher >= n ? (size_t)higher + 1 : n;
+            left_out += higher >= GROUPS_MAX;
         }
+    say_left_out(links, left_out, diags);
     struct cell {
         double sum;
         int links;
@@ -193,7 +204,7 @@ static void columns_write(const int n_of[N_MAPS], FILE *out)
 }
 
 /* Every layer of the topology whose names the table has. */
-static enum status maps_write(struct links *links, FILE *out)
+static enum status maps_write(struct links *links, FILE *out, struct diags *diags)
 {
     bool dragonfly = false;
     int n_of[N_MAPS] = {0};
@@ -205,7 +216,7 @@ static enum status maps_write(struct links *links, FILE *out)
     fprintf(out, "dragonfly = %d\n", dragonfly);
     for (int map = 0; map < N_MAPS && status == STATUS_OK; map++) {
         if (links->maps[map].up == NULL)
-            status = groups_write(links, map, &n_of[map], out);
+            status = groups_write(links, map, &n_of[map], out, diags);
         else
             n_of[map] = map_write(links, map, out);
     }
@@ -266,7 +277,7 @@ enum status figure_data_links(const struct figure_input *input, FILE *out, struc
     }
     if (status == STATUS_OK) {
         layers_write(&links, out);
-        status = maps_write(&links, out);
+        status = maps_write(&links, out, diags);
         if (status != STATUS_OK)
             diag_error(diags, (struct place){.file = input->name}, "no memory for a figure");
     }

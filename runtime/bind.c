@@ -308,6 +308,10 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
         diag_error(diags, NOWHERE, "the runtime trains all weights of a model, not adapters: leave out job.adapter");
         return STATUS_MISSING;
     }
+    if (job_masks_documents(setting->job)) {
+        diag_error(diags, NOWHERE, "the runtime attends to whole sequences, not documents apart: leave out job.documents");
+        return STATUS_MISSING;
+    }
     if (m->output_gate) {
         diag_error(diags, NOWHERE, "the runtime has no kernels for attention's output gate of %s: it executes ungated attention",
                    m->name);
@@ -316,6 +320,12 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
     if (m->mixer.heads && setting->job->optimizer == OPTIMIZER_MUON) {
         diag_error(diags, NOWHERE,
                    "the runtime's Muon does not know the matrices of mixers with a state: set job.optimizer to adam");
+        return STATUS_MISSING;
+    }
+    if (expert_load_given(&setting->job->load)) {
+        diag_error(
+            diags, NOWHERE,
+            "the runtime routes as its router decides, and drops nothing: leave out job.expert_load and job.capacity_factor");
         return STATUS_MISSING;
     }
     if (setting->job->optimizer == OPTIMIZER_MUON && setting->job->muon_shard == MUON_LAYER_WISE) {

@@ -49,6 +49,7 @@ static void result_utilise(struct step_result *result, const struct layout *layo
         return;
     result->mfu = full / available;
     result->mfu_causal = causal / available;
+    result->mfu_masked = model_flops_per_step(setting, layout->features, FLOPS_MASKED) / available;
     result->hfu_causal = executed.total / available;
     result->hfu = (executed.total + executed.causal * (2 * s / (s + 1) - 1)) / available;
 }

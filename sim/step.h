@@ -58,6 +58,7 @@ struct step_result {
     struct cost_by_class breakdown; /* seconds, sums to step_time_s */
     double mfu, hfu;                /* fractions; FLOPS_FULL convention */
     double mfu_causal, hfu_causal;  /* FLOPS_CAUSAL convention */
+    double mfu_masked;              /* FLOPS_MASKED */
     double tokens_per_s;
     struct footprint memory; /* of the fullest stage */
     int memory_stage;

@@ -338,6 +338,17 @@ static inline bool stream_idle(const struct actor *actor, unsigned stream)
     return actor->head[stream] != NO_OP && !(actor->busy >> stream & 1u);
 }
 
+/* What its micro-batch's draw makes a computation longer, or shorter. */
+static nanos drawn_beyond(const struct executor *x, int32_t rank, size_t i, size_t kind)
+{
+    const struct step_paces *paces = x->paces;
+    int32_t micro_batch = x->program->ops[i].micro_batch;
+    if (micro_batch < 0)
+        return 0;
+    double drawn = paces->draws[paces->first_draw[rank] + micro_batch];
+    return llround(drawn * (double)(drawn > 0 ? paces->more[kind] : paces->less[kind]));
+}
+
 /* A computation of a rank that is not like others. */
 static nanos paced_duration(const struct executor *x, int32_t rank, const struct step_op *op)
 {
@@ -346,8 +357,8 @@ static nanos paced_duration(const struct executor *x, int32_t rank, const struct
     double level = paces->level[rank];
     int below = level < 1 ? 0 : level >= paces->n_levels - 2 ? paces->n_levels - 2 : (int)level;
     const nanos *at = paces->durations + (size_t)below * paces->n_kinds + kind;
-    nanos apart = at[paces->n_kinds] - at[0];
-    return apart == 0 ? at[0] : at[0] + llround((level - below) * (double)apart);
+    nanos apart = at[paces->n_kinds] - at[0], duration = apart == 0 ? at[0] : at[0] + llround((level - below) * (double)apart);
+    return paces->draws == NULL ? duration : duration + drawn_beyond(x, rank, i, kind);
 }
 
 /* Start the head of an idle stream if it can; false: it cannot go on for now. */

@@ -81,6 +81,11 @@ struct step_paces {
     uint32_t n_kinds;
     int n_levels;        /* at least 2 */
     const double *level; /* [n_ranks] */
+    /* Where micro-batches are not alike either: what an operation takes beyond that for each unit of its micro-batch's draw,
+     * above 0 and below. NULL: they are. */
+    const nanos *more, *less;  /* [n_kinds] */
+    const double *draws;       /* [replicas][n_micro_batches] */
+    const int32_t *first_draw; /* [n_ranks], the index of the replica's first */
 };
 
 /* The same by data flow with tables made before, in which the durations are; without a breakdown. Tables are only read: threads

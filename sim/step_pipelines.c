@@ -15,7 +15,10 @@ struct pipelines {
     struct program program; /* ranks are blocks: one for tp * cp that are alike */
     struct step_tables tables;
     struct op_kinds kinds;
-    nanos *durations;       /* [N_LEVELS][kinds.n] */
+    nanos *durations;    /* [N_LEVELS][kinds.n] */
+    nanos *more, *less;  /* [kinds.n], for micro-batches of twice the pairs, and of none; NULL: all are alike */
+    int32_t *first_draw; /* [program.n_ranks], of its replica's micro-batches */
+    size_t n_draws;
     int32_t *team;          /* [ranks of the job] */
     int32_t *team_of_block; /* [program.n_ranks] */
     int32_t n_teams;
@@ -157,25 +160,53 @@ static void find_teams(struct pipelines *p, const struct layout *layout, int n_r
 
 /* --- durations --- */
 
-static void find_durations(struct pipelines *p, const struct layout *layout, const struct setting *setting, double jitter)
+/* What operations of each kind take on GPUs that are so much slower, where documents have so many pairs more. */
+static nanos *durations_of(const struct pipelines *p, const struct layout *layout, const struct setting *alike, double slower,
+                           double documents)
 {
-    struct cluster cluster = *setting->cluster;
-    struct setting alike = *setting;
-    cluster.gpu.clock_spread = 0;
-    alike.cluster = &cluster;
+    struct machine machine = machine_of(layout, alike);
+    struct network network = network_analytic(&machine);
+    struct step_costs costs;
+    machine.pace *= 1 + slower;
+    machine.documents = documents;
+    op_kinds_cost(&p->kinds, &p->program, &machine, &network, &costs);
+    nanos *durations = costs.ops;
+    costs.ops = NULL;
+    step_costs_free(&costs);
+    return durations;
+}
+
+static void find_durations(struct pipelines *p, const struct layout *layout, const struct setting *alike, double jitter)
+{
     op_kinds_find(&p->program, &p->kinds);
     p->durations = memory_new((size_t)N_LEVELS * p->kinds.n, sizeof *p->durations);
     for (int i = 0; i < N_LEVELS; i++) {
-        struct machine machine = machine_of(layout, &alike);
-        struct network network = network_analytic(&machine);
-        struct step_costs costs;
-        machine.pace *= 1 + jitter * (Z_LOW + i);
-        op_kinds_cost(&p->kinds, &p->program, &machine, &network, &costs);
-        memcpy(p->durations + (size_t)i * p->kinds.n, costs.ops, p->kinds.n * sizeof *p->durations);
+        nanos *durations = durations_of(p, layout, alike, jitter * (Z_LOW + i), 0);
+        memcpy(p->durations + (size_t)i * p->kinds.n, durations, p->kinds.n * sizeof *durations);
         if (Z_LOW + i == 0)
-            step_tables_time(&p->tables, &p->program, costs.ops, p->kinds.kind);
-        step_costs_free(&costs);
+            step_tables_time(&p->tables, &p->program, durations, p->kinds.kind);
+        free(durations);
     }
+}
+
+/* --- documents --- */
+
+static void find_draws(struct pipelines *p, const struct layout *layout, const struct setting *alike, const int32_t *blocks)
+{
+    int64_t micro_batches = layout_micro_batches(layout, alike->job);
+    const nanos *mean = p->durations + (size_t)-Z_LOW * p->kinds.n;
+    p->n_draws = (size_t)micro_batches * (size_t)layout->dp;
+    if (!job_masks_documents(alike->job))
+        return;
+    p->more = durations_of(p, layout, alike, 0, 1);
+    p->less = durations_of(p, layout, alike, 0, -0.5);
+    for (uint32_t k = 0; k < p->kinds.n; k++) {
+        p->more[k] -= mean[k];
+        p->less[k] = 2 * (mean[k] - p->less[k]);
+    }
+    p->first_draw = memory_new((size_t)p->program.n_ranks, sizeof *p->first_draw);
+    for (int r = 0; r < layout->tp * layout->cp * layout->pp * layout->dp; r++)
+        p->first_draw[blocks[r]] = (int32_t)(layout_coordinates(layout, r).dp * micro_batches);
 }
 
 /* --- the step --- */
@@ -184,6 +215,10 @@ enum status pipelines_create(const struct layout *layout, const struct setting *
                              struct pipelines **pipelines, struct diags *diags)
 {
     struct pipelines made = {.n_teams = 0};
+    struct cluster cluster = *setting->cluster;
+    struct setting alike = *setting;
+    cluster.gpu.clock_spread = 0;
+    alike.cluster = &cluster;
     enum status status = program_build(layout, setting, DETAIL_CHUNK, false, &made.program, diags);
     if (status != STATUS_OK)
         return status;
@@ -197,7 +232,8 @@ enum status pipelines_create(const struct layout *layout, const struct setting *
     if (status == STATUS_OK) {
         step_tables_slots(&made.tables, &made.program);
         find_teams(&made, layout, n_ranks, blocks);
-        find_durations(&made, layout, setting, jitter);
+        find_durations(&made, layout, &alike, jitter);
+        find_draws(&made, layout, &alike, blocks);
         *pipelines = memory_new(1, sizeof **pipelines);
         **pipelines = made;
     } else {
@@ -215,6 +251,9 @@ void pipelines_destroy(struct pipelines *pipelines)
     program_free(&pipelines->program);
     op_kinds_free(&pipelines->kinds);
     free(pipelines->durations);
+    free(pipelines->more);
+    free(pipelines->less);
+    free(pipelines->first_draw);
     free(pipelines->team);
     free(pipelines->team_of_block);
     free(pipelines);
@@ -239,7 +278,13 @@ uint64_t pipelines_ops(const struct pipelines *pipelines)
     return n;
 }
 
-enum status pipelines_time(const struct pipelines *pipelines, const double *z, nanos *step, struct diags *diags)
+size_t pipelines_draws(const struct pipelines *pipelines)
+{
+    return pipelines->n_draws;
+}
+
+enum status pipelines_time(const struct pipelines *pipelines, const double *z, const double *draws, nanos *step,
+                           struct diags *diags)
 {
     const struct program *program = &pipelines->program;
     double *level = memory_new((size_t)program->n_ranks, sizeof *level);
@@ -247,7 +292,11 @@ enum status pipelines_time(const struct pipelines *pipelines, const double *z, n
                                      .kind = pipelines->kinds.kind,
                                      .n_kinds = pipelines->kinds.n,
                                      .n_levels = N_LEVELS,
-                                     .level = level};
+                                     .level = level,
+                                     .more = pipelines->more,
+                                     .less = pipelines->less,
+                                     .draws = pipelines->more != NULL ? draws : NULL,
+                                     .first_draw = pipelines->first_draw};
     struct execution execution;
     for (int32_t b = 0; b < program->n_ranks; b++)
         level[b] = fmax(z[pipelines->team_of_block[b]], Z_LOW) - Z_LOW;

@@ -10,6 +10,10 @@
  * What operations take is worked out at whole z from -4 to 8, with all that follows (what hides what); between two of them it is
  * taken in proportion. Faster ones than -4 count as -4: nobody waits for them.
  *
+ * Micro-batches of documents (model/cost/packing.h) have more or fewer query-key pairs than the average one, the same for all
+ * stages of a replica. What a pass takes beyond the average is in proportion to that: above by what twice the pairs would take
+ * more, below by what half of them would take less.
+ *
  * The analytic network, chunk detail. Cost: about 20 ns an operation of dp * pp ranks; 8 bytes each of those whose ends are read,
  * by caller of pipelines_time, and what a program with all ranks takes while it is created.
  */
@@ -34,7 +38,12 @@ int pipelines_team_of(const struct pipelines *pipelines, int rank);
 /* Operations of all ranks that are executed. */
 uint64_t pipelines_ops(const struct pipelines *pipelines);
 
-/* How long the step takes with teams whose slowest GPU is at z[team]. Threads may ask at the same time. */
-MUST_CHECK enum status pipelines_time(const struct pipelines *pipelines, const double *z, nanos *step, struct diags *diags);
+/* Micro-batches of the job, those of one replica behind another. */
+size_t pipelines_draws(const struct pipelines *pipelines);
+
+/* How long the step takes with teams whose slowest GPU is at z[team], and micro-batches whose pairs are draws[i] (at least -1) of
+ * the mean above it; NULL: all have the mean. Threads may ask at the same time. */
+MUST_CHECK enum status pipelines_time(const struct pipelines *pipelines, const double *z, const double *draws, nanos *step,
+                                      struct diags *diags);
 
 #endif

@@ -8,7 +8,7 @@
 #include "model/base/random.h"
 #include "sim/crew.h"
 
-enum { PURPOSE_STEP_JITTER = 0x736a };
+enum { PURPOSE_STEP_JITTER = 0x736a, PURPOSE_STEP_DOCUMENTS = 0x7364 };
 
 struct batch {
     const struct step_replicas_request *request;
@@ -34,13 +34,34 @@ static void draw(const struct step_replicas_request *request, int64_t replica, d
     outcome->pace = llround(1e9 * (1 + request->jitter * most));
 }
 
+/* Pairs of every micro-batch beyond the mean; NULL where all have that. */
+static double *draw_documents(const struct step_replicas_request *request, int64_t replica)
+{
+    size_t n = request->packing != NULL ? pipelines_draws(request->pipelines) : 0;
+    if (n == 0)
+        return NULL;
+    double *draws = memory_new(n, sizeof *draws);
+    for (size_t i = 0; i < n; i++) {
+        for (int s = 0; s < request->sequences; s++) {
+            uint64_t sequence = (uint64_t)i * (uint64_t)request->sequences + (uint64_t)s;
+            struct random_stream stream =
+                random_stream_named(request->seed + (uint64_t)replica, PURPOSE_STEP_DOCUMENTS, sequence);
+            draws[i] += packing_draw(request->packing, &stream) / request->sequences;
+        }
+        draws[i] -= 1;
+    }
+    return draws;
+}
+
 static enum status work(void *context, int64_t replica, struct diags *said)
 {
     const struct batch *batch = context;
     struct step_outcome outcome = {0};
     double *z = memory_new((size_t)pipelines_teams(batch->request->pipelines), sizeof *z);
     draw(batch->request, replica, z, &outcome);
-    enum status status = pipelines_time(batch->request->pipelines, z, &outcome.step, said);
+    double *draws = draw_documents(batch->request, replica);
+    enum status status = pipelines_time(batch->request->pipelines, z, draws, &outcome.step, said);
+    free(draws);
     free(z);
     if (status == STATUS_OK)
         batch->outcomes[replica] = outcome;

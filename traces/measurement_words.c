@@ -258,6 +258,7 @@ static const struct {
     {COLUMN_FEATURES, "fused_linear_cross_entropy liger", "fused_linear_loss"},
     {COLUMN_FEATURES, "cut_cross_entropy cce", "cut_loss"},
     {COLUMN_FEATURES, "fused_cross_entropy cross_entropy_loss_fusion", "fused_loss"},
+    {COLUMN_FEATURES, "eager_cross_entropy", "eager_loss"},
     {COLUMN_FEATURES, "no false off", "none"},
 };
 

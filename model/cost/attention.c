@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "model/cost/documents.h"
 #include "model/cost/precision_bytes.h"
 
 #define FIRST_GENERATION  0.45 /* of FlashAttention-2's speed; Dao 2023 (arXiv:2307.08691) figures 4-6 */
@@ -48,11 +49,34 @@ struct tiling {
     double block;         /* scores of a block, what keys are divided by */
 };
 
+/* Tiles begin anew with every document. Of ranks that share a sequence each has its part of the tiles, and one more begins where
+ * a chunk does, half full on average; blocks are in proportion to pairs, those of the fullest rank. */
+static struct tiling tiling_of_documents(const struct work_attention *a, int tile, bool backward)
+{
+    const struct work_documents *d = &a->documents;
+    double heads = (double)a->batch * a->heads, block = (double)tile * tile;
+    double ranks = d->sequence / (double)a->query_tokens, across = (double)(backward ? a->query_tokens : a->key_tokens);
+    struct document_tiles whole = documents_tiles(&d->lengths, d->sequence, d->window, tile);
+    double per_pair = block * whole.blocks / d->pairs;
+    double tiles = whole.tiles / ranks + (1 - 1 / ranks);
+    double longest = ceil(documents_longest(&d->lengths, d->sequence, (double)a->batch) / tile);
+    double band = d->window > 0 ? 1 + ceil((d->window - 1) / tile) : longest;
+    return (struct tiling){
+        .tiles = heads * tiles,
+        .mean = a->pairs * d->fullest * per_pair / tiles,
+        .longest = block * fmin(ceil(across / tile), fmin(longest, band)),
+        .block = block,
+    };
+}
+
 static struct tiling tiling_of(const struct work_attention *a, int tile, bool backward)
 {
     double heads = (double)a->batch * a->heads, span = a->pairs / (double)a->query_tokens;
+    bool documents = a->documents.lengths.mean > 0;
     if (tile == 0)
-        return (struct tiling){.tiles = 1, .mean = heads * a->pairs};
+        return (struct tiling){.tiles = 1, .mean = heads * a->pairs * (documents ? a->documents.fullest : 1)};
+    if (documents)
+        return tiling_of_documents(a, tile, backward);
     struct mask mask = mask_of(a, span);
     double rows = (double)(backward ? a->key_tokens : a->query_tokens);
     double across = (double)(backward ? a->query_tokens : a->key_tokens);

@@ -25,6 +25,15 @@
  * up the parts (FlashAttention's heuristic for the number of splits). The backward kernel's tiles are of keys; overhead is 2.5
  * times as long.
  *
+ * Masks between documents: tiles begin anew with every document, as in the kernels that take many sequences of different lengths
+ * in one call (flash_attn_varlen_func, cuDNN's ragged layout), so the last tile of a piece is not full and its block on the
+ * diagonal is computed whole. A sequence of s tokens whose pieces (documents.h) number p(j) of more than j tokens has
+ *
+ *     tiles  = sum over k of p(k M),    blocks = sum over k of p(k M) min(k + 1, 1 + ceil((window - 1) / M))
+ *
+ * of a head, and the longest tile is that of the piece which half of all calls exceed. In a step of a ring every tile is there
+ * and has its share of the blocks: kernels that find nothing to do for a tile still start it.
+ *
  * Sources: FlashAttention-2 (Dao 2023, arXiv:2307.08691), -3 (Shah et al. 2024, arXiv:2407.08608: products hide under softmax of
  * the other warpgroup, 3.9 TFLOPS of exponentials against 989 of products on H100). Generations of kernels differ by their
  * published speeds: a GPU's parameters are of the fastest kernel it has. The second FlashAttention does not know Hopper's

@@ -144,8 +144,10 @@ static double oversubscribed(const struct cluster *cluster, struct group_span sp
 }
 
 /* Every rank sends to every other: what leaves the domain goes through its own NIC, beside the NVLink part. `leaving` bytes
- * leave, which are `bytes` (n - r)/n unless copies are made on arrival. */
-static struct cost network_all_to_all(const struct cluster *cluster, struct group_span span, double bytes, double leaving)
+ * leave, which are `bytes` (n - r)/n unless copies are made on arrival. `mean`: what a rank has on average, by which messages are
+ * long or short. */
+static struct cost network_all_to_all(const struct cluster *cluster, struct group_span span, double bytes, double leaving,
+                                      double mean)
 {
     double n = span.ranks, inside = span.ranks_per_domain;
     double nic = cluster_gpu_nic_rate(cluster) * cluster->net_fraction;
@@ -154,7 +156,7 @@ static struct cost network_all_to_all(const struct cluster *cluster, struct grou
     double inward = (bytes * (inside - 1) / n + arriving) / local_rate(&cluster->gpu, span);
     return (struct cost){
         .latency_s = cluster->gpu.nccl_base_s + network_hop(cluster, span),
-        .bandwidth_s = fmax(outward, inward) * (1 + sqrt(cluster->gpu.nccl_ramp_bytes / bytes)),
+        .bandwidth_s = fmax(outward, inward) * (1 + sqrt(cluster->gpu.nccl_ramp_bytes / mean)),
     };
 }
 
@@ -165,7 +167,7 @@ static struct cost pipelined_time(const struct cluster *cluster, enum collective
     if (span.domains <= 1)
         return nvlink_time(&cluster->gpu, collective, span, bytes);
     if (collective == COLLECTIVE_ALL_TO_ALL)
-        return network_all_to_all(cluster, span, bytes, bytes * (span.ranks - span.ranks_per_domain) / span.ranks);
+        return network_all_to_all(cluster, span, bytes, bytes * (span.ranks - span.ranks_per_domain) / span.ranks, bytes);
     return collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes)
                ? network_tree(cluster, span, bytes)
                : network_ring(cluster, collective, span, bytes);
@@ -189,6 +191,13 @@ struct cost collective_time(const struct cluster *cluster, enum collective colle
     return cost_add(cost_add(phases.before, phases.network), phases.after);
 }
 
+/* Tokens of which a copy reaches the busiest of so many domains, over the mean of the domains. */
+static double busiest_reached(double open, struct token_copies tokens)
+{
+    double share = fmin(1, tokens.domain_load / open);
+    return (1 - pow(1 - share, tokens.copies)) / (1 - pow(1 - 1 / open, tokens.copies));
+}
+
 struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens)
 {
     if (span.domains <= 1 || tokens.copies <= 1 || bytes <= 0)
@@ -197,7 +206,10 @@ struct cost dispatch_time(const struct cluster *cluster, struct group_span span,
     if (tokens.groups > 0 && tokens.top_groups > 0)
         open = fmin(domains, tokens.top_groups * fmax(1, domains / tokens.groups));
     double reached = open * (1 - pow(1 - 1 / open, tokens.copies));
-    return network_all_to_all(cluster, span, bytes, bytes / tokens.copies * reached * (domains - 1) / domains);
+    double mean = tokens.rank_load > 0 ? bytes / tokens.rank_load : bytes;
+    if (tokens.rank_load > 0)
+        reached *= busiest_reached(open, tokens);
+    return network_all_to_all(cluster, span, bytes, mean / tokens.copies * reached * (domains - 1) / domains, mean);
 }
 
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes)

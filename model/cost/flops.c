@@ -6,6 +6,7 @@
  * have no weights, as ever.
  */
 #include "model/cost/adapter.h"
+#include "model/cost/documents.h"
 #include "model/cost/work.h"
 
 static double attention_matrix_flops(const struct transformer *m) /* forward, one token */
@@ -70,7 +71,9 @@ static double attention_pair_flops(const struct setting *setting, feature_set fe
     bool latent = m->attention == ATTENTION_LATENT;
     double dims = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim + m->latent.v_dim : 2.0 * m->head_dim;
     double s = (double)setting->job->seq_len;
-    double pairs = attended_pairs(s, sliding_window_width(setting, features, layer));
+    double window = sliding_window_width(setting, features, layer), pairs = attended_pairs(s, window);
+    if (convention == FLOPS_MASKED && job_masks_documents(setting->job))
+        pairs = documents_pairs(&setting->job->documents, s, window);
     if (convention == FLOPS_FULL) /* the square; of a band, twice the causal part */
         pairs = pairs * 2 * s / (s + 1);
     return 2 * dims * m->heads * pairs / s; /* per token */

@@ -208,7 +208,7 @@ static double logits_bytes(const struct layout *layout, const struct setting *se
         return rows * (gathers ? words : share) * FUSED_STACK.logit;
     if (gathers)
         return rows * (words * GATHERED_LOGIT + share * GATHERED_SHARE);
-    return rows * share * upkeep_of(layout).logit;
+    return rows * share * (has_any(layout, FEATURE_BIT(EAGER_LOSS)) ? EAGER_STACK : upkeep_of(layout)).logit;
 }
 
 /* Logits and their gradient, what the last norm reads and what it gives the head, which a frozen one does not need. Predictions

@@ -54,13 +54,16 @@ static struct kept kept_by_mlp(const struct layout *layout, const struct setting
 
 /* Token copies before the experts; gated halves, before and after clamping, and their product; router scores in fp32. What
  * experts give is kept where it is weighted behind them: Megatron-Core weighs the activation (weighted_bias_swiglu_impl). Frozen
- * experts, which have no adapters, need neither the copies nor the product. */
+ * experts, which have no adapters, need neither the copies nor the product. Of a rank whose experts get most: the routing is
+ * taken to stay as it is over the micro-batches in flight, and the same rank to be the busiest in all layers (an upper bound). */
 static struct kept kept_by_experts(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
 {
     const struct transformer *m = setting->model;
     const struct mixture *moe = &m->moe;
     double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
-    double routed = (double)moe->expert_ffn * moe->top_k, operand = job_adapts(setting->job) ? 0 : operand_bytes(layout, setting);
+    double busiest = expert_load_rank(&setting->job->load, layout->ep);
+    double routed = (double)moe->expert_ffn * moe->top_k * busiest,
+           operand = job_adapts(setting->job) ? 0 : operand_bytes(layout, setting);
     double read = m->gated_mlp ? 4 : 2, given = (m->gated_mlp && m->mlp_limit > 0 ? 4 : 0) + operand;
     double copies = operand + (has_any(layout, FEATURE_BIT(FUSED_OPS)) ? 0 : 2);
     if (modules & RECOMPUTE_MOE)
@@ -68,7 +71,7 @@ static struct kept kept_by_experts(const struct layout *layout, const struct set
     if (modules & RECOMPUTE_SHARED_EXPERTS)
         shared = 0;
     double activations = shared * (read + given) + routed * (read + (modules & RECOMPUTE_MOE_ACT ? 0 : given));
-    return (struct kept){.split = activations + (double)m->hidden * moe->top_k * copies + 8.0 * moe->experts};
+    return (struct kept){.split = activations + (double)m->hidden * moe->top_k * busiest * copies + 8.0 * moe->experts};
 }
 
 /* What stands between latent attention's products, on each rank whole: what the down-projections give, and, where they are

@@ -149,9 +149,17 @@ static struct cost launched_apart(const struct gpu *gpu, struct work_gemm gemm)
     struct work_gemm together = gemm;
     together.apart = false;
     together.count = gemm.count < GROUP_STREAMS ? gemm.count : GROUP_STREAMS;
+    together.largest = 0;
     struct cost cost = gemm_cost(gpu, &together); /* as many as run side by side share the SMs */
     double rounds = (double)gemm.count / together.count;
-    return cost_scale(cost, rounds);
+    cost = cost_scale(cost, rounds);
+    if (gemm.largest <= 0)
+        return cost;
+    struct work_gemm alone = together; /* the largest has a stream to itself, and all wait for it */
+    alone.count = 1;
+    *(gemm.along_k ? &alone.k : &alone.m) = gemm.largest;
+    struct cost longest = gemm_cost(gpu, &alone);
+    return cost_seconds(longest) > cost_seconds(cost) ? longest : cost;
 }
 
 struct cost gemm_cost(const struct gpu *gpu, const struct work_gemm *gemm)

@@ -18,6 +18,9 @@
  * as a kernel gets long (clocks fall under power), by half of it at droop_time. The p-norm rounds the roofline's corner, where
  * neither limit is perfectly hidden behind the other: the sum of both at overlap 0, the longer one at 1.
  *
+ * Of multiplications launched apart, four run side by side; the largest of them (work_gemm.largest), where they are not equal,
+ * bounds the time of all from below.
+ *
  * Where k is a sequence whose products need one another (work_gemm.serial) nothing is split.
  *
  * An entry with one SM is of a device that msim probe measured as a whole, a CPU's cores among them: it has a rate and no tiles.

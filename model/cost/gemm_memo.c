@@ -25,8 +25,9 @@ static size_t gemm_hash(const struct work_gemm *g)
 static bool gemm_equal(const struct work_gemm *a, const struct work_gemm *b)
 {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->count == b->count && a->apart == b->apart &&
-           a->sliced == b->sliced && a->serial == b->serial && a->scan == b->scan && a->precision == b->precision &&
-           !(a->output_bytes < b->output_bytes) && !(a->output_bytes > b->output_bytes);
+           a->largest == b->largest && a->along_k == b->along_k && a->sliced == b->sliced && a->serial == b->serial &&
+           a->scan == b->scan && a->precision == b->precision && !(a->output_bytes < b->output_bytes) &&
+           !(a->output_bytes > b->output_bytes);
 }
 
 static struct gemm_answer *slot_of(struct gemm_answer *slots, size_t n, const struct work_gemm *gemm)

@@ -144,14 +144,22 @@ static struct cost product_cost(const struct machine *machine, const struct work
     return paced(machine, machine->gemms ? gemm_memo_cost(machine->gemms, gpu, gemm) : gemm_cost(gpu, gemm));
 }
 
+static struct cost attention_time(const struct machine *machine, const struct work_attention *attention, bool backward)
+{
+    struct work_attention drawn = *attention;
+    if (drawn.documents.lengths.mean > 0)
+        drawn.pairs *= 1 + machine->documents;
+    return paced(machine, attention_cost(&machine->cluster->gpu, &drawn, backward));
+}
+
 static struct cost leaf_cost(const struct machine *machine, const struct work *work)
 {
     const struct gpu *gpu = &machine->cluster->gpu;
     const struct work_collective *c = &work->collective;
     switch (work->kind) {
     case WORK_GEMM: return product_cost(machine, &work->gemm);
-    case WORK_ATTENTION: return paced(machine, attention_cost(gpu, &work->attention, false));
-    case WORK_ATTENTION_BACKWARD: return paced(machine, attention_cost(gpu, &work->attention, true));
+    case WORK_ATTENTION: return attention_time(machine, &work->attention, false);
+    case WORK_ATTENTION_BACKWARD: return attention_time(machine, &work->attention, true);
     case WORK_MEMORY_BOUND: return memory_bound_cost(gpu, &work->memory);
     case WORK_COLLECTIVE: return exchange_cost(machine, c);
     case WORK_DATA: return data_loading_cost(machine->cluster, &work->data);
@@ -164,15 +172,34 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     return (struct cost){0};
 }
 
+/* A step of a ring of so many: as many of the keys, and so many pairs. */
+static double ring_step(const struct machine *machine, const struct work *compute, int pieces, double pairs)
+{
+    struct work step = *compute;
+    step.attention.key_tokens = (step.attention.key_tokens + pieces - 1) / pieces;
+    step.attention.pairs = pairs;
+    return cost_seconds(leaf_cost(machine, &step));
+}
+
+/* The first step of a ring of documents, which keep most of their pairs there; 0: its steps are alike, or it is none. */
+static double first_step_pairs(const struct work *compute, int pieces)
+{
+    if (compute->kind == WORK_GEMM || compute->attention.documents.lengths.mean <= 0)
+        return 0;
+    return compute->attention.pairs * fmax(compute->attention.documents.own, 1.0 / pieces);
+}
+
+static double later_step_pairs(const struct work *compute, int pieces)
+{
+    double pairs = compute->attention.pairs, first = first_step_pairs(compute, pieces);
+    return first > 0 ? (pairs - first) / (pieces - 1) : pairs / pieces;
+}
+
 /* The compute side cut into pieces, along its rows; of attention along the keys. */
 static double piece_compute(const struct machine *machine, const struct work *compute, int pieces)
 {
-    if (compute->kind != WORK_GEMM) { /* a step of a ring: as many of the keys */
-        struct work step = *compute;
-        step.attention.key_tokens = (step.attention.key_tokens + pieces - 1) / pieces;
-        step.attention.pairs /= pieces;
-        return cost_seconds(leaf_cost(machine, &step));
-    }
+    if (compute->kind != WORK_GEMM)
+        return ring_step(machine, compute, pieces, later_step_pairs(compute, pieces));
     struct work_gemm piece = compute->gemm;
     piece.m = (piece.m + pieces - 1) / pieces;
     return cost_seconds(product_cost(machine, &piece));
@@ -226,6 +253,8 @@ static double parts_seconds(const struct machine *machine, struct work_parts par
     int n = parts.pieces;
     if (n == 0)
         return side_by_side(parts.compute_s, c, share);
+    if (parts.first_s > 0)
+        return c + side_by_side(parts.first_s, c, share) + side_by_side((n - 1) * parts.compute_s, (n - 2) * c, share);
     return n == 1 ? parts.compute_s + c : c + side_by_side(n * parts.compute_s, (n - 1) * c, share);
 }
 
@@ -237,7 +266,10 @@ struct work_parts work_parts_of(const struct machine *machine, const struct work
                               .compute_s = cost_seconds(leaf_cost(machine, compute)),
                               .exchange_s = cost_seconds(leaf_cost(machine, exchange))};
     for (int n = 2; n <= work->sequence.pieces; n *= 2) {
-        struct work_parts parts = {n, piece_compute(machine, compute, n), piece_exchange(machine, exchange, n)};
+        struct work_parts parts = {n, piece_compute(machine, compute, n), piece_exchange(machine, exchange, n), 0};
+        double first = first_step_pairs(compute, n);
+        if (first > 0)
+            parts.first_s = ring_step(machine, compute, n, first);
         if (parts_seconds(machine, parts) < parts_seconds(machine, best))
             best = parts;
     }

@@ -16,6 +16,7 @@ struct machine {
     const struct job *job;
     struct group_span spans[N_GROUP_KINDS];
     double pace;             /* arithmetic takes this much longer than on one average GPU with kernels timed alone; see below */
+    double documents;        /* query-key pairs of documents beyond those of an average sequence, relative to these; 0 */
     struct gemm_memo *gemms; /* where what products take is kept; NULL: nowhere */
     int hosts; /* ranks that wait for one another in every micro-batch: of one model replica; 0: pauses are not counted */
 };
@@ -72,12 +73,14 @@ double crowding_seconds(const struct cluster *cluster, enum collective collectiv
  *
  *     c + (n g beside (n - 1) c),
  *
- * where an exchange takes SMs from the product beside it. n is the power of two up to work_sequence.pieces that takes least; the
- * executor cuts a pair into as many.
+ * where an exchange takes SMs from the product beside it. Attention between documents has most of its pairs in the first step of
+ * a ring, with a rank's own keys: c + (g' beside c) + ((n - 1) g beside (n - 2) c), as one step is fetched ahead. n is the power
+ * of two up to work_sequence.pieces that takes least; the executor cuts a pair into as many.
  */
 struct work_parts {
     int pieces;                   /* n; 1: one after the other; 0: independent ones, simply side by side */
     double compute_s, exchange_s; /* of a piece */
+    double first_s;               /* of the first, where others compute less: attention to documents in a ring; otherwise 0 */
 };
 struct work_parts work_parts_of(const struct machine *machine, const struct work_table *table, int32_t overlapped);
 /* Most pieces of any pair whose exchange is over the tensor-parallel group, at least 1. What that group divides of a sequence

@@ -49,6 +49,8 @@ struct work_gemm {
     int64_t m, n, k;
     int32_t count;       /* GEMMs of the same shape: batched in one launch, or launched apart */
     bool apart;          /* experts: each has a launch of its own, on a few streams */
+    int64_t largest;     /* of these: m of the one that has most, the shape above being the mean; 0: all alike */
+    bool along_k;        /* k, not m */
     bool serial;         /* k is walked through in order (a state passed from chunk to chunk): no SMs share it */
     bool scan;           /* a part of a scan: see gpu.scan_flops */
     bool sliced;         /* operands are slices of larger matrices, one head's columns: not filled up to what tensor cores take */
@@ -56,13 +58,24 @@ struct work_gemm {
     enum precision precision;
 };
 
+/* Documents that a fused kernel attends to one by one, and the sequences they are packed into. */
+struct work_documents {
+    struct documents lengths; /* mean 0: none, sequences are attended to whole */
+    double sequence, window;  /* tokens; window 0: none */
+    double pairs;             /* of a sequence, all ranks together */
+    double fullest;           /* pairs of the rank that has most among those that share sequences, relative to the mean */
+    double own; /* of a rank's pairs those with its own keys, the first step of a ring; whole sequences: 1 / ranks */
+};
+
 struct work_attention {
     int64_t batch, query_tokens, key_tokens; /* per rank */
-    double pairs; /* query-key pairs computed per batch element and head: half of s * s when causal, less with a window */
+    double pairs; /* query-key pairs computed per batch element and head: half of s * s when causal, less with a window or
+                   * documents; the mean of ranks that share a sequence */
     int32_t heads, kv_heads, head_dim, value_dim; /* per rank */
     enum precision precision;                     /* of the operands */
     int32_t fused; /* 0: separate kernels with scores in memory, 1: FlashAttention, 2: FlashAttention-2, 3: -3 */
     bool alibi;    /* scores get a bias by distance */
+    struct work_documents documents;
 };
 
 struct work_memory {
@@ -73,9 +86,11 @@ struct work_memory {
 };
 
 /* What an all-to-all carries that dispatches tokens to experts, or brings them back: `copies` of each token, to experts in at
- * most top_groups of `groups` equal groups (0: anywhere). */
+ * most top_groups of `groups` equal groups (0: anywhere). Where experts are not loaded alike the bytes are those of the busiest
+ * rank, which gets (or sends back) so many times the mean, and the busiest NVLink domain so many. */
 struct token_copies {
     int copies, groups, top_groups;
+    double rank_load, domain_load; /* 0: 1 */
 };
 
 struct work_collective {
@@ -225,6 +240,7 @@ struct stage_parameters work_trained_parameters(const struct layout *layout, con
 enum flop_convention {
     FLOPS_FULL,   /* attention counted over all s * s pairs (MegaScale, Megatron papers); a window's pairs where one is used */
     FLOPS_CAUSAL, /* attention counted over the causal half (current Megatron-LM) */
+    FLOPS_MASKED, /* over what masks between documents leave of that, which the others count */
 };
 /* Width of the attention window of a layer, 0: full. MegaScale does not publish its window; the FLOP counts it prints imply that
  * two causal windows cover about 1,230 of 2,048 tokens, which 3/8 of the sequence gives. Used when FEATURE_SLIDING_WINDOW is on

@@ -1,5 +1,6 @@
 /* The core of attention: fused into one kernel, or as GEMMs and passes over the score matrix; and what context parallelism
  * exchanges for it. */
+#include "model/cost/documents.h"
 #include "model/cost/work_layer.h"
 
 static double window_of(const struct layer_builder *b, bool windowed)
@@ -24,6 +25,48 @@ static int generation_of(const struct layer_builder *b)
     return builder_has(b, FEATURE_BIT(FLASH_ATTENTION)) ? 1 : 0;
 }
 
+/* Chunks 0 to 2 k - 1 of a sequence go to k ranks, i and 2 k - 1 - i to one: with half a triangle each they have equally many
+ * pairs. Documents leave late queries less than their share; what grows ever slower is most in the middle. */
+static double fullest_rank(const struct documents *documents, double tokens, double window, int ranks, double all)
+{
+    double chunk = tokens / (2.0 * ranks);
+    if (ranks == 1)
+        return 1;
+    double middle =
+        documents_pairs(documents, (ranks + 1) * chunk, window) - documents_pairs(documents, (ranks - 1) * chunk, window);
+    return ranks * middle / all;
+}
+
+/* Pairs inside the first and the last chunk, and from that to this: what a rank attends to in the first step of a ring. A span of
+ * n tokens has H(n) pairs, two chunks D apart have H(D + chunk) - 2 H(D) + H(D - chunk) between them. */
+static double own_share(const struct documents *documents, double tokens, double window, int ranks, double all)
+{
+    double chunk = tokens / (2.0 * ranks);
+    if (ranks == 1)
+        return 1;
+    double between =
+        all - 2 * documents_pairs(documents, tokens - chunk, window) + documents_pairs(documents, tokens - 2 * chunk, window);
+    return ranks * (2 * documents_pairs(documents, chunk, window) + between) / all;
+}
+
+/* What masks between documents leave. Attention that is not fused computes the whole matrix and masks it. */
+static void mask_documents(const struct layer_builder *b, double window, struct work_attention *shape)
+{
+    const struct documents *lengths = &b->job->documents;
+    double s = (double)b->job->seq_len;
+    int ranks = layout_cp_keys(b->layout);
+    if (!job_masks_documents(b->job) || !builder_has(b, FEATURES_FLASH))
+        return;
+    double pairs = documents_pairs(lengths, s, window);
+    shape->pairs = pairs / ranks;
+    shape->documents = (struct work_documents){.lengths = *lengths,
+                                               .sequence = s,
+                                               .window = window,
+                                               .pairs = pairs,
+                                               .fullest = fullest_rank(lengths, s, window, ranks, pairs),
+                                               .own = own_share(lengths, s, window, ranks, pairs)};
+}
+
 static struct work_attention attention_shape(const struct layer_builder *b, bool windowed)
 {
     const struct transformer *m = b->model;
@@ -31,11 +74,12 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
     bool latent = m->attention == ATTENTION_LATENT;
     double s = (double)b->job->seq_len;
     int parts = layout_cp_heads(l), keys = layout_cp_keys(l);
-    return (struct work_attention){
+    double window = window_of(b, windowed);
+    struct work_attention shape = {
         .batch = l->micro_batch,
         .query_tokens = (int64_t)(s / keys),
         .key_tokens = (int64_t)s,
-        .pairs = attended_pairs(s, window_of(b, windowed)) / keys, /* two-chunk order balances the triangle among the ranks */
+        .pairs = attended_pairs(s, window) / keys, /* two-chunk order balances the triangle among the ranks */
         .heads = m->heads / l->tp / parts,
         .kv_heads = layout_sent_kv_heads(l, m) / parts,
         .head_dim = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim,
@@ -44,6 +88,8 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
         .alibi = m->position == POSITION_ALIBI,
         .fused = generation_of(b),
     };
+    mask_documents(b, window, &shape);
+    return shape;
 }
 
 static int32_t fused_kernel(struct layer_builder *b, struct work_attention shape, bool backward)

@@ -10,6 +10,7 @@ struct layer_builder layer_builder_of(struct work_table *table, const struct lay
         .layout = layout,
         .model = setting->model,
         .job = setting->job,
+        .cluster = setting->cluster,
         .tokens = tokens,
         .frozen = job_adapts(setting->job),
         .local_tokens = layout->sequence_parallel ? tokens / layout->tp : tokens,

@@ -23,12 +23,13 @@ void embedding_works(struct layer_builder *b, bool backward)
  * Cross entropy over T x V/tp logits. Vocabulary-parallel in fp32: cast (2 + 4), maximum (4), subtract and exponentiate (4 + 4),
  * sum (4), divide (4 + 4); fused (fused_loss, or by a compiler): read twice, write once. Backward: scale the probabilities (4 +
  * 4) and cast (4 + 2), fused in one. Eager code on a whole vocabulary, gathered or never split, has PyTorch's: cast, log-softmax
- * (4 + 4); backward a gradient of zeros (4), log-softmax (4 + 4 + 4), cast.
+ * (4 + 4); backward a gradient of zeros (4), log-softmax (4 + 4 + 4), cast; so does a loss that is left eager (eager_loss).
  */
 static void cross_entropy(struct layer_builder *b, bool backward)
 {
-    bool fused = builder_has(b, FEATURE_BIT(FUSED_LOSS) | FEATURE_BIT(COMPILE));
-    bool whole = head_gathers(b->layout, b->model) || (b->layout->tp == 1 && !builder_has(b, FEATURES_FUSING));
+    bool left_eager = builder_has(b, FEATURE_BIT(EAGER_LOSS)), compiled = builder_has(b, FEATURE_BIT(COMPILE)) && !left_eager;
+    bool fused = builder_has(b, FEATURE_BIT(FUSED_LOSS)) || compiled, eager = left_eager || !builder_has(b, FEATURES_FUSING);
+    bool whole = head_gathers(b->layout, b->model) || (b->layout->tp == 1 && eager);
     enum memory_kernel kernel = backward ? MEMORY_LOSS_BACKWARD : MEMORY_LOSS;
     double logits = b->tokens * (double)b->model->vocab / (whole ? 1 : b->layout->tp), bytes;
     if (fused)

@@ -33,13 +33,14 @@ struct layer_builder {
     const struct layout *layout;
     const struct transformer *model;
     const struct job *job;
-    double tokens;       /* T */
-    double local_tokens; /* T / tp with sequence parallelism, T otherwise */
-    bool frozen;         /* adapters are trained, not the model's own weights: these have no gradients */
-    bool recomputing;    /* compute belongs to CLASS_RECOMPUTE */
-    bool stops_early;    /* recomputing: ends with what the down-projection reads */
-    bool keeps_products; /* recomputing: attention and every second product were kept */
-    int products;        /* recomputing: met so far */
+    const struct cluster *cluster; /* where groups lie; nothing else of it is asked */
+    double tokens;                 /* T */
+    double local_tokens;           /* T / tp with sequence parallelism, T otherwise */
+    bool frozen;                   /* adapters are trained, not the model's own weights: these have no gradients */
+    bool recomputing;              /* compute belongs to CLASS_RECOMPUTE */
+    bool stops_early;              /* recomputing: ends with what the down-projection reads */
+    bool keeps_products;           /* recomputing: attention and every second product were kept */
+    int products;                  /* recomputing: met so far */
     int32_t ids[LAYER_WORKS_MAX];
     int32_t n;
 };

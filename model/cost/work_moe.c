@@ -1,15 +1,23 @@
-/* A mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine. Tokens are assumed to spread evenly over
- * experts. */
+/* A mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine, on the rank whose experts get most tokens
+ * (job.load; all alike unless told otherwise): the others of its expert-parallel group wait for it. */
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work_layer.h"
 
 struct experts_shape {
-    int64_t rows;  /* token copies all local experts work on */
-    int32_t local; /* experts on this rank */
-    int64_t width; /* of one expert on this rank */
-    double sent;   /* bytes of token copies this rank dispatches */
-    bool split;    /* experts are split over tp as well */
+    int64_t rows;      /* token copies all local experts work on */
+    int64_t rows_mean; /* the same, on average over the ranks */
+    int64_t largest;   /* those of the busiest expert; 0: all alike */
+    int32_t local;     /* experts on this rank */
+    int64_t width;     /* of one expert on this rank */
+    double sent;       /* bytes of token copies this rank dispatches */
+    double held;       /* bytes of those that it gets for its experts */
+    bool split;        /* experts are split over tp as well */
 };
+
+static int64_t at_least_one(double rows)
+{
+    return (int64_t)(rows < 1 ? 1 : rows);
+}
 
 static struct experts_shape experts_shape(const struct layer_builder *b)
 {
@@ -18,13 +26,21 @@ static struct experts_shape experts_shape(const struct layer_builder *b)
     bool split = layout_expert_tp(l) > 1;
     double own_tokens = b->tokens / l->tp; /* each rank dispatches its share of the sequence */
     double rows = (split ? b->tokens : own_tokens) * moe->top_k;
-    return (struct experts_shape){
-        .rows = (int64_t)(rows < 1 ? 1 : rows),
+    double sent = own_tokens * moe->top_k * (double)b->model->hidden * 2;
+    const struct expert_load *load = &b->job->load;
+    double busiest = expert_load_rank(load, l->ep), mean = expert_load_mean(load);
+    struct experts_shape e = {
+        .rows = at_least_one(rows * busiest),
+        .rows_mean = at_least_one(rows * mean),
         .local = moe->experts / l->ep > 0 ? moe->experts / l->ep : 1,
         .width = split ? moe->expert_ffn / l->tp : moe->expert_ffn,
-        .sent = own_tokens * moe->top_k * (double)b->model->hidden * 2,
+        .sent = sent * mean,
+        .held = sent * busiest,
         .split = split,
     };
+    if (expert_load_largest(load, l->ep) > busiest)
+        e.largest = at_least_one(rows / e.local * expert_load_largest(load, l->ep));
+    return e;
 }
 
 static void experts_gemm(struct layer_builder *b, const struct experts_shape *e, const char *label, int64_t in, int64_t out,
@@ -34,30 +50,40 @@ static void experts_gemm(struct layer_builder *b, const struct experts_shape *e,
     struct work_gemm gemm = builder_gemm(b, each, in, out, pass, b->job->precision);
     gemm.count = e->local;
     gemm.apart = true;
+    gemm.largest = e->largest;
+    gemm.along_k = pass == PASS_BACKWARD_WEIGHT;
     struct work work = {.kind = WORK_GEMM,
                         .class = b->recomputing ? CLASS_RECOMPUTE : CLASS_EXPERTS,
                         .label = label,
-                        .flops = 2.0 * (double)e->rows * (double)in * (double)out,
+                        .flops = 2.0 * (double)e->rows_mean * (double)in * (double)out,
                         .gemm = gemm};
     builder_append(b, work_add(b->table, work));
 }
 
-/* Copies of tokens over the expert-parallel group. */
+/* Copies of tokens over the expert-parallel group. Every rank sends as many; the busiest gets most, and sends most back. */
 static void exchange_copies(struct layer_builder *b, const struct experts_shape *e, const char *label)
 {
     const struct mixture *moe = &b->model->moe;
     if (b->layout->ep == 1)
         return;
-    int32_t id = builder_exchange(b, CLASS_EP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_EP, e->sent);
-    if (builder_is_current(b)) /* a token crosses to a node once, whatever number of its experts are there */
-        b->table->items[id].collective.tokens = (struct token_copies){moe->top_k, moe->groups, moe->top_groups};
+    int32_t id = builder_exchange(b, CLASS_EP_COMM, label, COLLECTIVE_ALL_TO_ALL, GROUP_EP, e->held);
+    if (builder_is_current(b)) { /* a token crosses to a node once, whatever number of its experts are there */
+        struct token_copies tokens = {moe->top_k, moe->groups, moe->top_groups, 0, 0};
+        if (expert_load_given(&b->job->load)) {
+            const struct expert_load *load = &b->job->load;
+            int domains = layout_span(b->layout, b->cluster, GROUP_EP).domains;
+            tokens.rank_load = expert_load_rank(load, b->layout->ep) / expert_load_mean(load);
+            tokens.domain_load = expert_load_rank(load, domains) / expert_load_mean(load);
+        }
+        b->table->items[id].collective.tokens = tokens;
+    }
     builder_append(b, id);
 }
 
 static void exchange_split(struct layer_builder *b, const struct experts_shape *e, enum collective collective)
 {
     if (e->split)
-        builder_append(b, builder_exchange(b, CLASS_TP_COMM, "expert_tp", collective, GROUP_TP, e->sent * b->layout->tp));
+        builder_append(b, builder_exchange(b, CLASS_TP_COMM, "expert_tp", collective, GROUP_TP, e->held * b->layout->tp));
 }
 
 /* Copies to their experts; experts split over tp need those of all of its ranks. */

@@ -182,10 +182,12 @@ static void try_more_gpus(struct remedy_list *list, const struct setting *settin
         struct trial trial;
         trial_init(&trial, setting);
         trial.setting.gpus = setting->gpus * times;
-        while (cluster_gpus(&trial.cluster) < trial.setting.gpus)
-            trial.cluster.nodes *= 2;
-        char what[64], option[96];
         int before = list->n, nodes = trial.cluster.nodes;
+        while (nodes * trial.cluster.gpus_per_node < trial.setting.gpus)
+            nodes *= 2;
+        if (!cluster_resize(&trial.cluster, nodes))
+            return;
+        char what[64], option[96];
         snprintf(what, sizeof what, "%d GPUs", trial.setting.gpus);
         snprintf(option, sizeof option, "--gpus %d", trial.setting.gpus);
         if (nodes > setting->cluster->nodes && !setting->cluster->as_needed)

@@ -65,9 +65,41 @@ int cluster_dragonfly_groups(const struct cluster *c, int nodes)
     return (int)int64_divide_up(nodes, in_group);
 }
 
+void cluster_dragonfly_follow(struct cluster *c)
+{
+    struct dragonfly *d = &c->dragonfly;
+
+    if (d->groups_follow)
+        d->groups = cluster_dragonfly_groups(c, c->nodes);
+    if (d->ports_follow)
+        d->global_links_per_switch = d->cables_follow ? d->endpoints_per_switch
+                                                      : dragonfly_global_ports(d->switches_per_group, d->global_links, d->groups);
+    if (d->cables_follow)
+        d->global_links =
+            d->groups > 1 ? dragonfly_global_links(d->switches_per_group, d->global_links_per_switch, d->groups) : 0;
+}
+
+bool cluster_resize(struct cluster *c, int nodes)
+{
+    struct cluster sized = *c;
+    struct dragonfly *d = &sized.dragonfly;
+
+    sized.nodes = nodes;
+    if (c->topology == TOPOLOGY_DRAGONFLY) {
+        d->groups_follow = d->groups_follow || cluster_dragonfly_groups(c, nodes) > d->groups;
+        cluster_dragonfly_follow(&sized);
+        int64_t cables = (int64_t)d->global_links * (d->groups - 1);
+        if (d->groups > 1 && (cables < 1 || cables > (int64_t)d->switches_per_group * d->global_links_per_switch))
+            return false;
+    }
+    *c = sized;
+    return true;
+}
+
 const char *cluster_groups_remedy(const struct cluster *c, int nodes)
 {
-    bool more = c->topology == TOPOLOGY_DRAGONFLY && cluster_dragonfly_groups(c, nodes) > c->dragonfly.groups;
+    bool more = c->topology == TOPOLOGY_DRAGONFLY && !c->dragonfly.groups_follow &&
+                cluster_dragonfly_groups(c, nodes) > c->dragonfly.groups;
 
     return more ? " --set cluster.groups=null" : "";
 }

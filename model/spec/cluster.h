@@ -28,6 +28,8 @@ struct dragonfly {
     int global_links_per_switch; /* ports for other groups */
     int global_links;            /* cables between two groups */
     double link_rate;            /* B/s of a local or global cable and direction */
+    /* Nobody said groups, global_links_per_switch, global_links: they follow from the rest, also where nodes change. */
+    bool groups_follow, ports_follow, cables_follow;
 };
 
 /* Of groups of so many switches, at least two: cables between each two of them, by the ports of a switch for other groups; and
@@ -79,6 +81,8 @@ struct cluster {
     double host_memory_rate;          /* B/s of it, data-sheet; 0: unknown */
     double data_sample_s;             /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
     double storage_rate;              /* B/s of the whole checkpoint store; 0 unknown */
+    double node_power_w;              /* of a node at full load with host, NICs and fans, as published; 0: unknown */
+    double pue;                       /* power of the site over that of its computers, at least 1; 0: nobody says */
 };
 
 /* Layers of switches that a fabric of so many nodes usually has (assumption): one switch for one, leaf and spine up to 1,024. */
@@ -123,6 +127,11 @@ double cluster_leaf_oversubscription(const struct cluster *cluster);
 double cluster_pod_oversubscription(const struct cluster *cluster);
 /* Switches of a dragonfly that the NICs of a node are spread over: one, or one for each port. */
 int cluster_dragonfly_rails(const struct cluster *cluster);
+/* Of a dragonfly with its nodes: groups, ports for other groups and cables between two of them, those that follow. */
+void cluster_dragonfly_follow(struct cluster *cluster);
+/* So many nodes of the same kind; groups follow where there are too few, as cluster_groups_remedy has it. False, and nothing
+ * changed: no cables would join so many groups. */
+bool cluster_resize(struct cluster *cluster, int nodes);
 /* Groups of a dragonfly that so many nodes fill; and what else to type where these are more than it has, or "". */
 int cluster_dragonfly_groups(const struct cluster *cluster, int nodes);
 const char *cluster_groups_remedy(const struct cluster *cluster, int nodes);

@@ -78,6 +78,10 @@ static const struct field cluster_rows[] = {
     QUANTITY("data_sample", struct cluster, data_sample_s, DIM_TIME, 0, 10, "0.1ms",
              "the host's time per sample without async_data"),
     QUANTITY("storage_rate", struct cluster, storage_rate, DIM_RATE, 1e6, 1e15, UNSET, "the whole checkpoint store"),
+    QUANTITY("node_power", struct cluster, node_power_w, DIM_POWER, 10, 1e6, UNSET,
+             "of a node at full load with host, NICs and fans, as published; not taken over to another GPU"),
+    QUANTITY("pue", struct cluster, pue, DIM_COUNT, 1, 10, UNSET,
+             "power of the site over that of its computers (cooling, distribution); 1 is assumed when left out"),
 };
 
 /* Layers of switches that a mapping means, as complete.c has it. */
@@ -112,12 +116,21 @@ static const char *cluster_advice(const char *key, const struct yaml_node *mappi
 }
 const struct schema cluster_schema = SCHEMA_WITH("cluster", cluster_rows, cluster_advice);
 
-json_t *cluster_write(const struct cluster *cluster)
+json_t *cluster_write(const struct cluster *cluster, bool followed)
 {
     static const char *const of_clos[] = {"leaf_oversubscription", "pod_oversubscription", "nic_split"}; /* others are unset */
+    const struct dragonfly *d = &cluster->dragonfly;
+    const struct {
+        const char *key;
+        bool follows;
+    } of_dragonfly[] = {
+        {"groups", d->groups_follow}, {"global_links_per_switch", d->ports_follow}, {"global_links", d->cables_follow}};
     json_t *mapping = schema_write(&cluster_schema, cluster);
 
     for (size_t i = 0; cluster->topology == TOPOLOGY_DRAGONFLY && i < sizeof of_clos / sizeof *of_clos; i++)
         json_object_del(mapping, of_clos[i]);
+    for (size_t i = 0; !followed && i < sizeof of_dragonfly / sizeof *of_dragonfly; i++)
+        if (of_dragonfly[i].follows)
+            json_object_del(mapping, of_dragonfly[i].key);
     return mapping;
 }

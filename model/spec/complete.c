@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/base/units.h"
 #include "model/spec/entry.h"
 
 static void complete_name(char *name, const char *kind)
@@ -180,6 +181,18 @@ static void complete_host(struct cluster *c)
         c->host_memory_rate = c->gpu.host_memory_rate * c->gpus_per_node;
 }
 
+/* Nodes may be capped, but a slip of a unit is as likely. */
+static void check_node_power(const struct cluster *c, const struct yaml_node *tree, struct diags *diags)
+{
+    double boards = c->gpus_per_node * c->gpu.power_w;
+    char node[32], all[32];
+    if (c->node_power_w > 0 && c->node_power_w < boards)
+        diag_warning(diags, entry_place(tree, "node_power"),
+                     "node_power: %s are less than its %d GPUs may draw, %s; are they capped?",
+                     quantity_format(c->node_power_w, DIM_POWER, node, sizeof node), c->gpus_per_node,
+                     quantity_format(boards, DIM_POWER, all, sizeof all));
+}
+
 static int domain_of(const struct cluster *c)
 {
     int hosts = c->gpu.nvlink_domain / c->gpus_per_node;
@@ -200,6 +213,7 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
         cluster->nvlink_domain = domain_of(cluster);
     complete_fabric(cluster, tree, diags);
     complete_host(cluster);
+    check_node_power(cluster, tree, diags);
     if (cluster->nvlink_domain % gpn != 0 && gpn % cluster->nvlink_domain != 0)
         diag_error(diags, entry_place(tree, "nvlink_domain"),
                    "nvlink_domain: %d GPUs are neither whole nodes of %d nor an equal part of one", cluster->nvlink_domain, gpn);

@@ -104,16 +104,11 @@ static void dragonfly_complete(struct cluster *c, const struct yaml_node *tree, 
         d->link_rate = c->nic_rate / (c->nic_ports > 1 ? c->nic_ports : 1);
     if (!ports_check(c, tree, diags))
         return;
-    int needed = cluster_dragonfly_groups(c, c->nodes);
-    if (!d->groups)
-        d->groups = needed;
-    if (!d->global_links_per_switch)
-        d->global_links_per_switch = d->global_links > 0
-                                         ? dragonfly_global_ports(d->switches_per_group, d->global_links, d->groups)
-                                         : d->endpoints_per_switch;
-    if (!d->global_links && d->groups > 1)
-        d->global_links = dragonfly_global_links(d->switches_per_group, d->global_links_per_switch, d->groups);
-    groups_check(c, needed, tree, diags);
+    d->groups_follow = !d->groups;
+    d->ports_follow = !d->global_links_per_switch;
+    d->cables_follow = !d->global_links;
+    cluster_dragonfly_follow(c);
+    groups_check(c, cluster_dragonfly_groups(c, c->nodes), tree, diags);
 }
 
 void cluster_topology_complete(struct cluster *c, const struct yaml_node *tree, struct diags *diags)

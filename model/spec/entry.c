@@ -258,6 +258,26 @@ static struct yaml_node *rates_follow_links(const struct yaml_node *under, struc
     return over;
 }
 
+static bool says_another(const struct yaml_node *under, const struct yaml_node *over, const char *key)
+{
+    const struct yaml_node *was = yaml_find(under, key), *is = yaml_find(over, key);
+    return was && is && was->kind == YAML_SCALAR && is->kind == YAML_SCALAR && strcmp(was->text, is->text) != 0;
+}
+
+/* A node's power is that of its GPUs, too: with others, or more or fewer of them, nobody has published it. */
+static struct yaml_node *without_node_power(struct yaml_node *under, const struct yaml_node *over, struct arena *arena,
+                                            struct diags *diags)
+{
+    const struct yaml_node *power = yaml_find(under, "node_power");
+    bool another = says_another(yaml_find(under, "gpu"), yaml_find(over, "gpu"), "base");
+    if (!power || yaml_is_null(power) || yaml_find(over, "node_power") ||
+        !(another || says_another(under, over, "gpus_per_node")))
+        return under;
+    diag_note(diags, over->at, "node_power: %s of the base are not those of a node with %s", power->text,
+              another ? "another GPU" : "so many GPUs");
+    return yaml_without(under, "node_power", arena);
+}
+
 struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags)
 {
     struct yaml_node *layers[BASES_MAX];
@@ -292,6 +312,8 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
     for (int i = n - 2; i >= 0; i--) {
         if (kind == CATALOG_GPUS)
             layers[i] = rates_follow_links(tree, layers[i], arena, diags);
+        if (kind == CATALOG_CLUSTERS)
+            tree = without_node_power(tree, layers[i], arena, diags);
         tree = yaml_overlay(tree, layers[i], arena);
     }
     return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;

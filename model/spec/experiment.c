@@ -309,6 +309,31 @@ static void check_adapter(const struct yaml_node *part, const struct experiment 
                    "optimizer: adapters trained by muon are not modelled; set it to adam, lamb or sgd");
 }
 
+/* How a router spreads tokens, where there is one; what follows from it. */
+static void check_experts(const struct yaml_node *part, struct experiment *e, struct diags *diags)
+{
+    static const char *const keys[] = {"expert_load", "capacity_factor", "pad_to_capacity"};
+    const struct mixture *moe = &e->model.moe;
+    struct expert_load *load = &e->job.load;
+    size_t before = diags->n_errors;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct yaml_node *said = yaml_find(part, keys[i]);
+        if (said && !yaml_is_null(said) && !moe->experts)
+            diag_error(diags, said->at, "%s: %s has no experts; leave it out", keys[i], e->model.name);
+    }
+    if (!moe->experts)
+        return;
+    double most = (double)moe->experts / moe->top_k;
+    if (load->busiest > most)
+        diag_error(diags, entry_place(part, "expert_load"),
+                   "expert_load: an expert gets every token at %g times the mean, as a token goes to %d of %d; %g is more", most,
+                   moe->top_k, moe->experts, load->busiest);
+    if (load->padded && load->capacity <= 0)
+        diag_error(diags, entry_place(part, "pad_to_capacity"), "pad_to_capacity: to which? give capacity_factor, such as 1.25");
+    if (diags->n_errors == before)
+        expert_load_complete(load, moe->experts, moe->top_k);
+}
+
 /* What only one optimizer asks for. */
 static void check_muon(const struct yaml_node *part, const struct job *job, struct diags *diags)
 {
@@ -341,6 +366,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
     }
     check_adapter(part, e, diags);
+    check_experts(part, e, diags);
     check_muon(part, job, diags);
     double tokens = (double)job->global_batch * (double)job->seq_len;
     if (tokens > STEP_TOKENS_MAX)
@@ -434,17 +460,25 @@ enum status experiment_parse_text(const char *name, const char *bytes, size_t n,
     return status;
 }
 
-const char *experiment_key_path(const char *word, char *buffer, size_t size)
+/* The parts whose keys mean something by themselves. */
+static const struct {
+    const char *name;
+    const struct schema *schema;
+} parts[] = {{"job", &job_schema}, {"layout", &layout_schema}, {"cluster", &cluster_schema}, {"model", &transformer_schema}};
+enum { N_PARTS = sizeof parts / sizeof parts[0], KEY_SIZE = 64 };
+
+static void key_of_word(const char *word, char *key)
 {
-    static const struct {
-        const char *name;
-        const struct schema *schema;
-    } parts[] = {{"job", &job_schema}, {"layout", &layout_schema}, {"cluster", &cluster_schema}, {"model", &transformer_schema}};
-    char key[64];
-    snprintf(key, sizeof key, "%s", word);
+    snprintf(key, KEY_SIZE, "%s", word);
     for (char *p = key; *p; p++)
         *p = *p == '-' ? '_' : *p;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+}
+
+const char *experiment_key_path(const char *word, char *buffer, size_t size)
+{
+    char key[KEY_SIZE];
+    key_of_word(word, key);
+    for (size_t i = 0; i < N_PARTS; i++) {
         const char *meant = parts[i].schema == &layout_schema ? layout_request_key(key) : key;
         if (schema_find(parts[i].schema, meant)) {
             snprintf(buffer, size, "%s.%s", parts[i].name, meant);
@@ -452,6 +486,19 @@ const char *experiment_key_path(const char *word, char *buffer, size_t size)
         }
     }
     return NULL;
+}
+
+const char *experiment_key_nearest(const char *word)
+{
+    enum { KEYS_MAX = 256 };
+    const char *keys[KEYS_MAX];
+    size_t n = 0;
+    char key[KEY_SIZE];
+    key_of_word(word, key);
+    for (size_t i = 0; i < N_PARTS; i++)
+        for (size_t r = 0; r < parts[i].schema->n_rows && n < KEYS_MAX; r++)
+            keys[n++] = parts[i].schema->rows[r].key;
+    return nearest_name(key, keys, n);
 }
 
 static json_t *write_faults(const struct faults_request *faults)
@@ -484,7 +531,7 @@ char *experiment_to_json(const struct experiment *experiment)
 {
     json_t *root = json_object();
     json_object_set_new(root, "model", schema_write(&transformer_schema, &experiment->model));
-    json_t *cluster = cluster_write(&experiment->cluster);
+    json_t *cluster = cluster_write(&experiment->cluster, false);
     json_object_set_new(cluster, "gpus", json_integer(experiment->gpus));
     json_object_set_new(root, "cluster", cluster);
     json_object_set_new(root, "job", schema_write(&job_schema, &experiment->job));

@@ -75,6 +75,8 @@ MUST_CHECK enum status experiment_parse_text(const char *name, const char *bytes
 /* The path of the key that a word means: "job.optimizer" for "optimizer", "layout.micro_batch" for "mb"; dashes are underscores.
  * Returns buffer, NULL where no part has such a key. */
 const char *experiment_key_path(const char *word, char *buffer, size_t size);
+/* The key of a part that is nearest to a word which is none: "optimizer" for "optimzer"; NULL: none is near. */
+const char *experiment_key_nearest(const char *word);
 
 /* The effective configuration as one JSON text (what result files hold); caller frees. It is itself an
  * experiment file: loading it gives this experiment again. */

@@ -114,7 +114,7 @@ struct gpu {
     double hbm_rate;                 /* B/s */
     double l2_bytes;
     int sms;
-    double power_w;
+    double power_w;     /* board power (TDP, TBP) by the data sheet; 0: not published */
     double nvlink_rate; /* B/s per direction and GPU, sum of all links */
     double pcie_rate;   /* B/s per direction */
     double host_rate;   /* B/s per direction and GPU of a coherent link to the host's memory (NVLink-C2C); 0: PCIe leads there */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/spec/expert_load.h"
 #include "model/spec/gpu.h"
 
 /* Muon (K. Jordan and others, 2024) is for the matrices of the layers: their momentum, made orthogonal. The rest (tables, the
@@ -52,6 +53,15 @@ struct adapter {
     uint32_t whole;   /* bit i is enum adapter_whole i */
 };
 
+/*
+ * Documents that sequences are packed from, where attention is masked between them: they are put one behind another and the
+ * stream is cut into sequences, so a sequence may begin and end inside one. Their lengths are log-normal.
+ */
+struct documents {
+    double mean;   /* tokens; 0: attention sees whole sequences */
+    double spread; /* standard deviation of the logarithm of a length; 0: all are equally long */
+};
+
 #define FEATURES(X)                                                                                                              \
     X(FLASH_ATTENTION, "flash_attention", "attention as one kernel; no s x s matrix in memory")                                  \
     X(FLASH_ATTENTION2, "flash_attention2", "the same with better work division among warps")                                    \
@@ -73,7 +83,8 @@ struct adapter {
     X(FUSED_LOSS, "fused_loss", "cross entropy in two passes over the logits")                                                   \
     X(FUSED_LINEAR_LOSS, "fused_linear_loss",                                                                                    \
       "logits, loss and their gradients over chunks of tokens, no more logits in memory")                                        \
-    X(CUT_LOSS, "cut_loss", "no logits in memory at all; the backward pass computes them again")
+    X(CUT_LOSS, "cut_loss", "no logits in memory at all; the backward pass computes them again")                                 \
+    X(EAGER_LOSS, "eager_loss", "cross entropy of an fp32 copy of the logits, where the rest is fused, compiled or sharded")
 
 enum feature {
 #define X(id, name, what) FEATURE_##id,
@@ -99,7 +110,7 @@ typedef uint32_t feature_set;
 /* The projection to the vocabulary and the loss are one operation: the logits are never in memory together. */
 #define FEATURES_LINEAR_LOSS (FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(CUT_LOSS))
 /* What a job can say of its loss. */
-#define FEATURES_LOSS (FEATURE_BIT(FUSED_LOSS) | FEATURES_LINEAR_LOSS)
+#define FEATURES_LOSS (FEATURE_BIT(FUSED_LOSS) | FEATURE_BIT(EAGER_LOSS) | FEATURES_LINEAR_LOSS)
 
 /* FEATURES_USUAL on a GPU: flash_attention in the place of flash_attention2 where it has no kernels for that. */
 feature_set features_usual(const struct gpu *gpu);
@@ -126,7 +137,15 @@ struct job {
     double clip;          /* largest norm of the gradients; 0: any */
     double dropout;       /* probability that an element of a branch is dropped before the residual sum */
     struct adapter adapter;
+    struct expert_load load; /* of a mixture's experts: how uneven, and what is dropped */
+    struct documents documents;
 };
+
+/* Whether attention is masked between documents. */
+static inline bool job_masks_documents(const struct job *job)
+{
+    return job->documents.mean > 0;
+}
 
 /* Whether adapters are trained and the model's own weights are frozen. */
 static inline bool job_adapts(const struct job *job)

@@ -116,6 +116,13 @@ static const struct field adapter_rows[] = {
 };
 static const struct schema adapter_schema = SCHEMA("adapter", adapter_rows);
 
+static const struct field documents_rows[] = {
+    QUANTITY("mean", struct documents, mean, DIM_COUNT, 1, 1e9, REQUIRED, "tokens of a document on average"),
+    QUANTITY("spread", struct documents, spread, DIM_COUNT, 0, 4, REQUIRED,
+             "standard deviation of the logarithm of a length; 0: all are equally long"),
+};
+static const struct schema documents_schema = SCHEMA("documents", documents_rows);
+
 static const struct field job_rows[] = {
     INTEGER("global_batch", struct job, global_batch, 1, 1e9, UNSET, "sequences per step, all replicas together"),
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
@@ -136,7 +143,15 @@ static const struct field job_rows[] = {
              "largest norm of the gradients, executed by validate; any when left out"),
     QUANTITY("dropout", struct job, dropout, DIM_FRACTION, 0, 0.99, UNSET,
              "share of each branch's elements dropped before the residual sum, executed by validate"),
+    QUANTITY("expert_load", struct job, load.busiest, DIM_COUNT, 1, 1e5, UNSET,
+             "tokens of the busiest expert over the mean, in a layer and micro-batch; 1, balanced, when left out"),
+    QUANTITY("capacity_factor", struct job, load.capacity, DIM_COUNT, 1e-3, 1e5, UNSET,
+             "most tokens of an expert over the mean, what exceeds it is dropped; any when left out"),
+    BOOLEAN("pad_to_capacity", struct job, load.padded, UNSET,
+            "whether each expert's tokens are filled up to the capacity; not when left out"),
     GROUP("adapter", struct job, adapter, adapter_schema, UNSET, "low-rank adapters (LoRA) are trained, the model is frozen"),
+    GROUP("documents", struct job, documents, documents_schema, UNSET,
+          "sequences are packed from documents of these lengths, and attention is masked between them"),
 };
 const struct schema job_schema = SCHEMA("job", job_rows);
 

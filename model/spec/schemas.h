@@ -13,8 +13,9 @@ extern const struct schema job_schema;         /* struct job */
 extern const struct schema layout_schema;      /* the keys of a layout, checked one by one: layout_request.h */
 extern const struct schema faults_schema;      /* struct faults_request */
 
-/* A cluster without the keys that its topology does not have; as schema_write otherwise. */
+/* A cluster without the keys that its topology does not have; as schema_write otherwise. What of a dragonfly followed from the
+ * rest is left out unless it is asked for: where it stands it is said, and does not follow when nodes change. */
 struct cluster;
-json_t *cluster_write(const struct cluster *cluster);
+json_t *cluster_write(const struct cluster *cluster, bool followed);
 
 #endif

@@ -108,43 +108,6 @@ double dragonfly_taper(const struct fabric *f)
     return (f->n_pods - 1.0) * s->global_links * s->global_rate / sent;
 }
 
-/* On which side is a switch, where the first sets of those that have hosts are on the one? */
-static bool is_first(const struct fabric *f, int sets, bool empty_first, int switch_number)
-{
-    int set = switch_number / f->shape.tors_per_set;
-
-    return set < f->n_sets ? set < sets : empty_first;
-}
-
-/* B/s between the first sets of switches and the rest; those without hosts are with the one or all with the other. */
-static double cables_cut(const struct fabric *f, int sets, bool empty_first)
-{
-    double sum = 0;
-
-    for (enum fabric_layer layer = LAYER_LOCAL_OUT; layer <= LAYER_GLOBAL_OUT; layer += LAYER_GLOBAL_OUT - LAYER_LOCAL_OUT)
-        for (uint32_t l = f->first[layer]; l < f->first[layer + 1]; l++) {
-            struct dragonfly_cable cable = dragonfly_cable(f, l);
-            if (is_first(f, sets, empty_first, cable.low) != is_first(f, sets, empty_first, cable.high))
-                sum += fabric_rate(f, l);
-        }
-    return sum;
-}
-
-double dragonfly_cut(const struct fabric *f, const struct fabric_counts *counts)
-{
-    int half = f->shape.hosts / 2, sets = half / f->hosts_per_set, in_group = f->shape.switches_per_group / f->shape.tors_per_set;
-    int whole = sets / in_group * in_group;
-    const int parted[] = {sets, sets + 1, whole, whole + in_group}; /* between switches, or between groups */
-    double host = counts->nic_bandwidth / counts->hosts, least = INFINITY;
-
-    for (size_t i = 0; i < sizeof parted / sizeof *parted; i++) {
-        double first = fmin((double)parted[i] * f->hosts_per_set, f->shape.hosts);
-        for (int empty = 0; empty < 2; empty++)
-            least = fmin(least, fabs(first - half) * host + cables_cut(f, parted[i], empty));
-    }
-    return least;
-}
-
 /* ---- cables by their numbers */
 
 /* The pair of a number: the largest high with high (high - 1) / 2 <= pair. */

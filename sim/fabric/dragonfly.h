@@ -23,12 +23,16 @@
  * some, and no switch has more than ceil(L (g - 1) / a).
  *
  * Paths (route_dragonfly.c) take at most one local, one global and one local cable: between any two switches there are at most
- * three.
+ * three. Where cables have failed they go over a third switch or group, and where that does not do either over any that still
+ * join the two, with the fewest cables.
  */
 #ifndef MSIM_SIM_FABRIC_DRAGONFLY_H
 #define MSIM_SIM_FABRIC_DRAGONFLY_H
 
 #include "sim/fabric/fabric.h"
+
+/* Cables that a way takes at most; a path (route.h) has room for those inside both hosts beside them. */
+enum { DRAGONFLY_LONGEST = 12 };
 
 struct complaint; /* fabric_internal.h */
 
@@ -44,10 +48,9 @@ void dragonfly_derived_check(const struct fabric *fabric, const struct complaint
 uint32_t dragonfly_local_cables(const struct fabric *fabric);
 uint32_t dragonfly_global_cables(const struct fabric *fabric);
 double dragonfly_taper(const struct fabric *fabric);
-/* B/s one way between the first half of the hosts and the rest: of the cables between the first switches and the others, and of
- * the NICs of hosts whose switch is with the other half; the least, where hosts part between switches or between groups. Switches
- * without hosts are all with the one or all with the other. O(cables). */
-double dragonfly_cut(const struct fabric *fabric, const struct fabric_counts *counts);
+/* B/s one way from the NICs of the first half of the hosts to those of the rest, under ideal routing: the least cut between them,
+ * through whatever cables (dragonfly_cut.c). */
+double dragonfly_cut(const struct fabric *fabric);
 /* Every two switches of a group have m cables, every two groups L, no switch more than its ports. */
 void dragonfly_check(const struct fabric *fabric, struct diags *diags);
 

@@ -215,8 +215,8 @@ struct fabric_counts {
     int local_cables, global_cables;
     double local_bandwidth, global_bandwidth; /* B/s one way, over all cables */
     double taper;                             /* of a full group: what leaves over global cables / what its NICs send */
-    /* B/s one way between two halves of the hosts, under ideal routing; in a dragonfly of the cables between the first half and
-     * the rest, not of the local ones that lead to them within a half. */
+    /* B/s one way between two halves of the hosts, under ideal routing; in a dragonfly from the first half to the rest, through
+     * all its cables. */
     double bisection;
 };
 struct fabric_counts fabric_counts(const struct fabric *fabric);

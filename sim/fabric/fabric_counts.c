@@ -9,7 +9,7 @@ static double bisection(const struct fabric *f, const struct fabric_counts *coun
     double half = counts->nic_bandwidth / 2;
 
     if (f->shape.topology == TOPOLOGY_DRAGONFLY)
-        return fmin(half, dragonfly_cut(f, counts));
+        return dragonfly_cut(f);
     if (f->layers > 1 && f->n_sets > 1)
         half = fmin(half, counts->tor_bandwidth / 2);
     if (f->layers > 2 && f->n_pods > 1)

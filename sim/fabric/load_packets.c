@@ -83,8 +83,7 @@ static enum status packets_follow(struct packet_run *run, struct diags *diags)
         case PACKETS_IDLE:
             if (left == 0)
                 return STATUS_OK;
-            diag_error(diags, (struct place){0}, "%zu transfers are stuck, which no path of a Clos allows: a mistake in msim",
-                       left);
+            diag_error(diags, (struct place){0}, "%zu transfers are stuck, which no path allows: a mistake in msim", left);
             return STATUS_FAILED;
         }
     }

@@ -5,9 +5,12 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "sim/fabric/dragonfly.h"
 #include "sim/fabric/packets_internal.h"
 
 enum { PURPOSE_MARK = 0x6563 };
+/* Virtual channels that ways of a whole dragonfly take: local global, local global, local. */
+enum { CHANNELS = 3 };
 
 /* A link is a cache line, and packets are what there are most of. */
 _Static_assert(sizeof(struct port) <= 64, "a port fits a cache line");
@@ -100,16 +103,6 @@ static bool hosts_check(const struct fabric *fabric, const struct packets_parame
     return false;
 }
 
-/* Pauses along ways that go up and then down close no circle; those of a dragonfly do, unless each hop has a virtual channel. */
-enum status packets_topology_check(const struct fabric *fabric, struct diags *diags)
-{
-    if (fabric->shape.topology == TOPOLOGY_CLOS)
-        return STATUS_OK;
-    diag_error(diags, (struct place){0},
-               "packets on a dragonfly are not modelled (pauses need virtual channels there): take flows (--network flow)");
-    return STATUS_BAD_INPUT;
-}
-
 static void port_create(struct packets *p, const struct fabric *fabric, uint32_t port)
 {
     uint32_t link = link_of(p, port);
@@ -134,9 +127,8 @@ static void link_create(struct packets *p, const struct fabric *fabric, uint32_t
                                        .kmin = p->with.kmin * scale,
                                        .kmax = p->with.kmax * scale,
                                        .stream = random_stream_named(p->with.seed, PURPOSE_MARK, link)};
-    port_create(p, fabric, link);
-    if (link_is_shared(p, link))
-        port_create(p, fabric, second_port(p, link));
+    for (uint32_t i = 0; i < link_ports(p, link); i++)
+        port_create(p, fabric, port_of(p, link, i));
 }
 
 /* What may arrive over a link after it was decided to stop it; packets.h. More than any buffer is as good as infinite. */
@@ -219,8 +211,7 @@ static bool places_check(const struct packets *p, struct diags *diags)
 enum status packets_create(const struct fabric *fabric, const struct packets_parameters *with, struct packets **out,
                            struct diags *diags)
 {
-    if (packets_topology_check(fabric, diags) != STATUS_OK || !parameters_check(with, diags) ||
-        !links_check(fabric, with, diags) || !hosts_check(fabric, with, diags))
+    if (!parameters_check(with, diags) || !links_check(fabric, with, diags) || !hosts_check(fabric, with, diags))
         return STATUS_BAD_INPUT;
     struct packets *p = memory_new(1, sizeof *p);
 
@@ -230,7 +221,10 @@ enum status packets_create(const struct fabric *fabric, const struct packets_par
     p->first_shared = fabric->first[LAYER_ROOT_OUT];
     p->n_shared = fabric->first[LAYER_PCIE_OUT] - p->first_shared;
     p->first_network = fabric->first[LAYER_NIC_UP];
-    p->n_ports = p->n_links + p->n_shared;
+    p->first_cable = fabric->first[LAYER_LOCAL_OUT];
+    p->first_global = fabric->first[LAYER_GLOBAL_OUT];
+    p->n_channels = fabric->n_down > 0 ? DRAGONFLY_LONGEST : CHANNELS;
+    p->n_ports = p->n_links + p->n_shared + (p->n_links - p->first_cable) * (p->n_channels - 1);
     p->ports = memory_new(p->n_ports, sizeof *p->ports);
     p->seen = memory_new(p->n_links, sizeof *p->seen);
     p->free = p->ended = NONE;
@@ -281,19 +275,33 @@ static double line_rate(const struct packets *p, const uint32_t *links, size_t n
     return line;
 }
 
+/* The ports of a path. A cable of a dragonfly stays in the channel of the one before where that is local and it is global, and
+ * goes to the next otherwise. */
+static void ports_take(const struct packets *p, const uint32_t *links, size_t n, uint32_t *ports)
+{
+    uint32_t channel = 0;
+    bool came = false; /* from a NIC */
+
+    for (size_t i = 0; i < n; i++) {
+        bool cable = links[i] >= p->first_cable, after = i > 0 && links[i - 1] >= p->first_cable;
+        if (cable && after && !(links[i - 1] < p->first_global && links[i] >= p->first_global))
+            channel++;
+        uint32_t second = came && link_ports(p, links[i]) > 1;
+        ports[i] = port_of(p, links[i], cable ? channel : second);
+        came |= links[i] >= p->first_network;
+    }
+}
+
 uint32_t packets_open(struct packets *p, const uint32_t *links, size_t n, uint64_t what)
 {
     p->connections = memory_grow(p->connections, &p->connection_capacity, p->n_connections + 1, sizeof *p->connections);
     p->hops = memory_grow(p->hops, &p->hop_capacity, p->n_hops + n, sizeof *p->hops);
     struct connection *c = &p->connections[p->n_connections];
     nanos back = 0;
-    bool came = false; /* from a NIC */
 
-    for (size_t i = 0; i < n; i++) {
-        p->hops[p->n_hops + i] = came && link_is_shared(p, links[i]) ? second_port(p, links[i]) : links[i];
+    ports_take(p, links, n, p->hops + p->n_hops);
+    for (size_t i = 0; i < n; i++)
         back += p->ports[links[i]].delay;
-        came |= links[i] >= p->first_network;
-    }
     *c = (struct connection){.first_hop = (uint32_t)p->n_hops,
                              .next = NONE,
                              .n_hops = (uint8_t)n,

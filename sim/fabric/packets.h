@@ -16,10 +16,10 @@
  *
  * where all packets are whole, up to a nanosecond a hop for rounding, which does not add up over packets.
  *
- * Switches. Every link begins at an output port with one queue, first in first out: one lossless traffic class. Queues of a
- * switch share its buffer, and each byte is also booked on the link over which it came. A packet leaves buffer and books
- * when its first bit leaves. Links that lead to a switch, or on inside a host, have such books; what arrives at its end is
- * taken at once.
+ * Switches. Every link begins at an output port with one queue, first in first out: one lossless traffic class. (Some have
+ * more, below.) Queues of a switch share its buffer, and each byte is also booked on the link over which it came. A packet leaves
+ * buffer and books when its first bit leaves. Links that lead to a switch, or on inside a host, have such books; what arrives at
+ * its end is taken at once.
  *
  * Pauses (IEEE 802.1Qbb). When the bytes booked on link l exceed its threshold, the switch tells the other end to stop (XOFF).
  * That takes the link's delay and the frame's 64 bytes; a packet being sent is finished. They go on (XON) when the bytes are down
@@ -51,6 +51,16 @@
  * the NIC: a packet only ever waits for buffers behind links of higher numbers, so no circle of waits can close (Dally and Seitz,
  * IEEE Transactions on Computers C-36(5), 1987), and everything that is sent arrives.
  *
+ * Virtual channels. Ways of a Clos go up and then down, so that what waits for one another there stands in order of height and
+ * no circle closes. Those of a dragonfly do not: of three switches of a group each may send to the next over the third. So its
+ * cables have virtual channels, each with a queue, books, headroom and pauses of its own, on one wire, of which the packet goes
+ * that has waited longest; as a rule a packet goes to the next channel at each cable, but stays in its own from a local to a
+ * global one. Number the links NIC up, channel 0 local, channel 0 global, channel 1 local, ..., NIC down: numbers rise along
+ * every way, so again no circle closes (Dally and Seitz; Kim et al. 2008, section 4.1: two channels for straight ways and three
+ * for Valiant's). A whole dragonfly has three. Where cables have failed it has as many as the longest way could take
+ * (DRAGONFLY_LONGEST, 12), also beyond the eight classes of PFC: Slingshot's channels are not those, and its credits are
+ * taken to come to the same as pauses (assumption, as inside hosts). Ways are chosen when connections open, not for each packet.
+ *
  * Senders. The first link of a path serves its connections in turn, a packet each; packets that only pass through it take turns
  * with all of these. With CONGESTION_NONE each sends as fast as the link takes it. With CONGESTION_DCQCN a connection is a sender
  * of dcqcn.h whose line is the slowest link up to the first switch: the next packet may begin at (start of the last) + bytes /
@@ -64,8 +74,8 @@
  * come), then in the order in which they were scheduled. The one random choice, marking, draws from a stream of the link. So the
  * same calls give the same bytes on every compiler.
  *
- * Cost and memory: tests/bench/README.md; 16 bytes for each packet under way, 56 and 96 for each link, 152 for each connection, 4
- * for each hop.
+ * Cost and memory: tests/bench/README.md; 16 bytes for each packet under way, 56 and 96 for each link and 56 for each further
+ * channel of it, 152 for each connection, 4 for each hop.
  */
 #ifndef MSIM_SIM_FABRIC_PACKETS_H
 #define MSIM_SIM_FABRIC_PACKETS_H
@@ -125,9 +135,6 @@ struct packets_parameters packets_usual(void);
 
 struct packets;
 #define NO_TRANSFER UINT32_MAX
-
-/* STATUS_BAD_INPUT, said, for a fabric whose packets are not modelled: a dragonfly. */
-MUST_CHECK enum status packets_topology_check(const struct fabric *fabric, struct diags *diags);
 
 /* The fabric with its rates of now; it is not used after the call. STATUS_BAD_INPUT, said in `diags`, where parameters are out of
  * their bounds or a switch's buffer is too small for its headroom. */

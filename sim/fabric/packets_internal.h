@@ -27,7 +27,8 @@ struct packet {
 };
 
 /* What every packet over a link touches: one cache line. Port l is that of link l. Links between PCIe switches and CPUs have
- * another for what comes from NICs (packets.h): with its own queue, book, buffer and pauses, on the wire of the first. */
+ * another for what comes from NICs, cables between switches of a dragonfly one for each further virtual channel (packets.h): with
+ * its own queue, book and pauses, on the wire of the first. */
 struct port {
     int64_t free_at; /* ticks; of the wire, so of the first port */
     double ticks_per_byte;
@@ -85,11 +86,13 @@ struct packets {
     struct engine *engine;
     nanos now;
     uint32_t n_links;
-    uint32_t first_shared, n_shared; /* links with two ports */
-    uint32_t first_network;          /* the first link behind a NIC */
+    uint32_t first_shared, n_shared;    /* links with two ports */
+    uint32_t first_network;             /* the first link behind a NIC */
+    uint32_t first_cable, first_global; /* of a dragonfly, local then global: all links from the first on; n_links: none */
+    uint32_t n_channels;                /* ports of each of these */
     uint32_t n_ports;
     uint32_t stamps;
-    struct port *ports;     /* [n_ports]: of links, then the second ones */
+    struct port *ports;     /* [n_ports]: of links, then the further ones, link by link */
     struct port_seen *seen; /* [n_links] */
     struct place_of_packets *places;
     uint32_t n_places, n_switches; /* switches come first */
@@ -135,26 +138,40 @@ static inline void packets_schedule(struct packets *p, nanos time, uint32_t clas
     (void)engine_schedule(p->engine, time, class, packets_word(kind, whom));
 }
 
-/* Has a link two ports? */
-static inline bool link_is_shared(const struct packets *p, uint32_t link)
+/* How many ports a link has. */
+static inline uint32_t link_ports(const struct packets *p, uint32_t link)
 {
-    return link - p->first_shared < p->n_shared; /* wraps below the first */
+    if (link >= p->first_cable)
+        return p->n_channels;
+    return link - p->first_shared < p->n_shared ? 2 : 1; /* wraps below the first */
 }
 
-static inline uint32_t second_port(const struct packets *p, uint32_t link)
+/* Of a link's ports number i. */
+static inline uint32_t port_of(const struct packets *p, uint32_t link, uint32_t i)
 {
-    return p->n_links + (link - p->first_shared);
+    if (i == 0)
+        return link;
+    if (link < p->first_cable)
+        return p->n_links + (link - p->first_shared);
+    return p->n_links + p->n_shared + (link - p->first_cable) * (p->n_channels - 1) + i - 1;
 }
 
 static inline uint32_t link_of(const struct packets *p, uint32_t port)
 {
-    return port < p->n_links ? port : p->first_shared + (port - p->n_links);
+    if (port < p->n_links)
+        return port;
+    uint32_t further = port - p->n_links;
+    return further < p->n_shared ? p->first_shared + further : p->first_cable + (further - p->n_shared) / (p->n_channels - 1);
 }
 
 /* Bytes that wait for a link. */
 static inline uint32_t link_queued(const struct packets *p, uint32_t link)
 {
-    return p->ports[link].queued + (link_is_shared(p, link) ? p->ports[second_port(p, link)].queued : 0);
+    uint32_t sum = p->ports[link].queued, n = link_ports(p, link);
+
+    for (uint32_t i = 1; i < n; i++)
+        sum += p->ports[port_of(p, link, i)].queued;
+    return sum;
 }
 
 static inline nanos ticks_ceiling(int64_t ticks)

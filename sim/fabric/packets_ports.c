@@ -133,15 +133,15 @@ static bool may_begin(const struct port *port)
 /* The port of a link whose packet has waited the longest, of those that may go; NONE. */
 static uint32_t oldest(const struct packets *p, uint32_t link)
 {
-    const struct port *port = &p->ports[link];
+    uint32_t best = may_pass(&p->ports[link]) ? link : NONE, n = link_ports(p, link);
 
-    if (!link_is_shared(p, link))
-        return may_pass(port) ? link : NONE;
-    uint32_t second = second_port(p, link);
-    const struct port *other = &p->ports[second];
-    if (!may_pass(port) || !may_pass(other))
-        return may_pass(port) ? link : may_pass(other) ? second : NONE;
-    return (int32_t)(p->pool[port->first].stamp - p->pool[other->first].stamp) < 0 ? link : second;
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t id = port_of(p, link, i);
+        const struct port *port = &p->ports[id];
+        if (may_pass(port) && (best == NONE || (int32_t)(p->pool[port->first].stamp - p->pool[p->ports[best].first].stamp) < 0))
+            best = id;
+    }
+    return best;
 }
 
 /* The next packet over a link, whose first bit leaves at `start` (ticks), if any may go. */

@@ -1,5 +1,9 @@
 /* route_dragonfly.c - ways between the switches of a dragonfly: straight, over a third group or switch, the less loaded of them.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
 #include "sim/fabric/dragonfly.h"
 #include "sim/fabric/route_internal.h"
 
@@ -219,6 +223,81 @@ static void less_loaded(const struct search *s, int start, const struct path *be
     }
 }
 
+/* ---- the last resort: any way there is, such as over two other groups */
+
+/* Switches from which the destination is reached, the nearest first: over which link, to which switch. */
+struct reach {
+    uint32_t *link;
+    int *next; /* -1: not reached */
+    int *queue;
+    int n;
+};
+
+static void reach_add(struct reach *reach, int at, int next, uint32_t link)
+{
+    reach->link[at] = link;
+    reach->next[at] = next;
+    reach->queue[reach->n++] = at;
+}
+
+/* From the other switches of its group; the cable that is preferred, or the least loaded. */
+static void reach_locally(const struct search *s, struct reach *reach, int at)
+{
+    int a = s->f->shape.switches_per_group, first = group_of(s, at) * a, begin = hashed(s, CHOICE_SWITCH, at, a);
+
+    for (int i = 0; i < a; i++) {
+        int from = first + (begin + i) % a;
+        struct path cable = {0};
+        if (reach->next[from] < 0 && local_cable(s, from, at, &cable))
+            reach_add(reach, from, at, cable.links[0]);
+    }
+}
+
+/* From switches of other groups. */
+static void reach_globally(const struct search *s, struct reach *reach, int at)
+{
+    const struct fabric *f = s->f;
+    int own = group_of(s, at), begin = hashed(s, CHOICE_GROUP, at, f->n_pods);
+
+    for (int i = 0; i < f->n_pods; i++) {
+        int other = (begin + i) % f->n_pods;
+        for (int l = 0; other != own && l < f->shape.global_links; l++) {
+            int from = dragonfly_gateway(f, other, own, l);
+            uint32_t link = dragonfly_global_link(f, other, own, l);
+            if (dragonfly_gateway(f, own, other, l) == at && reach->next[from] < 0 && route_is_up(f, link))
+                reach_add(reach, from, at, link);
+        }
+    }
+}
+
+/* The fewest cables, wherever they lead: breadth first from the destination. O(switches x cables between groups). */
+static bool any_way(const struct search *s, struct path *path)
+{
+    size_t switches = (size_t)s->f->n_tors;
+    struct reach reach = {.link = memory_new(switches, sizeof *reach.link),
+                          .next = memory_new(switches, sizeof *reach.next),
+                          .queue = memory_new(switches, sizeof *reach.queue)};
+    int n = path->n;
+
+    memset(reach.next, -1, switches * sizeof *reach.next);
+    reach_add(&reach, s->to, s->to, 0);
+    for (int i = 0; i < reach.n && reach.next[s->from] < 0; i++) {
+        reach_locally(s, &reach, reach.queue[i]);
+        reach_globally(s, &reach, reach.queue[i]);
+    }
+    int at = reach.next[s->from] < 0 ? s->to : s->from;
+    bool found = at == s->from;
+    for (; at != s->to && path->n - n < DRAGONFLY_LONGEST; at = reach.next[at])
+        path_add(path, reach.link[at]);
+    found = found && at == s->to;
+    if (!found)
+        path->n = (uint8_t)n;
+    free(reach.link);
+    free(reach.next);
+    free(reach.queue);
+    return found;
+}
+
 bool route_dragonfly(const struct router *router, int from, int to, uint64_t key, uint32_t d, struct path *path)
 {
     const struct path before = *path;
@@ -240,7 +319,7 @@ bool route_dragonfly(const struct router *router, int from, int to, uint64_t key
     }
     s.detours = s.f->n_down > 0;
     if (!found && s.detours)
-        found = straight(&s, from, path) || around_any(&s, path) || out_and_back(&s, path);
+        found = straight(&s, from, path) || around_any(&s, path) || out_and_back(&s, path) || any_way(&s, path);
     path->switches = (uint8_t)(path->n - before.n + 1);
     return found;
 }

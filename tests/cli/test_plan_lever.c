@@ -177,6 +177,28 @@ START_TEST(spaces_are_widened_where_nobody_asked)
 }
 END_TEST
 
+/* Of experts that are not: the rest of what is said of them stays, and follows. */
+START_TEST(experts_are_balanced)
+{
+    struct plan_lever lever = lever_named("experts balanced");
+    struct experiment *e = job(), *expected = job();
+    struct space_limits limits = {0};
+    ck_assert_int_eq(lever.kind, LEVER_JOB);
+    e->model.moe = expected->model.moe = (struct mixture){.experts = 8, .top_k = 2};
+    e->job.load = expected->job.load = (struct expert_load){.busiest = 2, .capacity = 0.75};
+    expert_load_complete(&e->job.load, 8, 2);
+    ck_assert_double_gt(e->job.load.dropped, 0.25);
+    ck_assert(lever.turn(e, &limits, lever.argument));
+    expected->job.load.busiest = 1;
+    expert_load_complete(&expected->job.load, 8, 2);
+    ck_assert_double_eq(e->job.load.dropped, 0.25);
+    ck_assert_mem_eq(e, expected, sizeof *e);
+    ck_assert(!lever.turn(e, &limits, lever.argument));
+    free(e);
+    free(expected);
+}
+END_TEST
+
 /* --- features */
 
 #define B(feature) FEATURE_BIT(feature)
@@ -242,6 +264,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, one_thing_changes, 0, sizeof one_thing / sizeof *one_thing);
     tcase_add_test(all, nothing_to_change);
+    tcase_add_test(all, experts_are_balanced);
     tcase_add_test(all, spaces_are_widened_where_nobody_asked);
     tcase_add_loop_test(all, features_are_added_that_would_be_used, 0, sizeof features / sizeof *features);
     tcase_add_test(all, levers_are_told_apart);

@@ -32,9 +32,12 @@ Suite *suite_recompute(void);
 Suite *suite_closed_form(void);
 Suite *suite_pair(void);
 Suite *suite_host_memory(void);
+Suite *suite_energy(void);
 Suite *suite_context(void);
 Suite *suite_muon(void);
 Suite *suite_mixer(void);
 Suite *suite_adapter(void);
+Suite *suite_experts(void);
+Suite *suite_documents(void);
 
 #endif

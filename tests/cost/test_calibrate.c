@@ -100,7 +100,6 @@ START_TEST(intervals_hold_the_truth_as_often_as_they_say)
 }
 END_TEST
 
-/* One row in ten is ten times too slow: least squares would move the rate by half, the robust fit by a few percent. */
 /* An interval holds the start just where the value is within Student's quantile of standard errors from it, which is about as
  * often as the start is the truth. */
 START_TEST(standard_errors_are_those_of_the_intervals)
@@ -127,6 +126,7 @@ START_TEST(standard_errors_are_those_of_the_intervals)
 }
 END_TEST
 
+/* One row in ten is ten times too slow: least squares would move the rate by half, the robust fit by a few percent. */
 START_TEST(outliers_do_not_pull)
 {
     struct line line;

@@ -111,11 +111,12 @@ START_TEST(a_token_crosses_once_to_a_node)
     s.cluster.gpu.nccl_rate = 1e15;
     struct group_span span = spread_over(8, 8);
     double bytes = 8e9, all = seconds(&s, COLLECTIVE_ALL_TO_ALL, span, bytes);
-    double once = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){8, 0, 0}));
-    double limited = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){8, 8, 4}));
+    double once = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){.copies = 8}));
+    double limited =
+        cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){.copies = 8, .groups = 8, .top_groups = 4}));
     ck_assert_double_eq_tol(once / all, 1 - pow(7.0 / 8, 8), 1e-3);
     ck_assert_double_eq_tol(limited / all, 0.5 * (1 - pow(3.0 / 4, 8)), 1e-3);
-    double one_copy = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){1, 0, 0}));
+    double one_copy = cost_seconds(dispatch_time(&s.cluster, span, bytes, (struct token_copies){.copies = 1}));
     ck_assert_double_eq(one_copy, all);
 }
 END_TEST

@@ -11,9 +11,12 @@ int main(void)
     srunner_add_suite(runner, suite_closed_form());
     srunner_add_suite(runner, suite_pair());
     srunner_add_suite(runner, suite_host_memory());
+    srunner_add_suite(runner, suite_energy());
     srunner_add_suite(runner, suite_context());
     srunner_add_suite(runner, suite_muon());
     srunner_add_suite(runner, suite_mixer());
     srunner_add_suite(runner, suite_adapter());
+    srunner_add_suite(runner, suite_experts());
+    srunner_add_suite(runner, suite_documents());
     return suites_run(runner);
 }

@@ -318,6 +318,8 @@ START_TEST(logits_by_the_loss)
     ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LOSS)), 4 * tokens * share, 1);
     ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LINEAR_LOSS)) - 2 * share * (512 + 12288), 0, 1e6);
     ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(CUT_LOSS)), 0, 1);
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(EAGER_LOSS)), 14 * tokens * share, 1);
+    ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(EAGER_LOSS) | FEATURE_BIT(FUSED_LOSS)), 4 * tokens * share, 1);
     s.layout.features = 0;
     ck_assert_double_eq_tol(logits_of(&s, 0), 1.15 * 14 * tokens * share, 1);
     ck_assert_double_eq_tol(logits_of(&s, FEATURE_BIT(FUSED_LOSS)), 1.15 * 4 * tokens * share, 1);

@@ -280,6 +280,8 @@ START_TEST(the_loss_by_its_features)
         {0, 30, 14, 1, 2},
         {FEATURE_BIT(FUSED_LOSS), 12, 6, 1, 2},
         {FEATURE_BIT(COMPILE), 12, 6, 1, 2},
+        {FEATURE_BIT(COMPILE) | FEATURE_BIT(EAGER_LOSS), 30, 14, 1, 2},
+        {FEATURE_BIT(FUSED_LOSS) | FEATURE_BIT(EAGER_LOSS), 12, 6, 1, 2},
         {FEATURE_BIT(FUSED_LINEAR_LOSS), 6, 0, 3, 0},
         {FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(FUSED_LOSS), 6, 0, 3, 0},
         {FEATURE_BIT(CUT_LOSS), 0, 0, 1, 3},

@@ -18,6 +18,9 @@
 /* Every sharding with states in the host's memory. */
 #define OFFLOADED "offload=optimizer,optimizer:50%,zero=0,1,2,3,shard=0,2"
 
+/* Where documents are masked passes differ, not what is exchanged or kept. */
+#define NARROW "zero=1,schedule=none,1f1b,recompute=none,full"
+
 /* About this many layouts of a space. */
 enum { ASKED = 20000 };
 
@@ -28,11 +31,13 @@ struct asked {
     int n; /* asked so far */
 };
 static const struct job adam = {.optimizer = OPTIMIZER_ADAM}, muon = {.optimizer = OPTIMIZER_MUON},
-                        layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE};
+                        layer_wise = {.optimizer = OPTIMIZER_MUON, .muon_shard = MUON_LAYER_WISE},
+                        uneven = {.optimizer = OPTIMIZER_ADAM, .load = {.busiest = 1.7}},
+                        masked = {.optimizer = OPTIMIZER_ADAM, .documents = {1200, 1.1}};
 typedef void question(struct asked *of, const struct layout *layout);
 
 /* In steps without a common divisor with the number of layouts of a family, so that all dimensions change. `restrictions` may be
- * NULL; of the job the optimizer. */
+ * NULL; of the job the optimizer, the load of experts and documents. */
 static int ask_of_many(const struct population_job *job, const char *restrictions, struct job how, question *ask)
 {
     struct job_case c;
@@ -43,6 +48,11 @@ static int ask_of_many(const struct population_job *job, const char *restriction
     ck_assert(population_case(job, &c));
     c.job.optimizer = how.optimizer;
     c.job.muon_shard = how.muon_shard;
+    if (c.model.moe.experts) {
+        c.job.load = how.load;
+        expert_load_complete(&c.job.load, c.model.moe.experts, c.model.moe.top_k);
+    }
+    c.job.documents = how.documents;
     if (restrictions)
         ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
@@ -82,6 +92,7 @@ START_TEST(what_is_kept_is_what_each_takes)
 {
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_estimate), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], OFFLOADED, adam, ask_for_estimate), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NARROW, masked, ask_for_estimate), 100);
 }
 END_TEST
 
@@ -109,7 +120,9 @@ START_TEST(no_step_is_shorter_than_its_bound)
 {
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_bound), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_bound), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_bound), 50);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NARROW, masked, ask_for_bound), 100);
 }
 END_TEST
 
@@ -128,6 +141,7 @@ START_TEST(what_is_kept_is_what_each_needs)
 {
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_memory), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_memory), 100);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_memory), 50);
 }
 END_TEST

@@ -64,7 +64,7 @@ START_TEST(more_groups_where_they_are_full)
                                              .global_links = 1,
                                              .link_rate = c.cluster.nic_rate};
     struct space_limits limits = limits_of(NULL);
-    for (int groups = 1; groups <= 100; groups += 99) {
+    for (int groups = 1; groups <= 17; groups += 16) { /* as many as 4 switches with 4 ports each join */
         struct remedy remedies[REMEDIES_MAX];
         c.cluster.dragonfly.groups = groups;
         int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
@@ -73,6 +73,33 @@ START_TEST(more_groups_where_they_are_full)
         ck_assert_ptr_nonnull(strstr(more->option, " --set cluster.nodes="));
         ck_assert_int_eq(strstr(more->option, " --set cluster.groups=null") != NULL, groups == 1);
     }
+}
+END_TEST
+
+/* More nodes are no remedy where a group's ports do not reach so many groups: two of two switches with a port each. */
+START_TEST(no_more_groups_than_ports_reach)
+{
+    struct job_case c;
+    gpt_175b_case(&c, 8, 64);
+    c.cluster.topology = TOPOLOGY_DRAGONFLY;
+    c.cluster.nodes = 8;
+    c.cluster.dragonfly = (struct dragonfly){.groups = 1,
+                                             .switches_per_group = 8,
+                                             .endpoints_per_switch = c.cluster.nics_per_node,
+                                             .local_links = 1,
+                                             .global_links_per_switch = 1,
+                                             .link_rate = c.cluster.nic_rate,
+                                             .groups_follow = true,
+                                             .cables_follow = true};
+    struct space_limits limits = limits_of(NULL);
+    struct remedy remedies[REMEDIES_MAX];
+    int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
+    const struct remedy *more = remedy_about(remedies, n, "GPUs"); /* eight ports to other groups: 9 groups of 8 nodes */
+    ck_assert_ptr_nonnull(more);
+    ck_assert_ptr_null(strstr(more->option, "groups=null"));
+    c.cluster.dragonfly.switches_per_group = 2;
+    n = remedies_find(&c.setting, &limits, 1, 1e15, remedies); /* two ports: 3 groups of 2 nodes */
+    ck_assert_ptr_null(remedy_about(remedies, n, "GPUs"));
 }
 END_TEST
 
@@ -188,6 +215,7 @@ int main(void)
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, more_gpus_are_found);
     tcase_add_test(cases, more_groups_where_they_are_full);
+    tcase_add_test(cases, no_more_groups_than_ports_reach);
     tcase_add_test(cases, offloading_is_found);
     tcase_add_test(cases, a_lifted_restriction_is_found);
     tcase_add_test(cases, a_margin_that_leaves_too_little_is_named);

@@ -176,6 +176,13 @@ static void with_experts(struct job_case *c)
     mixture_case(c, 4, 8, 16, 16);
 }
 
+static void with_uneven_experts(struct job_case *c)
+{
+    mixture_case(c, 4, 8, 16, 16);
+    c->job.load.busiest = 2.5;
+    expert_load_complete(&c->job.load, 8, 2);
+}
+
 /* Most with so little memory that some layouts fit and some do not. */
 static const struct {
     void (*job)(struct job_case *c);
@@ -202,6 +209,8 @@ static const struct {
     {with_losses, 0.0625, NULL, false, 20},
     {with_losses, 0.0625, "tp=1,2", true, 100000},
     {with_experts, 1, NULL, false, 20},
+    {with_uneven_experts, 1, NULL, false, 20},
+    {with_uneven_experts, 0.25, NULL, true, 100},
 };
 enum { N_SEARCHES = sizeof searches / sizeof searches[0] };
 

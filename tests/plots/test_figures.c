@@ -177,7 +177,6 @@ START_TEST(breakdowns)
 }
 END_TEST
 
-/* The plans of a search are bars named by their layouts; one without a breakdown is left out. */
 /* Seconds of different work stand beside one another with a word of what differs, behind each name and in the title; where
  * nothing does there is none. */
 START_TEST(breakdowns_of_different_work)
@@ -207,6 +206,7 @@ START_TEST(breakdowns_of_different_work)
 }
 END_TEST
 
+/* The plans of a search are bars named by their layouts; one without a breakdown is left out. */
 START_TEST(plans)
 {
     static const char *const parts[] = {"n_columns = 2\n", "$names << EOD\n0\ttp8 pp4 vpp2 mb2\t2\n1\ttp4\t3\nEOD\n",
@@ -524,6 +524,35 @@ START_TEST(links_of_a_dragonfly_of_single_switches)
 }
 END_TEST
 
+/* A map has room for groups 0 to 1,023; links of others are left out of it, which is said. */
+START_TEST(links_of_too_many_groups)
+{
+    static const char csv[] = "layer,link,utilisation,contended_s,most_transfers,name\n"
+                              "global_out,0,0.25,0,1,group 0 switch 0 port 1 -> group 1 switch 0\n"
+                              "global_out,1,0.5,0,1,group 0 switch 0 port 2 -> group %d switch 0\n"
+                              "global_in,1,0.5,0,1,group %d switch 0 -> group 0 switch 0 port 2\n";
+    for (int groups = 1024; groups <= 1025; groups++) {
+        struct diags diags = {0};
+        char text[512], *script = NULL;
+        size_t size;
+        FILE *out = open_memstream(&script, &size);
+        snprintf(text, sizeof text, csv, groups - 1, groups - 1);
+        struct figure_input input = input_of("x.csv", text);
+        ck_assert_int_eq(figure_script(&(struct figure_options){.kind = FIGURE_LINKS}, &input, 1, out, &diags), STATUS_OK);
+        fclose(out);
+        ck_assert_ptr_nonnull(strstr(script, groups == 1024 ? "links3 = 3\nports3 = 1024\n" : "links3 = 1\nports3 = 2\n"));
+        ck_assert_uint_eq(diags.n_items, groups == 1024 ? 0 : 1);
+        if (groups > 1024)
+            ck_assert_str_eq(
+                diags.items[0].text,
+                "the map between groups has room for 1024: 2 links of groups from number 1024 on are left out of it");
+        free(script);
+        figure_input_free(&input);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 static const char *const drawn[N_FIGURE_KINDS] = {
     [FIGURE_TIMELINE] = timeline_csv,  [FIGURE_BREAKDOWN] = step_json, [FIGURE_RUN] = run_json,
     [FIGURE_SCATTER] = compare_json,   [FIGURE_ERRORS] = compare_json, [FIGURE_SWEEP] = sweep_json,
@@ -597,6 +626,7 @@ int main(void)
     tcase_add_test(pictures, points_of_a_sweep);
     tcase_add_test(data, links);
     tcase_add_test(data, links_of_a_dragonfly);
+    tcase_add_test(data, links_of_too_many_groups);
     tcase_add_test(data, links_of_a_dragonfly_of_single_switches);
     tcase_add_test(data, kinds_by_content);
     tcase_add_test(data, replicas_as_csv);

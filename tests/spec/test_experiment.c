@@ -150,7 +150,27 @@ START_TEST(flags_win)
 }
 END_TEST
 
-/* "auto" with dimensions: those are given, the search finds the others; however it is written, and written again. */
+/* What is said of experts' loads is written again, and what follows from it is there. */
+START_TEST(loads_of_experts_come_back)
+{
+    static const char text[] = "model: mixtral-8x7b\ncluster: {base: dgx-h100, gpus: 8}\n"
+                               "job: {expert_load: 1.75, capacity_factor: 1.25, pad_to_capacity: true}\n";
+    struct diags diags = {0};
+    ck_assert_int_eq(experiment_parse_text("t.yaml", text, strlen(text), &e, &diags), STATUS_OK);
+    for (int again = 0; again < 2; again++) {
+        const struct expert_load *load = &e.job.load;
+        ck_assert_double_eq(load->busiest, 1.75);
+        ck_assert_double_eq(load->capacity, 1.25);
+        ck_assert(load->padded && load->dropped > 0.01);
+        ck_assert_double_eq(expert_load_rank(load, 4), 1.25);
+        char *json = experiment_to_json(&e);
+        ck_assert_int_eq(experiment_parse_text("t.json", json, strlen(json), &e, &diags), STATUS_OK);
+        free(json);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
 /* Another cluster under a job: the job stays as large as its file says, whichever way the cluster is named, unless the command
  * line says how large it is; of what the file says of its own cluster nothing else is left. Without a size in the file it is all
  * of it. */
@@ -192,6 +212,7 @@ START_TEST(another_cluster_keeps_the_jobs_size)
 }
 END_TEST
 
+/* "auto" with dimensions: those are given, the search finds the others; however it is written, and written again. */
 START_TEST(auto_keeps_what_is_named)
 {
     static const char *const files[] = {"layout: {auto: true, pp: 2, mb: 1}\n", "layout: auto,pp=2,mb=1\n", "layout: auto\n",
@@ -305,10 +326,10 @@ END_TEST
 /* What result files hold is an experiment file that gives the same experiment, to the last bit. */
 START_TEST(the_effective_configuration_repeats_the_experiment)
 {
-    static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b",
-                                         "llama4-maverick",    "llama2-70b",  "apertus-70b",  "apertus-70b"};
-    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node",
-                                           "jean-zay-a100",  "llama3-h100", "alps",        "frontier"};
+    static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b",    "llama4-maverick",
+                                         "llama2-70b",         "apertus-70b", "apertus-70b",  "llama3-8b", "llama3-8b"};
+    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node", "jean-zay-a100",
+                                           "llama3-h100",    "alps",        "frontier",    "dgx-h100",          "dgx-h100"};
     static const char *const changes[] = {"cluster.net_fraction=0.123456789012345678",
                                           "faults.spares=0",
                                           "layout=tp=8,pp=2,sp=true",
@@ -316,7 +337,9 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
                                           "cluster.hop_latency=0.4us",
                                           "job.adapter={rank: 16, targets: [qkv, mlp_down]}",
                                           "cluster.nodes=1000",
-                                          "cluster.global_links_per_switch=null"};
+                                          "cluster.global_links_per_switch=null",
+                                          "job.documents={mean: 1.2k, spread: 1.1}",
+                                          "job.documents={mean: 1234.5, spread: 0}"};
     struct experiment again;
     struct diags diags = {0};
     load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
@@ -353,6 +376,58 @@ START_TEST(a_dragonfly_of_other_size_is_as_tapered)
         ck_assert_double_gt(1 / cluster_pod_oversubscription(&e.cluster), 0.56);
         ck_assert_double_lt(1 / cluster_pod_oversubscription(&e.cluster), 0.63);
     }
+}
+END_TEST
+
+/* A result's configuration as an experiment: what of a dragonfly followed from its nodes does so again when these change, what
+ * was said stays. */
+START_TEST(a_dragonfly_out_of_a_result_follows_its_nodes)
+{
+    static const struct {
+        const char *cluster; /* 256 nodes: two groups of 128 */
+        int groups, cables;  /* with 384 nodes */
+    } cases[] = {
+        {"{base: alps, nodes: 256}", 3, 160},                  /* 32 * 10 / 2 */
+        {"{base: alps, nodes: 256, groups: 5}", 5, 80},        /* of which nobody said the cables */
+        {"{base: alps, nodes: 256, global_links: 20}", 3, 20}, /* of which nobody said the groups */
+        {"{base: alps, nodes: 256, global_links_per_switch: null, global_links: 16}", 3, 16},
+        {"{base: alps, nodes: 256, global_links_per_switch: null}", 3, 256}, /* as many as endpoints: 32 * 16 / 2 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        struct diags diags = {0};
+        snprintf(text, sizeof text, "model: llama2-70b\ncluster: %s\njob: {global_batch: 1024}\n", cases[i].cluster);
+        ck_assert_int_eq(experiment_parse_text("t", text, strlen(text), &e, &diags), STATUS_OK);
+        char *result = experiment_to_json(&e);
+        const char *path = temporary_file("result.json", result, strlen(result));
+        const char *more[] = {"cluster.nodes=384", "cluster.gpus=1536"};
+        load(&(struct experiment_flags){.file = path, .overrides = more, .n_overrides = 2});
+        ck_assert_int_eq(e.cluster.nodes, 384);
+        ck_assert_int_eq(e.cluster.dragonfly.groups, cases[i].groups);
+        ck_assert_int_eq(e.cluster.dragonfly.global_links, cases[i].cables);
+        free(result);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
+/* As many nodes more as a search proposes: with the groups and cables that typing them brings. */
+START_TEST(a_resized_dragonfly_is_what_typing_it_gives)
+{
+    static const int nodes[] = {100, 300, 1536, 5000};
+    static struct cluster sized;
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        char change[32];
+        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = "perlmutter"}, "cluster.nodes=1536");
+        sized = e.cluster;
+        ck_assert(cluster_resize(&sized, nodes[i]));
+        snprintf(change, sizeof change, "cluster.nodes=%d", nodes[i]);
+        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = "perlmutter"}, change);
+        ck_assert_int_eq(memcmp(&sized.dragonfly, &e.cluster.dragonfly, sizeof sized.dragonfly), 0);
+        ck_assert_double_eq(cluster_pod_oversubscription(&sized), cluster_pod_oversubscription(&e.cluster));
+    }
+    ck_assert(!cluster_resize(&sized, 128 * 400)); /* 400 groups, which 320 ports do not reach */
+    ck_assert_int_eq(sized.nodes, 5000);
 }
 END_TEST
 
@@ -393,12 +468,15 @@ int main(void)
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, flags_win);
     tcase_add_test(tests, another_cluster_keeps_the_jobs_size);
+    tcase_add_test(tests, loads_of_experts_come_back);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
-    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 8);
+    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 10);
     tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
+    tcase_add_test(tests, a_dragonfly_out_of_a_result_follows_its_nodes);
+    tcase_add_test(tests, a_resized_dragonfly_is_what_typing_it_gives);
     tcase_add_test(tests, files_name_their_neighbours);
     tcase_add_test(tests, everything_in_place);
     suite_add_tcase(suite, tests);

@@ -130,6 +130,40 @@ START_TEST(rates_of_collectives_follow_the_links)
 }
 END_TEST
 
+/* A node's published power is that of its GPUs, too: what is laid over a base, and what is left of it. */
+static const struct {
+    const char *over;
+    double node_w, pue;
+    const char *note;
+} nodes_of_base[] = {
+    {"nodes: 3", 10200, 1.3, ""},
+    {"gpu: h100-sxm", 10200, 1.3, ""},
+    {"gpu: {power: 500W}", 10200, 1.3, ""},
+    {"node_power: 5600W", 5600, 1.3, ""},
+    {"node_power: 5.5kW", 5500, 1.3, "warning: node_power: 5500 W are less than its 8 GPUs may draw, 5600 W; are they capped?"},
+    {"gpu: b200", 0, 1.3, "10.2kW of the base are not those of a node with another GPU"},
+    {"gpu: {base: b200, hbm: 100GiB}", 0, 1.3, "with another GPU"},
+    {"gpus_per_node: 4\nnics_per_node: 4", 0, 1.3, "of a node with so many GPUs"},
+    {"gpu: b200\nnode_power: 14.3kW\npue: null", 14300, 0, ""},
+};
+
+START_TEST(the_power_of_a_node_is_of_its_gpus)
+{
+    static const char dgx[] = "source: x\ngpu: h100-sxm\nnodes: 2\ngpus_per_node: 8\nnode_power: 10.2kW\npue: 1.3\n";
+    static struct cluster cluster;
+    struct diags diags = {0};
+    char text[512];
+    snprintf(text, sizeof text, "source: x\nbase: %s\n%s\n", temporary_file("x.yaml", dgx, strlen(dgx)), nodes_of_base[_i].over);
+    ck_assert_int_eq(catalog_cluster(temporary_file("over.yaml", text, strlen(text)), &cluster, &diags), STATUS_OK);
+    ck_assert_double_eq(cluster.node_power_w, nodes_of_base[_i].node_w);
+    ck_assert_double_eq(cluster.pue, nodes_of_base[_i].pue);
+    char *words = said(&diags);
+    diags_free(&diags);
+    ck_assert_int_eq(*words != 0, nodes_of_base[_i].note[0] != 0);
+    assert_contains(words, nodes_of_base[_i].note);
+}
+END_TEST
+
 START_TEST(a_gpu_that_leaves_out_what_is_fitted)
 {
     static const char text[] = "source: x\npeak: {bf16: 200TFLOPS}\n";
@@ -280,6 +314,7 @@ int main(void)
     tcase_add_test(tests, a_file_named_in_a_file);
     tcase_add_test(tests, an_entry_without_a_source_is_refused);
     tcase_add_test(tests, rates_of_collectives_follow_the_links);
+    tcase_add_loop_test(tests, the_power_of_a_node_is_of_its_gpus, 0, (int)(sizeof nodes_of_base / sizeof *nodes_of_base));
     tcase_add_test(tests, a_gpu_that_leaves_out_what_is_fitted);
     tcase_add_test(tests, bases_that_go_round);
     tcase_add_test(tests, names_that_are_none);

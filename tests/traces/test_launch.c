@@ -71,6 +71,8 @@ enum what {
     SP,
     TOKENS,
     CP_COMM,
+    CAPACITY,
+    BALANCED,
 };
 
 static int64_t value(const struct launch_job *x, enum what what)
@@ -107,6 +109,8 @@ static int64_t value(const struct launch_job *x, enum what what)
         [SP] = l->sequence_parallel,
         [TOKENS] = (int64_t)x->job.tokens,
         [CP_COMM] = l->cp * 1000 + (int64_t)l->cp_comm,
+        [CAPACITY] = (int64_t)(1000 * x->job.load.capacity) + x->job.load.padded,
+        [BALANCED] = (int64_t)x->job.load.busiest,
     };
     return values[what];
 }
@@ -125,6 +129,13 @@ static const struct {
     {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2", CP_COMM, 4000 + 4},
     {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 4 1", CP_COMM, 4000 + CP_A2A},
     {"--ds-sequence-parallel-size 4", CP_COMM, 4000 + (int64_t)CP_A2A},
+    {"--num-experts 8", CAPACITY, 0},
+    {"--num-experts 8 --moe-expert-capacity-factor 1.25 --moe-token-drop-policy position", CAPACITY, 1250},
+    {"--num-experts 8 --moe-expert-capacity-factor 1.25 --moe-pad-expert-input-to-capacity", CAPACITY, 1251},
+    {"--num-experts 8 --moe-expert-capacity-factor -1 --moe-pad-expert-input-to-capacity", CAPACITY, 0},
+    {"--moe-expert-capacity-factor 1.25", CAPACITY, 0},
+    {"--num-experts 8 --moe-router-force-load-balancing", BALANCED, 1},
+    {"--num-experts 8", BALANCED, 0},
     {"", FFN, 16384},
     {"--swiglu", FFN, 10880}, /* 4096 * 8 / 3 = 10922, down to a multiple of 64 */
     {"--swiglu --ffn-hidden-size 14336", FFN, 14336},
@@ -251,7 +262,7 @@ START_TEST(what_is_not_modelled_is_told)
         {"", NULL},
         {"--lr 1e-4 --min-lr 1e-5 --weight-decay 0.1 --log-interval 1 --tensorboard-dir x --data-path y", NULL},
         {"--moe-expert-capacity-factor 1.0", NULL}, /* of a dense model */
-        {"--num-experts 8 --moe-grouped-gemm --moe-expert-capacity-factor 1.0", "dropped"},
+        {"--num-experts 8 --moe-grouped-gemm --moe-expert-capacity-factor 1.0", NULL},
         {"--num-experts 8", "grouped"},
         {"--num-experts 8 --moe-grouped-gemm --expert-model-parallel-size 4", "all-gather"},
         {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4 --mtp-num-layers 1",
@@ -268,6 +279,8 @@ START_TEST(what_is_not_modelled_is_told)
         {"--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 3 2", "product is cp"},
         {"--context-parallel-size 2 --cp-comm-type around", "none of p2p"},
         {"--rampup-batch-size 16 16 1000", "grows"},
+        {"--reset-attention-mask", "job.documents"},
+        {"--reset-position-ids", "job.documents"},
         {"--fp8-format hybrid --fp8-recipe blockwise", "each block"},
         {"--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 3", "layers of virtual stage 0"},
         {"--pipeline-model-parallel-size 2 --pp-partition-method 'type:transformer|embedding'", NULL},

@@ -389,11 +389,56 @@ START_TEST(pefts_own_file)
 }
 END_TEST
 
+/* peft's target_modules as one text is a pattern of the names of the model's own modules. */
+START_TEST(patterns_of_modules)
+{
+#define PATTERN(model, pattern) "peft_type: LORA\nr: 8\nbase_model_name_or_path: " model "\ntarget_modules: '" pattern "'\n"
+#define LLAMA                   "meta-llama/Meta-Llama-3-8B"
+    static const struct {
+        const char *text;
+        int targets;
+        const char *warning;
+    } cases[] = {
+        {PATTERN(LLAMA, ".*\\.(q|k|v|o)_proj"), ATTENTION, NULL},
+        {PATTERN(LLAMA, "^model\\.layers\\.\\d+\\.(self_attn|mlp)\\..*"), ALL, NULL},
+        {PATTERN(LLAMA, ".*(gate|up|down)_proj$"), FEED, NULL},
+        {PATTERN(LLAMA, ".*[qv]_proj"), 1 << ADAPT_QKV, "beside some of what qkv"},
+        {PATTERN(LLAMA, ".*layers\\.(1[0-9])\\.self_attn\\.[qkv]_proj"), 1 << ADAPT_QKV, "matrices of some layers"},
+        {PATTERN(LLAMA, ".*(q|k|v|o)_proj|lm_head"), ATTENTION, "adapters of embedding or head"},
+        {PATTERN(LLAMA, ".*c_attn$"), 0, "matches none of the model's modules, such as model.layers.0.self_attn.q_proj"},
+        {PATTERN(LLAMA, ".*(?<!x)_proj"), 0, "the pattern cannot be followed: a look ahead or behind"},
+        {PATTERN("gpt2", ".*\\.attn\\.c_(attn|proj)"), ATTENTION, NULL},
+        {PATTERN("gpt2", ".*c_proj"), 1 << ADAPT_PROJECTION | 1 << ADAPT_MLP_DOWN, NULL},
+        {PATTERN("EleutherAI/pythia-1b", ".*(query_key_value|dense)"), ATTENTION, NULL},
+        {PATTERN("mosaicml/mpt-7b", "transformer\\.blocks\\.\\d+\\.(attn\\.Wqkv|attn\\.out_proj)"), ATTENTION, NULL},
+        {PATTERN("mistralai/Mixtral-8x7B-v0.1", ".*self_attn.*"), ATTENTION, NULL},
+        {PATTERN("mistralai/Mixtral-8x7B-v0.1", ".*w[13]|.*o_proj"), 1 << ADAPT_PROJECTION, "adapters of experts"},
+        {PATTERN(LLAMA, ".*_proj") "exclude_modules: '.*mlp.*'\n", ATTENTION, NULL},
+        {PATTERN(LLAMA, ".*_proj") "exclude_modules: '.*layers\\.3\\.mlp.*'\n", ALL, "matrices of some layers"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].text, "--seq-length 1024 --micro-batch-size 1 --bf16", 8);
+        ck_assert_msg(t.diags.n_errors == 0, "%zu: %s", i, t.diags.items[0].text);
+        expect_adapter(&t, i, cases[i].targets ? 8 : 0, (uint32_t)cases[i].targets);
+        expect_modelled_but(&t, cases[i].warning);
+        told_free(&t);
+    }
+    /* Axolotl hands its own to peft; a list is none */
+    struct told t = tell(AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: '.*(self_attn|mlp).*'\n", NULL, 8);
+    expect_adapter(&t, 100, 8, ALL);
+    told_free(&t);
+    t = tell(AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, k_proj, v_proj]\n", NULL, 8);
+    expect_adapter(&t, 101, 8, 1 << ADAPT_QKV);
+    told_free(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_adapter");
     TCase *all = tcase_create("all");
     tcase_add_test(all, adapters_in_the_words_of_others);
+    tcase_add_test(all, patterns_of_modules);
     tcase_add_test(all, modules_that_are_trained_whole);
     tcase_add_test(all, tables_that_were_one_are_apart);
     tcase_add_test(all, modules_of_a_command);

@@ -113,6 +113,8 @@ static void draw_job(struct random_stream *random, struct launch_job *x)
     j->features = l->features = draw_features(random, l);
     x->gpus = l->tp * l->cp * l->pp * l->dp;
     x->gpus_per_node = x->gpus < 8 ? x->gpus : 8;
+    if (x->model.moe.experts && j->global_batch % 3 == 0)
+        j->load = (struct expert_load){.capacity = 1 + 0.25 * (double)(j->global_batch % 4), .padded = j->global_batch % 2};
 }
 
 /* A legal job on a GPU that can do everything; false when what was drawn is none. */

@@ -162,6 +162,30 @@ START_TEST(maxtext_models_by_name)
 }
 END_TEST
 
+/* A capacity counts where experts are products of whole matrices, which have room for so many tokens each. */
+START_TEST(maxtext_loads_of_experts)
+{
+    static const struct {
+        const char *keys;
+        double capacity, busiest;
+    } cases[] = {{"num_experts=8", 0, 0},
+                 {"num_experts=8 capacity_factor=1.5", 0, 0},
+                 {"num_experts=8 capacity_factor=1.5 sparse_matmul=false", 1.5, 0},
+                 {"num_experts=8 capacity_factor=-1.0 sparse_matmul=false", 0, 0},
+                 {"num_experts=8 use_random_routing=true", 0, 1},
+                 {"model_name=mixtral-8x7b capacity_factor=1.25 sparse_matmul=False", 1.25, 0},
+                 {"num_experts=1 capacity_factor=1.5 sparse_matmul=false use_random_routing=true", 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell_file("maxtext.yml", cases[i].keys, 64);
+        const struct expert_load *load = &t.d.job.job.load;
+        ck_assert_double_eq(load->capacity, cases[i].capacity);
+        ck_assert_double_eq(load->busiest, cases[i].busiest);
+        ck_assert_int_eq(load->padded, cases[i].capacity > 0);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* DeepSeek-V2-Lite by base.yml's keys is the catalog's: latent attention, shared experts, dense layers first. */
 START_TEST(maxtext_describes_deepseek)
 {
@@ -306,6 +330,45 @@ START_TEST(olmo_core_by_its_parts)
         expect_layout(&t, cases[i].layout, 64);
         ck_assert_int_eq(t.d.job.model.kv_heads, 2);
         expect_said(&t, cases[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(olmo_core_loads_of_experts)
+{
+    static const char *const factors[] = {"", ", capacity_factor: null", ", capacity_factor: 1.25"};
+    for (int i = 0; i < 3; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "model: {d_model: 1024, n_layers: 8, vocab_size: 32000, block: {sequence_mixer: {n_heads: 8, n_kv_heads: 2},\n"
+                 "  feed_forward_moe: {num_experts: 16, hidden_size: 512, router: {top_k: 2}%s}, layer_norm: {name: rms}}}\n"
+                 "data_loader: {global_batch_size: 131072}\ndataset: {sequence_length: 2048}\n"
+                 "train_module: {rank_microbatch_size: 4096, dp_config: {name: fsdp}}\n",
+                 factors[i]);
+        struct told t = tell(text, NULL, 16);
+        ck_assert_int_eq(t.d.job.model.moe.experts, 16);
+        ck_assert_double_eq(t.d.job.job.load.capacity, i == 2 ? 1.25 : 0);
+        ck_assert_int_eq(t.d.job.job.load.padded, i == 2);
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(olmo_core_masks_between_documents)
+{
+    static const char *const said[] = {"true", "false"};
+    for (int i = 0; i < 2; i++) {
+        char text[1024], part[1024];
+        snprintf(part, sizeof part, CORE, "", "4096", "dp_config: {name: fsdp}");
+        char *length = strstr(part, "{sequence_length: 2048");
+        ck_assert_ptr_nonnull(length);
+        snprintf(text, sizeof text, "%.*s{generate_doc_lengths: %s, %s", (int)(length - part), part, said[i], length + 1);
+        struct told t = tell(text, NULL, 16);
+        if (i == 0)
+            expect_warning(&t, "attention is masked between documents");
+        else
+            expect_quiet(&t, "between documents");
         told_free(&t);
     }
 }
@@ -470,11 +533,14 @@ int main(void)
     tcase_add_test(all, maxtext_ignores);
     tcase_add_test(all, maxtext_meshes);
     tcase_add_test(all, maxtext_models_by_name);
+    tcase_add_test(all, maxtext_loads_of_experts);
     tcase_add_test(all, maxtext_describes_deepseek);
     tcase_add_test(all, maxtext_windows);
     tcase_add_test(all, maxtext_tells);
     tcase_add_test(all, olmo_core_by_its_file);
     tcase_add_test(all, olmo_core_by_its_parts);
+    tcase_add_test(all, olmo_core_loads_of_experts);
+    tcase_add_test(all, olmo_core_masks_between_documents);
     tcase_add_test(all, olmo_core_mistakes);
     tcase_add_test(all, colossal_by_its_file);
     tcase_add_test(all, colossal_by_flags);

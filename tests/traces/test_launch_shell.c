@@ -66,6 +66,104 @@ START_TEST(lines_in_quotes_are_expanded)
 }
 END_TEST
 
+/* A line that another shell is given is a script: what it sets it has, and is gone behind it. */
+START_TEST(lines_for_another_shell_are_read)
+{
+    static const struct {
+        const char *script, *value; /* of --num-layers */
+    } cases[] = {
+        {"srun bash -c 'N=8; torchrun p.py --num-layers $N --bf16'", "8"},
+        {"srun bash -c 'export N=8 && cd x && torchrun p.py --num-layers $N --bf16'", "8"},
+        {"N=4; srun bash -lc \"N=8; torchrun p.py --num-layers \\$N --bf16\"", "8"},
+        {"N=4; srun bash -lc \"N=8; torchrun p.py --num-layers $N --bf16\"", "4"}, /* told before that shell begins */
+        {"docker run --rm image /bin/sh -c 'if [ -z \"$X\" ]; then N=8; fi\ntorchrun p.py --num-layers ${N:-3}'", "8"},
+        {"bash -euo pipefail -c 'A=(--num-layers 8); p \"${A[@]}\"'", "8"},
+        {"bash -c 'bash -c \"N=8; p --num-layers \\$N\"'", "8"},
+        {"N=8; bash -c 'N=9'; p --num-layers $N", "8"},
+        {"C='N=8; p --num-layers $N'; bash -c \"$C\"", "8"},
+        {"bash -c 'echo p --num-layers 9 --bf16; p --num-layers 8'", "8"},
+        {"bash run.sh -c 'p --num-layers 9'; p --num-layers 8 --bf16", "8"},
+        {"X=1; [ $X = 1 ] && bash -c 'p --num-layers 8 --bf16' || p --num-layers 9 --bf16", "8"},
+        {"X=2; if [ $X = 1 ]; then bash -c 'p --num-layers 9 --bf16'; fi; p --num-layers 8", "8"},
+        {"bash -c 'p --num-layers 8\n--bf16'", "8"},
+        {"A=(--x 1 --num-layers 8 --bf16); bash -c \"cd x && \\\n p ${A[*]} --swiglu\"", "8"},
+        {"A=(--x 1 --num-layers 8 --bf16); bash -c \"cd x && \\\n p ${A[@]} --swiglu\"", "8"},
+        {"A=(\"--num-layers 8\" --bf16); p \"${A[*]}\"", "8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        expect_value(cases[i].script, "num-layers", cases[i].value);
+    expect_value("srun --nodes 4 bash -c 'N=8; torchrun p.py --num-layers $N --bf16'", "nodes", "4");
+    expect_value("srun --nodes=4 bash -c 'srun --label bash -c \"p --num-layers 8\"'", "nodes", "4");
+}
+END_TEST
+
+/* Places are those of the letters in the script, and doubts stay. */
+START_TEST(lines_for_another_shell_keep_places)
+{
+    struct reading r =
+        read_script("X=1\nsrun bash -c \"A=8\n torchrun p.py --num-layers \\$A --seq-length $L --bf16 \\$M\"", NULL);
+    const struct launch_word *layers = word_of(&r, "num-layers"), *length = word_of(&r, "seq-length");
+    ck_assert(layers && length && r.diags.n_items == 0);
+    ck_assert_str_eq(layers->value, "8");
+    ck_assert_int_eq(layers->at.line, 3);
+    ck_assert_int_eq(layers->at.column, 16);
+    ck_assert_int_eq(length->at.column, 33);
+    ck_assert(length->unknown && strstr(length->unknown, "$L is set nowhere"));
+    reading_free(&r);
+    r = read_script("p --num-layers 8\nbash -c 'echo \"8'", NULL);
+    ck_assert_int_eq(r.status, STATUS_OK);
+    ck_assert(r.diags.n_items == 1 && strstr(r.diags.items[0].text, "line for another shell") && r.diags.items[0].line == 2);
+    reading_free(&r);
+}
+END_TEST
+
+/* A here-document is a shell's script, or a file that the script writes. */
+START_TEST(here_documents)
+{
+    expect_value("bash <<E\nN=8\np --num-layers \\$N --bf16\nE\n", "num-layers", "8");
+    expect_value("N=7\nsrun --nodes=2 bash -s <<'E'\nN=8\np --num-layers $N --bf16\nE\n", "num-layers", "8");
+    expect_value("N=7\nsrun --nodes=2 bash -s <<'E'\nN=8\np --num-layers $N --bf16\nE\n", "nodes", "2");
+    expect_value("cat <<E\np --num-layers 9 --bf16 --swiglu\nE\np --num-layers 8\n", "num-layers", "8");
+    static const struct {
+        const char *script, *name, *text; /* NULL: no file is written */
+    } cases[] = {
+        {"S=3\ncat >ds.json <<E\n{\"stage\": $S, \"x\": \"\\$\"}\nE\n", "ds.json", "{\"stage\": 3, \"x\": \"$\"}\n"},
+        {"S=3\ncat <<'E' > $S.json\n{\"stage\": $S}\nE\n", "3.json", "{\"stage\": $S}\n"},
+        {"cat <<-E > a.json\n\t{}\n\tE\n", "a.json", "\t{}\n"},
+        {"tee a.json > /dev/null <<E\n{}\nE\n", "a.json", "{}\n"},
+        {"echo '{\"stage\": 3}' > a.json\n", "a.json", "{\"stage\": 3}\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 >> a.yaml\necho b: 3 >> b.yaml\necho c: 4 >>a.yaml\n", "a.yaml", "a: 1\nb: 2\nc: 4\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 > a.yaml\n", "a.yaml", "b: 2\n"},
+        {"cat > $X.json <<E\n{\"stage\": $Y}\nE\n", UNKNOWN_TEXT ".json", "{\"stage\": " UNKNOWN_TEXT "}\n"},
+        {"cat <<E\n{}\nE\n", NULL, NULL},
+        {"echo x 2> a.json\n", NULL, NULL},
+        {"echo x >&2\n", NULL, NULL},
+        {"if grep -q x y; then echo x >a.json; fi\n", NULL, NULL},
+        {"echo x\n", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[256];
+        snprintf(script, sizeof script, "%sp --num-layers 8\n", cases[i].script);
+        struct reading r = read_script(script, NULL);
+        const struct launch_word *file = word_of(&r, "written-file");
+        ck_assert_msg((file != NULL) == (cases[i].name != NULL), "%s", script);
+        ck_assert_msg(!file || (strcmp(file->said, cases[i].name) == 0 && strcmp(file->value, cases[i].text) == 0), "%s: %s: %s",
+                      script, file->said, file->value);
+        reading_free(&r);
+    }
+}
+END_TEST
+
+/* Shells that start each other without end are followed some shells deep. */
+START_TEST(shells_within_shells_end)
+{
+    struct reading r = read_script("A='bash -c \"$B\"'; B='N=7; p --num-layers $N; bash -c \"$A\"'; bash -c \"$A\"", NULL);
+    ck_assert_int_eq(r.status, STATUS_OK);
+    ck_assert_str_eq(word_of(&r, "num-layers")->value, "7");
+    reading_free(&r);
+}
+END_TEST
+
 /* Each line: a script, and what it gives --num-layers. */
 START_TEST(words_are_expanded_as_a_shell_would)
 {
@@ -353,6 +451,10 @@ int main(void)
     tcase_add_test(all, directives_of_slurm);
     tcase_add_test(all, arguments_that_cannot_be_told_are_told_of);
     tcase_add_test(all, lines_in_quotes_are_expanded);
+    tcase_add_test(all, lines_for_another_shell_are_read);
+    tcase_add_test(all, lines_for_another_shell_keep_places);
+    tcase_add_test(all, shells_within_shells_end);
+    tcase_add_test(all, here_documents);
     tcase_add_test(all, settings_stand_behind_their_program);
     tcase_add_test(all, words_keep_where_they_were_written);
     tcase_add_test(all, variables_come_from_outside_and_from_slurm);

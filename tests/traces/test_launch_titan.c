@@ -1,11 +1,13 @@
-/* torchtitan's keys through its years: where they stood, what they were called, and which of them msim only tells. */
+/* torchtitan: what it does without a key, its keys through the years, keys that a command sets, rates in its log. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/suite.h"
 #include "tests/traces/launch_told.h"
+#include "traces/launch/megatron_log.h"
 
+#define TITAN "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\nlocal_batch_size = 4\n"
 #define MODEL "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
 #define BATCH "seq_len = 8192\nlocal_batch_size = 4\n"
 
@@ -48,6 +50,22 @@ START_TEST(degrees_have_stood_in_three_tables)
             ck_assert_str_eq(layout_format(&t.d.job.layout, text, sizeof text), cases[i].layout);
             told_free(&t);
         }
+}
+END_TEST
+
+/* Where routing is forced to balance. */
+START_TEST(forced_balance)
+{
+    static const char *const keys[] = {"[debug]\nmoe_force_load_balance = true\n", "debug_moe_force_load_balance = true\n", ""};
+    for (int i = 0; i < 3; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "[model]\nname = \"qwen3\"\nflavor = \"30B-A3B\"\n%s[training]\n" BATCH "%s",
+                 i == 0 ? keys[0] : "", i == 1 ? keys[1] : "");
+        struct told t = tell(text, NULL, 16);
+        ck_assert_int_eq(t.d.job.model.moe.experts, 128);
+        ck_assert_double_eq(t.d.job.job.load.busiest, i < 2);
+        told_free(&t);
+    }
 }
 END_TEST
 
@@ -183,6 +201,18 @@ START_TEST(keys_that_are_told)
 }
 END_TEST
 
+START_TEST(titan_masks_between_documents)
+{
+    struct told t = tell(MODEL "attn_mask_type = \"block_causal\"\n[training]\n" BATCH, NULL, 8);
+    expect_warning(&t, "attention is masked between documents: say how long they are with job.documents");
+    ck_assert(!job_masks_documents(&t.d.job.job)); /* lengths are not made up */
+    told_free(&t);
+    t = tell(MODEL "attn_mask_type = \"causal\"\n[training]\n" BATCH, NULL, 8);
+    ck_assert_uint_eq(t.diags.n_items, 0);
+    told_free(&t);
+}
+END_TEST
+
 /* Of the loss alone, the model is as it is. */
 START_TEST(titan_compiles_components)
 {
@@ -203,12 +233,177 @@ START_TEST(titan_compiles_components)
 }
 END_TEST
 
+static const feature_set TORCH = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
+
+/* Without a key: FSDP over all, a layer in two repeated; the batch is each replica's. */
+START_TEST(titan_unasked)
+{
+    struct told t = tell(TITAN, NULL, 64);
+    expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=1,mb=4,zero=3,sp=0,recompute=full:every2,schedule=none", 256);
+    ck_assert_int_eq(t.d.job.model.layers, 32);
+    ck_assert_int_eq(t.d.job.model.vocab, 128256);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert_uint_eq(t.d.job.job.features, TORCH);
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(titan_by_its_keys)
+{
+    static const struct {
+        const char *keys;
+        int gpus;
+        const char *layout;
+        int64_t batch;
+    } cases[] = {
+        {"[parallelism]\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = \"full\"", 64,
+         "tp=8,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,sp=1,recompute=full,schedule=none", 32},
+        {"[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\ncontext_parallel_degree = 2\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         0, "tp=1,cp=2,cp_comm=all_gather,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,shard=8,sp=0,recompute=none,schedule=none", 32},
+        {"[parallelism]\ndata_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         0, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=0,sp=0,recompute=none,schedule=none", 32},
+        {"[parallelism]\ncontext_parallel_degree = 4\ncontext_parallel_rotate_method = \"alltoall\"\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         8, "tp=1,cp=4,pp=1,vpp=1,dp=2,ep=1,mb=4,zero=3,sp=0,recompute=none,schedule=none", 8},
+        {"[parallelism]\nfsdp_reshard_after_forward = \"never\"\n[activation_checkpoint]\nmode = \"selective\"\n"
+         "selective_ac_option = \"op\"",
+         8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=2,sp=0,recompute=selective,schedule=none", 32},
+        {"[parallelism]\npipeline_parallel_degree = 4\n[activation_checkpoint]\nmode = \"none\"", 32,
+         "tp=1,cp=1,pp=4,vpp=1,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=1f1b", 32},
+        {"[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+         "pipeline_parallel_microbatch_size = 2\n[activation_checkpoint]\nmode = \"none\"",
+         32, "tp=1,cp=1,pp=4,vpp=2,dp=8,ep=1,mb=2,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"interleaved1f1b\"\n"
+         "pipeline_parallel_layers_per_stage = 5\n[activation_checkpoint]\nmode = \"none\"", /* 34 of 5: seven, no multiple */
+         16, "tp=1,cp=1,pp=2,vpp=2,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+         "pipeline_parallel_layers_per_stage = 4\n[activation_checkpoint]\nmode = \"none\"", /* 34 of 4: nine; of 6: six */
+         16, "tp=1,cp=1,pp=2,vpp=2,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+         "pipeline_parallel_layers_per_stage = 6\n[activation_checkpoint]\nmode = \"none\"",
+         16, "tp=1,cp=1,pp=2,vpp=3,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=interleaved", 32},
+        {"[parallelism]\npipeline_parallel_degree = 4\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n"
+         "[activation_checkpoint]\nmode = \"none\"",
+         32, "tp=1,cp=1,pp=4,vpp=2,dp=8,ep=1,mb=1,zero=2,sp=0,recompute=none,schedule=zb-v", 32},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s\n", TITAN, cases[i].keys);
+        struct told t = tell(text, NULL, cases[i].gpus);
+        expect_layout(&t, cases[i].layout, cases[i].batch);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* The keys of 2024. */
+START_TEST(titan_in_its_first_year)
+{
+    struct told t = tell("[model]\nname = \"llama3\"\nflavor = \"70B\"\n"
+                         "[training]\nseq_len = 8192\nbatch_size = 8\ndata_parallel_shard_degree = -1\n"
+                         "tensor_parallel_degree = 8\ncompile = true\n"
+                         "[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"1F1B\"\n"
+                         "pipeline_parallel_microbatches = 4\nenable_async_tensor_parallel = true\n"
+                         "[activation_checkpoint]\nmode = 'full'\n[float8]\nenable_float8_linear = true\n",
+                         NULL, 64);
+    expect_layout(&t, "tp=8,cp=1,pp=2,vpp=1,dp=4,ep=1,mb=2,zero=2,sp=1,recompute=full,schedule=1f1b", 32);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_FP8);
+    ck_assert_uint_eq(t.d.job.job.features, TORCH | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP));
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(titan_in_eight_bits)
+{
+    static const struct {
+        const char *key;
+        enum precision precision;
+    } cases[] = {{"", PRECISION_BF16},
+                 {"converters = [\"float8\"]", PRECISION_FP8},
+                 {"converters = [\"quantize.linear.float8\", \"quantize.grouped_mm.float8\"]", PRECISION_FP8},
+                 {"converters = [\"mx\"]", PRECISION_MXFP8},
+                 {"converters = [\"quantize.linear.mx\"]", PRECISION_MXFP8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "[training]\nseq_len = 4096\nlocal_batch_size = 1\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n%s\n",
+                 cases[i].key);
+        struct told t = tell(text, NULL, 8);
+        ck_assert_int_eq(t.d.job.job.precision, cases[i].precision);
+        told_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(titan_mistakes)
+{
+    struct told t = tell("[model]\nname = \"llama3\"\nflavor = \"9B\"\n[training]\nseq_len = 4096\nlocal_batch_size = 1\n"
+                         "[parallelism]\ndata_parallel_shard_degree = 3\n",
+                         NULL, 8);
+    ck_assert_uint_eq(t.diags.n_errors, 2);
+    expect_warning(&t, "unknown model 'llama3-9B'");
+    expect_warning(&t, "are not the 8 replicas");
+    told_free(&t);
+}
+END_TEST
+
+/* Lines count a GPU's tokens a second: 4 x 8,192 tokens at 1,024 are 32 s, with the commas that Python writes. */
+START_TEST(titan_logs_rates)
+{
+    static const char log[] = "[titan] x - INFO - step:  1  loss:  8.1  memory: 40.5GiB(51%)  tps: 12  mfu: 0.4%\n"
+                              "[titan] x - INFO - step: 10  loss:  8.0  memory: 40.5GiB(51%)  tps: 1,024  mfu: 40.1%\n"
+                              "[titan] x - INFO - step: 20  loss:  7.9  memory: 40.5GiB(51%)  tps: 1,024  mfu: 40.1%\n"
+                              "[titan] x - INFO - step: 30  loss:  7.9  memory: 40.5GiB(51%)  wps: 1,024  mfu: 40.1%\n"
+                              "[titan] x - INFO - step: 40  loss:  7.9  memory: 40.5GiB(51%)  tps: 1,0";
+    struct launch_words words = {0};
+    struct diags diags = {0};
+    struct launch_log l;
+    ck_assert(launch_is_log(log, strlen(log)));
+    megatron_log_parse("l", log, strlen(log), -1, &words, &l, &diags);
+    ck_assert_uint_eq(l.n_iterations, 4);
+    ck_assert(l.per_token);
+    launch_log_settle(&l, 4 * 8192);
+    ck_assert_double_eq_tol(l.step_s, 32, 1e-9);
+    launch_log_settle(&l, 4 * 8192); /* once */
+    ck_assert_double_eq_tol(l.step_s, 32, 1e-9);
+    launch_words_free(&words);
+    diags_free(&diags);
+}
+END_TEST
+
+/* On the command line, with dashes or without; what comes last wins. */
+START_TEST(keys_that_a_command_sets)
+{
+    struct told t =
+        tell(TITAN,
+             "--parallelism.tensor_parallel_degree 2 --parallelism.tensor_parallel_degree=4 --optimizer.lr 3e-4 "
+             "--activation_checkpoint.mode full --model.flavor=70B --model.name llama3 --training.global_batch_size 64",
+             32);
+    expect_layout(&t, "tp=4,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=4,zero=3,sp=1,recompute=full,schedule=none", 64);
+    ck_assert_int_eq(t.d.job.model.layers, 80);
+    expect_warning(&t, "--optimizer.lr"); /* a note: nobody knows it */
+    told_free(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_titan");
     TCase *all = tcase_create("all");
     tcase_add_test(all, titan_compiles_components);
+    tcase_add_test(all, titan_unasked);
+    tcase_add_test(all, titan_by_its_keys);
+    tcase_add_test(all, titan_in_its_first_year);
+    tcase_add_test(all, titan_in_eight_bits);
+    tcase_add_test(all, titan_mistakes);
+    tcase_add_test(all, titan_logs_rates);
+    tcase_add_test(all, keys_that_a_command_sets);
+    tcase_add_test(all, titan_masks_between_documents);
     tcase_add_test(all, degrees_have_stood_in_three_tables);
+    tcase_add_test(all, forced_balance);
     tcase_add_test(all, the_latest_table_wins);
     tcase_add_test(all, schedules_by_every_spelling);
     tcase_add_test(all, modes_of_recomputation);

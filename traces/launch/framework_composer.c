@@ -58,6 +58,7 @@ static const struct framework_key foundry_keys[] = {
     WORDS("model.attn_config.attn_type", composer_heads),
     AS("model.attn_config.qk_ln", "qk_layernorm"),
     AS("model.attn_config.sliding_window_size", "window_size"),
+    AS("model.attn_config.attn_uses_sequence_id", "reset_attention_mask"), /* samples that stand in a row */
     AS("max_seq_len", "seq_length"),
     AS("global_train_batch_size", "global_batch_size"),
     AS("device_train_microbatch_size", "micro_batch_size"),

@@ -439,6 +439,15 @@ static const struct framework *framework_of_paths(const struct yaml_node *tree, 
     return best;
 }
 
+/* Was a file of Hugging Face's TrainingArguments read, whose keys are its trainers' flags? */
+static bool has_trainer_file(const struct launch_words *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (words->items[i].by_dest && words->items[i].said && strcmp(words->items[i].said, framework_trainer.name) == 0)
+            return true;
+    return false;
+}
+
 /* Are flags keys of a framework's configuration, too: of Hugging Face's trainers, of Colossal-AI's applications? Of the latter
  * not where Megatron-LM knows more of them: a --plugin may be anybody's. */
 static bool has_flags(const struct launch_words *words)
@@ -446,7 +455,7 @@ static bool has_flags(const struct launch_words *words)
     struct arena arena = {0};
     size_t known = 0;
     bool plugin = has_flag(words, PLUGIN_SIGN);
-    if (has_flag(words, FLAGS_SIGN))
+    if (has_flag(words, FLAGS_SIGN) || has_trainer_file(words))
         return true;
     if (plugin)
         framework_of_paths(tree_of(words, true, &arena), &known);
@@ -492,7 +501,9 @@ void framework_take_overrides(struct launch_words *words)
     struct yaml_node *tree = tree_of(words, flags, &words->arena);
     size_t known, kept = 0, first = words->n;
     const struct framework *framework = framework_of_paths(tree, &known);
-    if (framework && flags)
+    bool file = has_trainer_file(words); /* which has said what is done unasked */
+    framework = file && framework ? &framework_trainer : framework;
+    if (framework && flags && !file)
         framework_read(words, tree, framework);
     else if (framework)
         framework_read_keys(words, tree, framework);

@@ -148,6 +148,7 @@ static const struct framework_key keys[] = {
     AS("v_head_dim", "v_head_dim"),
     AS("base_moe_mlp_dim", "moe_ffn_hidden_size"),
     AS("num_experts_per_tok", "moe_router_topk"),
+    AS("use_random_routing", "moe_router_force_load_balancing"),
     AS("interleave_moe_layer_step", "moe_layer_freq"),
     AS("mtp_num_layers", "mtp_num_layers"),
     AS("shared_experts", "shared_experts"),
@@ -211,7 +212,8 @@ static void add_above_zero(struct launch_words *words, const struct yaml_node *r
         framework_add(words, node, key, name, framework_text(words, node));
 }
 
-/* [silu, linear] is a gate beside what goes up; one expert is none. */
+/* [silu, linear] is a gate beside what goes up; one expert is none. Experts as products of whole matrices have tensors of so many
+ * tokens each; those of ragged ones (sparse_matmul, unless told otherwise) drop nothing, whatever the capacity. */
 static void read_more(struct launch_words *words, const struct yaml_node *root)
 {
     const struct yaml_node *activations = framework_find(root, "mlp_activations"), *experts = framework_find(root, "num_experts");
@@ -226,9 +228,12 @@ static void read_more(struct launch_words *words, const struct yaml_node *root)
                       strcmp(experts->text, "1") == 0 ? "0" : framework_text(words, experts));
     add_above_zero(words, root, "n_routing_groups", "moe_router_num_groups"); /* -1: none */
     add_above_zero(words, root, "topk_routing_group", "moe_router_group_topk");
-    const struct yaml_node *capacity = framework_find(root, "capacity_factor");
-    if (capacity && capacity->kind == YAML_SCALAR && strtod(capacity->text, NULL) > 0)
+    const struct yaml_node *capacity = framework_find(root, "capacity_factor"), *sparse = framework_find(root, "sparse_matmul");
+    bool dense = sparse && sparse->kind == YAML_SCALAR && !framework_is_true(sparse->text);
+    if (dense && capacity && capacity->kind == YAML_SCALAR && strtod(capacity->text, NULL) > 0) {
         framework_add(words, capacity, "capacity_factor", "moe_expert_capacity_factor", framework_text(words, capacity));
+        framework_add(words, capacity, "capacity_factor", "moe_pad_expert_input_to_capacity", "True");
+    }
 }
 
 /* Data, logging, checkpoints, serving; numbers that cost nothing. */
@@ -355,7 +360,6 @@ static const char *const ignored[] = {"run_name",
                                       "normalize_embedding_logits",
                                       "mtp_loss_scaling_factor",
                                       "mtp_eval_*",
-                                      "use_random_routing",
                                       "use_custom_sort_vjp",
                                       "tile_*",
                                       "norm_topk_prob",

@@ -83,6 +83,7 @@ static const struct framework_key keys[] = {
     AS("model.block.feed_forward_moe.num_experts", "num_experts"),
     AS("model.block.feed_forward_moe.hidden_size", "moe_ffn_hidden_size"),
     AS("model.block.feed_forward_moe.router.top_k", "moe_router_topk"),
+    AS("model.block.feed_forward_moe.capacity_factor", "moe_expert_capacity_factor"),
     AS("model.block.feed_forward_moe.shared_mlp.hidden_size", "moe_shared_expert_intermediate_size"),
     WORDS("model.block.layer_norm.name", norms),
     WORDS("model.lm_head.loss_implementation", losses),
@@ -98,6 +99,7 @@ static const struct framework_key keys[] = {
     WORDS("optim.dtype", state_types),
     WORDS("train_module.optim.dtype", state_types),
     AS("data_loader.num_workers", "num_workers"),
+    AS("dataset.generate_doc_lengths", "reset_attention_mask"), /* which its attention is given */
     {0},
 };
 static const struct framework_word fixed[] = {
@@ -185,7 +187,8 @@ static void read_optimizer(struct launch_words *words, const struct yaml_node *r
         framework_add_strange(words, node, path, framework_text(words, node));
 }
 
-/* A norm of queries and keys is there or not; replicas of shards are those of a node unless told. */
+/* A norm of queries and keys is there or not; experts with a capacity have a tensor of so many tokens each; replicas of shards
+ * are those of a node unless told. */
 static void read_more(struct launch_words *words, const struct yaml_node *root)
 {
     static const char *const qk_norms[] = {"model.block.attention.qk_norm", "model.block.sequence_mixer.qk_norm"};
@@ -215,6 +218,10 @@ static void read_more(struct launch_words *words, const struct yaml_node *root)
         if (!degrees && !copies)
             framework_add(words, name, places[i], "shards_of_a_node", "8");
     }
+    const char *const capacity = "model.block.feed_forward_moe.capacity_factor";
+    const struct yaml_node *factor = framework_find(root, capacity);
+    if (factor && factor->kind == YAML_SCALAR && !yaml_is_null(factor))
+        framework_add(words, factor, capacity, "moe_pad_expert_input_to_capacity", "True");
     read_optimizer(words, root);
 }
 

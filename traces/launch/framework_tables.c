@@ -44,6 +44,12 @@ static const struct framework_word nemo_engine[] = {
     {"false", "transformer_impl", "local"},
     {0},
 };
+/* Fine-tuning over several samples in a row, each of which attends to itself. */
+static const struct framework_word nemo_packed[] = {
+    {"True", "reset_attention_mask", "True"},
+    {"true", "reset_attention_mask", "True"},
+    {0},
+};
 static const struct framework_word nemo_fsdp[] = {
     {"True", "zero_stage", "3"},
     {"true", "zero_stage", "3"},
@@ -106,6 +112,9 @@ static const struct framework_key nemo_keys[] = {
     SAME("moe_ffn_hidden_size"),
     SAME("moe_shared_expert_intermediate_size"),
     SAME("moe_token_dispatcher_type"),
+    SAME("moe_expert_capacity_factor"),
+    SAME("moe_pad_expert_input_to_capacity"),
+    SAME("moe_router_force_load_balancing"),
     AS("model.activations_checkpoint_granularity", "recompute_granularity"),
     AS("model.activations_checkpoint_method", "recompute_method"),
     AS("model.activations_checkpoint_num_layers", "recompute_num_layers"),
@@ -133,6 +142,9 @@ static const struct framework_key nemo_keys[] = {
     AS("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
     AS("model.optim.overlap_param_sync", "overlap_param_gather"),
     AS("model.data.num_workers", "num_workers"),
+    AS("model.data.reset_attention_mask", "reset_attention_mask"),
+    AS("model.data.reset_position_ids", "reset_position_ids"),
+    WORDS("model.data.train_ds.packed_sequence", nemo_packed),
     AS("model.peft", "adapter"),
     AS("peft", "adapter"),
     AS("model.peft.peft_scheme", "adapter"),
@@ -242,6 +254,9 @@ static const struct framework_word deepspeed_sums[] = {{"fp32", "grad_reduce_in_
                                                        {"bf16", "grad_reduce_in_bf16", "True"},
                                                        {"bfp16", "grad_reduce_in_bf16", "True"},
                                                        {0}};
+/* Of its bf16 without a stage; sums are made at once unless told otherwise. */
+static const struct framework_word deepspeed_late[] = {{"false", "late_gradient_sums", "True"}, {0}};
+static const struct framework_word deepspeed_fixed[] = {{NULL, "run_by_deepspeed", "True"}, {0}};
 static const struct framework_word deepspeed_fp8[] = {{"true", "fp8", "hybrid"}, {0}};
 
 static const struct framework_key deepspeed_keys[] = {
@@ -265,6 +280,7 @@ static const struct framework_key deepspeed_keys[] = {
     WORDS("optimizer.type", framework_optimizers),
     WORDS("bf16.enabled", deepspeed_bf16),
     WORDS("bfloat16.enabled", deepspeed_bf16), /* its older name */
+    WORDS("bf16.immediate_grad_update", deepspeed_late),
     AS("fp16.enabled", "fp16"),
     WORDS("torch_autocast.enabled", deepspeed_bf16),
     WORDS("data_types.grad_accum_dtype", deepspeed_sums),
@@ -330,6 +346,21 @@ static const struct framework_word nemo2_fixed[] = {
     {0},
 };
 
+/* What recipes that pre-train have by themselves: mixed precision whose sums are in fp32, and its optimizer divided (from
+ * memory). Their layouts and batches differ. */
+const struct framework_word framework_nemo_recipe[] = {
+    {NULL, "bf16", "True"},
+    {NULL, "use_distributed_optimizer", "True"},
+    {NULL, "overlap_grad_reduce", "True"},
+    {NULL, "overlap_param_gather", "True"},
+    {NULL, "cross_entropy_loss_fusion", "True"},
+    {NULL, "moe_grouped_gemm", "True"},
+    {NULL, "moe_token_dispatcher_type", "alltoall"},
+    {NULL, "hidden_dropout", "0"},
+    {NULL, "recipe_layout", "its own"},
+    {0},
+};
+
 /* --- Megatron-Bridge: the ConfigContainer that it writes beside its checkpoints --- */
 
 static const struct framework_word bridge_recipes[] = {
@@ -388,7 +419,8 @@ static const struct framework nanotron = {.name = "nanotron",
                                           .fixed = nanotron_fixed,
                                           .keys = nanotron_keys,
                                           .more = nanotron_more};
-static const struct framework deepspeed = {.name = "DeepSpeed", .companion = true, .keys = deepspeed_keys};
+static const struct framework deepspeed = {
+    .name = "DeepSpeed", .companion = true, .fixed = deepspeed_fixed, .keys = deepspeed_keys};
 
 const struct framework *const frameworks[N_FRAMEWORKS] = {&framework_olmo_core,
                                                           &nemo2,

@@ -43,11 +43,13 @@ struct framework {
 enum { N_FRAMEWORKS = 17 };
 extern const struct framework *const frameworks[N_FRAMEWORKS]; /* the first whose signs are there is meant */
 
-/* Of torch's own stacks (framework_tables_torch.c, framework_composer.c). */
+/* Of torch's own stacks (framework_tables_torch.c, framework_torchtitan.c, framework_composer.c). */
 extern const struct framework framework_torchtitan, framework_axolotl, framework_factory, framework_trainer, framework_accelerate,
     framework_olmo, framework_foundry, framework_peft;
 /* In files of their own. */
 extern const struct framework framework_maxtext, framework_olmo_core, framework_colossal, framework_litgpt;
+/* What `nemo llm pretrain --factory RECIPE` does unasked. */
+extern const struct framework_word framework_nemo_recipe[];
 /* Optimizers as libraries call them. */
 extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */

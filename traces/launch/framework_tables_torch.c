@@ -1,4 +1,4 @@
-/* Stacks of PyTorch's own parallelism: torchtitan, Axolotl, Hugging Face's trainers, accelerate. */
+/* Stacks of PyTorch's own parallelism: Axolotl, Hugging Face's trainers, accelerate. */
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
@@ -92,7 +92,8 @@ static const struct framework_word shipped_deepspeed[] = {
     BESIDE("deepspeed_configs/zero3_bf16_cpuoffload_all.json", "3"),
     BY_HOST("deepspeed_configs/zero3_bf16_cpuoffload_all.json"),
     {"deepspeed_configs/zero3_bf16_cpuoffload_all.json", "offload_param", "cpu"},
-    {"examples/deepspeed/ds_z0_config.json", "zero_stage", "0"}, /* sums in fp32 */
+    {"examples/deepspeed/ds_z0_config.json", "zero_stage", "0"},
+    {"examples/deepspeed/ds_z0_config.json", "run_by_deepspeed", "True"},
     BESIDE("examples/deepspeed/ds_z2_config.json", "2"),
     BESIDE("examples/deepspeed/ds_z2_offload_config.json", "2"),
     BY_HOST("examples/deepspeed/ds_z2_offload_config.json"),
@@ -128,141 +129,11 @@ static const struct framework_word all_linear[] = {TRULY("adapter_targets", "all
 static const struct framework_word four_bits[] = {TRULY("quantization_bit", "4"), {0}};
 static const struct framework_word eight_bits[] = {TRULY("quantization_bit", "8"), {0}};
 
-static const struct framework_word compiled[] = {TRULY("torch_compile", "True"), {0}};
+/* Several samples in a row, each of which attends to itself. */
+static const struct framework_word packed[] = {TRULY("reset_attention_mask", "True"), {0}};
+const struct framework_word framework_compiled[] = {TRULY("torch_compile", "True"), {0}};
 static const struct framework_word recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
-static const struct framework_word by_host[] = {TRULY("offload_optimizer", "cpu"), TRULY("offload_param", "cpu"), {0}};
-
-/* --- torchtitan: job_config in TOML --- */
-
-static const struct framework_word titan_types[] = {{"bfloat16", "bf16", "True"}, {"float32", "bf16", "False"}, {0}};
-static const struct framework_word titan_reduce[] = {
-    {"bfloat16", "grad_reduce_in_bf16", "True"}, {"float32", "grad_reduce_in_bf16", "False"}, {0}};
-static const struct framework_word titan_recompute[] = {{"full", "recompute_granularity", "full"},
-                                                        {"selective", "recompute_granularity", "selective"},
-                                                        {"none", "recompute_granularity", "None"},
-                                                        {"memory_budget", "recompute_granularity", "selective"},
-                                                        {"memory_budget", "recompute_every_layers", "op"},
-                                                        {"memory_budget", "activation_memory_budget", "compiled"},
-                                                        {0}};
-/* 2024 */
-static const struct framework_word titan_selective[] = {TRULY("recompute_granularity", "selective"), {0}};
-static const struct framework_word titan_fp8[] = {{"dynamic", "fp8", "hybrid"}, {"delayed", "fp8", "hybrid"}, {0}};
-/* Of the states: of weights, gradients and the optimizer. */
-static const struct framework_word titan_states[] = {
-    {"bfloat16", "main_params_dtype", "bf16"}, {"float32", "main_params_dtype", "fp32"}, {0}};
-static const struct framework_word titan_dispatch[] = {{"deepep", "moe_enable_deepep", "True"}, {"standard", NULL, NULL}, {0}};
-static const struct framework_word titan_converters[] = {{"float8", "fp8", "hybrid"},
-                                                         {"quantize.linear.float8", "fp8", "hybrid"},
-                                                         {"quantize.dense.float8", "fp8", "hybrid"},
-                                                         {"mx", "fp8", "e4m3"},
-                                                         {"mx", "fp8_recipe", "mxfp8"},
-                                                         {"quantize.linear.mx", "fp8", "e4m3"},
-                                                         {"quantize.linear.mx", "fp8_recipe", "mxfp8"},
-                                                         {0}};
-static const struct framework_word titan_float8[] = {TRULY("fp8", "hybrid"), {0}};
-
-/* Keys and values gathered at once, or passed on. */
-static const struct framework_word titan_rotations[] = {
-    {"allgather", "cp_comm_type", "all_gather"}, {"alltoall", "cp_comm_type", "p2p"}, {0}};
-
-/* Most keys have stood in several tables: of training first, of what was experimental until 2025, of parallelism. */
-#define ANYWHERE(key, argument) AS("training." key, argument), AS("experimental." key, argument), AS("parallelism." key, argument)
-static const struct framework_key titan_keys[] = {
-    AS("training.seq_len", "seq_length"),
-    AS("training.batch_size", "local_batch_size"), /* until 2025 */
-    AS("training.local_batch_size", "local_batch_size"),
-    AS("training.global_batch_size", "global_batch_size"),
-    AS("training.steps", "train_iters"),
-    WORDS("optimizer.name", framework_optimizers),
-    WORDS("training.mixed_precision_param", titan_types),
-    WORDS("training.mixed_precision_reduce", titan_reduce),
-    WORDS("training.compile", compiled),
-    WORDS("compile.enable", compiled),
-    WORDS("training.enable_cpu_offload", by_host),
-    WORDS("training.dtype", titan_states),
-    AS("optimizer.early_step_in_backward", "step_in_backward"),
-    ANYWHERE("data_parallel_degree", "data_parallel_shard_degree"), /* 2024 */
-    ANYWHERE("data_parallel_shard_degree", "data_parallel_shard_degree"),
-    ANYWHERE("data_parallel_replicate_degree", "data_parallel_replicate_degree"),
-    AS("parallelism.fsdp_reshard_after_forward", "fsdp_reshard_after_forward"),
-    ANYWHERE("sequence_parallel_degree", "tensor_model_parallel_size"), /* its first months */
-    ANYWHERE("tp_degree", "tensor_model_parallel_size"),
-    ANYWHERE("tensor_parallel_size", "tensor_model_parallel_size"),
-    ANYWHERE("tensor_parallel_degree", "tensor_model_parallel_size"),
-    AS("parallelism.enable_sequence_parallel", "sequence_parallel"),
-    AS("parallelism.disable_loss_parallel", "logits_on_every_rank"),
-    OPPOSITE("training.enable_loss_parallel", "logits_on_every_rank"), /* 2024 */
-    AS("training.disable_loss_parallel", "logits_on_every_rank"),
-    ANYWHERE("enable_async_tensor_parallel", "async_tensor_parallel"),
-    ANYWHERE("context_parallel_degree", "context_parallel_size"),
-    WORDS("experimental.context_parallel_rotate_method", titan_rotations),
-    WORDS("parallelism.context_parallel_rotate_method", titan_rotations),
-    ANYWHERE("pipeline_parallel_degree", "pipeline_model_parallel_size"),
-    ANYWHERE("pipeline_parallel_schedule", "pipeline_parallel_schedule"),
-    ANYWHERE("pipeline_parallel_schedule_csv", "pipeline_schedule_file"),
-    ANYWHERE("pipeline_parallel_microbatches", "pipeline_parallel_microbatches"),
-    ANYWHERE("pipeline_parallel_split_points", "pipeline_split_points"),
-    FRAMEWORK_INSIDE("parallelism.module_fqns_per_model_part", "pipeline_split_points"),
-    AS("parallelism.pipeline_parallel_microbatch_size", "micro_batch_size"),
-    AS("parallelism.pipeline_parallel_layers_per_stage", "pipeline_parallel_layers_per_stage"),
-    AS("parallelism.pipeline_parallel_first_stage_less_layers", "first_stage_less_layers"),
-    AS("parallelism.pipeline_parallel_last_stage_less_layers", "last_stage_less_layers"),
-    AS("parallelism.expert_parallel_degree", "expert_model_parallel_size"),
-    AS("parallelism.expert_tensor_parallel_degree", "expert_tensor_parallel_size"),
-    WORDS("parallelism.expert_parallel_comm_backend", titan_dispatch),
-    WORDS("training.enable_selective_ac", titan_selective),
-    AS("activation_checkpoint.selective_ac_option", "recompute_every_layers"),
-    WORDS("activation_checkpoint.mode", titan_recompute),
-    WORDS("float8.enable_float8_linear", titan_float8), /* 2024 */
-    WORDS("training.enable_float8_linear", titan_float8),
-    WORDS("training.enable_fp8_linear", titan_float8),
-    WORDS("training.fp8_linear", titan_fp8),
-    AS("float8.recipe_name", "fp8_recipe"),
-    AS("quantize.linear.float8.recipe_name", "fp8_recipe"),
-    WORDS("model.converters", titan_converters), /* behind recipes of converters that are not there */
-    AS("float8.enable_fsdp_float8_all_gather", "fp8_param_gather"),
-    AS("quantize.linear.float8.enable_fsdp_float8_all_gather", "fp8_param_gather"),
-    {0},
-};
-/* What its JobConfig has without a key; its flavours of a model under the names that their makers gave them. */
-static const struct framework_word titan_fixed[] = {
-    PLAIN_TORCH,
-    {NULL, "bf16", "True"},
-    {NULL, "sequence_parallel", "True"},
-    {NULL, "data_parallel_shard_degree", "-1"},
-    {NULL, "pipeline_parallel_schedule", "1F1B"},
-    {NULL, "recompute_granularity", "selective"},
-    {NULL, "recompute_every_layers", "2"},
-    {NULL, "expert_tensor_parallel_size", "1"},
-    {NULL, "cp_comm_type", "all_gather"},
-    {0},
-};
-static const struct framework_word titan_models[] = {{"llama3-405B", NULL, "llama3.1-405b"},
-                                                     {"deepseek_v3-671B", NULL, "deepseek-v3"},
-                                                     {"deepseek_v3-236B", NULL, "deepseek-v2"},
-                                                     {"deepseek_v3-16B", NULL, "deepseek-v2-lite"},
-                                                     {"llama4-17bx16e", NULL, "llama4-scout"},
-                                                     {"llama4-17bx128e", NULL, "llama4-maverick"},
-                                                     {0}};
-/* Where components are listed the model is compiled if it is one of them. */
-static void titan_more(struct launch_words *words, const struct yaml_node *root)
-{
-    const struct yaml_node *components = framework_find(root, "compile.components");
-    bool listed = components && components->kind == YAML_SEQUENCE, model = false;
-    for (const struct yaml_node *item = listed ? components->first : NULL; item; item = item->next)
-        model |= item->kind == YAML_SCALAR && strcmp(item->text, "model") == 0;
-    if (listed && !model)
-        framework_add(words, components, "compile.components", "torch_compile", "False");
-}
-
-const struct framework framework_torchtitan = {.name = "torchtitan",
-                                               .signs = {"training", "model"},
-                                               .fixed = titan_fixed,
-                                               .keys = titan_keys,
-                                               .model = {"model.name", "model.flavor"},
-                                               .models = titan_models,
-                                               .more = titan_more,
-                                               .unset = "-1"};
+const struct framework_word framework_by_host[] = {TRULY("offload_optimizer", "cpu"), TRULY("offload_param", "cpu"), {0}};
 
 /* --- Axolotl --- */
 
@@ -299,6 +170,7 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("bf16", axolotl_16),
     AS("fp16", "fp16"),
     AS("flash_attention", "use_flash_attn"),
+    WORDS("sample_packing", packed),
     WORDS("gradient_checkpointing", axolotl_recompute),
     WORDS("optimizer", framework_optimizers),
     WORDS("fsdp", axolotl_sharding),
@@ -306,8 +178,8 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("fsdp_config.sharding_strategy", axolotl_sharding),
     WORDS("fsdp_config.fsdp_sharding_strategy", axolotl_sharding),
     WORDS("fsdp_config.reshard_after_forward", resharded),
-    WORDS("fsdp_config.offload_params", by_host),
-    WORDS("fsdp_config.fsdp_offload_params", by_host),
+    WORDS("fsdp_config.offload_params", framework_by_host),
+    WORDS("fsdp_config.fsdp_offload_params", framework_by_host),
     WORDS("fsdp_config.activation_checkpointing", recomputed),
     WORDS("fsdp_config.fsdp_activation_checkpointing", recomputed),
     AS("dp_replicate_size", "data_parallel_replicate_degree"),
@@ -316,7 +188,7 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("load_in_4bit", four_bits),
     WORDS("load_in_8bit", eight_bits),
     WORDS("sdp_attention", sdpa),
-    WORDS("torch_compile", compiled),
+    WORDS("torch_compile", framework_compiled),
     AS("tensor_parallel_size", "tensor_model_parallel_size"),
     AS("context_parallel_size", "context_parallel_size"),
     AS("sequence_parallel_degree", "context_parallel_size"), /* until 2025 */
@@ -392,7 +264,7 @@ static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_
 #define TRAINER_KEYS                                                                                                             \
     AS("per_device_train_batch_size", "micro_batch_size"), AS("gradient_accumulation_steps", "gradient_accumulation_steps"),     \
         AS("max_steps", "train_iters"), AS("bf16", "bf16"), AS("fp16", "fp16"), WORDS("fsdp", trainer_sharding),                 \
-        WORDS("torch_compile", compiled), WORDS("optim", framework_optimizers),                                                  \
+        WORDS("torch_compile", framework_compiled), WORDS("optim", framework_optimizers),                                        \
         BOTH("deepspeed", "deepspeed_config", shipped_deepspeed), WORDS("attn_implementation", framework_attentions),            \
         WORDS("fsdp_config.activation_checkpointing", recomputed)
 
@@ -451,7 +323,7 @@ static const struct framework_key trainer_keys[] = {
     WORDS("mixed_precision", accelerate_types),
     WORDS("fsdp_sharding_strategy", accelerate_sharding),
     WORDS("fsdp_reshard_after_forward", accelerate_resharded),
-    WORDS("fsdp_offload_params", by_host),
+    WORDS("fsdp_offload_params", framework_by_host),
     WORDS("fsdp_activation_checkpointing", recomputed),
     AS("deepspeed_config_file", "deepspeed_config"),
     AS("zero_stage", "zero_stage"),
@@ -492,6 +364,7 @@ static void trainer_more(struct launch_words *words, const struct yaml_node *roo
     if (!is_switched_on(words, root, "use_deepspeed") || has_any(root, files))
         return;
     framework_add(words, node, "use_deepspeed", "grad_reduce_in_bf16", "True");
+    framework_add(words, node, "use_deepspeed", "run_by_deepspeed", "True");
     if (!framework_find(root, "zero_stage"))
         framework_add(words, node, "use_deepspeed", "zero_stage", "2");
 }
@@ -542,6 +415,7 @@ static const struct framework_key factory_keys[] = {
     AS("shift_attn", "shifted_attention"),
     AS("quantization_bit", "quantization_bit"),
     WORDS("flash_attn", framework_attentions),
+    WORDS("neat_packing", packed), /* `packing` alone lets samples attend to one another */
     AS("enable_liger_kernel", "fused_linear_cross_entropy"),
     WORDS("disable_gradient_checkpointing", factory_kept),
     WORDS("pure_bf16", factory_16),
@@ -594,10 +468,13 @@ static const struct framework_word accelerate_compiled[] = {
     {"INDUCTOR", "torch_compile", "True"}, {"inductor", "torch_compile", "True"}, {0}};
 
 /* FSDP shards all unless its strategy says otherwise. */
-static const struct framework_word accelerate_kinds[] = {
-    {"FSDP", "zero_stage", "3"}, {"DEEPSPEED", "grad_reduce_in_bf16", "True"},
-    {"MULTI_GPU", NULL, NULL},   {"MEGATRON_LM", NULL, NULL},
-    {"NO", NULL, NULL},          {0}};
+static const struct framework_word accelerate_kinds[] = {{"FSDP", "zero_stage", "3"},
+                                                         {"DEEPSPEED", "grad_reduce_in_bf16", "True"},
+                                                         {"DEEPSPEED", "run_by_deepspeed", "True"},
+                                                         {"MULTI_GPU", NULL, NULL},
+                                                         {"MEGATRON_LM", NULL, NULL},
+                                                         {"NO", NULL, NULL},
+                                                         {0}};
 
 static const struct framework_key accelerate_keys[] = {
     AS("num_processes", "world_size"),
@@ -611,9 +488,9 @@ static const struct framework_key accelerate_keys[] = {
     AS("parallelism_config.parallelism_config_tp_size", "tensor_model_parallel_size"),
     AS("parallelism_config.parallelism_config_cp_size", "context_parallel_size"),
     AS("parallelism_config.parallelism_config_sp_size", "ds_sequence_parallel_size"),
-    WORDS("parallelism_config.parallelism_config_cp_comm_strategy", titan_rotations),
+    WORDS("parallelism_config.parallelism_config_cp_comm_strategy", framework_rotations),
     WORDS("fsdp_config.fsdp_activation_checkpointing", recomputed),
-    WORDS("fsdp_config.fsdp_offload_params", by_host),
+    WORDS("fsdp_config.fsdp_offload_params", framework_by_host),
     AS("megatron_lm_config.megatron_lm_tp_degree", "tensor_model_parallel_size"),
     AS("megatron_lm_config.megatron_lm_pp_degree", "pipeline_model_parallel_size"),
     AS("megatron_lm_config.megatron_lm_num_micro_batches", "gradient_accumulation_steps"),

@@ -25,5 +25,7 @@
 
 /* How they call attention's kernels. */
 extern const struct framework_word framework_attentions[];
+/* That a switch compiles the model, or keeps states by the host; how ranks of context parallelism pass keys and values on. */
+extern const struct framework_word framework_compiled[], framework_by_host[], framework_rotations[];
 
 #endif

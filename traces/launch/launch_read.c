@@ -9,6 +9,7 @@
 #include "model/base/file.h"
 #include "traces/launch/framework_config.h"
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/launch_programs.h"
 #include "traces/launch/megatron_meaning.h"
 
 /* --- files --- */
@@ -26,14 +27,9 @@ static enum status refuse_program(const char *path, struct diags *diags)
     return STATUS_BAD_INPUT;
 }
 
-static enum status read_source(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
+/* What a source has, once it is there. */
+static enum status read_bytes(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
 {
-    enum status status = refuse_program(source->path, diags);
-    if (status != STATUS_OK)
-        return status;
-    status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
-    if (status != STATUS_OK)
-        return status;
     source->n = launch_plain(source->bytes, source->n);
     source->is_log = launch_is_log(source->bytes, source->n);
     if (source->is_log) {
@@ -47,32 +43,63 @@ static enum status read_source(struct launch_source *source, const struct launch
                    source->n);
         return STATUS_BAD_INPUT;
     }
-    status = launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
+    enum status status = launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
     /* key=value may be called as an argument is (num_experts=8 of MaxText's), and is none */
     source->is_override = megatron_count_flags(&source->words) == 0 && !framework_is_told_by_flags(&source->words);
     source->is_companion = source->is_override;
     return status;
 }
 
+static enum status read_source(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
+{
+    enum status status = refuse_program(source->path, diags);
+    if (status == STATUS_OK)
+        status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
+    return status == STATUS_OK ? read_bytes(source, how, diags) : status;
+}
+
+/* The same of a file that a script writes: what is not known of it says nothing. */
+static enum status read_written(struct launch_source *source, const char *text, const struct launch_reading *how,
+                                struct diags *diags)
+{
+    FILE *out = open_memstream(&source->bytes, &source->n);
+    for (const char *p = text; *p; p++)
+        if (*p == *UNKNOWN_TEXT)
+            fputs("null", out);
+        else
+            fputc(*p, out);
+    fclose(out);
+    return read_bytes(source, how, diags);
+}
+
 /* --- files that files name --- */
+
+/* What the script writes into a file of this name, of which the same may be unknown; NULL: it does not. */
+static const char *written_text(const struct launch_words *words, const char *path, const char *unknown)
+{
+    for (size_t i = words->n; i-- > 0;) {
+        const struct launch_word *file = &words->items[i];
+        bool same = !file->unknown == !unknown && (!unknown || strcmp(file->unknown, unknown) == 0);
+        if (same && strcmp(file->name, "written-file") == 0 && strcmp(file->said, path) == 0)
+            return file->value;
+    }
+    return NULL;
+}
 
 /* The configuration that a word names, which says more of its job, without the program behind it; NULL: none. */
 static const char *named_companion(struct launch_words *words, const struct launch_word *word)
 {
-    static const char *const names[] = {"deepspeed", "deepspeed_config", "deepspeed_config_file", "config_file"};
+    static const char *const names[] = {"deepspeed", "deepspeed_config", "deepspeed_config_file", "config_file",
+                                        "configuration-file"};
     const char *path = !word->value ? "" : word->first ? launch_text(words, word->value, word->first) : word->value;
     const char *dot = strrchr(path, '.');
-    bool config = dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && config && !word->unknown; i++)
+    bool config =
+        dot && (strcmp(dot, ".json") == 0 || strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".toml") == 0);
+    bool known = !word->unknown || written_text(words, path, word->unknown);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && config && known; i++)
         if (strcmp(word->name, names[i]) == 0)
             return path;
     return NULL;
-}
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 /* Is what a file says known without it: given besides, or one that its framework ships? */
@@ -80,7 +107,7 @@ static bool is_known(const struct launch_sources *sources, size_t job, const str
 {
     const struct launch_words *words = &sources->items[job].words;
     for (size_t i = 0; i < sources->n; i++)
-        if (i != job && strcmp(base_of(sources->items[i].path), base_of(path)) == 0)
+        if (i != job && strcmp(launch_base(sources->items[i].path), launch_base(path)) == 0)
             return true;
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *other = &words->items[i];
@@ -99,20 +126,71 @@ static bool is_another(const char *path, const char *namer)
     return !itself && access(path, R_OK) == 0;
 }
 
-/* A file as its namer calls it, or from where the namer stands; NULL: neither is there. */
+static const struct launch_word *find_word(const struct launch_words *words, const char *name)
+{
+    for (size_t i = words->n; i-- > 0;)
+        if (strcmp(words->items[i].name, name) == 0)
+            return &words->items[i];
+    return NULL;
+}
+
+/* A file as its namer calls it, or from where the namer, or the program that it starts, stands; NULL: it is not there. */
 static const char *find_companion(struct launch_source *namer, const char *path)
 {
+    const struct launch_word *program = find_word(&namer->words, "configuration-folder");
+    const char *behind = program ? program->value : "";
+    int folder = (int)(launch_base(namer->path) - namer->path);
+    const struct {
+        int folder;
+        const char *middle, *path;
+    } tries[] = {{0, "", path}, {0, behind, path}, {folder, "", path}, {folder, behind, path}, {folder, "", launch_base(path)}};
     char text[4096];
-    const char *tries[] = {path, base_of(path)};
-    if (is_another(path, namer->path))
-        return launch_text(&namer->words, path, strlen(path));
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
-        int folder = (int)(base_of(namer->path) - namer->path);
-        int n = snprintf(text, sizeof text, "%.*s%s", folder, namer->path, tries[i]);
+        int n = snprintf(text, sizeof text, "%.*s%s%s", tries[i].folder, namer->path, tries[i].middle, tries[i].path);
         if (n > 0 && (size_t)n < sizeof text && is_another(text, namer->path))
             return launch_text(&namer->words, text, (size_t)n);
     }
     return NULL;
+}
+
+static size_t count(const struct launch_sources *sources, bool logs)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sources->n; i++)
+        n += !sources->items[i].is_companion && sources->items[i].is_log == logs;
+    return n;
+}
+
+/* Is a file that a job of its own names a configuration that msim knows? Others are for the program alone. */
+static bool is_known_configuration(const char *path, const char *written, const struct launch_reading *how)
+{
+    struct launch_source trial = {.path = path};
+    struct diags quiet = {0};
+    enum status status = written ? read_written(&trial, written, how, &quiet) : read_source(&trial, how, &quiet);
+    bool known = status == STATUS_OK && !trial.is_log && !trial.is_override;
+    launch_words_free(&trial.words);
+    free(trial.bytes);
+    diags_free(&quiet);
+    return known;
+}
+
+/* A file that is not here: without the one that a command sets keys of there is no job. */
+static enum status ask_for_companion(const struct launch_word *word, const char *name, bool needed, struct diags *diags)
+{
+    if (!needed)
+        diag_warning(diags, word->at, "'%.80s' is not here: what it says of the job is left out; give it, too", name);
+    else
+        diag_error(diags, word->at, "'%.80s', which has the job's configuration, is not here; give it, too", name);
+    return needed ? STATUS_BAD_INPUT : STATUS_OK;
+}
+
+/* A name, what is not known of which shows as a question mark. */
+static const char *printable(struct launch_words *words, const char *name)
+{
+    char *text = launch_text(words, name, strlen(name));
+    for (char *p = text; *p; p++)
+        *p = *p == *UNKNOWN_TEXT ? '?' : *p;
+    return text;
 }
 
 /* What one of these names and nobody gave is read, too, where it is there, and asked for where it is not. */
@@ -124,28 +202,65 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
         struct launch_source *s = &sources->items[namer];
         const struct launch_word *word = &s->words.items[i];
         const char *name = named_companion(&s->words, word);
-        if (!name || is_known(sources, namer, word, name))
+        bool configuration = name && strcmp(word->name, "configuration-file") == 0, sets = s->is_override;
+        bool given = configuration && sets && count(sources, false) > 0; /* another in its place */
+        if (!name || given || is_known(sources, namer, word, name))
             continue;
-        const char *path = find_companion(s, name);
+        const char *written = written_text(&s->words, name, word->unknown), *path = written ? name : find_companion(s, name);
         if (!path) {
-            diag_warning(diags, word->at, "'%.80s' is not here: what it says of the job is left out; give it, too", name);
+            status = ask_for_companion(word, name, configuration && sets && count(sources, true) == 0, diags);
             continue;
         }
-        diag_note(diags, word->at, "%.80s is read, too", path);
+        if ((configuration || written) && !sets && !is_known_configuration(path, written, how)) {
+            if (written && !configuration)
+                diag_warning(diags, word->at,
+                             "what the script writes there is no configuration that can be read; it is left out");
+            continue;
+        }
+        if (written)
+            path = printable(&s->words, name);
+        diag_note(diags, word->at, "%.80s is read, too%s", path, written ? ", as the script writes it" : "");
         sources->items = memory_grow(sources->items, capacity, sources->n + 1, sizeof *sources->items);
         struct launch_source *more = &sources->items[sources->n++]; /* `s` may have moved */
         *more = (struct launch_source){.path = path};
-        status = read_source(more, how, diags);
+        status = written ? read_written(more, written, how, diags) : read_source(more, how, diags);
+        more->is_companion |= configuration && !sets;
     }
     return status;
 }
 
-static size_t count(const struct launch_sources *sources, bool logs)
+/* The nodes of a hostfile that deepspeed is given. */
+static void read_hosts(struct launch_source *source, struct diags *diags)
+{
+    const struct launch_word *file = find_word(&source->words, "hostfile"), *by = find_word(&source->words, "launched-by");
+    if (!file || !file->value || file->unknown || !by || strcmp(by->value, "deepspeed") != 0)
+        return;
+    const char *name = file->first ? launch_text(&source->words, file->value, file->first) : file->value;
+    const char *path = find_companion(source, name);
+    char *bytes;
+    size_t n;
+    bool told = find_word(&source->words, "num_nodes") != NULL;
+    if (path && file_read(path, SHELL_BYTES_MAX, &bytes, &n, diags) == STATUS_OK) {
+        launch_programs_hosts(path, bytes, n, &source->words, diags);
+        free(bytes);
+    } else if (!told && !path) {
+        diag_warning(diags, file->at, "'%.80s' is not here: how many nodes it has is left out; --gpus says how many GPUs", name);
+    }
+}
+
+static size_t count_overrides(const struct launch_sources *sources)
 {
     size_t n = 0;
     for (size_t i = 0; i < sources->n; i++)
-        n += !sources->items[i].is_companion && sources->items[i].is_log == logs;
+        n += sources->items[i].is_override;
     return n;
+}
+
+/* Is there one job, or one command whose configuration is the job? */
+static bool is_alone(const struct launch_sources *sources)
+{
+    size_t jobs = count(sources, false);
+    return jobs == 1 || (jobs == 0 && count_overrides(sources) == 1);
 }
 
 /* What only says more about a job is no job. */
@@ -169,6 +284,11 @@ static enum status check_together(const struct launch_sources *sources, struct d
     if (logs && others > 1) {
         diag_error(diags, (struct place){0}, "%zu descriptions of jobs beside logs: which one is the logs'? Give one of them",
                    others);
+        return STATUS_BAD_INPUT;
+    }
+    if (!logs && !others && count_overrides(sources) > 1) {
+        diag_error(diags, (struct place){0}, "%zu commands that set keys of configurations; import one at a time",
+                   count_overrides(sources));
         return STATUS_BAD_INPUT;
     }
     if (!logs && !others) {
@@ -198,9 +318,11 @@ enum status launch_sources_read(const char *const *paths, size_t n, const struct
         worst = status == STATUS_OK ? worst : status;
     }
     /* of one job only; what a companion names, too (accelerate's file DeepSpeed's) */
-    for (size_t i = 0; i < read.n && worst == STATUS_OK && count(&read, false) == 1; i++)
-        if (!read.items[i].is_log)
+    for (size_t i = 0; i < read.n && worst == STATUS_OK && is_alone(&read); i++)
+        if (!read.items[i].is_log) {
+            read_hosts(&read.items[i], diags);
             worst = read_companions(&read, &capacity, i, how, diags);
+        }
     if (worst == STATUS_OK)
         worst = check_together(&read, diags);
     if (worst != STATUS_OK) {

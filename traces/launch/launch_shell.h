@@ -1,12 +1,13 @@
 /*
  * launch_shell.h - the words of a launch script.
  *
- * Reads a shell script as far as launch scripts go: comments, quotes, line continuations, here-documents (skipped), assignments,
- * arrays, $NAME, ${NAME}, ${NAME:-default}, ${ARRAY[@]}, $((whole numbers)), if and case with tests that can be told, export and
- * its kind; #SBATCH lines. Of the commands that it would run the one with the most Megatron-LM arguments is the job; lines that
- * begin with a flag belong together, so a file of plain arguments is a script, too. What cannot be told (a command's output, a
- * variable nobody sets, what is set under a condition that cannot be told) makes the words that depend on it unknown, with the
- * reason; only who needs the word complains.
+ * Reads a shell script as far as launch scripts go: comments, quotes, line continuations, here-documents (files that they become,
+ * and commands for another shell), assignments, arrays, $NAME, ${NAME}, ${NAME:-default}, ${ARRAY[@]}, $((whole numbers)), if and
+ * case with tests that can be told, export and its kind; #SBATCH lines; lines that another shell is given (bash -c). Of the
+ * commands that it would run the one with the most Megatron-LM arguments is the job; lines that begin with a flag belong
+ * together, so a file of plain arguments is a script, too. What cannot be told (a command's output, a variable nobody sets, what
+ * is set under a condition that cannot be told) makes the words that depend on it unknown, with the reason; only who needs the
+ * word complains.
  *
  * Nothing is executed. Cost: linear in the script, plus what variables expand to (at most SHELL_EXPANSION bytes in all;
  * more is an error).
@@ -25,7 +26,8 @@ struct launch_environment {
 };
 
 /* The words of the job. `name` is what diagnostics call the script; it must outlive the words. STATUS_BAD_INPUT when the script
- * cannot be read (a quote that never ends) or launches nothing that has Megatron-LM's arguments. */
+ * cannot be read (a quote that never ends) or launches nothing that has Megatron-LM's arguments, sets keys of a configuration or
+ * names one. */
 MUST_CHECK enum status launch_shell_parse(const char *name, const char *bytes, size_t n,
                                           const struct launch_environment *environment, struct launch_words *words,
                                           struct diags *diags);

@@ -4,100 +4,8 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "traces/launch/adapter_modules.h"
 #include "traces/launch/megatron_reading.h"
-
-/* Matrices as they are apart. */
-enum { Q = 1, K = 2, V = 4, O = 8, GATE = 16, UP = 32, DOWN = 64 };
-enum { QKV = Q | K | V, MLP_UP = GATE | UP };
-
-/* Names of modules, or what they end in behind a dot. Where two rows have a name, the first whose family begins the model's name
- * in the catalog is meant: GPT-2's layers call two matrices c_proj, StarCoder2's one. Not checked. */
-static const struct {
-    const char *name;
-    unsigned parts;
-    const char *family; /* NULL: any */
-} modules[] = {
-    {"q_proj", Q, NULL},
-    {"k_proj", K, NULL},
-    {"v_proj", V, NULL},
-    {"o_proj", O, NULL},
-    {"gate_proj", GATE, NULL},
-    {"up_proj", UP, NULL},
-    {"down_proj", DOWN, NULL},
-    {"q_a_proj", Q, NULL},
-    {"q_b_proj", Q, NULL},
-    {"kv_a_proj_with_mqa", K | V, NULL},
-    {"kv_b_proj", K | V, NULL},
-    {"qkv_proj", QKV, NULL},
-    {"gate_up_proj", MLP_UP, NULL},
-    {"query_key_value", QKV, NULL}, /* GPT-NeoX, Falcon, BLOOM, ChatGLM */
-    {"dense", O, NULL},             /* theirs, and Phi's */
-    {"dense_h_to_4h", MLP_UP, NULL},
-    {"dense_4h_to_h", DOWN, NULL},
-    {"Wqkv", QKV, NULL}, /* MPT, DBRX */
-    {"out_proj", O, NULL},
-    {"v1", UP, NULL},
-    {"fc1", MLP_UP, NULL}, /* OPT, Phi */
-    {"fc2", DOWN, NULL},
-    {"fc_in", MLP_UP, NULL}, /* GPT-J */
-    {"fc_out", DOWN, NULL},
-    {"c_attn", QKV, NULL}, /* GPT-2, Qwen */
-    {"c_fc", MLP_UP, NULL},
-    {"attn.c_proj", O, NULL},
-    {"mlp.c_proj", DOWN, NULL},
-    {"c_proj", DOWN, "starcoder2"},
-    {"c_proj", O | DOWN, NULL},
-    {"w1", GATE, NULL}, /* Meta's own names, InternLM2 */
-    {"w2", DOWN, NULL},
-    {"w3", UP, NULL},
-    {"wq", Q, NULL},
-    {"wk", K, NULL},
-    {"wv", V, NULL},
-    {"wo", O, NULL},
-    {"wqkv", QKV, NULL},
-    {"W_pack", QKV, NULL}, /* Baichuan */
-    {"linear_qkv", QKV, NULL},
-    {"linear_q", Q, NULL},
-    {"linear_k", K, NULL},
-    {"linear_v", V, NULL},
-    {"linear_q_proj", Q, NULL},
-    {"linear_q_down_proj", Q, NULL},
-    {"linear_q_up_proj", Q, NULL},
-    {"linear_kv_down_proj", K | V, NULL},
-    {"linear_kv_up_proj", K | V, NULL},
-    {"linear_proj", O, NULL},
-    {"linear_fc1", MLP_UP, NULL},
-    {"linear_fc1_gate", GATE, NULL},
-    {"linear_fc1_up", UP, NULL},
-    {"linear_fc2", DOWN, NULL},
-    {"attention_qkv", QKV, NULL},
-    {"attention_dense", O, NULL},
-    {"mlp_fc1", MLP_UP, NULL},
-    {"mlp_fc2", DOWN, NULL},
-    {"attention", QKV | O, NULL},
-    {"mlp", MLP_UP | DOWN, NULL},
-    {"all", QKV | O | MLP_UP | DOWN, NULL},
-    {"all-linear", QKV | O | MLP_UP | DOWN, NULL},
-};
-
-/* Is a module called so, perhaps by a path, or a pattern, that ends in it? */
-static bool is_called(const char *name, const char *ending)
-{
-    size_t n = strlen(name), end = strlen(ending);
-    return n >= end && strcmp(name + n - end, ending) == 0 && (n == end || name[n - end - 1] == '.' || name[n - end - 1] == '*');
-}
-
-/* 0: none of them. */
-static unsigned parts_of(struct meaning *m, const char *name)
-{
-    const char *model = m->description->job.model.name;
-    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
-        const char *family = modules[i].family;
-        if (is_called(name, modules[i].name) && (!family || strncmp(model, family, strlen(family)) == 0))
-            return modules[i].parts;
-    }
-    return 0;
-}
 
 /* Is a path that of a layer by its number: model.layers.3.self_attn.q_proj? */
 static bool is_of_a_layer(const char *name)
@@ -120,6 +28,19 @@ static const char *next_name(const char *p, char *name, size_t size)
     return n ? p + n : NULL;
 }
 
+/* peft's own names of lists; of one text, unless it is a plain name, it makes a pattern. NeMo's stars are others. */
+static bool is_pattern(struct meaning *m, enum argument list)
+{
+    static const char *const keys[] = {"target_modules", "lora_target_modules", "exclude_modules", "lora_exclude_modules"};
+    const char *text = meaning_has(m, list) ? meaning_text(m, list) : "", *said = m->arguments->of[list].said;
+    said += said ? strspn(said, "-") : 0;
+    bool marks = strpbrk(text, "\\(|^$+?{") || strstr(text, ".*") || (*text && strchr(text + 1, '['));
+    for (size_t i = 0; said && marks && !strchr(text, ' ') && i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(said, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Names of the token table and of the output matrix. */
 static const struct {
     const char *name;
@@ -133,7 +54,7 @@ static const struct {
 static uint32_t table_of(const char *name)
 {
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        if (is_called(name, tables[i].name))
+        if (adapter_is_called(name, tables[i].name))
             return (uint32_t)1 << tables[i].whole;
     return 0;
 }
@@ -179,15 +100,36 @@ static uint32_t target_of(struct meaning *m, unsigned parts, unsigned whole, enu
     return parts & whole ? (uint32_t)1 << target : 0;
 }
 
+/* Parts of the matrices that match a pattern. */
+static unsigned parts_of_pattern(struct meaning *m, enum argument list)
+{
+    bool excluded = list == ARGUMENT_ADAPTER_EXCLUDED;
+    struct adapter_match match;
+    char why[160];
+    if (!adapter_match(&m->description->job.model, meaning_text(m, list), &match, why, sizeof why)) {
+        meaning_not_modelled(m, list, "the pattern cannot be followed: %s; none of its matrices are taken", why);
+        return 0;
+    }
+    if (match.table && !excluded)
+        meaning_not_modelled(m, list, "adapters of embedding or head; those of layers are taken");
+    if (!match.somewhere && !match.table)
+        meaning_not_modelled(m, list, "the pattern matches none of the model's modules, such as %s", match.example);
+    if (match.somewhere != match.everywhere)
+        meaning_not_modelled(m, list, "matrices of some layers; all layers are taken, with their adapters' weights and time");
+    return excluded ? match.everywhere : match.somewhere;
+}
+
 /* Parts of the matrices of a list, those that are named alike in all layers. */
 static unsigned parts_of_list(struct meaning *m, enum argument list)
 {
     const char *text = meaning_text(m, list);
     bool excluded = list == ARGUMENT_ADAPTER_EXCLUDED, some = false;
+    if (is_pattern(m, list))
+        return parts_of_pattern(m, list);
     unsigned parts = 0;
     char name[96];
     for (const char *p = text ? text : ""; (p = next_name(p, name, sizeof name)) != NULL;) {
-        unsigned more = parts_of(m, name);
+        unsigned more = adapter_parts(&m->description->job.model, name);
         if (!more && !(excluded && table_of(name)))
             meaning_not_modelled(m, list, "'%s' is none of the matrices that have adapters in msim", name);
         bool of_layer = is_of_a_layer(name);
@@ -205,8 +147,9 @@ static uint32_t read_targets(struct meaning *m)
     unsigned parts = parts_of_list(m, ARGUMENT_ADAPTER_TARGETS);
     if (meaning_has(m, ARGUMENT_ADAPTER_EXCLUDED))
         parts &= ~parts_of_list(m, ARGUMENT_ADAPTER_EXCLUDED);
-    uint32_t targets = target_of(m, parts, QKV, ADAPT_QKV) | target_of(m, parts, O, ADAPT_PROJECTION);
-    uint32_t feed = target_of(m, parts, model->gated_mlp ? MLP_UP : UP, ADAPT_MLP_UP) | target_of(m, parts, DOWN, ADAPT_MLP_DOWN);
+    uint32_t targets = target_of(m, parts, PART_QKV, ADAPT_QKV) | target_of(m, parts, PART_O, ADAPT_PROJECTION);
+    uint32_t feed = target_of(m, parts, model->gated_mlp ? PART_MLP_UP : PART_UP, ADAPT_MLP_UP) |
+                    target_of(m, parts, PART_DOWN, ADAPT_MLP_DOWN);
     if (feed && model->moe.experts)
         meaning_not_modelled(m, ARGUMENT_ADAPTER_TARGETS, "adapters of experts; those of attention are taken");
     return targets | (model->moe.experts ? 0 : feed);
@@ -269,13 +212,13 @@ static double biases_of(const struct transformer *model, unsigned parts)
     const struct {
         unsigned part;
         double width;
-    } biases[] = {{Q, qkv ? heads : 0},
-                  {K, qkv ? pairs : 0},
-                  {V, qkv ? pairs : 0},
-                  {O, rest ? (double)model->hidden : 0},
-                  {GATE, rest && model->gated_mlp ? (double)model->ffn_hidden : 0},
-                  {UP, rest ? (double)model->ffn_hidden : 0},
-                  {DOWN, rest ? (double)model->hidden : 0}};
+    } biases[] = {{PART_Q, qkv ? heads : 0},
+                  {PART_K, qkv ? pairs : 0},
+                  {PART_V, qkv ? pairs : 0},
+                  {PART_O, rest ? (double)model->hidden : 0},
+                  {PART_GATE, rest && model->gated_mlp ? (double)model->ffn_hidden : 0},
+                  {PART_UP, rest ? (double)model->ffn_hidden : 0},
+                  {PART_DOWN, rest ? (double)model->hidden : 0}};
     double sum = 0;
     for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++)
         sum += parts & biases[i].part ? biases[i].width : 0;
@@ -292,8 +235,12 @@ static void tell_biases(struct meaning *m)
     unsigned parts = 0;
     char name[96];
     const char *text = meaning_text(m, ARGUMENT_ADAPTER_TARGETS);
-    for (const char *p = text ? text : ""; (p = next_name(p, name, sizeof name)) != NULL;)
-        parts |= parts_of(m, name);
+    struct adapter_match match;
+    bool pattern = is_pattern(m, ARGUMENT_ADAPTER_TARGETS);
+    if (pattern && adapter_match(model, text, &match, name, sizeof name))
+        parts = match.somewhere;
+    for (const char *p = text && !pattern ? text : ""; (p = next_name(p, name, sizeof name)) != NULL;)
+        parts |= adapter_parts(model, name);
     double norms = all && model->norm == NORM_LAYER ? 2 * (double)model->hidden : 0;
     double biases = model->layers * (biases_of(model, all ? ~0u : parts) + norms);
     if (biases > 0)

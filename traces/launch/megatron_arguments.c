@@ -36,6 +36,7 @@ static const struct {
 } aliases[] = {
     {"num-nodes", "nnodes"},
     {"nodes", "nnodes"},
+    {"num-machines", "nnodes"},
     {"num-gpus", "nproc-per-node"},
     {"gpus-per-node", "nproc-per-node"},
     {"ntasks-per-node", "nproc-per-node"},
@@ -143,14 +144,12 @@ static const char *const silent[] = {
     "moe-router-dtype",
     "moe-router-pre-softmax",
     "moe-router-fusion",
-    "moe-router-force-load-balancing",
     "moe-router-padding-*",
     "init-model-with-meta-device",
     "spec",
     "tp-comm-overlap-cfg",
     "moe-permute-fusion",
     "moe-per-layer-logging",
-    "moe-pad-expert-input-to-capacity",
     "moe-token-drop-policy",
     "mtp-loss-scaling-factor",
     "fp8-amax-*",
@@ -165,6 +164,7 @@ static const char *const silent[] = {
     "no-async-*",
     "nccl-*",
     "manual-gc*",
+    "empty-unused-memory-level",
     "no-check-for-nan*",
     "check-for-*",
     "calculate-per-token-loss",
@@ -253,6 +253,16 @@ static const char *const silent[] = {
     "bind-to",
     "map-by",
     "config-file",
+    "config",
+    "config-path",
+    "config-name",
+    "config-dir",
+    "job.config*",
+    "cfg",
+    "configuration-*",
+    "written-file",
+    "num-processes",
+    "nproc",
     "lora-*",
     "peft-*",
     "output-*",
@@ -413,6 +423,20 @@ static bool tell_untold(const struct launch_word *word, bool is_flag, struct dia
     return untold && !*word->name;
 }
 
+/* DeepSpeed itself asks its file for the stage of ZeRO, whatever Megatron-DeepSpeed's and accelerate's commands say (from
+ * memory); what --with says wins. */
+static bool keeps_stage(const struct megatron_value *kept, const struct launch_word *word, const char *text, struct diags *diags)
+{
+    static const char file[] = "zero_optimization.stage";
+    bool by_file = kept->text && kept->said && strcmp(kept->said, file) == 0;
+    bool besides = word->said && strcmp(word->said, file) != 0 && !(word->at.file && strcmp(word->at.file, "--with") == 0);
+    if (by_file && besides && !word->unknown && text && strcmp(text, kept->text) != 0)
+        diag_warning(diags, word->at,
+                     "%s %s is left out: DeepSpeed takes %s of its file's %s; --with \"--zero-stage N\" wins over it", word->said,
+                     text, kept->text, file);
+    return by_file && besides;
+}
+
 void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags)
 {
     char unknown[4096] = "";
@@ -444,6 +468,8 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
         if (text && one && word->first) /* positional arguments stand behind */
             text = launch_text(words, text, word->first);
+        if (found == ARGUMENT_ZERO_STAGE && keeps_stage(&arguments->of[found], word, text, diags))
+            continue;
         arguments->of[found] = (struct megatron_value){.text = text,
                                                        .unknown = is_flag ? NULL : word->unknown,
                                                        .said = word->said,

@@ -337,6 +337,13 @@ static void write_mixture(struct writing *w)
         set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+([0]*%d+[1])*%d+[0]*%d)", moe->first_dense_layers, every - 1, periods, rest);
     else if (moe->first_dense_layers)
         set(w, ARGUMENT_MIXTURE_FREQ, "([0]*%d+[1]*%d)", moe->first_dense_layers, periods);
+    const struct expert_load *load = &w->job->job.load;
+    if (load->capacity > 0)
+        set(w, ARGUMENT_CAPACITY, "%.15g", load->capacity);
+    if (load->capacity > 0 && load->padded)
+        flag(w, ARGUMENT_PAD_TO_CAPACITY);
+    if (load->busiest > 1)
+        lose(w, "expert_load %.15g: how even routing is no argument says", load->busiest);
     flag(w, ARGUMENT_GROUPED_GEMM);
     set(w, ARGUMENT_DISPATCHER, "alltoall");
 }
@@ -422,11 +429,21 @@ static void write_precision(struct writing *w)
         set(w, ARGUMENT_TRAIN_SAMPLES, "%.0f", job->tokens / (double)job->seq_len);
 }
 
+/* Megatron-LM masks at the ends of what its data has for documents. */
+static void write_documents(struct writing *w)
+{
+    if (!job_masks_documents(&w->job->job))
+        return;
+    flag(w, ARGUMENT_TOLD_DOCUMENTS);
+    flag(w, ARGUMENT_TOLD_POSITIONS);
+    lose(w, "how long documents are (%g tokens on average)", w->job->job.documents.mean);
+}
+
 /* Features of other stacks, and such as a layout has no use for in Megatron-LM. */
 static void lose_features(struct writing *w, feature_set used)
 {
-    static const feature_set foreign =
-        FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP) | FEATURE_BIT(FUSED_LINEAR_LOSS);
+    static const feature_set foreign = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP) |
+                                       FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(EAGER_LOSS);
     const struct layout *l = &w->job->layout;
     for (int i = 0; i < N_FEATURES; i++)
         if (used & foreign & (feature_set)1 << i)
@@ -466,7 +483,7 @@ static void write_features(struct writing *w)
         flag(w, ARGUMENT_EP_OVERLAP);
     if (used & FEATURE_BIT(CUDA_GRAPHS))
         set(w, ARGUMENT_GRAPHS, "local");
-    if (used & FEATURES_LOSS)
+    if (used & FEATURES_LOSS & ~FEATURE_BIT(EAGER_LOSS))
         flag(w, ARGUMENT_LOSS_FUSION);
     if (used & FEATURE_BIT(CUT_LOSS))
         set(w, ARGUMENT_LOSS_FUSION_BY, "linear");
@@ -488,6 +505,7 @@ void megatron_export(const struct launch_job *job, struct megatron_export *expor
     write_layout(&w);
     write_precision(&w);
     write_features(&w);
+    write_documents(&w);
     if (job->job.optimizer == OPTIMIZER_LAMB)
         lose(&w, "optimizer lamb: Megatron-LM has none");
 }

@@ -43,7 +43,7 @@ static void read_precision(struct meaning *m)
 static bool sums_by_optimizer(struct meaning *m)
 {
     const char *said = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;
-    return meaning_deepspeed_alone(m) && said && strstr(said, ".enabled");
+    return meaning_deepspeed_alone(m) && said && !strstr(said, "grad_accum_dtype");
 }
 
 /* In bf16 gradients are summed and reduced in fp32 unless told otherwise; in fp16 only when told. Other frameworks' fp32 is of

@@ -229,138 +229,6 @@ static void report_unknown(struct meaning *m)
     }
 }
 
-/* --- chunks --- */
-
-/* Does the embedding, or the loss, take a layer's place? DeepSpeed can be told both at once. */
-static bool counts(struct meaning *m, enum argument end)
-{
-    return meaning_true(m, end) || meaning_is(m, ARGUMENT_PARTITION, "type:transformer|embedding");
-}
-
-/* Layers that stages share evenly: all, the two ends where they count as one each, without those of named stages. */
-static int64_t shared_layers(struct meaning *m, int *stages)
-{
-    int64_t layers = m->description->job.model.layers;
-    int64_t first = meaning_int(m, ARGUMENT_FIRST_LAYERS, 0, 0), last = meaning_int(m, ARGUMENT_LAST_LAYERS, 0, 0);
-    layers += counts(m, ARGUMENT_EMBEDDING_COUNTS) + counts(m, ARGUMENT_LOSS_COUNTS);
-    *stages = m->description->job.layout.pp - (first > 0) - (last > 0);
-    return layers - first - last;
-}
-
-static int chunks_by_layers(struct meaning *m)
-{
-    int stages;
-    int64_t each = meaning_int(m, ARGUMENT_CHUNK_LAYERS, 1, 1), layers = shared_layers(m, &stages);
-    if (stages > 0 && layers > 0 && layers % (stages * each) == 0)
-        return (int)(layers / stages / each);
-    if (m->description->job.model.layers > 0)
-        diag_error(m->diags, m->arguments->of[ARGUMENT_CHUNK_LAYERS].at,
-                   "--num-layers-per-virtual-pipeline-stage: %lld layers are not %d stages of chunks of %lld", (long long)layers,
-                   stages, (long long)each);
-    return 1;
-}
-
-static int chunks_of_layout(struct meaning *m)
-{
-    int *layers = memory_new(PIECES_MAX, sizeof *layers), pp = m->description->job.layout.pp;
-    int stages = megatron_stage_layout(m->arguments->of[ARGUMENT_STAGE_LAYOUT].text, layers);
-    free(layers);
-    if (stages > 0 && pp > 0 && stages % pp == 0)
-        return stages / pp;
-    diag_error(m->diags, m->arguments->of[ARGUMENT_STAGE_LAYOUT].at,
-               "--pipeline-model-parallel-layout: %d stages are not so many chunks on each of %d ranks", stages, pp);
-    return 1;
-}
-
-static void read_chunks(struct meaning *m)
-{
-    struct layout *l = &m->description->job.layout;
-    enum argument by = ARGUMENT_CHUNKS_LOGGED;
-    l->vpp = 1;
-    if (meaning_has(m, ARGUMENT_PP_SCHEDULE))
-        return;
-    if (meaning_has(m, ARGUMENT_CHUNKS_LOGGED))
-        l->vpp = (int)meaning_int(m, by, 1, 1);
-    else if (meaning_has(m, by = ARGUMENT_CHUNKS))
-        l->vpp = (int)meaning_int(m, by, 1, 1);
-    else if (l->pp > 1 && meaning_has(m, by = ARGUMENT_CHUNK_LAYERS))
-        l->vpp = chunks_by_layers(m);
-    else if (l->pp > 1 && meaning_has(m, by = ARGUMENT_STAGE_LAYOUT))
-        l->vpp = chunks_of_layout(m);
-    else
-        return;
-    if (l->pp == 1)
-        l->vpp = 1;
-    meaning_from(m, "layout.vpp", by);
-}
-
-static void read_schedule(struct meaning *m)
-{
-    struct layout *l = &m->description->job.layout;
-    l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
-    if (meaning_torch_schedule(m))
-        return;
-    if (l->pp > 1 && meaning_true(m, ARGUMENT_ZERO_BUBBLE_V)) {
-        l->schedule = SCHEDULE_ZBV;
-        l->vpp = 2;
-        meaning_from(m, "layout.schedule", ARGUMENT_ZERO_BUBBLE_V);
-    } else if (l->pp > 1 && meaning_true(m, ARGUMENT_ZERO_BUBBLE)) {
-        l->schedule = meaning_has(m, ARGUMENT_ZERO_BUBBLE_PENDING) ? SCHEDULE_ZB2P : SCHEDULE_ZB1P;
-        l->vpp = 1;
-        meaning_from(m, "layout.schedule", ARGUMENT_ZERO_BUBBLE);
-    } else {
-        if (l->pp == 1)
-            launch_originate(m->description, "layout.schedule", "one stage");
-        else
-            launch_originate(m->description, "layout.schedule", "what Megatron-LM does with pp = %d and vpp = %d", l->pp, l->vpp);
-    }
-}
-
-/* Which virtual stages have which layers is msim's own rule; where the job says otherwise that is told. */
-static void compare_stages(struct meaning *m, const int *layers, enum argument said)
-{
-    const struct launch_job *job = &m->description->job;
-    for (int v = 0; v < layout_virtual_stages(&job->layout); v++) {
-        int ours = layout_layers(&job->layout, &job->model, v).count;
-        if (ours != layers[v]) {
-            meaning_not_modelled(m, said, "layers of virtual stage %d: %d are said, %d are taken", v, layers[v], ours);
-            return;
-        }
-    }
-}
-
-static void check_stages(struct meaning *m)
-{
-    const struct launch_job *job = &m->description->job;
-    int stages = layout_virtual_stages(&job->layout), n = stages;
-    if (job->layout.pp == 1 || stages > PIECES_MAX || job->model.layers < 1 || meaning_has(m, ARGUMENT_PP_SCHEDULE))
-        return;
-    int *layers = memory_new(PIECES_MAX, sizeof *layers), sharing;
-    enum argument said = ARGUMENT_PP;
-    if (meaning_has(m, ARGUMENT_STAGE_LAYOUT)) {
-        said = ARGUMENT_STAGE_LAYOUT;
-        n = megatron_stage_layout(m->arguments->of[said].text, layers);
-    } else {
-        bool first = meaning_has(m, ARGUMENT_FIRST_LAYERS), last = meaning_has(m, ARGUMENT_LAST_LAYERS);
-        int64_t shared = shared_layers(m, &sharing);
-        int vpp = job->layout.schedule == SCHEDULE_DUALPIPE ? 1 : job->layout.vpp;
-        int each = sharing > 0 ? (int)(shared / sharing / vpp) : 0;
-        for (int v = 0; v < n; v++)
-            layers[v] = each;
-        for (int c = 0; c < vpp && first; c++)
-            layers[c * job->layout.pp] = (int)(meaning_int(m, ARGUMENT_FIRST_LAYERS, 0, 0) / vpp);
-        for (int c = 0; c < vpp && last; c++)
-            layers[(c + 1) * job->layout.pp - 1] = (int)(meaning_int(m, ARGUMENT_LAST_LAYERS, 0, 0) / vpp);
-        layers[0] -= counts(m, ARGUMENT_EMBEDDING_COUNTS);
-        layers[n - 1] -= counts(m, ARGUMENT_LOSS_COUNTS);
-        said = last ? ARGUMENT_LAST_LAYERS : first ? ARGUMENT_FIRST_LAYERS : ARGUMENT_PP;
-    }
-    bool by_weight = said == ARGUMENT_PP && layout_follows_llama(&job->layout, &job->model); /* other stacks' own rule */
-    if (n == stages && !by_weight)
-        compare_stages(m, layers, said);
-    free(layers);
-}
-
 /* --- the layout --- */
 
 /* An expert is split over tp unless told otherwise; etp 0 is what msim takes unasked: 1 with expert parallelism, tp without. */
@@ -443,10 +311,16 @@ static void read_context(struct meaning *m)
     meaning_from(m, "layout.cp_comm", ARGUMENT_CP_COMM);
 }
 
+/* Its _do_optimizer_sanity_check, from memory: sums are in fp32 unless their type is told, and the optimizer of bf16 weights and
+ * fp32 sums shards states. Of sums in bf16 that is only so where its pipeline runs, as Megatron-DeepSpeed's does; else each rank
+ * has all states, in fp32. */
 bool meaning_deepspeed_alone(struct meaning *m)
 {
+    const char *sums = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;
     bool staged = meaning_has(m, ARGUMENT_ZERO_STAGE) && meaning_int(m, ARGUMENT_ZERO_STAGE, 0, 0) > 0;
-    return !staged && meaning_true(m, ARGUMENT_DEEPSPEED) && meaning_true(m, ARGUMENT_BF16);
+    bool trainer = !meaning_true(m, ARGUMENT_DEEPSPEED) && meaning_true(m, ARGUMENT_BY_DEEPSPEED);
+    bool narrow = meaning_true(m, ARGUMENT_GRADIENTS_BF16) && sums && strstr(sums, "grad_accum_dtype");
+    return !staged && (trainer || meaning_true(m, ARGUMENT_DEEPSPEED)) && meaning_true(m, ARGUMENT_BF16) && !(trainer && narrow);
 }
 
 static void read_zero(struct meaning *m)
@@ -472,100 +346,13 @@ static void read_zero(struct meaning *m)
         m->description->job.job.muon_shard = MUON_LAYER_WISE;
         meaning_from(m, "job.muon_shard", by);
     } else if (meaning_deepspeed_alone(m)) {
-        by = ARGUMENT_DEEPSPEED; /* without a stage its bf16 optimizer shards states and sums in fp32 */
         l->zero = 1;
+        launch_originate(m->description, "layout.zero", "without a stage DeepSpeed's optimizer of bf16 weights shards states");
+        return;
     } else {
         l->zero = meaning_true(m, by);
     }
     meaning_from(m, "layout.zero", by);
-}
-
-/* --- how many GPUs --- */
-
-static int64_t gpus_said(struct meaning *m)
-{
-    struct launch_job *job = &m->description->job;
-    int64_t per_node = meaning_int(m, ARGUMENT_NODE_GPUS, 1, 0), nodes = meaning_int(m, ARGUMENT_NODES, 1, 0);
-    int64_t inner = (int64_t)job->layout.tp * job->layout.pp * job->layout.cp;
-    job->gpus_per_node = (int)per_node;
-    if (per_node)
-        meaning_from(m, "cluster.gpus_per_node", ARGUMENT_NODE_GPUS);
-    if (m->known->gpus) {
-        launch_originate(m->description, "cluster.gpus", "--gpus");
-        return m->known->gpus;
-    }
-    if (meaning_has(m, ARGUMENT_WORLD)) {
-        int64_t world = meaning_int(m, ARGUMENT_WORLD, 1, 0);
-        meaning_from(m, "cluster.gpus", ARGUMENT_WORLD);
-        if (!per_node && nodes && world % nodes == 0 && m->arguments->foreign) { /* accelerate has both */
-            job->gpus_per_node = (int)(world / nodes);
-            meaning_from(m, "cluster.gpus_per_node", ARGUMENT_NODES);
-        }
-        return world;
-    }
-    if (per_node && meaning_has(m, ARGUMENT_NODES)) {
-        launch_originate(m->description, "cluster.gpus", "%lld node%s of %lld", (long long)nodes, nodes == 1 ? "" : "s",
-                         (long long)per_node);
-        return nodes * per_node;
-    }
-    if (meaning_has(m, ARGUMENT_TASKS)) {
-        meaning_from(m, "cluster.gpus", ARGUMENT_TASKS);
-        return meaning_int(m, ARGUMENT_TASKS, 1, 0);
-    }
-    if (meaning_torch_replicas(m)) {
-        meaning_from(m, "cluster.gpus", ARGUMENT_SHARD_DEGREE);
-        return inner * meaning_torch_replicas(m);
-    }
-    if (meaning_has_mesh(m) && meaning_mesh_replicas(m)) {
-        launch_originate(m->description, "cluster.gpus", "the axes of the mesh");
-        return inner * meaning_mesh_replicas(m);
-    }
-    if (meaning_has(m, ARGUMENT_DP_LOGGED)) {
-        meaning_from(m, "cluster.gpus", ARGUMENT_DP_LOGGED);
-        return inner * meaning_int(m, ARGUMENT_DP_LOGGED, 1, 0);
-    }
-    return 0;
-}
-
-static void read_gpus(struct meaning *m)
-{
-    enum { GPUS_MAX = 16000000 };
-    struct launch_job *job = &m->description->job;
-    struct layout *l = &job->layout;
-    size_t before = m->diags->n_errors;
-    int64_t gpus = gpus_said(m), inner = (int64_t)l->tp * l->pp * l->cp;
-    if (m->diags->n_errors > before)
-        return;
-    if (gpus == 0) {
-        if (!m->arguments->of[ARGUMENT_NODES].unknown && !m->arguments->of[ARGUMENT_NODE_GPUS].unknown)
-            meaning_missing(m, ARGUMENT_WORLD, "how many GPUs (--gpus)");
-        return;
-    }
-    if (gpus > GPUS_MAX || gpus % inner != 0) {
-        diag_error(m->diags, m->arguments->of[ARGUMENT_TP].at, "%lld GPUs are not a multiple of tp %d x pp %d x cp %d",
-                   (long long)gpus, l->tp, l->pp, l->cp);
-        return;
-    }
-    job->gpus = (int)gpus;
-    l->dp = (int)(gpus / inner);
-    launch_originate(m->description, "layout.dp", "%lld GPUs / (tp pp cp)", (long long)gpus);
-}
-
-/* So many instances of the optimizer each shard over a part of the replicas. */
-static void read_shards(struct meaning *m)
-{
-    struct layout *l = &m->description->job.layout;
-    int64_t instances = meaning_int(m, ARGUMENT_OPTIMIZER_INSTANCES, 1, 1), ranks = (int64_t)l->dp * l->cp;
-    if (instances == 1 || l->zero == 0 || l->dp == 0)
-        return;
-    if (ranks % instances != 0) {
-        diag_error(m->diags, m->arguments->of[ARGUMENT_OPTIMIZER_INSTANCES].at,
-                   "--num-distributed-optimizer-instances: %lld ranks are not %lld equal groups", (long long)ranks,
-                   (long long)instances);
-        return;
-    }
-    l->shard = (int)(ranks / instances);
-    meaning_from(m, "layout.shard", ARGUMENT_OPTIMIZER_INSTANCES);
 }
 
 static void read_layout(struct meaning *m)
@@ -578,16 +365,15 @@ static void read_layout(struct meaning *m)
     for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++)
         *dimensions[i] = *dimensions[i] < 1 ? 1 : *dimensions[i];
     read_context(m);
-    read_chunks(m);
-    read_schedule(m);
+    meaning_chunks(m);
+    meaning_schedule(m);
     read_expert_split(m);
     read_zero(m);
     if (l->tp == 1 && l->sequence_parallel) {
         l->sequence_parallel = false;
         launch_originate(m->description, "layout.sequence_parallel", "nothing to divide with tp 1");
     }
-    read_gpus(m);
-    read_shards(m);
+    meaning_gpus(m);
     meaning_torch_shards(m);
     meaning_shards_within(m);
     if (meaning_has_mesh(m))
@@ -641,6 +427,6 @@ void megatron_mean(const struct megatron_arguments *arguments, const struct laun
     meaning_memory(&m);
     meaning_adapter(&m);
     if (diags->n_errors == before)
-        check_stages(&m);
+        meaning_stages(&m);
     free(named);
 }

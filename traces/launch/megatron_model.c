@@ -150,6 +150,27 @@ static void read_counted(struct meaning *m)
     meaning_from(m, "model.moe.first_dense_layers", ARGUMENT_DENSE_FIRST);
 }
 
+/* A capacity that is not above 0 is none. Routers forced to balance draw experts by chance: nearly even. Which of the copies
+ * beyond a capacity are dropped (--moe-token-drop-policy) changes no time. */
+static void read_load(struct meaning *m)
+{
+    struct expert_load *load = &m->description->job.job.load;
+    const struct megatron_value *value = &m->arguments->of[ARGUMENT_CAPACITY];
+    double capacity;
+    if (megatron_given(m->arguments, ARGUMENT_CAPACITY) && !value->unknown && strcmp(value->text, "None") != 0 &&
+        megatron_number(value, &megatron_rows[ARGUMENT_CAPACITY], -1e5, 1e5, &capacity, m->diags) && capacity > 0) {
+        load->capacity = capacity;
+        meaning_from(m, "job.capacity_factor", ARGUMENT_CAPACITY);
+        load->padded = meaning_true(m, ARGUMENT_PAD_TO_CAPACITY);
+        if (load->padded)
+            meaning_from(m, "job.pad_to_capacity", ARGUMENT_PAD_TO_CAPACITY);
+    }
+    if (meaning_true(m, ARGUMENT_FORCE_BALANCE)) {
+        load->busiest = 1;
+        meaning_from(m, "job.expert_load", ARGUMENT_FORCE_BALANCE);
+    }
+}
+
 static void read_mixture(struct meaning *m)
 {
     struct transformer *model = &m->description->job.model;
@@ -313,12 +334,8 @@ static void read_named(struct meaning *m)
     model->max_seq_len = seq_len > model->max_seq_len ? seq_len : model->max_seq_len;
 }
 
-void meaning_model(struct meaning *m)
+static void read_described(struct meaning *m)
 {
-    if (meaning_names_model(m)) {
-        read_named(m);
-        return;
-    }
     static const struct {
         enum argument argument;
         const char *what;
@@ -334,4 +351,14 @@ void meaning_model(struct meaning *m)
     read_window(m);
     read_vocabulary(m);
     read_hybrid(m);
+}
+
+void meaning_model(struct meaning *m)
+{
+    if (meaning_names_model(m))
+        read_named(m);
+    else
+        read_described(m);
+    if (m->description->job.model.moe.experts)
+        read_load(m);
 }

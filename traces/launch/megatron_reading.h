@@ -31,6 +31,13 @@ void meaning_from(struct meaning *m, const char *key, enum argument argument);
 void meaning_missing(struct meaning *m, enum argument argument, const char *what);
 void meaning_not_modelled(struct meaning *m, enum argument argument, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* Chunks of a pipeline's ranks and its schedule; where layers stand otherwise than msim puts them it is told. */
+void meaning_chunks(struct meaning *m);
+void meaning_schedule(struct meaning *m);
+void meaning_stages(struct meaning *m);
+/* How many GPUs, replicas and shards among these. */
+void meaning_gpus(struct meaning *m);
+
 /* Of other frameworks. Is the model named, and not described? Then what the arguments leave out is as that model has it. */
 bool meaning_names_model(struct meaning *m);
 void meaning_named_model(struct meaning *m);

@@ -94,6 +94,11 @@
       .since = "0.11")                                                                                                           \
     X(EXPERT_TOP_GROUPS, "moe-router-group-topk", INT, NULL, NUMBER(model.moe.top_groups), .or_zero = true,                      \
       .when = WHEN_MIXTURE, .since = "0.11")                                                                                     \
+    X(CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .key = "job.capacity_factor", .when = WHEN_MIXTURE, .since = "0.7")    \
+    X(PAD_TO_CAPACITY, "moe-pad-expert-input-to-capacity", TRUE, "false", .key = "job.pad_to_capacity", .when = WHEN_MIXTURE,    \
+      .since = "0.7")                                                                                                            \
+    X(FORCE_BALANCE, "moe-router-force-load-balancing", TRUE, "false", .key = "job.expert_load", .when = WHEN_MIXTURE,           \
+      .since = "0.13")                                                                                                           \
     X(EXPERT_FFN, "moe-ffn-hidden-size", INT, NULL, NUMBER(model.moe.expert_ffn), .when = WHEN_MIXTURE, .since = "0.9")          \
     X(SHARED_FFN, "moe-shared-expert-intermediate-size", INT, NULL, NUMBER(model.moe.shared_ffn), .or_zero = true,               \
       .when = WHEN_MIXTURE, .since = "0.9")                                                                                      \
@@ -126,6 +131,7 @@
     X(DATA_IMPLEMENTATION, "data-impl", TEXT, NULL, .since = "2019")                                                             \
     X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
     X(DEEPSPEED, "deepspeed", TRUE, "false", .key = "job.features", .since = "Megatron-DeepSpeed")                               \
+    X(BY_DEEPSPEED, "run-by-deepspeed", TRUE, "false", .since = "DeepSpeed")                                                     \
     X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \
     X(ATTENTION, "attention-backend", TEXT, "auto", .key = "job.features", .since = "0.10")                                      \
     X(NO_GELU_FUSION, "no-bias-gelu-fusion", FALSE, "true", .dest = "bias_gelu_fusion", .key = "job.features", .since = "2020")  \
@@ -171,6 +177,9 @@
     X(NODE_GPUS, "nproc-per-node", INT, NULL, .key = "cluster.gpus_per_node", .since = "torchrun")                               \
     X(NODES, "nnodes", INT, NULL, .key = "cluster.gpus", .since = "torchrun")                                                    \
     X(TASKS, "ntasks", INT, NULL, .key = "cluster.gpus", .since = "Slurm")                                                       \
+    X(LAUNCHER, "launched-by", TEXT, NULL, .since = "torchrun")                                                                  \
+    X(LAUNCHED_NODES, "launched-nodes", INT, NULL, .since = "torchrun") /* what that does unless told */                         \
+    X(LAUNCHED_GPUS, "launched-gpus", INT, NULL, .since = "torchrun")                                                            \
     X(DP_LOGGED, "data-parallel-size", INT, NULL, .key = "layout.dp", .since = "2020")                                           \
     /* --- other frameworks' words, for which Megatron-LM has none --- */                                                        \
     X(MODEL, "catalog-model", TEXT, NULL, .key = "model")                                                                        \
@@ -221,9 +230,11 @@
     X(ADAPTER_SHARING, "adapter-sharing", TRUE, "false", .since = "peft")                                                        \
     /* --- not modelled, and told --- */                                                                                         \
     X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
+    X(TOLD_DOCUMENTS, "reset-attention-mask", TRUE, "false",                                                                     \
+      .told = "attention is masked between documents: say how long they are with job.documents; whole sequences are taken")      \
+    X(TOLD_POSITIONS, "reset-position-ids", TRUE, "false",                                                                       \
+      .told = "positions begin anew with documents; where attention does, too, say how long they are with job.documents")        \
     X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
-    X(TOLD_CAPACITY, "moe-expert-capacity-factor", REAL, NULL, .when = WHEN_MIXTURE,                                             \
-      .told = "tokens beyond an expert's capacity are dropped")                                                                  \
     X(TOLD_SHARED_OVERLAP, "moe-shared-expert-overlap", TRUE, "false", .when = WHEN_MIXTURE,                                     \
       .told = "shared experts run beside the dispatch")                                                                          \
     X(TOLD_DEEPEP, "moe-enable-deepep", TRUE, "false", .when = WHEN_MIXTURE,                                                     \
@@ -243,6 +254,8 @@
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
       .told = "activations of some modules are kept by the host")                                                                \
     X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1", .told = "the backward pass gathers weights within so many ranks (hpZ)")     \
+    X(TOLD_LATE_SUMS, "late-gradient-sums", TRUE, "false",                                                                       \
+      .told = "gradients in bf16 stand beside their sums until the backward pass is over: 2 bytes a weight")                     \
     X(TOLD_QUANTIZED_WEIGHTS, "zero-quantized-weights", TRUE, "false", .told = "weights are gathered in 8 bits (ZeRO++)")        \
     X(TOLD_QUANTIZED_GRADIENTS, "zero-quantized-gradients", TRUE, "false", .told = "gradients travel in 4 bits (ZeRO++)")        \
     X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
@@ -271,6 +284,8 @@
     X(TOLD_SCHEDULE, "pipeline-schedule-file", TEXT, NULL, .told = "a schedule from a file")                                     \
     X(TOLD_FIRST, "first-stage-less-layers", INT, "1", .told = "layers that the embedding stands for; one is taken")             \
     X(TOLD_LAST, "last-stage-less-layers", INT, "1", .told = "layers that the head stands for; one is taken")                    \
+    X(TOLD_RECIPE, "recipe-layout", TEXT, NULL,                                                                                  \
+      .told = "layout and batch that the recipe sets itself are not known; what is not said is as without it")                   \
     X(TOLD_OBJECTIVE, "training-objective", TEXT, "sft",                                                                         \
       .told = "a step that is more than one model over its sequences, such as a reference beside it; that one alone is taken")   \
     X(TOLD_PROJECTED, "projected-gradients", TRUE, "false",                                                                      \

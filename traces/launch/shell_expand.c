@@ -28,6 +28,12 @@ void shell_set(struct shell_state *state, const char *name, size_t n, struct lau
     v->is_array = is_array;
 }
 
+const char *shell_variable_text(struct shell_state *state, const char *name)
+{
+    const struct shell_variable *v = name ? shell_find(state, name, strlen(name)) : NULL;
+    return v && v->n && !v->items[0].unknown && *v->items[0].text ? v->items[0].text : NULL;
+}
+
 /* --- places --- */
 
 static void find_lines(struct shell_state *state)
@@ -103,12 +109,6 @@ static void add_from(struct growing *g, const char *bytes, size_t n, const char 
     g->open = true;
 }
 
-/* What stands so in the script. */
-static void add(struct growing *g, const char *bytes, size_t n)
-{
-    add_from(g, bytes, n, bytes, NULL);
-}
-
 static struct launch_field field_of(struct growing *g)
 {
     struct shell_state *state = g->state;
@@ -141,17 +141,24 @@ static void finish(struct growing *g)
     g->open = false;
 }
 
-static void cannot_tell(struct growing *g, const char *source, const char *format, const char *what, size_t n)
+/* The segment of a field in which a letter stands. */
+static size_t segment_at(const struct launch_field *field, size_t offset)
 {
-    char why[160];
-    snprintf(why, sizeof why, format, (int)(n > 60 ? 60 : n), what);
-    add_from(g, UNKNOWN_TEXT, 1, source, launch_text(g->state->words, why, strlen(why)));
+    size_t low = 0, high = field->n_segments;
+    while (high > low + 1) {
+        size_t middle = low + (high - low) / 2;
+        if (field->segments[middle].from <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* A part of a field, with where it is from. */
 static void add_slice(struct growing *g, const struct launch_field *field, size_t from, size_t n)
 {
-    for (size_t i = 0; i < field->n_segments; i++) {
+    for (size_t i = segment_at(field, from); i < field->n_segments && field->segments[i].from < from + n; i++) {
         const struct launch_segment *s = &field->segments[i];
         size_t end = i + 1 < field->n_segments ? field->segments[i + 1].from : strlen(field->text);
         size_t low = s->from > from ? s->from : from, high = end < from + n ? end : from + n;
@@ -159,6 +166,50 @@ static void add_slice(struct growing *g, const struct launch_field *field, size_
             add_from(g, field->text + low, high - low, s->source ? s->source + (s->unknown ? 0 : low - s->from) : NULL,
                      s->unknown);
     }
+}
+
+/* Offset of a letter in the line that another shell is given; false: it is not of that. */
+static bool is_of_line(const struct shell_state *state, const char *p, size_t *offset)
+{
+    const char *text = state->line ? state->line->text : NULL;
+    if (!p || !text || p < text || p > state->line_end)
+        return false;
+    *offset = (size_t)(p - text);
+    return true;
+}
+
+/* What stands so in the script, or in the line that is read, whose letters keep where they are from. */
+static void add(struct growing *g, const char *bytes, size_t n)
+{
+    size_t offset;
+    if (is_of_line(g->state, bytes, &offset))
+        add_slice(g, g->state->line, offset, n);
+    else
+        add_from(g, bytes, n, bytes, NULL);
+}
+
+/* Where a letter is from in the script; NULL: not from there. */
+static const char *source_of(const struct shell_state *state, const char *p)
+{
+    size_t offset;
+    if (!is_of_line(state, p, &offset))
+        return p;
+    const struct launch_field *line = state->line;
+    size_t i = segment_at(line, offset);
+    const struct launch_segment *s = i < line->n_segments ? &line->segments[i] : NULL;
+    return s && s->source ? s->source + (s->unknown ? 0 : offset - s->from) : NULL;
+}
+
+struct place shell_place(struct shell_state *state, const char *source)
+{
+    return place_of(state, source_of(state, source));
+}
+
+static void cannot_tell(struct growing *g, const char *source, const char *format, const char *what, size_t n)
+{
+    char why[160];
+    snprintf(why, sizeof why, format, (int)(n > 60 ? 60 : n), what);
+    add_from(g, UNKNOWN_TEXT, 1, source_of(g->state, source), launch_text(g->state->words, why, strlen(why)));
 }
 
 struct launch_field shell_slice(struct shell_state *state, const struct launch_field *field, size_t from, size_t n)
@@ -175,6 +226,19 @@ struct launch_field shell_join(struct shell_state *state, const struct launch_fi
     struct growing g = {.state = state};
     add_slice(&g, a, 0, strlen(a->text));
     add_slice(&g, b, 0, strlen(b->text));
+    struct launch_field joined = field_of(&g);
+    growing_free(&g);
+    return joined;
+}
+
+struct launch_field shell_join_all(struct shell_state *state, const struct launch_field *items, size_t n)
+{
+    struct growing g = {.state = state};
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            add_from(&g, " ", 1, NULL, NULL);
+        add_slice(&g, &items[i], 0, strlen(items[i].text));
+    }
     struct launch_field joined = field_of(&g);
     growing_free(&g);
     return joined;
@@ -229,12 +293,13 @@ static void add_value(struct growing *g, const struct launch_field *item, bool q
     }
 }
 
-static void add_items(struct growing *g, const struct shell_variable *v, bool quoted)
+/* All items: as fields, or within quotes ("${A[*]}") as one, between blanks. */
+static void add_items(struct growing *g, const struct shell_variable *v, bool quoted, bool star)
 {
     for (size_t i = 0; i < v->n; i++) {
         if (shell_is_full(g->state, sizeof *v->items))
             return;
-        if (i && g->split)
+        if (i && g->split && !(quoted && star))
             finish(g);
         else if (i)
             add_from(g, " ", 1, NULL, NULL);
@@ -271,10 +336,11 @@ static void expand_braces(struct growing *g, const char *p, const char *end, boo
     const char *whole = p;
     size_t n = name_length(p, end, true);
     const struct shell_variable *v = shell_find(g->state, p, n);
-    bool all = false;
+    bool all = false, star = false;
     p += n;
     if (end - p >= 3 && p[0] == '[' && (p[1] == '@' || p[1] == '*') && p[2] == ']') {
         all = true;
+        star = p[1] == '*';
         p += 3;
     }
     bool colon = p < end && *p == ':';
@@ -301,7 +367,7 @@ static void expand_braces(struct growing *g, const char *p, const char *end, boo
     if (!v)
         cannot_tell(g, whole, "$%.*s is set nowhere in the script; --env gives it a value", whole, n);
     else if (all)
-        add_items(g, v, quoted);
+        add_items(g, v, quoted, star);
     else if (v->n)
         add_value(g, &v->items[0], quoted);
 }
@@ -332,7 +398,7 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
         if (stop - p > 4 && p[2] == '(' && stop[-1] == ')' &&
             shell_arithmetic(g->state, p + 3, (size_t)(stop - 1 - (p + 3)), &value)) {
             snprintf(text, sizeof text, "%lld", (long long)value);
-            add_from(g, text, strlen(text), p, NULL);
+            add_from(g, text, strlen(text), source_of(g->state, p), NULL);
         } else {
             cannot_tell(g, p, p[2] == '(' ? "%.*s) cannot be worked out" : "it is what a command says: %.*s)", p,
                         (size_t)(stop - p));
@@ -346,7 +412,7 @@ static const char *expand_dollar(struct growing *g, const char *p, const char *e
     }
     const struct shell_variable *v = shell_find(g->state, p + 1, n);
     if (v && (p[1] == '@' || p[1] == '*'))
-        add_items(g, v, quoted);
+        add_items(g, v, quoted, p[1] == '*');
     else if (v && v->n)
         add_value(g, &v->items[0], quoted);
     else if (!v)
@@ -428,6 +494,40 @@ static void expand_part(struct growing *g, const char *p, const char *end, bool 
     g->depth--;
 }
 
+struct launch_field shell_expand_kept(struct shell_state *state, const char *p, const char *end)
+{
+    struct growing g = {.state = state};
+    add(&g, p, (size_t)(end - p));
+    struct launch_field field = field_of(&g);
+    growing_free(&g);
+    return field;
+}
+
+struct launch_field shell_expand_body(struct shell_state *state, const char *p, const char *end)
+{
+    struct growing g = {.state = state};
+    while (p < end) {
+        size_t n = 1;
+        if (*p == '\\' && p + 1 < end && strchr("\\$`\n", p[1])) {
+            if (p[1] != '\n')
+                add(&g, p + 1, 1);
+            p += 2;
+            continue;
+        }
+        if (*p == '$') {
+            p = expand_dollar(&g, p, end, true);
+            continue;
+        }
+        while (p + n < end && p[n] != '\\' && p[n] != '$')
+            n++;
+        add(&g, p, n);
+        p += n;
+    }
+    struct launch_field field = field_of(&g);
+    growing_free(&g);
+    return field;
+}
+
 void shell_expand(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields)
 {
     struct growing g = {.state = state, .fields = fields, .split = true};
@@ -465,4 +565,9 @@ void shell_fields_free(struct shell_fields *fields)
 {
     free(fields->items);
     *fields = (struct shell_fields){0};
+}
+
+const char *shell_text_at(const struct shell_fields *fields, size_t i)
+{
+    return i < fields->n ? fields->items[i].text : "";
 }

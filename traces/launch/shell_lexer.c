@@ -84,6 +84,7 @@ static void skip_heredocs(struct shell_lexer *l)
     for (int i = 0; i < l->n_heredocs; i++) {
         size_t n = strlen(l->heredocs[i]);
         bool ended = false;
+        l->body = l->body_end = l->at;
         while (l->at < l->end && !ended) {
             const char *line = l->at, *stop = memchr(line, '\n', (size_t)(l->end - line));
             stop = stop ? stop : l->end;
@@ -92,6 +93,7 @@ static void skip_heredocs(struct shell_lexer *l)
                 body++;
             ended = (size_t)(stop - body) == n && memcmp(body, l->heredocs[i], n) == 0;
             l->at = stop < l->end ? stop + 1 : stop;
+            l->body_end = ended ? line : l->at;
             count_lines(l, line, l->at);
         }
     }
@@ -116,9 +118,16 @@ static bool skip_redirection(struct shell_lexer *l)
         p++;
     const char *stop = shell_word_end(p, l->end);
     stop = stop ? stop : l->end;
+    bool duplicates = memchr(sign, '&', (size_t)(p - sign)) != NULL, errors = sign > l->at && sign[-1] != '1' && sign[-1] != '&';
+    if (*sign == '>' && !duplicates && !errors) {
+        l->target = p;
+        l->target_end = stop;
+        l->appends = sign + 1 < l->end && sign[1] == '>';
+    }
     if (here && l->n_heredocs < 4) {
         char *word = l->heredocs[l->n_heredocs++];
         size_t n = 0;
+        l->body_kept = p < stop && strchr("\"'\\", *p);
         for (; p < stop && n + 1 < sizeof l->heredocs[0]; p++)
             if (!strchr("\"'\\", *p))
                 word[n++] = *p;

@@ -14,7 +14,8 @@ static void set_variables(struct shell_state *state, const char *name, const cha
                 {"ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
                 {"gpus-per-node", "SLURM_GPUS_PER_NODE"},
                 {"gpus-per-node", "SLURM_GPUS_ON_NODE"},
-                {"ntasks", "SLURM_NTASKS"}};
+                {"ntasks", "SLURM_NTASKS"},
+                {"world-size", "SLURM_GPUS"}};
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         if (strcmp(name, told[i].flag) == 0 && !shell_find(state, told[i].variable, strlen(told[i].variable)))
             shell_set_text(state, told[i].variable, strlen(told[i].variable), value);
@@ -23,7 +24,8 @@ static void set_variables(struct shell_state *state, const char *name, const cha
 /* A directive's long name; of --gres=gpu:h100:8,nvme:1 the GPUs go to *value. */
 static const char *long_name(const char *name, char **value)
 {
-    static const char *const brief[][2] = {{"-N", "--nodes"}, {"-n", "--ntasks"}, {"-G", "--ntasks"}};
+    static const char *const brief[][2] = {
+        {"-N", "--nodes"}, {"-n", "--ntasks"}, {"-G", "--world-size"}, {"--gpus", "--world-size"}};
     for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++)
         if (strcmp(name, brief[i][0]) == 0)
             return brief[i][1];
@@ -47,7 +49,7 @@ static void read_directive(struct shell_state *state, char *text, struct place a
         next = strtok_r(NULL, blanks, &rest);
         const char *flag = long_name(name, &value);
         int row = strncmp(flag, "--", 2) == 0 ? megatron_find(flag + 2, false) : -1;
-        if (row == ARGUMENT_NODES || row == ARGUMENT_NODE_GPUS || row == ARGUMENT_TASKS) {
+        if (row == ARGUMENT_NODES || row == ARGUMENT_NODE_GPUS || row == ARGUMENT_TASKS || row == ARGUMENT_WORLD) {
             launch_words_of_fields(state->words, (struct launch_field[]){{.text = flag, .at = at}, {.text = value, .at = at}}, 2);
             set_variables(state, flag + 2, value);
         }

@@ -1,6 +1,6 @@
 /*
- * shell_state.h - a script being read: its variables, and how words expand. Private to the files launch_shell.c, shell_lexer.c,
- * shell_expand.c, shell_arithmetic.c and shell_slurm.c.
+ * shell_state.h - a script being read: its variables, and how words expand. Private to launch_shell.c and the files shell_*.c
+ * and launch_*.c beside it that go through its commands.
  */
 #ifndef MSIM_TRACES_SHELL_STATE_H
 #define MSIM_TRACES_SHELL_STATE_H
@@ -26,7 +26,11 @@ struct shell_lexer {
     /* here-documents that begin behind this line: their ends */
     char heredocs[4][64];
     int n_heredocs;
-    bool bad; /* reported: the rest cannot be read */
+    /* of the command that is read: where its output goes, raw (NULL: nowhere), and the last here-document that it is given */
+    const char *target, *target_end, *body, *body_end;
+    bool appends;   /* its output goes behind what the target has */
+    bool body_kept; /* its end stands in quotes: nothing in it is expanded */
+    bool bad;       /* reported: the rest cannot be read */
 };
 
 /* The next token; an array's parentheses belong to its word: A=( a b ). */
@@ -48,6 +52,8 @@ struct shell_variable {
 struct shell_state {
     struct launch_words *words; /* whose arena has the texts */
     const char *name, *script, *script_end;
+    const struct launch_field *line; /* what is read is a line within the script that another shell is given; NULL: it is not */
+    const char *line_end;
     const char **lines; /* where each begins */
     size_t n_lines;
     struct shell_variable *variables;
@@ -58,6 +64,9 @@ struct shell_state {
 
 struct shell_variable *shell_find(struct shell_state *state, const char *name, size_t n);
 void shell_set(struct shell_state *state, const char *name, size_t n, struct launch_field *items, size_t n_items, bool is_array);
+
+/* What a plain variable holds; NULL: nobody sets it (name NULL, too), it is empty, or it cannot be told. */
+const char *shell_variable_text(struct shell_state *state, const char *name);
 
 /* A plain variable whose text is in no file. */
 void shell_set_text(struct shell_state *state, const char *name, size_t n, const char *value);
@@ -80,15 +89,24 @@ void shell_expand(struct shell_state *state, const char *raw, size_t n, struct s
 struct launch_field shell_expand_one(struct shell_state *state, const char *raw, size_t n);
 /* All words of a text, as those between an array's parentheses. */
 void shell_expand_all(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
+/* A here-document, and one in which nothing is expanded. */
+struct launch_field shell_expand_kept(struct shell_state *state, const char *p, const char *end);
+struct launch_field shell_expand_body(struct shell_state *state, const char *p, const char *end);
 void shell_fields_add(struct shell_fields *fields, const struct launch_field *field);
 void shell_fields_free(struct shell_fields *fields);
+/* A field's text; "" behind the last. */
+const char *shell_text_at(const struct shell_fields *fields, size_t i);
 
+/* Where a letter of the script, or of the line that is read, was written. */
+struct place shell_place(struct shell_state *state, const char *source);
 /* A text that is in no file. */
 struct launch_field shell_field_of(struct shell_state *state, const char *text, const char *unknown);
 /* n characters of a field from one of them on. */
 struct launch_field shell_slice(struct shell_state *state, const struct launch_field *field, size_t from, size_t n);
 /* Two fields as one. */
 struct launch_field shell_join(struct shell_state *state, const struct launch_field *a, const struct launch_field *b);
+/* n fields as one, with blanks between them. */
+struct launch_field shell_join_all(struct shell_state *state, const struct launch_field *items, size_t n);
 /* The same field, nothing of which is known. */
 struct launch_field shell_doubt(struct shell_state *state, const struct launch_field *field, const char *why);
 

@@ -105,6 +105,68 @@ START_TEST(bisection_is_of_hosts)
 }
 END_TEST
 
+/* The least over all ways to part the switches, of cables that lead from the one part to the other and of NICs that do: the first
+ * half's at switches of the other part, the rest's at those of the one. */
+static double cut_by_trying(const struct fabric *f)
+{
+    int half = f->shape.hosts / 2 * (f->n_ports / f->shape.hosts);
+    double least = INFINITY;
+    for (unsigned part = 0; part < 1u << f->n_tors; part++) {
+        double sum = 0;
+        for (int port = 0; port < f->n_ports; port++) {
+            bool one = part >> fabric_tor_of_port(f, port) & 1u, sends = port < half;
+            enum fabric_layer layer = sends ? LAYER_NIC_UP : LAYER_NIC_DOWN;
+            sum += one != sends ? fabric_rate(f, f->first[layer] + (uint32_t)port) : 0;
+        }
+        for (uint32_t l = f->first[LAYER_LOCAL_OUT]; l < fabric_links(f); l++) {
+            struct dragonfly_cable cable = dragonfly_cable(f, l);
+            bool out = fabric_layer_of(f, l) % 2 == 0;
+            bool from = part >> (out ? cable.low : cable.high) & 1u, to = part >> (out ? cable.high : cable.low) & 1u;
+            sum += from && !to ? fabric_rate(f, l) : 0;
+        }
+        least = fmin(least, sum);
+    }
+    return least;
+}
+
+/* Also where cables have failed or are slow, each way for itself, and where local ones on the way to global ones are what is
+ * thin. */
+START_TEST(bisection_is_the_least_cut)
+{
+    static const char *const texts[] = {"dragonfly switch:1x100G groups:5 group:2 pair:1",
+                                        "dragonfly switch:2x100G groups:3 group:4 pair:2",
+                                        "dragonfly switch:4x100G groups:4 group:3 pair:1 local:1x25G",
+                                        "dragonfly switch:2x100G groups:3 group:4 pair:4 hosts:19 local:2x25G",
+                                        "dragonfly nics:2x100G rails:2 switch:2x100G groups:3 group:4 pair:2 hosts:11"};
+    struct random_stream stream = random_stream_named((uint64_t)_i, 0x6375, 0);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct fabric fabric = fabric_parsed(texts[i]);
+        ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, cut_by_trying(&fabric), 1e3);
+        for (uint32_t l = fabric.first[LAYER_LOCAL_OUT]; l < fabric_links(&fabric); l++)
+            if (random_uniform(&stream) < 0.4)
+                fabric_set_speed(&fabric, l, floor(random_uniform(&stream) * 3) / 4);
+        ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, cut_by_trying(&fabric), 1e3);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
+/* Two groups whose cables end at a switch each. Eight of them: every switch has its own, and local cables do not matter. One of
+ * 50 GB/s: four NICs of 12.5 GB/s at its switch fill it; of one NIC there 12.5, and 1 GB/s from each of three neighbours. */
+START_TEST(thin_local_cables_lower_the_bisection)
+{
+    struct fabric fabric = fabric_parsed("dragonfly switch:1x100G groups:2 group:8 pair:8 local:1x8G");
+    ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, 8 * 12.5e9, 1);
+    fabric_free(&fabric);
+    fabric = fabric_parsed("dragonfly switch:4x100G groups:2 group:4 pair:1 local:1x8G global:1x400G");
+    ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, 50e9, 1);
+    fabric_free(&fabric);
+    fabric = fabric_parsed("dragonfly switch:1x100G groups:2 group:4 pair:1 local:1x8G global:1x400G");
+    ck_assert_double_eq_tol(fabric_counts(&fabric).bisection, 15.5e9, 1);
+    fabric_free(&fabric);
+}
+END_TEST
+
 /* Counted from the names of the links, which know nothing of the formulas: m cables between two switches of a group, L between
  * two groups at different switches, no port used twice. */
 START_TEST(cables_by_their_names)
@@ -426,8 +488,7 @@ START_TEST(ways_around_local_cables)
 }
 END_TEST
 
-/* Out to another group and back where a switch has lost all its local cables; that is no way where a single cable joins two
- * groups, which ends at one switch. */
+/* Out to another group and back where a switch has lost all its local cables. */
 START_TEST(ways_out_of_a_group_and_back)
 {
     struct fabric fabric = fabric_parsed("dragonfly groups:3 group:4 switch:2x100G pair:4");
@@ -449,12 +510,83 @@ START_TEST(ways_out_of_a_group_and_back)
     }
     ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
     fabric_free(&fabric);
+}
+END_TEST
 
-    fabric = fabric_parsed("dragonfly switch:1x100G");
-    fabric_set_speed(&fabric, dragonfly_local_link(&fabric, 0, 1, 0), 0);
+/* Where nothing shorter is left, over two other groups. Three groups of two switches, a cable each: group 0's switches 0 and 1
+ * have cables to groups 1 and 2. Without the local cable switch 0 reaches switch 1 over both; without the one between groups 1
+ * and 2, too, nothing does. */
+START_TEST(ways_over_two_groups)
+{
+    for (int routing = 0; routing < N_ROUTINGS; routing++) {
+        struct fabric fabric = fabric_parsed("dragonfly switch:1x100G");
+        uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
+        struct router router = {.fabric = &fabric, .routing = (enum routing)routing, .load = loads};
+        struct diags diags = {0};
+        struct path path;
+        fabric_set_speed(&fabric, dragonfly_local_link(&fabric, 0, 1, 0), 0);
+        ck_assert(route_ports(&router, 0, 1, 0, &path));
+        ck_assert_int_eq(globals_of(&fabric, &path), 3);
+        ck_assert_int_le(assert_way(&fabric, &path, 0, 1), 5); /* a local cable in each of the other groups */
+        ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
+        fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 1, 2, 0), 0);
+        ck_assert(!route_ports(&router, 0, 1, 0, &path));
+        free(loads);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
+/* Two groups that have lost their cables to each other and to all that the other is joined with: A - C - D - B is left. */
+START_TEST(ways_between_groups_over_two_others)
+{
+    struct fabric fabric = fabric_parsed("dragonfly groups:4 group:4 switch:2x100G pair:1");
     struct router router = {.fabric = &fabric};
     struct path path;
-    ck_assert(!route_ports(&router, 0, 1, 0, &path));
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 0, 3, 0), 0);
+    ck_assert(route_ports(&router, 0, 8 * 3, 0, &path));
+    ck_assert_int_eq(globals_of(&fabric, &path), 2);
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 0, 2, 0), 0);
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 1, 3, 0), 0);
+    ck_assert(route_ports(&router, 0, 8 * 3, 0, &path));
+    assert_way(&fabric, &path, 0, 8 * 3);
+    ck_assert_int_eq(globals_of(&fabric, &path), 3);
+    fabric_set_speed(&fabric, dragonfly_global_link(&fabric, 1, 2, 0), 0);
+    ck_assert(!route_ports(&router, 0, 8 * 3, 0, &path));
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* With a third of all cables down a way is found exactly where there is one: what a search over the cables themselves reaches. */
+START_TEST(a_way_wherever_there_is_one)
+{
+    struct fabric fabric = fabric_parsed("dragonfly groups:5 group:3 switch:1x100G pair:1");
+    struct random_stream stream = random_stream_named((uint64_t)_i, 0x7761, 0);
+    bool joined[15][15] = {{false}};
+    for (uint32_t l = fabric.first[LAYER_LOCAL_OUT]; l < fabric_links(&fabric); l++) {
+        struct dragonfly_cable cable = dragonfly_cable(&fabric, l);
+        enum fabric_layer layer = fabric_layer_of(&fabric, l);
+        bool out = layer == LAYER_LOCAL_OUT || layer == LAYER_GLOBAL_OUT, up = random_uniform(&stream) > 0.5;
+        fabric_set_speed(&fabric, l, up ? 1 : 0);
+        joined[out ? cable.low : cable.high][out ? cable.high : cable.low] = up;
+    }
+    for (int k = 0; k < 15; k++) /* Warshall */
+        for (int i = 0; i < 15; i++)
+            for (int j = 0; j < 15; j++)
+                joined[i][j] = joined[i][j] || (joined[i][k] && joined[k][j]);
+    for (int routing = 0; routing < N_ROUTINGS; routing++) {
+        uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads);
+        struct router router = {.fabric = &fabric, .routing = (enum routing)routing, .load = loads};
+        for (int from = 0; from < 15; from++)
+            for (int to = 0; to < 15; to++) {
+                struct path path;
+                bool found = route_ports(&router, from, to, 0, &path);
+                ck_assert_msg(found == (from == to || joined[from][to]), "%d to %d", from, to);
+                if (found && from != to)
+                    assert_way(&fabric, &path, from, to);
+            }
+        free(loads);
+    }
     fabric_free(&fabric);
 }
 END_TEST
@@ -596,19 +728,6 @@ START_TEST(hops_of_the_closed_form)
 }
 END_TEST
 
-START_TEST(packets_are_refused)
-{
-    struct fabric fabric = fabric_parsed("dragonfly switch:2x100G");
-    struct packets_parameters with = packets_usual();
-    struct packets *packets;
-    struct diags diags = {0};
-    ck_assert_int_eq(packets_create(&fabric, &with, &packets, &diags), STATUS_BAD_INPUT);
-    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "packets on a dragonfly are not modelled"));
-    diags_free(&diags);
-    fabric_free(&fabric);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("dragonfly");
@@ -617,6 +736,8 @@ int main(void)
     tcase_add_test(all, the_largest_of_the_paper);
     tcase_add_test(all, frontier);
     tcase_add_test(all, bisection_is_of_hosts);
+    tcase_add_loop_test(all, bisection_is_the_least_cut, 0, 5);
+    tcase_add_test(all, thin_local_cables_lower_the_bisection);
     tcase_add_test(all, cables_by_their_names);
     tcase_add_test(all, straight_ways_are_the_shortest);
     tcase_add_test(all, valiant_goes_over_third_groups);
@@ -628,11 +749,13 @@ int main(void)
     tcase_add_test(all, ways_around_global_cables);
     tcase_add_test(all, ways_around_local_cables);
     tcase_add_test(all, ways_out_of_a_group_and_back);
+    tcase_add_test(all, ways_over_two_groups);
+    tcase_add_test(all, ways_between_groups_over_two_others);
+    tcase_add_loop_test(all, a_way_wherever_there_is_one, 0, 20);
     tcase_add_loop_test(all, a_tenth_of_the_cables_down, 0, 5);
     tcase_add_loop_test(all, alone_it_is_the_closed_form, 0, 4);
     tcase_add_test(all, a_step_over_groups);
     tcase_add_test(all, hops_of_the_closed_form);
-    tcase_add_test(all, packets_are_refused);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

@@ -91,6 +91,11 @@ START_TEST(json_keys)
     ck_assert_double_eq_tol(real_of(step, "tokens_per_s"), 768 * 2048 / time, 1e-3);
     ck_assert_double_eq_tol(real_of(step, "days"), 300e9 / real_of(step, "tokens_per_s") / 86400, 1e-6);
     ck_assert_double_eq_tol(real_of(step, "gpu_hours"), real_of(step, "days") * 24 * 1024, 1e-3);
+    const json_t *energy = json_object_get(step, "energy_at_most"); /* 1,024 A100 of 400 W */
+    ck_assert_double_eq_tol(real_of(energy, "power_w"), 409600, 1e-6);
+    ck_assert_double_eq_tol(real_of(energy, "energy_j") / (real_of(step, "gpu_hours") * 400 * 3600), 1, 1e-9);
+    ck_assert_double_eq_tol(real_of(energy, "j_per_token") * 300e9 / real_of(energy, "energy_j"), 1, 1e-9);
+    ck_assert(json_is_true(json_object_get(energy, "pue_assumed")));
     ck_assert_double_eq_tol(sum_of(json_object_get(step, "memory_parts_gib")), real_of(step, "memory_gib"), 1e-6);
     ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(step, "layout"), "dp")), 16);
     ck_assert(json_is_string(json_object_get(step, "msim")));

@@ -25,7 +25,7 @@ static nanos timed(const struct pipelines *pipelines, const double *z)
 {
     struct diags diags = {0};
     nanos step;
-    ck_assert_int_eq(pipelines_time(pipelines, z, &step, &diags), STATUS_OK);
+    ck_assert_int_eq(pipelines_time(pipelines, z, NULL, &step, &diags), STATUS_OK);
     return step;
 }
 

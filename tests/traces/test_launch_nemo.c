@@ -1,0 +1,130 @@
+/* NeMo 2 as NeMo-Run writes it, and Megatron-Bridge's container. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/suite.h"
+#include "tests/traces/launch_told.h"
+
+#define NEMO2                                                                                                                    \
+    "trainer:\n  devices: 8\n  num_nodes: 8\n  max_steps: 100\n"                                                                 \
+    "  strategy: {tensor_model_parallel_size: 4, pipeline_model_parallel_size: 4, virtual_pipeline_model_parallel_size: 5,\n"    \
+    "    sequence_parallel: true, ddp: {overlap_grad_reduce: true, overlap_param_gather: true, grad_reduce_in_fp32: false}}\n"   \
+    "  plugins: {_target_: nemo.Precision, precision: bf16-mixed, fp8: hybrid, fp8_recipe: delayed}\n"                           \
+    "  callbacks:\n  - {_target_: nemo.TimingCallback}\n  - {_target_: nemo.Overlap, tp_comm_overlap: true}\n"                   \
+    "data: {global_batch_size: 128, micro_batch_size: 1, seq_length: 8192}\n"                                                    \
+    "optim: {config: {optimizer: adam, use_distributed_optimizer: true}}\n"
+
+START_TEST(nemo2_by_class)
+{
+    struct told t = tell(NEMO2 "model: {config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config70B}}\n", NULL, 0);
+    expect_layout(&t, "tp=4,cp=1,pp=4,vpp=5,dp=4,ep=1,mb=1,zero=1,sp=1,recompute=none,schedule=interleaved", 128);
+    ck_assert_int_eq(t.d.job.gpus, 64);
+    ck_assert_int_eq(t.d.job.model.layers, 80);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_FP8);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_BF16);
+    ck_assert_uint_eq(t.d.job.job.features, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) |
+                                                FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) |
+                                                FEATURE_BIT(FUSED_LOSS));
+    told_free(&t);
+    t = tell(NEMO2 "model: {config: {_target_: x.Llama31Config405B}}\n",
+             "trainer.strategy.pipeline_model_parallel_size=8 ++trainer.num_nodes=36 "
+             "trainer.strategy.virtual_pipeline_model_parallel_size=7 model.config.recompute_granularity=full",
+             0);
+    expect_layout(&t, "tp=4,cp=1,pp=8,vpp=7,dp=9,ep=1,mb=1,zero=1,sp=1,recompute=full,schedule=interleaved", 128);
+    ck_assert_int_eq(t.d.job.model.layers, 126);
+    told_free(&t);
+}
+END_TEST
+
+/* A shape that is there wins over the class. */
+START_TEST(nemo2_by_shape)
+{
+    struct told t =
+        tell(NEMO2 "model: {config: {_target_: my.OwnConfig, num_layers: 20, hidden_size: 1024, num_attention_heads: 16,\n"
+                   "  num_query_groups: 4, gated_linear_unit: true, normalization: RMSNorm, add_bias_linear: false,\n"
+                   "  vocab_size: 32000, ffn_hidden_size: 4096, position_embedding_type: rope,\n"
+                   "  share_embeddings_and_output_weights: false, cross_entropy_loss_fusion: false}}\n",
+             NULL, 0);
+    expect_layout(&t, "tp=4,cp=1,pp=4,vpp=5,dp=4,ep=1,mb=1,zero=1,sp=1,recompute=none,schedule=interleaved", 128);
+    const struct transformer *m = &t.d.job.model;
+    ck_assert(m->layers == 20 && m->kv_heads == 4 && m->gated_mlp && !m->tied_embeddings && !m->linear_bias);
+    ck_assert_uint_eq(t.d.job.job.features & FEATURES_LOSS, 0);
+    told_free(&t);
+}
+END_TEST
+
+START_TEST(bridge_by_its_container)
+{
+    struct told t =
+        tell("train: {global_batch_size: 512, micro_batch_size: 2, train_iters: 100}\n"
+             "model: {num_layers: 48, hidden_size: 2048, ffn_hidden_size: 6144, num_attention_heads: 32,\n"
+             "  num_query_groups: 4, kv_channels: 128, gated_linear_unit: true, normalization: RMSNorm,\n"
+             "  add_bias_linear: false, qk_layernorm: true, position_embedding_type: rope, num_moe_experts: 128,\n"
+             "  moe_router_topk: 8, moe_ffn_hidden_size: 768, moe_grouped_gemm: true, vocab_size: 151936,\n"
+             "  moe_token_dispatcher_type: alltoall, share_embeddings_and_output_weights: false, hidden_dropout: 0.0,\n"
+             "  cross_entropy_loss_fusion: true, cross_entropy_fusion_impl: linear, tensor_model_parallel_size: 2,\n"
+             "  pipeline_model_parallel_size: 1, expert_model_parallel_size: 4, expert_tensor_parallel_size: 1,\n"
+             "  moe_expert_capacity_factor: 1.5, moe_pad_expert_input_to_capacity: true, moe_token_drop_policy: probs,\n"
+             "  moe_router_force_load_balancing: true,\n"
+             "  virtual_pipeline_model_parallel_size: null, sequence_parallel: true, recompute_granularity: null}\n"
+             "ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true, overlap_param_gather: true,\n"
+             "  grad_reduce_in_fp32: true}\n"
+             "dataset: {sequence_length: 4096}\ncomm_overlap: {tp_comm_overlap: true}\n"
+             "mixed_precision: bf16_with_mxfp8_mixed\noptimizer: {optimizer: adam}\n",
+             NULL, 16);
+    expect_layout(&t, "tp=2,cp=1,pp=1,vpp=1,dp=8,ep=4,mb=2,zero=1,sp=1,recompute=none,schedule=none", 512);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_MXFP8);
+    ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
+    ck_assert_uint_eq(t.d.job.job.features & FEATURES_LOSS, FEATURE_BIT(CUT_LOSS));
+    ck_assert_int_eq(t.d.job.model.moe.experts, 128);
+    ck_assert(t.d.job.model.qk_norm);
+    const struct expert_load *load = &t.d.job.job.load;
+    ck_assert(load->padded && load->capacity >= 1.5 && load->capacity <= 1.5 && load->busiest >= 1 && load->busiest <= 1);
+    told_free(&t);
+}
+END_TEST
+
+/* What says the precision wins over what says how replicas exchange; a vocabulary is padded where that is on. */
+START_TEST(nemo_settles_what_is_said_twice)
+{
+    static const struct {
+        const char *text;
+        enum precision gradients;
+        int64_t vocab; /* 0: of the catalog */
+        const char *warning;
+    } cases[] = {
+        {"trainer: {devices: 8, num_nodes: 1, strategy: {tensor_model_parallel_size: 4, ddp: {grad_reduce_in_fp32: true}},\n"
+         "  plugins: {precision: bf16-mixed, grad_reduce_in_fp32: false, fp8: hybrid, fp8_params: true}}\n"
+         "model: {config: {_target_: nemo.collections.llm.Llama2Config70B}}\ndata: {micro_batch_size: 1, seq_length: 4096}\n",
+         PRECISION_BF16, 0, "trainer.plugins.fp8_params (parameters are gathered in 8 bits)"},
+        {"train: {micro_batch_size: 1}\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024,\n"
+         "  vocab_size: 1000, should_pad_vocab: false}\nddp: {grad_reduce_in_fp32: false}\n"
+         "mixed_precision: {bf16: true, grad_reduce_in_fp32: true}\n",
+         PRECISION_FP32, 1000, NULL},
+        {"train: {micro_batch_size: 1}\nmodel: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024,\n"
+         "  vocab_size: 1000, should_pad_vocab: true}\nddp: {grad_reduce_in_fp32: false}\n",
+         PRECISION_BF16, 1024, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell(cases[i].text, NULL, 8);
+        ck_assert_msg(t.d.job.job.gradient_precision == cases[i].gradients, "%zu", i);
+        ck_assert_msg(!cases[i].vocab || t.d.job.model.vocab == cases[i].vocab, "%zu: %lld", i, (long long)t.d.job.model.vocab);
+        if (cases[i].warning)
+            expect_warning(&t, cases[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("launch_nemo");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, nemo2_by_class);
+    tcase_add_test(all, nemo2_by_shape);
+    tcase_add_test(all, bridge_by_its_container);
+    tcase_add_test(all, nemo_settles_what_is_said_twice);
+    suite_add_tcase(suite, all);
+    return suite_run(suite);
+}

@@ -1,0 +1,319 @@
+#include "traces/launch/launch_programs.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/launch/megatron_arguments.h"
+
+static const struct launcher launchers[] = {
+    {"torchrun", NULL, "1", "1", "PET_NNODES", "PET_NPROC_PER_NODE"},
+    {"torch.distributed.run", NULL, "1", "1", "PET_NNODES", "PET_NPROC_PER_NODE"},
+    {"torch.distributed.launch", NULL, "1", "1", NULL, NULL},
+    {"deepspeed", NULL, "1", NULL, NULL, NULL},
+    {"accelerate", "launch", "1", NULL, NULL, NULL},
+    {"accelerate.commands.launch", NULL, "1", NULL, NULL, NULL},
+    {"composer", NULL, "1", NULL, NULL, NULL},
+    {"llamafactory-cli", "train", "1", NULL, "NNODES", "NPROC_PER_NODE"},
+    {"run_train.sh", NULL, "1", "8", NULL, "NGPU"},
+};
+
+const char *launch_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool launch_may_be_value(const struct shell_fields *fields, size_t i)
+{
+    const char *before = i ? shell_text_at(fields, i - 1) : "";
+    return strncmp(before, "--", 2) == 0 && !strchr(before, '=');
+}
+
+/* That of --launcher, or perhaps of another flag where the name is no launcher's alone. */
+static bool is_value(const struct shell_fields *fields, size_t i, bool plain)
+{
+    return plain ? i && strcmp(shell_text_at(fields, i - 1), "--launcher") == 0 : launch_may_be_value(fields, i);
+}
+
+const struct launcher *launch_programs_find(const struct shell_fields *fields, size_t *at)
+{
+    for (size_t i = 0; i < fields->n; i++) {
+        bool module = i && strcmp(shell_text_at(fields, i - 1), "-m") == 0;
+        const char *name = module ? shell_text_at(fields, i) : launch_base(shell_text_at(fields, i));
+        for (size_t k = 0; k < sizeof launchers / sizeof launchers[0]; k++) {
+            const struct launcher *l = &launchers[k];
+            bool follows = !l->behind || strcmp(shell_text_at(fields, i + 1), l->behind) == 0;
+            if (strcmp(name, l->name) == 0 && follows && (module || !is_value(fields, i, k == 0))) {
+                *at = i;
+                return l;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* A program that starts others on several machines; fields->n: none. */
+static size_t find_starter(const struct shell_fields *fields)
+{
+    static const char *const names[] = {"srun",  "mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "pdsh", "clush", "ssh",
+                                        "jsrun", "aprun",  "prun",    "flux",          "xpk",        "qsub", "bsub",  "sbatch"};
+    for (size_t i = 0; i < fields->n; i++)
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            if (strcmp(launch_base(shell_text_at(fields, i)), names[k]) == 0 && !launch_may_be_value(fields, i))
+                return i;
+    return fields->n;
+}
+
+/* --- words --- */
+
+static void add(struct launch_words *words, const char *name, const char *value, const char *said, struct place at)
+{
+    launch_words_add(words, (struct launch_word){.name = name, .value = value, .said = said, .at = at});
+}
+
+static const char *number_text(struct launch_words *words, size_t n)
+{
+    char text[24];
+    int length = snprintf(text, sizeof text, "%zu", n);
+    return launch_text(words, text, (size_t)length);
+}
+
+/* How many GPUs CUDA_VISIBLE_DEVICES lets a program see; 0: it does not say. */
+static size_t visible_gpus(struct shell_state *state)
+{
+    const char *text = shell_variable_text(state, "CUDA_VISIBLE_DEVICES");
+    size_t n = text && *text != '-' ? 1 : 0;
+    for (const char *p = text; n && *p; p++)
+        n += *p == ',';
+    return n;
+}
+
+/* --- short options --- */
+
+static const struct {
+    const char *program, *option, *name;
+} options[] = {{"srun", "-N", "nnodes"},
+               {"srun", "-n", "ntasks"},
+               {"mpirun", "-np", "ntasks"},
+               {"mpirun", "-n", "ntasks"},
+               {"mpiexec", "-np", "ntasks"},
+               {"mpiexec", "-n", "ntasks"},
+               {"horovodrun", "-np", "ntasks"},
+               {"composer", "-n", "nproc-per-node"},
+               {"composer", "--nproc", "nproc-per-node"}};
+
+/* Does a command say this itself? Then it is not asked what starts it. */
+static bool says(const struct launch_words *words, const char *name)
+{
+    int row = megatron_find(name, false);
+    for (size_t i = 0; i < words->n; i++)
+        if (!words->items[i].by_dest && megatron_find(words->items[i].name, false) == row)
+            return true;
+    return false;
+}
+
+/* -N 4, -N4, up to where the next program stands. */
+static void read_options(const struct shell_fields *fields, size_t first, struct launch_words *words)
+{
+    for (size_t i = first + 1; i < fields->n; i++) {
+        const char *text = shell_text_at(fields, i), *dot = strrchr(text, '.');
+        if ((*text != '-' && dot && strcmp(dot, ".py") == 0) || strcmp(text, "-m") == 0)
+            return;
+        for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
+            size_t n = strlen(options[k].option);
+            if (strcmp(launch_base(shell_text_at(fields, first)), options[k].program) != 0 ||
+                strncmp(text, options[k].option, n) != 0)
+                continue;
+            const struct launch_field *value = text[n] ? NULL : i + 1 < fields->n ? &fields->items[i + 1] : NULL;
+            const char *number = value ? value->text : text + n + (text[n] == '=');
+            if (((value && value->unknown) || isdigit((unsigned char)*number)) && !says(words, options[k].name))
+                launch_words_add(words, (struct launch_word){.name = options[k].name,
+                                                             .value = number,
+                                                             .unknown = value ? value->unknown : NULL,
+                                                             .said = options[k].option,
+                                                             .at = fields->items[i].at});
+            break;
+        }
+    }
+}
+
+/* --- nodes and GPUs --- */
+
+/* --nproc_per_node gpu: as many as are visible. */
+static void settle_processes(struct shell_state *state, struct launch_word *word, struct launch_words *words)
+{
+    static const char *const all[] = {"gpu", "auto", "cpu", "xpu"};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        size_t n = word->first ? word->first : word->value ? strlen(word->value) : 0;
+        if (n != strlen(all[i]) || memcmp(word->value, all[i], n) != 0)
+            continue;
+        size_t visible = visible_gpus(state);
+        if (visible)
+            word->value = number_text(words, visible);
+        else
+            word->unknown = "it is as many processes as the machine has GPUs";
+        word->first = 0;
+    }
+}
+
+/* --nnodes 2:4 lets nodes come and go. */
+static void settle_nodes(struct launch_word *word, struct launch_words *words)
+{
+    size_t n = word->first ? word->first : word->value ? strlen(word->value) : 0;
+    const char *colon = n ? memchr(word->value, ':', n) : NULL;
+    if (!colon)
+        return;
+    size_t low = (size_t)(colon - word->value), high = n - low - 1;
+    if (low == high && memcmp(word->value, colon + 1, low) == 0) {
+        word->value = launch_text(words, word->value, low);
+    } else {
+        char why[96];
+        snprintf(why, sizeof why, "it is a range of nodes, %.40s, of which some may come later", word->value);
+        word->unknown = launch_text(words, why, strlen(why));
+    }
+    word->first = 0;
+}
+
+/* deepspeed --include=worker-0@worker-1:0,2: nodes, and of each all GPUs or some. */
+static void read_include(struct launch_word word, struct launch_words *words)
+{
+    size_t nodes = 0, gpus = 0, most = 0;
+    bool all = false;
+    const char *value = word.first ? launch_text(words, word.value, word.first) : word.value;
+    for (const char *p = value; *p; p += strcspn(p, "@"), p += *p == '@') {
+        size_t n = strcspn(p, "@"), here = 1;
+        const char *colon = memchr(p, ':', n);
+        for (const char *c = colon; c && c < p + n; c++)
+            here += *c == ',';
+        nodes++;
+        all |= !colon;
+        gpus += here;
+        most = here > most ? here : most;
+    }
+    if (nodes == 0)
+        return;
+    if (!all && gpus != nodes * most) {
+        add(words, "world-size", number_text(words, gpus), word.said, word.at);
+        return;
+    }
+    add(words, "launched-nodes", number_text(words, nodes), word.said, word.at);
+    if (!all)
+        add(words, "launched-gpus", number_text(words, most), word.said, word.at);
+}
+
+static const struct launch_word *flag_of(const struct launch_words *words, const char *name)
+{
+    for (size_t i = words->n; i-- > 0;)
+        if (!words->items[i].by_dest && strcmp(words->items[i].name, name) == 0)
+            return &words->items[i];
+    return NULL;
+}
+
+/* accelerate's --num_processes is of all machines. */
+static void tell_processes(struct launch_words *words)
+{
+    const struct launch_word *said = flag_of(words, "num_processes");
+    struct launch_word world = {.name = "world-size"};
+    said = said ? said : flag_of(words, "num-processes");
+    if (!said || !said->value)
+        return;
+    world.value = said->value;
+    world.first = said->first;
+    world.unknown = said->unknown;
+    world.said = said->said;
+    world.at = said->at;
+    launch_words_add(words, world);
+}
+
+/* Does deepspeed ask a file for its hosts, or leave some of them out? */
+static bool has_hosts(const struct shell_fields *fields, const struct launch_words *words)
+{
+    bool hosts = flag_of(words, "hostfile") || flag_of(words, "exclude");
+    for (size_t i = 0; i < fields->n; i++)
+        hosts |= strcmp(shell_text_at(fields, i), "-H") == 0;
+    return hosts;
+}
+
+/* What a launcher does unasked, as far as nothing else names the machines. */
+static void tell_launcher(struct shell_state *state, const struct shell_fields *fields, const struct launcher *launcher,
+                          struct place at, struct launch_words *words)
+{
+    const char *nodes = shell_variable_text(state, launcher->nodes_variable);
+    const char *gpus = shell_variable_text(state, launcher->gpus_variable);
+    bool deepspeed = strcmp(launcher->name, "deepspeed") == 0;
+    size_t visible = visible_gpus(state);
+    add(words, "launched-by", launcher->name, launcher->name, at);
+    if (strncmp(launcher->name, "accelerate", strlen("accelerate")) == 0)
+        tell_processes(words);
+    const struct launch_word *include = flag_of(words, "include");
+    if (deepspeed && include && include->value && !include->unknown) {
+        read_include(*include, words); /* a copy: words may move */
+        return;
+    }
+    if (deepspeed && has_hosts(fields, words))
+        return;
+    if (gpus)
+        add(words, "launched-gpus", gpus, launcher->gpus_variable, at);
+    else if (launcher->gpus)
+        add(words, "launched-gpus", launcher->gpus, launcher->name, at);
+    else if (visible)
+        add(words, "launched-gpus", number_text(words, visible), "CUDA_VISIBLE_DEVICES", at);
+    if (nodes)
+        add(words, "launched-nodes", nodes, launcher->nodes_variable, at);
+    else if (find_starter(fields) == fields->n)
+        add(words, "launched-nodes", launcher->nodes, launcher->name, at);
+}
+
+void launch_programs_tell(struct shell_state *state, const struct shell_fields *fields, struct launch_words *words)
+{
+    size_t at = 0, starter = find_starter(fields);
+    const struct launcher *launcher = launch_programs_find(fields, &at);
+    if (starter < fields->n)
+        read_options(fields, starter, words);
+    if (launcher)
+        read_options(fields, at, words);
+    for (size_t i = 0; launcher && i < words->n; i++) {
+        int row = words->items[i].by_dest ? -1 : megatron_find(words->items[i].name, false);
+        if (row == ARGUMENT_NODE_GPUS)
+            settle_processes(state, &words->items[i], words);
+        else if (row == ARGUMENT_NODES)
+            settle_nodes(&words->items[i], words);
+    }
+    if (launcher)
+        tell_launcher(state, fields, launcher, fields->items[at].at, words);
+}
+
+/* --- hosts --- */
+
+void launch_programs_hosts(const char *path, const char *bytes, size_t n, struct launch_words *words, struct diags *diags)
+{
+    size_t nodes = 0, slots = 0, most = 0;
+    struct place at = {.file = path, .line = 1, .column = 1};
+    for (const char *p = bytes, *end = bytes + n; p < end;) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop : end;
+        char line[256];
+        size_t length = (size_t)(stop - p) < sizeof line - 1 ? (size_t)(stop - p) : sizeof line - 1;
+        memcpy(line, p, length);
+        line[length] = '\0';
+        line[strcspn(line, "#\r")] = '\0';
+        const char *count = strstr(line, "slots=");
+        if (line[strspn(line, " \t")]) {
+            size_t here = count ? (size_t)strtoul(count + strlen("slots="), NULL, 10) : 0;
+            nodes++;
+            slots += here;
+            most = here > most ? here : most;
+        }
+        p = stop < end ? stop + 1 : end;
+    }
+    if (nodes == 0)
+        diag_warning(diags, at, "no host stands in this file");
+    else if (slots && slots == nodes * most)
+        add(words, "launched-gpus", number_text(words, most), "slots", at);
+    else if (slots)
+        diag_warning(diags, at, "hosts have different numbers of slots, %zu in all; --gpus says how many the job has", slots);
+    if (nodes && (!slots || slots == nodes * most))
+        add(words, "launched-nodes", number_text(words, nodes), launch_base(path), at);
+}

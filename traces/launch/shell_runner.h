@@ -1,0 +1,65 @@
+/*
+ * shell_runner.h - a script as it is gone through, command by command. Private to launch_shell.c, shell_blocks.c,
+ * shell_command.c.
+ */
+#ifndef MSIM_TRACES_SHELL_RUNNER_H
+#define MSIM_TRACES_SHELL_RUNNER_H
+
+#include "traces/launch/launch_command.h"
+#include "traces/launch/shell_state.h"
+
+/* Whether commands are run. */
+enum certainty { SKIPPED, UNSURE, RUNS };
+
+enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP, BLOCK_SHELL };
+enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096, COMMAND_RAN = 2, SHELLS_MAX = 4 };
+
+struct block {
+    enum block_kind kind;
+    enum certainty now, around;
+    bool taken, perhaps;       /* a branch that runs, or may run, was met */
+    struct launch_field value; /* of a case */
+};
+
+struct shell_raw {
+    const char *start;
+    size_t n;
+    struct place at;
+};
+
+struct runner {
+    struct shell_lexer lexer;
+    struct shell_state state;
+    struct block blocks[BLOCKS_MAX];
+    int n_blocks;
+    bool in_condition, until; /* of an if or a loop; of a loop that goes on while it is false */
+    int condition;            /* 1 true, 0 false, -1 cannot be told */
+    enum certainty chain;     /* what a && or || before this command leaves */
+    int last;                 /* value of the list so far: 1, 0, -1 */
+    char joint;               /* the operator before this command */
+    struct shell_raw *command;
+    size_t n_command, capacity;
+    struct shell_fields loose; /* lines that begin with a flag */
+    struct launch_choice best;
+    const struct shell_fields *around; /* of a command line that another shell is given (srun bash -c): what is in front of it */
+    int depth;                         /* of shells within shells */
+    struct diags *reading;             /* what cannot be read of the script or line */
+};
+
+/* Whether the command that is read is run. */
+enum certainty shell_certainty(const struct runner *r);
+
+/* Is a word, as it stands in the script, this text? */
+bool shell_is_word(const struct shell_raw *word, const char *text);
+
+/* A simple command: assignments, then perhaps something to run. What it gives as a test; COMMAND_RAN where it is none. */
+int shell_run_command(struct runner *r);
+
+/* All commands of the lexer's text. */
+void shell_run_script(struct runner *r);
+
+/* A line that another shell is given: it has this one's variables, and what it sets is gone behind it. `around` is what starts
+ * that shell. */
+void shell_run_line(struct runner *r, const struct launch_field *line, const struct shell_fields *around);
+
+#endif
