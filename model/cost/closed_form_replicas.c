@@ -183,28 +183,50 @@ static double gathered_apart(const struct stage_exchanges *x, const struct layou
     return l->vpp > 1 ? all_pieces(x, x->first.gather_s, x->middle.gather_s, x->last.gather_s) : x->whole.gather_s;
 }
 
-/* What a layer exchanges, the mean of all; ZeRO-3's tables stand apart. */
+static struct stage_parameters plus(struct stage_parameters a, struct stage_parameters b)
+{
+    return (struct stage_parameters){a.dense + b.dense, a.experts + b.experts};
+}
+
+static struct held ends_held(const struct setting *setting, const struct layout *l, bool embedding, bool head)
+{
+    static const struct layer_range none = {0, 0};
+    return (struct held){work_stage_parameters(l, setting, none, embedding, head),
+                         work_trained_parameters(l, setting, none, embedding, head)};
+}
+
+/* Of so many bytes a parameter of a rank's share. */
+static double copy_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p, double bytes)
+{
+    return bytes > 0 ? cost_seconds(copy_cost(setting->cluster, l, work_own_parameters(l, p) * bytes)) : 0;
+}
+
+/* What a layer exchanges, the mean of all; the tables stand apart. */
 static void fill_layer(struct replica_costs *costs, const struct setting *setting, const struct layout *l,
                        const struct stage_load *load)
 {
-    static const struct layer_range none = {0, 0};
     double share = 1.0 / setting->model->layers;
-    struct held ends = {{0, 0}, {0, 0}};
-    if (l->zero == 3)
-        ends = (struct held){work_stage_parameters(l, setting, none, true, true),
-                             work_trained_parameters(l, setting, none, true, true)};
-    double own = work_own_parameters(l, times(load->parameters, share));
-    double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
-    double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(&l->offload, OFFLOAD_PARAMETERS);
-    costs->layer = dp_exchange(
-        setting, l,
-        (struct held){times(less(load->parameters, ends.all), share), times(less(load->trained, ends.trained), share)});
-    if (l->zero == 3)
+    struct held first = ends_held(setting, l, true, false), last = ends_held(setting, l, false, true), ends, layer;
+    ends = (struct held){plus(first.all, last.all), plus(first.trained, last.trained)};
+    layer = (struct held){times(less(load->parameters, ends.all), share), times(less(load->trained, ends.trained), share)};
+    bool one = setting->model->layers == 1;
+    costs->layer = dp_exchange(setting, l, layer);
+    if (l->zero == 3) {
         costs->ends = dp_exchange(setting, l, ends);
-    if (layout_offloads_gradients(l))
-        costs->copy_s = cost_seconds(copy_cost(setting->cluster, l, gradient));
-    if (fetched > 0)
-        costs->fetch_s = cost_seconds(copy_cost(setting->cluster, l, fetched));
+    } else {
+        costs->first = trained_exchange(setting, l, plus(layer.trained, one ? ends.trained : first.trained));
+        costs->last = trained_exchange(setting, l, plus(layer.trained, last.trained));
+        costs->all_gather_s = trained_exchange(setting, l, load->trained).gather_s;
+    }
+    if (layout_offloads_gradients(l)) {
+        double bytes = precision_bytes(setting->job->gradient_precision) * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
+        costs->copy_s = copy_seconds(setting, l, layer.trained, bytes);
+        costs->copy_first_s = copy_seconds(setting, l, l->zero == 3 ? ends.trained : first.trained, bytes);
+        costs->copy_last_s = l->zero == 3 ? 0 : copy_seconds(setting, l, last.trained, bytes);
+    }
+    double fetched = offloaded_weight_bytes(setting->job) * offload_share(&l->offload, OFFLOAD_PARAMETERS);
+    costs->fetch_s = copy_seconds(setting, l, layer.all, fetched);
+    costs->ends_fetch_s = copy_seconds(setting, l, ends.all, fetched);
 }
 
 /* Exchanges are of layers. */
@@ -431,9 +453,13 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     if (!holds_for(costs, l))
         replica_costs_fill(costs, setting, l, &memo->full, c->gemms);
     struct replica_time time = stages_seconds(costs, l, c, stages, m, message);
-    if (l->zero == 3)
+    if (layers_wait_for_host(l)) {
+        struct layer_waits waits = layer_waits_of(l, setting->model, costs, c, stages, m);
+        bool apart = l->zero < 3 && layout_offloads_gradients(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
+        time.exposed_s += waits.exchanges_s + (apart ? costs->all_gather_s : 0);
+        time.copies_s = waits.copies_s;
+    } else if (l->zero == 3) {
         time.exposed_s += sharded_seconds(setting, l, costs, c, m);
-    if (layout_offloads_gradients(l))
-        time.exposed_s += left_gradients_seconds(l, costs, c, stages, setting->model, m);
+    }
     return time;
 }

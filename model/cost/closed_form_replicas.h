@@ -44,10 +44,13 @@ struct replica_costs {
     struct offload offload;
     struct stage_exchanges at[REPLICA_STAGES];
     int n;
-    struct exchange layer; /* ZeRO-3, and where the host keeps gradients: of a layer */
-    struct exchange ends;  /* ZeRO-3's of the tables */
-    double copy_s;         /* of a layer's gradients to or from the host that keeps them */
-    double fetch_s;        /* of a layer's parameters from there */
+    struct exchange layer;            /* ZeRO-3, and where the host keeps gradients: of a layer */
+    struct exchange ends;             /* ZeRO-3's of the tables */
+    struct exchange first, last;      /* otherwise: of the layers at the ends, with the tables there */
+    double copy_s;                    /* of a layer's gradients to or from the host that keeps them */
+    double copy_first_s, copy_last_s; /* of what else goes with the first and the last layer's */
+    double fetch_s, ends_fetch_s;     /* of a layer's parameters, and the tables', from there */
+    double all_gather_s;              /* of all parameters at once */
     double table_s;
     double shards_norm_s, model_norm_s; /* the norm of the gradients, over shards and over what one replica is divided into */
 };
@@ -65,6 +68,7 @@ void replica_memo_free(struct replica_memo *memo);
 
 struct replica_time {
     double exposed_s; /* of the exchanges, what passes do not hide */
+    double copies_s;  /* what the layers of a model in one stage wait for copies to and from the host */
     double optimizer_s;
 };
 /* `message`: seconds of one between stages. */
@@ -89,8 +93,16 @@ struct exchange exchange_completing(const struct exchange *e);
  * gradients. */
 double sharded_seconds(const struct setting *setting, const struct layout *l, const struct replica_costs *costs,
                        const struct pass_costs *c, double m);
-/* Gradients that the host keeps. */
-double left_gradients_seconds(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
-                              const struct stage_times *stages, const struct transformer *model, double m);
+
+/* --- closed_form_layers.c: the same where layers wait for copies to and from the host, too. */
+
+/* Activations leave, or gradients do, of a model in one stage. */
+bool layers_wait_for_host(const struct layout *l);
+struct layer_waits {
+    double exchanges_s, copies_s;
+};
+/* Of all micro-batches, beyond their passes. */
+struct layer_waits layer_waits_of(const struct layout *l, const struct transformer *model, const struct replica_costs *costs,
+                                  const struct pass_costs *c, const struct stage_times *stages, double m);
 
 #endif

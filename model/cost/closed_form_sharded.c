@@ -1,12 +1,10 @@
 /*
- * closed_form_sharded.c - what replicas exchange layer by layer, for the closed form: ZeRO-3's weights and gradients, and
- * gradients that the host keeps. Both are of models in one stage.
+ * closed_form_sharded.c - what replicas exchange layer by layer, for the closed form: ZeRO-3's weights and gradients, of a model
+ * in one stage.
  */
 #include "model/cost/closed_form_replicas.h"
 
 #include <math.h>
-
-#include "model/cost/host_memory.h"
 
 struct exchange exchange_completing(const struct exchange *e)
 {
@@ -14,20 +12,6 @@ struct exchange exchange_completing(const struct exchange *e)
     both.reduce_s += e->replicas_s;
     both.reduce_crowding_s += e->replicas_crowding_s;
     return both;
-}
-
-/* The share of the layers of a model that is one stage whose passes wait for copies of activations. */
-static double waiting_share(const struct layout *l, const struct transformer *model)
-{
-    double layers = model->layers;
-    return layers > 0 ? pass_waiting_layers(pass_leaving_layers(l, layers, layers)) / layers : 0;
-}
-
-/* The same for a layer's pass, on average: those that wait for copies cover more. */
-static double beyond_layer(const struct pass_costs *c, double waiting, double pass_s, double exchange_s, double crowding_s)
-{
-    return waiting * exchange_beyond(fmax(c->copy_s, pass_s), exchange_s, crowding_s) +
-           (1 - waiting) * exchange_beyond(pass_s, exchange_s, crowding_s);
 }
 
 /* Layers of a kind: their share of all, the passes of one, and who is next on the way back: one that is repeated? */
@@ -67,7 +51,6 @@ struct sharded {
     const struct layout *layout;
     const struct pass_costs *c;
     const struct exchange *layer, *ends;
-    double waiting;
     bool overlaps; /* recomputation does not gather for itself; reductions run beside the passes */
 };
 
@@ -75,8 +58,7 @@ struct sharded {
 static double unit_waits(const struct sharded *of, double pass_s, double gathers, double reduce_s, double reduce_crowding_s)
 {
     const struct exchange *e = of->layer;
-    return beyond_layer(of->c, of->waiting, pass_s, gathers * e->gather_s + reduce_s,
-                        gathers * e->gather_crowding_s + reduce_crowding_s);
+    return exchange_beyond(pass_s, gathers * e->gather_s + reduce_s, gathers * e->gather_crowding_s + reduce_crowding_s);
 }
 
 static double gathers_of(const struct sharded *of, const struct layers_alike *kind)
@@ -159,56 +141,13 @@ static double micro_batch_waits(const struct sharded *of, const struct transform
 double sharded_seconds(const struct setting *setting, const struct layout *l, const struct replica_costs *costs,
                        const struct pass_costs *c, double m)
 {
-    struct exchange layer = costs->layer;
-    layer.gather_s = fmax(layer.gather_s, costs->fetch_s); /* the next one comes while one is gathered */
-    const struct exchange complete = exchange_completing(&layer);
-    const struct sharded of = {.layout = l,
-                               .c = c,
-                               .layer = &layer,
-                               .ends = &costs->ends,
-                               .waiting = waiting_share(l, setting->model),
-                               .overlaps = l->features & FEATURE_BIT(DP_OVERLAP)};
-    const struct exchange *each = layout_offloads_gradients(l) ? &complete : &layer;
-    double seconds = layer.gather_s + costs->ends.gather_s + micro_batch_waits(&of, setting->model, &complete, m <= 1, true);
-    if (m > 1)
-        seconds += micro_batch_waits(&of, setting->model, each, true, false);
-    if (m > 2)
-        seconds += (m - 2) * micro_batch_waits(&of, setting->model, each, false, false);
-    double completed = layout_offloads_gradients(l) ? m : 1;
-    return seconds + completed * costs->ends.replicas_s + (of.overlaps ? complete.reduce_s + costs->ends.reduce_s : 0);
-}
-
-/* What a layer's backward pass, with `kept` seconds of copies up of its activations, takes longer for gradients on either way,
- * and parameters up. sharded_seconds has what ZeRO-3 exchanges. */
-static double longer_layer(const struct layout *l, const struct replica_costs *costs, double backward, double kept, double m)
-{
-    const struct exchange e = exchange_completing(&costs->layer);
-    double with = fmax(backward, kept), up = kept + costs->copy_s * (m - 1) / m + costs->fetch_s;
-    double gathers = fmax(e.gather_s, costs->fetch_s);
-    if (l->zero == 3)
-        with = l->features & FEATURE_BIT(DP_OVERLAP) ? fmax(with, gathers + e.reduce_s) : fmax(with, gathers) + e.reduce_s;
-    return fmax(with, fmax(up, costs->copy_s)) - with;
-}
-
-/*
- * The host keeps gradients: each micro-batch reduces them layer by layer (ZeRO-3 does so anyway) and copies them down, those of
- * all but the first come up before. On the way up are the activations of that layer, too. What the backward pass does not cover,
- * and the last layer's.
- */
-double left_gradients_seconds(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
-                              const struct stage_times *stages, const struct transformer *model, double m)
-{
-    const struct exchange e = exchange_completing(&costs->layer);
-    struct layer_count one = {1, c->stages.whole};
-    double backward = pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, one, false, false), waited = 0;
+    const struct exchange *layer = &costs->layer, complete = exchange_completing(layer);
     bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP);
-    if (l->zero < 3) {
-        double reduced = overlaps ? exchange_beyond(backward, e.reduce_s, e.reduce_crowding_s) : e.reduce_s;
-        double gathered = model->layers * e.gather_s, forward = stages->inner.s[PASS_FORWARD];
-        waited = m * model->layers * reduced + (overlaps ? e.reduce_s + e.gather_s + fmax(0, gathered - forward) : gathered);
-    }
-    double each = m * fmax(0, model->layers - OFFLOADED_GRADIENT_BUCKETS), waiting = waiting_share(l, model);
-    return waited + costs->copy_s +
-           each * (waiting * longer_layer(l, costs, backward, c->copy_s, m) +
-                   (1 - waiting) * longer_layer(l, costs, backward, 0, m));
+    const struct sharded of = {.layout = l, .c = c, .layer = layer, .ends = &costs->ends, .overlaps = overlaps};
+    double seconds = layer->gather_s + costs->ends.gather_s + micro_batch_waits(&of, setting->model, &complete, m <= 1, true);
+    if (m > 1)
+        seconds += micro_batch_waits(&of, setting->model, layer, true, false);
+    if (m > 2)
+        seconds += (m - 2) * micro_batch_waits(&of, setting->model, layer, false, false);
+    return seconds + costs->ends.replicas_s + (overlaps ? complete.reduce_s + costs->ends.reduce_s : 0);
 }

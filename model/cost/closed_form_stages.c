@@ -353,13 +353,10 @@ static void stage_times_complete(struct stage_times *t, const struct pass_costs 
         copies_add(t, costs, model, l);
 }
 
-/* A pipeline of one stage is its own first and last. */
+/* A pipeline of one stage is its own first and last; what it waits for copies is with closed_form_layers.c. */
 static void only_stage_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                             const struct layout *l)
 {
-    double copies[PASS_BACKWARD + 1] = {0};
-    if (costs->copy_s > 0)
-        copies_of_chunk(costs, model->layers, pass_leaving_layers(l, model->layers, model->layers), copies);
     struct layer_count layers = pass_layers(l->recompute, model->layers, 1);
     t->fullest = t->head_layers = model->layers;
     t->whole = layers.whole / layers.n;
@@ -367,7 +364,6 @@ static void only_stage_fill(struct stage_times *t, const struct pass_costs *cost
         t->checkpoints[i] = checkpoints_of(l, layers);
     for (int pass = 0; pass < n_passes_known(costs); pass++) {
         double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, layers, true, true);
-        all += pass <= PASS_BACKWARD ? copies[pass] : 0;
         t->inner.s[pass] = t->head.s[pass] = t->first.s[pass] = t->sum.s[pass] = t->chunk.s[pass] = all;
     }
 }
