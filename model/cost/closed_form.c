@@ -117,13 +117,13 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     double message = message_seconds(form, l);
     struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message);
     struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m, message);
-    if ((time.total_s + replicas.exposed_s + replicas.copies_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
+    if ((time.total_s + replicas.exposed_s + replicas.host_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
         return false;
     struct step_estimate e = {0};
     add_passes(&e.by_class, c, &time, schedule_divides(l->schedule));
     e.by_class.s[CLASS_BUBBLE] += time.bubble_s;
     e.by_class.s[CLASS_PP_COMM] += time.messages_s;
-    e.by_class.s[CLASS_HOST] += time.pauses_s + replicas.copies_s + data_loading_seconds(l, setting);
+    e.by_class.s[CLASS_HOST] += time.pauses_s + replicas.host_s + data_loading_seconds(l, setting);
     e.by_class.s[CLASS_DP_COMM] += replicas.exposed_s;
     e.by_class.s[CLASS_OPTIMIZER] += replicas.optimizer_s;
     e.step_s = cost_by_class_total(&e.by_class);

@@ -1,5 +1,6 @@
 /*
- * closed_form_layers.c - a model in one stage, layer by layer, where layers wait for the memory of the host.
+ * closed_form_layers.c - a model in one stage, layer by layer: where weights are sharded (ZeRO-3), or gradients or activations
+ * are in the memory of the host.
  *
  * Computations, exchanges among replicas and copies in either direction go on beside one another, and a layer waits for whichever
  * is last. With two or three buffers between them that is no longer a matter of rates alone, so it is followed as the programs
@@ -266,9 +267,17 @@ static void passes_fill(struct walk *w, enum pass pass, double whole)
     *(pass == PASS_FORWARD ? &w->head.forward : &w->head.backward) = head * part;
 }
 
-bool layers_wait_for_host(const struct layout *l)
+struct exchange exchange_completing(const struct exchange *e)
 {
-    return l->pp == 1 && (layout_offloads(l, OFFLOAD_ACTIVATIONS) || layout_offloads_gradients(l));
+    struct exchange both = *e;
+    both.reduce_s += e->replicas_s;
+    both.reduce_crowding_s += e->replicas_crowding_s;
+    return both;
+}
+
+bool goes_layer_by_layer(const struct layout *l)
+{
+    return l->pp == 1 && (l->zero == 3 || layout_offloads(l, OFFLOAD_ACTIVATIONS) || layout_offloads_gradients(l));
 }
 
 struct layer_waits layer_waits_of(const struct layout *l, const struct transformer *model, const struct replica_costs *costs,
@@ -278,7 +287,7 @@ struct layer_waits layer_waits_of(const struct layout *l, const struct transform
                      .model = model,
                      .costs = costs,
                      .c = c,
-                     .sharded = l->zero == 3,
+                     .sharded = costs->layer.gather_s > 0 && l->zero == 3,
                      .gives = layout_offloads_gradients(l),
                      .overlaps = l->features & FEATURE_BIT(DP_OVERLAP),
                      .leaving_layers = layout_offloads(l, OFFLOAD_ACTIVATIONS) ? offload_layers(&l->offload, model->layers) : 0,

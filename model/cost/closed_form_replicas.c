@@ -396,9 +396,24 @@ static double way_to(const struct stage_exchanges *x, const struct layout *l, co
     return (l->vpp > 1 ? one : stages->first.s[pass]) + (stage - 1) * one + stage * message;
 }
 
+/* What a pass takes longer in buckets than in one piece: the host, which is ahead of the device in a part of the pass, does not
+ * make up for others where each is waited for. Of a pipeline the passes behind it do. */
+static double cut_seconds(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c, enum pass pass)
+{
+    if (x->pieces == 1 || l->pp > 1 || c->whole)
+        return 0;
+    double layers = x->layers, first = layers * x->first_share, last = layers * x->last_share;
+    double middle = x->pieces > 2 ? (layers - first - last) / (x->pieces - 2) : 0;
+    double pieces = pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){first, 0}, x->embedding, false) +
+                    pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){last, 0}, false, x->head) +
+                    (x->pieces - 2) * pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){middle, 0}, false, false);
+    return pieces - pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){layers, 0}, x->embedding, x->head);
+}
+
 /* What of one stage's exchanges holds up the step. */
 struct exposed {
     double begin, end, after;
+    double host; /* of passes that are cut for them */
 };
 
 static struct exposed exposed_of(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
@@ -416,15 +431,16 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
     double end = held_up(x, &b, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s), hidden = 1 - 1.0 / x->pieces;
     begin = fmax(begin, x->first.gather_s + x->whole.gather_crowding_s * hidden);
     end = fmax(end, x->first.reduce_s + x->whole.reduce_crowding_s * hidden);
+    double cut = (x->whole.gather_s > 0 ? cut_seconds(x, l, c, PASS_FORWARD) : 0) + cut_seconds(x, l, c, last);
     return (struct exposed){
-        .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s};
+        .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s, .host = cut};
 }
 
 static struct replica_time stages_seconds(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
                                           const struct stage_times *stages, double m, double message)
 {
     struct replica_time slowest = {0}, own = {0};
-    double begin = 0, end = 0;
+    double begin = 0, end = 0, host = 0;
     bool rolls = schedule_rolls(l->schedule);
     for (int i = 0; i < costs->n; i++) {
         const struct stage_exchanges *x = &costs->at[i];
@@ -437,9 +453,11 @@ static struct replica_time stages_seconds(const struct replica_costs *costs, con
             slowest = own;
         begin = fmax(begin, e.begin);
         end = fmax(end, e.end);
+        host += e.host;
     }
     slowest.optimizer_s += costs->shards_norm_s + (rolls ? 0 : costs->model_norm_s);
     slowest.exposed_s += costs->table_s + (rolls ? 0 : begin + end);
+    slowest.host_s = host;
     return slowest;
 }
 
@@ -453,13 +471,11 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     if (!holds_for(costs, l))
         replica_costs_fill(costs, setting, l, &memo->full, c->gemms);
     struct replica_time time = stages_seconds(costs, l, c, stages, m, message);
-    if (layers_wait_for_host(l)) {
+    if (goes_layer_by_layer(l)) {
         struct layer_waits waits = layer_waits_of(l, setting->model, costs, c, stages, m);
         bool apart = l->zero < 3 && layout_offloads_gradients(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
         time.exposed_s += waits.exchanges_s + (apart ? costs->all_gather_s : 0);
-        time.copies_s = waits.copies_s;
-    } else if (l->zero == 3) {
-        time.exposed_s += sharded_seconds(setting, l, costs, c, m);
+        time.host_s += waits.copies_s;
     }
     return time;
 }

@@ -68,7 +68,7 @@ void replica_memo_free(struct replica_memo *memo);
 
 struct replica_time {
     double exposed_s; /* of the exchanges, what passes do not hide */
-    double copies_s;  /* what the layers of a model in one stage wait for copies to and from the host */
+    double host_s; /* copies to and from it that the layers of a model in one stage wait for; passes that it starves in pieces */
     double optimizer_s;
 };
 /* `message`: seconds of one between stages. */
@@ -80,24 +80,13 @@ struct cost update_cost(const struct setting *setting, const struct layout *l, c
                         struct gemm_memo *gemms);
 double owners_seconds(const struct setting *setting, const struct layout *l, const struct stage_load *load);
 
-/* --- closed_form_sharded.c: what is exposed of exchanges layer by layer, of a model in one stage. */
+/* --- closed_form_layers.c: what layers of a model in one stage wait for. */
 
-/* What an exchange adds to the passes that cover it: what it takes from them, or what sticks out. */
-static inline double exchange_beyond(double passes_s, double exchange_s, double crowding_s)
-{
-    return exchange_s - passes_s > crowding_s ? exchange_s - passes_s : crowding_s;
-}
 /* Once they are complete, gradients are exchanged in both ways. */
 struct exchange exchange_completing(const struct exchange *e);
-/* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
- * gradients. */
-double sharded_seconds(const struct setting *setting, const struct layout *l, const struct replica_costs *costs,
-                       const struct pass_costs *c, double m);
-
-/* --- closed_form_layers.c: the same where layers wait for copies to and from the host, too. */
-
-/* Activations leave, or gradients do, of a model in one stage. */
-bool layers_wait_for_host(const struct layout *l);
+/* ZeRO-3, where every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
+ * gradients; activations that leave for the host's memory, or gradients. */
+bool goes_layer_by_layer(const struct layout *l);
 struct layer_waits {
     double exchanges_s, copies_s;
 };
