@@ -121,10 +121,10 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
         return false;
     struct step_estimate e = {0};
     add_passes(&e.by_class, c, &time, schedule_divides(l->schedule));
-    e.by_class.s[CLASS_BUBBLE] += time.bubble_s;
+    e.by_class.s[CLASS_BUBBLE] += time.bubble_s + fmin(0, replicas.exposed_s); /* the slowest had less to wait for */
     e.by_class.s[CLASS_PP_COMM] += time.messages_s;
     e.by_class.s[CLASS_HOST] += time.pauses_s + replicas.host_s + data_loading_seconds(l, setting);
-    e.by_class.s[CLASS_DP_COMM] += replicas.exposed_s;
+    e.by_class.s[CLASS_DP_COMM] += fmax(0, replicas.exposed_s);
     e.by_class.s[CLASS_OPTIMIZER] += replicas.optimizer_s;
     e.step_s = cost_by_class_total(&e.by_class);
     if (e.step_s > limit_s)

@@ -337,17 +337,33 @@ static struct piece_passes bucket_passes(const struct stage_exchanges *x, const 
 }
 
 /*
- * Of schedules that end with weights' gradients, what a stage has left to do when its other chunk's gradients are complete
- * (drain() of schedule_zero_bubble_v.c and schedule_dualpipe.c). ZB-V's first stage p gradients of chunk 0; another stage r,
- * which has put off r of either, those of chunk 0. Both ways: a backward pass for each place beyond it, and at the outermost its
- * own.
+ * ZB-V's stage r, of p and a pattern of n = max(m, 2 p - 1) micro-batches, puts off the last r of either chunk's weights'
+ * gradients to its end, those of chunk 0 last. Where none of these micro-batches exist, it has p - r backward passes of chunk 0
+ * left; and the last one's gradient is on its way down the stages and back.
  */
-static double drained_seconds(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages, double m)
+static double drained_v_seconds(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
+                                double m, double message)
+{
+    const double *chunk = stages->chunk.s;
+    double n = fmax(m, 2 * l->pp - 1), put_off = m - (n - x->stage), beyond = l->pp - 1 - x->stage;
+    if (put_off > 0)
+        return put_off * chunk[PASS_BACKWARD_WEIGHT];
+    double left = fmin(m, beyond + 1) * (chunk[PASS_BACKWARD_INPUT] + chunk[PASS_BACKWARD_WEIGHT]);
+    return fmax(left, 2 * beyond * (chunk[PASS_BACKWARD_INPUT] + message) + chunk[PASS_BACKWARD_INPUT]);
+}
+
+/*
+ * Of schedules that end with weights' gradients, what a stage has left to do when its other chunk's gradients are complete
+ * (drain() of schedule_zero_bubble_v.c and schedule_dualpipe.c). Both ways: a backward pass for each place beyond it, and at the
+ * outermost its own.
+ */
+static double drained_seconds(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages, double m,
+                              double message)
 {
     const double *chunk = stages->chunk.s;
     double divided = chunk[PASS_BACKWARD_INPUT] + chunk[PASS_BACKWARD_WEIGHT];
     if (l->schedule == SCHEDULE_ZBV)
-        return x->stage == 0 ? fmin(m, l->pp) * divided : fmin(m, x->stage) * chunk[PASS_BACKWARD_WEIGHT];
+        return drained_v_seconds(x, l, stages, m, message);
     int half = l->schedule == SCHEDULE_DUALPIPE ? l->pp / 2 : l->pp;
     int place = l->schedule == SCHEDULE_DUALPIPE && x->stage >= half ? l->pp - 1 - x->stage : x->stage;
     return fmax((half - 1 - place + (place == 0)) * divided, chunk[PASS_BACKWARD_WEIGHT]);
@@ -356,12 +372,12 @@ static double drained_seconds(const struct stage_exchanges *x, const struct layo
 /* From a chunk to the next a micro-batch, or a gradient, goes once around the stages; in a V to its end and back. Of DualPipe's
  * two directions one comes across all stages. */
 static struct piece_passes chunk_passes(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
-                                        enum pass pass, double m)
+                                        enum pass pass, double m, double message)
 {
     const double *chunk = stages->chunk.s;
     double way = l->pp * chunk[pass];
     if (pass == PASS_BACKWARD_WEIGHT)
-        way = drained_seconds(x, l, stages, m);
+        way = drained_seconds(x, l, stages, m, message);
     else if (l->schedule == SCHEDULE_DUALPIPE)
         way = abs(l->pp - 1 - 2 * x->stage) * chunk[pass];
     else if (schedule_is_folded(l->schedule))
@@ -425,8 +441,8 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
         return (struct exposed){.end = reduced_apart(x, l) - late, .after = gathered_apart(x, l) + x->owners_s};
     enum pass last = schedule_ends_with_weights(l->schedule) ? PASS_BACKWARD_WEIGHT : PASS_BACKWARD;
     struct piece_passes f, b;
-    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD, m) : bucket_passes(x, l, c, stages, PASS_FORWARD);
-    b = l->vpp > 1 ? chunk_passes(x, l, stages, last, m) : bucket_passes(x, l, c, stages, last);
+    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD, m, message) : bucket_passes(x, l, c, stages, PASS_FORWARD);
+    b = l->vpp > 1 ? chunk_passes(x, l, stages, last, m, message) : bucket_passes(x, l, c, stages, last);
     double begin = held_up(x, &f, x->first.gather_s, x->middle.gather_s, x->last.gather_s);
     double end = held_up(x, &b, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s), hidden = 1 - 1.0 / x->pieces;
     begin = fmax(begin, x->first.gather_s + x->whole.gather_crowding_s * hidden);
@@ -436,24 +452,37 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
         .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s, .host = cut};
 }
 
+/*
+ * Where steps roll into one another a stage's step is from its first pass to its last update. In a full pipeline all stages' are
+ * as long, begun one after the other. Where a V has too few micro-batches for that, the first stage's is the way there and back,
+ * and stage r's is shorter by what is before and behind it; but what any of them waits for at the beginning holds up all.
+ */
+static double slack_of(const struct stage_exchanges *x, const struct stage_times *stages, double message)
+{
+    return x->stage * (stages->chunk.s[PASS_FORWARD] + stages->chunk.s[PASS_BACKWARD_INPUT] + 2 * message);
+}
+
 static struct replica_time stages_seconds(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
                                           const struct stage_times *stages, double m, double message)
 {
     struct replica_time slowest = {0}, own = {0};
+    struct exposed at[REPLICA_STAGES];
     double begin = 0, end = 0, host = 0;
-    bool rolls = schedule_rolls(l->schedule);
+    bool rolls = schedule_rolls(l->schedule), few = l->schedule == SCHEDULE_ZBV && m < 2 * l->pp - 1;
     for (int i = 0; i < costs->n; i++) {
         const struct stage_exchanges *x = &costs->at[i];
-        struct exposed e = {.after = x->owners_s};
-        if (!goes_by_layer(l))
-            e = exposed_of(x, l, c, stages, m, message);
+        at[i] = goes_by_layer(l) ? (struct exposed){.after = x->owners_s} : exposed_of(x, l, c, stages, m, message);
+        begin = fmax(begin, at[i].begin);
+        end = fmax(end, at[i].end);
+        host += at[i].host;
+    }
+    for (int i = 0; i < costs->n; i++) {
+        const struct stage_exchanges *x = &costs->at[i];
+        double rolled = fmax(0, few ? begin : at[i].begin) + fmax(0, at[i].end) - (few ? slack_of(x, stages, message) : 0);
         own.optimizer_s = cost_seconds(x->update) + (c->pace - 1) * x->update.compute_s;
-        own.exposed_s = e.after + (rolls ? fmax(0, e.begin) + fmax(0, e.end) : 0);
+        own.exposed_s = at[i].after + (rolls ? rolled : 0);
         if (i == 0 || own.optimizer_s + own.exposed_s > slowest.optimizer_s + slowest.exposed_s)
             slowest = own;
-        begin = fmax(begin, e.begin);
-        end = fmax(end, e.end);
-        host += e.host;
     }
     slowest.optimizer_s += costs->shards_norm_s + (rolls ? 0 : costs->model_norm_s);
     slowest.exposed_s += costs->table_s + (rolls ? 0 : begin + end);

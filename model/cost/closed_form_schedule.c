@@ -376,7 +376,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
     double inner = work_of(&q.t.inner, divided), head = work_of(&q.t.head, divided), slowest = fmax(inner, head);
     time.alone_s = time.ends * work_of(&stages->sum, divided) - time.paired * time.layers.n * work_of(&stages->layer, divided);
     time.pauses_s = m * pause * stages->checkpoints[2] / q.p;
-    time.messages_s = q.blocking ? 2 * m * l->vpp * message : 0;
+    time.messages_s = q.blocking ? 2 * m * (l->vpp - 1 / q.p) * message : 0; /* none over the ends of the model */
     double pairs = time.paired * pair * time.layers.n;
     time.total_s = l->pp > 1 ? seconds_of(&q, slowest) : m * slowest;
     time.bubble_s = time.total_s - time.alone_s - pairs - time.pauses_s - time.messages_s;
