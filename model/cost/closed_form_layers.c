@@ -27,6 +27,7 @@ struct walk {
     const struct transformer *model;
     const struct replica_costs *costs;
     const struct pass_costs *c;
+    int n;                         /* layers */
     bool sharded, gives, overlaps; /* ZeRO-3; gradients leave; dp_overlap */
     int leaving_layers;            /* the first so many give their activations to the host */
     struct layer_passes *layers, embedding, head;
@@ -113,7 +114,7 @@ static void gather_unit(struct walk *w, int layer, bool forward)
 /* This unit's weights, and the next one's are asked for when the unit before is done. */
 static void await_weights(struct walk *w, int layer, bool forward, bool last_micro_batch)
 {
-    int last = w->model->layers - 1;
+    int last = w->n - 1;
     double done = w->compute;
     if (w->gathered < 0) {
         gather_unit(w, layer, forward);
@@ -134,7 +135,7 @@ static void await_weights(struct walk *w, int layer, bool forward, bool last_mic
 /* The exchange and the copy of a layer's gradients, with those of a table at an end of the model. */
 static const struct exchange *reduced_with(const struct walk *w, int layer)
 {
-    if (w->sharded || (layer > 0 && layer < w->model->layers - 1))
+    if (w->sharded || (layer > 0 && layer < w->n - 1))
         return &w->costs->layer;
     return layer == 0 ? &w->costs->first : &w->costs->last;
 }
@@ -144,7 +145,7 @@ static double copied_with(const struct walk *w, int layer)
     double seconds = w->costs->copy_s;
     if (layer == 0)
         seconds += w->costs->copy_first_s;
-    return layer == w->model->layers - 1 ? seconds + w->costs->copy_last_s : seconds;
+    return layer == w->n - 1 ? seconds + w->costs->copy_last_s : seconds;
 }
 
 /* Room for them, and the sum so far. */
@@ -177,7 +178,7 @@ static void after_gradients(struct walk *w, int layer, bool complete)
 
 static void forward_layer(struct walk *w, int layer)
 {
-    int last = w->model->layers - 1;
+    int last = w->n - 1;
     bool leaves = layer < w->leaving_layers && layer <= last - OFFLOAD_BUFFERS; /* the backward pass follows at once */
     if (layer == 0)
         compute(w, w->embedding.forward);
@@ -193,7 +194,7 @@ static void forward_layer(struct walk *w, int layer)
 
 static void backward_layer(struct walk *w, int layer)
 {
-    if (layer == w->model->layers - 1)
+    if (layer == w->n - 1)
         compute(w, w->head.backward);
     if (w->left[layer] >= 0)
         await_copy(w, copy_up(w, fmax(w->reads[0], w->left[layer]), w->c->copy_s));
@@ -205,9 +206,9 @@ static void backward_layer(struct walk *w, int layer)
 }
 
 /* Weights that were updated in the step before are gathered layer by layer from its first instant on. */
-static void micro_batch(struct walk *w, bool first, bool last)
+static void forward_pass(struct walk *w, bool first, bool last)
 {
-    int layers = w->model->layers;
+    int layers = w->n;
     bool gathers = first && w->gives && !w->sharded && w->overlaps;
     for (int layer = 1; gathers && layer < layers; layer++)
         w->crowding += reduced_with(w, layer)->gather_crowding_s;
@@ -218,7 +219,11 @@ static void micro_batch(struct walk *w, bool first, bool last)
             w->compute = fmax(w->compute, w->exchange += reduced_with(w, layer)->gather_s);
         forward_layer(w, layer);
     }
-    for (int layer = layers - 1; layer >= 0; layer--) {
+}
+
+static void backward_pass(struct walk *w, bool last)
+{
+    for (int layer = w->n - 1; layer >= 0; layer--) {
         if (w->sharded)
             await_weights(w, layer, false, last);
         if (w->gives)
@@ -227,6 +232,22 @@ static void micro_batch(struct walk *w, bool first, bool last)
         if (w->sharded || w->gives)
             after_gradients(w, layer, last);
     }
+}
+
+static void layers_open(struct walk *w, int n)
+{
+    w->n = n;
+    w->layers = memory_new((size_t)n, sizeof *w->layers);
+    w->left = memory_new(2 * (size_t)n, sizeof *w->left);
+    w->sent = w->left + n;
+    for (int i = 0; i < n; i++)
+        w->sent[i] = UNSENT;
+}
+
+static void layers_close(struct walk *w)
+{
+    free(w->layers);
+    free(w->left);
 }
 
 /* --- what layers take: each by itself where it is a unit of its own, otherwise its part of the whole pass */
@@ -244,7 +265,7 @@ static double layer_alone(const struct pass_costs *c, const struct layout *l, co
 
 static void passes_fill(struct walk *w, enum pass pass, double whole)
 {
-    int last = w->model->layers - 1;
+    int last = w->n - 1;
     double sum = 0, inner = 0;
     for (int i = 0; i <= last; i++) {
         bool like_before = i > 0 && !w->c->kinds && !w->c->whole;
@@ -294,20 +315,16 @@ struct layer_waits layer_waits_of(const struct layout *l, const struct transform
                      .gathered = UNSENT};
     double ends[FOLLOWED], copies[FOLLOWED];
     int n = (int)fmin(m, FOLLOWED);
-    w.layers = memory_new((size_t)model->layers, sizeof *w.layers);
-    w.left = memory_new(2 * (size_t)model->layers, sizeof *w.left);
-    w.sent = w.left + model->layers;
-    for (int i = 0; i < model->layers; i++)
-        w.sent[i] = UNSENT;
+    layers_open(&w, model->layers);
     passes_fill(&w, PASS_FORWARD, stages->inner.s[PASS_FORWARD]);
     passes_fill(&w, PASS_BACKWARD, stages->inner.s[PASS_BACKWARD]);
     for (int j = 0; j < n; j++) {
-        micro_batch(&w, j == 0, j == n - 1);
+        forward_pass(&w, j == 0, j == n - 1);
+        backward_pass(&w, j == n - 1);
         ends[j] = w.compute;
         copies[j] = w.copies_s;
     }
-    free(w.layers);
-    free(w.left);
+    layers_close(&w);
     double tail = w.gives ? fmax(w.exchange, w.down) : w.exchange, repeated = m - n;
     double all = fmax(w.compute, tail) + (repeated > 0 ? repeated * (ends[FOLLOWED - 2] - ends[FOLLOWED - 3]) : 0);
     struct layer_waits waits = {.copies_s = w.copies_s};
@@ -317,4 +334,25 @@ struct layer_waits layer_waits_of(const struct layout *l, const struct transform
         waits.copies_s += fmax(0, w.down - fmax(w.compute, w.exchange));
     waits.exchanges_s = all - m * (stages->inner.s[PASS_FORWARD] + stages->inner.s[PASS_BACKWARD]) - waits.copies_s;
     return waits;
+}
+
+void turning_copies(const struct pass_costs *c, int layers, int leaving, bool once, double waited[PASS_BACKWARD + 1])
+{
+    const struct layer_count one = {1, 0};
+    struct walk w = {.c = c,
+                     .leaving_layers = leaving,
+                     .head = {c->parts[PASS_FORWARD][PART_HEAD].device_s, c->parts[PASS_BACKWARD][PART_HEAD].device_s}};
+    const struct layer_passes layer = {pass_seconds(c, PASS_FORWARD, PART_MEAN_LAYER, one, false, false),
+                                       pass_seconds(c, PASS_BACKWARD, PART_MEAN_LAYER, one, false, false)};
+    layers_open(&w, layers);
+    for (int i = 0; i < layers; i++)
+        w.layers[i] = layer;
+    for (int j = 0; j < (once ? 1 : FOLLOWED); j++) {
+        double before = w.copies_s;
+        forward_pass(&w, false, false);
+        waited[PASS_FORWARD] = w.copies_s - before;
+        backward_pass(&w, false);
+        waited[PASS_BACKWARD] = w.copies_s - before - waited[PASS_FORWARD];
+    }
+    layers_close(&w);
 }
