@@ -7,9 +7,10 @@ struct question {
     const struct layout *layout;
     struct stage_times t;
     double m, p;
-    double pair;    /* a micro-batch through the fullest stage, forward and backward in a pair */
-    double message; /* seconds */
-    bool blocking;  /* messages hold the compute stream */
+    double pair;      /* a micro-batch through the fullest stage, forward and backward in a pair */
+    double message;   /* seconds */
+    bool blocking;    /* messages hold the compute stream */
+    int first_layers; /* of the model's first chunk */
 };
 
 bool schedule_divides(enum schedule schedule)
@@ -279,24 +280,65 @@ static double zero_bubble_v_seconds(const struct question *q, double slowest)
 }
 
 /*
- * --- DualPipe, and its half on p places of a V: per chunk and pair of places DeepSeek's F&B + (B + W) - 3 W for F = B, from the
- * programs for any: F&B - I - W + F + (I - W), and what gradients take longer than forwards, but for the first. In flight are as
- * many micro-batches as stages, so that their circle holds all passes.
+ * --- DualPipe, and its half on P places of a V. DualPipe is that of pp / 2 places, whose fold is between two stages, with half
+ * as many micro-batches from either end: a place has two chunks of each. From the programs (schedule_dualpipe.c), f, i, w of a
+ * chunk, c of a pair of chunks; n = 2 P - 1 micro-batches fill and drain:
+ *
+ *   a place     with all to do that it has: m of its work, less what its pairs save, which at the first place are those of
+ *               m - (3 P - 1) / 2 micro-batches. Until the first micro-batch comes back to the first place, 2 P - 1 chunks later,
+ *               it has as many forward passes of its own first chunk; until the last gradient does, P and P - 1 of that chunk's
+ *               gradients, of inputs and of weights
+ *   the pattern a slow place sets the pace of m - n micro-batches only, the others are those of the average place; and what all
+ *               wait for while it fills and drains, (P - 1)(c - i - w + f + max(0, i - w)) + max(0, (P - 1)(i - f) - f):
+ *               DeepSeek's F&B + (B + W) - 3 W a place for F = B
+ *
+ * Messages. In flight are as many micro-batches as places, so that their circle holds all passes and two messages over each
+ * boundary between stages, of which the V has two. A place alone waits for those of the first micro-batch's way there and back;
+ * while the pattern fills and drains its longest way has 10 P - 17 of them, 10 P - 12 over DualPipe's fold.
  */
-static double both_ways_seconds(const struct question *q, double slowest)
+struct two_ways {
+    double m, places;
+    double work;  /* of the average place without ends, a micro-batch */
+    double saved; /* of that, by pairs */
+    double circle, gap, message;
+    bool spans; /* the fold is between stages */
+};
+
+/* Through a place with so much to do, that waits so long for the first to come back and the last. */
+static double two_ways_seconds(const struct two_ways *w, double work, double waits)
+{
+    double p = w->places, n = fmin(w->m, 2 * p - 1);
+    double filling = w->spans ? fmax(1, 10 * p - 12) : 10 * p - 17, way = 4 * (p - 1) + (w->spans ? 2 : 0);
+    double place = w->m * work - w->saved * fmax(0, w->m - (3 * p - 1) / 2) + waits + way * w->message;
+    double pattern = (w->m - n) * fmax(work, w->circle) + n * w->work + w->gap - w->saved * fmax(0, w->m - p - 0.5);
+    return fmax(place, pattern + filling * w->message);
+}
+
+static double both_ways_seconds(const struct question *q)
 {
     bool folded = q->layout->schedule == SCHEDULE_DUALPIPEV;
-    double rounds = folded ? q->p - 1 : q->p / 2 - 1, paired = schedule_paired(q->layout, q->m);
-    double chunks = folded ? 2 : 1, alone = work_of(&q->t.inner, false), saved = alone - q->pair;
-    double f = mean_of(q, PASS_FORWARD) / chunks, i = mean_of(q, PASS_BACKWARD_INPUT) / chunks,
-           w = mean_of(q, PASS_BACKWARD_WEIGHT) / chunks;
-    double pair = (f + i + w) * q->pair / alone;
-    double gap = rounds * (pair - i - w + f + fmax(0, i - w)) + fmax(0, rounds * (i - f) - f);
-    double mean = work_of(&q->t.sum, false) / q->p;
-    double circle = mean - slowest + 2 * chunks * (q->p - 1) / q->p * q->message; /* both less what pairs save */
-    double waits = fmax(0, q->m - q->p) * fmax(0, circle);
-    double passes = q->m * slowest - paired * saved + gap + waits + 2 * (folded ? 2 * q->p - 1 : q->p - 1) * q->message;
-    return fmax(passes, sent_seconds(q, chunks) + alone);
+    double halves = folded ? 1 : 2, places = q->p / halves, chunks = 2 * places;
+    double f = q->t.layers.s[PASS_FORWARD] / chunks, i = q->t.layers.s[PASS_BACKWARD_INPUT] / chunks,
+           w = q->t.layers.s[PASS_BACKWARD_WEIGHT] / chunks;
+    double alone = work_of(&q->t.inner, false), backward = q->t.layers.s[PASS_BACKWARD] / chunks;
+    double pair = (f + backward) * q->pair / alone;
+    const struct two_ways ways = {
+        .m = q->m / halves,
+        .places = places,
+        .work = 2 * (f + backward),
+        .saved = 2 * (f + backward - pair),
+        .circle = halves * work_of(&q->t.sum, false) / q->p + 4 * (1 - 1 / q->p) * q->message,
+        .gap = (places - 1) * (pair - i - w + f + fmax(0, i - w)) + fmax(0, (places - 1) * (i - f) - f),
+        .message = q->message,
+        .spans = !folded,
+    };
+    double way = 2 * places - 1, late = fmax(0, (places - 1) * (i - w)), own = q->first_layers;
+    const double *layer = q->t.layer.s;
+    double first = way * fmax(0, f - own * layer[PASS_FORWARD]);
+    first += fmax(0, way * i - own * (places * layer[PASS_BACKWARD_INPUT] + (places - 1) * layer[PASS_BACKWARD_WEIGHT]));
+    double inner = two_ways_seconds(&ways, halves * alone, late);
+    double passes = fmax(inner, two_ways_seconds(&ways, halves * work_of(&q->t.head, false), first));
+    return fmax(passes, sent_seconds(q, folded ? 2 : 1) + alone);
 }
 
 /* --- any */
@@ -311,7 +353,7 @@ static double seconds_of(const struct question *q, double slowest)
     case SCHEDULE_ZB2P: return zero_bubble_seconds(q);
     case SCHEDULE_ZBV: return zero_bubble_v_seconds(q, slowest);
     case SCHEDULE_DUALPIPE:
-    case SCHEDULE_DUALPIPEV: return both_ways_seconds(q, slowest);
+    case SCHEDULE_DUALPIPEV: return both_ways_seconds(q);
     default: return q->m * slowest;
     }
 }
@@ -362,6 +404,8 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
                                       double pair, double m, double pause, double message)
 {
     struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
+    if (l->schedule >= SCHEDULE_DUALPIPE)
+        q.first_layers = layout_layers(l, model, 0).count;
     struct schedule_time time = {
         .paired = schedule_paired(l, m), .layers = {model->layers / q.p, model->layers / q.p * stages->whole}, .ends = m / q.p};
     bool divided = schedule_divides(l->schedule), mirrored = l->schedule == SCHEDULE_DUALPIPE;
