@@ -305,12 +305,13 @@ struct two_ways {
 };
 
 /* Through a place with so much to do, that waits so long for the first to come back and the last. */
-static double two_ways_seconds(const struct two_ways *w, double work, double waits)
+static double two_ways_seconds(const struct two_ways *w, double work, double waits, bool inside)
 {
-    double p = w->places, n = fmin(w->m, 2 * p - 1);
+    double p = w->places, n = inside ? 0 : fmin(w->m, 2 * p - 1);
     double filling = w->spans ? fmax(1, 10 * p - 12) : 10 * p - 17, way = 4 * (p - 1) + (w->spans ? 2 : 0);
     double place = w->m * work - w->saved * fmax(0, w->m - (3 * p - 1) / 2) + waits + way * w->message;
-    double pattern = (w->m - n) * fmax(work, w->circle) + n * w->work + w->gap - w->saved * fmax(0, w->m - p - 0.5);
+    double pattern = (w->m - n) * work + fmax(0, w->m - 2 * p + 1) * fmax(0, w->circle - work) + n * w->work + w->gap -
+                     w->saved * fmax(0, w->m - p - 0.5);
     return fmax(place, pattern + filling * w->message);
 }
 
@@ -336,8 +337,8 @@ static double both_ways_seconds(const struct question *q)
     const double *layer = q->t.layer.s;
     double first = way * fmax(0, f - own * layer[PASS_FORWARD]);
     first += fmax(0, way * i - own * (places * layer[PASS_BACKWARD_INPUT] + (places - 1) * layer[PASS_BACKWARD_WEIGHT]));
-    double inner = two_ways_seconds(&ways, halves * alone, late);
-    double passes = fmax(inner, two_ways_seconds(&ways, halves * work_of(&q->t.head, false), first));
+    double inner = two_ways_seconds(&ways, halves * alone, late, true);
+    double passes = fmax(inner, two_ways_seconds(&ways, halves * work_of(&q->t.head, false), first, false));
     return fmax(passes, sent_seconds(q, folded ? 2 : 1) + alone);
 }
 
