@@ -245,12 +245,22 @@ static double mean_chunk(const struct question *q, enum pass pass)
     return (q->t.sum.s[pass] - q->t.first.s[pass]) / (2 * (q->p - 1));
 }
 
+/* Messages of a pattern that is full: 6 p - 8 on its longest way, as it fills and drains; behind it a micro-batch waits at each
+ * of a stage's neighbours for what of a message the chunk's weights' gradients do not cover. */
+static double folded_messages(const struct question *q)
+{
+    double behind = q->m - 2 * q->p + 1, neighbours = q->p > 2 ? 2 : 1;
+    if (behind < 0)
+        return 2 * (q->p - 1) * q->message;
+    return (6 * q->p - 8) * q->message + behind * neighbours * fmax(0, q->message - mean_chunk(q, PASS_BACKWARD_WEIGHT));
+}
+
 static double folded_seconds(const struct question *q)
 {
     const struct pass_times *inner = &q->t.inner;
     double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT);
     double weights = fmin(2 * q->m, 2 * (fmax(q->m, 2 * q->p - 1) - q->p) + 2) / 2;
-    return (q->p - 1) * (fmax(f, i) + i + 2 * q->message) + q->m * (inner->s[PASS_FORWARD] + inner->s[PASS_BACKWARD_INPUT]) +
+    return (q->p - 1) * (fmax(f, i) + i) + folded_messages(q) + q->m * (inner->s[PASS_FORWARD] + inner->s[PASS_BACKWARD_INPUT]) +
            weights * inner->s[PASS_BACKWARD_WEIGHT];
 }
 
@@ -272,8 +282,9 @@ static double zero_bubble_v_seconds(const struct question *q, double slowest)
     double gap = fmax(fmax(i, f) - w, fmax(fmax(fabs(f - i), w - f) / 2, f - (i + w) / 2));
     double seconds = fmax(q->m * slowest, folded_seconds(q));
     if (q->m >= 2 * q->p - 1)
-        seconds = fmax(seconds, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap));
-    double few = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + w + 4 * (q->p - 1) * q->message;
+        seconds = fmax(seconds, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap) + folded_messages(q));
+    double few = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + 4 * (q->p - 1) * q->message;
+    few += q->t.layers.s[PASS_BACKWARD_WEIGHT] / q->p; /* a chunk's on the fold, and one on the first stage */
     few += (q->m - 1) * (inner->s[PASS_BACKWARD_INPUT] + inner->s[PASS_BACKWARD_WEIGHT]);
     double first = fmax(first_gradient_seconds(q, &q->t.first, 0), first_gradient_seconds(q, inner, q->p - 1));
     return fmax(fmax(fmax(seconds, few), fmax(first, head_chain_seconds(q))), sent_seconds(q, 2) + q->m * i + f);
