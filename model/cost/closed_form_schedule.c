@@ -228,12 +228,21 @@ static double mean_of(const struct question *q, enum pass pass)
  *             other (and of the other chunk what stands between: m - p of i + w, m - n of f) until the last one's gradient has
  *             gone down and come back
  */
+/* A pass of the model's first chunk, which may have fewer layers than others. */
+static double first_chunk(const struct question *q, enum pass pass)
+{
+    return q->first_layers * q->t.layer.s[pass];
+}
+
 static double first_gradient_seconds(const struct question *q, const struct pass_times *stage, double r)
 {
     const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
     double f = inner->s[PASS_FORWARD] / 2, i = inner->s[PASS_BACKWARD_INPUT] / 2, w = inner->s[PASS_BACKWARD_WEIGHT] / 2;
+    double way_f = f, way_i = i;
+    if (r <= 0)
+        f = first_chunk(q, PASS_FORWARD), i = first_chunk(q, PASS_BACKWARD_INPUT), w = first_chunk(q, PASS_BACKWARD_WEIGHT);
     double down = fmin(q->m, 2 * q->p - r), up = fmin(q->m, q->p), back = fmin(q->m, q->p - r);
-    double way = sum->s[PASS_FORWARD] - r * f + sum->s[PASS_BACKWARD_INPUT] - (1 + r) * i;
+    double way = sum->s[PASS_FORWARD] - r * way_f + sum->s[PASS_BACKWARD_INPUT] - r * way_i - i;
     double meanwhile =
         down * f + up * (stage->s[PASS_FORWARD] - f) + back * (work_of(stage, true) - stage->s[PASS_FORWARD] - i - w);
     return q->m * work_of(stage, true) + way + (4 * (q->p - 1) - 2 * r) * q->message - meanwhile;
@@ -268,9 +277,11 @@ static double head_chain_seconds(const struct question *q)
 {
     const struct pass_times *first = &q->t.first;
     double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT), w = mean_chunk(q, PASS_BACKWARD_WEIGHT);
-    double way = 2 * q->p - 1, up = q->m * (work_of(first, true) - f - i - w);
-    double between = fmax(0, q->m - q->p) * (i + w) + fmax(0, q->m - way) * f;
-    double weights = 2 * w - (first->s[PASS_BACKWARD_WEIGHT] - w);
+    double own_f = first_chunk(q, PASS_FORWARD), own_i = first_chunk(q, PASS_BACKWARD_INPUT),
+           own_w = first_chunk(q, PASS_BACKWARD_WEIGHT);
+    double way = 2 * q->p - 1, up = q->m * (work_of(first, true) - own_f - own_i - own_w);
+    double between = fmax(0, q->m - q->p) * (own_i + own_w) + fmax(0, q->m - way) * own_f;
+    double weights = own_w + w - (first->s[PASS_BACKWARD_WEIGHT] - own_w);
     double chain = way * (f + i) + up + between + weights + 4 * (q->p - 1) * q->message;
     return fmax(chain, q->m * work_of(first, true) + fmax(0, way - q->m) * f);
 }
@@ -416,7 +427,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
                                       double pair, double m, double pause, double message)
 {
     struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
-    if (l->schedule >= SCHEDULE_DUALPIPE)
+    if (schedule_is_folded(l->schedule))
         q.first_layers = layout_layers(l, model, 0).count;
     struct schedule_time time = {
         .paired = schedule_paired(l, m), .layers = {model->layers / q.p, model->layers / q.p * stages->whole}, .ends = m / q.p};
