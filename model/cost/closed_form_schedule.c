@@ -2,15 +2,18 @@
 
 #include <math.h>
 
+#include "model/cost/adapter.h"
+
 /* What schedules are asked about. Times of a pause are in the backward passes. */
 struct question {
     const struct layout *layout;
     struct stage_times t;
     double m, p;
-    double pair;      /* a micro-batch through the fullest stage, forward and backward in a pair */
-    double message;   /* seconds */
-    bool blocking;    /* messages hold the compute stream */
-    int first_layers; /* of the model's first chunk */
+    double pair;       /* a micro-batch through the fullest stage, forward and backward in a pair */
+    double message;    /* seconds */
+    bool blocking;     /* messages hold the compute stream */
+    int first_layers;  /* of the model's first chunk */
+    bool shares_table; /* the first and the last stage add up its gradients */
 };
 
 bool schedule_divides(enum schedule schedule)
@@ -72,15 +75,15 @@ static double sent_seconds(const struct question *q, double chunks)
 }
 
 /* What the circles add to m micro-batches of `slowest`; `back` is the pass that gradients wait for, `lead` 2 where twice as many
- * are in flight. */
-static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead)
+ * are in flight; `beside`: what else a stage does before the circle begins again. */
+static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead, double beside)
 {
     const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
     const double sizes[] = {q->p, fmin(q->p, fmax(2, round(sqrt(m))))};
     double longest = 0;
     for (int i = 0; i < 2; i++) {
         double n = sizes[i], held = lead * (n - 1) + 1;
-        double way = sum->s[PASS_FORWARD] + sum->s[back] - (q->p - n) * (inner->s[PASS_FORWARD] + inner->s[back]);
+        double way = sum->s[PASS_FORWARD] + sum->s[back] - (q->p - n) * (inner->s[PASS_FORWARD] + inner->s[back]) + beside;
         longest = fmax(longest, fmax(0, m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
     }
     return longest;
@@ -112,7 +115,7 @@ static double one_f_one_b_seconds(const struct question *q)
     if (q->blocking)
         return passes;
     double sent = sent_seconds(q, 1) + work_of(&q->t.first, false);
-    return fmax(passes + circles_seconds(q, PASS_BACKWARD, q->m, slowest, 1), sent);
+    return fmax(passes + circles_seconds(q, PASS_BACKWARD, q->m, slowest, 1, 0), sent);
 }
 
 /*
@@ -172,37 +175,59 @@ static double interleaved_seconds(const struct question *q, double slowest)
 }
 
 /*
- * --- zero bubble, on one chunk: weight gradients wait `lag` micro-batches on the last stage, the first has `held` in flight.
+ * --- zero bubble, on one chunk. Stage r, where a step's first r stages take S_r(F) and S_r(I), has k (p - r - 1) + 1
+ * micro-batches in flight (k 2 for ZB-H2, else 1) and puts weights' gradients off by k r micro-batches:
  *
- *   last stage    S'(F) + m T, S' without its own; ZB-H2's steps roll into one another, so of it m T
- *   way back      S'(F) + m T - lag W + S'(I): what the last stage has not done when its last gradient leaves
- *   first stage   m T + S'(F) + S'(I) - (held - 1) F: it waits for the first gradient
+ *   before      S_r(F) and r messages, until the first micro-batch is there
+ *   waits       for the first gradient, S(F) - S_r(F) + S(I) - S_r(I) - I and 2 (p - r - 1) messages after it began, less the
+ *               forward passes that it has meanwhile
+ *   last        before + waits + m T; ZB-H2's steps roll into one another, so what is before is not part of it (unless the
+ *               first stage waits for the last one's gradients of the token table)
+ *   way back    before + waits + m T, less the k r + 1 passes W that it has left when its last gradient leaves, + S_r(I), r
+ *               messages, and the first stage's W
  *
- * As long as weight gradients wait, a stage has F + I between the circles' messages, then T.
+ * As long as weight gradients wait, a stage has F + I between the circles' messages, then T, and on the first stage W among what
+ * goes round. And a message from the neighbour, sent when this stage begins its W, is waited for where it takes longer.
  */
-static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, bool rolling, double held, double lag)
+struct zero_bubble {
+    double lead;  /* k */
+    bool rolling; /* ZB-H2 */
+};
+
+static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, int r, const struct zero_bubble *how)
 {
     const struct pass_times *sum = &q->t.sum;
-    double forward = sum->s[PASS_FORWARD] - stage->s[PASS_FORWARD],
-           back = sum->s[PASS_BACKWARD_INPUT] - stage->s[PASS_BACKWARD_INPUT], work = q->m * work_of(stage, true);
-    double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT];
-    double waits = circles_seconds(q, PASS_BACKWARD_INPUT, fmin(q->m, held + lag), bare, rolling ? 2 : 1);
-    double last = work + waits + (rolling ? 0 : forward + (q->p - 1) * q->message);
-    double way = 2 * (q->p - 1) * q->message;
-    double returned = forward + work + waits - fmin(q->m, lag) * stage->s[PASS_BACKWARD_WEIGHT] + back + way;
-    double first = work + forward + back + way - (fmin(q->m, held) - 1) * stage->s[PASS_FORWARD];
-    return fmax(last, fmax(returned, first));
+    double share = (double)r / (q->p - 1), beyond = q->p - 1 - r; /* of all stages but the last, which has the head */
+    double before_f = share * (sum->s[PASS_FORWARD] - q->t.head.s[PASS_FORWARD]);
+    double before_i = share * (sum->s[PASS_BACKWARD_INPUT] - q->t.head.s[PASS_BACKWARD_INPUT]);
+    double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT], before = before_f + r * q->message;
+    double gradient = sum->s[PASS_FORWARD] - before_f + sum->s[PASS_BACKWARD_INPUT] - before_i - stage->s[PASS_BACKWARD_INPUT];
+    double meanwhile = fmin(q->m, how->lead * beyond + 1) * stage->s[PASS_FORWARD];
+    double waits = fmax(0, gradient + 2 * beyond * q->message - meanwhile);
+    if (r > 0)
+        waits =
+            fmax(waits, circles_seconds(q, PASS_BACKWARD_INPUT, fmin(q->m, 2 * how->lead * (q->p - 1) + 1), bare, how->lead, 0));
+    double own = q->m * work_of(stage, true) + waits, left = fmin(q->m, how->lead * r + 1) * stage->s[PASS_BACKWARD_WEIGHT];
+    double returned = before + own - left + before_i + r * q->message;
+    returned += r > 0 ? q->t.first.s[PASS_BACKWARD_WEIGHT] : left;
+    return fmax(own + (how->rolling ? 0 : before), returned);
 }
 
 static double zero_bubble_seconds(const struct question *q)
 {
     bool rolling = q->layout->schedule == SCHEDULE_ZB2P;
-    double held = rolling ? 2 * q->p - 1 : q->p, lag = (q->p - 1) * (rolling ? 2 : 1);
-    double slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
-    double passes =
-        fmax(zero_bubble_bound(q, &q->t.inner, rolling, held, lag), zero_bubble_bound(q, &q->t.head, rolling, held, lag));
+    const struct zero_bubble how = {rolling ? 2 : 1, rolling};
+    double held = how.lead * (q->p - 1) + 1, slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
+    const struct zero_bubble at_last = {how.lead, rolling && !q->shares_table};
+    double passes = zero_bubble_bound(q, &q->t.head, (int)q->p - 1, &at_last);
+    passes = fmax(passes, zero_bubble_bound(q, &q->t.first, 0, &how));
+    if (q->t.last_full < q->p - 1)
+        passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.last_full, &how));
+    double weights = q->t.inner.s[PASS_BACKWARD_WEIGHT];
+    double behind = circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, how.lead, q->t.first.s[PASS_BACKWARD_WEIGHT]);
+    behind = fmax(behind, fmax(0, q->m - held) * fmax(0, q->message - weights));
     double sent = sent_seconds(q, 1) + q->m * q->t.inner.s[PASS_BACKWARD_INPUT] + work_of(&q->t.first, true);
-    return fmax(passes + circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, rolling ? 2 : 1), sent);
+    return fmax(passes + behind, sent);
 }
 
 /* A pass of one stage, on average: what a circle through many of them is made of. */
@@ -398,7 +423,8 @@ double schedule_least(const struct layout *l, const struct stage_times *t, doubl
         bare = inner - l->vpp * t->behind;
         return (m - paired) * bare + paired * pair * t->fullest +
                t->fill_chunks * (paired > 0 ? pair * t->fullest : bare) / l->vpp;
-    case SCHEDULE_ZB1P: return m * inner + t->layers.s[PASS_FORWARD] - t->inner.s[PASS_FORWARD];
+    case SCHEDULE_ZB1P:
+        return m * inner + (t->layers.s[PASS_FORWARD] - t->inner.s[PASS_FORWARD]) * t->last_full / fmax(1, l->pp - 1);
     case SCHEDULE_DUALPIPE:
     case SCHEDULE_DUALPIPEV: return 0;
     default: return m * inner;
@@ -423,10 +449,13 @@ static void add_all_pauses(struct question *q, double pause)
     q->pair += pause * q->t.checkpoints[0];
 }
 
-struct schedule_time schedule_time_of(const struct layout *l, const struct transformer *model, const struct stage_times *stages,
+struct schedule_time schedule_time_of(const struct layout *l, const struct setting *setting, const struct stage_times *stages,
                                       double pair, double m, double pause, double message)
 {
+    const struct transformer *model = setting->model;
     struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
+    if (l->schedule == SCHEDULE_ZB2P)
+        q.shares_table = work_shares_table(l, model) && adapter_trains(setting->job, model, WHOLE_EMBEDDING);
     if (schedule_is_folded(l->schedule))
         q.first_layers = layout_layers(l, model, 0).count;
     struct schedule_time time = {
