@@ -412,18 +412,32 @@ static double way_to(const struct stage_exchanges *x, const struct layout *l, co
     return (l->vpp > 1 ? one : stages->first.s[pass]) + (stage - 1) * one + stage * message;
 }
 
+/* A pass of bucket i of a model in one stage. */
+static double bucket_seconds(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
+                             const struct transformer *model, enum pass pass, int i)
+{
+    int begin = (int)((int64_t)x->layers * i / x->pieces), end = (int)((int64_t)x->layers * (i + 1) / x->pieces);
+    struct layer_count layers = {end - begin, 0};
+    for (int layer = begin; c->whole && layer < end; layer++)
+        layers.whole += layout_repeated_with(l, model, layer).count == 0;
+    return pass_seconds(c, pass, PART_MEAN_LAYER, layers, i == 0, i == x->pieces - 1);
+}
+
 /* What a pass takes longer in buckets than in one piece: the host, which is ahead of the device in a part of the pass, does not
  * make up for others where each is waited for. Of a pipeline the passes behind it do. */
-static double cut_seconds(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c, enum pass pass)
+static double cut_seconds(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
+                          const struct stage_times *stages, const struct transformer *model, enum pass pass)
 {
-    if (x->pieces == 1 || l->pp > 1 || c->whole)
+    int n = x->pieces;
+    if (n == 1 || l->pp > 1)
         return 0;
-    double layers = x->layers, first = layers * x->first_share, last = layers * x->last_share;
-    double middle = x->pieces > 2 ? (layers - first - last) / (x->pieces - 2) : 0;
-    double pieces = pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){first, 0}, x->embedding, false) +
-                    pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){last, 0}, false, x->head) +
-                    (x->pieces - 2) * pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){middle, 0}, false, false);
-    return pieces - pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){layers, 0}, x->embedding, x->head);
+    double pieces = bucket_seconds(x, l, c, model, pass, 0) + bucket_seconds(x, l, c, model, pass, n - 1);
+    double between = x->layers * (1 - x->first_share - x->last_share);
+    if (!c->whole) /* layers are alike, so the buckets between take what their layers do */
+        pieces += between * pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
+    for (int i = 1; c->whole && i < n - 1; i++)
+        pieces += bucket_seconds(x, l, c, model, pass, i);
+    return fmax(0, pieces - stages->inner.s[pass]);
 }
 
 /* What of one stage's exchanges holds up the step. */
@@ -433,7 +447,7 @@ struct exposed {
 };
 
 static struct exposed exposed_of(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
-                                 const struct stage_times *stages, double m, double message)
+                                 const struct stage_times *stages, const struct transformer *model, double m, double message)
 {
     bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP), drains = !schedule_ends_with_weights(l->schedule);
     double late = drains ? way_to(x, l, stages, PASS_BACKWARD, message) : 0;
@@ -447,7 +461,8 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
     double end = held_up(x, &b, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s), hidden = 1 - 1.0 / x->pieces;
     begin = fmax(begin, x->first.gather_s + x->whole.gather_crowding_s * hidden);
     end = fmax(end, x->first.reduce_s + x->whole.reduce_crowding_s * hidden);
-    double cut = (x->whole.gather_s > 0 ? cut_seconds(x, l, c, PASS_FORWARD) : 0) + cut_seconds(x, l, c, last);
+    double cut = (x->whole.gather_s > 0 ? cut_seconds(x, l, c, stages, model, PASS_FORWARD) : 0) +
+                 cut_seconds(x, l, c, stages, model, last);
     return (struct exposed){
         .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s, .host = cut};
 }
@@ -463,7 +478,8 @@ static double slack_of(const struct stage_exchanges *x, const struct stage_times
 }
 
 static struct replica_time stages_seconds(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
-                                          const struct stage_times *stages, double m, double message)
+                                          const struct stage_times *stages, const struct transformer *model, double m,
+                                          double message)
 {
     struct replica_time slowest = {0}, own = {0};
     struct exposed at[REPLICA_STAGES];
@@ -471,7 +487,7 @@ static struct replica_time stages_seconds(const struct replica_costs *costs, con
     bool rolls = schedule_rolls(l->schedule), few = l->schedule == SCHEDULE_ZBV && m < 2 * l->pp - 1;
     for (int i = 0; i < costs->n; i++) {
         const struct stage_exchanges *x = &costs->at[i];
-        at[i] = goes_by_layer(l) ? (struct exposed){.after = x->owners_s} : exposed_of(x, l, c, stages, m, message);
+        at[i] = goes_by_layer(l) ? (struct exposed){.after = x->owners_s} : exposed_of(x, l, c, stages, model, m, message);
         begin = fmax(begin, at[i].begin);
         end = fmax(end, at[i].end);
         host += at[i].host;
@@ -499,7 +515,7 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
             memo->costs[i].tp = 0;
     if (!holds_for(costs, l))
         replica_costs_fill(costs, setting, l, &memo->full, c->gemms);
-    struct replica_time time = stages_seconds(costs, l, c, stages, m, message);
+    struct replica_time time = stages_seconds(costs, l, c, stages, setting->model, m, message);
     if (goes_layer_by_layer(l)) {
         struct layer_waits waits = layer_waits_of(l, setting->model, costs, c, stages, m);
         bool apart = l->zero < 3 && layout_offloads_gradients(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));

@@ -7,6 +7,7 @@
 /* What schedules are asked about. Times of a pause are in the backward passes. */
 struct question {
     const struct layout *layout;
+    const struct transformer *model;
     struct stage_times t;
     double m, p;
     double pair;       /* a micro-batch through the fullest stage, forward and backward in a pair */
@@ -186,6 +187,8 @@ static double interleaved_seconds(const struct question *q, double slowest)
  *   way back    before + waits + m T, less the k r + 1 passes W that it has left when its last gradient leaves, + S_r(I), r
  *               messages, and the first stage's W
  *
+ * The way back may as well end at the first stage that has put off all m of its W, which come behind it.
+ *
  * As long as weight gradients wait, a stage has F + I between the circles' messages, then T, and on the first stage W among what
  * goes round. And a message from the neighbour, sent when this stage begins its W, is waited for where it takes longer.
  */
@@ -194,12 +197,24 @@ struct zero_bubble {
     bool rolling; /* ZB-H2 */
 };
 
+static struct layer_range layers_of_stage(const struct question *q, int stage)
+{
+    return layout_layers(q->layout, q->model, stage);
+}
+
+/* A micro-batch through the stages before one, of one chunk each. */
+static double before_stage(const struct question *q, enum pass pass, int stage)
+{
+    double layer = q->t.layer.s[pass];
+    if (stage == 0)
+        return 0;
+    return q->t.first.s[pass] + (layers_of_stage(q, stage).first - layers_of_stage(q, 0).count) * layer;
+}
+
 static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, int r, const struct zero_bubble *how)
 {
     const struct pass_times *sum = &q->t.sum;
-    double share = (double)r / (q->p - 1), beyond = q->p - 1 - r; /* of all stages but the last, which has the head */
-    double before_f = share * (sum->s[PASS_FORWARD] - q->t.head.s[PASS_FORWARD]);
-    double before_i = share * (sum->s[PASS_BACKWARD_INPUT] - q->t.head.s[PASS_BACKWARD_INPUT]);
+    double beyond = q->p - 1 - r, before_f = before_stage(q, PASS_FORWARD, r), before_i = before_stage(q, PASS_BACKWARD_INPUT, r);
     double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT], before = before_f + r * q->message;
     double gradient = sum->s[PASS_FORWARD] - before_f + sum->s[PASS_BACKWARD_INPUT] - before_i - stage->s[PASS_BACKWARD_INPUT];
     double meanwhile = fmin(q->m, how->lead * beyond + 1) * stage->s[PASS_FORWARD];
@@ -208,8 +223,15 @@ static double zero_bubble_bound(const struct question *q, const struct pass_time
         waits =
             fmax(waits, circles_seconds(q, PASS_BACKWARD_INPUT, fmin(q->m, 2 * how->lead * (q->p - 1) + 1), bare, how->lead, 0));
     double own = q->m * work_of(stage, true) + waits, left = fmin(q->m, how->lead * r + 1) * stage->s[PASS_BACKWARD_WEIGHT];
-    double returned = before + own - left + before_i + r * q->message;
-    returned += r > 0 ? q->t.first.s[PASS_BACKWARD_WEIGHT] : left;
+    double last_gradient = before + own - left, back = before_i + r * q->message;
+    double returned = last_gradient + back + (r > 0 ? q->t.first.s[PASS_BACKWARD_WEIGHT] : left);
+    if (ceil((q->m - 1) / how->lead) < r) {
+        int stop = (int)ceil((q->m - 1) / how->lead);
+        double begun = how->rolling ? before_stage(q, PASS_FORWARD, stop) + stop * q->message : 0;
+        double way = back - before_stage(q, PASS_BACKWARD_INPUT, stop) - stop * q->message;
+        double weights = q->m * layers_of_stage(q, stop).count * q->t.layer.s[PASS_BACKWARD_WEIGHT];
+        returned = fmax(returned, last_gradient + way + weights - begun);
+    }
     return fmax(own + (how->rolling ? 0 : before), returned);
 }
 
@@ -453,7 +475,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct setti
                                       double pair, double m, double pause, double message)
 {
     const struct transformer *model = setting->model;
-    struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
+    struct question q = {.layout = l, .model = model, .t = *stages, .m = m, .p = l->pp, .message = message};
     if (l->schedule == SCHEDULE_ZB2P)
         q.shares_table = work_shares_table(l, model) && adapter_trains(setting->job, model, WHOLE_EMBEDDING);
     if (schedule_is_folded(l->schedule))
