@@ -116,6 +116,8 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
         layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
     double message = message_seconds(form, l);
     struct schedule_time time = schedule_time_of(l, setting, stages, c->pair_s, m, pause, message);
+    if (time.total_s * (1 - ROUNDING) > limit_s)
+        return false;
     struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m, message);
     if ((time.total_s + replicas.exposed_s + replicas.host_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
         return false;

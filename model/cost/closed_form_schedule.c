@@ -197,24 +197,40 @@ struct zero_bubble {
     bool rolling; /* ZB-H2 */
 };
 
-static struct layer_range layers_of_stage(const struct question *q, int stage)
+/* A micro-batch through the stages before one, of one chunk each, that has these layers. */
+static double before_layers(const struct question *q, enum pass pass, struct layer_range range)
 {
-    return layout_layers(q->layout, q->model, stage);
+    return range.first > 0 ? q->t.first.s[pass] + (range.first - q->first_layers) * q->t.layer.s[pass] : 0;
 }
 
-/* A micro-batch through the stages before one, of one chunk each. */
-static double before_stage(const struct question *q, enum pass pass, int stage)
+/* The same, exact at the ends. */
+static void before_stage(const struct question *q, int stage, double before[N_PASSES])
 {
-    double layer = q->t.layer.s[pass];
-    if (stage == 0)
-        return 0;
-    return q->t.first.s[pass] + (layers_of_stage(q, stage).first - layers_of_stage(q, 0).count) * layer;
+    static const enum pass passes[] = {PASS_FORWARD, PASS_BACKWARD_INPUT};
+    bool last = stage == (int)q->p - 1;
+    struct layer_range range = {0, 0};
+    if (!last && stage > 0)
+        range = layout_layers(q->layout, q->model, stage);
+    for (int i = 0; i < 2; i++)
+        before[passes[i]] = last ? q->t.sum.s[passes[i]] - q->t.head.s[passes[i]] : before_layers(q, passes[i], range);
+}
+
+/* From the last gradient of stage r, with the way back from there, to the end of the first stage that has put off all W. */
+static double put_off_seconds(const struct question *q, const struct zero_bubble *how, double back)
+{
+    int stop = (int)ceil((q->m - 1) / how->lead);
+    struct layer_range range = layout_layers(q->layout, q->model, stop);
+    double begun = how->rolling ? before_layers(q, PASS_FORWARD, range) + stop * q->message : 0;
+    double way = back - before_layers(q, PASS_BACKWARD_INPUT, range) - stop * q->message;
+    return way + q->m * range.count * q->t.layer.s[PASS_BACKWARD_WEIGHT] - begun;
 }
 
 static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, int r, const struct zero_bubble *how)
 {
     const struct pass_times *sum = &q->t.sum;
-    double beyond = q->p - 1 - r, before_f = before_stage(q, PASS_FORWARD, r), before_i = before_stage(q, PASS_BACKWARD_INPUT, r);
+    double all_before[N_PASSES], beyond = q->p - 1 - r;
+    before_stage(q, r, all_before);
+    double before_f = all_before[PASS_FORWARD], before_i = all_before[PASS_BACKWARD_INPUT];
     double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT], before = before_f + r * q->message;
     double gradient = sum->s[PASS_FORWARD] - before_f + sum->s[PASS_BACKWARD_INPUT] - before_i - stage->s[PASS_BACKWARD_INPUT];
     double meanwhile = fmin(q->m, how->lead * beyond + 1) * stage->s[PASS_FORWARD];
@@ -225,13 +241,8 @@ static double zero_bubble_bound(const struct question *q, const struct pass_time
     double own = q->m * work_of(stage, true) + waits, left = fmin(q->m, how->lead * r + 1) * stage->s[PASS_BACKWARD_WEIGHT];
     double last_gradient = before + own - left, back = before_i + r * q->message;
     double returned = last_gradient + back + (r > 0 ? q->t.first.s[PASS_BACKWARD_WEIGHT] : left);
-    if (ceil((q->m - 1) / how->lead) < r) {
-        int stop = (int)ceil((q->m - 1) / how->lead);
-        double begun = how->rolling ? before_stage(q, PASS_FORWARD, stop) + stop * q->message : 0;
-        double way = back - before_stage(q, PASS_BACKWARD_INPUT, stop) - stop * q->message;
-        double weights = q->m * layers_of_stage(q, stop).count * q->t.layer.s[PASS_BACKWARD_WEIGHT];
-        returned = fmax(returned, last_gradient + way + weights - begun);
-    }
+    if (q->m > 1 && ceil((q->m - 1) / how->lead) < r)
+        returned = fmax(returned, last_gradient + put_off_seconds(q, how, back));
     return fmax(own + (how->rolling ? 0 : before), returned);
 }
 
@@ -478,7 +489,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct setti
     struct question q = {.layout = l, .model = model, .t = *stages, .m = m, .p = l->pp, .message = message};
     if (l->schedule == SCHEDULE_ZB2P)
         q.shares_table = work_shares_table(l, model) && adapter_trains(setting->job, model, WHOLE_EMBEDDING);
-    if (schedule_is_folded(l->schedule))
+    if (l->pp > 1 && l->schedule >= SCHEDULE_ZB1P)
         q.first_layers = layout_layers(l, model, 0).count;
     struct schedule_time time = {
         .paired = schedule_paired(l, m), .layers = {model->layers / q.p, model->layers / q.p * stages->whole}, .ends = m / q.p};
