@@ -214,8 +214,10 @@ static void fill_layer(struct replica_costs *costs, const struct setting *settin
     if (l->zero == 3) {
         costs->ends = dp_exchange(setting, l, ends);
     } else {
-        costs->first = trained_exchange(setting, l, plus(layer.trained, one ? ends.trained : first.trained));
-        costs->last = trained_exchange(setting, l, plus(layer.trained, last.trained));
+        struct stage_parameters of_first = plus(layer.trained, one ? ends.trained : first.trained);
+        struct stage_parameters of_last = plus(layer.trained, last.trained);
+        costs->first = dp_exchange(setting, l, (struct held){of_first, of_first});
+        costs->last = dp_exchange(setting, l, (struct held){of_last, of_last});
         costs->all_gather_s = trained_exchange(setting, l, load->trained).gather_s;
     }
     if (layout_offloads_gradients(l)) {
