@@ -146,10 +146,10 @@ static double copies_seconds(const struct question *q)
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
         double alone = chunk->s[pass] - q->t.behind / 2 + message;
         longer += fmax(alone, q->t.copies);
-        round += fmax(0, q->m * q->t.copies - q->p * (chunk->s[pass] + message));
+        round += fmax(0, q->m * q->t.copies - q->p * alone);
     }
     if (q->m <= q->p)
-        return v * round - all * covered;
+        return v * round - all * q->t.behind;
     double last = fmin(all, (v - 1) * q->p + 1), first = fmin(all, last + 2 * (q->p - 1));
     return fmax(last * (longer - pair), first * (longer - pair) - (q->p - 1) * pair) - all * covered;
 }
@@ -157,11 +157,13 @@ static double copies_seconds(const struct question *q)
 static double interleaved_seconds(const struct question *q, double slowest)
 {
     const struct layout *l = q->layout;
+    if (q->m <= 1) /* all the way there and back */
+        return work_of(&q->t.sum, false) + 2 * (q->p * l->vpp - 1) * q->message;
     double paired = schedule_paired(l, q->m), missing = ceil(q->m / q->p) * q->p - q->m;
     const struct pass_times *chunk = &q->t.chunk;
     double both = work_of(chunk, false), ring = q->m > q->p ? chunk->s[PASS_BACKWARD] : both;
     double alone = work_of(&q->t.inner, false);
-    double fill = q->t.fill_chunks * (paired > 0 ? q->pair / l->vpp : both);
+    double fill = q->t.fill_chunks * (paired > 0 ? q->pair / l->vpp : both - q->t.behind);
     double kept = fmax(0, q->t.lockstep - slowest);
     double passes = q->m * slowest - paired * (alone - q->pair) + fill + (l->vpp - 1) * missing * ring +
                     paired * kept * q->pair / alone + copies_seconds(q);

@@ -255,16 +255,16 @@ static bool copies_by_direction(const struct pass_costs *costs, const struct lay
     return costs->copy_s > 0 && l->schedule == SCHEDULE_GPIPE;
 }
 
-/* The passes of a chunk, of which the last two layers stay where the backward pass follows at once: of GPipe's last micro-batch
- * that is so on every stage. What both together are behind the link is what the next micro-batch waits for. */
+/* The passes of a chunk, of which the last two layers stay where the backward pass follows at once: a stage's last chunk's, of
+ * the only micro-batch or of GPipe's last. What both together are behind the link is what the next micro-batch waits for. */
 static void way_copies(const struct stage_times *t, const struct pass_costs *costs, double layers, double leaving,
-                       double waited[PASS_BACKWARD + 1])
+                       bool last_chunk, double waited[PASS_BACKWARD + 1])
 {
     double turned[PASS_BACKWARD + 1];
     double behind = copies_of_chunk(costs, layers, leaving, waited);
     waited[PASS_FORWARD] -= behind / 2;
     waited[PASS_BACKWARD] -= behind / 2;
-    if (!t->by_direction)
+    if (!last_chunk || (!t->by_direction && costs->key.accumulates))
         return;
     (void)copies_of_chunk(costs, layers, fmin(leaving, fmax(0, layers - OFFLOAD_BUFFERS)), turned);
     waited[PASS_BACKWARD] = fmin(waited[PASS_BACKWARD], turned[PASS_BACKWARD]);
@@ -282,9 +282,9 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
     const double full = t->fullest / l->vpp, first = layers_at(l, model, 0), ending = layers_at(l, model, last);
     t->copies = pass_leaving_layers(l, t->fullest, full) * costs->copy_s;
     if (t->by_direction) {
-        way_copies(t, costs, full, pass_leaving_layers(l, t->fullest, full), chunk);
-        way_copies(t, costs, first, pass_leaving_layers(l, t->fullest, first), at_first);
-        way_copies(t, costs, ending, pass_leaving_layers(l, t->fullest, ending), at_last);
+        way_copies(t, costs, full, pass_leaving_layers(l, t->fullest, full), true, chunk);
+        way_copies(t, costs, first, pass_leaving_layers(l, t->fullest, first), true, at_first);
+        way_copies(t, costs, ending, pass_leaving_layers(l, t->fullest, ending), true, at_last);
         turning_copies(costs, (int)ending, (int)round(pass_leaving_layers(l, t->fullest, ending)), true, turned);
         at_last[PASS_FORWARD] = costs->key.accumulates ? at_last[PASS_FORWARD] : turned[PASS_FORWARD];
         at_last[PASS_BACKWARD] = costs->key.accumulates ? at_last[PASS_BACKWARD] : turned[PASS_BACKWARD];
@@ -302,7 +302,7 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
     for (int v = 0; v <= last; v++) {
         double layers = layers_at(l, model, v);
         if (v < last)
-            way_copies(t, costs, layers, pass_leaving_layers(l, t->fullest, layers), at);
+            way_copies(t, costs, layers, pass_leaving_layers(l, t->fullest, layers), v > last - l->pp, at);
         t->sum.s[PASS_FORWARD] += v < last ? at[PASS_FORWARD] : at_last[PASS_FORWARD];
         t->sum.s[PASS_BACKWARD] += v < last ? at[PASS_BACKWARD] : at_last[PASS_BACKWARD];
     }
