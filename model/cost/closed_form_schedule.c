@@ -366,13 +366,13 @@ static double zero_bubble_v_seconds(const struct question *q, double slowest)
  * as many micro-batches from either end: a place has two chunks of each. From the programs (schedule_dualpipe.c), f, i, w of a
  * chunk, c of a pair of chunks; n = 2 P - 1 micro-batches fill and drain:
  *
- *   a place     with all to do that it has: m of its work, less what its pairs save, which at the first place are those of
- *               m - (3 P - 1) / 2 micro-batches. Until the first micro-batch comes back to the first place, 2 P - 1 chunks later,
- *               it has as many forward passes of its own first chunk; until the last gradient does, P and P - 1 of that chunk's
- *               gradients, of inputs and of weights
- *   the pattern a slow place sets the pace of m - n micro-batches only, the others are those of the average place; and what all
- *               wait for while it fills and drains, (P - 1)(c - i - w + f + max(0, i - w)) + max(0, (P - 1)(i - f) - f):
- *               DeepSeek's F&B + (B + W) - 3 W a place for F = B
+ *   a place     has all its work of m micro-batches to do, less what its pairs save, which at the first place are those of
+ *               m - (3 P - 1) / 2 (of one place alone m - 3/2). Until the first micro-batch comes back there, 2 P - 1 chunks
+ *               later, it has as many forward passes of its own first chunk; until the last gradient does, P and P - 1 of that
+ *               chunk's gradients, of inputs and of weights
+ *   the pattern the first place, where it is slow, sets the pace of m - n micro-batches only, the others are those of the
+ *               average place; and what all wait for while it fills and drains, (P - 1)(c - i - w + f + max(0, i - w)) and
+ *               max(0, (P - 1)(i - f) - f): DeepSeek's F&B + (B + W) - 3 W a place for F = B
  *
  * Messages. In flight are as many micro-batches as places, so that their circle holds all passes and two messages over each
  * boundary between stages, of which the V has two. A place alone waits for those of the first micro-batch's way there and back;
@@ -391,7 +391,7 @@ static double two_ways_seconds(const struct two_ways *w, double work, double wai
 {
     double p = w->places, n = inside ? 0 : fmin(w->m, 2 * p - 1);
     double filling = w->spans ? fmax(1, 10 * p - 12) : 10 * p - 17, way = 4 * (p - 1) + (w->spans ? 2 : 0);
-    double place = w->m * work - w->saved * fmax(0, w->m - (3 * p - 1) / 2) + waits + way * w->message;
+    double place = w->m * work - w->saved * fmax(0, w->m - fmax((3 * p - 1) / 2, p + 0.5)) + waits + way * w->message;
     double pattern = (w->m - n) * work + fmax(0, w->m - 2 * p + 1) * fmax(0, w->circle - work) + n * w->work + w->gap -
                      w->saved * fmax(0, w->m - p - 0.5);
     return fmax(place, pattern + filling * w->message);
