@@ -75,6 +75,14 @@ struct replica_time {
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
                                     const struct pass_costs *c, const struct stage_times *stages, double m, double message);
 
+/* Exchanges are of layers: those of ZeRO-3, and of gradients that the host keeps. */
+bool exchanges_layers(const struct layout *l);
+
+/* --- closed_form_exposed.c: of the stages, but for exchanges of layers. */
+struct replica_time replicas_of_stages(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
+                                       const struct stage_times *stages, const struct transformer *model, double m,
+                                       double message);
+
 /* --- closed_form_updates.c: the optimizer's step of a stage of so many layers; what Muon's owners then gather. */
 struct cost update_cost(const struct setting *setting, const struct layout *l, const struct stage_load *load, int layers,
                         struct gemm_memo *gemms);
