@@ -88,7 +88,7 @@ static struct piece_passes chunk_passes(const struct stage_exchanges *x, const s
                                         enum pass pass, double m, double message)
 {
     const double *chunk = stages->chunk.s;
-    double way = l->pp * chunk[pass];
+    double way = l->pp * (chunk[pass] + message);
     if (pass == PASS_BACKWARD_WEIGHT)
         way = drained_seconds(x, l, stages, m, message);
     else if (l->schedule == SCHEDULE_DUALPIPE)
