@@ -200,7 +200,8 @@ struct replica_time replicas_of_stages(const struct replica_costs *costs, const 
     bool rolls = schedule_rolls(l->schedule), few = l->schedule == SCHEDULE_ZBV && m < 2 * l->pp - 1;
     for (int i = 0; i < costs->n; i++) {
         const struct stage_exchanges *x = &costs->at[i];
-        at[i] = exchanges_layers(l) ? (struct exposed){.after = x->owners_s} : exposed_of(x, l, c, stages, model, m, message);
+        bool followed = exchanges_layers(l) || exchanges_buckets(l);
+        at[i] = followed ? (struct exposed){.after = x->owners_s} : exposed_of(x, l, c, stages, model, m, message);
         begin = fmax(begin, at[i].begin);
         end = fmax(end, at[i].end);
         host += at[i].host;

@@ -27,9 +27,10 @@ struct walk {
     const struct transformer *model;
     const struct replica_costs *costs;
     const struct pass_costs *c;
-    int n;                         /* layers */
-    bool sharded, gives, overlaps; /* ZeRO-3; gradients leave; dp_overlap */
-    int leaving_layers;            /* the first so many give their activations to the host */
+    int n;                                    /* layers */
+    bool sharded, gives, overlaps;            /* ZeRO-3; gradients leave; dp_overlap */
+    const struct stage_exchanges *in_buckets; /* of several layers, exchanged once a step beside passes; NULL: there are none */
+    int leaving_layers;                       /* the first so many give their activations to the host */
     struct layer_passes *layers, embedding, head;
     double *left, *sent; /* by layer: when the copy of its activations, of its gradients was down; UNSENT: there is none */
 
@@ -205,6 +206,16 @@ static void backward_layer(struct walk *w, int layer)
         compute(w, w->embedding.backward);
 }
 
+/* The exchange of the bucket that begins with a layer; NULL: none does. */
+static const struct exchange *bucket_from(const struct walk *w, int layer)
+{
+    const struct stage_exchanges *x = w->in_buckets;
+    int i = (int)(((int64_t)(layer + 1) * x->pieces - 1) / x->layers);
+    if ((int)((int64_t)x->layers * i / x->pieces) != layer)
+        return NULL;
+    return i == 0 ? &x->first : i < x->pieces - 1 ? &x->middle : &x->last;
+}
+
 /* Weights that were updated in the step before are gathered layer by layer from its first instant on. */
 static void forward_pass(struct walk *w, bool first, bool last)
 {
@@ -212,11 +223,15 @@ static void forward_pass(struct walk *w, bool first, bool last)
     bool gathers = first && w->gives && !w->sharded && w->overlaps;
     for (int layer = 1; gathers && layer < layers; layer++)
         w->crowding += reduced_with(w, layer)->gather_crowding_s;
+    for (int layer = 1; first && w->in_buckets && layer < layers; layer++)
+        w->crowding += bucket_from(w, layer) ? bucket_from(w, layer)->gather_crowding_s : 0;
     for (int layer = 0; layer < layers; layer++) {
         if (w->sharded)
             await_weights(w, layer, true, last);
         if (gathers)
             w->compute = fmax(w->compute, w->exchange += reduced_with(w, layer)->gather_s);
+        if (first && w->in_buckets && bucket_from(w, layer))
+            w->compute = fmax(w->compute, w->exchange += bucket_from(w, layer)->gather_s);
         forward_layer(w, layer);
     }
 }
@@ -231,6 +246,8 @@ static void backward_pass(struct walk *w, bool last)
         backward_layer(w, layer);
         if (w->sharded || w->gives)
             after_gradients(w, layer, last);
+        if (last && w->in_buckets && bucket_from(w, layer))
+            reduce(w, bucket_from(w, layer));
     }
 }
 
@@ -301,6 +318,11 @@ bool goes_layer_by_layer(const struct layout *l)
     return l->pp == 1 && (l->zero == 3 || layout_offloads(l, OFFLOAD_ACTIVATIONS) || layout_offloads_gradients(l));
 }
 
+bool exchanges_buckets(const struct layout *l)
+{
+    return goes_layer_by_layer(l) && !exchanges_layers(l) && (l->features & FEATURE_BIT(DP_OVERLAP));
+}
+
 struct layer_waits layer_waits_of(const struct layout *l, const struct transformer *model, const struct replica_costs *costs,
                                   const struct pass_costs *c, const struct stage_times *stages, double m)
 {
@@ -313,6 +335,8 @@ struct layer_waits layer_waits_of(const struct layout *l, const struct transform
                      .overlaps = l->features & FEATURE_BIT(DP_OVERLAP),
                      .leaving_layers = layout_offloads(l, OFFLOAD_ACTIVATIONS) ? offload_layers(&l->offload, model->layers) : 0,
                      .gathered = UNSENT};
+    if (exchanges_buckets(l))
+        w.in_buckets = &costs->at[0];
     double ends[FOLLOWED], copies[FOLLOWED];
     int n = (int)fmin(m, FOLLOWED);
     layers_open(&w, model->layers);

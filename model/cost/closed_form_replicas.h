@@ -95,6 +95,8 @@ struct exchange exchange_completing(const struct exchange *e);
 /* ZeRO-3, where every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
  * gradients; activations that leave for the host's memory, or gradients. */
 bool goes_layer_by_layer(const struct layout *l);
+/* Of these, exchanges of several layers at once beside passes. */
+bool exchanges_buckets(const struct layout *l);
 struct layer_waits {
     double exchanges_s, copies_s;
 };
