@@ -301,8 +301,8 @@ const struct command command_run = {
         "out: the others drop the step under way, regroup and go on with fewer until it is back with a peer's state; --restart "
         "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI ranks "
         "(mpirun -n N msim run ...), with the same bytes out for any number of either. --optimise recommends no change whose "
-        "gain the "
-        "replicas do not tell apart from none: such a lever is left as it was, and named.",
+        "gain, "
+        "with all the others made, the replicas do not tell apart from none: such a lever is left as it was, and named.",
     .experiment = true,
     .options = options,
     .examples = examples,

@@ -130,7 +130,7 @@ static void note_beyond(struct invocation *call, const struct run_session *s)
     int32_t last = -1;
     for (size_t i = 0; i < s->trace.n_items; i++)
         last = s->trace.items[i].node > last ? s->trace.items[i].node : last;
-    if (pow((last + 1.0) / s->options.nodes, (double)s->trace.n_items) >= 0.05)
+    if (s->trace.n_outside > 0 || pow((last + 1.0) / s->options.nodes, (double)s->trace.n_items) >= 0.05)
         return;
     diag_note(&call->diags, nowhere,
               "%s has faults on nodes 0 to %" PRId32 " only, and the job uses %" PRId32 " nodes: the others never fail here; "
