@@ -87,6 +87,7 @@ static void search_point(const struct space *space, struct invocation *call, str
     if (point->fits) {
         point->best = best_plan_of(&found, space_setting(space));
         point->kind = run_kind_of(&point->best.ranked.plan.layout, space_setting(space)->model);
+        oversubscribed_text(&point->best.ranked.plan.layout, space_setting(space)->cluster, point->narrow, sizeof point->narrow);
         expectation_unheard(&point->best.ranked.plan.layout, space_setting(space), point->unheard, sizeof point->unheard);
     }
     plans_found_free(&found);
@@ -106,7 +107,7 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
     point->seq_len = experiment->job.seq_len;
     point->tokens = experiment->job.tokens;
     for (int count = POWER_BOARDS; count <= POWER_NODES; count++)
-        point->power[count] = power_bound_of(&experiment->cluster, (enum power_count)count);
+        point->power[count] = power_bound_of(&experiment->cluster, experiment->gpus, (enum power_count)count);
 }
 
 static enum status plan_point(struct invocation *call, struct plan_sweep *sweep, int i)

@@ -6,6 +6,7 @@
  *   gpus=256,512,1024     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
  *   gpus=256..4096        gpus=256:1024:4                  ranges (sweep_values.h)
  *   gpus=256..4096+global-batch=384..6144               weak scaling: both double
+ *   cluster.pue=1:1.5:3      cluster.nic_rate=100Gbps..400Gbps    of keys that are no counts, in the unit of the first
  *   layout={tp=8,pp=2},{tp=4,pp=4}                      values in braces, where they have commas
  *
  * Several axes give every combination, the first one's values next to each other. A cluster that has fewer GPUs than asked for,
@@ -19,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/expectation.h"
 #include "cli/experiment_options.h"
+#include "cli/oversubscribed.h"
 #include "cli/plan_report.h"
 #include "model/cost/energy.h"
 #include "model/cost/track_record.h"
@@ -76,6 +78,7 @@ struct sweep_point {
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
     struct best_plan best;
     enum run_kind kind;
+    char narrow[OVERSUBSCRIBED_TEXT];          /* what its best layout meets on an oversubscribed fabric (oversubscribed.h) */
     char unheard[UNHEARD_TEXT];                /* what no real run of its kind has (expectation.h) */
     double tokens;                             /* the budget; 0: none */
     double days, gpu_hours, cost;              /* for it; 0: no budget, or no price */

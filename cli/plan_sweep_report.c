@@ -181,6 +181,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
     size_t own = table.n_columns;
     plan_columns_csv(&table);
     table_column(&table, "energy at most", "j", ALIGN_LEFT);
+    table_column(&table, "energy counted", NULL, ALIGN_LEFT);
     size_t swept = table.n_columns;
     csv_swept(&sweep->axes, -1, &table);
     for (int i = 0; i < sweep->axes.n_points; i++) {
@@ -199,6 +200,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         if (point->fits) {
             plan_cells_csv(&table, &point->best.ranked, &point->best.rates, point->best.use, point->best.host_bytes);
             csv_numbers(&table, &point->energy_j, 1);
+            table_cell(&table, "%s", point->energy_j > 0 ? power_count_name(sweep->counted) : "");
         }
         for (size_t c = own; c < swept && !point->fits; c++)
             table_cell(&table, "%s", "");
@@ -455,6 +457,19 @@ static void write_unheard(const struct plan_sweep *sweep, FILE *out)
         fputs(": the range says less of their steps\n", out);
 }
 
+/* Of each point on an oversubscribed fabric; what the one before said is not said again. */
+static void write_fabric_notes(const struct plan_sweep *sweep, FILE *out)
+{
+    char text[512];
+    const char *last = "";
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        const char *narrow = sweep->points[i].narrow;
+        if (narrow[0] && strcmp(narrow, last) != 0)
+            fprintf(out, "Network at %s: %s.\n", plan_axes_text(&sweep->axes, i, text, sizeof text), narrow);
+        last = narrow;
+    }
+}
+
 /* What the column OOM means, where it has a number. */
 static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
 {
@@ -548,6 +563,7 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     write_reasons(sweep, call->out);
     write_expectation(sweep, call->out);
     write_unheard(sweep, call->out);
+    write_fabric_notes(sweep, call->out);
     write_memory_note(sweep, call->out);
     write_energy_note(sweep, call->out);
     write_choice(sweep, call->out);

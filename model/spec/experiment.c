@@ -536,6 +536,35 @@ const char *experiment_key_path(const char *word, char *buffer, size_t size)
     return NULL;
 }
 
+/* The row of "gpu.hbm_rate", groups within groups; NULL: there is none. */
+static const struct field *row_of_path(const struct schema *schema, const char *path)
+{
+    char key[KEY_SIZE];
+    const struct field *row = NULL;
+    for (size_t length = 0; schema && *path; path += length + (path[length] == '.')) {
+        length = strcspn(path, ".");
+        snprintf(key, sizeof key, "%.*s", (int)length, path);
+        row = schema_find(schema, key);
+        schema = row && row->type == FIELD_GROUP ? row->group : NULL;
+        if (!schema)
+            return path[length] == '\0' ? row : NULL;
+    }
+    return row;
+}
+
+bool experiment_key_quantity(const char *path, enum dimension *dimension)
+{
+    size_t length = strcspn(path, ".");
+    const struct field *row = NULL;
+    for (size_t i = 0; i < N_PARTS && path[length]; i++)
+        if (strlen(parts[i].name) == length && strncmp(parts[i].name, path, length) == 0)
+            row = row_of_path(parts[i].schema, path + length + 1);
+    if (!row || row->type != FIELD_QUANTITY)
+        return false;
+    *dimension = row->dimension;
+    return true;
+}
+
 const char *experiment_key_nearest(const char *word)
 {
     enum { KEYS_MAX = 256 };
