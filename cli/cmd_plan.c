@@ -44,7 +44,7 @@ static const struct option_row options[] = {
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .check = check_restriction,
-     .help = "restrict a dimension: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved; repeatable",
+     .help = "restrict a dimension that the layout does not fix: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved; repeatable",
      .group = "Search"},
     {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "plans to show", .group = "Search"},
     {.name = "rerank",
@@ -263,7 +263,7 @@ const struct command command_plan = {
         "MFU counts attention in full; where the causal half alone makes 3 points and more of a difference a column has that, "
         "too. "
         "The first plan's TFLOPS and tokens a second of a GPU stand below and, with --tokens, the days and GPU-hours of its "
-        "steps.\n"
+        "steps; with --network flow in its best placement on the fabric.\n"
         "\n"
         "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
         "for each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days, GPU-hours and energy at "

@@ -20,7 +20,9 @@ char *energy_text(double joules, char *buffer, size_t size)
 {
     char number[32];
 
-    if (joules < J_PER_MWH)
+    if (joules < J_PER_MWH * 1e-5)
+        snprintf(buffer, size, "%s J", three_digits(joules, number, sizeof number));
+    else if (joules < J_PER_MWH)
         snprintf(buffer, size, "%s kWh", three_digits(joules / J_PER_MWH * 1e3, number, sizeof number));
     else
         snprintf(buffer, size, "%s MWh", megawatt_hours_text(joules, number, sizeof number));

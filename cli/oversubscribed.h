@@ -5,9 +5,9 @@
  * All-to-all among leaves or pods is charged for it (model/cost/collective.h), rings are not: of a ring over d NVLink domains in
  * l leaves, in order, l hops of d leave a leaf, and with every NIC of the leaf in such a ring the links above carry l/d of what
  * NICs send. At k:1 that is k l/d of what they can: 1/8 for one ring over 64 nodes of leaves of 16 at 2:1, where fair flows take
- * as long; but 2 for rings over every eighth of them (replicas of experts) at 4:1, where they take far longer. The
- * chain of a pipeline's stages leaves leaves as a ring does, in each but the last: stages of whole leaves send all they send, so
- * that k:1 makes their messages k times as long while all send at once. Only the flow network knows how long, and what paths that
+ * as long; but 2 for rings over every eighth of them (replicas of experts) at 4:1, where they take far longer. Messages between
+ * the stages of a pipeline go from leaf to leaf as a ring does, but for its end: from stages of whole leaves all of them leave,
+ * and while all are sent at once k:1 makes them k times as long. Only the flow network knows how long, and what paths that
  * collide cost, and ranks that are not in order.
  */
 #ifndef MSIM_CLI_OVERSUBSCRIBED_H
