@@ -42,8 +42,10 @@ static const struct framework_word composer_norms[] = {{"low_precision_layernorm
                                                        {"low_precision_rmsnorm", "normalization", "RMSNorm"},
                                                        {0}};
 /* MPT's loss is one kernel unless told; of others it is their maker's. */
-static const struct framework_word composer_models[] = {
-    {"mpt_causal_lm", "cross_entropy_loss_fusion", "True"}, {"hf_causal_lm", NULL, NULL}, {"hf_causal_lm_peft", NULL, NULL}, {0}};
+static const struct framework_word composer_models[] = {{"mpt_causal_lm", "cross_entropy_loss_fusion", "True"},
+                                                        {"hf_causal_lm", "eager_cross_entropy", "True"},
+                                                        {"hf_causal_lm_peft", "eager_cross_entropy", "True"},
+                                                        {0}};
 static const struct framework_word composer_losses[] = {{"torch_crossentropy", "cross_entropy_loss_fusion", "False"},
                                                         {"fused_crossentropy", "cross_entropy_loss_fusion", "True"},
                                                         {0}};
@@ -90,8 +92,10 @@ static const struct framework_key foundry_keys[] = {
 static void read_compile(struct launch_words *words, const struct yaml_node *root, const char *key)
 {
     const struct yaml_node *options = framework_find(root, key);
-    if (options && options->kind == YAML_MAPPING)
-        framework_add(words, options, key, "torch_compile", "True");
+    if (!options || options->kind != YAML_MAPPING)
+        return;
+    framework_add(words, options, key, "torch_compile", "True");
+    framework_add(words, options, key, "compiled_cross_entropy", "True");
 }
 
 static void olmo_more(struct launch_words *words, const struct yaml_node *root)

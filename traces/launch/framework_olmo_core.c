@@ -108,6 +108,7 @@ static const struct framework_word fixed[] = {
     {NULL, "use_flash_attn", "True"},
     {NULL, "scatter_gather_tensors_in_pipeline", "False"},
     {NULL, "cross_entropy_loss_fusion", "False"},
+    {NULL, "eager_cross_entropy", "True"}, /* of logits.float(), outside of the blocks that are compiled (from memory) */
     {NULL, "untie_embeddings_and_output_weights", "True"},
     {NULL, "sequence_parallel", "True"},
     {NULL, "moe_grouped_gemm", "True"},
