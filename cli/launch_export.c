@@ -1,11 +1,35 @@
 #include "cli/launch_export.h"
 
+#include "model/base/append.h"
 #include "traces/launch/framework_export.h"
 #include "traces/launch/megatron_export.h"
 
 enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON };
 const char *const export_choices[] = {"megatron", "nemo", "nanotron", NULL};
 static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron"};
+
+void launch_export_limit(struct invocation *call, const struct transformer *model, struct space_limits *limits)
+{
+    if (!option_given(call, "export"))
+        return;
+    const char *framework = names[option_choice(call, "export")];
+    const struct framework_layouts can = framework_layouts_of(framework, model);
+    char said[160] = "";
+    for (int i = 0; can.restrictions[i]; i++) {
+        struct space_limits one = {0};
+        if (space_restrict(&one, can.restrictions[i], (struct place){.file = "--export"}, &call->diags) != STATUS_OK)
+            return;
+        for (int d = 0; d < N_SPACE_DIMENSIONS; d++)
+            if (one.dimensions[d].n && !limits->dimensions[d].n) {
+                limits->dimensions[d] = one.dimensions[d];
+                text_append(said, sizeof said, "%s%s", *said ? ", " : "", can.restrictions[i]);
+            }
+    }
+    limits->modules_kept = (int)can.unsaid;
+    if (*said)
+        diag_note(&call->diags, (struct place){0},
+                  "--export: of layouts those that %s can say are searched (%s); --space wins over it", framework, said);
+}
 
 enum status launch_export_write(struct invocation *call, const struct layout *layout, const struct setting *setting,
                                 double step_s)
@@ -28,7 +52,8 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
     snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer.", job.model.name, job.gpus,
              setting->cluster->gpu.name, setting->cluster->name, names[which], MSIM_VERSION);
     snprintf(second, sizeof second, "layout %s", layout_format(layout, text, sizeof text));
-    snprintf(third, sizeof third, "predicted: %.4g s a step", step_s);
+    snprintf(third, sizeof third, "predicted: %.4g s a step%s", step_s,
+             framework_n_lost(names[which], &job) ? ", counting on what is not said (below)" : "");
     if (which == EXPORT_MEGATRON)
         megatron_write_script(&job, heading, step_s > 0 ? 3 : 2, call->out, &call->diags);
     else
