@@ -47,10 +47,12 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
     job.job.features = layout->features;
     job.model.max_seq_len += job.model.position_offset; /* a table of as many rows, all for tokens */
     job.model.position_offset = 0;
-    char first[320], second[LAYOUT_TEXT + 32], third[96], text[LAYOUT_TEXT];
+    bool base_open = job.model.position == POSITION_ROTARY && !(job.model.rope_theta > 0);
+    char first[400], second[LAYOUT_TEXT + 32], third[96], text[LAYOUT_TEXT];
     const char *const heading[] = {first, second, third};
-    snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer.", job.model.name, job.gpus,
-             setting->cluster->gpu.name, setting->cluster->name, names[which], MSIM_VERSION);
+    snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer%s.", job.model.name, job.gpus,
+             setting->cluster->gpu.name, setting->cluster->name, names[which], MSIM_VERSION,
+             base_open ? ", and the base of rotary positions where it is not 10000" : "");
     snprintf(second, sizeof second, "layout %s", layout_format(layout, text, sizeof text));
     snprintf(third, sizeof third, "predicted: %.4g s a step%s", step_s,
              framework_n_lost(names[which], &job) ? ", counting on what is not said (below)" : "");

@@ -30,6 +30,8 @@ static void settle_model(struct transformer *m)
     m->published_parameters = m->published_active = m->mlp_limit = 0;
     m->position_offset = 0; /* launch_export.c has it in max_seq_len */
     m->name[0] = m->source[0] = '\0';
+    if (m->position == POSITION_ROTARY && !(m->rope_theta > 0))
+        m->rope_theta = 10000; /* what is taken where nothing says it */
     if (m->linear_bias)
         m->qkv_bias = false;
     if (m->attention == ATTENTION_LATENT) {
@@ -502,6 +504,42 @@ START_TEST(layouts_that_can_be_said_are_said)
 }
 END_TEST
 
+/* The base of rotary positions, where it is not what is taken unasked. */
+START_TEST(the_base_of_rotary_positions_is_written)
+{
+    static const struct {
+        const char *model, *framework, *written; /* NULL: no such line */
+    } cases[] = {
+        {"llama3-8b", NULL, "--rotary-base 500000\n"},
+        {"mixtral-8x7b", NULL, "--rotary-base 1000000\n"},
+        {"llama2-7b", NULL, NULL},
+        {"gpt3-13b", NULL, NULL},
+        {"llama3-8b", "NeMo", "  rotary_base: 500000\n"},
+        {"llama3-8b", "nanotron", "    rope_theta: 500000\n"},
+    };
+    struct diags diags = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct launch_job x = {
+            .job = {.seq_len = 2048, .global_batch = 64, .precision = PRECISION_BF16},
+            .layout = {.tp = 2, .cp = 1, .pp = 1, .vpp = 1, .dp = 4, .ep = 1, .micro_batch = 1, .schedule = SCHEDULE_NONE},
+            .gpus = 8,
+            .gpus_per_node = 8};
+        char *text;
+        size_t n;
+        ck_assert_int_eq(catalog_model(cases[i].model, &x.model, &diags), STATUS_OK);
+        FILE *out = open_memstream(&text, &n);
+        if (cases[i].framework)
+            framework_write_config(cases[i].framework, &x, NULL, 0, out, &diags);
+        else
+            megatron_write_script(&x, NULL, 0, out, &diags);
+        fclose(out);
+        ck_assert_msg(cases[i].written ? strstr(text, cases[i].written) != NULL : !strstr(text, "rotary-base"), "%s", text);
+        free(text);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
 /* NeMo has adapters, though not what is trained whole beside them; others train all weights, each by its own name. */
 START_TEST(adapters_are_whose_they_are)
 {
@@ -555,6 +593,7 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, what_is_exported_is_imported_the_same, 0, 2);
     tcase_add_loop_test(all, what_other_frameworks_have_words_for_comes_back, 0, 2);
+    tcase_add_test(all, the_base_of_rotary_positions_is_written);
     tcase_add_test(all, layouts_that_can_be_said_are_said);
     tcase_add_test(all, stages_that_do_not_divide_are_named);
     tcase_add_test(all, adapters_are_whose_they_are);

@@ -80,6 +80,7 @@ static const struct framework_key foundry_keys[] = {
     WORDS("model.attn_config.attn_impl", framework_attentions),
     WORDS("model.attn_config.alibi", composer_alibi),
     WORDS("model.attn_config.rope", composer_rope),
+    AS("model.attn_config.rope_theta", "rotary_base"),
     WORDS("fsdp_config.sharding_strategy", composer_sharding),
     WORDS("fsdp_config.mixed_precision", composer_mixed),
     WORDS("fsdp_config.activation_checkpointing", recomputed),

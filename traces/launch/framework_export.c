@@ -57,7 +57,7 @@ static bool applies(const struct config *c, int argument)
     if (argument == (c->job->model.gated_mlp ? ARGUMENT_NO_GELU_FUSION : ARGUMENT_NO_SWIGLU_FUSION))
         return false;
     return when == WHEN_ALWAYS || (when == WHEN_MIXTURE && c->job->model.moe.experts) ||
-           (when == WHEN_CONTEXT && c->job->layout.cp > 1);
+           (when == WHEN_CONTEXT && c->job->layout.cp > 1) || (when == WHEN_ROTARY && c->job->model.rope_theta > 0);
 }
 
 /* --- keys --- */

@@ -36,7 +36,7 @@ enum argument_map {
 };
 
 /* When an argument means anything. */
-enum argument_when { WHEN_ALWAYS, WHEN_MIXTURE, WHEN_LATENT, WHEN_CONTEXT /* cp above 1 */, WHEN_HYBRID, N_WHENS };
+enum argument_when { WHEN_ALWAYS, WHEN_MIXTURE, WHEN_LATENT, WHEN_CONTEXT /* cp above 1 */, WHEN_HYBRID, WHEN_ROTARY, N_WHENS };
 
 struct argument_row {
     const char *flag;

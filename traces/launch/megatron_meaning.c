@@ -198,6 +198,10 @@ static bool applies(struct meaning *m, enum argument_when when)
         return exceeds(m, ARGUMENT_EXPERTS, 0) || (meaning_names_model(m) && model->moe.experts > 0);
     if (when == WHEN_HYBRID)
         return meaning_text(m, ARGUMENT_PATTERN) != NULL;
+    if (when == WHEN_ROTARY) { /* of other frameworks only what is said */
+        bool rotary = meaning_is(m, ARGUMENT_POSITION, "rope") || meaning_true(m, ARGUMENT_ROTARY);
+        return rotary && (meaning_has(m, ARGUMENT_ROTARY_BASE) || !m->arguments->foreign);
+    }
     if (when == WHEN_CONTEXT)
         return exceeds(m, ARGUMENT_CP, 1);
     return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT) ||

@@ -77,6 +77,7 @@
     X(ROTARY, "use-rotary-position-embeddings", TRUE, "false", .key = "model.position", .since = "0.2")                          \
     X(NO_POSITION, "no-position-embedding", FALSE, "true", .dest = "add_position_embedding", .key = "model.position",            \
       .since = "0.2")                                                                                                            \
+    X(ROTARY_BASE, "rotary-base", REAL, "10000", NUMBER(model.rope_theta), .when = WHEN_ROTARY, .since = "0.5")                  \
     X(NORM, "normalization", TEXT, "LayerNorm", ONE_OF("LayerNorm", "RMSNorm", "layernorm", "rmsnorm"),                          \
       CHOICE(model.norm, megatron_norms), .since = "0.4")                                                                        \
     X(GATED, "swiglu", TRUE, "false", BOOL(model.gated_mlp), .since = "0.2")                                                     \
