@@ -86,10 +86,13 @@ static const struct option_row options[] = {
     {.name = "least",
      CHOICE_FIELDS("WHAT", sweep_least_choices),
      .initial = "gpu-hours",
-     .help = "with --within: what the point that is chosen takes the least of; energy is an upper bound, at the power that is "
+     .help = "with --within: what the point that is chosen takes the least of; cost is by --gpu-price; energy is an upper bound, "
+             "at the power that is "
              "published of nodes or, where that is not known of all points, of GPUs",
      .group = "Scaling"},
-    PRICE_ROW("Scaling", "money per GPU and hour, such as 2.5: with --sweep and --tokens adds the cost"),
+    PRICE_ROW("Scaling",
+              "money per GPU and hour, such as 2.5, or of each GPU, h200=3,b200=5.5: with --sweep and --tokens adds the "
+              "cost"),
     NETWORK_ROW("network", FABRIC_GROUP,
                 "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
     {.name = "flow-top",

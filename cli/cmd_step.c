@@ -69,7 +69,9 @@ static const struct option_row options[] = {
      .group = FABRIC_GROUP},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "NICs send again sooner at first", .group = FABRIC_GROUP},
     PACKETS_OPTION_ROWS,
-    PRICE_ROW("Budget", "money per GPU and hour, such as 2.5: adds the cost of the budget, with --tokens"),
+    PRICE_ROW(
+        "Budget",
+        "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost of the budget, with --tokens"),
     STEP_MANY_OPTION_ROWS,
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow or packet; msim plot draws it"),
     EXPORT_ROW("instead of a report a script that launches the layout"),
@@ -192,7 +194,7 @@ static enum status report(struct invocation *call, const struct job_setup *setup
                                  .program = option_flag(call, "explain") ? program : NULL,
                                  .detail = how->detail,
                                  .folded = !how->all_ranks,
-                                 .gpu_price = price_option(call)};
+                                 .gpu_price = setup->gpu_price};
 
     step_report_complete(&report);
     status = step_report_write(&report, call);
@@ -288,10 +290,10 @@ static enum status check_modes(struct invocation *call, bool flows)
 }
 
 /* What only a budget of tokens has. */
-static enum status check_price_use(struct invocation *call, const struct job_setup *setup)
+static enum status take_price(struct invocation *call, struct job_setup *setup)
 {
     if (!option_given(call, "gpu-price") || setup->experiment.job.tokens > 0)
-        return STATUS_OK;
+        return gpu_price_option(call, setup->experiment.cluster.gpu.name, &setup->gpu_price);
     diag_error(&call->diags, NOWHERE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
     return STATUS_USAGE;
 }
@@ -312,7 +314,7 @@ static enum status run(struct invocation *call)
     if (status == STATUS_OK)
         status = job_setup_load(call, &setup);
     if (status == STATUS_OK)
-        status = check_price_use(call, &setup);
+        status = take_price(call, &setup);
     if (status == STATUS_OK && option_given(call, "replicas"))
         return step_many(call, &setup);
     if (status != STATUS_OK)
