@@ -9,6 +9,7 @@
 #include "cli/shared_options.h"
 #include "cli/step_flow.h"
 #include "cli/step_many.h"
+#include "cli/step_pair.h"
 #include "cli/step_report.h"
 #include "model/base/memory.h"
 #include "model/base/order.h"
@@ -305,6 +306,8 @@ static enum status run(struct invocation *call)
     int *ranks, n_ranks;
     bool flows = option_choice(call, "network") != NETWORK_ANALYTIC;
     bool all = option_choice(call, "ranks") == RANKS_ALL || flows;
+    if (call->n_operands == 2)
+        return step_pair(call);
     enum status status = check_modes(call, flows);
 
     if (option_choice(call, "network") != NETWORK_PACKET)
@@ -347,6 +350,7 @@ static const struct example examples[] = {
     {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
     {"msim step experiment.yaml --export megatron -o launch.sh", "the Megatron-LM arguments of this layout"},
     {"msim step experiment.yaml --replicas 100 --jitter 0.5%", "how unequal steps are when GPUs are, and what that costs"},
+    {"msim step dense.yaml sparse.yaml --gpus 512", "two experiments side by side: why is one faster?"},
     {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},
     {0}};
 
@@ -362,12 +366,12 @@ const struct command command_step = {
         "yet begun). The classes sum to the step.\n"
         "\n"
         "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
-        "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
+        "connections provably meet the same. --ranks all simulates each of "
         "them and gives the same time.\n"
         "\n"
         "With --network packet every rank is simulated and what leaves an NVLink domain is cut into packets, which wait in "
         "queues, are marked and paused while senders react. The step by fair flows goes before it and counts them: some 5 "
-        "billion over links, six to ten minutes of a processor, are the most. A larger --mtu makes fewer.\n"
+        "billion over links, six to ten minutes of a processor, are the most.\n"
         "\n"
         "With --replicas the step is taken so often, each time on GPUs that draw their own speed (replica r by the seed plus r): "
         "arithmetic takes 1 + jitter z of its mean, z normal. Ranks that exchange inside layers go on together, at the pace of "
@@ -380,16 +384,19 @@ const struct command command_step = {
         "\n"
         "Energy of --tokens is an upper bound: GPUs at board power all the time, or nodes at their node_power, times pue.\n"
         "\n"
+        "Of two experiments (options are for both) it shows time, memory and MFU side by side, what differs, and why one is "
+        "faster.\n"
+        "\n"
         "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
-        "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "
-        "their names and its exchanges by their groups, and every instant of its steps is given to one of them: what the device "
+        "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), kernels are told apart by name "
+        "and exchanges by group, and every instant of its steps is given to one of them: what the device "
         "did stands beside what was predicted for that rank's stage.\n"
         "\n"
         "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken. Its recompute is none, full "
         "(whole layers; full:4 the first four of each virtual stage, full:every2 every second, full:groups4 all, four at a "
         "time), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are repeated in "
         "the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, mlp, "
-        "shared_experts, moe. Tables have short words, which mean the same: sel, attn, norm, mla, act (mlp_act), shared.\n"
+        "shared_experts, moe. Tables write sel, attn, norm, mla, act (mlp_act), shared.\n"
         "\n"
         "Its cp_comm says how cp ranks exchange: ring (keys and values go around beside attention; p2p), all_gather (of keys and "
         "values, before attention; Llama 3), a2a (heads for tokens around attention; Ulysses; cp * tp has to divide the heads), "
@@ -404,6 +411,8 @@ const struct command command_step = {
         "optimizer:50% is half of every layer's states, activations:25% a quarter of each stage's layers, activations:16 sixteen "
         "of them. Memory and its bandwidth are the cluster's host_memory and host_memory_rate, the link the GPU's host_rate or "
         "pcie_rate.",
+    .operands = "[EXPERIMENT.yaml [OTHER.yaml]]",
+    .max_operands = 2,
     .experiment = true,
     .options = options,
     .examples = examples,
