@@ -225,7 +225,7 @@ static const struct example examples[] = {
     {"msim plan --model llama3-70b --global-batch 1024 --gpus 512 --sweep cluster=dgx-h100,gb200-nvl72 --sweep "
      "precision=bf16,fp8",
      "on what hardware, in what precision?"},
-    {"msim plan --model llama3-70b --gpus 512 --global-batch 1024 --tokens 15T --sweep gpu=h200,b200,mi300x --gpu-price "
+    {"msim plan --model llama3-70b --gpus 2048 --global-batch 2048 --tokens 15T --sweep gpu=h200,b200,mi300x --gpu-price "
      "h200=3,b200=5.5,mi300x=2.4 --within 90d --least cost",
      "for the same money?"},
     {"msim plan --model deepseek-v3 --gpu h800 --gpus 2048 --global-batch 15360 --precision fp8 --levers",
