@@ -28,17 +28,37 @@ static enum status check_options(struct invocation *call)
     return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
 }
 
+/* What is said of both, as of a GPU that --gpu names, is said once. */
+static void add_new(struct diags *all, const struct diags *said)
+{
+    for (size_t i = 0; i < said->n_items; i++) {
+        const struct diag *item = &said->items[i];
+        const struct place at = {item->file, item->line, item->column};
+        bool known = false;
+        for (size_t k = 0; k < all->n_items && !known; k++)
+            known = all->items[k].severity == item->severity && strcmp(all->items[k].text, item->text) == 0;
+        if (known)
+            continue;
+        if (item->severity == SEVERITY_ERROR)
+            diag_error(all, at, "%s", item->text);
+        else if (item->severity == SEVERITY_WARNING)
+            diag_warning(all, at, "%s", item->text);
+        else
+            diag_note(all, at, "%s", item->text);
+    }
+}
+
 /* One of the two files, as if the call had no other. */
 static enum status load_side(struct invocation *call, int i, struct step_side *side)
 {
-    const char **operands = call->operands;
-    int n_operands = call->n_operands;
-    side->file = operands[i];
-    call->operands = operands + i;
-    call->n_operands = 1;
-    enum status status = job_setup_load(call, &side->setup);
-    call->operands = operands;
-    call->n_operands = n_operands;
+    struct invocation alone = *call;
+    side->file = call->operands[i];
+    alone.operands = call->operands + i;
+    alone.n_operands = 1;
+    alone.diags = (struct diags){0};
+    enum status status = job_setup_load(&alone, &side->setup);
+    add_new(&call->diags, &alone.diags);
+    diags_free(&alone.diags);
     return status;
 }
 
