@@ -121,7 +121,7 @@ static bool has_class(const struct step_pair *pair, int c)
     return class_seconds(&pair->sides[0], c) > 0 || class_seconds(&pair->sides[1], c) > 0;
 }
 
-/* The experiment with the layout and the features that it has in the end. */
+/* The experiment with the layout and, one by one, the features that it has in the end. */
 static json_t *settled_json(const struct step_side *side)
 {
     char *text = experiment_to_json(&side->setup.experiment);
@@ -129,6 +129,7 @@ static json_t *settled_json(const struct step_side *side)
     for (int f = 0; f < N_FEATURES; f++)
         if (side->setup.layout.features >> f & 1)
             json_object_set_new(features, feature_name((enum feature)f), json_true());
+    json_object_del(json_object_get(config, "job"), "features");
     json_object_set_new(config, "layout", layout_json(&side->setup.layout));
     json_object_set_new(config, "features", features);
     free(text);
@@ -260,7 +261,7 @@ static const char *value_text(const json_t *value, char *buffer, size_t size)
 
 static void write_differences(const struct step_pair *pair, const struct invocation *call)
 {
-    enum { MOST_SHOWN = 24, VALUE_TEXT = 48 };
+    enum { MOST_SHOWN = 24, VALUE_TEXT = 128 };
     json_t *differences = differences_json(pair);
     size_t n = json_array_size(differences);
     char text[VALUE_TEXT];
