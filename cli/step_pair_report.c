@@ -28,10 +28,20 @@ enum { N_STEP_ROWS = 14 };
 
 /* --- what is compared --- */
 
-/* Of a budget of tokens: days, GPU-hours, money, MWh at most. */
-static void budget_values(const struct step_side *side, const struct plan_rates *rates, double values[4])
+/* Nodes where their power is known of both, so that energies can be compared; boards otherwise. */
+static enum power_count counted_power(const struct step_pair *pair)
 {
-    const struct power_bound bound = power_bound_published(&side->setup.experiment.cluster);
+    bool nodes = true;
+    for (int i = 0; i < 2; i++)
+        nodes = nodes && power_bound_of(&pair->sides[i].setup.experiment.cluster, POWER_NODES).count != POWER_UNKNOWN;
+    return nodes ? POWER_NODES : POWER_BOARDS;
+}
+
+/* Of a budget of tokens: days, GPU-hours, money, MWh at most. */
+static void budget_values(const struct step_side *side, const struct plan_rates *rates, enum power_count counted,
+                          double values[4])
+{
+    const struct power_bound bound = power_bound_of(&side->setup.experiment.cluster, counted);
     double energy_j = power_bound_energy(&bound, rates->gpu_hours);
     values[0] = rates->days > 0 ? rates->days : NAN;
     values[1] = rates->days > 0 ? rates->gpu_hours : NAN;
@@ -66,7 +76,7 @@ static void fill_step_rows(const struct step_pair *pair, struct pair_row rows[N_
         const struct track_record *record = track_record_of(run_kind_of(layout, side->setup.setting.model));
         const struct plan_rates rates = plan_rates_of(layout, &side->setup.setting, r->step_time_s);
         double budget[4];
-        budget_values(side, &rates, budget);
+        budget_values(side, &rates, counted_power(pair), budget);
         const double values[N_STEP_ROWS] = {r->step_time_s,
                                             r->step_time_s * record->low,
                                             r->step_time_s * record->high,
@@ -157,35 +167,57 @@ static void value_cell(struct table *table, double value, int digits)
         table_cell(table, "%.*f", digits, value);
 }
 
+static void write_step_row(const struct pair_row *row, struct table *table)
+{
+    double a = row->values[0], b = row->values[1];
+    bool both = !isnan(a) && !isnan(b);
+    char number[32];
+    table_cell(table, "%s", row->title);
+    value_cell(table, a, row->digits);
+    value_cell(table, b, row->digits);
+    if (!both)
+        table_cell(table, "-");
+    else if (row->digits > 0)
+        difference_cell(table, b - a, row->digits);
+    else
+        table_cell(table, "%s%s", b > a ? "+" : "", grouped((int64_t)round(b - a), number, sizeof number));
+    if (both && a > 0)
+        table_cell(table, "%.3f", b / a);
+    else
+        table_cell(table, "-");
+}
+
 static void write_step(const struct step_pair *pair, const struct invocation *call)
 {
     struct pair_row rows[N_STEP_ROWS];
     struct table table = {0};
-    char number[32];
     fill_step_rows(pair, rows);
     table_column(&table, "", NULL, ALIGN_LEFT);
     for (int i = 0; i < 2; i++)
         table_column(&table, side_names[i], NULL, ALIGN_RIGHT);
     table_column(&table, "B - A", NULL, ALIGN_RIGHT);
     table_column(&table, "B / A", NULL, ALIGN_RIGHT);
-    for (int k = 0; k < N_STEP_ROWS; k++) {
-        double a = rows[k].values[0], b = rows[k].values[1];
-        bool both = !isnan(a) && !isnan(b);
-        if (isnan(a) && isnan(b))
-            continue;
-        table_cell(&table, "%s", rows[k].title);
-        value_cell(&table, a, rows[k].digits);
-        value_cell(&table, b, rows[k].digits);
-        if (!both)
-            table_cell(&table, "-");
-        else if (rows[k].digits > 0)
-            difference_cell(&table, b - a, rows[k].digits);
-        else
-            table_cell(&table, "%s%s", b > a ? "+" : "", grouped((int64_t)round(b - a), number, sizeof number));
-        table_cell(&table, both && a > 0 ? "%.3f" : "-", b / a);
-    }
+    for (int k = 0; k < N_STEP_ROWS; k++)
+        if (!isnan(rows[k].values[0]) || !isnan(rows[k].values[1]))
+            write_step_row(&rows[k], &table);
     table_write_text(&table, call);
     table_free(&table);
+}
+
+/* What of a budget is counted, and what is left out of it. */
+static void write_budget_notes(const struct step_pair *pair, FILE *out)
+{
+    const struct job_setup *setups[2] = {&pair->sides[0].setup, &pair->sides[1].setup};
+    bool budgeted = false, known = false;
+    for (int i = 0; i < 2; i++) {
+        budgeted |= setups[i]->experiment.job.tokens > 0;
+        known |= power_bound_of(&setups[i]->experiment.cluster, counted_power(pair)).count != POWER_UNKNOWN;
+    }
+    if (budgeted && known)
+        fprintf(out, "energy is an upper bound: %s\n", power_count_text(counted_power(pair)));
+    for (int i = 0; i < 2; i++)
+        if (budgeted && setups[i]->gpu_price <= 0 && setups[1 - i]->gpu_price > 0)
+            fprintf(out, "no price is given of %s, so its cost is left out\n", setups[i]->experiment.cluster.gpu.name);
 }
 
 /* What of a side the range of a likely step does not know. */
@@ -324,6 +356,7 @@ static void write_text(const struct step_pair *pair, const struct invocation *ca
     }
     write_differences(pair, call);
     write_step(pair, call);
+    write_budget_notes(pair, call->out);
     write_unheard(pair, call->out);
     write_seconds(pair, call);
     write_memory(pair, call);
@@ -387,6 +420,7 @@ static enum status write_json(const struct step_pair *pair, struct invocation *c
         json_object_set_new(changes, class_key(c), json_real(100 * step_pair_change(pair, c)));
     json_object_set_new(result, "difference", side_json(pair, 2));
     json_object_set_new(result, "differs", differences_json(pair));
+    json_object_set_new(result, "energy_counted", json_string(counted_power(pair) == POWER_NODES ? "nodes" : "boards"));
     json_object_set_new(result, "gpu_seconds_per_token_change_pct", changes);
     return result_write(call, result);
 }
