@@ -205,6 +205,7 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
 
 void step_flow_free(struct step_flow *flow)
 {
+    step_packets_free(&flow->packets);
     fabric_free(&flow->fabric);
     free(flow->placement);
     free(flow->events);

@@ -6,8 +6,6 @@
 
 enum status step_packets_load(struct invocation *call, const struct fabric *fabric, double fraction, struct step_packets *packets)
 {
-    struct network_packets *network;
-
     packets->wanted = true;
     if (option_given(call, "flap")) {
         diag_error(&call->diags, (struct place){0},
@@ -18,10 +16,13 @@ enum status step_packets_load(struct invocation *call, const struct fabric *fabr
     if (status != STATUS_OK)
         return status;
     packets->options.with.seed = call->seed;
-    status = network_packets_create(fabric, fraction, &packets->options, &network, &call->diags);
-    if (status == STATUS_OK)
-        network_packets_destroy(network);
-    return status;
+    return network_packets_create(fabric, fraction, &packets->options, &packets->options.made, &call->diags);
+}
+
+void step_packets_free(struct step_packets *packets)
+{
+    network_packets_destroy(packets->options.made);
+    packets->options.made = NULL;
 }
 
 /* Bytes on links that are not NVLink are packets; what arrives over NIC ports is all there is to send. */

@@ -23,10 +23,11 @@ struct step_packets {
     struct packets_summary seen;
 };
 
-/* The options, where --network packet is given, for a fabric that sustains `fraction` of its rates: what does not fit it is told
- * before anything runs. */
+/* The packets' network, where --network packet is given, of a fabric that sustains `fraction` of its rates: made before anything
+ * runs, so that what does not fit is told then. It is for one run; `packets` stays where it is until it is freed. */
 MUST_CHECK enum status step_packets_load(struct invocation *call, const struct fabric *fabric, double fraction,
                                          struct step_packets *packets);
+void step_packets_free(struct step_packets *packets);
 /* How much there is to do, from what the links carried in a step of so many seconds by fair flows. */
 void step_packets_measure(struct step_packets *packets, const struct fabric *fabric, const struct link_usage *usage,
                           double seconds);

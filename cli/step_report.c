@@ -161,6 +161,10 @@ void step_report_complete(struct step_report *report)
         assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
                        "not counted");
     assume_routing(report);
+    if (layout->zero == 2 && layout->pp > 1)
+        assume(report, "zero=2 with a pipeline is charged like zero=1: gradients of the micro-batches add up "
+                       "whole until the step ends (DeepSpeed's pipeline engine refuses it, Megatron-LM's distributed optimizer "
+                       "is zero=1)");
     bool by_kernel = report->detail == DETAIL_KERNEL;
     if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
         assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");

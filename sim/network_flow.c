@@ -282,6 +282,8 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     links_create(n);
     enum status status = STATUS_OK;
     if (options->packets != NULL)
+        n->packets = options->packets->made;
+    if (options->packets != NULL && n->packets == NULL)
         status = network_packets_create(fabric, n->cluster.net_fraction, options->packets, &n->packets, diags);
     if (status != STATUS_OK)
         network_flow_destroy(n);
@@ -295,7 +297,8 @@ void network_flow_destroy(struct network_flow *n)
     if (n == NULL)
         return;
     flows_destroy(n->flows);
-    network_packets_destroy(n->packets);
+    if (n->options.packets != NULL && n->packets != n->options.packets->made)
+        network_packets_destroy(n->packets);
     if (n->fold != NULL)
         fold_free(n->fold);
     free(n->fold);

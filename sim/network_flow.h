@@ -40,9 +40,12 @@ struct network_flow;
 struct fold;
 
 /* What leaves NVLink domains packet by packet instead (network_packets.h). */
+struct network_packets;
 struct network_packets_options {
     struct packets_parameters with;
-    double total;                                               /* bytes to come, for `progress` */
+    struct network_packets *made; /* with these options, for this fabric at the cluster's net_fraction: the caller's, for one run;
+                                   * NULL: the network makes its own */
+    double total;                 /* bytes to come, for `progress` */
     void (*progress)(void *context, double done, double total); /* now and then, in bytes; NULL: nobody asks */
     void *context;
 };

@@ -12,7 +12,7 @@ struct carried_flow {
 
 struct network_packets {
     struct packets *packets;
-    struct network_packets_options options;
+    const struct network_packets_options *options;
     uint32_t first_carried; /* links of the fabric that are not NVLink begin here */
     uint32_t opened;        /* connections */
     struct carried_flow *flows;
@@ -38,7 +38,7 @@ enum status network_packets_create(const struct fabric *fabric, double fraction,
         return status;
     struct network_packets *p = memory_new(1, sizeof *p);
     p->packets = packets;
-    p->options = *options;
+    p->options = options;
     p->first_carried = fabric->first[LAYER_GPU_OUT];
     *out = p;
     return STATUS_OK;
@@ -125,8 +125,8 @@ static bool connection_ended(struct network_packets *p, uint32_t connection)
 
 static void tell(const struct network_packets *p)
 {
-    if (p->options.progress != NULL)
-        p->options.progress(p->options.context, (double)packets_bytes_arrived(p->packets), p->options.total);
+    if (p->options->progress != NULL)
+        p->options->progress(p->options->context, (double)packets_bytes_arrived(p->packets), p->options->total);
 }
 
 nanos network_packets_advance(struct network_packets *p, nanos until)

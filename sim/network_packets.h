@@ -20,7 +20,8 @@
 
 struct network_packets;
 
-/* `fabric` with its links at `fraction` of their rates; the fabric is not used after the call. As packets_create. */
+/* `fabric` with its links at `fraction` of their rates; the fabric is not used after the call. `options` must outlive the
+ * packets; what it says of progress may change. As packets_create. */
 MUST_CHECK enum status network_packets_create(const struct fabric *fabric, double fraction,
                                               const struct network_packets_options *options, struct network_packets **out,
                                               struct diags *diags);

@@ -6,74 +6,7 @@
 #include "model/base/memory.h"
 #include "sim/step_executor_internal.h"
 
-/* Classes of events of one time: completions of operations before those of collectives. */
-enum {
-    EVENT_OP,
-    EVENT_COLLECTIVE,
-    EVENT_NETWORK, /* transfers leave the links; the word is none, or the first of those that arrive */
-    EVENT_SETTLED  /* all that begins at this time has begun */
-};
-#define NO_WORD UINT64_MAX
-
-static void actor_wake(struct executor *x, int32_t rank, unsigned streams)
-{
-    struct actor *actor = &x->actors[rank];
-
-    actor->runnable |= (uint8_t)streams;
-    if (!actor->queued) {
-        actor->queued = true;
-        x->queue[x->n_queued++] = rank;
-    }
-}
-
-/* ---- times */
-
-static inline void op_end_set(struct actor *actor, uint32_t i, nanos end)
-{
-    if (actor->times.stride)
-        op_time_at(actor->times, i)->end = end;
-    else if (actor->ops[i].slot != NO_OP)
-        actor->times.ends[actor->ops[i].slot] = end;
-}
-
-/* Where only ends are kept it follows from that. */
-static inline void op_start_set(struct actor *actor, uint32_t i, nanos start)
-{
-    if (actor->times.stride)
-        op_time_at(actor->times, i)->start = start;
-}
-
-/* A start that is needed before the end is there. */
-static inline void op_know_start(struct actor *actor, uint32_t i, nanos start)
-{
-    if (actor->times.stride)
-        op_time_at(actor->times, i)->start = start;
-    else
-        actor->times.ends[actor->ops[i].slot] = -start;
-}
-
-/* The start, of an operation that has not ended; 0: none is known. */
-static inline nanos op_known_start(const struct actor *actor, uint32_t i)
-{
-    return actor->times.stride ? op_time_at(actor->times, i)->start : -actor->times.ends[actor->ops[i].slot];
-}
-
-/* ---- the end of an operation */
-
-static void op_complete(struct executor *x, struct actor *actor, uint32_t i, nanos end)
-{
-    const struct step_op *op = &actor->ops[i];
-    unsigned stream = 1u << op->stream;
-
-    op_end_set(actor, i, end);
-    actor->free_at[op->stream] = end;
-    actor->head[op->stream] = op->next;
-    actor->busy &= (uint8_t)~stream;
-    actor->runnable |= (uint8_t)(stream | op->dependents);
-    x->out->events++;
-}
-
-/* Its end is known: at once, or when the clock gets there. */
+/* The end of an operation is known: at once, or when the clock gets there. */
 static void op_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
 {
     struct actor *actor = &x->actors[rank];
@@ -86,47 +19,9 @@ static void op_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
     engine_schedule(x->engine, end, EVENT_OP, (uint64_t)rank << 32 | i);
 }
 
-/* ---- transfers of a network with contention */
-
-/* When all that begins at this time has begun. */
-static void settle_later(struct executor *x)
-{
-    if (!x->settling)
-        engine_schedule(x->engine, engine_now(x->engine), EVENT_SETTLED, NO_WORD);
-    x->settling = true;
-}
-
-static uint64_t carriage_new(struct executor *x, struct carriage carriage)
-{
-    uint32_t i = x->free_carriage;
-
-    if (i != NO_OP) {
-        x->free_carriage = x->carriages[i].next;
-    } else {
-        if (x->n_carriages == x->carriage_capacity)
-            x->carriages = memory_grow(x->carriages, &x->carriage_capacity, x->n_carriages + 1, sizeof *x->carriages);
-        i = (uint32_t)x->n_carriages++;
-    }
-    x->carriages[i] = carriage;
-    settle_later(x);
-    return i;
-}
-
-/* The end of a message at one of its ends; what it took on the compute stream is known only now. */
-static void message_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
-{
-    struct actor *actor = &x->actors[rank];
-    const struct step_op *op = &actor->ops[i];
-
-    if (op->stream == STREAM_COMPUTE)
-        actor_account(x, actor)->ns[op->class] += end - op_time_at(actor->times, i)->start;
-    op_complete(x, actor, i, end);
-    actor_wake(x, rank, 0);
-}
-
 /* ---- collectives */
 
-static void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
+void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
 {
     const struct rank_group *members = &x->program->groups[group];
 
@@ -171,10 +66,7 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
     if (++meeting->entered < x->program->groups[group].n_members)
         return;
     if (x->contended) {
-        const struct op *source = &x->tables->scripts[x->program->ranks[rank].script].source[i];
-        uint64_t word = carriage_new(x, (struct carriage){.from = -1, .to = group, .receive = op->ordinal});
-        const struct work_collective exchange = op_exchange(x->program, source);
-        x->network->begin_collective(x->network->state, meeting->latest, &exchange, group, word);
+        contended_collective_begin(x, rank, i, meeting->latest);
         return;
     }
     nanos end = meeting->latest + collective_lasts(x, rank, op, i);
@@ -182,46 +74,6 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
         meeting_end(x, group, op->ordinal, meeting->latest, end);
     else
         engine_schedule(x->engine, end, EVENT_COLLECTIVE, (uint64_t)group << 32 | op->ordinal);
-}
-
-/* ---- passes of ranks in lockstep */
-
-static void block_start(struct executor *x, int32_t block, uint32_t i)
-{
-    const int32_t *members = x->lockstep->members + x->lockstep->first[block];
-    int32_t n = x->lockstep->first[block + 1] - x->lockstep->first[block];
-    nanos start = x->blocks[block].latest, duration = x->actors[members[0]].ops[i].duration;
-
-    x->blocks[block] = (struct block){0};
-    for (int32_t m = 0; m < n; m++) {
-        struct actor *actor = &x->actors[members[m]];
-        struct op_time *time = op_time_at(actor->times, i);
-        actor_account(x, actor)->ns[CLASS_TP_COMM] += start - time->start;
-        time->start = start;
-    }
-    engine_schedule(x->engine, start + duration, EVENT_OP, (uint64_t)members[0] << 32 | i);
-}
-
-static void block_enter(struct executor *x, int32_t rank, uint32_t i, nanos ready)
-{
-    struct actor *actor = &x->actors[rank];
-    int32_t block = x->lockstep->block[rank];
-    struct block *at = &x->blocks[block];
-
-    actor->busy |= 1u << STREAM_COMPUTE;
-    op_time_at(actor->times, i)->start = ready;
-    at->latest = ready > at->latest ? ready : at->latest;
-    if (++at->entered == x->lockstep->first[block + 1] - x->lockstep->first[block])
-        block_start(x, block, i);
-}
-
-static void block_end(struct executor *x, int32_t block, uint32_t i, nanos end)
-{
-    for (int32_t m = x->lockstep->first[block]; m < x->lockstep->first[block + 1]; m++) {
-        int32_t rank = x->lockstep->members[m];
-        op_complete(x, &x->actors[rank], i, end);
-        actor_wake(x, rank, 0);
-    }
 }
 
 /* ---- messages */
@@ -237,8 +89,7 @@ static nanos message_lasts(const struct executor *x, int32_t rank, const struct 
                                : x->network->message(x->network->state, peer, rank, bytes);
 }
 
-/* Tell the receiver when the data began to flow; its receive may be waiting for just that. */
-static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start)
+void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start)
 {
     int32_t to = x->actors[rank].peers[x->actors[rank].ops[i].role];
     struct actor *receiver = &x->actors[to];
@@ -248,51 +99,6 @@ static void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos 
     op_know_start(receiver, receive, start);
     if (receiver->head[stream] == receive)
         actor_wake(x, to, 1u << stream);
-}
-
-/* With contention: a message whose receiver is ready begins now, and both ends have it until it ends. One whose receiver comes
- * later leaves its sender after the time it takes alone: it lies in buffers then. Which it is shows when all that happens at this
- * time has happened, whatever the order. */
-static void send_begin(struct executor *x, int32_t rank, uint32_t i, nanos start)
-{
-    struct actor *actor = &x->actors[rank];
-
-    actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
-    message_deliver(x, rank, i, start);
-    if (x->n_sends == x->send_capacity)
-        x->sends = memory_grow(x->sends, &x->send_capacity, x->n_sends + 1, sizeof *x->sends);
-    x->sends[x->n_sends++] = (uint64_t)rank << 32 | i;
-    settle_later(x);
-}
-
-static void receive_begin(struct executor *x, int32_t rank, uint32_t i, nanos start)
-{
-    struct actor *actor = &x->actors[rank];
-    int32_t from = actor->peers[actor->ops[i].role];
-    uint32_t send = actor->match[i];
-    bool at_once = op_time_at(x->actors[from].times, send)->start == start && from != rank;
-    const struct op *op = &x->tables->scripts[x->program->ranks[rank].script].source[i];
-    uint64_t word = carriage_new(x, (struct carriage){.from = from, .to = rank, .send = at_once ? send : NO_OP, .receive = i});
-
-    actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
-    x->network->begin_message(x->network->state, start, from, rank, op->bytes, word);
-}
-
-/* Senders whose receivers have not come by now. */
-static void sends_settle(struct executor *x)
-{
-    for (size_t k = 0; k < x->n_sends; k++) {
-        int32_t rank = (int32_t)(x->sends[k] >> 32);
-        uint32_t i = (uint32_t)x->sends[k];
-        const struct actor *actor = &x->actors[rank];
-        int32_t to = actor->peers[actor->ops[i].role];
-        const struct actor *receiver = &x->actors[to];
-        uint32_t receive = actor->match[i], stream = receiver->ops[receive].stream;
-        bool received = receiver->head[stream] == receive && (receiver->busy >> stream & 1u) && to != rank;
-        if (!received)
-            engine_schedule(x->engine, op_time_at(actor->times, i)->start + actor->ops[i].duration, EVENT_OP, x->sends[k]);
-    }
-    x->n_sends = 0;
 }
 
 /* ---- the start of an operation */
@@ -400,11 +206,11 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
     }
     op_start_set(actor, i, start);
     if (x->contended && op->kind == OP_SEND) {
-        send_begin(x, rank, i, start);
+        contended_send_begin(x, rank, i, start);
         return true;
     }
     if (x->contended && op->kind == OP_RECV) {
-        receive_begin(x, rank, i, start);
+        contended_receive_begin(x, rank, i, start);
         return true;
     }
     if (op->kind == OP_SEND)
@@ -436,80 +242,13 @@ static void actors_advance(struct executor *x)
     }
 }
 
-/* A transfer has arrived. */
-static void carriage_end(struct executor *x, const struct carriage *done, nanos end)
-{
-    if (done->from < 0) {
-        meeting_end(x, done->to, done->receive, x->meetings[done->to].latest, end);
-        return;
-    }
-    if (done->send != NO_OP)
-        message_end_at(x, done->from, done->send, end);
-    message_end_at(x, done->to, done->receive, end);
-}
-
-static void carriages_end(struct executor *x, uint32_t first, nanos end)
-{
-    for (uint32_t word = first; word != NO_OP;) {
-        struct carriage done = x->carriages[word];
-        x->carriages[word].next = x->free_carriage;
-        x->free_carriage = word;
-        word = done.next;
-        carriage_end(x, &done, end);
-    }
-}
-
-/* Take what leaves the links now; what then arrives at the same time does so in one event. */
-static void network_take(struct executor *x, nanos now)
-{
-    uint32_t first = NO_OP, last = NO_OP;
-    nanos latency, together = 0;
-    uint64_t word;
-
-    while (x->network->take(x->network->state, now, &word, &latency)) {
-        x->carriages[word].next = NO_OP;
-        if (last != NO_OP && latency == together) {
-            x->carriages[last].next = (uint32_t)word;
-        } else {
-            if (first != NO_OP)
-                engine_schedule(x->engine, now + together, EVENT_NETWORK, first);
-            first = (uint32_t)word;
-            together = latency;
-        }
-        last = (uint32_t)word;
-    }
-    if (first != NO_OP)
-        engine_schedule(x->engine, now + together, EVENT_NETWORK, first);
-}
-
-static void network_event(struct executor *x, const struct event *event)
-{
-    const struct network *network = x->network;
-    nanos next;
-
-    if (event->priority == EVENT_NETWORK && event->what != NO_WORD) {
-        carriages_end(x, (uint32_t)event->what, event->time);
-        return;
-    }
-    if (event->priority == EVENT_SETTLED) {
-        x->settling = false;
-        sends_settle(x);
-    }
-    while ((next = network->next(network->state)) <= event->time)
-        network_take(x, event->time);
-    if (next == INT64_MAX || (next == x->wake && event->time < x->wake))
-        return;
-    x->wake = next;
-    engine_schedule(x->engine, next, EVENT_NETWORK, NO_WORD);
-}
-
 static void event_handle(struct executor *x, const struct event *event)
 {
     int32_t who = (int32_t)(event->what >> 32);
     uint32_t what = (uint32_t)event->what;
 
     if (event->priority >= EVENT_NETWORK) {
-        network_event(x, event);
+        contended_event(x, event);
         return;
     }
     if (event->priority == EVENT_COLLECTIVE) {
@@ -517,7 +256,7 @@ static void event_handle(struct executor *x, const struct event *event)
         return;
     }
     if (x->contended && x->actors[who].ops[what].kind == OP_SEND) {
-        message_end_at(x, who, what, event->time);
+        contended_message_end(x, who, what, event->time);
         return;
     }
     if (x->lockstep->n_blocks > 0 && x->actors[who].ops[what].together) {
@@ -528,20 +267,6 @@ static void event_handle(struct executor *x, const struct event *event)
     actor_wake(x, who, 0);
 }
 
-/* A network that only finds out by going on goes on to the next event first. */
-static bool event_next(struct executor *x, struct event *event)
-{
-    if (x->network != NULL && x->network->advance != NULL) {
-        nanos end = x->network->advance(x->network->state, engine_peek(x->engine));
-        x->stopped = end < 0;
-        if (x->stopped)
-            return false;
-        if (end < INT64_MAX)
-            engine_schedule(x->engine, end, EVENT_NETWORK, NO_WORD);
-    }
-    return engine_next(x->engine, event);
-}
-
 static void executor_run(struct executor *x)
 {
     struct event event;
@@ -550,7 +275,7 @@ static void executor_run(struct executor *x)
         actor_wake(x, r, (1u << N_STREAMS) - 1);
         actors_advance(x);
     }
-    while (x->engine != NULL && event_next(x, &event)) {
+    while (x->engine != NULL && (!x->contended || contended_go_on(x)) && engine_next(x->engine, &event)) {
         event_handle(x, &event);
         actors_advance(x);
     }
@@ -562,9 +287,6 @@ static enum status execute_prepared(struct executor *x, const struct step_costs 
 {
     struct execution out = {.program = x->program, .fold = x->fold};
     enum status status = STATUS_OK;
-
-    if (!step_tables_fit(x->tables, x->program, diags))
-        return STATUS_BAD_INPUT;
 
     x->out = &out;
     x->ends_only = x->ends_only && x->network == NULL && step_tables_agree(x->tables, x->program);

@@ -1,6 +1,7 @@
 /*
- * step_executor_internal.h - what step_executor.c (operations, transfers, time), step_executor_actors.c (ranks before and after)
- * and step_executor_accounts.c (where the time went) share. Private to them.
+ * step_executor_internal.h - what step_executor.c (operations in their order), step_executor_contended.c (transfers that share a
+ * network), step_executor_actors.c (ranks before and after) and step_executor_accounts.c (where the time went) share. Private to
+ * them.
  */
 #ifndef MSIM_SIM_STEP_EXECUTOR_INTERNAL_H
 #define MSIM_SIM_STEP_EXECUTOR_INTERNAL_H
@@ -8,6 +9,15 @@
 #include "sim/engine.h"
 #include "sim/fold.h"
 #include "sim/step_executor.h"
+
+/* Classes of events of one time: completions of operations before those of collectives. */
+enum {
+    EVENT_OP,
+    EVENT_COLLECTIVE,
+    EVENT_NETWORK, /* transfers leave the links; the word is none, or the first of those that arrive */
+    EVENT_SETTLED  /* all that begins at this time has begun */
+};
+#define NO_WORD UINT64_MAX
 
 /* A transfer that a network with contention carries. */
 struct carriage {
@@ -80,6 +90,88 @@ static inline struct class_nanos *actor_account(struct executor *x, const struct
 {
     return &x->accounts[actor->account];
 }
+
+static inline void actor_wake(struct executor *x, int32_t rank, unsigned streams)
+{
+    struct actor *actor = &x->actors[rank];
+
+    actor->runnable |= (uint8_t)streams;
+    if (!actor->queued) {
+        actor->queued = true;
+        x->queue[x->n_queued++] = rank;
+    }
+}
+
+static inline void op_end_set(struct actor *actor, uint32_t i, nanos end)
+{
+    if (actor->times.stride)
+        op_time_at(actor->times, i)->end = end;
+    else if (actor->ops[i].slot != NO_OP)
+        actor->times.ends[actor->ops[i].slot] = end;
+}
+
+/* Where only ends are kept it follows from that. */
+static inline void op_start_set(struct actor *actor, uint32_t i, nanos start)
+{
+    if (actor->times.stride)
+        op_time_at(actor->times, i)->start = start;
+}
+
+/* A start that is needed before the end is there. */
+static inline void op_know_start(struct actor *actor, uint32_t i, nanos start)
+{
+    if (actor->times.stride)
+        op_time_at(actor->times, i)->start = start;
+    else
+        actor->times.ends[actor->ops[i].slot] = -start;
+}
+
+/* The start, of an operation that has not ended; 0: none is known. */
+static inline nanos op_known_start(const struct actor *actor, uint32_t i)
+{
+    return actor->times.stride ? op_time_at(actor->times, i)->start : -actor->times.ends[actor->ops[i].slot];
+}
+
+/* The end of an operation. */
+static inline void op_complete(struct executor *x, struct actor *actor, uint32_t i, nanos end)
+{
+    const struct step_op *op = &actor->ops[i];
+    unsigned stream = 1u << op->stream;
+
+    op_end_set(actor, i, end);
+    actor->free_at[op->stream] = end;
+    actor->head[op->stream] = op->next;
+    actor->busy &= (uint8_t)~stream;
+    actor->runnable |= (uint8_t)(stream | op->dependents);
+    x->out->events++;
+}
+/* --- step_executor.c */
+
+/* All of a group have entered their collective `ordinal` and it is over. */
+void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end);
+/* Tell the receiver when the data began to flow; its receive may be waiting for just that. */
+void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start);
+
+/* --- step_executor_contended.c: with a network whose transfers share links */
+
+/* All members have come, the last, this rank with its operation i, at `start`. */
+void contended_collective_begin(struct executor *x, int32_t rank, uint32_t i, nanos start);
+/* A message whose receiver is ready begins now, and both ends have it until it ends. One whose receiver comes later leaves its
+ * sender after the time it takes alone: it lies in buffers then. Which it is shows when all that happens at this time has
+ * happened, whatever the order. */
+void contended_send_begin(struct executor *x, int32_t rank, uint32_t i, nanos start);
+void contended_receive_begin(struct executor *x, int32_t rank, uint32_t i, nanos start);
+/* The end of a message at one of its ends; what it took on the compute stream is known only now. */
+void contended_message_end(struct executor *x, int32_t rank, uint32_t i, nanos end);
+/* A pass of ranks in lockstep begins when the last of its block has come. */
+void block_enter(struct executor *x, int32_t rank, uint32_t i, nanos ready);
+void block_end(struct executor *x, int32_t block, uint32_t i, nanos end);
+/* An event of EVENT_NETWORK or EVENT_SETTLED. */
+void contended_event(struct executor *x, const struct event *event);
+/* A network that only finds out by going on goes on to the next event first; false: it cannot. */
+MUST_CHECK bool contended_go_on(struct executor *x);
+
+/* --- step_executor_actors.c, step_executor_accounts.c */
 
 /* The pipeline stage of a rank of the program, folded or not. */
 int32_t executor_stage(const struct executor *x, int32_t rank);

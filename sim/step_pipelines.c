@@ -176,17 +176,20 @@ static nanos *durations_of(const struct pipelines *p, const struct layout *layou
     return durations;
 }
 
-static void find_durations(struct pipelines *p, const struct layout *layout, const struct setting *alike, double jitter)
+static enum status find_durations(struct pipelines *p, const struct layout *layout, const struct setting *alike, double jitter,
+                                  struct diags *diags)
 {
+    enum status status = STATUS_OK;
     op_kinds_find(&p->program, &p->kinds);
     p->durations = memory_new((size_t)N_LEVELS * p->kinds.n, sizeof *p->durations);
     for (int i = 0; i < N_LEVELS; i++) {
         nanos *durations = durations_of(p, layout, alike, jitter * (Z_LOW + i), 0);
         memcpy(p->durations + (size_t)i * p->kinds.n, durations, p->kinds.n * sizeof *durations);
         if (Z_LOW + i == 0)
-            step_tables_time(&p->tables, &p->program, durations, p->kinds.kind);
+            status = step_tables_time(&p->tables, &p->program, durations, p->kinds.kind, diags);
         free(durations);
     }
+    return status;
 }
 
 /* --- documents --- */
@@ -214,31 +217,33 @@ static void find_draws(struct pipelines *p, const struct layout *layout, const s
 enum status pipelines_create(const struct layout *layout, const struct setting *setting, double jitter, bool every_rank,
                              struct pipelines **pipelines, struct diags *diags)
 {
-    struct pipelines made = {.n_teams = 0};
+    struct pipelines *made = memory_new(1, sizeof *made);
     struct cluster cluster = *setting->cluster;
     struct setting alike = *setting;
     cluster.gpu.clock_spread = 0;
     alike.cluster = &cluster;
-    enum status status = program_build(layout, setting, DETAIL_CHUNK, false, &made.program, diags);
-    if (status != STATUS_OK)
+    enum status status = program_build(layout, setting, DETAIL_CHUNK, false, &made->program, diags);
+    if (status != STATUS_OK) {
+        free(made);
         return status;
-    int n_ranks = made.program.n_ranks;
+    }
+    int n_ranks = made->program.n_ranks;
     int32_t *blocks = memory_new((size_t)n_ranks, sizeof *blocks);
     for (int r = 0; r < n_ranks; r++)
         blocks[r] = block_of(layout, every_rank, r);
     if (!every_rank)
-        fold_ranks(&made.program, blocks);
-    status = step_tables_create(&made.program, NULL, &made.tables, diags);
+        fold_ranks(&made->program, blocks);
+    status = step_tables_create(&made->program, NULL, &made->tables, diags);
     if (status == STATUS_OK) {
-        step_tables_slots(&made.tables, &made.program);
-        find_teams(&made, layout, n_ranks, blocks);
-        find_durations(&made, layout, &alike, jitter);
-        find_draws(&made, layout, &alike, blocks);
-        *pipelines = memory_new(1, sizeof **pipelines);
-        **pipelines = made;
-    } else {
-        program_free(&made.program);
+        step_tables_slots(&made->tables, &made->program);
+        find_teams(made, layout, n_ranks, blocks);
+        status = find_durations(made, layout, &alike, jitter, diags);
+        find_draws(made, layout, &alike, blocks);
     }
+    if (status == STATUS_OK)
+        *pipelines = made;
+    else
+        pipelines_destroy(made);
     free(blocks);
     return status;
 }

@@ -394,24 +394,8 @@ static bool neighbourhoods_prepare(const struct program *program, struct step_ta
     return found >= 0;
 }
 
-enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
-                               struct diags *diags)
-{
-    *tables = (struct step_tables){0};
-    if (scripts_prepare(program, op_nanos, tables, diags) && ranks_check(program, tables, diags) &&
-        groups_check(program, tables, diags) && neighbourhoods_prepare(program, tables, diags))
-        return STATUS_OK;
-    step_tables_free(tables);
-    return STATUS_BAD_INPUT;
-}
-
-void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos, const uint32_t *like)
-{
-    for (uint32_t i = 0; i < program->n_ops; i++)
-        tables->ops[i].duration = op_nanos[like != NULL ? like[i] : i];
-}
-
-bool step_tables_fit(const struct step_tables *tables, const struct program *program, struct diags *diags)
+/* Whether no time of a step can pass what its type holds: all durations, one after the other, stay below 2^62 ns. */
+static bool durations_fit(const struct step_tables *tables, const struct program *program, struct diags *diags)
 {
     double *scripts = memory_new((size_t)program->n_scripts, sizeof *scripts), total = 0;
     for (int32_t s = 0; s < program->n_scripts; s++)
@@ -428,6 +412,26 @@ bool step_tables_fit(const struct step_tables *tables, const struct program *pro
         "shorter sequences, or correct a rate of the GPU or of a link that is far too low",
         total * 1e-9 / (365.25 * 86400));
     return false;
+}
+
+enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
+                               struct diags *diags)
+{
+    *tables = (struct step_tables){0};
+    if (scripts_prepare(program, op_nanos, tables, diags) && ranks_check(program, tables, diags) &&
+        groups_check(program, tables, diags) && neighbourhoods_prepare(program, tables, diags) &&
+        (op_nanos == NULL || durations_fit(tables, program, diags)))
+        return STATUS_OK;
+    step_tables_free(tables);
+    return STATUS_BAD_INPUT;
+}
+
+enum status step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos,
+                             const uint32_t *like, struct diags *diags)
+{
+    for (uint32_t i = 0; i < program->n_ops; i++)
+        tables->ops[i].duration = op_nanos[like != NULL ? like[i] : i];
+    return durations_fit(tables, program, diags) ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
 static bool end_is_read(const struct step_op *op)

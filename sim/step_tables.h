@@ -61,14 +61,15 @@ struct step_tables {
 };
 
 /* `op_nanos`, the operations' durations, may be NULL: they come later. STATUS_BAD_INPUT with diagnostics when the program is not
- * well formed: an index out of range, a send without its receive,
- * a group whose members enter different numbers of collectives. Does not look for circles: the executor meets those. */
+ * well formed (an index out of range, a send without its receive, a group whose members enter different numbers of collectives),
+ * or its durations, all ranks' one after the other, are 2^62 ns or more, so that times could pass what their type holds. Does not
+ * look for circles: the executor meets those. */
 MUST_CHECK enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
                                           struct diags *diags);
-/* Whether no time of a step can pass what its type holds: all durations, one after the other, stay below 2^62 ns. */
-bool step_tables_fit(const struct step_tables *tables, const struct program *program, struct diags *diags);
-/* Give the operations of the program that the tables were made of other durations: operation i that of like[i]; NULL: its own. */
-void step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos, const uint32_t *like);
+/* Give the operations of the program that the tables were made of other durations: operation i that of like[i]; NULL: its own.
+ * STATUS_BAD_INPUT where these are too long together. */
+MUST_CHECK enum status step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos,
+                                        const uint32_t *like, struct diags *diags);
 /* Number the operations whose ends others read: all but computations that no other stream waits for, which come and go in the
  * order of theirs. */
 void step_tables_slots(struct step_tables *tables, const struct program *program);

@@ -115,16 +115,18 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     double pause =
         layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
     double message = message_seconds(form, l);
-    struct schedule_time time = schedule_time_of(l, setting->model, stages, c->pair_s, m, pause, message);
+    struct schedule_time time = schedule_time_of(l, setting, stages, c->pair_s, m, pause, message);
+    if (time.total_s * (1 - ROUNDING) > limit_s)
+        return false;
     struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m, message);
-    if ((time.total_s + replicas.exposed_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
+    if ((time.total_s + replicas.exposed_s + replicas.host_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
         return false;
     struct step_estimate e = {0};
     add_passes(&e.by_class, c, &time, schedule_divides(l->schedule));
-    e.by_class.s[CLASS_BUBBLE] += time.bubble_s;
+    e.by_class.s[CLASS_BUBBLE] += time.bubble_s + fmin(0, replicas.exposed_s); /* the slowest had less to wait for */
     e.by_class.s[CLASS_PP_COMM] += time.messages_s;
-    e.by_class.s[CLASS_HOST] += time.pauses_s + data_loading_seconds(l, setting);
-    e.by_class.s[CLASS_DP_COMM] += replicas.exposed_s;
+    e.by_class.s[CLASS_HOST] += time.pauses_s + replicas.host_s + data_loading_seconds(l, setting);
+    e.by_class.s[CLASS_DP_COMM] += fmax(0, replicas.exposed_s);
     e.by_class.s[CLASS_OPTIMIZER] += replicas.optimizer_s;
     e.step_s = cost_by_class_total(&e.by_class);
     if (e.step_s > limit_s)

@@ -378,6 +378,8 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
     pass_costs_know_all(costs->repeated, setting, &repeated);
     pass_costs_know_all(costs->whole, setting, &whole);
     costs->pace = costs->repeated->pace;
+    if (layout_offloads(layout, OFFLOAD_ACTIVATIONS))
+        costs->copy_s = copy_of_layer(setting, layout);
     take_parts(costs, PASS_FORWARD, PASS_BACKWARD);
     costs->known = PARTS_ALL;
     *find_slot(cache, &key) = costs;

@@ -53,6 +53,7 @@ struct stage_times {
     int pp, vpp;                  /* whose: the memo's key */
     enum arrangement arrangement; /* of it too */
     struct recompute recompute;   /* and that */
+    bool by_direction;            /* and whether copies of all forward passes come before those of all backward ones */
     double whole;                 /* the share of the model's layers that keep everything where others are repeated */
     double checkpoints[3];        /* repetitions on the fullest stage, on that with the head, on all; where all layers are
                                    * repeated as many as these have layers */
@@ -123,6 +124,11 @@ void pass_costs_divide(struct pass_costs *costs, const struct setting *setting, 
  * slower. */
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
 double pass_waiting_layers(double leaving);
+
+/* closed_form_layers.c: what the passes of the last of a model's chunks wait for copies of its first `leaving` layers, where each
+ * micro-batch turns round at once, one (of one: `once`) after the other: the last two layers stay, and the last to leave is the
+ * first to come. */
+void turning_copies(const struct pass_costs *costs, int layers, int leaving, bool once, double waited[PASS_BACKWARD + 1]);
 
 /* Of `chunks` equal chunks that have so many layers between them, on average. */
 struct layer_count pass_layers(struct recompute recompute, double layers, double chunks);

@@ -1,11 +1,10 @@
-/* The exchanges of gradients and parameters among replicas, stage by stage, and what is exposed of them. */
+/* The exchanges of gradients and parameters among replicas, of stages and of layers, and the memo of what they take. */
 #include "model/cost/closed_form_replicas.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "model/cost/adapter.h"
-#include "model/cost/closed_form_schedule.h"
 #include "model/cost/collective.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/machine.h"
@@ -167,48 +166,55 @@ static void cut_into_pieces(struct stage_exchanges *x, const struct setting *set
         x->middle = trained_exchange(setting, l, times(less(less(load->trained, of_first), of_last), 1.0 / (x->pieces - 2)));
 }
 
-/* Without overlap chunks follow one another, too. */
-static double all_pieces(const struct stage_exchanges *x, double first, double middle, double last)
+static struct stage_parameters plus(struct stage_parameters a, struct stage_parameters b)
 {
-    return first + (x->pieces > 1 ? last : 0) + fmax(0, x->pieces - 2) * middle;
+    return (struct stage_parameters){a.dense + b.dense, a.experts + b.experts};
 }
 
-static double reduced_apart(const struct stage_exchanges *x, const struct layout *l)
+static struct held ends_held(const struct setting *setting, const struct layout *l, bool embedding, bool head)
 {
-    return l->vpp > 1 ? all_pieces(x, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s) : x->whole.reduce_s;
+    static const struct layer_range none = {0, 0};
+    return (struct held){work_stage_parameters(l, setting, none, embedding, head),
+                         work_trained_parameters(l, setting, none, embedding, head)};
 }
 
-static double gathered_apart(const struct stage_exchanges *x, const struct layout *l)
+/* Of so many bytes a parameter of a rank's share. */
+static double copy_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p, double bytes)
 {
-    return l->vpp > 1 ? all_pieces(x, x->first.gather_s, x->middle.gather_s, x->last.gather_s) : x->whole.gather_s;
+    return bytes > 0 ? cost_seconds(copy_cost(setting->cluster, l, work_own_parameters(l, p) * bytes)) : 0;
 }
 
-/* What a layer exchanges, the mean of all; ZeRO-3's tables stand apart. */
+/* What a layer exchanges, the mean of all; the tables stand apart. */
 static void fill_layer(struct replica_costs *costs, const struct setting *setting, const struct layout *l,
                        const struct stage_load *load)
 {
-    static const struct layer_range none = {0, 0};
     double share = 1.0 / setting->model->layers;
-    struct held ends = {{0, 0}, {0, 0}};
-    if (l->zero == 3)
-        ends = (struct held){work_stage_parameters(l, setting, none, true, true),
-                             work_trained_parameters(l, setting, none, true, true)};
-    double own = work_own_parameters(l, times(load->parameters, share));
-    double gradient = precision_bytes(setting->job->gradient_precision) * own * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
-    double fetched = offloaded_weight_bytes(setting->job) * own * offload_share(&l->offload, OFFLOAD_PARAMETERS);
-    costs->layer = dp_exchange(
-        setting, l,
-        (struct held){times(less(load->parameters, ends.all), share), times(less(load->trained, ends.trained), share)});
-    if (l->zero == 3)
+    struct held first = ends_held(setting, l, true, false), last = ends_held(setting, l, false, true), ends, layer;
+    ends = (struct held){plus(first.all, last.all), plus(first.trained, last.trained)};
+    layer = (struct held){times(less(load->parameters, ends.all), share), times(less(load->trained, ends.trained), share)};
+    bool one = setting->model->layers == 1;
+    costs->layer = dp_exchange(setting, l, layer);
+    if (l->zero == 3) {
         costs->ends = dp_exchange(setting, l, ends);
-    if (layout_offloads_gradients(l))
-        costs->copy_s = cost_seconds(copy_cost(setting->cluster, l, gradient));
-    if (fetched > 0)
-        costs->fetch_s = cost_seconds(copy_cost(setting->cluster, l, fetched));
+    } else {
+        struct stage_parameters of_first = plus(layer.trained, one ? ends.trained : first.trained);
+        struct stage_parameters of_last = plus(layer.trained, last.trained);
+        costs->first = dp_exchange(setting, l, (struct held){of_first, of_first});
+        costs->last = dp_exchange(setting, l, (struct held){of_last, of_last});
+        costs->all_gather_s = trained_exchange(setting, l, load->trained).gather_s;
+    }
+    if (layout_offloads_gradients(l)) {
+        double bytes = precision_bytes(setting->job->gradient_precision) * offload_share(&l->offload, OFFLOAD_OPTIMIZER);
+        costs->copy_s = copy_seconds(setting, l, layer.trained, bytes);
+        costs->copy_first_s = copy_seconds(setting, l, l->zero == 3 ? ends.trained : first.trained, bytes);
+        costs->copy_last_s = l->zero == 3 ? 0 : copy_seconds(setting, l, last.trained, bytes);
+    }
+    double fetched = offloaded_weight_bytes(setting->job) * offload_share(&l->offload, OFFLOAD_PARAMETERS);
+    costs->fetch_s = copy_seconds(setting, l, layer.all, fetched);
+    costs->ends_fetch_s = copy_seconds(setting, l, ends.all, fetched);
 }
 
-/* Exchanges are of layers. */
-static bool goes_by_layer(const struct layout *l)
+bool exchanges_layers(const struct layout *l)
 {
     return l->zero == 3 || layout_offloads_gradients(l);
 }
@@ -257,10 +263,10 @@ static void replica_costs_fill(struct replica_costs *costs, const struct setting
         x->layers = layers_of(l, setting->model, x->stage);
         x->update = update_cost(setting, l, loads[i], x->layers, gemms);
         x->owners_s = owners_seconds(setting, l, loads[i]);
-        if (!goes_by_layer(l))
+        if (!exchanges_layers(l))
             cut_into_pieces(x, setting, l, loads[i]);
     }
-    if (goes_by_layer(l))
+    if (exchanges_layers(l))
         fill_layer(costs, setting, l, loads[0]);
 }
 
@@ -276,149 +282,12 @@ static int sharding_of(const struct layout *l)
 {
     if (l->zero == 3)
         return 3 + ((l->features & FEATURE_BIT(DP_OVERLAP)) != 0);
-    return l->zero == 0 ? 0 : 1 + goes_by_layer(l);
+    return l->zero == 0 ? 0 : 1 + exchanges_layers(l);
 }
 
 void replica_memo_free(struct replica_memo *memo)
 {
     full_stages_free(&memo->full);
-}
-
-/* --- what of it is exposed */
-
-/* A pass of a stage, and of its first, middle and last piece; the last's is of no matter where chunks follow one another. */
-struct piece_passes {
-    double all, first, middle, last;
-};
-
-/* A pass of a stage: the first, that with the head, or as many layers of the fullest. */
-static double pass_of_stage(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
-                            enum pass pass)
-{
-    if (l->pp == 1)
-        return stages->inner.s[pass];
-    if (x->stage == 0)
-        return stages->first.s[pass];
-    return x->head ? stages->head.s[pass] : stages->inner.s[pass] * x->layers / stages->fullest;
-}
-
-/* Buckets are passed one after the other. */
-static struct piece_passes bucket_passes(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
-                                         const struct stage_times *stages, enum pass pass)
-{
-    double all = pass_of_stage(x, l, stages, pass);
-    double embedding = x->embedding ? c->parts[pass][PART_EMBEDDING].device_s : 0;
-    double head = x->head ? c->parts[pass][PART_HEAD].device_s : 0, layers = fmax(0, all - embedding - head);
-    struct piece_passes p = {.all = all, .first = embedding + layers * x->first_share, .last = head + layers * x->last_share};
-    p.middle = x->pieces > 2 ? (all - p.first - p.last) / (x->pieces - 2) : 0;
-    return p;
-}
-
-/*
- * Of schedules that end with weights' gradients, what a stage has left to do when its other chunk's gradients are complete
- * (drain() of schedule_zero_bubble_v.c and schedule_dualpipe.c). ZB-V's first stage p gradients of chunk 0; another stage r,
- * which has put off r of either, those of chunk 0. Both ways: a backward pass for each place beyond it, and at the outermost its
- * own.
- */
-static double drained_seconds(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages, double m)
-{
-    const double *chunk = stages->chunk.s;
-    double divided = chunk[PASS_BACKWARD_INPUT] + chunk[PASS_BACKWARD_WEIGHT];
-    if (l->schedule == SCHEDULE_ZBV)
-        return x->stage == 0 ? fmin(m, l->pp) * divided : fmin(m, x->stage) * chunk[PASS_BACKWARD_WEIGHT];
-    int half = l->schedule == SCHEDULE_DUALPIPE ? l->pp / 2 : l->pp;
-    int place = l->schedule == SCHEDULE_DUALPIPE && x->stage >= half ? l->pp - 1 - x->stage : x->stage;
-    return fmax((half - 1 - place + (place == 0)) * divided, chunk[PASS_BACKWARD_WEIGHT]);
-}
-
-/* From a chunk to the next a micro-batch, or a gradient, goes once around the stages; in a V to its end and back. Of DualPipe's
- * two directions one comes across all stages. */
-static struct piece_passes chunk_passes(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
-                                        enum pass pass, double m)
-{
-    const double *chunk = stages->chunk.s;
-    double way = l->pp * chunk[pass];
-    if (pass == PASS_BACKWARD_WEIGHT)
-        way = drained_seconds(x, l, stages, m);
-    else if (l->schedule == SCHEDULE_DUALPIPE)
-        way = abs(l->pp - 1 - 2 * x->stage) * chunk[pass];
-    else if (schedule_is_folded(l->schedule))
-        way = (2 * (l->pp - 1 - x->stage) + 1) * chunk[pass];
-    return (struct piece_passes){.all = way * x->pieces, .first = way, .middle = way, .last = way};
-}
-
-/* How long passes are held up by pieces that follow one another beside them: whichever piece they wait for last. Linear between
- * the first and the last, so that its neighbours tell all. Forward passes wait for their piece, gradients for their pass: the
- * same in reverse. */
-static double held_up(const struct stage_exchanges *x, const struct piece_passes *p, double first, double middle, double last)
-{
-    int n = x->pieces;
-    double all = all_pieces(x, first, middle, last), longest = first;
-    if (n > 1)
-        longest = fmax(longest, all - (p->all - p->last));
-    if (n > 2) {
-        longest = fmax(longest, first + middle - p->first);
-        longest = fmax(longest, all - last - (p->all - p->last - p->middle));
-    }
-    return longest;
-}
-
-/* Passes of one direction from the first stage to this one. */
-static double way_to(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages, enum pass pass,
-                     double message)
-{
-    double one = l->vpp > 1 ? stages->chunk.s[pass] : stages->inner.s[pass];
-    int stage = l->schedule == SCHEDULE_DUALPIPE && 2 * x->stage >= l->pp ? l->pp - 1 - x->stage : x->stage;
-    if (stage == 0)
-        return 0;
-    return (l->vpp > 1 ? one : stages->first.s[pass]) + (stage - 1) * one + stage * message;
-}
-
-/* What of one stage's exchanges holds up the step. */
-struct exposed {
-    double begin, end, after;
-};
-
-static struct exposed exposed_of(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
-                                 const struct stage_times *stages, double m, double message)
-{
-    bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP), drains = !schedule_ends_with_weights(l->schedule);
-    double late = drains ? way_to(x, l, stages, PASS_BACKWARD, message) : 0;
-    if (!overlaps)
-        return (struct exposed){.end = reduced_apart(x, l) - late, .after = gathered_apart(x, l) + x->owners_s};
-    enum pass last = schedule_ends_with_weights(l->schedule) ? PASS_BACKWARD_WEIGHT : PASS_BACKWARD;
-    struct piece_passes f, b;
-    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD, m) : bucket_passes(x, l, c, stages, PASS_FORWARD);
-    b = l->vpp > 1 ? chunk_passes(x, l, stages, last, m) : bucket_passes(x, l, c, stages, last);
-    double begin = held_up(x, &f, x->first.gather_s, x->middle.gather_s, x->last.gather_s);
-    double end = held_up(x, &b, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s), hidden = 1 - 1.0 / x->pieces;
-    begin = fmax(begin, x->first.gather_s + x->whole.gather_crowding_s * hidden);
-    end = fmax(end, x->first.reduce_s + x->whole.reduce_crowding_s * hidden);
-    return (struct exposed){
-        .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s};
-}
-
-static struct replica_time stages_seconds(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
-                                          const struct stage_times *stages, double m, double message)
-{
-    struct replica_time slowest = {0}, own = {0};
-    double begin = 0, end = 0;
-    bool rolls = schedule_rolls(l->schedule);
-    for (int i = 0; i < costs->n; i++) {
-        const struct stage_exchanges *x = &costs->at[i];
-        struct exposed e = {.after = x->owners_s};
-        if (!goes_by_layer(l))
-            e = exposed_of(x, l, c, stages, m, message);
-        own.optimizer_s = cost_seconds(x->update) + (c->pace - 1) * x->update.compute_s;
-        own.exposed_s = e.after + (rolls ? fmax(0, e.begin) + fmax(0, e.end) : 0);
-        if (i == 0 || own.optimizer_s + own.exposed_s > slowest.optimizer_s + slowest.exposed_s)
-            slowest = own;
-        begin = fmax(begin, e.begin);
-        end = fmax(end, e.end);
-    }
-    slowest.optimizer_s += costs->shards_norm_s + (rolls ? 0 : costs->model_norm_s);
-    slowest.exposed_s += costs->table_s + (rolls ? 0 : begin + end);
-    return slowest;
 }
 
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
@@ -430,10 +299,12 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
             memo->costs[i].tp = 0;
     if (!holds_for(costs, l))
         replica_costs_fill(costs, setting, l, &memo->full, c->gemms);
-    struct replica_time time = stages_seconds(costs, l, c, stages, m, message);
-    if (l->zero == 3)
-        time.exposed_s += sharded_seconds(setting, l, costs, c, m);
-    if (layout_offloads_gradients(l))
-        time.exposed_s += left_gradients_seconds(l, costs, c, stages, setting->model, m);
+    struct replica_time time = replicas_of_stages(costs, l, c, stages, setting->model, m, message);
+    if (goes_layer_by_layer(l)) {
+        struct layer_waits waits = layer_waits_of(l, setting->model, costs, c, stages, m);
+        bool apart = l->zero < 3 && layout_offloads_gradients(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
+        time.exposed_s += waits.exchanges_s + (apart ? costs->all_gather_s : 0);
+        time.host_s += waits.copies_s;
+    }
     return time;
 }

@@ -44,10 +44,13 @@ struct replica_costs {
     struct offload offload;
     struct stage_exchanges at[REPLICA_STAGES];
     int n;
-    struct exchange layer; /* ZeRO-3, and where the host keeps gradients: of a layer */
-    struct exchange ends;  /* ZeRO-3's of the tables */
-    double copy_s;         /* of a layer's gradients to or from the host that keeps them */
-    double fetch_s;        /* of a layer's parameters from there */
+    struct exchange layer;            /* ZeRO-3, and where the host keeps gradients: of a layer */
+    struct exchange ends;             /* ZeRO-3's of the tables */
+    struct exchange first, last;      /* otherwise: of the layers at the ends, with the tables there */
+    double copy_s;                    /* of a layer's gradients to or from the host that keeps them */
+    double copy_first_s, copy_last_s; /* of what else goes with the first and the last layer's */
+    double fetch_s, ends_fetch_s;     /* of a layer's parameters, and the tables', from there */
+    double all_gather_s;              /* of all parameters at once */
     double table_s;
     double shards_norm_s, model_norm_s; /* the norm of the gradients, over shards and over what one replica is divided into */
 };
@@ -65,32 +68,40 @@ void replica_memo_free(struct replica_memo *memo);
 
 struct replica_time {
     double exposed_s; /* of the exchanges, what passes do not hide */
+    double host_s; /* copies to and from it that the layers of a model in one stage wait for; passes that it starves in pieces */
     double optimizer_s;
 };
 /* `message`: seconds of one between stages. */
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
                                     const struct pass_costs *c, const struct stage_times *stages, double m, double message);
 
+/* Exchanges are of layers: those of ZeRO-3, and of gradients that the host keeps. */
+bool exchanges_layers(const struct layout *l);
+
+/* --- closed_form_exposed.c: of the stages, but for exchanges of layers. */
+struct replica_time replicas_of_stages(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
+                                       const struct stage_times *stages, const struct transformer *model, double m,
+                                       double message);
+
 /* --- closed_form_updates.c: the optimizer's step of a stage of so many layers; what Muon's owners then gather. */
 struct cost update_cost(const struct setting *setting, const struct layout *l, const struct stage_load *load, int layers,
                         struct gemm_memo *gemms);
 double owners_seconds(const struct setting *setting, const struct layout *l, const struct stage_load *load);
 
-/* --- closed_form_sharded.c: what is exposed of exchanges layer by layer, of a model in one stage. */
+/* --- closed_form_layers.c: what layers of a model in one stage wait for. */
 
-/* What an exchange adds to the passes that cover it: what it takes from them, or what sticks out. */
-static inline double exchange_beyond(double passes_s, double exchange_s, double crowding_s)
-{
-    return exchange_s - passes_s > crowding_s ? exchange_s - passes_s : crowding_s;
-}
 /* Once they are complete, gradients are exchanged in both ways. */
 struct exchange exchange_completing(const struct exchange *e);
-/* ZeRO-3: every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
- * gradients. */
-double sharded_seconds(const struct setting *setting, const struct layout *l, const struct replica_costs *costs,
-                       const struct pass_costs *c, double m);
-/* Gradients that the host keeps. */
-double left_gradients_seconds(const struct layout *l, const struct replica_costs *costs, const struct pass_costs *c,
-                              const struct stage_times *stages, const struct transformer *model, double m);
+/* ZeRO-3, where every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
+ * gradients; activations that leave for the host's memory, or gradients. */
+bool goes_layer_by_layer(const struct layout *l);
+/* Of these, exchanges of several layers at once beside passes. */
+bool exchanges_buckets(const struct layout *l);
+struct layer_waits {
+    double exchanges_s, copies_s;
+};
+/* Of all micro-batches, beyond their passes. */
+struct layer_waits layer_waits_of(const struct layout *l, const struct transformer *model, const struct replica_costs *costs,
+                                  const struct pass_costs *c, const struct stage_times *stages, double m);
 
 #endif

@@ -1,16 +1,10 @@
+/* closed_form_schedule.c - the schedules whose micro-batches go one way, and all of them asked and put together. */
 #include "model/cost/closed_form_schedule.h"
 
 #include <math.h>
 
-/* What schedules are asked about. Times of a pause are in the backward passes. */
-struct question {
-    const struct layout *layout;
-    struct stage_times t;
-    double m, p;
-    double pair;    /* a micro-batch through the fullest stage, forward and backward in a pair */
-    double message; /* seconds */
-    bool blocking;  /* messages hold the compute stream */
-};
+#include "model/cost/adapter.h"
+#include "model/cost/closed_form_question.h"
 
 bool schedule_divides(enum schedule schedule)
 {
@@ -36,13 +30,6 @@ double schedule_paired(const struct layout *l, double m)
     }
 }
 
-/* All passes of a micro-batch. */
-static double work_of(const struct pass_times *t, bool divided)
-{
-    double backward = divided ? t->s[PASS_BACKWARD_INPUT] + t->s[PASS_BACKWARD_WEIGHT] : t->s[PASS_BACKWARD];
-    return t->s[PASS_FORWARD] + backward;
-}
-
 /* --- GPipe: all forward, then all backward; either way the slowest stage's passes follow one another, or the messages beside
  * them:    (m - 1)(max F + max B) + S(F) + S(B) */
 
@@ -64,22 +51,22 @@ static double gpipe_seconds(const struct question *q)
  * the first of them has gone down and come back up, 2 (n - 1) messages on its way. Of p stages that is all that the first stage
  * has in flight; of few micro-batches fewer stages bind earlier, sqrt(m) of them most.
  */
-static double sent_seconds(const struct question *q, double chunks)
+double sent_seconds(const struct question *q, double chunks)
 {
     double each = q->p > 2 ? 2 * chunks : q->layout->schedule == SCHEDULE_INTERLEAVED ? 2 * chunks - 1 : chunks;
     return q->m * each * q->message;
 }
 
 /* What the circles add to m micro-batches of `slowest`; `back` is the pass that gradients wait for, `lead` 2 where twice as many
- * are in flight. */
-static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead)
+ * are in flight; `beside`: what else a stage does before the circle begins again. */
+static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead, double beside)
 {
     const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
     const double sizes[] = {q->p, fmin(q->p, fmax(2, round(sqrt(m))))};
     double longest = 0;
     for (int i = 0; i < 2; i++) {
         double n = sizes[i], held = lead * (n - 1) + 1;
-        double way = sum->s[PASS_FORWARD] + sum->s[back] - (q->p - n) * (inner->s[PASS_FORWARD] + inner->s[back]);
+        double way = sum->s[PASS_FORWARD] + sum->s[back] - (q->p - n) * (inner->s[PASS_FORWARD] + inner->s[back]) + beside;
         longest = fmax(longest, fmax(0, m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
     }
     return longest;
@@ -111,7 +98,7 @@ static double one_f_one_b_seconds(const struct question *q)
     if (q->blocking)
         return passes;
     double sent = sent_seconds(q, 1) + work_of(&q->t.first, false);
-    return fmax(passes + circles_seconds(q, PASS_BACKWARD, q->m, slowest, 1), sent);
+    return fmax(passes + circles_seconds(q, PASS_BACKWARD, q->m, slowest, 1, 0), sent);
 }
 
 /*
@@ -141,10 +128,10 @@ static double copies_seconds(const struct question *q)
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
         double alone = chunk->s[pass] - q->t.behind / 2 + message;
         longer += fmax(alone, q->t.copies);
-        round += fmax(0, q->m * q->t.copies - q->p * (chunk->s[pass] + message));
+        round += fmax(0, q->m * q->t.copies - q->p * alone);
     }
     if (q->m <= q->p)
-        return v * round - all * covered;
+        return v * round - all * q->t.behind;
     double last = fmin(all, (v - 1) * q->p + 1), first = fmin(all, last + 2 * (q->p - 1));
     return fmax(last * (longer - pair), first * (longer - pair) - (q->p - 1) * pair) - all * covered;
 }
@@ -152,11 +139,13 @@ static double copies_seconds(const struct question *q)
 static double interleaved_seconds(const struct question *q, double slowest)
 {
     const struct layout *l = q->layout;
+    if (q->m <= 1) /* all the way there and back */
+        return work_of(&q->t.sum, false) + 2 * (q->p * l->vpp - 1) * q->message;
     double paired = schedule_paired(l, q->m), missing = ceil(q->m / q->p) * q->p - q->m;
     const struct pass_times *chunk = &q->t.chunk;
     double both = work_of(chunk, false), ring = q->m > q->p ? chunk->s[PASS_BACKWARD] : both;
     double alone = work_of(&q->t.inner, false);
-    double fill = q->t.fill_chunks * (paired > 0 ? q->pair / l->vpp : both);
+    double fill = q->t.fill_chunks * (paired > 0 ? q->pair / l->vpp : both - q->t.behind);
     double kept = fmax(0, q->t.lockstep - slowest);
     double passes = q->m * slowest - paired * (alone - q->pair) + fill + (l->vpp - 1) * missing * ring +
                     paired * kept * q->pair / alone + copies_seconds(q);
@@ -171,132 +160,91 @@ static double interleaved_seconds(const struct question *q, double slowest)
 }
 
 /*
- * --- zero bubble, on one chunk: weight gradients wait `lag` micro-batches on the last stage, the first has `held` in flight.
+ * --- zero bubble, on one chunk. Stage r, where a step's first r stages take S_r(F) and S_r(I), has k (p - r - 1) + 1
+ * micro-batches in flight (k 2 for ZB-H2, else 1) and puts weights' gradients off by k r micro-batches:
  *
- *   last stage    S'(F) + m T, S' without its own; ZB-H2's steps roll into one another, so of it m T
- *   way back      S'(F) + m T - lag W + S'(I): what the last stage has not done when its last gradient leaves
- *   first stage   m T + S'(F) + S'(I) - (held - 1) F: it waits for the first gradient
+ *   before      S_r(F) and r messages, until the first micro-batch is there
+ *   waits       for the first gradient, S(F) - S_r(F) + S(I) - S_r(I) - I and 2 (p - r - 1) messages after it began, less the
+ *               forward passes that it has meanwhile
+ *   last        before + waits + m T; ZB-H2's steps roll into one another, so what is before is not part of it (unless the
+ *               first stage waits for the last one's gradients of the token table)
+ *   way back    before + waits + m T, less the k r + 1 passes W that it has left when its last gradient leaves, + S_r(I), r
+ *               messages, and the first stage's W
  *
- * As long as weight gradients wait, a stage has F + I between the circles' messages, then T.
+ * The way back may as well end at the first stage that has put off all m of its W, which come behind it.
+ *
+ * As long as weight gradients wait, a stage has F + I between the circles' messages, then T, and on the first stage W among what
+ * goes round. And a message from the neighbour, sent when this stage begins its W, is waited for where it takes longer.
  */
-static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, bool rolling, double held, double lag)
+struct zero_bubble {
+    double lead;  /* k */
+    bool rolling; /* ZB-H2 */
+};
+
+/* A micro-batch through the stages before one, of one chunk each, that has these layers. */
+static double before_layers(const struct question *q, enum pass pass, struct layer_range range)
+{
+    return range.first > 0 ? q->t.first.s[pass] + (range.first - q->first_layers) * q->t.layer.s[pass] : 0;
+}
+
+/* The same, exact at the ends. */
+static void before_stage(const struct question *q, int stage, double before[N_PASSES])
+{
+    static const enum pass passes[] = {PASS_FORWARD, PASS_BACKWARD_INPUT};
+    bool last = stage == (int)q->p - 1;
+    struct layer_range range = {0, 0};
+    if (!last && stage > 0)
+        range = layout_layers(q->layout, q->model, stage);
+    for (int i = 0; i < 2; i++)
+        before[passes[i]] = last ? q->t.sum.s[passes[i]] - q->t.head.s[passes[i]] : before_layers(q, passes[i], range);
+}
+
+/* From the last gradient of stage r, with the way back from there, to the end of the first stage that has put off all W. */
+static double put_off_seconds(const struct question *q, const struct zero_bubble *how, double back)
+{
+    int stop = (int)ceil((q->m - 1) / how->lead);
+    struct layer_range range = layout_layers(q->layout, q->model, stop);
+    double begun = how->rolling ? before_layers(q, PASS_FORWARD, range) + stop * q->message : 0;
+    double way = back - before_layers(q, PASS_BACKWARD_INPUT, range) - stop * q->message;
+    return way + q->m * range.count * q->t.layer.s[PASS_BACKWARD_WEIGHT] - begun;
+}
+
+static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, int r, const struct zero_bubble *how)
 {
     const struct pass_times *sum = &q->t.sum;
-    double forward = sum->s[PASS_FORWARD] - stage->s[PASS_FORWARD],
-           back = sum->s[PASS_BACKWARD_INPUT] - stage->s[PASS_BACKWARD_INPUT], work = q->m * work_of(stage, true);
-    double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT];
-    double waits = circles_seconds(q, PASS_BACKWARD_INPUT, fmin(q->m, held + lag), bare, rolling ? 2 : 1);
-    double last = work + waits + (rolling ? 0 : forward + (q->p - 1) * q->message);
-    double way = 2 * (q->p - 1) * q->message;
-    double returned = forward + work + waits - fmin(q->m, lag) * stage->s[PASS_BACKWARD_WEIGHT] + back + way;
-    double first = work + forward + back + way - (fmin(q->m, held) - 1) * stage->s[PASS_FORWARD];
-    return fmax(last, fmax(returned, first));
+    double all_before[N_PASSES], beyond = q->p - 1 - r;
+    before_stage(q, r, all_before);
+    double before_f = all_before[PASS_FORWARD], before_i = all_before[PASS_BACKWARD_INPUT];
+    double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT], before = before_f + r * q->message;
+    double gradient = sum->s[PASS_FORWARD] - before_f + sum->s[PASS_BACKWARD_INPUT] - before_i - stage->s[PASS_BACKWARD_INPUT];
+    double meanwhile = fmin(q->m, how->lead * beyond + 1) * stage->s[PASS_FORWARD];
+    double waits = fmax(0, gradient + 2 * beyond * q->message - meanwhile);
+    if (r > 0)
+        waits =
+            fmax(waits, circles_seconds(q, PASS_BACKWARD_INPUT, fmin(q->m, 2 * how->lead * (q->p - 1) + 1), bare, how->lead, 0));
+    double own = q->m * work_of(stage, true) + waits, left = fmin(q->m, how->lead * r + 1) * stage->s[PASS_BACKWARD_WEIGHT];
+    double last_gradient = before + own - left, back = before_i + r * q->message;
+    double returned = last_gradient + back + (r > 0 ? q->t.first.s[PASS_BACKWARD_WEIGHT] : left);
+    if (q->m > 1 && ceil((q->m - 1) / how->lead) < r)
+        returned = fmax(returned, last_gradient + put_off_seconds(q, how, back));
+    return fmax(own + (how->rolling ? 0 : before), returned);
 }
 
 static double zero_bubble_seconds(const struct question *q)
 {
     bool rolling = q->layout->schedule == SCHEDULE_ZB2P;
-    double held = rolling ? 2 * q->p - 1 : q->p, lag = (q->p - 1) * (rolling ? 2 : 1);
-    double slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
-    double passes =
-        fmax(zero_bubble_bound(q, &q->t.inner, rolling, held, lag), zero_bubble_bound(q, &q->t.head, rolling, held, lag));
+    const struct zero_bubble how = {rolling ? 2 : 1, rolling};
+    double held = how.lead * (q->p - 1) + 1, slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
+    const struct zero_bubble at_last = {how.lead, rolling && !q->shares_table};
+    double passes = zero_bubble_bound(q, &q->t.head, (int)q->p - 1, &at_last);
+    passes = fmax(passes, zero_bubble_bound(q, &q->t.first, 0, &how));
+    if (q->t.last_full < q->p - 1)
+        passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.last_full, &how));
+    double weights = q->t.inner.s[PASS_BACKWARD_WEIGHT];
+    double behind = circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, how.lead, q->t.first.s[PASS_BACKWARD_WEIGHT]);
+    behind = fmax(behind, fmax(0, q->m - held) * fmax(0, q->message - weights));
     double sent = sent_seconds(q, 1) + q->m * q->t.inner.s[PASS_BACKWARD_INPUT] + work_of(&q->t.first, true);
-    return fmax(passes + circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, rolling ? 2 : 1), sent);
-}
-
-/* A pass of one stage, on average: what a circle through many of them is made of. */
-static double mean_of(const struct question *q, enum pass pass)
-{
-    return q->t.sum.s[pass] / q->p;
-}
-
-/*
- * --- ZB-V, by its programs (schedule_zero_bubble_v.c), of which n = 2p - 1 micro-batches are the pattern; f, i, w of a chunk.
- *
- *   steady    what a stage waits for is a matter of the passes' ratios: none for F = B = W, and for each stage after the first
- *             (of whole stages) the greatest of the differences below, which are circles of the programs
- *   few       a micro-batch goes all the way there and back, on the fold and on the first stage behind a w; each further one is
- *             I + W behind it, as the fold has both chunks' gradients one after the other
- *   the fold  is p - 1 passes from the first stage, before its first pass and after its last gradient (of forward passes those
- *             that wait for gradients, if these are slower); between them it has all of its passes to do but for weights'
- *             gradients, of which 2 (max(m, n) - p) + 2
- *   stage r   waits for its first gradient, which takes 2p - r forward passes, 2p - 1 - r back and 4 (p - 1) - 2r messages from
- *             its first pass on; meanwhile it has 2p - r forward passes down and p up, and p - r of i + w, of micro-batches
- *             that exist
- *   the head  is on the first stage, which waits for the first micro-batch to come back up, or has all of them one after the
- *             other (and of the other chunk what stands between: m - p of i + w, m - n of f) until the last one's gradient has
- *             gone down and come back
- */
-static double first_gradient_seconds(const struct question *q, const struct pass_times *stage, double r)
-{
-    const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
-    double f = inner->s[PASS_FORWARD] / 2, i = inner->s[PASS_BACKWARD_INPUT] / 2, w = inner->s[PASS_BACKWARD_WEIGHT] / 2;
-    double down = fmin(q->m, 2 * q->p - r), up = fmin(q->m, q->p), back = fmin(q->m, q->p - r);
-    double way = sum->s[PASS_FORWARD] - r * f + sum->s[PASS_BACKWARD_INPUT] - (1 + r) * i;
-    double meanwhile =
-        down * f + up * (stage->s[PASS_FORWARD] - f) + back * (work_of(stage, true) - stage->s[PASS_FORWARD] - i - w);
-    return q->m * work_of(stage, true) + way + (4 * (q->p - 1) - 2 * r) * q->message - meanwhile;
-}
-
-/* A chunk's pass on a stage without ends, on average. */
-static double mean_chunk(const struct question *q, enum pass pass)
-{
-    return (q->t.sum.s[pass] - q->t.first.s[pass]) / (2 * (q->p - 1));
-}
-
-static double folded_seconds(const struct question *q)
-{
-    const struct pass_times *inner = &q->t.inner;
-    double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT);
-    double weights = fmin(2 * q->m, 2 * (fmax(q->m, 2 * q->p - 1) - q->p) + 2) / 2;
-    return (q->p - 1) * (fmax(f, i) + i + 2 * q->message) + q->m * (inner->s[PASS_FORWARD] + inner->s[PASS_BACKWARD_INPUT]) +
-           weights * inner->s[PASS_BACKWARD_WEIGHT];
-}
-
-static double head_chain_seconds(const struct question *q)
-{
-    const struct pass_times *first = &q->t.first;
-    double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT), w = mean_chunk(q, PASS_BACKWARD_WEIGHT);
-    double way = 2 * q->p - 1, up = q->m * (work_of(first, true) - f - i - w);
-    double between = fmax(0, q->m - q->p) * (i + w) + fmax(0, q->m - way) * f;
-    double weights = 2 * w - (first->s[PASS_BACKWARD_WEIGHT] - w);
-    double chain = way * (f + i) + up + between + weights + 4 * (q->p - 1) * q->message;
-    return fmax(chain, q->m * work_of(first, true) + fmax(0, way - q->m) * f);
-}
-
-static double zero_bubble_v_seconds(const struct question *q, double slowest)
-{
-    const struct pass_times *inner = &q->t.inner, *sum = &q->t.sum;
-    double f = mean_of(q, PASS_FORWARD), i = mean_of(q, PASS_BACKWARD_INPUT), w = mean_of(q, PASS_BACKWARD_WEIGHT);
-    double gap = fmax(fmax(i, f) - w, fmax(fmax(fabs(f - i), w - f) / 2, f - (i + w) / 2));
-    double seconds = fmax(q->m * slowest, folded_seconds(q));
-    if (q->m >= 2 * q->p - 1)
-        seconds = fmax(seconds, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap));
-    double few = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + w + 4 * (q->p - 1) * q->message;
-    few += (q->m - 1) * (inner->s[PASS_BACKWARD_INPUT] + inner->s[PASS_BACKWARD_WEIGHT]);
-    double first = fmax(first_gradient_seconds(q, &q->t.first, 0), first_gradient_seconds(q, inner, q->p - 1));
-    return fmax(fmax(fmax(seconds, few), fmax(first, head_chain_seconds(q))), sent_seconds(q, 2) + q->m * i + f);
-}
-
-/*
- * --- DualPipe, and its half on p places of a V: per chunk and pair of places DeepSeek's F&B + (B + W) - 3 W for F = B, from the
- * programs for any: F&B - I - W + F + (I - W), and what gradients take longer than forwards, but for the first. In flight are as
- * many micro-batches as stages, so that their circle holds all passes.
- */
-static double both_ways_seconds(const struct question *q, double slowest)
-{
-    bool folded = q->layout->schedule == SCHEDULE_DUALPIPEV;
-    double rounds = folded ? q->p - 1 : q->p / 2 - 1, paired = schedule_paired(q->layout, q->m);
-    double chunks = folded ? 2 : 1, alone = work_of(&q->t.inner, false), saved = alone - q->pair;
-    double f = mean_of(q, PASS_FORWARD) / chunks, i = mean_of(q, PASS_BACKWARD_INPUT) / chunks,
-           w = mean_of(q, PASS_BACKWARD_WEIGHT) / chunks;
-    double pair = (f + i + w) * q->pair / alone;
-    double gap = rounds * (pair - i - w + f + fmax(0, i - w)) + fmax(0, rounds * (i - f) - f);
-    double mean = work_of(&q->t.sum, false) / q->p;
-    double circle = mean - slowest + 2 * chunks * (q->p - 1) / q->p * q->message; /* both less what pairs save */
-    double waits = fmax(0, q->m - q->p) * fmax(0, circle);
-    double passes = q->m * slowest - paired * saved + gap + waits + 2 * (folded ? 2 * q->p - 1 : q->p - 1) * q->message;
-    return fmax(passes, sent_seconds(q, chunks) + alone);
+    return fmax(passes + behind, sent);
 }
 
 /* --- any */
@@ -311,7 +259,7 @@ static double seconds_of(const struct question *q, double slowest)
     case SCHEDULE_ZB2P: return zero_bubble_seconds(q);
     case SCHEDULE_ZBV: return zero_bubble_v_seconds(q, slowest);
     case SCHEDULE_DUALPIPE:
-    case SCHEDULE_DUALPIPEV: return both_ways_seconds(q, slowest);
+    case SCHEDULE_DUALPIPEV: return both_ways_seconds(q);
     default: return q->m * slowest;
     }
 }
@@ -333,7 +281,8 @@ double schedule_least(const struct layout *l, const struct stage_times *t, doubl
         bare = inner - l->vpp * t->behind;
         return (m - paired) * bare + paired * pair * t->fullest +
                t->fill_chunks * (paired > 0 ? pair * t->fullest : bare) / l->vpp;
-    case SCHEDULE_ZB1P: return m * inner + t->layers.s[PASS_FORWARD] - t->inner.s[PASS_FORWARD];
+    case SCHEDULE_ZB1P:
+        return m * inner + (t->layers.s[PASS_FORWARD] - t->inner.s[PASS_FORWARD]) * t->last_full / fmax(1, l->pp - 1);
     case SCHEDULE_DUALPIPE:
     case SCHEDULE_DUALPIPEV: return 0;
     default: return m * inner;
@@ -358,10 +307,15 @@ static void add_all_pauses(struct question *q, double pause)
     q->pair += pause * q->t.checkpoints[0];
 }
 
-struct schedule_time schedule_time_of(const struct layout *l, const struct transformer *model, const struct stage_times *stages,
+struct schedule_time schedule_time_of(const struct layout *l, const struct setting *setting, const struct stage_times *stages,
                                       double pair, double m, double pause, double message)
 {
-    struct question q = {.layout = l, .t = *stages, .m = m, .p = l->pp, .message = message};
+    const struct transformer *model = setting->model;
+    struct question q = {.layout = l, .model = model, .t = *stages, .m = m, .p = l->pp, .message = message};
+    if (l->schedule == SCHEDULE_ZB2P)
+        q.shares_table = work_shares_table(l, model) && adapter_trains(setting->job, model, WHOLE_EMBEDDING);
+    if (l->pp > 1 && l->schedule >= SCHEDULE_ZB1P)
+        q.first_layers = layout_layers(l, model, 0).count;
     struct schedule_time time = {
         .paired = schedule_paired(l, m), .layers = {model->layers / q.p, model->layers / q.p * stages->whole}, .ends = m / q.p};
     bool divided = schedule_divides(l->schedule), mirrored = l->schedule == SCHEDULE_DUALPIPE;
@@ -376,7 +330,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct trans
     double inner = work_of(&q.t.inner, divided), head = work_of(&q.t.head, divided), slowest = fmax(inner, head);
     time.alone_s = time.ends * work_of(&stages->sum, divided) - time.paired * time.layers.n * work_of(&stages->layer, divided);
     time.pauses_s = m * pause * stages->checkpoints[2] / q.p;
-    time.messages_s = q.blocking ? 2 * m * l->vpp * message : 0;
+    time.messages_s = q.blocking ? 2 * m * (l->vpp - 1 / q.p) * message : 0; /* none over the ends of the model */
     double pairs = time.paired * pair * time.layers.n;
     time.total_s = l->pp > 1 ? seconds_of(&q, slowest) : m * slowest;
     time.bubble_s = time.total_s - time.alone_s - pairs - time.pauses_s - time.messages_s;

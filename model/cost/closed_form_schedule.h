@@ -38,7 +38,7 @@ double schedule_paired(const struct layout *l, double m);
 double schedule_least(const struct layout *l, const struct stage_times *stages, double pair, double m);
 
 /* `pair`: seconds of a layer forward and backward in a pair; `pause`: of one layer's pause; `message`: of one message. */
-struct schedule_time schedule_time_of(const struct layout *l, const struct transformer *model, const struct stage_times *stages,
+struct schedule_time schedule_time_of(const struct layout *l, const struct setting *setting, const struct stage_times *stages,
                                       double pair, double m, double pause, double message);
 
 #endif

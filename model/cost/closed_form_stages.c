@@ -4,6 +4,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/closed_form_passes.h"
+#include "model/cost/host_memory.h"
 
 /* --- passes of layers */
 
@@ -248,17 +249,50 @@ static void interleaved_times_fill(struct stage_times *t, const struct pass_cost
     t->lockstep = are_even(costs, model, l) ? 0 : lockstep_seconds(costs, model, l, 1);
 }
 
-/* What stages wait for copies. One micro-batch by itself is never behind the link: that is what the next one waits for. */
+/* GPipe's passes of one direction follow one another: none makes up for what another's copies take. */
+static bool copies_by_direction(const struct pass_costs *costs, const struct layout *l)
+{
+    return costs->copy_s > 0 && l->schedule == SCHEDULE_GPIPE;
+}
+
+/* The passes of a chunk, of which the last two layers stay where the backward pass follows at once: a stage's last chunk's, of
+ * the only micro-batch or of GPipe's last. What both together are behind the link is what the next micro-batch waits for. */
+static void way_copies(const struct stage_times *t, const struct pass_costs *costs, double layers, double leaving,
+                       bool last_chunk, double waited[PASS_BACKWARD + 1])
+{
+    double turned[PASS_BACKWARD + 1];
+    double behind = copies_of_chunk(costs, layers, leaving, waited);
+    waited[PASS_FORWARD] -= behind / 2;
+    waited[PASS_BACKWARD] -= behind / 2;
+    if (!last_chunk || (!t->by_direction && costs->key.accumulates))
+        return;
+    (void)copies_of_chunk(costs, layers, fmin(leaving, fmax(0, layers - OFFLOAD_BUFFERS)), turned);
+    waited[PASS_BACKWARD] = fmin(waited[PASS_BACKWARD], turned[PASS_BACKWARD]);
+    if (!costs->key.accumulates)
+        waited[PASS_FORWARD] = fmin(waited[PASS_FORWARD], turned[PASS_FORWARD]);
+}
+
+/* What stages wait for copies. One micro-batch by itself is never behind the link. */
 static void copies_add(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                        const struct layout *l)
 {
     int last = l->pp * l->vpp - 1, beside = l->vpp - 1;
-    double chunk[PASS_BACKWARD + 1], at_first[PASS_BACKWARD + 1], at_last[PASS_BACKWARD + 1], at[PASS_BACKWARD + 1];
+    double chunk[PASS_BACKWARD + 1], at_first[PASS_BACKWARD + 1], at_last[PASS_BACKWARD + 1], at[PASS_BACKWARD + 1],
+        turned[PASS_BACKWARD + 1];
     const double full = t->fullest / l->vpp, first = layers_at(l, model, 0), ending = layers_at(l, model, last);
     t->copies = pass_leaving_layers(l, t->fullest, full) * costs->copy_s;
-    t->behind = copies_of_chunk(costs, full, pass_leaving_layers(l, t->fullest, full), chunk);
-    copies_of_chunk(costs, first, pass_leaving_layers(l, t->fullest, first), at_first);
-    copies_of_chunk(costs, ending, pass_leaving_layers(l, t->fullest, ending), at_last);
+    if (t->by_direction) {
+        way_copies(t, costs, full, pass_leaving_layers(l, t->fullest, full), true, chunk);
+        way_copies(t, costs, first, pass_leaving_layers(l, t->fullest, first), true, at_first);
+        way_copies(t, costs, ending, pass_leaving_layers(l, t->fullest, ending), true, at_last);
+        turning_copies(costs, (int)ending, (int)round(pass_leaving_layers(l, t->fullest, ending)), true, turned);
+        at_last[PASS_FORWARD] = costs->key.accumulates ? at_last[PASS_FORWARD] : turned[PASS_FORWARD];
+        at_last[PASS_BACKWARD] = costs->key.accumulates ? at_last[PASS_BACKWARD] : turned[PASS_BACKWARD];
+    } else {
+        t->behind = copies_of_chunk(costs, full, pass_leaving_layers(l, t->fullest, full), chunk);
+        copies_of_chunk(costs, first, pass_leaving_layers(l, t->fullest, first), at_first);
+        turning_copies(costs, (int)ending, (int)round(pass_leaving_layers(l, t->fullest, ending)), false, at_last);
+    }
     for (int p = PASS_FORWARD; p <= PASS_BACKWARD; p++) {
         t->inner.s[p] += l->vpp * chunk[p];
         t->chunk.s[p] += chunk[p];
@@ -267,9 +301,10 @@ static void copies_add(struct stage_times *t, const struct pass_costs *costs, co
     }
     for (int v = 0; v <= last; v++) {
         double layers = layers_at(l, model, v);
-        double behind = copies_of_chunk(costs, layers, pass_leaving_layers(l, t->fullest, layers), at);
-        t->sum.s[PASS_FORWARD] += at[PASS_FORWARD] - behind / 2;
-        t->sum.s[PASS_BACKWARD] += at[PASS_BACKWARD] - behind / 2;
+        if (v < last)
+            way_copies(t, costs, layers, pass_leaving_layers(l, t->fullest, layers), v > last - l->pp, at);
+        t->sum.s[PASS_FORWARD] += v < last ? at[PASS_FORWARD] : at_last[PASS_FORWARD];
+        t->sum.s[PASS_BACKWARD] += v < last ? at[PASS_BACKWARD] : at_last[PASS_BACKWARD];
     }
 }
 
@@ -353,13 +388,10 @@ static void stage_times_complete(struct stage_times *t, const struct pass_costs 
         copies_add(t, costs, model, l);
 }
 
-/* A pipeline of one stage is its own first and last. */
+/* A pipeline of one stage is its own first and last; what it waits for copies is with closed_form_layers.c. */
 static void only_stage_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
                             const struct layout *l)
 {
-    double copies[PASS_BACKWARD + 1] = {0};
-    if (costs->copy_s > 0)
-        copies_of_chunk(costs, model->layers, pass_leaving_layers(l, model->layers, model->layers), copies);
     struct layer_count layers = pass_layers(l->recompute, model->layers, 1);
     t->fullest = t->head_layers = model->layers;
     t->whole = layers.whole / layers.n;
@@ -367,7 +399,6 @@ static void only_stage_fill(struct stage_times *t, const struct pass_costs *cost
         t->checkpoints[i] = checkpoints_of(l, layers);
     for (int pass = 0; pass < n_passes_known(costs); pass++) {
         double all = pass_seconds(costs, (enum pass)pass, PART_MEAN_LAYER, layers, true, true);
-        all += pass <= PASS_BACKWARD ? copies[pass] : 0;
         t->inner.s[pass] = t->head.s[pass] = t->first.s[pass] = t->sum.s[pass] = t->chunk.s[pass] = all;
     }
 }
@@ -378,11 +409,15 @@ const struct stage_times *inner_times_of(struct pass_costs *costs, const struct 
     enum arrangement arrangement = schedule_arrangement(layout->schedule);
     bool divides = layout->schedule >= SCHEDULE_ZB1P && !costs->divided_known; /* DualPipe divides some */
     if (!divides && t->pp == layout->pp && t->vpp == layout->vpp && t->arrangement == arrangement &&
-        recompute_equal(t->recompute, layout->recompute))
+        recompute_equal(t->recompute, layout->recompute) && t->by_direction == copies_by_direction(costs, layout))
         return t;
     if (divides)
         pass_costs_divide(costs, setting, layout);
-    *t = (struct stage_times){.pp = layout->pp, .vpp = layout->vpp, .arrangement = arrangement, .recompute = layout->recompute};
+    *t = (struct stage_times){.pp = layout->pp,
+                              .vpp = layout->vpp,
+                              .arrangement = arrangement,
+                              .recompute = layout->recompute,
+                              .by_direction = copies_by_direction(costs, layout)};
     if (layout->pp == 1)
         only_stage_fill(t, costs, setting->model, layout);
     else

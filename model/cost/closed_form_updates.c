@@ -11,30 +11,89 @@
 #include "model/cost/muon.h"
 #include "model/cost/precision_bytes.h"
 
-/* Layer by layer down, updated and up; the norm first. */
-static double host_optimizer_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p,
-                                     struct stage_parameters layers, int pieces)
+/* What is trained of a stage: of the tables at its ends, and of its layers. */
+struct trained_parts {
+    struct stage_parameters first, last, layers;
+};
+
+static struct stage_parameters less(struct stage_parameters a, struct stage_parameters b)
+{
+    return (struct stage_parameters){a.dense - b.dense, a.experts - b.experts};
+}
+
+/* The first table goes with the first chunk's first layer, the other with the last chunk's last. */
+static struct trained_parts trained_parts_of(const struct setting *setting, const struct layout *l, const struct stage_load *load)
+{
+    static const struct layer_range none = {0, 0};
+    struct trained_parts parts = {.layers = load->trained};
+    int last = layout_virtual_stages(l) - 1;
+    for (int chunk = 0; chunk < l->vpp; chunk++) {
+        int v = layout_virtual_stage(l, load->stage, chunk);
+        if (v == 0)
+            parts.first = work_trained_parameters(l, setting, none, true, false);
+        if (v == last)
+            parts.last = work_trained_parameters(l, setting, none, false, true);
+    }
+    parts.layers = less(less(parts.layers, parts.first), parts.last);
+    return parts;
+}
+
+/* Seconds of so many parameters on their way down, at the host's cores, and up. */
+struct host_way {
+    double down, update, up;
+};
+
+static double copied_seconds(const struct setting *setting, const struct layout *l, double bytes)
+{
+    return bytes > 0 ? cost_seconds(copy_cost(setting->cluster, l, bytes)) : 0;
+}
+
+static struct host_way host_way_of(const struct setting *setting, const struct layout *l, double own)
+{
+    double states = offload_share(&l->offload, OFFLOAD_OPTIMIZER) * own;
+    double returned = states - offload_share(&l->offload, OFFLOAD_PARAMETERS) * own;
+    double gradient = layout_offloads_gradients(l) ? 0 : precision_bytes(setting->job->gradient_precision);
+    return (struct host_way){copied_seconds(setting, l, states * gradient),
+                             cost_seconds(host_update_cost(setting->cluster, l, states * host_update_bytes(setting->job))),
+                             copied_seconds(setting, l, returned * offloaded_weight_bytes(setting->job))};
+}
+
+/* Layer by layer down, updated behind the norm, and up, each beside the others' next. */
+static double host_way_seconds(const struct setting *setting, const struct layout *l, const struct trained_parts *parts,
+                               int pieces, double norm_s)
+{
+    double first = work_own_parameters(l, parts->first), last = work_own_parameters(l, parts->last);
+    double layer = work_own_parameters(l, parts->layers) / pieces, down = 0, updated = norm_s, up = 0;
+    const struct host_way ways[] = {host_way_of(setting, l, layer + first + (pieces == 1 ? last : 0)),
+                                    host_way_of(setting, l, layer), host_way_of(setting, l, layer + last)};
+    for (int i = 0; i < pieces; i++) {
+        const struct host_way *way = &ways[i == 0 ? 0 : i < pieces - 1 ? 1 : 2];
+        down += way->down;
+        updated = fmax(updated, down) + way->update;
+        up = fmax(up, updated) + way->up;
+    }
+    return up;
+}
+
+static double host_optimizer_seconds(const struct setting *setting, const struct layout *l, const struct trained_parts *parts,
+                                     int layers)
 {
     const struct machine machine = {.cluster = setting->cluster, .layout = l, .job = setting->job, .pace = 1};
+    double own =
+        work_own_parameters(l, parts->first) + work_own_parameters(l, parts->layers) + work_own_parameters(l, parts->last);
     double states = offload_share(&l->offload, OFFLOAD_OPTIMIZER);
-    double returned = states - offload_share(&l->offload, OFFLOAD_PARAMETERS);
-    double own = work_own_parameters(l, p), piece = own / pieces;
-    double gradient = layout_offloads_gradients(l) ? 0 : precision_bytes(setting->job->gradient_precision);
     struct work_table table = {0};
     const int32_t works[] = {work_add_device_optimizer(&table, setting, own, 0),
-                             work_add_copy(&table, "copy_down", piece * gradient * states),
-                             work_add_host_update(&table, setting, piece * states),
-                             work_add_copy(&table, "copy_up", piece * offloaded_weight_bytes(setting->job) * returned),
-                             work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, layers)),
+                             work_add_device_optimizer(&table, setting, 0, work_cast_parameters(l, parts->layers)),
                              work_add_kept_update(&table, setting, own * (1 - states))};
     enum { WORKS = sizeof works / sizeof *works };
     double s[WORKS];
     for (int i = 0; i < WORKS; i++)
         s[i] = cost_seconds(work_cost(&machine, &table, works[i]));
     work_table_free(&table);
-    double casts = precision_is_narrow(setting->job->precision) ? s[4] : 0;
-    double there = fmax(s[0], s[1]) + s[2] + s[3] + (pieces - 1) * fmax(s[1], fmax(s[2], s[3]));
-    return fmax(there, states < 1 ? s[0] + s[5] : 0) + casts;
+    double casts = precision_is_narrow(setting->job->precision) ? s[1] : 0;
+    double there = host_way_seconds(setting, l, parts, layers > 0 ? layers : 1, s[0]);
+    return fmax(there, states < 1 ? s[0] + s[2] : 0) + casts;
 }
 
 static struct cost optimizer_cost(const struct setting *setting, const struct layout *l, struct stage_parameters p,
@@ -107,31 +166,13 @@ static struct cost muon_cost(const struct setting *setting, const struct layout 
     return cost;
 }
 
-/* What is trained of a stage without its ends. */
-static struct stage_parameters trained_layers_of(const struct setting *setting, const struct layout *l,
-                                                 const struct stage_load *load)
-{
-    static const struct layer_range none = {0, 0};
-    struct stage_parameters within = load->trained;
-    int last = layout_virtual_stages(l) - 1;
-    for (int chunk = 0; chunk < l->vpp; chunk++) {
-        int v = layout_virtual_stage(l, load->stage, chunk);
-        if (v != 0 && v != last)
-            continue;
-        struct stage_parameters ends = work_trained_parameters(l, setting, none, v == 0, v == last);
-        within.dense -= ends.dense;
-        within.experts -= ends.experts;
-    }
-    return within;
-}
-
 struct cost update_cost(const struct setting *setting, const struct layout *l, const struct stage_load *load, int layers,
                         struct gemm_memo *gemms)
 {
-    struct stage_parameters within = trained_layers_of(setting, l, load);
+    const struct trained_parts parts = trained_parts_of(setting, l, load);
     if (layout_offloads(l, OFFLOAD_OPTIMIZER))
-        return (struct cost){.memory_s = host_optimizer_seconds(setting, l, load->trained, within, layers)};
+        return (struct cost){.memory_s = host_optimizer_seconds(setting, l, &parts, layers)};
     if (setting->job->optimizer != OPTIMIZER_MUON)
-        return optimizer_cost(setting, l, load->trained, within);
-    return muon_cost(setting, l, load->parameters, within, &load->matrices, gemms);
+        return optimizer_cost(setting, l, load->trained, parts.layers);
+    return muon_cost(setting, l, load->parameters, parts.layers, &load->matrices, gemms);
 }

@@ -79,11 +79,24 @@ static struct yaml_node *long_forms(struct yaml_node *root, struct loader *l)
     return root;
 }
 
-static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
+/* Another cluster under the job: what the file says of the one before goes with it, but for the GPUs that the job uses. */
+static struct yaml_node *with_cluster(struct yaml_node *root, const struct yaml_node *name, struct loader *l)
+{
+    const struct yaml_node *gpus = yaml_find(yaml_find(root, "cluster"), "gpus");
+    root = long_forms(yaml_with(yaml_without(root, "cluster", &l->arena), "cluster", name, &l->arena), l);
+    return gpus ? yaml_with(root, "cluster.gpus", gpus, &l->arena) : root;
+}
+
+static struct yaml_node *name_scalar(const char *flag, const char *text, struct loader *l)
 {
     struct yaml_node *value = yaml_scalar(flag, text, &l->arena);
     value->quoted = true;
-    return long_forms(yaml_with(root, path, value, &l->arena), l);
+    return value;
+}
+
+static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
+{
+    return long_forms(yaml_with(root, path, name_scalar(flag, text, l), &l->arena), l);
 }
 
 /* The size of the batch is said in sequences or in tokens: what is said last counts, so the other goes. */
@@ -120,6 +133,8 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         path = whole;
     }
     root = without_other_batch(root, path, &l->arena);
+    if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
+        return with_cluster(root, value, l);
     return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
 }
 
@@ -137,7 +152,7 @@ static struct yaml_node *with_flags(struct yaml_node *root, const struct experim
     if (flags->model)
         root = with_flag(yaml_without(root, "model", &l->arena), "--model", "model", flags->model, l);
     if (flags->cluster)
-        root = with_flag(yaml_without(root, "cluster", &l->arena), "--cluster", "cluster", flags->cluster, l);
+        root = with_cluster(root, name_scalar("--cluster", flags->cluster, l), l);
     if (flags->gpu)
         root = with_flag(root, "--gpu", "cluster.gpu.base", flags->gpu, l);
     if (flags->layout)
@@ -158,10 +173,12 @@ static void check_gpus(struct place at, struct experiment *e, struct diags *diag
     int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
     int nodes = e->gpus / gpn + (e->gpus % gpn != 0);
     if (e->gpus > all)
-        diag_error(diags, at,
-                   "gpus: %d are more than the cluster has: %d (%d node%s of %d); --set cluster.nodes=%d%s would hold them",
-                   e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, nodes,
-                   cluster_groups_remedy(&e->cluster, nodes));
+        diag_error(
+            diags, at,
+            "gpus: %d are more than the cluster has: %d (%d node%s of %d); --gpus %d takes all of it, --set cluster.nodes=%d%s "
+            "would hold them",
+            e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, all, nodes,
+            cluster_groups_remedy(&e->cluster, nodes));
     else if (e->gpus > gpn && e->gpus % gpn != 0)
         diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);
     else if (e->gpus < gpn && gpn % e->gpus != 0)

@@ -12,6 +12,7 @@
  *           {model: llama3, policy: megascale, checkpoint: two-stage, ...}: faults drawn from a model, recovery in stages
  *
  * Overrides ("job.global_batch=6144") reach any key and win over the file.
+ * A cluster named on the command line takes the place of the file's, all keys of it but `gpus`: the job stays as large as it was.
  */
 #ifndef MSIM_MODEL_SPEC_EXPERIMENT_H
 #define MSIM_MODEL_SPEC_EXPERIMENT_H

@@ -14,9 +14,9 @@ enum { EACH = 6 };
 static const struct population_error at_most[N_SCHEDULES] = {
     [SCHEDULE_NONE] = {0.001, 0.006, 0.06},    [SCHEDULE_GPIPE] = {0.001, 0.004, 0.015},
     [SCHEDULE_1F1B] = {0.001, 0.01, 0.05},     [SCHEDULE_INTERLEAVED] = {0.005, 0.025, 0.06},
-    [SCHEDULE_ZB1P] = {0.002, 0.01, 0.03},     [SCHEDULE_ZB2P] = {0.002, 0.02, 0.06},
-    [SCHEDULE_ZBV] = {0.005, 0.025, 0.06},     [SCHEDULE_DUALPIPE] = {0.012, 0.05, 0.08},
-    [SCHEDULE_DUALPIPEV] = {0.02, 0.06, 0.12},
+    [SCHEDULE_ZB1P] = {0.001, 0.006, 0.02},    [SCHEDULE_ZB2P] = {0.001, 0.006, 0.03},
+    [SCHEDULE_ZBV] = {0.004, 0.02, 0.06},      [SCHEDULE_DUALPIPE] = {0.009, 0.04, 0.08},
+    [SCHEDULE_DUALPIPEV] = {0.012, 0.04, 0.1},
 };
 
 START_TEST(errors_are_small_in_every_schedule)

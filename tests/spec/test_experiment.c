@@ -138,9 +138,11 @@ START_TEST(flags_win)
     ck_assert_str_eq(e.layout.text, "tp=4,ep=8,etp=4");
     flags.layout = "auto";
     flags.cluster = "dgx-h100";
-    load(&flags);
+    load_with(flags, "cluster.gpus=512");
     ck_assert(!e.layout.given);
-    ck_assert_int_eq(e.gpus, 1016);
+    ck_assert_int_eq(e.gpus, 512);
+    flags.overrides = (const char *const[]){"cluster.gpus=1016"};
+    flags.n_overrides = 1;
     flags.gpu = "h200-sxm"; /* another GPU in the cluster that is there */
     load(&flags);
     ck_assert_str_eq(e.cluster.name, "dgx-h100");
@@ -166,6 +168,47 @@ START_TEST(loads_of_experts_come_back)
         free(json);
     }
     diags_free(&diags);
+}
+END_TEST
+
+/* Another cluster under a job: the job stays as large as its file says, whichever way the cluster is named, unless the command
+ * line says how large it is; of what the file says of its own cluster nothing else is left. Without a size in the file it is all
+ * of it. */
+START_TEST(another_cluster_keeps_the_jobs_size)
+{
+    static const char text[] =
+        "model: tiny-gpt\ncluster: {base: llama3-h100, gpus: 64, nic_rate: 100Gbps}\njob: {global_batch: 64}\n";
+    struct experiment_flags flags = {.text = text, .n_text = strlen(text), .cluster = "dgx-h100"};
+    load(&flags);
+    ck_assert_str_eq(e.cluster.name, "dgx-h100");
+    ck_assert_int_eq(e.gpus, 64);
+    ck_assert_double_eq_tol(e.cluster.nic_rate, 50e9, 1);
+    load_with(flags, "cluster.gpus=128");
+    ck_assert_int_eq(e.gpus, 128);
+    flags.cluster = NULL;
+    load_with(flags, "cluster=dgx-h100");
+    ck_assert_str_eq(e.cluster.name, "dgx-h100");
+    ck_assert_int_eq(e.gpus, 64);
+    static const char *const both[] = {"cluster.gpus=32", "cluster=dgx-h100"};
+    flags.overrides = both;
+    flags.n_overrides = 2;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 32);
+    flags.overrides = (const char *const[]){"cluster={base: dgx-h100, gpus: 16}"};
+    flags.n_overrides = 1;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 16);
+    static const char whole[] = "model: tiny-gpt\ncluster: llama3-h100\njob: {global_batch: 64}\n";
+    load(&(struct experiment_flags){.text = whole, .n_text = strlen(whole), .cluster = "dgx-h100"});
+    ck_assert_int_eq(e.gpus, 1016);
+    flags = the_file;
+    flags.cluster = "dgx-h100";
+    char *words = said_of(flags, NULL);
+    ck_assert_msg(strstr(words, "megascale.yaml:2:") &&
+                      strstr(words, "gpus: 12288 are more than the cluster has: 1016 (127 nodes of 8); "
+                                    "--gpus 1016 takes all of it"),
+                  "%s", words);
+    free(words);
 }
 END_TEST
 
@@ -452,6 +495,7 @@ int main(void)
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, flags_win);
+    tcase_add_test(tests, another_cluster_keeps_the_jobs_size);
     tcase_add_test(tests, loads_of_experts_come_back);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);

@@ -151,7 +151,7 @@ static const char *const near[] = {"offload=none",
                                    "offload=optimizer:25%+activations:75%",
                                    "offload=optimizer+parameters",
                                    "offload=optimizer+activations+parameters"};
-static const struct population_error near_enough = {0.006, 0.025, 0.14};
+static const struct population_error near_enough = {0.003, 0.02, 0.05};
 
 START_TEST(the_closed_form_is_near)
 {
