@@ -1,5 +1,6 @@
 # Where time goes. One result: a bar for each class. Several: stacked columns with one legend.
-set label 1 titled('where the time goes') @as_title
+title_text = titled('where the time goes'.(differs eq '' ? '' : '; not the same '.differs))
+set label 1 title_text @as_title
 array class_title[n_classes]
 array class_colour[n_classes]
 stats $bars using (class_title[int($2) + 1] = stringcolumn(7), class_colour[int($2) + 1] = $3, $2) nooutput
@@ -21,7 +22,6 @@ if (is_text) {
     set xrange [0:1]
     unset xtics
     set lmargin 18
-    title_text = titled('where the time goes')
     if (n_columns == 1) {
         set title title_text
         set yrange [n_classes:-1]

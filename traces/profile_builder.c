@@ -40,7 +40,8 @@ static struct profile_kernel *kernel_named(struct profile_builder *b, const char
     }
     index_put(b, hash, p->n_kernels);
     p->kernels = memory_grow(p->kernels, &b->kernels_capacity, p->n_kernels + 1, sizeof *p->kernels);
-    p->kernels[p->n_kernels] = (struct profile_kernel){.name = memory_copy_text(name), .kind = kind};
+    p->kernels[p->n_kernels] =
+        (struct profile_kernel){.name = memory_copy_text(name), .kind = kind, .number = (int32_t)p->n_kernels};
     return &p->kernels[p->n_kernels++];
 }
 
@@ -53,8 +54,8 @@ void profile_add_span(struct profile_builder *b, enum profile_kind kind, const c
 {
     struct profile *p = &b->profile;
     p->spans = memory_grow(p->spans, &b->spans_capacity, p->n_spans + 1, sizeof *p->spans);
-    p->spans[p->n_spans++] = (struct profile_span){time.start_s, time.end_s, kind};
     struct profile_kernel *kernel = kernel_named(b, name, kind);
+    p->spans[p->n_spans++] = (struct profile_span){time.start_s, time.end_s, kind, kernel->number};
     kernel->launches++;
     kernel->seconds += time.end_s - time.start_s;
 }
@@ -87,6 +88,18 @@ static int compare_kernels(const void *left, const void *right)
         return a->seconds > b->seconds ? -1 : 1;
     int order = strcmp(a->name, b->name);
     return order ? order : (int)a->kind - (int)b->kind;
+}
+
+/* The longest kernels first; spans go on knowing theirs. */
+static void order_kernels(struct profile *p)
+{
+    int32_t *places = memory_new(p->n_kernels, sizeof *places);
+    qsort(p->kernels, p->n_kernels, sizeof *p->kernels, compare_kernels);
+    for (size_t k = 0; k < p->n_kernels; k++)
+        places[p->kernels[k].number] = (int32_t)k;
+    for (size_t i = 0; i < p->n_spans; i++)
+        p->spans[i].kernel = places[p->spans[i].kernel];
+    free(places);
 }
 
 static bool works_within(const struct profile *p, struct profile_step step)
@@ -153,7 +166,7 @@ enum status profile_finish(struct profile_builder *b, const char *path, struct p
         return STATUS_BAD_INPUT;
     }
     settle_steps(b);
-    qsort(b->profile.kernels, b->profile.n_kernels, sizeof *b->profile.kernels, compare_kernels);
+    order_kernels(&b->profile);
     *profile = b->profile;
     b->profile = (struct profile){.rank = -1};
     profile_give_up(b);

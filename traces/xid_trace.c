@@ -61,33 +61,91 @@ struct reading {
     nanos first;
 };
 
-/* "[12345.678901] NVRM", "Mar  3 12:01:02 host kernel:", "2024-03-03T12:01:02+00:00 host kernel:". */
-static bool line_time(struct reading *reading, const char *line, nanos *time, const char **rest)
+/* Jan to Dec as 1 to 12; 0: no month. */
+static int month_of(const char *word)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    char month[4], date[96];
-    int day, hour, minute, second, end = 0;
+    const char *at = strlen(word) == 3 ? strstr(months, word) : NULL;
+    return at && (at - months) % 3 == 0 ? (int)(at - months) / 3 + 1 : 0;
+}
+
+/* Behind "<3>" (dmesg --raw) or "kern  :err   : " (dmesg -x), and behind blanks. */
+static const char *behind_level(const char *line)
+{
+    int end = 0;
+    line += strspn(line, " \t");
+    if (sscanf(line, "<%*d>%n", &end) == 0 && end > 0)
+        return line + end;
+    if (sscanf(line, "%*[a-z0-9] :%*[a-z] : %n", &end) == 0 && end > 0)
+        return line + end;
+    return line;
+}
+
+static bool calendar_time(int year, int month, int day, const int clock[3], nanos *time)
+{
+    char date[96];
+    snprintf(date, sizeof date, "%04d-%02d-%02dT%02d:%02d:%02d", year % 10000, month, day % 100, clock[0] % 100, clock[1] % 100,
+             clock[2] % 100);
+    return month && local_time_parse(date, time);
+}
+
+/* "[Mon Nov 23 07:31:08 2026] NVRM", as dmesg -T has it. */
+static bool bracketed_date(const char *line, nanos *time, const char **rest)
+{
+    char month[4];
+    int day, year, clock[3], end = 0;
+    if (sscanf(line, "[%*3[A-Za-z] %3[A-Za-z] %d %d:%d:%d %d]%n", month, &day, &clock[0], &clock[1], &clock[2], &year, &end) !=
+            6 ||
+        end == 0)
+        return false;
+    *rest = line + end;
+    return calendar_time(year, month_of(month), day, clock, time);
+}
+
+/* "Mar  3 12:01:02 host kernel:" of syslog, with a fraction of journalctl -o short-precise. Neither names the year: all are of
+ * one, a leap year. */
+static bool syslog_date(const char *line, nanos *time, const char **rest)
+{
+    char month[4];
+    int day, clock[3], end = 0;
+    if (sscanf(line, "%3[A-Za-z] %d %d:%d:%d%n", month, &day, &clock[0], &clock[1], &clock[2], &end) != 5 || end == 0)
+        return false;
+    *rest = line + end + strcspn(line + end, " \t");
+    return calendar_time(2024, month_of(month), day, clock, time);
+}
+
+/* "2024-03-03T12:01:02+00:00 host kernel:" (journalctl -o short-iso, dmesg --time-format iso), "Sun 2024-03-03 12:01:02 UTC host
+ * kernel:" (-o short-full). Zones are left aside: a log is of one place. */
+static bool iso_date(const char *line, nanos *time, const char **rest)
+{
+    char date[20];
+    int weekday = 0;
+    if (sscanf(line, "%*3[A-Za-z] %n", &weekday) == 0 && weekday > 0)
+        line += weekday;
+    if (strlen(line) < 19)
+        return false;
+    snprintf(date, sizeof date, "%.19s", line);
+    *rest = line + 19 + strcspn(line + 19, " \t");
+    if (weekday > 0) { /* the zone stands apart */
+        *rest += strspn(*rest, " \t");
+        *rest += strcspn(*rest, " \t");
+    }
+    return local_time_parse(date, time);
+}
+
+/* Seconds since boot, "[12345.678901] NVRM", or a date as one of the tools writes it. */
+static bool line_time(struct reading *reading, const char *line, nanos *time, const char **rest)
+{
+    int end = 0;
     double boot;
-    while (isspace((unsigned char)*line))
-        line++;
+    line = behind_level(line);
     if (sscanf(line, "[%lf]%n", &boot, &end) == 1 && end > 0 && boot >= 0 && boot < LATEST_S) {
         *time = nanos_from_seconds(boot);
         *rest = line + end;
         return true;
     }
     reading->dated = true;
-    if (sscanf(line, "%3[A-Z a-z] %d %d:%d:%d%n", month, &day, &hour, &minute, &second, &end) == 5 && end > 0 &&
-        strstr(months, month)) { /* syslog names no year: all are of one, a leap year */
-        snprintf(date, sizeof date, "2024-%02d-%02dT%02d:%02d:%02d", (int)(strstr(months, month) - months) / 3 + 1, day % 100,
-                 hour % 100, minute % 100, second % 100);
-        *rest = line + end;
-        return local_time_parse(date, time);
-    }
-    if (strlen(line) < 19)
-        return false;
-    snprintf(date, sizeof date, "%.19s", line);
-    *rest = line + 19 + strcspn(line + 19, " \t");
-    return local_time_parse(date, time);
+    return bracketed_date(line, time, rest) || syslog_date(line, time, rest) || iso_date(line, time, rest);
 }
 
 static void add(struct reading *reading, nanos time, int32_t node, int number)
@@ -110,7 +168,8 @@ static void read_kernel_line(struct reading *reading, const char *line, int numb
         return;
     if (!colon || !isdigit((unsigned char)colon[3]) || !line_time(reading, line, &time, &rest)) {
         diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line},
-                   "an Xid without a time or a number; write '[12345.678] NVRM: Xid (PCI:0000:3b:00): 79, ...'");
+                   "an Xid without a time or a number; lines of dmesg, dmesg -T, syslog and journalctl -o short-iso are read: "
+                   "'[12345.678] NVRM: Xid (PCI:0000:3b:00): 79, ...'");
         return;
     }
     while (*rest == ' ')

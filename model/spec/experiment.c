@@ -79,11 +79,35 @@ static struct yaml_node *long_forms(struct yaml_node *root, struct loader *l)
     return root;
 }
 
-static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
+/* Another cluster under the job: what the file says of the one before goes with it, but for the GPUs that the job uses. */
+static struct yaml_node *with_cluster(struct yaml_node *root, const struct yaml_node *name, struct loader *l)
+{
+    const struct yaml_node *gpus = yaml_find(yaml_find(root, "cluster"), "gpus");
+    root = long_forms(yaml_with(yaml_without(root, "cluster", &l->arena), "cluster", name, &l->arena), l);
+    return gpus ? yaml_with(root, "cluster.gpus", gpus, &l->arena) : root;
+}
+
+static struct yaml_node *name_scalar(const char *flag, const char *text, struct loader *l)
 {
     struct yaml_node *value = yaml_scalar(flag, text, &l->arena);
     value->quoted = true;
-    return long_forms(yaml_with(root, path, value, &l->arena), l);
+    return value;
+}
+
+static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
+{
+    return long_forms(yaml_with(root, path, name_scalar(flag, text, l), &l->arena), l);
+}
+
+/* The size of the batch is said in sequences or in tokens: what is said last counts, so the other goes. */
+static struct yaml_node *without_other_batch(struct yaml_node *root, const char *path, struct arena *arena)
+{
+    const char *other = strcmp(path, "job.global_batch") == 0   ? "batch_tokens"
+                        : strcmp(path, "job.batch_tokens") == 0 ? "global_batch"
+                                                                : NULL;
+    const struct yaml_node *job = other ? yaml_find(root, "job") : NULL;
+    bool there = job && job->kind == YAML_MAPPING && yaml_find(job, other);
+    return there ? replace(root, "job", yaml_without(job, other, arena), arena) : root;
 }
 
 /* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
@@ -108,6 +132,9 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         snprintf(whole, strlen(key) + 8, "layout.%s", key);
         path = whole;
     }
+    root = without_other_batch(root, path, &l->arena);
+    if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
+        return with_cluster(root, value, l);
     return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
 }
 
@@ -125,7 +152,7 @@ static struct yaml_node *with_flags(struct yaml_node *root, const struct experim
     if (flags->model)
         root = with_flag(yaml_without(root, "model", &l->arena), "--model", "model", flags->model, l);
     if (flags->cluster)
-        root = with_flag(yaml_without(root, "cluster", &l->arena), "--cluster", "cluster", flags->cluster, l);
+        root = with_cluster(root, name_scalar("--cluster", flags->cluster, l), l);
     if (flags->gpu)
         root = with_flag(root, "--gpu", "cluster.gpu.base", flags->gpu, l);
     if (flags->layout)
@@ -146,10 +173,12 @@ static void check_gpus(struct place at, struct experiment *e, struct diags *diag
     int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
     int nodes = e->gpus / gpn + (e->gpus % gpn != 0);
     if (e->gpus > all)
-        diag_error(diags, at,
-                   "gpus: %d are more than the cluster has: %d (%d node%s of %d); --set cluster.nodes=%d%s would hold them",
-                   e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, nodes,
-                   cluster_groups_remedy(&e->cluster, nodes));
+        diag_error(
+            diags, at,
+            "gpus: %d are more than the cluster has: %d (%d node%s of %d); --gpus %d takes all of it, --set cluster.nodes=%d%s "
+            "would hold them",
+            e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, all, nodes,
+            cluster_groups_remedy(&e->cluster, nodes));
     else if (e->gpus > gpn && e->gpus % gpn != 0)
         diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);
     else if (e->gpus < gpn && gpn % e->gpus != 0)
@@ -267,6 +296,7 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
 
 /* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
 #define STEP_TOKENS_MAX 1e9
+#define SEQUENCES_MAX   1000000000 /* of a batch, as global_batch has it */
 
 /* What adapters are not modelled with. */
 static void check_adapter(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
@@ -327,6 +357,39 @@ static void check_muon(const struct yaml_node *part, const struct job *job, stru
                          optimizer_names[job->optimizer]);
 }
 
+/* Tokens as whole sequences, the nearest number of them. Where they are none, a power of two that is near is named too: 4M is
+ * mostly said of 4,194,304. */
+static void count_sequences(const struct yaml_node *part, struct job *job, struct diags *diags)
+{
+    int64_t tokens = job->batch_tokens, sequences = (tokens + job->seq_len / 2) / job->seq_len, power = 1;
+    if (tokens == 0)
+        return;
+    if (job->global_batch) {
+        diag_error(diags, entry_place(part, "batch_tokens"),
+                   "batch_tokens: the batch is given in sequences already (global_batch); keep one");
+        return;
+    }
+    if (sequences > SEQUENCES_MAX) {
+        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %g of them",
+                   (long long)job->seq_len, (double)SEQUENCES_MAX);
+        return;
+    }
+    job->batch_tokens = 0;
+    job->global_batch = sequences > 0 ? sequences : 1;
+    while (power * 3 / 2 <= job->global_batch)
+        power *= 2;
+    if (job->global_batch * job->seq_len == tokens)
+        return;
+    char near[96] = "";
+    if (power != job->global_batch && llabs(power - job->global_batch) * 10 <= job->global_batch)
+        snprintf(near, sizeof near, "; --global-batch %lld would be %lld tokens", (long long)power,
+                 (long long)(power * job->seq_len));
+    diag_note(diags, entry_place(part, "batch_tokens"),
+              "batch_tokens: %lld are not whole sequences of %lld tokens: %lld sequence%s, %lld tokens are taken%s",
+              (long long)tokens, (long long)job->seq_len, (long long)job->global_batch, job->global_batch == 1 ? "" : "s",
+              (long long)(job->global_batch * job->seq_len), near);
+}
+
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
 static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -344,6 +407,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)
         diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld is beyond the model's learned positions (%lld)",
                      (long long)job->seq_len, (long long)e->model.max_seq_len);
+    count_sequences(part, job, diags);
     if (!job->global_batch) {
         job->global_batch = e->gpus;
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
@@ -354,7 +418,8 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     double tokens = (double)job->global_batch * (double)job->seq_len;
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),
-                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step",
+                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step; --batch-tokens, or "
+                     "batch_tokens, says it in tokens",
                      (long long)job->global_batch, (long long)job->seq_len, tokens);
 }
 

@@ -245,8 +245,64 @@ START_TEST(sums_to_the_step)
     }
     ck_assert_int_eq(launches, 5000);
     ck_assert_double_eq_tol(sum, a.step_s, 1e-9 * a.step_s);
+    struct profile_idle *idles = calloc(5001, sizeof *idles); /* as many gaps as launches, at most */
+    size_t n = profile_idles_of(&p, idles, 5001);
+    double idle_s = 0;
+    ck_assert_ptr_nonnull(idles);
+    for (size_t i = 0; i < n; i++) {
+        idle_s += idles[i].seconds;
+        ck_assert(i == 0 || idles[i].seconds <= idles[i - 1].seconds);
+        ck_assert_double_le(idles[i].longest_s, idles[i].seconds);
+    }
+    ck_assert_double_eq_tol(idle_s, a.exposed_s[PROFILE_IDLE] * (double)p.n_steps, 1e-9 * a.step_s);
+    free(idles);
     profile_free(&p);
     free(text);
+}
+END_TEST
+
+/* Two steps of 400 us: a loader lets the device wait 180 us, then 120, where each begins; products leave 10 us behind them in the
+ * first step and 8 in the second; the other stream's exchange covers what would be a gap; the second step ends with 70 us of
+ * nothing, the first, whose last kernel runs into the second, with none. */
+START_TEST(gaps_by_hand)
+{
+    struct profile p =
+        parsed("[" MARK("gpu_user_annotation", 1, 0, 400) "," MARK("gpu_user_annotation", 2, 400, 400) ","                      //
+               KERNEL("gemm", 180, 40) "," KERNEL("gemm", 230, 40) "," KERNEL("flash", 280, 20) "," KERNEL("adam", 330, 80) "," //
+               NCCL("ncclDevKernel_AllReduce", 290, 50, "\"Group size\":2") ","                                                 //
+               KERNEL("gemm", 530, 100) "," KERNEL("gemm", 638, 52) "," KERNEL("flash", 698, 32) "]",
+               &tp2_pp4_dp8);
+    struct profile_idle idles[8];
+    size_t n = profile_idles_of(&p, idles, 8);
+    static const struct {
+        const char *after, *before;
+        int gaps;
+        double us, longest_us, at_us;
+        size_t step;
+    } expected[] = {{NULL, "gemm", 1, 180, 180, 0, 0},
+                    {"adam", "gemm", 1, 120, 120, 10, 1},
+                    {"flash", NULL, 1, 70, 70, 330, 1},
+                    {"gemm", "flash", 2, 18, 10, 270, 0},
+                    {"gemm", "gemm", 2, 18, 10, 220, 0}};
+    ck_assert_uint_eq(n, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < n; i++) {
+        const struct profile_idle *idle = &idles[i];
+        const char *after = idle->after < 0 ? NULL : p.kernels[idle->after].name;
+        const char *before = idle->before < 0 ? NULL : p.kernels[idle->before].name;
+        size_t k = 0;
+        while (k < n && (idle->gaps != expected[k].gaps || !after != !expected[k].after || !before != !expected[k].before ||
+                         (after && strcmp(after, expected[k].after) != 0) || (before && strcmp(before, expected[k].before) != 0)))
+            k++;
+        ck_assert_msg(k < n, "%s to %s, %d gaps", after ? after : "-", before ? before : "-", (int)idle->gaps);
+        ck_assert(i > 2 || k == i); /* the last two are equal */
+        NEAR(idle->seconds, expected[k].us * 1e-6);
+        NEAR(idle->longest_s, expected[k].longest_us * 1e-6);
+        NEAR(idle->longest_at_s, expected[k].at_us * 1e-6);
+        ck_assert_uint_eq(idle->longest_step, expected[k].step);
+    }
+    ck_assert_uint_eq(profile_idles_of(&p, idles, 1), 1);
+    NEAR(idles[0].seconds, 180e-6);
+    profile_free(&p);
 }
 END_TEST
 
@@ -385,6 +441,7 @@ int main(void)
     tcase_add_test(tests, account_by_hand);
     tcase_add_test(tests, steps_by_marks);
     tcase_add_test(tests, sums_to_the_step);
+    tcase_add_test(tests, gaps_by_hand);
     tcase_add_test(tests, tables_of_launches);
     tcase_add_test(tests, wrong_texts);
     tcase_add_loop_test(tests, progress_is_told, 0, 2);
