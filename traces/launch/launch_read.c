@@ -239,7 +239,11 @@ static void read_hosts(struct launch_source *source, struct diags *diags)
     const char *path = find_companion(source, name);
     char *bytes;
     size_t n;
-    bool told = find_word(&source->words, "num_nodes") != NULL;
+    bool told = find_word(&source->words, "num_nodes") || find_word(&source->words, "launched-gpus") ||
+                find_word(&source->words, "world-size"); /* --include names GPUs */
+    const struct launch_word *include = find_word(&source->words, "launched-gpus");
+    if (include && include->unknown) /* no list */
+        return;
     if (path && file_read(path, SHELL_BYTES_MAX, &bytes, &n, diags) == STATUS_OK) {
         launch_programs_hosts(path, bytes, n, &source->words, diags);
         free(bytes);

@@ -88,6 +88,27 @@ static void set_positional(struct runner *r)
     shell_set(&r->state, "*", 1, items, n, true);
 }
 
+/* One task on a node is what starts the processes there, no process. */
+static void drop_lone_tasks(struct launch_words *words)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < words->n; i++) {
+        const struct launch_word *word = &words->items[i];
+        size_t n = !word->value ? 0 : word->first ? word->first : strlen(word->value);
+        if (strcmp(word->name, "ntasks-per-node") != 0 || n != 1 || *word->value != '1')
+            words->items[kept++] = *word;
+    }
+    words->n = kept;
+}
+
+static bool is_launched(const struct launch_words *words)
+{
+    bool launched = false;
+    for (size_t i = 0; i < words->n; i++)
+        launched |= strcmp(words->items[i].name, "launched-by") == 0;
+    return launched;
+}
+
 static void run(struct runner *r, const struct launch_environment *environment, struct launch_words *words)
 {
     set_environment(r, environment);
@@ -97,6 +118,8 @@ static void run(struct runner *r, const struct launch_environment *environment, 
     run_loose(r);
     for (size_t i = 0; i < r->best.words.n; i++)
         launch_words_add(words, r->best.words.items[i]);
+    if (is_launched(&r->best.words))
+        drop_lone_tasks(words);
 }
 
 enum status launch_shell_parse(const char *name, const char *bytes, size_t n, const struct launch_environment *environment,
