@@ -90,10 +90,10 @@ START_TEST(launchers_take_one_node)
         {"#SBATCH --gpus=32\nsrun -n 16 python " GPT, 16, 0, "-n"},
         {"#SBATCH -N 4 --gpus-per-node=h100:8\nsrun python " GPT, 32, 8, "4 nodes of 8"},
         /* one task on a node is the launcher */
-        {"srun --nodes 2 --ntasks-per-node=1 accelerate launch --num_processes 16 --num_machines 2 " HF, 16, 8, "--num_processes"},
+        {"srun --nodes 2 --ntasks-per-node=1 accelerate launch --num_processes 16 --num_machines 2 " HF, 16, 8, "num_processes"},
         {"#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8\nsrun --ntasks-per-node=1 bash -c 'accelerate launch "
          "--num_processes 16 " HF "'",
-         16, 8, "--num_processes"},
+         16, 8, "num_processes"},
         {"#SBATCH --nodes=2\n#SBATCH --gres=gpu:8\n#SBATCH --ntasks-per-node=1\nsrun --ntasks-per-node 1 composer " GPT, 16, 8,
          "2 nodes of 8"},
         {"srun --nodes 2 --ntasks-per-node=1 python " GPT, 2, 1, "2 nodes of 1"},

@@ -155,6 +155,25 @@ START_TEST(here_documents)
 END_TEST
 
 /* Shells that start each other without end are followed some shells deep. */
+START_TEST(settings_of_one_command_and_of_brackets_end)
+{
+    expect_value("N=8\nN=4 ./other.sh\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\nN=4 N=2 M=1 ./other.sh\np.py --num-layers $N${M:-7} --bf16\n", "num-layers", "87");
+    expect_value("N=4 ./other.sh\np.py --num-layers ${N:-8} --bf16\n", "num-layers", "8");
+    expect_value("N=4 M=3 ./other.sh; L=6\np.py --num-layers ${N:-8}${M:-9}$L --bf16\n", "num-layers", "896");
+    expect_value("N=4\nN=8 bash -c 'p.py --num-layers $N --bf16'\n", "num-layers", "8");
+    expect_value("N=4\nexport N=8\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=4\nN=8\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\n(N=4; echo $N)\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\n(N=4; (N=3; M=2); O=1)\np.py --num-layers $N${M:-5}${O:-6} --bf16\n", "num-layers", "856");
+    expect_value("N=4\n(N=8; p.py --num-layers $N --bf16)\n", "num-layers", "8");
+    expect_value("f() {\nN=8\n}\nf\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\n[ a = b ] && (p.py --num-layers 4 --bf16 --swiglu)\np.py --num-layers $N\n", "num-layers", "8");
+    expect_value("N=4\nif ((1 > 2)); then N=3; fi; (N=2\ncase a in (a) N=1 ;; esac)\nN=8\np.py --num-layers $N\n", "num-layers",
+                 "8");
+}
+END_TEST
+
 START_TEST(shells_within_shells_end)
 {
     struct reading r = read_script("A='bash -c \"$B\"'; B='N=7; p --num-layers $N; bash -c \"$A\"'; bash -c \"$A\"", NULL);
@@ -453,6 +472,7 @@ int main(void)
     tcase_add_test(all, lines_in_quotes_are_expanded);
     tcase_add_test(all, lines_for_another_shell_are_read);
     tcase_add_test(all, lines_for_another_shell_keep_places);
+    tcase_add_test(all, settings_of_one_command_and_of_brackets_end);
     tcase_add_test(all, shells_within_shells_end);
     tcase_add_test(all, here_documents);
     tcase_add_test(all, settings_stand_behind_their_program);

@@ -277,13 +277,11 @@ static void run_fields(struct runner *r, size_t from)
     shell_fields_free(&fields);
 }
 
-int shell_run_command(struct runner *r)
+/* Assignments from word `from` on, up to what is none; among what export and its kind name it does not matter. */
+static size_t assign_all(struct runner *r, size_t from, bool declares)
 {
-    size_t i = 0;
-    bool appends, declares = r->n_command && starts_assignments(&r->command[0]);
-    if (declares)
-        for (i = 1; i < r->n_command && r->command[i].start[0] == '-';)
-            i++;
+    bool appends;
+    size_t i = from;
     for (; i < r->n_command; i++) {
         size_t n = assigned_name(&r->command[i], &appends);
         if (n)
@@ -291,6 +289,39 @@ int shell_run_command(struct runner *r)
         else if (!declares)
             break;
     }
+    return i;
+}
+
+/* NAME=V command: what is set for this command alone. */
+static void run_with_settings(struct runner *r, size_t n_settings)
+{
+    struct shell_variable *old = memory_new(n_settings + 1, sizeof *old);
+    bool appends;
+    for (size_t i = 0; i < n_settings; i++) {
+        const struct shell_variable *v = shell_find(&r->state, r->command[i].start, assigned_name(&r->command[i], &appends));
+        old[i] = v ? *v : (struct shell_variable){0};
+    }
+    assign_all(r, 0, false);
+    run_fields(r, n_settings);
+    for (size_t i = n_settings; i-- > 0;) /* the last first: one name may be set twice */
+        shell_restore(&r->state, r->command[i].start, assigned_name(&r->command[i], &appends), &old[i]);
+    free(old);
+}
+
+int shell_run_command(struct runner *r)
+{
+    size_t i = 0, settings = 0;
+    bool appends, declares = r->n_command && starts_assignments(&r->command[0]);
+    if (declares)
+        for (i = 1; i < r->n_command && r->command[i].start[0] == '-';)
+            i++;
+    while (settings < r->n_command && assigned_name(&r->command[settings], &appends))
+        settings++;
+    if (settings && settings < r->n_command) {
+        run_with_settings(r, settings);
+        return COMMAND_RAN;
+    }
+    i = assign_all(r, i, declares);
     if (i == r->n_command)
         return 1;
     bool is_test = r->command[i].start[0] == '[' || shell_is_word(&r->command[i], "test") || shell_is_word(&r->command[i], "!");

@@ -11,7 +11,7 @@
 /* Whether commands are run. */
 enum certainty { SKIPPED, UNSURE, RUNS };
 
-enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP, BLOCK_SHELL };
+enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP, BLOCK_SHELL, BLOCK_BRACKETS };
 enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096, COMMAND_RAN = 2, SHELLS_MAX = 4 };
 
 struct block {
@@ -19,6 +19,9 @@ struct block {
     enum certainty now, around;
     bool taken, perhaps;       /* a branch that runs, or may run, was met */
     struct launch_field value; /* of a case */
+    /* in brackets, ( A=1; command ), what is set is gone behind them: the variables before; NULL: they are none of a shell */
+    struct shell_variable *kept;
+    size_t n_kept;
 };
 
 struct shell_raw {
