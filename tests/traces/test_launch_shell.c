@@ -55,6 +55,8 @@ START_TEST(lines_in_quotes_are_expanded)
     expect_value("accelerate launch -m axolotl.cli.train a.yaml --micro-batch-size 4\n", "micro_batch_size", "4");
     expect_value("N=8\np.py --num-layers ${N:?not set} --bf16\n", "num-layers", "8");
     expect_value("N=8\np.py --num-layers ${N?} --bf16\n", "num-layers", "8");
+    expect_value("p.py --parallelism.tensor-parallel-degree=4 --training.seq-len 8\n", "parallelism.tensor_parallel_degree", "4");
+    expect_value("p.py --parallelism.tensor-parallel-degree=4 --training.seq-len 8\n", "training.seq_len", "8");
     expect_value("N=8\nsrun bash -c \"torchrun p.py --num-layers=\\$N --bf16\"\n", "num-layers", "8");
     expect_value("N=8 M=7\nsrun bash -c \"torchrun p.py --num-layers=$M\\${N}1 --bf16\"\n", "num-layers", "781");
     expect_value("#SBATCH --nodes=4\nsrun bash -c 'torchrun --nnodes $SLURM_NNODES --x p.py \\\n --num-layers 8 \\\n --bf16'\n",
@@ -171,6 +173,19 @@ START_TEST(settings_of_one_command_and_of_brackets_end)
     expect_value("N=8\n[ a = b ] && (p.py --num-layers 4 --bf16 --swiglu)\np.py --num-layers $N\n", "num-layers", "8");
     expect_value("N=4\nif ((1 > 2)); then N=3; fi; (N=2\ncase a in (a) N=1 ;; esac)\nN=8\np.py --num-layers $N\n", "num-layers",
                  "8");
+}
+END_TEST
+
+START_TEST(second_configurations_are_told)
+{
+    struct reading r = read_script("axolotl train a.yaml\nllamafactory-cli train b.yaml\n", NULL);
+    ck_assert_str_eq(word_of(&r, "configuration-file")->value, "a.yaml");
+    ck_assert_int_eq(r.diags.n_items, 1);
+    ck_assert_str_eq(r.diags.items[0].text, "of 2 commands that name configurations the first is taken");
+    reading_free(&r);
+    r = read_script("axolotl train a.yaml\npython merge.py --config b.yaml\n", NULL);
+    ck_assert_int_eq(r.diags.n_items, 0);
+    reading_free(&r);
 }
 END_TEST
 
@@ -440,6 +455,7 @@ START_TEST(what_grows_without_end_is_refused)
     } cases[] = {
         {"A=aaaaaaaa\n", "A=$A$A\n", "p --num-layers 8 $A\n", 60},
         {"A=(1 '')\n", "A=(\"${A[@]}\" \"${A[@]}\")\n", "p --num-layers 8 ${A[@]}\n", 60},
+        {"A=a\n", "A=$A$A\n", "p --num-layers 8 $A\n", 20}, /* pieces of text are held, too */
         {"A=()\n", "A+=(--x)\n", "p --num-layers 8 ${A[@]}\n", 20000},
         {"A=''\n", "A+=' --x'\n", "p --num-layers 8 $A\n", 20000},
     };
@@ -473,6 +489,7 @@ int main(void)
     tcase_add_test(all, lines_for_another_shell_are_read);
     tcase_add_test(all, lines_for_another_shell_keep_places);
     tcase_add_test(all, settings_of_one_command_and_of_brackets_end);
+    tcase_add_test(all, second_configurations_are_told);
     tcase_add_test(all, shells_within_shells_end);
     tcase_add_test(all, here_documents);
     tcase_add_test(all, settings_stand_behind_their_program);

@@ -137,6 +137,8 @@ enum status launch_shell_parse(const char *name, const char *bytes, size_t n, co
     if (diags->n_errors == before && r->best.count == 0)
         diag_error(diags, (struct place){.file = name},
                    "no command here has Megatron-LM's arguments, such as --num-layers, or sets keys of a configuration");
+    else if (r->best.rivals > 1 && r->best.count == 2)
+        diag_warning(diags, r->best.at, "of %zu commands that name configurations the first is taken", r->best.rivals);
     else if (r->best.rivals > 1)
         diag_warning(diags, r->best.at, "of %zu commands with such arguments this one is taken, which has the most",
                      r->best.rivals);
