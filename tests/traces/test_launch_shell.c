@@ -136,7 +136,17 @@ START_TEST(here_documents)
         {"echo '{\"stage\": 3}' > a.json\n", "a.json", "{\"stage\": 3}\n"},
         {"echo a: 1 > a.yaml\necho b: 2 >> a.yaml\necho b: 3 >> b.yaml\necho c: 4 >>a.yaml\n", "a.yaml", "a: 1\nb: 2\nc: 4\n"},
         {"echo a: 1 > a.yaml\necho b: 2 > a.yaml\n", "a.yaml", "b: 2\n"},
-        {"cat > $X.json <<E\n{\"stage\": $Y}\nE\n", UNKNOWN_TEXT ".json", "{\"stage\": " UNKNOWN_TEXT "}\n"},
+        {"cat > $X.json <<E\n{\"stage\": $Y}\nE\n", UNKNOWN_TEXT ".json",
+         "{\"stage\": " UNKNOWN_TEXT "$Y is set nowhere in the script; --env gives it a value" UNKNOWN_TEXT "}\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 | tee -a a.yaml\n", "a.yaml", "a: 1\nb: 2\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 | tee a.yaml >/dev/null\n", "a.yaml", "b: 2\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 || tee -a a.yaml\n", "a.yaml", "a: 1\n"},
+        {"echo a: 1 | cat > a.yaml\n", "a.yaml", "a: 1\n"},
+        {"printf 'a: 1\\n\\tb: 2%%\\n' > a.yaml\n", "a.yaml", "a: 1\n\tb: 2%\n"},
+        {"printf '%s: %s\\n' a 1 b 2 > a.yaml\n", "a.yaml", "a: 1\nb: 2\n"},
+        {"printf '%d' 1 > a.yaml\n", NULL, NULL},
+        {"echo -e 'a: 1\\nb: 2' > a.yaml\n", "a.yaml", "a: 1\nb: 2\n"},
+        {"echo -n a: > a.yaml\necho ' 1' >> a.yaml\n", "a.yaml", "a: 1\n"},
         {"cat <<E\n{}\nE\n", NULL, NULL},
         {"echo x 2> a.json\n", NULL, NULL},
         {"echo x >&2\n", NULL, NULL},
@@ -173,6 +183,40 @@ START_TEST(settings_of_one_command_and_of_brackets_end)
     expect_value("N=8\n[ a = b ] && (p.py --num-layers 4 --bf16 --swiglu)\np.py --num-layers $N\n", "num-layers", "8");
     expect_value("N=4\nif ((1 > 2)); then N=3; fi; (N=2\ncase a in (a) N=1 ;; esac)\nN=8\np.py --num-layers $N\n", "num-layers",
                  "8");
+}
+END_TEST
+
+/* What is not followed of changes to a file that is written is kept in mind; written anew, it is known. */
+START_TEST(changed_files_are_doubted)
+{
+    static const struct {
+        const char *script, *by; /* NULL: nothing is doubted */
+    } cases[] = {
+        {"sed -i s/1/2/ a.yaml\n", "sed"},
+        {"/usr/bin/perl -pi -e s/1/2/ a.yaml\n", "/usr/bin/perl"},
+        {"yq -i '.a = 4' a.yaml\n", "yq"},
+        {"mv b.yaml a.yaml\n", "mv"},
+        {"date >> a.yaml\n", "date"},
+        {"date | tee -a a.yaml\n", "tee"},
+        {"printf '%d' 1 >> a.yaml\n", "printf"},
+        {"if [ $(hostname) = x ]; then echo b: 2 >> a.yaml; fi\n", "a command under a condition that cannot be told"},
+        {"for i in 1 2; do echo b: $i >> a.yaml; done\n", "a command under a condition that cannot be told"},
+        {"if [ a = x ]; then echo b: 2 >> a.yaml; fi\n", NULL},
+        {"sed s/1/2/ a.yaml\n", NULL},
+        {"cat a.yaml | sed s/1/2/ > b.yaml\n", NULL},
+        {"cp a.yaml b.yaml\n", NULL},
+        {"sed -i s/1/2/ a.yaml\necho a: 1 > a.yaml\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[256];
+        snprintf(script, sizeof script, "echo a: 1 > a.yaml\n%sp --num-layers 8\n", cases[i].script);
+        struct reading r = read_script(script, NULL);
+        const struct launch_word *doubt = word_of(&r, "doubted-file");
+        ck_assert_msg(!doubt == !cases[i].by, "%s", script);
+        ck_assert_msg(!doubt || (strcmp(doubt->said, "a.yaml") == 0 && strcmp(doubt->value, cases[i].by) == 0), "%s", script);
+        ck_assert_int_eq(doubt ? doubt->at.line : 2, 2);
+        reading_free(&r);
+    }
 }
 END_TEST
 
@@ -489,6 +533,7 @@ int main(void)
     tcase_add_test(all, lines_for_another_shell_are_read);
     tcase_add_test(all, lines_for_another_shell_keep_places);
     tcase_add_test(all, settings_of_one_command_and_of_brackets_end);
+    tcase_add_test(all, changed_files_are_doubted);
     tcase_add_test(all, second_configurations_are_told);
     tcase_add_test(all, shells_within_shells_end);
     tcase_add_test(all, here_documents);

@@ -166,7 +166,8 @@ void launch_programs_hosts(const char *path, const char *bytes, size_t n, struct
     struct place at = {.file = path, .line = 1, .column = 1};
     const struct launch_word *include = flag_of(words, "include"), *exclude = flag_of(words, "exclude");
     const struct launch_word *by = include ? include : exclude;
-    struct selection s = {.include = include ? text_of(words, include) : NULL, .exclude = exclude ? text_of(words, exclude) : NULL};
+    struct selection s = {.include = include ? text_of(words, include) : NULL,
+                          .exclude = exclude ? text_of(words, exclude) : NULL};
     struct place chosen = by ? by->at : at;
     const char *said = by ? by->said : launch_base(path);
     read_hosts(&s, bytes, n);

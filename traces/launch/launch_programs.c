@@ -256,11 +256,9 @@ static void tell_launcher(struct shell_state *state, const struct shell_fields *
     else if (visible)
         add(words, "launched-gpus", number_text(words, visible), "CUDA_VISIBLE_DEVICES", at);
     else if (wrong)
-        launch_words_add(words, (struct launch_word){.name = "launched-gpus",
-                                                     .value = "",
-                                                     .unknown = wrong,
-                                                     .said = "CUDA_VISIBLE_DEVICES",
-                                                     .at = at});
+        launch_words_add(words,
+                         (struct launch_word){
+                             .name = "launched-gpus", .value = "", .unknown = wrong, .said = "CUDA_VISIBLE_DEVICES", .at = at});
     if (nodes)
         add(words, "launched-nodes", nodes, launcher->nodes_variable, at);
     else if (find_starter(fields) == fields->n)

@@ -267,6 +267,7 @@ static const char *const silent[] = {
     "cfg",
     "configuration-*",
     "written-file",
+    "doubted-file",
     "num-processes",
     "nproc",
     "lora-*",

@@ -192,7 +192,7 @@
     X(NODE_GPUS, "nproc-per-node", INT, NULL, .key = "cluster.gpus_per_node", .since = "torchrun")                               \
     X(NODES, "nnodes", INT, NULL, .key = "cluster.gpus", .since = "torchrun")                                                    \
     X(TASKS, "ntasks", INT, NULL, .key = "cluster.gpus", .since = "Slurm")                                                       \
-    X(ALLOCATED, "allocated-gpus", INT, NULL, .since = "Slurm") /* to the script, of which the command may take a part */         \
+    X(ALLOCATED, "allocated-gpus", INT, NULL, .since = "Slurm") /* to the script, of which the command may take a part */        \
     X(LAUNCHER, "launched-by", TEXT, NULL, .since = "torchrun")                                                                  \
     X(LAUNCHED_NODES, "launched-nodes", INT, NULL, .since = "torchrun") /* what that does unless told */                         \
     X(LAUNCHED_GPUS, "launched-gpus", INT, NULL, .since = "torchrun")                                                            \
