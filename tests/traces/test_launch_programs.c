@@ -202,7 +202,10 @@ START_TEST(hosts_are_chosen)
         ck_assert_int_eq(h.diags.n_items, 0);
         heard_free(&h);
     }
-    struct heard h = hear("deepspeed --hostfile hosts --exclude=w0 " HF, "w0 slots=8\n");
+    struct heard h = hear("deepspeed -H hosts " HF, "w0 slots=8\nw1 slots=8\n");
+    ck_assert_int_eq(h.d.job.gpus, 16);
+    heard_free(&h);
+    h = hear("deepspeed --hostfile hosts --exclude=w0 " HF, "w0 slots=8\n");
     ck_assert(h.d.job.gpus == 0 && h.diags.n_items == 1);
     ck_assert_str_eq(h.diags.items[0].text, "of hosts --exclude leaves no host");
     heard_free(&h);
@@ -231,6 +234,10 @@ START_TEST(commands_name_their_configuration)
         {"accelerate launch -m axolotl.cli.train x.yaml", "x.yaml"},
         {"accelerate launch --config_file acc.yaml src/sft.py --config x.yaml", "x.yaml"},
         {"llamafactory-cli train x.yaml lora_rank=4", "x.yaml"},
+        /* what is not known of a name is the same where the script writes the file */
+        {"echo a: 1 > $U/x.yaml\naxolotl train $U/x.yaml", UNKNOWN_TEXT "/x.yaml"},
+        {"echo a: 1 > x$$.yaml\ntorchrun train.py --config x$$.yaml", "x" UNKNOWN_TEXT ".yaml"},
+        {"echo a: 1 > $U/x.yaml\naxolotl train $V/x.yaml --micro_batch_size 1", ""},
         {"torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file x.toml", "x.toml"},
         {"torchrun --nproc_per_node=8 train.py --job.config-file=x.toml --training.steps 5", "x.toml"},
         {"CONFIG_FILE=\"./x.toml\" NGPU=4 ./run_train.sh", "./x.toml"},

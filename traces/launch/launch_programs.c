@@ -221,13 +221,17 @@ static void tell_processes(struct launch_words *words)
     launch_words_add(words, world);
 }
 
-/* Does deepspeed ask a file for its hosts, or leave some of them out? */
-static bool has_hosts(const struct shell_fields *fields, const struct launch_words *words)
+/* Does deepspeed ask a file for its hosts, or leave some of them out? -H FILE becomes a word, as --hostfile FILE is one. */
+static bool has_hosts(const struct shell_fields *fields, struct launch_words *words)
 {
-    bool hosts = flag_of(words, "hostfile") || flag_of(words, "exclude");
-    for (size_t i = 0; i < fields->n; i++)
-        hosts |= strcmp(shell_text_at(fields, i), "-H") == 0;
-    return hosts;
+    for (size_t i = 0; i + 1 < fields->n && !flag_of(words, "hostfile"); i++)
+        if (strcmp(shell_text_at(fields, i), "-H") == 0)
+            launch_words_add(words, (struct launch_word){.name = "hostfile",
+                                                         .value = fields->items[i + 1].text,
+                                                         .unknown = fields->items[i + 1].unknown,
+                                                         .said = "-H",
+                                                         .at = fields->items[i].at});
+    return flag_of(words, "hostfile") || flag_of(words, "exclude");
 }
 
 /* What a launcher does unasked, as far as nothing else names the machines. */
@@ -242,12 +246,13 @@ static void tell_launcher(struct shell_state *state, const struct shell_fields *
     add(words, "launched-by", launcher->name, launcher->name, at);
     if (strncmp(launcher->name, "accelerate", strlen("accelerate")) == 0)
         tell_processes(words);
+    bool hosts = deepspeed && has_hosts(fields, words);
     const struct launch_word *include = flag_of(words, "include");
     if (deepspeed && include && include->value && !include->unknown) {
         launch_hosts_included(*include, words); /* a copy: words may move */
         return;
     }
-    if (deepspeed && has_hosts(fields, words))
+    if (hosts)
         return;
     if (gpus)
         add(words, "launched-gpus", gpus, launcher->gpus_variable, at);

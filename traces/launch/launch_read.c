@@ -331,7 +331,7 @@ static void read_hosts(struct launch_source *source, struct diags *diags)
     if (!file || !file->value || file->unknown || !by || strcmp(by->value, "deepspeed") != 0)
         return;
     const char *name = file->first ? launch_text(&source->words, file->value, file->first) : file->value;
-    const char *path = find_companion(source, name);
+    const char *written = written_text(&source->words, name, NULL), *path = written ? NULL : find_companion(source, name);
     char *bytes;
     size_t n;
     bool told = find_word(&source->words, "num_nodes") || find_word(&source->words, "launched-gpus") ||
@@ -339,7 +339,10 @@ static void read_hosts(struct launch_source *source, struct diags *diags)
     const struct launch_word *include = find_word(&source->words, "launched-gpus");
     if (include && include->unknown) /* no list */
         return;
-    if (path && file_read(path, SHELL_BYTES_MAX, &bytes, &n, diags) == STATUS_OK) {
+    if (written) {
+        tell_doubts(&source->words, name, name, diags);
+        launch_programs_hosts(name, written, strlen(written), &source->words, diags);
+    } else if (path && file_read(path, SHELL_BYTES_MAX, &bytes, &n, diags) == STATUS_OK) {
         launch_programs_hosts(path, bytes, n, &source->words, diags);
         free(bytes);
     } else if (!told && !path) {
