@@ -131,7 +131,9 @@ START_TEST(here_documents)
     } cases[] = {
         {"S=3\ncat >ds.json <<E\n{\"stage\": $S, \"x\": \"\\$\"}\nE\n", "ds.json", "{\"stage\": 3, \"x\": \"$\"}\n"},
         {"S=3\ncat <<'E' > $S.json\n{\"stage\": $S}\nE\n", "3.json", "{\"stage\": $S}\n"},
-        {"cat <<-E > a.json\n\t{}\n\tE\n", "a.json", "\t{}\n"},
+        {"cat <<-E > a.json\n\t{}\n\tE\n", "a.json", "{}\n"},
+        {"cat <<-E > a.json\n\t{\n\t\t1}\n}\n\tE\n", "a.json", "{\n1}\n}\n"},
+        {"cat <<E > a.json\n\t{}\nE\n", "a.json", "\t{}\n"},
         {"tee a.json > /dev/null <<E\n{}\nE\n", "a.json", "{}\n"},
         {"echo '{\"stage\": 3}' > a.json\n", "a.json", "{\"stage\": 3}\n"},
         {"echo a: 1 > a.yaml\necho b: 2 >> a.yaml\necho b: 3 >> b.yaml\necho c: 4 >>a.yaml\n", "a.yaml", "a: 1\nb: 2\nc: 4\n"},

@@ -65,6 +65,24 @@ static const char *told_text(struct runner *r, const struct launch_field *field)
     return copy;
 }
 
+/* A here-document as a file's text. */
+static const char *body_text(struct runner *r, const struct launch_field *body)
+{
+    const char *told = told_text(r, body);
+    if (!r->lexer.body_bare)
+        return told;
+    char *bare = launch_text(r->state.words, told, strlen(told)), *end = bare;
+    for (const char *p = told; *p;) {
+        p += strspn(p, "\t");
+        size_t n = strcspn(p, "\n") + (strchr(p, '\n') != NULL);
+        memcpy(end, p, n);
+        end += n;
+        p += n;
+    }
+    *end = '\0';
+    return bare;
+}
+
 static void write_text(struct runner *r, const struct launch_field *name, const char *text, bool appends)
 {
     const char *front = appends ? text_of_file(r->state.words, name->text) : NULL;
@@ -181,7 +199,7 @@ static const char *output_of(struct runner *r, const struct shell_fields *fields
 {
     const char *command = shell_text_at(fields, 0), *piped = r->joint == '|' ? r->piped : NULL;
     if (body && ((strcmp(command, "cat") == 0 && fields->n == 1) || strcmp(command, "tee") == 0))
-        return told_text(r, body);
+        return body_text(r, body);
     if (!body && (strcmp(command, "echo") == 0 || strcmp(command, "printf") == 0))
         return printed_text(r, fields);
     bool passes = strcmp(command, "tee") == 0 || (strcmp(command, "cat") == 0 && fields->n == 1);

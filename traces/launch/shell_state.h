@@ -30,6 +30,7 @@ struct shell_lexer {
     const char *target, *target_end, *body, *body_end;
     bool appends;   /* its output goes behind what the target has */
     bool body_kept; /* its end stands in quotes: nothing in it is expanded */
+    bool body_bare; /* <<-: its lines lose their tabs in front */
     bool bad;       /* reported: the rest cannot be read */
 };
 
