@@ -63,6 +63,7 @@ START_TEST(launchers_take_one_node)
         {"deepspeed --num_gpus=4 " GPT, 4, 4, "1 node of 4, deepspeed's own number of nodes unless told"},
         {"deepspeed --num_gpus 8 --num_nodes 2 --hostfile h " GPT, 16, 8, "2 nodes of 8"},
         {"export CUDA_VISIBLE_DEVICES=0,1; deepspeed " HF, 2, 2, "1 node of 2"},
+        {"CUDA_VISIBLE_DEVICES='0, 1' deepspeed " HF, 2, 2, "1 node of 2"},
         {"CUDA_VISIBLE_DEVICES=GPU-1b2c-3,MIG-4d/1/0 deepspeed " HF, 2, 2, "1 node of 2"},
         {"CUDA_VISIBLE_DEVICES=0-3 torchrun --nproc_per_node 4 " GPT, 4, 4, "1 node of 4"}, /* it is told */
         {"deepspeed --include localhost:0,1,2,3 " HF, 4, 4, "1 node of 4"},

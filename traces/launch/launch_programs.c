@@ -85,6 +85,7 @@ static size_t count_visible(const char *text)
 {
     size_t entries = 0;
     for (const char *p = text;; p++) {
+        p += strspn(p, " ");
         size_t n = strcspn(p, ","), digits = strspn(p, "0123456789");
         bool named = n > 4 && (strncmp(p, "GPU-", 4) == 0 || strncmp(p, "MIG-", 4) == 0);
         if (n == 0 || (digits != n && !named))

@@ -117,8 +117,7 @@ static bool has_word(const struct launch_words *words, const struct launch_word 
     return false;
 }
 
-/* Keys that a file sets to what is not known are those that it sets otherwise with other text there: their words become unknown.
- */
+/* Keys that a file sets to what is not known are those that it sets otherwise with another text there: these become unknown. */
 static void tell_gaps(struct launch_source *source, const char *text, const struct launch_reading *how)
 {
     struct launch_source trial = {.path = source->path};
