@@ -60,7 +60,7 @@ struct stage_times {
     double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
                                    * by a pattern, average layers that take as long as the slowest stage */
     double head_layers;           /* of the stage with the head, its other chunks included */
-    int last_full;                /* of stages of one chunk the last that is as full (by a pattern: the slowest), from 0 */
+    int first_full, last_full;    /* of stages of one chunk the first and the last as full (by a pattern: slow), from 0 */
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
@@ -139,8 +139,8 @@ double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_pa
 double pass_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head);
 
 /* closed_form_stages.c; valid until asked for another pipeline. The first, which costs much less, fills in `inner`, `chunk`,
- * `layers`, `layer`, `fullest`, `last_full`, `whole` and `fill_chunks`: nothing of ends and copies, all of a pipeline of one
- * stage. */
+ * `layers`, `layer`, `fullest`, `first_full`, `last_full`, `whole` and `fill_chunks`: nothing of ends and copies, all of a
+ * pipeline of one stage. */
 const struct stage_times *inner_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 

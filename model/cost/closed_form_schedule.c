@@ -240,6 +240,8 @@ static double zero_bubble_seconds(const struct question *q)
     passes = fmax(passes, zero_bubble_bound(q, &q->t.first, 0, &how));
     if (q->t.last_full < q->p - 1)
         passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.last_full, &how));
+    if (q->t.first_full < q->t.last_full)
+        passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.first_full, &how));
     double weights = q->t.inner.s[PASS_BACKWARD_WEIGHT];
     double behind = circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, how.lead, q->t.first.s[PASS_BACKWARD_WEIGHT]);
     behind = fmax(behind, fmax(0, q->m - held) * fmax(0, q->message - weights));
