@@ -310,6 +310,7 @@ static void add_all_pauses(struct question *q, double pause)
     add_pauses(&q->t.head, pause * q->t.checkpoints[1]);
     add_pauses(&q->t.first, pause * q->t.checkpoints[0]);
     add_pauses(&q->t.sum, pause * q->t.checkpoints[2]);
+    add_pauses(&q->t.layer, pause * q->t.checkpoints[2] / q->model->layers);
     add_pauses(&q->t.chunk, pause * q->t.checkpoints[0] / v);
     q->pair += pause * q->t.checkpoints[0];
 }
