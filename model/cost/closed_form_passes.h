@@ -49,18 +49,18 @@ struct layer_count {
 
 /* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
 struct stage_times {
-    bool complete;                /* not only what inner_times_of fills in */
-    int pp, vpp;                  /* whose: the memo's key */
-    enum arrangement arrangement; /* of it too */
-    struct recompute recompute;   /* and that */
-    bool by_direction;            /* and whether copies of all forward passes come before those of all backward ones */
-    double whole;                 /* the share of the model's layers that keep everything where others are repeated */
-    double checkpoints[3];        /* repetitions on the fullest stage, on that with the head, on all; where all layers are
-                                   * repeated as many as these have layers */
-    double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
-                                   * by a pattern, average layers that take as long as the slowest stage */
-    double head_layers;           /* of the stage with the head, its other chunks included */
-    int first_full, last_full;    /* of stages of one chunk the first and the last as full (by a pattern: slow), from 0 */
+    bool complete;                        /* not only what inner_times_of fills in */
+    int pp, vpp;                          /* whose: the memo's key */
+    enum arrangement arrangement;         /* of it too */
+    struct recompute recompute;           /* and that */
+    bool by_direction;                    /* and whether copies of all forward passes come before those of all backward ones */
+    double whole;                         /* the share of the model's layers that keep everything where others are repeated */
+    double checkpoints[3];                /* repetitions on the fullest stage, on that with the head, on all; where all layers are
+                                           * repeated as many as these have layers */
+    double fullest;                       /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
+                                           * by a pattern, average layers that take as long as the slowest stage */
+    double head_layers;                   /* of the stage with the head, its other chunks included */
+    int first_full, last_full;            /* of stages of one chunk the first and the last as full (by a pattern: slow), from 0 */
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
