@@ -49,18 +49,18 @@ struct layer_count {
 
 /* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
 struct stage_times {
-    bool complete;                        /* not only what inner_times_of fills in */
-    int pp, vpp;                          /* whose: the memo's key */
-    enum arrangement arrangement;         /* of it too */
-    struct recompute recompute;           /* and that */
-    bool by_direction;                    /* and whether copies of all forward passes come before those of all backward ones */
-    double whole;                         /* the share of the model's layers that keep everything where others are repeated */
-    double checkpoints[3];                /* repetitions on the fullest stage, on that with the head, on all; where all layers are
-                                           * repeated as many as these have layers */
-    double fullest;                       /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
-                                           * by a pattern, average layers that take as long as the slowest stage */
-    double head_layers;                   /* of the stage with the head, its other chunks included */
-    int first_full, last_full;            /* of stages of one chunk the first and the last as full (by a pattern: slow), from 0 */
+    bool complete;                /* not only what inner_times_of fills in */
+    int pp, vpp;                  /* whose: the memo's key */
+    enum arrangement arrangement; /* of it too */
+    struct recompute recompute;   /* and that */
+    bool by_direction;            /* and whether copies of all forward passes come before those of all backward ones */
+    double whole;                 /* the share of the model's layers that keep everything where others are repeated */
+    double checkpoints[3];        /* repetitions on the fullest stage, on that with the head, on all; where all layers are
+                                   * repeated as many as these have layers */
+    double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
+                                   * by a pattern, average layers that take as long as the slowest stage */
+    double head_layers;           /* of the stage with the head, its other chunks included */
+    int first_full, last_full;    /* of stages of one chunk the first and the last that are as full (by a pattern: as slow) */
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
@@ -139,8 +139,8 @@ double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_pa
 double pass_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head);
 
 /* closed_form_stages.c; valid until asked for another pipeline. The first, which costs much less, fills in `inner`, `chunk`,
- * `layers`, `layer`, `fullest`, `first_full`, `last_full`, `whole` and `fill_chunks`: nothing of ends and copies, all of a
- * pipeline of one stage. */
+ * `layers`, `layer`, `fullest`, `last_full`, `whole` and `fill_chunks`: nothing of ends and copies, all of a pipeline of one
+ * stage. */
 const struct stage_times *inner_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 

@@ -66,9 +66,12 @@ static double circles_seconds(const struct question *q, enum pass back, double m
     double longest = 0;
     for (int i = 0; i < 2; i++) {
         double n = sizes[i], held = lead * (n - 1) + 1;
-        double before = layout_layers(q->layout, q->model, (int)(q->p - n)).first / q->t.fullest; /* as full stages */
+        if (m <= held)
+            continue;
+        int layers = n < q->p ? layout_layers(q->layout, q->model, (int)(q->p - n)).first : 0;
+        double before = layers / q->t.fullest; /* as full stages */
         double way = sum->s[PASS_FORWARD] + sum->s[back] - before * (inner->s[PASS_FORWARD] + inner->s[back]) + beside;
-        longest = fmax(longest, fmax(0, m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
+        longest = fmax(longest, (m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
     }
     return longest;
 }

@@ -325,8 +325,6 @@ static void fullest_fill(struct stage_times *t, const struct pass_costs *costs, 
     t->fullest = largest_stage_layers(l, model);
     while (l->vpp == 1 && t->last_full > 0 && layers_at(l, model, t->last_full) < t->fullest)
         t->last_full--;
-    while (l->vpp == 1 && t->first_full < t->last_full && layers_at(l, model, t->first_full) < t->fullest)
-        t->first_full++;
 }
 
 /* Chunks of a stage that a micro-batch meets. */
@@ -373,6 +371,8 @@ static void stage_times_complete(struct stage_times *t, const struct pass_costs 
     struct layer_count at_last = pass_layers(l->recompute, last_range.count, 1);
     struct layer_count beside_first = other_layers(l, model, 0), beside_last = other_layers(l, model, last);
     struct layer_count with_head = count_add(at_last, beside_last);
+    while (l->vpp == 1 && !costs->kinds && t->first_full < t->last_full && layers_at(l, model, t->first_full) < t->fullest)
+        t->first_full++;
     t->head_layers = with_head.n;
     t->checkpoints[1] = checkpoints_of(l, with_head);
     for (int pass = 0; pass < n_passes_known(costs); pass++) {
