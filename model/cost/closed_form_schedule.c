@@ -57,20 +57,29 @@ double sent_seconds(const struct question *q, double chunks)
     return q->m * each * q->message;
 }
 
+/* What a micro-batch takes in the last n stages, down and back; those between the first and the last as full ones of as many
+ * layers. */
+static double last_stages_seconds(const struct question *q, enum pass back, double n)
+{
+    const struct stage_times *t = &q->t;
+    if (n >= q->p)
+        return t->sum.s[PASS_FORWARD] + t->sum.s[back];
+    double before_last = q->model->layers - t->head_layers;
+    double full = (before_last - layout_layers(q->layout, q->model, (int)(q->p - n)).first) / t->fullest;
+    return t->head.s[PASS_FORWARD] + t->head.s[back] + full * (t->inner.s[PASS_FORWARD] + t->inner.s[back]);
+}
+
 /* What the circles add to m micro-batches of `slowest`; `back` is the pass that gradients wait for, `lead` 2 where twice as many
  * are in flight; `beside`: what else a stage does before the circle begins again. */
 static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead, double beside)
 {
-    const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
     const double sizes[] = {q->p, fmin(q->p, fmax(2, round(sqrt(m))))};
     double longest = 0;
     for (int i = 0; i < 2; i++) {
         double n = sizes[i], held = lead * (n - 1) + 1;
         if (m <= held)
             continue;
-        int layers = n < q->p ? layout_layers(q->layout, q->model, (int)(q->p - n)).first : 0;
-        double before = layers / q->t.fullest; /* as full stages */
-        double way = sum->s[PASS_FORWARD] + sum->s[back] - before * (inner->s[PASS_FORWARD] + inner->s[back]) + beside;
+        double way = last_stages_seconds(q, back, n) + beside;
         longest = fmax(longest, (m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
     }
     return longest;
