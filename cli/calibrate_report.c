@@ -10,6 +10,12 @@
 #include "model/base/append.h"
 #include "model/base/memory.h"
 
+const char *calibrating_title(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
+}
+
 /* --- errors -------------------------------------------------------------------------------------------------------- */
 
 struct accuracy calibrating_accuracy(const struct calibrating *c, size_t group, bool held_out, bool after)
@@ -134,6 +140,7 @@ void calibrating_write_report(const struct calibrating *c, struct invocation *ca
     fprintf(call->out, "\n%sError of %s, before and now%s\n", tint_start(TINT_STRONG, call->colour), c->gpu,
             tint_end(TINT_STRONG, call->colour));
     write_errors(c, call);
+    calibrating_write_worst(c, call);
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------------------- */
@@ -162,11 +169,12 @@ static json_t *json_parameter(const struct calibrating *c, const struct calibrat
 {
     const struct calibrate_estimate *e = &p->estimate;
     char reason[160], text[64];
-    json_t *object = json_pack(
-        "{s:s, s:f, s:f, s:f, s:f, s:s, s:s, s:s, s:I, s:I, s:f, s:b}", "name", p->entry.path, "before", p->before, "after",
-        p->after, "low", e->low, "high", e->high, "text", entry_parameter_text(&p->entry, p->after, text, sizeof text), "outcome",
-        calibrate_outcome_name(e->outcome), "reason", reason_text(c, p, reason, sizeof reason), "rows", (json_int_t)e->n_rows,
-        "cases", (json_int_t)e->n_cases, "sensitivity", e->sensitivity, "nuisance", p->cast >= 0);
+    json_t *object = json_pack("{s:s, s:f, s:f, s:f, s:f, s:s, s:s, s:s, s:I, s:I, s:f, s:b, s:f}", "name", p->entry.path,
+                               "before", p->before, "after", p->after, "low", e->low, "high", e->high, "text",
+                               entry_parameter_text(&p->entry, p->after, text, sizeof text), "outcome",
+                               calibrate_outcome_name(e->outcome), "reason", reason_text(c, p, reason, sizeof reason), "rows",
+                               (json_int_t)e->n_rows, "cases", (json_int_t)e->n_cases, "sensitivity", e->sensitivity, "nuisance",
+                               p->cast >= 0, "standard_errors_moved", e->moved);
     if (e->outcome == CALIBRATE_COLLINEAR && e->with < c->n_parameters)
         json_object_set_new(object, "with", json_string(c->parameters[e->with].entry.path));
     return object;
@@ -196,12 +204,6 @@ static json_t *json_errors(const struct calibrating *c)
 
 /* --- the entry ----------------------------------------------------------------------------------------------------- */
 
-static const char *title_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
-}
-
 /* The tables that a section's rows come from. */
 static void append_tables(const struct calibrating *c, const char *section, char *text, size_t size)
 {
@@ -210,7 +212,7 @@ static void append_tables(const struct calibrating *c, const char *section, char
         const struct calibrated_row *row = &c->rows[i];
         if (strcmp(c->groups[row->group].section, section) != 0 || row->table == last || strlen(text) > size / 3)
             continue;
-        text_append(text, size, "%s%.80s", between, title_of(row->table));
+        text_append(text, size, "%s%.80s", between, calibrating_title(row->table));
         last = row->table;
         between = ", ";
     }
@@ -305,7 +307,7 @@ static json_t *entry_tree(const struct calibrating *c, const char *path, json_t 
 {
     char source[SOURCE_SIZE], fit[SOURCE_SIZE], base[PATH_MAX];
     json_t *tree = json_object();
-    snprintf(source, sizeof source, "%.100s, with parameters", title_of(c->base));
+    snprintf(source, sizeof source, "%.100s, with parameters", calibrating_title(c->base));
     if (section_source(c, "", fit, sizeof fit))
         text_append(source, sizeof source, " %s", fit);
     else
@@ -344,6 +346,7 @@ enum status calibrating_write_json(const struct calibrating *c, struct invocatio
                                   c->holdout, "with_cast", c->casts, "with_cache", c->cache));
     json_object_set_new(result, "parameters", parameters);
     json_object_set_new(result, "errors", json_errors(c));
+    json_object_set_new(result, "worst", calibrating_json_worst(c));
     json_object_set_new(result, "rows",
                         json_pack("{s:I, s:I, s:I}", "used", (json_int_t)c->n_rows, "other_gpus", (json_int_t)c->n_other_gpus,
                                   "unusable", (json_int_t)c->n_unusable));

@@ -145,7 +145,7 @@ static void add_runs(struct calibrating *c, const struct calibrated_table *table
         const struct measurement *run = &table->runs.items[i];
         struct setting setting = measurement_setting(run);
         char why[256];
-        if (run->oom)
+        if (run->oom || !(run->step_s > 0)) /* nothing was timed */
             continue;
         if (strcmp(run->cluster.gpu.name, c->gpu) != 0)
             c->n_other_gpus++;

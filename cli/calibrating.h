@@ -118,6 +118,19 @@ calibrate_predict_function calibrating_predict;
 /* Errors of a group before or after, of the rows held out or of the others. */
 struct accuracy calibrating_accuracy(const struct calibrating *calibrating, size_t group, bool held_out, bool after);
 
+/* Parameters that were asked for and cannot be fitted are refused; what the defaults offered is held. `any`: something was
+ * fitted. */
+MUST_CHECK enum status calibrating_check_determined(const struct calibrating *calibrating, bool any, struct diags *diags);
+/* Values that runs were fitted to and that no entry of the catalog has, or that are far from what the entry had. */
+void calibrating_warn_of_values(const struct calibrating *calibrating, struct diags *diags);
+/* A fit can be the best there is and still be none. */
+void calibrating_warn_of_misfit(const struct calibrating *calibrating, struct diags *diags);
+/* A table's name without its folder. */
+const char *calibrating_title(const char *path);
+/* Runs that the fit leaves more than 10 % off, the worst first: a table after the report, a list of objects. */
+void calibrating_write_worst(const struct calibrating *calibrating, const struct invocation *call);
+json_t *calibrating_json_worst(const struct calibrating *calibrating);
+
 void calibrating_write_report(const struct calibrating *calibrating, struct invocation *call);
 MUST_CHECK enum status calibrating_write_json(const struct calibrating *calibrating, struct invocation *call);
 /* One line a row as CSV: what it was, measured, predicted before and after. */

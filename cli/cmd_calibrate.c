@@ -116,27 +116,6 @@ static bool fit(struct calibrating *c)
     return any;
 }
 
-/* What was asked for and cannot be done is refused; what the defaults offered is held. */
-static enum status check_determined(const struct calibrating *c, bool any, struct diags *diags)
-{
-    size_t before = diags->n_errors;
-    for (size_t k = 0; k < c->n_parameters; k++) {
-        const struct calibrated_parameter *p = &c->parameters[k];
-        if (p->estimate.outcome == CALIBRATE_TOO_FEW && (c->chosen || !any))
-            diag_error(diags, (struct place){0},
-                       "%s cannot be fitted: %zu row%s with %zu different case%s for it and what it is fitted with",
-                       p->entry.path, p->estimate.n_rows, p->estimate.n_rows == 1 ? "" : "s", p->estimate.n_cases,
-                       p->estimate.n_cases == 1 ? "" : "s");
-    }
-    if (!any && diags->n_errors == before)
-        diag_error(diags, (struct place){0}, "the rows determine none of the parameters");
-    if (diags->n_errors > before)
-        diag_note(diags, (struct place){0},
-                  "a fit needs more different cases than parameters: measure more, name fewer parameters (--parameters), or "
-                  "hold fewer rows out (--holdout)");
-    return diags->n_errors == before ? STATUS_OK : STATUS_BAD_INPUT;
-}
-
 static void note_rows(const struct calibrating *c, struct diags *diags)
 {
     if (c->n_other_gpus)
@@ -147,22 +126,6 @@ static void note_rows(const struct calibrating *c, struct diags *diags)
             "%zu rows are not used: a layout that is none, a precision that the entry says nothing of, or an exchange between "
             "nodes, which takes a cluster as --base",
             c->n_unusable);
-}
-
-#define POOR_PCT 25.0 /* median error that no model here leaves on what it describes */
-
-/* A fit can be the best there is and still be none. */
-static void warn_of_misfit(const struct calibrating *c, struct diags *diags)
-{
-    for (size_t g = 0; g < c->n_groups; g++) {
-        struct accuracy a = calibrating_accuracy(c, g, false, true);
-        if (a.n > 0 && a.median_ape_pct > POOR_PCT)
-            diag_warning(
-                diags, (struct place){0},
-                "%s: the best fit leaves a median error of %.0f %%: the model does not describe these rows, or they are not of "
-                "a %s",
-                c->groups[g].label, a.median_ape_pct, c->cluster.gpu.name);
-    }
 }
 
 /* --- the command --------------------------------------------------------------------------------------------------- */
@@ -214,11 +177,12 @@ static enum status calibrate(struct calibrating *c, struct invocation *call)
     predict_all(c, false);
     bool any = fit(c);
     progress_end(&c->progress);
-    status = check_determined(c, any, &call->diags);
+    status = calibrating_check_determined(c, any, &call->diags);
     if (status != STATUS_OK)
         return status;
     predict_all(c, true);
-    warn_of_misfit(c, &call->diags);
+    calibrating_warn_of_values(c, &call->diags);
+    calibrating_warn_of_misfit(c, &call->diags);
     return write_all(c, call);
 }
 
@@ -275,7 +239,8 @@ const struct command command_calibrate = {
         "It fits only what the rows can tell: parameters that move no time, that cannot be told from another, or that any value "
         "serves are held and reported with the reason, and a fit with no more different cases than parameters is refused. Each "
         "parameter is printed with its old and new value and a 95 % interval, and the errors before and after, of the rows "
-        "fitted and of those held out.\n"
+        "fitted and of those held out, with the runs left worst. A value fitted to steps is warned of where no entry of the "
+        "catalog has one like it or where it is more than a tenth and three standard errors from what the entry had.\n"
         "\n"
         "-o writes the new entry: the base, what changed, and where it comes from; the report then goes to standard output. "
         "Without -o nothing but the report is written.",

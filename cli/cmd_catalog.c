@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/catalog_table.h"
+#include "cli/catalog_template.h"
 #include "cli/command.h"
 #include "cli/result.h"
 #include "model/spec/schemas.h"
@@ -241,8 +242,8 @@ static enum status list_tables(struct invocation *call, const struct alias_table
 
 static enum status usage(struct invocation *call, const char *word)
 {
-    static const char *const words[] = {"models", "gpus", "clusters", "list", "show"};
-    const char *near = nearest_name(word, words, 5);
+    static const char *const words[] = {"models", "gpus", "clusters", "list", "show", "template"};
+    const char *near = nearest_name(word, words, sizeof words / sizeof *words);
     if (near)
         diag_error(&call->diags, (struct place){0},
                    "'%.60s' is not something to list; did you mean '%s', or 'msim catalog show %.60s'?", word, near, word);
@@ -250,6 +251,20 @@ static enum status usage(struct invocation *call, const char *word)
         diag_error(&call->diags, (struct place){0},
                    "'%.60s' is not something to list (models, gpus, clusters); did you mean 'msim catalog show %.60s'?", word,
                    word);
+    return STATUS_USAGE;
+}
+
+static enum status write_template(struct invocation *call)
+{
+    const char *word = call->n_operands == 2 ? call->operands[1] : "";
+    for (int kind = 0; kind < N_CATALOG_KINDS; kind++)
+        if (strcmp(word, one_of_kind[kind]) == 0 || strcmp(word, kind_names[kind]) == 0) {
+            if (call->format == FORMAT_TEXT)
+                return catalog_template_write((enum catalog_kind)kind, call->out, &call->diags);
+            diag_error(&call->diags, (struct place){0}, "a template is YAML; 'msim catalog show NAME' knows other formats");
+            return STATUS_USAGE;
+        }
+    diag_error(&call->diags, (struct place){0}, "a template of what? 'msim catalog template model', gpu or cluster");
     return STATUS_USAGE;
 }
 
@@ -263,6 +278,8 @@ static enum status list_or_show(struct invocation *call, const struct alias_tabl
         diag_error(&call->diags, (struct place){0}, "show what? For example: msim catalog show gpt-175b-megascale");
         return STATUS_USAGE;
     }
+    if (call->n_operands && strcmp(call->operands[0], "template") == 0)
+        return write_template(call);
     for (int i = first; i < call->n_operands; i++) {
         int kind = 0;
         while (kind < N_CATALOG_KINDS && strcmp(call->operands[i], kind_names[kind]) != 0)
@@ -297,6 +314,7 @@ static const struct example examples[] = {
     {"msim catalog show h100-sxm --format json", "a GPU with the fitted parameters of its kernels"},
     {"msim catalog show 'NVIDIA H100 80GB HBM3'", "another spelling of the same"},
     {"msim catalog show ./config.json", "a Hugging Face model, as downloaded"},
+    {"msim catalog template cluster -o ours.yaml", "a cluster to fill in; --cluster ours.yaml runs on it"},
     {0},
 };
 
@@ -312,9 +330,12 @@ const struct command command_catalog = {
         "Case and punctuation of a name do not matter, and what drivers, hubs and tables call an entry (the column 'also') means "
         "it too.\n"
         "\n"
+        "'template' writes an entry to start from, a model, a GPU or a cluster, with every key and its meaning; what is no "
+        "comment in it is what most entries say.\n"
+        "\n"
         "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's catalog folder; "
         "MSIM_DATA names another place.",
-    .operands = "[list] [models|gpus|clusters]... | show NAME|FILE...",
+    .operands = "[list] [models|gpus|clusters]... | show NAME|FILE... | template model|gpu|cluster",
     .max_operands = -1,
     .examples = examples,
     .run = run,

@@ -306,8 +306,9 @@ const struct command command_compare = {
         "for what was predicted, as far as outcomes say.\n"
         "\n"
         "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
-        "input. A row that cannot be used is reported with its line, skipped and counted. With --format csv the result is one "
-        "line a row.",
+        "input. A row that cannot be used, or whose step is shorter than the peak of its GPUs permits, is reported with its "
+        "line, skipped and counted; what empty cells and missing columns are taken for is told. With --format csv the result is "
+        "one line a row.",
     .operands = "TABLE.csv...",
     .min_operands = 1,
     .max_operands = -1,

@@ -389,7 +389,7 @@ const struct command command_fabric = {
         "\n"
         "show counts switches, cables and bisection; check looks whether ports, cables and counts agree and everything is "
         "connected; route A B names the links between two GPUs; load lets GPUs send to one another and reports the max-min fair "
-        "rates they get.\n"
+        "rates of their connections, and where a GPU has several (incast, all_to_all) what it sends and gets over all of them.\n"
         "\n"
         "load --network packet sends the same packet by packet: output queues with a shared buffer, ECN marks, PFC pauses, and "
         "senders under DCQCN or none; beside the fair rates it tells what senders reach, when they end, what was marked and "

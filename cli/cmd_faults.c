@@ -261,7 +261,7 @@ static const struct option_row options[] = {
      CHOICE_FIELDS("FORMAT", sources),
      .initial = "lanl",
      .help = "convert: what the file is: LANL's outage records (LA-UR-05-7318), Titan's GPU events, a table of jobs (such as "
-             "Philly's or Acme's), Xids in dmesg, syslog or DCGM, nvidia-smi's CSV"},
+             "Philly's or Acme's), Xids in dmesg (also -T), syslog, journalctl or DCGM, nvidia-smi's CSV"},
     {.name = "down",
      TIME_FIELDS,
      .high = 1e9,

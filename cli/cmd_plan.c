@@ -6,8 +6,10 @@
 #include "cli/launch_export.h"
 #include "cli/plan_levers.h"
 #include "cli/plan_report.h"
+#include "cli/plan_safer.h"
 #include "cli/plan_sweep.h"
 #include "cli/shared_options.h"
+#include "cli/sweep_values.h"
 #include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "model/plan/remedy.h"
@@ -67,14 +69,16 @@ static const struct option_row options[] = {
              "name, precision, what the search leaves out unasked, batch, twice the network, memory, arithmetic",
      .group = "Search"},
     THREADS_ROW("Search"),
-    EXPORT_ROW("instead of the table a script that launches the best layout"),
+    EXPORT_ROW("instead of the table a script that launches the best layout of those that the framework can say; --space wins "
+               "over what it cannot"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .check = check_axis,
-     .help = "the best plan at each value of a key of the experiment: gpus=256..4096 (doubling), precision=bf16,fp8, "
-             "cluster=dgx-h100,gb200-nvl72; gpus=256..1024+global-batch=512..2048 change together; values with commas stand in "
-             "braces, layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
+     .help = "the best plan at each value of a key of the experiment: gpus=256..4096, precision=bf16,fp8, "
+             "cluster=dgx-h100,gb200-nvl72; " SWEEP_FORMS
+             "; gpus=256..1024+global-batch=512..2048 change together; values with commas stand in braces, "
+             "layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
      .group = "Scaling"},
     {.name = "within",
      TIME_FIELDS,
@@ -83,10 +87,13 @@ static const struct option_row options[] = {
     {.name = "least",
      CHOICE_FIELDS("WHAT", sweep_least_choices),
      .initial = "gpu-hours",
-     .help = "with --within: what the point that is chosen takes the least of; energy is an upper bound, at the power that is "
+     .help = "with --within: what the point that is chosen takes the least of; cost is by --gpu-price; energy is an upper bound, "
+             "at the power that is "
              "published of nodes or, where that is not known of all points, of GPUs",
      .group = "Scaling"},
-    PRICE_ROW("Scaling", "money per GPU and hour, such as 2.5: with --sweep and --tokens adds the cost"),
+    PRICE_ROW("Scaling",
+              "money per GPU and hour, such as 2.5, or of each GPU, h200=3,b200=5.5: with --sweep and --tokens adds the "
+              "cost"),
     NETWORK_ROW("network", FABRIC_GROUP,
                 "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
     {.name = "flow-top",
@@ -105,6 +112,13 @@ static const struct option_row options[] = {
     {0},
 };
 
+static enum status export_first(struct plan_outcome *outcome, struct invocation *call)
+{
+    const struct ranked_plan *first = &outcome->found.plans[0];
+    safer_plan_warn(&outcome->safer, "--export", &call->diags);
+    return launch_export_write(call, &first->plan.layout, outcome->setting, ranked_step_s(first));
+}
+
 static enum status finish_and_report(struct plan_outcome *outcome, struct invocation *call, double started_s)
 {
     int threads = thread_option(call), top = (int)option_count(call, "top"), n_plans = outcome->found.search.n_plans;
@@ -117,8 +131,7 @@ static enum status finish_and_report(struct plan_outcome *outcome, struct invoca
                                   &call->diags);
     outcome->total_s = clock_seconds() - started_s;
     if (status == STATUS_OK && option_given(call, "export"))
-        status = launch_export_write(call, &outcome->found.plans[0].plan.layout, outcome->setting,
-                                     ranked_step_s(&outcome->found.plans[0]));
+        status = export_first(outcome, call);
     else if (status == STATUS_OK)
         status = plan_report(outcome, call);
     plan_flow_free(&outcome->flow);
@@ -132,9 +145,11 @@ static enum status plan_in(const struct space *space, const struct space_limits 
     struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
     plans_find(space, call, &outcome.found);
     enum status status = STATUS_BAD_INPUT;
-    if (outcome.found.plans)
+    if (outcome.found.plans) {
+        if (!option_given(call, "explain"))
+            safer_plan_find(&outcome.found.plans[0], outcome.setting, limits, call, &outcome.safer);
         status = finish_and_report(&outcome, call, started_s);
-    else
+    } else
         remedies_report(space, limits, thread_option(call), &outcome.found.search, &call->diags);
     plans_found_free(&outcome.found);
     return status;
@@ -172,8 +187,10 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
     struct space_limits limits;
     struct space *space;
     enum status status = plan_limits(call, experiment, &limits, &call->diags);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        launch_export_limit(call, &experiment->model, &limits);
         status = space_create(&setting, &limits, &space, &call->diags);
+    }
     if (status != STATUS_OK)
         return status;
     status = plan_in(space, &limits, experiment, call);
@@ -211,6 +228,9 @@ static const struct example examples[] = {
     {"msim plan --model llama3-70b --global-batch 1024 --gpus 512 --sweep cluster=dgx-h100,gb200-nvl72 --sweep "
      "precision=bf16,fp8",
      "on what hardware, in what precision?"},
+    {"msim plan --model llama3-70b --gpus 2048 --global-batch 2048 --tokens 15T --sweep gpu=h200,b200,mi300x --gpu-price "
+     "h200=3,b200=5.5,mi300x=2.4 --within 90d --least cost",
+     "for the same money?"},
     {"msim plan --model deepseek-v3 --gpu h800 --gpus 2048 --global-batch 15360 --precision fp8 --levers",
      "what would make it faster?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
@@ -245,7 +265,14 @@ const struct command command_plan = {
         "which the smallest that fits is taken unless a larger one is faster; offload=optimizer:25%,optimizer:50% at those.\n"
         "\n"
         "What fits by prediction may not in reality: the column OOM says which share of real runs that full ran out of memory, "
-        "and --memory-margin keeps room.\n"
+        "and --memory-margin keeps room. Where more than 20 % of runs as full as the first plan do, a line below the table names "
+        "what --memory-margin 15% puts first, for which at most 10 % do, and how much slower that is; --export, and layout auto "
+        "elsewhere, take the first all the same and warn.\n"
+        "\n"
+        "MFU counts attention in full; where the causal half alone makes 3 points and more of a difference a column has that, "
+        "too. "
+        "The first plan's TFLOPS and tokens a second of a GPU stand below and, with --tokens, the days and GPU-hours of its "
+        "steps.\n"
         "\n"
         "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
         "for each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days, GPU-hours and energy at "

@@ -9,6 +9,7 @@
 #include "cli/run_many.h"
 #include "cli/run_setup.h"
 #include "cli/shared_options.h"
+#include "cli/sweep_values.h"
 #include "model/base/memory.h"
 
 static struct run_closed_form closed_form_of(const struct run_session *s)
@@ -67,7 +68,7 @@ static enum status simulate(struct invocation *call, struct run_session *s)
 {
     if (option_text(call, "optimise"))
         return run_optimise(call, s);
-    if (option_text(call, "sweep"))
+    if (option_given(call, "sweep"))
         return run_sweep(call, s);
     if (option_given(call, "replicas"))
         return run_replicas(call, s);
@@ -241,12 +242,14 @@ static const struct option_row options[] = {
          "to tests are of the policy",
      .group = "Many runs"},
     {.name = "sweep",
-     TEXT_FIELDS("KEY=A:B:N"),
+     .argument = "KEY=VALUES",
+     .type = OPTION_REPEAT,
      .help =
-         "N values of gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block or spares from A to B, as 5min:1h:8; "
-         "A:B:N:log for even ratios",
+         "a line for each value of gpus (batch and spares grow with them), mttf, restart, detect, checkpoint-interval, "
+         "checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS "; repeatable: every combination",
      .group = "Many runs"},
-    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5: adds the cost per token and of a budget, spares included"),
+    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost per token "
+                           "and of a budget, spares included"),
     FABRIC_OPTION_ROWS,
     {0},
 };
@@ -284,7 +287,10 @@ const struct command command_run = {
         "\n"
         "With --tokens the run is over when so many are trained and their last checkpoint is written, if that is before the "
         "horizon: it says when training ends, in how many GPU-hours and, with --gpu-price, at what cost; with --replicas how "
-        "certain that is. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in proportion "
+        "certain that is: their spread is by failures alone, and what the range of the predicted step (msim step's 'likely') "
+        "makes of "
+        "the end stands beside. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in "
+        "proportion "
         "between two neighbours; replicas that do not end in time count as later than all others.\n"
         "\n"
         "Power and energy are upper bounds: the job's GPUs and the spares at board power, or nodes at their node_power, times "
@@ -295,7 +301,9 @@ const struct command command_run = {
         "and restart as MegaScale's robust training does. With --failover replica a failure only takes the replicas of its node "
         "out: the others drop the step under way, regroup and go on with fewer until it is back with a peer's state; --restart "
         "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI ranks "
-        "(mpirun -n N msim run ...), with the same bytes out for any number of either.",
+        "(mpirun -n N msim run ...), with the same bytes out for any number of either. --optimise recommends no change whose "
+        "gain the "
+        "replicas do not tell apart from none: such a lever is left as it was, and named.",
     .experiment = true,
     .options = options,
     .examples = examples,

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/base/append.h"
+
 /* What no run of the record has: as text ("on b300, of a hybrid model, with Muon") and as a key. */
 struct unheard {
     bool there;
@@ -31,16 +33,23 @@ void expectation_write_runs(const struct layout *layout, const struct setting *s
 {
     enum run_kind kind = run_kind_of(layout, setting->model);
     const struct track_record *record = track_record_of(kind);
-    struct unheard things[N_UNHEARD];
+    char unheard[UNHEARD_TEXT];
     fprintf(out, "eight in ten of %d real runs of its kind (%s; %d source%s)", record->runs, run_kind_text(kind), record->sources,
             record->sources == 1 ? "" : "s");
+    expectation_unheard(layout, setting, unheard, sizeof unheard);
+    if (unheard[0])
+        fprintf(out, ", none of them %s", unheard);
+}
+
+char *expectation_unheard(const struct layout *layout, const struct setting *setting, char *buffer, size_t size)
+{
+    struct unheard things[N_UNHEARD];
     find_unheard(layout, setting, things);
-    const char *before = ", none of them ";
+    buffer[0] = '\0';
     for (size_t i = 0; i < N_UNHEARD; i++)
-        if (things[i].there) {
-            fprintf(out, "%s%s%s", before, things[i].how, things[i].what);
-            before = ", ";
-        }
+        if (things[i].there)
+            text_append(buffer, size, "%s%s%s", buffer[0] ? ", " : "", things[i].how, things[i].what);
+    return buffer;
 }
 
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s)

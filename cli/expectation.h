@@ -12,6 +12,10 @@
 /* "eight in ten of 858 real runs of its kind (dense, fused kernels; 9 sources), none of them on a100-40g-sxm"; no line's end. */
 void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out);
 
+/* What none of these runs has: "on b200, with Muon"; "" nothing. Returns buffer. */
+enum { UNHEARD_TEXT = 256 };
+char *expectation_unheard(const struct layout *layout, const struct setting *setting, char *buffer, size_t size);
+
 /* {"kind", "low_s", "high_s", "runs", "sources", "gpu_among_them", "none_with"}; of a step of `step_s` seconds. none_with lists
  * what the text says none of these runs has: gpu, hybrid, muon, adapter, documents, offload, cp_comm, recompute. */
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s);

@@ -41,7 +41,10 @@ const struct option_row experiment_options[] = {
      TEXT_FIELDS("NAME|FILE"),
      .help = "what is trained: a catalog name, an msim file, or a Hugging Face config.json",
      .group = GROUP},
-    {.name = "cluster", TEXT_FIELDS("NAME|FILE"), .help = "what it runs on: a catalog name or a file", .group = GROUP},
+    {.name = "cluster",
+     TEXT_FIELDS("NAME|FILE"),
+     .help = "what it runs on: a catalog name or a file; the job keeps the number of GPUs that its file says (--gpus)",
+     .group = GROUP},
     {.name = "gpu",
      TEXT_FIELDS("NAME|FILE"),
      .check = check_gpu,
@@ -61,6 +64,13 @@ const struct option_row experiment_options[] = {
      .help = "sequences per step, all replicas together",
      .group = GROUP,
      .key = "job.global_batch"},
+    {.name = "batch-tokens",
+     COUNT_FIELDS,
+     .low = 1,
+     .high = 1e12,
+     .help = "the same in tokens, such as 4M, rounded to whole sequences",
+     .group = GROUP,
+     .key = "job.batch_tokens"},
     {.name = "seq-len",
      COUNT_FIELDS,
      .low = 1,
@@ -188,6 +198,10 @@ enum status experiment_read(struct invocation *call, const struct experiment_fla
 {
     struct experiment_flags whole = *flags;
     char *text;
+    if (option_given(call, "global-batch") && option_given(call, "batch-tokens")) {
+        diag_error(&call->diags, (struct place){0}, "--global-batch and --batch-tokens say the same thing; keep one");
+        return STATUS_USAGE;
+    }
     enum status status = experiment_input(call, &whole, &text);
     if (status == STATUS_OK)
         status = experiment_load(&whole, experiment, &call->diags);

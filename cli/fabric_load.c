@@ -28,12 +28,20 @@ const double load_quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
 const char *const load_told_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
 const char *const load_told_keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
 
+/* What GPUs send or get over all their connections: of the GPU with the least, on average, of the one with the most. */
+enum { WORST_GPU, MEAN_GPU, BEST_GPU, N_OF_GPUS };
+struct gpu_sums {
+    size_t n; /* GPUs */
+    double told[N_OF_GPUS];
+};
+
 /* Means over the seeds, and the sums of squares from which their spread follows. */
 struct summary {
     int repeats;
     size_t transfers, connections, inside;
     double demand, seconds;
     double rates[N_TOLD], squares[N_TOLD];
+    struct gpu_sums sent, received;
     uint64_t solves; /* of all seeds */
     bool with_packets;
     struct packets_summary packets;
@@ -48,6 +56,20 @@ void load_told(const double *values, size_t n, double *told)
     for (int i = 0; i < N_QUANTILES; i++)
         told[i] = load_quantile(values, n, load_quantiles[i]);
     told[N_QUANTILES] = n > 0 ? sum / (double)n : 0;
+}
+
+static void sums_add(struct gpu_sums *sums, const struct load_sums *found, int repeats)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < found->n; i++)
+        sum += found->rates[i];
+    sums->n = found->n;
+    if (found->n == 0)
+        return;
+    sums->told[WORST_GPU] += found->rates[0] / repeats;
+    sums->told[MEAN_GPU] += sum / (double)found->n / repeats;
+    sums->told[BEST_GPU] += found->rates[found->n - 1] / repeats;
 }
 
 static void summary_add(struct summary *summary, const struct fabric *fabric, const struct load_result *result)
@@ -65,6 +87,8 @@ static void summary_add(struct summary *summary, const struct fabric *fabric, co
         summary->rates[i] += told[i] / summary->repeats;
         summary->squares[i] += told[i] * told[i] / summary->repeats;
     }
+    sums_add(&summary->sent, &result->sent, summary->repeats);
+    sums_add(&summary->received, &result->received, summary->repeats);
     if (summary->with_packets)
         packets_summary_add(&summary->packets, fabric, result, summary->repeats);
 }
@@ -96,11 +120,19 @@ static void heading_write(struct invocation *call, const struct summary *summary
     fputc('\n', call->out);
 }
 
+/* Where a GPU has one connection its sum is that connection's rate, which is in the table above. */
+static bool sums_say_more(const struct summary *summary)
+{
+    return summary->sent.n < summary->connections || summary->received.n < summary->connections;
+}
+
 static void load_table(struct invocation *call, const struct summary *summary)
 {
     struct table table = {0};
 
-    table_column(&table, "while all send", NULL, ALIGN_LEFT);
+    table_column(&table,
+                 call->format == FORMAT_TEXT && sums_say_more(summary) ? "of a connection, while all send" : "while all send",
+                 NULL, ALIGN_LEFT);
     table_column(&table, "rate", "GB/s", ALIGN_RIGHT);
     table_column(&table, "of NIC share", "%", ALIGN_RIGHT);
     if (summary->repeats > 1)
@@ -114,6 +146,38 @@ static void load_table(struct invocation *call, const struct summary *summary)
     }
     table_write(&table, call);
     table_free(&table);
+}
+
+static void sums_row(struct table *table, const char *what, const struct gpu_sums *sums, double demand)
+{
+    table_cell(table, "%s", what);
+    table_cell(table, "%zu", sums->n);
+    for (int i = 0; i < N_OF_GPUS; i++)
+        table_cell(table, "%.2f", sums->told[i] / 1e9);
+    table_cell(table, "%.1f", 100 * sums->told[MEAN_GPU] / demand);
+}
+
+static void sums_write(struct invocation *call, const struct summary *summary)
+{
+    struct table table = {0};
+
+    fputc('\n', call->out);
+    table_column(&table, "all connections of a GPU", NULL, ALIGN_LEFT);
+    table_column(&table, "GPUs", NULL, ALIGN_RIGHT);
+    table_column(&table, "worst", "GB/s", ALIGN_RIGHT);
+    table_column(&table, "mean", "GB/s", ALIGN_RIGHT);
+    table_column(&table, "best", "GB/s", ALIGN_RIGHT);
+    table_column(&table, "mean of NIC share", "%", ALIGN_RIGHT);
+    sums_row(&table, "sent", &summary->sent, summary->demand);
+    sums_row(&table, "received", &summary->received, summary->demand);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+static json_t *sums_json(const struct gpu_sums *sums)
+{
+    return json_pack("{s:I, s:f, s:f, s:f}", "gpus", (json_int_t)sums->n, "worst", sums->told[WORST_GPU], "mean",
+                     sums->told[MEAN_GPU], "best", sums->told[BEST_GPU]);
 }
 
 static enum status load_json(struct invocation *call, const struct fabric *fabric, const struct load *load,
@@ -134,6 +198,8 @@ static enum status load_json(struct invocation *call, const struct fabric *fabri
     json_object_set_new(object, "demand_Bps", json_real(summary->demand));
     json_object_set_new(object, "rates_Bps", rates);
     json_object_set_new(object, "spread_Bps", spread);
+    json_object_set_new(object, "sent_by_gpu_Bps", sums_json(&summary->sent));
+    json_object_set_new(object, "received_by_gpu_Bps", sums_json(&summary->received));
     json_object_set_new(object, "solves", json_integer((json_int_t)summary->solves));
     if (summary->with_packets)
         json_object_set_new(object, "packets", packets_summary_json(call, fabric, &summary->packets));
@@ -234,5 +300,7 @@ enum status fabric_load(struct invocation *call, const struct fabric *fabric, in
         packets_summary_write(call, fabric, &summary.packets, summary.rates);
     else
         load_table(call, &summary);
+    if (call->format == FORMAT_TEXT && sums_say_more(&summary))
+        sums_write(call, &summary);
     return STATUS_OK;
 }

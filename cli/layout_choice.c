@@ -1,6 +1,8 @@
 #include "cli/layout_choice.h"
 
 #include "cli/plan_rank.h"
+#include "cli/plan_safer.h"
+#include "cli/table.h"
 
 struct setting experiment_setting(const struct experiment *experiment)
 {
@@ -36,7 +38,13 @@ enum status layout_choose(const struct experiment *experiment, struct layout *la
         return layout_given(&experiment->layout, &setting, layout, diags);
     struct ranked_plan chosen;
     enum status status = plan_choose(&setting, experiment->layout.text, &chosen, diags);
-    if (status == STATUS_OK)
-        *layout = chosen.plan.layout;
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    struct safer_plan safer;
+    safer_plan_choose(&chosen, &setting, experiment->layout.text, &safer);
+    char what[64];
+    snprintf(what, sizeof what, "layout: auto on %d GPU%s", setting.gpus, plural(setting.gpus));
+    safer_plan_warn(&safer, what, diags);
+    *layout = chosen.plan.layout;
+    return STATUS_OK;
 }

@@ -12,7 +12,8 @@
 struct setting experiment_setting(const struct experiment *experiment);
 
 /* The layout as given, completed (layout_complete) and checked. When it is left to the search, the one that `msim plan`
- * puts first of those with the dimensions that are given (plan_choose): some tenths of a second for 12,288 GPUs. */
+ * puts first of those with the dimensions that are given (plan_choose): some tenths of a second for 12,288 GPUs. A warning, after
+ * a search of its own, where that may well run out of memory (plan_safer.h). */
 MUST_CHECK enum status layout_choose(const struct experiment *experiment, struct layout *layout, struct diags *diags);
 
 #endif

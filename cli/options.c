@@ -99,12 +99,22 @@ static void accept_list(struct invocation *call, struct option_value *value, con
     }
 }
 
+/* Who says two different things may have meant both. */
+static void tell_of_earlier(struct invocation *call, const struct option_value *value, const char *text)
+{
+    if (value->given && value->n_texts > 0 && strcmp(value->texts[0], text) != 0)
+        diag_note(&call->diags, (struct place){0}, "--%s twice: the last counts, %.60s, not %.60s", value->row->name, text,
+                  value->texts[0]);
+}
+
 /* A text for a row; a later one replaces an earlier one unless the row repeats. */
 static void accept(struct invocation *call, struct option_value *value, const char *text, bool given)
 {
     enum option_type type = value->row->type;
-    if (type != OPTION_LIST && type != OPTION_REPEAT && type != OPTION_FLAG)
+    if (type != OPTION_LIST && type != OPTION_REPEAT && type != OPTION_FLAG) {
+        tell_of_earlier(call, value, text);
         value->n_texts = 0;
+    }
     value->given = given;
     if (type == OPTION_LIST)
         accept_list(call, value, text);

@@ -47,7 +47,7 @@ static void csv_row(struct table *table, const struct levered_plan *plan, const 
             table_cell(table, "%.12g", 100 * plan->gain);
         else
             table_cell(table, "%s", "");
-        plan_cells_csv(table, &plan->best.ranked, plan->best.mfu, plan->best.use, plan->best.host_bytes);
+        plan_cells_csv(table, &plan->best.ranked, &plan->best.rates, plan->best.use, plan->best.host_bytes);
     }
     while (table->n_cells - before < table->n_columns)
         table_cell(table, "%s", "");
@@ -143,6 +143,7 @@ static void report_text(const struct plan_levers *levers, const struct invocatio
     write_table(levers, call);
     fputs("gain: tokens a second more than as it is. What is changed of the model or the job changes how it learns, too.\n",
           call->out);
+    fputs("MFU counts attention in full.\n", call->out);
     fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", call->out);
     if (uneven)
         fputs(UNEVEN_NOTE, call->out);

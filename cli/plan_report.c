@@ -5,6 +5,7 @@
 
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/oversubscribed.h"
 #include "cli/packed.h"
 #include "cli/result.h"
 #include "cli/routing.h"
@@ -30,9 +31,15 @@ double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *s
     return footprint.host;
 }
 
+struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting)
+{
+    return plan_rates_of(&ranked->plan.layout, setting, ranked_step_s(ranked));
+}
+
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)
 {
     const struct plan *plan = &ranked->plan;
+    const struct plan_rates rates = ranked_rates(ranked, setting);
     double step_s = ranked_step_s(ranked);
     json_t *json = json_object();
     json_object_set_new(json, "layout", layout_json(&plan->layout));
@@ -40,6 +47,7 @@ json_t *plan_json(const struct ranked_plan *ranked, const struct setting *settin
     json_object_set_new(json, "step_time_s", json_real(step_s));
     json_object_set_new(json, "likely", expectation_json(&plan->layout, setting, step_s));
     json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(ranked, setting)));
+    plan_rates_json(&rates, json);
     json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));
     json_object_set_new(json, "memory_pct", json_real(100 * plan_use(ranked, setting)));
     json_object_set_new(json, "out_of_memory", expectation_memory_json(&plan->layout, setting, plan_use(ranked, setting)));
@@ -86,6 +94,8 @@ static enum status report_json(const struct plan_outcome *outcome, struct invoca
     for (int i = 0; i < outcome->n_shown; i++)
         json_array_append_new(plans, plan_json(&outcome->found.plans[i], outcome->setting));
     json_object_set_new(json, "plans", plans);
+    if (outcome->safer.wanted)
+        json_object_set_new(json, "safer", safer_plan_json(&outcome->safer, outcome->setting));
     plan_flow_json(&outcome->flow, json);
     json_object_set_new(json, "rejected", rejected_json(counts));
     if (outcome->explained)
@@ -128,9 +138,11 @@ void plan_columns_csv(struct table *table)
                    {"cp comm", NULL}};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
+    plan_rates_columns(table);
 }
 
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use, double host_bytes)
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct plan_rates *rates, double use,
+                    double host_bytes)
 {
     const struct layout *l = &ranked->plan.layout;
     const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
@@ -142,7 +154,7 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     table_cell(table, "%d", l->sequence_parallel);
     table_cell(table, "%s", features_text(l->features, " ", features, sizeof features));
     const double values[] = {ranked_step_s(ranked),
-                             100 * mfu,
+                             100 * rates->mfu,
                              ranked->plan.estimate.memory_bytes / GIB,
                              100 * use,
                              ranked_exposed_s(ranked),
@@ -156,6 +168,13 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, doubl
     table_cell(table, "%d", l->shard);
     table_cell(table, "%.12g", host_bytes / GIB);
     table_cell(table, "%s", cp_comm_format(l->cp_comm, comm, sizeof comm));
+    plan_rates_cells(rates, table);
+}
+
+static void budget_cells(const struct plan_rates *rates, struct table *table)
+{
+    table_cell(table, "%.12g", rates->days);
+    table_cell(table, "%.12g", rates->gpu_hours);
 }
 
 static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
@@ -164,12 +183,19 @@ static void report_csv(const struct plan_outcome *outcome, const struct invocati
     table_column(&table, "rank", NULL, ALIGN_LEFT);
     plan_columns_csv(&table);
     plan_flow_columns(&outcome->flow, &table);
+    bool budgeted = outcome->setting->job->tokens > 0;
+    if (budgeted) {
+        table_column(&table, "days", NULL, ALIGN_LEFT);
+        table_column(&table, "gpu_hours", NULL, ALIGN_LEFT);
+    }
     for (int i = 0; i < outcome->n_shown; i++) {
         const struct ranked_plan *plan = &outcome->found.plans[i];
+        const struct plan_rates rates = ranked_rates(plan, outcome->setting);
         table_cell(&table, "%d", i + 1);
-        plan_cells_csv(&table, plan, ranked_mfu(plan, outcome->setting), plan_use(plan, outcome->setting),
-                       plan_host_bytes(plan, outcome->setting));
+        plan_cells_csv(&table, plan, &rates, plan_use(plan, outcome->setting), plan_host_bytes(plan, outcome->setting));
         plan_flow_cells(&outcome->flow, i, &table);
+        if (budgeted)
+            budget_cells(&rates, &table);
     }
     table_write(&table, call);
     table_free(&table);
@@ -182,9 +208,10 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
     const struct setting *s = outcome->setting;
     const struct search_counts *counts = &outcome->found.search.counts;
     char gpus[32], batch[32], examined[32], legal[32], fit[32], ruled_out[32];
-    fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens, %s\n", s->model->name, grouped((int64_t)s->gpus, gpus, sizeof gpus),
-            s->cluster->gpu.name, s->cluster->name, grouped((int64_t)s->job->global_batch, batch, sizeof batch),
-            (long long)s->job->seq_len, precision_name(s->job->precision));
+    fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens%s, %s\n", s->model->name,
+            grouped((int64_t)s->gpus, gpus, sizeof gpus), s->cluster->gpu.name, s->cluster->name,
+            grouped((int64_t)s->job->global_batch, batch, sizeof batch), (long long)s->job->seq_len,
+            s->job->global_batch == s->gpus && s->gpus > 1 ? " (one sequence per GPU)" : "", precision_name(s->job->precision));
     trained_write(s, s->job->features, out);
     routing_write(s, out);
     packed_write(s, s->job->features, out);
@@ -232,7 +259,18 @@ static const char *loss_text(feature_set features)
                                                        : "plain";
 }
 
-static void plan_columns(struct table *table, bool experts, bool exchanging, bool offloading, bool losing)
+/* Does the convention of MFU make a difference to a plan shown? */
+static bool any_rates_differ(const struct plan_outcome *outcome)
+{
+    for (int i = 0; i < outcome->n_shown; i++) {
+        const struct plan_rates rates = ranked_rates(&outcome->found.plans[i], outcome->setting);
+        if (plan_rates_differ(&rates))
+            return true;
+    }
+    return false;
+}
+
+static void plan_columns(struct table *table, bool experts, bool exchanging, bool offloading, bool losing, bool differing)
 {
     static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
     static const struct {
@@ -253,6 +291,8 @@ static void plan_columns(struct table *table, bool experts, bool exchanging, boo
         table_column(table, "loss", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++) {
         table_column(table, measures[i].title, measures[i].unit, ALIGN_RIGHT);
+        if (differing && strcmp(measures[i].title, "MFU") == 0)
+            table_column(table, "causal", "%", ALIGN_RIGHT);
         if (offloading && strcmp(measures[i].title, "memory") == 0)
             table_column(table, "host", "GiB", ALIGN_RIGHT);
     }
@@ -317,6 +357,8 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
     table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
     table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
+    if (outcome->rates_differ)
+        table_cell(table, "%.1f", 100 * ranked_rates(ranked, setting).mfu_causal);
     table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
     if (any_offloads(outcome))
         table_cell(table, "%.1f", plan_host_bytes(ranked, setting) / GIB);
@@ -338,7 +380,7 @@ static void write_plans(const struct plan_outcome *outcome, const struct invocat
     bool across = false, uneven = false;
     int n_simulated = 0;
     plan_columns(&table, outcome->setting->model->moe.experts > 0, any_exchanges_otherwise(outcome), any_offloads(outcome),
-                 chooses_loss(outcome));
+                 chooses_loss(outcome), outcome->rates_differ);
     for (int i = 0; i < outcome->n_shown; i++) {
         plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
         across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
@@ -368,6 +410,23 @@ static void write_expectation(const struct plan_outcome *outcome, FILE *out)
     fputs(".\n", out);
 }
 
+/* What the column MFU counts, and the first plan in the units of others. */
+static void write_rates(const struct plan_outcome *outcome, FILE *out)
+{
+    if (outcome->n_shown == 0)
+        return;
+    const struct plan_rates rates = ranked_rates(&outcome->found.plans[0], outcome->setting);
+    fprintf(out, "MFU counts attention in full%s. The first plan: ",
+            outcome->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "");
+    plan_rates_write(&rates, out);
+    if (rates.days > 0) {
+        fputs("; ", out);
+        plan_budget_write(&rates, outcome->setting->job->tokens, out);
+        fputs(" of steps alone (msim run adds what failures cost)", out);
+    }
+    fputs(".\n", out);
+}
+
 /* What the column OOM means, and how to ask for room where the first plan has little. */
 static void write_memory_expectation(const struct plan_outcome *outcome, FILE *out)
 {
@@ -377,9 +436,21 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
     fputs("OOM: the share of runs this full that run out of memory, by ", out);
     expectation_write_outcomes(&first->plan.layout, outcome->setting, out);
     fputs(".\n", out);
-    if (memory_record_share(plan_use(first, outcome->setting)) > SHARE_WITH_MARGIN)
+    safer_plan_write(&outcome->safer, outcome->found.plans, outcome->n_shown, out);
+    if (!outcome->safer.wanted && memory_record_share(plan_use(first, outcome->setting)) > SHARE_WITH_MARGIN)
         fprintf(out, "--memory-margin %.0f%% leaves the plans for which it is at most %.0f %%.\n", 100 * expectation_margin(),
                 100 * SHARE_WITH_MARGIN);
+}
+
+/* Where ranks sit matters on such a fabric, and the table takes the best for granted. */
+static void write_fabric(const struct plan_outcome *outcome, const struct invocation *call)
+{
+    char narrow[OVERSUBSCRIBED_TEXT];
+    if (outcome->n_shown == 0 || option_choice(call, "network") > 0)
+        return;
+    oversubscribed_text(&outcome->found.plans[0].plan.layout, outcome->setting->cluster, narrow, sizeof narrow);
+    if (narrow[0])
+        fprintf(call->out, "Network: %s.\n", narrow);
 }
 
 /* What the column "host" means. */
@@ -431,11 +502,12 @@ struct best_plan best_plan_of(const struct plans_found *found, const struct sett
         .use = plan_use(first, setting),
         .tokens_per_s = (double)setting->job->global_batch * (double)setting->job->seq_len / step_s,
         .host_bytes = plan_host_bytes(first, setting),
+        .rates = ranked_rates(first, setting),
         .json = plan_json(first, setting),
     };
 }
 
-enum status plan_report(const struct plan_outcome *outcome, struct invocation *call)
+enum status plan_report(struct plan_outcome *outcome, struct invocation *call)
 {
     if (call->format == FORMAT_JSON)
         return report_json(outcome, call);
@@ -447,11 +519,14 @@ enum status plan_report(const struct plan_outcome *outcome, struct invocation *c
         explanation_write(&outcome->explanation, outcome->found.plans, outcome->found.search.n_plans, outcome->setting, call);
         return STATUS_OK;
     }
+    outcome->rates_differ = any_rates_differ(outcome);
     write_heading(outcome, call->out);
     write_plans(outcome, call);
+    write_rates(outcome, call->out);
     write_expectation(outcome, call->out);
     write_memory_expectation(outcome, call->out);
     write_host_memory(outcome, call->out);
+    write_fabric(outcome, call);
     plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
     return STATUS_OK;

@@ -10,6 +10,8 @@
 #include "cli/plan_explain.h"
 #include "cli/plan_find.h"
 #include "cli/plan_flow.h"
+#include "cli/plan_rates.h"
+#include "cli/plan_safer.h"
 #include "cli/table.h"
 
 struct plan_outcome {
@@ -21,6 +23,8 @@ struct plan_outcome {
     struct plan_flow flow;
     bool explained;
     struct explanation explanation;
+    struct safer_plan safer;
+    bool rates_differ; /* the convention of MFU makes a difference to a plan shown */
 };
 
 /* Of the memory of a GPU, what a plan needs; and what a rank keeps in that of its host (bytes). */
@@ -33,7 +37,9 @@ bool plan_is_uneven(const struct layout *layout, const struct setting *setting);
 /* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
 void plan_columns_csv(struct table *table);
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, double mfu, double use, double host_bytes);
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct plan_rates *rates, double use,
+                    double host_bytes);
+struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting);
 
 /* The first of the plans found, where there is one, as a sweep and levers compare it with others. */
 struct best_plan {
@@ -41,11 +47,12 @@ struct best_plan {
     bool uneven;                           /* plan_is_uneven */
     double step_s, mfu, use, tokens_per_s; /* use: plan_use */
     double host_bytes;                     /* plan_host_bytes */
-    json_t *json;                          /* plan_json, for the caller to release */
+    struct plan_rates rates;
+    json_t *json; /* plan_json, for the caller to release */
 };
 struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);
 
 /* In call->format. */
-MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);
+MUST_CHECK enum status plan_report(struct plan_outcome *outcome, struct invocation *call);
 
 #endif

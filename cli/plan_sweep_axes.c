@@ -3,6 +3,7 @@
 
 #include "cli/experiment_options.h"
 #include "cli/plan_sweep.h"
+#include "cli/sweep_values.h"
 #include "cli/table.h"
 #include "model/base/append.h"
 #include "model/spec/experiment.h"
@@ -91,26 +92,22 @@ static bool add_value(struct sweep_key *key, int *n, const char *text, size_t le
     return true;
 }
 
-/* A..B: A and its doubles up to B. */
-static bool add_doubles(struct sweep_key *key, int *n, const char *low, const char *dots, size_t length, char *why, size_t size)
+/* The whole numbers that a range stands for, each once. */
+static bool add_range(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
 {
-    char texts[2][SWEEP_TEXT], value[32];
-    double ends[2];
-    size_t first = (size_t)(dots - low), second = length - first - 2;
-    if (first >= SWEEP_TEXT || second >= SWEEP_TEXT)
+    struct sweep_range range;
+    char value[32] = "", before[32];
+    if (sweep_range_parse(text, length, DIM_COUNT, SWEEP_VALUES, &range, why, size) != STATUS_OK)
         return false;
-    snprintf(texts[0], sizeof texts[0], "%.*s", (int)first, low);
-    snprintf(texts[1], sizeof texts[1], "%.*s", (int)second, dots + 2);
-    for (int i = 0; i < 2; i++)
-        if (quantity_parse(texts[i], DIM_COUNT, &ends[i], why, size) != STATUS_OK)
-            return false;
-    if (ends[0] < 1 || ends[1] < ends[0] || ends[1] > 1e15) {
-        snprintf(why, size, "%s..%s: doubling goes from a count of at least 1 to a larger one", texts[0], texts[1]);
+    if (range.low < 1 || range.high > 1e15) {
+        snprintf(why, size, "%.*s: a range goes from a count of at least 1 to a larger one", length < 60 ? (int)length : 60,
+                 text);
         return false;
     }
-    for (double x = ends[0]; x <= ends[1]; x *= 2) {
-        int written = snprintf(value, sizeof value, "%.0f", x);
-        if (!add_value(key, n, value, (size_t)written))
+    for (int i = 0; i < range.n; i++) {
+        memcpy(before, value, sizeof before);
+        int written = snprintf(value, sizeof value, "%.0f", sweep_range_value(&range, i));
+        if (strcmp(before, value) != 0 && !add_value(key, n, value, (size_t)written))
             return false;
     }
     return true;
@@ -145,14 +142,11 @@ static bool take_braces(const char **text, size_t *length)
     return braced;
 }
 
-/* One value, or the doubles that A..B stands for. */
+/* One value, or those that a range stands for. */
 static bool read_value(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
 {
-    const char *dots = NULL;
     bool braced = take_braces(&text, &length);
-    for (const char *q = text + 1; q + 2 < text + length && !braced && !dots; q++)
-        dots = q[0] == '.' && q[1] == '.' && q[2] != '/' ? q : NULL;
-    return dots ? add_doubles(key, n, text, dots, length, why, size) : add_value(key, n, text, length);
+    return !braced && sweep_is_range(text, length) ? add_range(key, n, text, length, why, size) : add_value(key, n, text, length);
 }
 
 /* The values between commas of one key; their number, 0 with *why when they cannot be read. */
@@ -287,4 +281,70 @@ char *plan_axes_text(const struct plan_axes *axes, int point, char *buffer, size
             text_append(buffer, size, "%s%s=%s", buffer[0] ? ", " : "", axes->axes[a].keys[k].word,
                         axes->axes[a].keys[k].values[plan_axes_index(axes, a, point)]);
     return buffer;
+}
+
+/* --- values as a column shows them --- */
+
+/* The next item of a list, brackets and blanks left out; false: there is none. */
+static bool next_item(const char **text, const char **item, size_t *length)
+{
+    const char *p = *text + strspn(*text, "[{, ]}");
+    size_t n = strcspn(p, ",");
+    *text = p + n;
+    while (n > 0 && strchr(" ]}", p[n - 1]))
+        n--;
+    *item = p;
+    *length = n;
+    return n > 0;
+}
+
+static bool has_item(const char *list, const char *item, size_t length)
+{
+    const char *other;
+    size_t n;
+    while (next_item(&list, &other, &n))
+        if (n == length && strncmp(other, item, n) == 0)
+            return true;
+    return false;
+}
+
+/* Do all values have it? One value alone has nothing in common with others. */
+static bool all_have(const struct sweep_key *key, int n_values, const char *item, size_t length)
+{
+    bool lists = false, all = n_values > 1;
+    for (int i = 0; i < n_values; i++) {
+        lists |= strchr(key->values[i], ',') != NULL;
+        all &= has_item(key->values[i], item, length);
+    }
+    return all && lists;
+}
+
+char *sweep_value_brief(const struct sweep_key *key, int n_values, int value, char *buffer, size_t size)
+{
+    const char *list = key->values[value], *item;
+    size_t length;
+    char common[SWEEP_TEXT];
+    if (sweep_values_common(key, n_values, common, sizeof common) == 0) {
+        snprintf(buffer, size, "%s", key->values[value]);
+        return buffer;
+    }
+    buffer[0] = '\0';
+    while (next_item(&list, &item, &length))
+        if (!all_have(key, n_values, item, length))
+            text_append(buffer, size, "%s%.*s", buffer[0] ? "," : "", (int)length, item);
+    if (!buffer[0])
+        snprintf(buffer, size, "-");
+    return buffer;
+}
+
+int sweep_values_common(const struct sweep_key *key, int n_values, char *buffer, size_t size)
+{
+    const char *list = key->values[0], *item;
+    size_t length;
+    int n = 0;
+    buffer[0] = '\0';
+    while (next_item(&list, &item, &length))
+        if (all_have(key, n_values, item, length))
+            text_append(buffer, size, "%s%.*s", n++ ? "," : "", (int)length, item);
+    return n;
 }

@@ -60,6 +60,12 @@ char *sweep_point_why(const struct sweep_point *point, char *buffer, size_t size
     return buffer;
 }
 
+/* Are there prices, but none of this point's GPU? */
+static bool is_unpriced(const struct plan_sweep *sweep, int i)
+{
+    return sweep->points[i].gpu_hours > 0 && sweep->points[i].cost <= 0 && sweep->prices.n_items > 0;
+}
+
 /* --- JSON --- */
 
 /* A diagnostic, which may quote a name cut within a letter: such bytes become question marks. */
@@ -100,8 +106,11 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
         json_object_set_new(json, "days", json_real(point->days));
         json_object_set_new(json, "gpu_hours", json_real(point->gpu_hours));
     }
-    if (point->cost > 0)
+    if (point->cost > 0) {
+        json_object_set_new(json, "gpu_price", json_real(point->gpu_price));
         json_object_set_new(json, "cost", json_real(point->cost));
+    } else if (is_unpriced(sweep, i))
+        json_object_set_new(json, "cost", json_null());
     json_object_set_new(json, "energy_at_most",
                         energy_json(&point->power[sweep->counted], point->gpus, point->gpu_hours, point->best.tokens_per_s));
     json_object_set(json, "plan", point->best.json);
@@ -197,7 +206,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         table_cell(&table, "%s", point->precision);
         csv_numbers(&table, values, sizeof values / sizeof values[0]);
         if (point->fits) {
-            plan_cells_csv(&table, &point->best.ranked, point->best.mfu, point->best.use, point->best.host_bytes);
+            plan_cells_csv(&table, &point->best.ranked, &point->best.rates, point->best.use, point->best.host_bytes);
             csv_numbers(&table, &point->energy_j, 1);
         }
         for (size_t c = own; c < swept && !point->fits; c++)
@@ -251,6 +260,34 @@ static bool any_offloads(const struct plan_sweep *sweep)
     return false;
 }
 
+static bool sweeps_key(const struct plan_sweep *sweep, const char *path)
+{
+    for (int a = 0; a < sweep->axes.n_axes; a++)
+        for (int k = 0; k < sweep->axes.axes[a].n_keys; k++)
+            if (strcmp(key_at(&sweep->axes, a, k)->path, path) == 0)
+                return true;
+    return false;
+}
+
+/* Does the batch, in sequences, vary without a column of its own? */
+static bool batch_follows(const struct plan_sweep *sweep)
+{
+    const struct sweep_point *first = first_real(sweep);
+    bool varies = false;
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        varies |= !sweep->points[i].why[0] && sweep->points[i].global_batch != first->global_batch;
+    return varies && !sweeps_key(sweep, "job.global_batch");
+}
+
+/* Does the convention of MFU make a difference to a plan? */
+static bool any_rates_differ(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && plan_rates_differ(&sweep->points[i].best.rates))
+            return true;
+    return false;
+}
+
 static bool any_energy(const struct plan_sweep *sweep)
 {
     for (int i = 0; i < sweep->axes.n_points; i++)
@@ -265,9 +302,13 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
     for (int a = 0; a < axes->n_axes; a++)
         for (int k = 0; k < axes->axes[a].n_keys; k++)
             table_column(table, key_at(axes, a, k)->word, NULL, ALIGN_RIGHT);
+    if (batch_follows(sweep))
+        table_column(table, "batch", NULL, ALIGN_RIGHT);
     table_column(table, "layout", NULL, ALIGN_LEFT);
     table_column(table, "step", "s", ALIGN_RIGHT);
     table_column(table, "MFU", "%", ALIGN_RIGHT);
+    if (any_rates_differ(sweep))
+        table_column(table, "causal", "%", ALIGN_RIGHT);
     table_column(table, "used", "%", ALIGN_RIGHT);
     table_column(table, "OOM", "%", ALIGN_RIGHT);
     if (any_offloads(sweep))
@@ -275,6 +316,7 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
     table_column(table, "exposed", "%", ALIGN_RIGHT);
     table_column(table, "bubble", "%", ALIGN_RIGHT);
     table_column(table, "tokens/s", NULL, ALIGN_RIGHT);
+    table_column(table, "a GPU", NULL, ALIGN_RIGHT);
     if (plan_axes_gpus(axes) >= 0)
         table_column(table, "scaling", "%", ALIGN_RIGHT);
     if (sweep->budgeted) {
@@ -292,6 +334,8 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     char number[48];
     table_cell(table, point->best.step_s < 1 ? "%.4f" : "%.3f", point->best.step_s);
     table_cell(table, "%.1f", 100 * point->best.mfu);
+    if (any_rates_differ(sweep))
+        table_cell(table, "%.1f", 100 * point->best.rates.mfu_causal);
     table_cell(table, "%.0f", 100 * point->best.use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
     table_cell(table, "%.0f", 100 * share);
@@ -300,6 +344,7 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best.ranked) / point->best.step_s);
     table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best.ranked)->s[CLASS_BUBBLE] / point->best.step_s);
     table_cell(table, "%s", quantity_format(point->best.tokens_per_s, DIM_COUNT, number, sizeof number));
+    table_cell(table, "%.4g", point->best.rates.tokens_per_gpu);
     if (plan_axes_gpus(&sweep->axes) >= 0)
         table_cell(table, "%.1f", 100 * scaling(sweep, i));
     if (sweep->budgeted) {
@@ -314,23 +359,27 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
 {
     const struct plan_axes *axes = &sweep->axes;
     const struct sweep_point *point = &sweep->points[i];
-    char text[128], number[32];
+    char text[128], number[32], brief[SWEEP_TEXT];
     size_t before = table->n_cells;
     bool no_gpus = plan_axes_gpus(axes) < 0;
     for (int a = 0; a < axes->n_axes; a++)
         for (int k = 0; k < axes->axes[a].n_keys; k++) {
             bool gpus = strcmp(key_at(axes, a, k)->path, "cluster.gpus") == 0, starred = gpus || (no_gpus && a + k == 0);
             table_tint(table, i == sweep->cheapest ? TINT_GOOD : TINT_NONE);
-            table_cell(table, "%s%s",
-                       gpus && !point->why[0] ? grouped(point->gpus, number, sizeof number) : value_of(axes, a, k, i),
-                       starred && point->grown ? "*" : "");
+            table_cell(table, "%s%s%s",
+                       gpus && !point->why[0] ? grouped(point->gpus, number, sizeof number)
+                                              : sweep_value_brief(key_at(axes, a, k), axes->axes[a].n_values,
+                                                                  plan_axes_index(axes, a, i), brief, sizeof brief),
+                       starred && point->grown ? "*" : "", a + k == 0 && point->unheard[0] ? "^" : "");
         }
+    if (batch_follows(sweep))
+        table_cell(table, "%s", point->why[0] ? "-" : grouped(point->global_batch, number, sizeof number));
     if (point->fits) {
         table_cell(table, "%s%s", layout_brief(&point->best.ranked.plan.layout, text, sizeof text),
                    point->best.uneven ? " ~" : "");
         measure_cells(sweep, i, table);
         if (costs)
-            table_cell(table, "%s", grouped((int64_t)(point->cost + 0.5), number, sizeof number));
+            table_cell(table, "%s", point->cost > 0 ? grouped((int64_t)(point->cost + 0.5), number, sizeof number) : "-");
         return;
     }
     table_tint(table, TINT_WARN);
@@ -344,6 +393,26 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
         table_cell(table, "-");
 }
 
+/* What values with commas have in common stands here instead of in each row. */
+static void write_common(const struct plan_axes *axes, FILE *out)
+{
+    char common[SWEEP_TEXT];
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            if (sweep_values_common(key_at(axes, a, k), axes->axes[a].n_values, common, sizeof common) > 0)
+                fprintf(out, "%s: every one with %s; the column has what differs\n", key_at(axes, a, k)->word, common);
+}
+
+/* Without a batch there is one sequence for each GPU, and with more GPUs more work. */
+static void write_batch_note(const struct plan_sweep *sweep, FILE *out)
+{
+    bool each = batch_follows(sweep) && !sweeps_key(sweep, "job.batch_tokens");
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        each &= sweep->points[i].why[0] || sweep->points[i].global_batch == sweep->points[i].gpus;
+    if (each)
+        fputs("The batch is one sequence per GPU and grows with them (weak scaling); --global-batch keeps it.\n", out);
+}
+
 /* Why points have no plan. */
 static void write_reasons(const struct plan_sweep *sweep, FILE *out)
 {
@@ -354,21 +423,45 @@ static void write_reasons(const struct plan_sweep *sweep, FILE *out)
                     sweep_point_why(&sweep->points[i], why, sizeof why));
 }
 
-/* The range that predictions of these steps can be expected to keep, where it is the same for all. */
+/* The range that predictions of these steps can be expected to keep: of each kind of run among them. */
 static void write_expectation(const struct plan_sweep *sweep, FILE *out)
 {
-    const struct sweep_point *first = NULL;
+    bool there[N_RUN_KINDS] = {false};
+    int n_kinds = 0;
     for (int i = 0; i < sweep->axes.n_points; i++)
-        if (sweep->points[i].fits) {
-            if (first && first->kind != sweep->points[i].kind)
-                return;
-            first = &sweep->points[i];
+        if (sweep->points[i].fits && !there[sweep->points[i].kind]) {
+            there[sweep->points[i].kind] = true;
+            n_kinds++;
         }
-    if (!first)
-        return;
-    const struct track_record *record = track_record_of(first->kind);
-    fprintf(out, "Expect %.2f to %.2f times each predicted step, as eight in ten of %d real runs of their kind (%s).\n",
-            record->low, record->high, record->runs, run_kind_text(first->kind));
+    for (int kind = 0; kind < N_RUN_KINDS; kind++) {
+        const struct track_record *record = track_record_of((enum run_kind)kind);
+        if (!there[kind])
+            continue;
+        if (n_kinds > 1)
+            fprintf(out,
+                    "Expect %.2f to %.2f times the predicted step of a layout that is %s, as eight in ten of %d real runs.\n",
+                    record->low, record->high, run_kind_text((enum run_kind)kind), record->runs);
+        else
+            fprintf(out, "Expect %.2f to %.2f times each predicted step, as eight in ten of %d real runs of their kind (%s).\n",
+                    record->low, record->high, record->runs, run_kind_text((enum run_kind)kind));
+    }
+}
+
+/* Which points have what no run of the record has. */
+static void write_unheard(const struct plan_sweep *sweep, FILE *out)
+{
+    const char *before = "^ none of these runs is ";
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        bool told = !sweep->points[i].unheard[0];
+        for (int other = 0; other < i && !told; other++)
+            told = strcmp(sweep->points[other].unheard, sweep->points[i].unheard) == 0;
+        if (told)
+            continue;
+        fprintf(out, "%s%s", before, sweep->points[i].unheard);
+        before = "; ";
+    }
+    if (before[0] == ';')
+        fputs(": the range says less of their steps\n", out);
 }
 
 /* What the column OOM means, where it has a number. */
@@ -376,6 +469,8 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
 {
     for (int i = 0; i < sweep->axes.n_points; i++)
         if (sweep->points[i].fits) {
+            fprintf(out, "MFU counts attention in full%s.\n",
+                    any_rates_differ(sweep) ? ", 'causal' only the half that a causal mask leaves" : "");
             fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
             if (any_offloads(sweep))
                 fputs("host: what a rank keeps in the memory of its host.\n", out);
@@ -406,8 +501,21 @@ static void write_energy_note(const struct plan_sweep *sweep, FILE *out)
                     sweep->points[i].gpu);
 }
 
+/* Whose cost is left out of the column. */
+static void write_price_note(const struct plan_sweep *sweep, FILE *out)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        const struct sweep_point *point = &sweep->points[i];
+        bool told = !is_unpriced(sweep, i);
+        for (int other = 0; other < i && !told; other++)
+            told = is_unpriced(sweep, other) && strcmp(sweep->points[other].gpu, point->gpu) == 0;
+        if (!told)
+            fprintf(out, "No price is given of %s, so its cost is left out: --gpu-price %s=X\n", point->gpu, point->gpu);
+    }
+}
+
 static const char *const least_texts[] = {
-    [LEAST_GPU_HOURS] = "in the fewest GPU-hours", [LEAST_ENERGY] = "with the least energy"};
+    [LEAST_GPU_HOURS] = "in the fewest GPU-hours", [LEAST_ENERGY] = "with the least energy", [LEAST_COST] = "at the least cost"};
 
 /* Which point meets the deadline with the least; where none does, the one that comes closest. */
 static void write_choice(const struct plan_sweep *sweep, FILE *out)
@@ -423,11 +531,14 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
     if (sweep->cheapest >= 0)
         fprintf(out, "Done within %s %s: ", within, least_texts[sweep->least]);
     else if (sweep->points[shown].days * 86400 <= sweep->within_s)
-        fprintf(out, "None that is done within %s has a published power; the fastest: ", within);
+        fprintf(out, "None that is done within %s has a %s; the fastest: ", within,
+                sweep->least == LEAST_COST ? "price" : "published power");
     else
         fprintf(out, "None is done within %s; the fastest: ", within);
     fprintf(out, "%s (%.1f days, %s GPU-hours", plan_axes_text(&sweep->axes, shown, text, sizeof text), sweep->points[shown].days,
             grouped((int64_t)(sweep->points[shown].gpu_hours + 0.5), number, sizeof number));
+    if (sweep->points[shown].cost > 0)
+        fprintf(out, ", which cost %s", grouped((int64_t)(sweep->points[shown].cost + 0.5), number, sizeof number));
     if (sweep->points[shown].energy_j > 0)
         fprintf(out, ", at most %s", energy_text(sweep->points[shown].energy_j, energy, sizeof energy));
     fputs(").\n", out);
@@ -457,10 +568,14 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
         fputs("Where only a GPU is named its usual nodes on a non-blocking fabric are assumed.\n", call->out);
     if (uneven)
         fputs(UNEVEN_NOTE, call->out);
+    write_common(&sweep->axes, call->out);
+    write_batch_note(sweep, call->out);
     write_reasons(sweep, call->out);
     write_expectation(sweep, call->out);
+    write_unheard(sweep, call->out);
     write_memory_note(sweep, call->out);
     write_energy_note(sweep, call->out);
+    write_price_note(sweep, call->out);
     write_choice(sweep, call->out);
     if (sweep->budgeted)
         fputs("Days are those of steps alone; msim run adds what failures cost.\n", call->out);

@@ -6,6 +6,7 @@
 
 #include "cli/energy_report.h"
 #include "cli/result.h"
+#include "cli/run_likely.h"
 #include "cli/run_many.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
@@ -131,6 +132,43 @@ static const struct quantity quantities[] = {
 };
 enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 
+/* What a row means, for people; one without an entry speaks for itself. */
+static const char *meaning_of(const char *name)
+{
+    static const char *const meanings[][2] = {
+        {"end_s", "budget trained, and its last checkpoint written"},
+        {"gpu_hours", "until then, spares included"},
+        {"cost", "money for them"},
+        {"energy_at_most_j", "at full power until then, spares included"},
+        {"energy_at_most_j_per_token", "of those trained"},
+        {"ettr_pct", "time spent on training that counts"},
+        {"goodput_pct", "work that counts, over that without faults and checkpoints"},
+        {"mfu_pct", "delivered; attention counted in full"},
+        {"tokens_billion", "trained"},
+        {"cost_per_million_tokens", "money, spares included"},
+        {"failures", "node outages"},
+        {"lost_s", "work undone by failures"},
+        {"interruptions", "that found the job training"},
+        {"called", "interruptions that needed a person"},
+        {"relapses", "faults that were not found and came back"},
+        {"false_alarms", "interruptions without a fault"},
+        {"ended_waiting", "still without nodes at the horizon"},
+        {"training_pct", "of the time: work that counts, at full speed"},
+        {"degraded_pct", "extra time on slow nodes and links"},
+        {"checkpoint_pct", "blocked by checkpoints"},
+        {"lost_pct", "work undone by failures"},
+        {"detection_pct", "stopped, failure not noticed yet"},
+        {"diagnosis_pct", "stopped, tests look for the node"},
+        {"human_pct", "stopped until a person has found it"},
+        {"waiting_pct", "stopped, more nodes down than spares"},
+        {"restart_pct", "scheduling, loading, initialising"},
+    };
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (strcmp(meanings[i][0], name) == 0)
+            return meanings[i][1];
+    return "";
+}
+
 static bool is_shown(const struct run_session *s, const struct quantity *quantity)
 {
     if (quantity->f == mfu_pct && s->report.step_mfu <= 0)
@@ -158,6 +196,7 @@ static void write_table(struct invocation *call, const struct run_session *s, co
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         table_column(&table, titles[i], NULL, ALIGN_RIGHT);
     table_column(&table, "unit", NULL, ALIGN_LEFT);
+    table_column(&table, "meaning", NULL, ALIGN_LEFT);
     for (int i = 0; i < N_QUANTITIES; i++) {
         if (!is_shown(s, &quantities[i]))
             continue;
@@ -170,6 +209,7 @@ static void write_table(struct invocation *call, const struct run_session *s, co
         number_cell(&table, "%.5g", e.median / unit);
         number_cell(&table, "%.5g", e.p95 / unit);
         table_cell(&table, "%s", quantities[i].unit);
+        table_cell(&table, "%s", meaning_of(quantities[i].name));
     }
     table_write(&table, call);
     table_free(&table);
@@ -210,6 +250,15 @@ json_t *estimate_json(struct estimate e)
                      number_json(e.p95));
 }
 
+/* By the replica in the middle: the others differ from it by their luck. */
+static struct run_likely likely_of(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
+{
+    return (struct run_likely){.report = &s->report,
+                               .end_s = run_estimate(s, outcomes, n, run_end_s).median,
+                               .paid_gpus = run_paid_gpus(&s->experiment, &s->options),
+                               .gpu_price = s->report.gpu_price};
+}
+
 static enum status write_json(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
                               int64_t n)
 {
@@ -228,6 +277,9 @@ static enum status write_json(struct invocation *call, const struct run_session 
     if (s->options.goal > 0) {
         json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(s->options.goal)));
         json_object_set_new(root, "reached", json_integer(n_reached(outcomes, n)));
+        const struct run_likely likely = likely_of(s, outcomes, n);
+        if (s->report.simulated)
+            json_object_set_new(root, "likely", run_likely_json(&likely));
     }
     json_object_set_new(root, "estimates", means);
     json_object_set_new(root, "outcomes", outcomes_json(s, outcomes, n));
@@ -318,6 +370,17 @@ static void tell_unreached(struct invocation *call, const struct run_session *s,
                 late, n, plural(n), horizon_text(s->options.horizon, horizon, sizeof horizon));
 }
 
+static void tell_likely(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
+{
+    const struct run_likely likely = likely_of(s, outcomes, n);
+    if (s->options.goal == 0)
+        return;
+    run_likely_write(&likely, call->out);
+    bool simulated = s->report.simulated != NULL;
+    fprintf(call->out, "%sp05 to p95 of the end are its spread by failures alone, at the step as it %s\n", simulated ? "" : "\n",
+            simulated ? "is predicted" : "was given");
+}
+
 static void tell_waiting(struct invocation *call, const struct replica_outcome *outcomes, int64_t n)
 {
     int64_t waiting = 0;
@@ -367,6 +430,7 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
             s->has_model ? s->model.name : e->faults.trace, s->has_policy ? s->policy.name : "replay",
             grouped(n, replicas, sizeof replicas), plural(n));
     write_table(call, s, outcomes, n);
+    tell_likely(call, s, outcomes, n);
     tell_unreached(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     tell_energy(call, s);

@@ -1,6 +1,8 @@
 /*
  * The best policy: --optimise makes a trained token cheapest (run_search.h), by one lever (run_levers.h) after the other, in two
- * rounds where there are several. Afterwards every lever is put to its best place alone, which says which change helps most.
+ * rounds where there are several. The best of many candidates on the same luck is always a little better than what there was, if
+ * only by that luck: so a lever whose change, undone alone, costs nothing that the replicas tell apart from nothing goes back to
+ * where it was. Afterwards every lever is put to its best place alone, which says which change helps most.
  * Young's optimum sqrt(2 w M) and Daly's refinement stand beside.
  */
 #include <inttypes.h>
@@ -22,6 +24,8 @@ static const struct place nowhere = {0};
 struct optimum {
     bool used[N_RUN_LEVERS];
     int n_used;
+    bool undone[N_RUN_LEVERS];      /* its change is worth nothing that is told apart from nothing */
+    struct search_state found;      /* the cheapest, before anything was undone */
     double young_s, daly_s, mttf_s; /* at the best */
     struct search_state before, best;
     struct estimate start, end, gain; /* of goodput */
@@ -29,6 +33,7 @@ struct optimum {
     double price_start, price_end;
     struct {
         struct estimate gain; /* of goodput, alone */
+        bool separated;       /* a token is cheaper by more than half of the interval */
         double price;
     } alone[N_RUN_LEVERS];
 };
@@ -65,9 +70,72 @@ static enum status check_levers(struct invocation *call, const struct run_sessio
     return diags_status(&call->diags) == STATUS_OK ? STATUS_OK : STATUS_USAGE;
 }
 
+/* Work that counts per node paid for, of each replica of the candidate that was run last: of its mean the price is the inverse.
+ */
+static void take_worths(const struct search *search, double *worths)
+{
+    double nodes = search->s->options.nodes, share = nodes / (nodes + search->s->options.recovery.spares);
+    for (int64_t i = 0; i < search->n; i++)
+        worths[i] = outcome_goodput(&search->outcomes[i]) * share;
+}
+
+/* Is the mean difference, replica by replica, further from nothing than half of its 95 % interval? */
+static bool is_better(const double *worths, const double *others, int64_t n)
+{
+    double *gain = memory_new((size_t)n, sizeof *gain);
+    for (int64_t i = 0; i < n; i++)
+        gain[i] = worths[i] - others[i];
+    struct estimate estimate = estimate_of(gain, (size_t)n);
+    free(gain);
+    return estimate.mean > (n > 1 ? estimate.half_width : 0);
+}
+
+/* Lever i of `best` back where it was before; of the kind of checkpoint the interval stays, which is a lever of its own. */
+static bool without_change(const struct optimum *o, const struct search_state *best, int i, struct search_state *state)
+{
+    char before[512], now[512];
+    run_lever_format(&run_levers[i], &o->before, before, sizeof before);
+    run_lever_format(&run_levers[i], best, now, sizeof now);
+    *state = *best;
+    run_lever_take(&run_levers[i], state, &o->before);
+    for (int j = 0; j < N_RUN_LEVERS; j++)
+        if (run_levers[i].value == VALUE_KIND && run_levers[j].value == VALUE_NANOS && o->used[j])
+            run_lever_take(&run_levers[j], state, best);
+    return strcmp(before, now) != 0;
+}
+
+/* From the last lever, which does least, to the first. */
+static void undo_noise(struct search *search, struct optimum *o)
+{
+    double *worths = memory_new((size_t)search->n, sizeof *worths), *others = memory_new((size_t)search->n, sizeof *others);
+    struct search_state best = o->found, state;
+    search_state_apply(&best, search->s);
+    search_price(search);
+    take_worths(search, worths);
+    for (int i = N_RUN_LEVERS - 1; i >= 0 && search->status == STATUS_OK; i--) {
+        if (!o->used[i] || !without_change(o, &best, i, &state))
+            continue;
+        search_state_apply(&state, search->s);
+        search_price(search);
+        take_worths(search, others);
+        if (is_better(worths, others, search->n))
+            continue;
+        o->undone[i] = true;
+        best = state;
+        memcpy(worths, others, (size_t)search->n * sizeof *worths);
+    }
+    search_state_apply(&best, search->s);
+    free(worths);
+    free(others);
+}
+
 /* What each lever brings when nothing else moves. */
 static void try_alone(struct search *search, struct optimum *o)
 {
+    double *worths = memory_new((size_t)search->n, sizeof *worths), *start = memory_new((size_t)search->n, sizeof *start);
+    double nodes = search->s->options.nodes;
+    for (int64_t i = 0; i < search->n; i++)
+        start[i] = search->base[i] / 100 * nodes / (nodes + o->before.recovery.spares);
     for (int i = 0; i < N_RUN_LEVERS; i++) {
         if (!o->used[i])
             continue;
@@ -76,7 +144,11 @@ static void try_alone(struct search *search, struct optimum *o)
         search_state_apply(&state, search->s);
         o->alone[i].price = search_price(search);
         o->alone[i].gain = search_gain(search);
+        take_worths(search, worths);
+        o->alone[i].separated = is_better(worths, start, search->n);
     }
+    free(worths);
+    free(start);
 }
 
 static void optimise(struct search *search, struct optimum *o)
@@ -90,6 +162,8 @@ static void optimise(struct search *search, struct optimum *o)
         for (int i = 0; i < N_RUN_LEVERS && search->status == STATUS_OK; i++)
             if (o->used[i])
                 run_levers[i].improve(search);
+    search_state_take(search->s, &o->found);
+    undo_noise(search, o);
     o->price_end = search_price(search);
     if (o->price_end > o->price_start) { /* nothing is better than what there was */
         search_state_apply(&o->before, search->s);
@@ -188,7 +262,7 @@ static int most_helpful(const struct optimum *o)
 {
     int most = -1;
     for (int i = 0; i < N_RUN_LEVERS && o->n_used > 1; i++)
-        if (o->used[i] && o->alone[i].price < (most < 0 ? o->price_start : o->alone[most].price))
+        if (o->used[i] && o->alone[i].separated && o->alone[i].price < (most < 0 ? o->price_start : o->alone[most].price))
             most = i;
     return most;
 }
@@ -220,6 +294,25 @@ static void write_end(struct table *table, const struct search *search, const st
     }
 }
 
+/* What the search found, and these replicas do not tell apart from what there was. */
+static void write_undone(FILE *out, const struct optimum *o)
+{
+    char found[512];
+    int n = 0;
+    for (int i = 0; i < N_RUN_LEVERS; i++) {
+        if (!o->undone[i])
+            continue;
+        if (run_levers[i].value == VALUE_SUITE)
+            format_places(&o->found.policy.tests, &o->before.policy.tests, found, sizeof found);
+        else
+            run_lever_format(&run_levers[i], &o->found, found, sizeof found);
+        fprintf(out, "%s%s (%s)", n++ ? ", " : "\nleft as it was, for the replicas tell no gain from none: ", run_levers[i].title,
+                found);
+    }
+    if (n > 0)
+        fputc('\n', out);
+}
+
 /* Below the table: what its numbers stand for. */
 static void write_legend(FILE *out, const struct search *search, const struct optimum *o)
 {
@@ -228,6 +321,7 @@ static void write_legend(FILE *out, const struct search *search, const struct op
     for (int i = 0; i < N_RUN_LEVERS; i++)
         for (int j = 0; o->used[i] && run_levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
+    write_undone(out, o);
     if (most >= 0)
         fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", run_levers[most].title,
                 cheaper_pct(o, o->alone[most].price));
@@ -268,10 +362,10 @@ static json_t *levers_json(const struct optimum *o)
             continue;
         run_lever_format(&run_levers[i], &o->before, before, sizeof before);
         run_lever_format(&run_levers[i], &o->best, best, sizeof best);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f}", "name", run_levers[i].name, "before", before,
-                                              "best", best, "goodput_gain", o->alone[i].gain.mean / 100, "goodput_gain_ci95",
-                                              o->alone[i].gain.half_width / 100, "token_cheaper_pct",
-                                              cheaper_pct(o, o->alone[i].price)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f}", "name", run_levers[i].name, "before", before,
+                                              "best", best, "left_as_it_was", o->undone[i], "goodput_gain",
+                                              o->alone[i].gain.mean / 100, "goodput_gain_ci95", o->alone[i].gain.half_width / 100,
+                                              "token_cheaper_pct", cheaper_pct(o, o->alone[i].price)));
     }
     return list;
 }

@@ -4,6 +4,7 @@
 #include "cli/energy_report.h"
 #include "cli/layout_choice.h"
 #include "cli/result.h"
+#include "cli/run_likely.h"
 #include "cli/run_report.h"
 #include "cli/trained.h"
 #include "traces/csv.h"
@@ -149,6 +150,9 @@ static void add_end(json_t *root, const struct run_report *report)
         return;
     json_object_set_new(root, "end_s", result->reached ? json_real(nanos_to_seconds(result->horizon)) : json_null());
     json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(report->options->goal)));
+    const struct run_likely likely = report_likely(report);
+    if (report->simulated)
+        json_object_set_new(root, "likely", run_likely_json(&likely));
     json_object_set_new(root, "gpu_hours", result->reached ? json_real(hours) : json_null());
     if (report->gpu_price > 0)
         json_object_set_new(root, "cost", result->reached ? json_real(report->gpu_price * hours) : json_null());

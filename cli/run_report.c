@@ -8,6 +8,7 @@
 #include "cli/energy_report.h"
 #include "cli/layout_choice.h"
 #include "cli/routing.h"
+#include "cli/run_likely.h"
 #include "cli/table.h"
 #include "cli/trained.h"
 #include "model/base/memory.h"
@@ -402,6 +403,10 @@ static void write_text(struct invocation *call, const struct run_report *report)
     write_head(call, report);
     write_costs(call, report);
     write_answers(call, report);
+    if (report->options->goal > 0) {
+        const struct run_likely likely = report_likely(report);
+        run_likely_write(&likely, call->out);
+    }
     write_uses(call, report);
     write_series(call, report);
     write_worst(call, report);

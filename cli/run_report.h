@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "model/cost/energy.h"
+#include "model/layout/layout.h"
 #include "model/spec/experiment.h"
 #include "sim/checkpoint_cost.h"
 #include "sim/run.h"
@@ -19,7 +20,8 @@ struct run_report {
     const struct run_options *options;
     const struct run_result *result;
     struct run_closed_form memoryless;
-    const char *layout; /* text; NULL when the step time was given */
+    const char *layout;             /* text; NULL when the step time was given */
+    const struct layout *simulated; /* whose step was predicted; NULL when its time was given */
     double step_time_s;
     double step_mfu;                    /* fraction; 0 unknown */
     const struct robust_policy *policy; /* NULL: the plain rules */

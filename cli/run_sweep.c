@@ -1,99 +1,152 @@
 /*
- * How goodput depends on one thing: N values of it, each with its replicas, on the same luck. Every rank goes through all values
- * with its share of the replicas, and they meet once at the end.
+ * How goodput depends on one thing, or on several: values of each, every combination with its replicas, on the same luck. Every
+ * rank goes through all of them with its share of the replicas, and they meet once at the end.
  */
+#include "cli/run_sweep.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/result.h"
-#include "cli/run_many.h"
-#include "cli/table.h"
+#include "cli/sweep_values.h"
+#include "model/base/append.h"
 #include "model/base/memory.h"
+#include "model/base/order.h"
 
 static const struct place nowhere = {0};
 
-enum sweep_key { SWEEP_GPUS, SWEEP_MTTF, SWEEP_RESTART, SWEEP_DETECT, SWEEP_INTERVAL, SWEEP_BLOCK, SWEEP_SPARES, N_SWEEP_KEYS };
-static const char *const sweep_names[N_SWEEP_KEYS] = {
+static const char *const key_names[N_RUN_SWEEP_KEYS] = {
     "gpus", "mttf", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
 
-struct sweep {
-    enum sweep_key key;
-    double low, high;
-    int n;
-    bool logarithmic;
-};
-
-enum { MAX_POINTS = 200 };
-#define DAY_S 86400.0
-
-static bool is_time(enum sweep_key key)
+const char *run_sweep_key_name(enum run_sweep_key key)
 {
-    return key != SWEEP_GPUS && key != SWEEP_SPARES;
+    return key_names[key];
 }
 
-static bool parse_value(struct invocation *call, enum sweep_key key, const char *text, double *value)
+bool run_sweep_is_time(enum run_sweep_key key)
 {
-    char why[256];
-    if (quantity_parse(text, is_time(key) ? DIM_TIME : DIM_COUNT, value, why, sizeof why) == STATUS_OK)
-        return true;
-    diag_error(&call->diags, nowhere, "--sweep %s: %s", sweep_names[key], why);
-    return false;
+    return key != RUN_SWEEP_GPUS && key != RUN_SWEEP_SPARES;
 }
 
-static int sweep_key_parse(struct invocation *call, const char *name)
+/* --- what is asked -----------------------------------------------------------------------------------------------------------
+ */
+
+static int key_parse(struct invocation *call, const char *name)
 {
-    for (int i = 0; i < N_SWEEP_KEYS; i++)
-        if (strcmp(name, sweep_names[i]) == 0)
+    for (int i = 0; i < N_RUN_SWEEP_KEYS; i++)
+        if (strcmp(name, key_names[i]) == 0)
             return i;
     static const char known[] = "known are gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block and spares";
     char hint[128];
     diag_error(&call->diags, nowhere, "--sweep: unknown key '%s'; %s", name,
-               name_hint(name, sweep_names, N_SWEEP_KEYS, known, hint, sizeof hint));
+               name_hint(name, key_names, N_RUN_SWEEP_KEYS, known, hint, sizeof hint));
     return -1;
 }
 
-/* KEY=A:B:N[:log] */
-static bool parse_sweep(struct invocation *call, const char *text, struct sweep *sweep)
+/* One value, or those of a range. */
+static bool add_values(struct invocation *call, struct run_sweep_axis *axis, const char *text, size_t length)
 {
-    char key[32], low[32], high[32], n[16], how[8] = "";
-    int fields = sscanf(text, "%31[^=]=%31[^:]:%31[^:]:%15[^:]:%7s", key, low, high, n, how);
-    if (fields < 4 || (*how && strcmp(how, "log") != 0)) {
-        diag_error(&call->diags, nowhere, "--sweep: '%.60s' is not KEY=A:B:N; write for example restart=1min:30min:8", text);
+    enum dimension dimension = run_sweep_is_time(axis->key) ? DIM_TIME : DIM_COUNT;
+    char why[256], copy[64];
+    struct sweep_range range = {.n = 1};
+    bool good = length > 0 && length < sizeof copy;
+    snprintf(copy, sizeof copy, "%.*s", good ? (int)length : 0, text);
+    if (good && sweep_is_range(text, length))
+        good = sweep_range_parse(text, length, dimension, RUN_SWEEP_POINTS, &range, why, sizeof why) == STATUS_OK;
+    else
+        good = quantity_parse(copy, dimension, &range.low, why, sizeof why) == STATUS_OK;
+    if (!good) {
+        diag_error(&call->diags, nowhere, "--sweep %s: %s", key_names[axis->key], why);
         return false;
     }
-    int found = sweep_key_parse(call, key);
-    if (found < 0)
-        return false;
-    sweep->key = (enum sweep_key)found;
-    sweep->n = (int)strtol(n, NULL, 10);
-    sweep->logarithmic = *how != '\0';
-    if (!parse_value(call, sweep->key, low, &sweep->low) || !parse_value(call, sweep->key, high, &sweep->high))
-        return false;
-    if (sweep->n < 2 || sweep->n > MAX_POINTS || sweep->low >= sweep->high || (sweep->logarithmic && sweep->low <= 0)) {
-        diag_error(&call->diags, nowhere, "--sweep: 2 to %d points from a lower to a higher value (above 0 for log)", MAX_POINTS);
+    axis->logarithmic = range.logarithmic;
+    if (axis->n + range.n > RUN_SWEEP_POINTS) {
+        diag_error(&call->diags, nowhere, "--sweep %s: at most %d values", key_names[axis->key], RUN_SWEEP_POINTS);
         return false;
     }
+    for (int i = 0; i < range.n; i++)
+        axis->values[axis->n++] = range.n > 1 ? sweep_range_value(&range, i) : range.low;
     return true;
 }
 
-static double sweep_value(const struct sweep *sweep, int i)
+/* KEY=VALUE,... */
+static bool axis_parse(struct invocation *call, const char *text, struct run_sweep_axis *axis)
 {
-    double t = (double)i / (sweep->n - 1);
-    return sweep->logarithmic ? sweep->low * pow(sweep->high / sweep->low, t) : sweep->low + t * (sweep->high - sweep->low);
+    char key[32];
+    size_t letters = strcspn(text, "=");
+    bool named = letters > 0 && letters < sizeof key && text[letters] == '=';
+    snprintf(key, sizeof key, "%.*s", named ? (int)letters : 0, text);
+    int found = named ? key_parse(call, key) : -1;
+    if (named && found < 0)
+        return false;
+    axis->key = (enum run_sweep_key)found;
+    const char *p = text + letters;
+    int n_texts = 0;
+    while (named && *p) {
+        size_t length = strcspn(++p, ",");
+        if (!add_values(call, axis, p, length))
+            return false;
+        p += length;
+        n_texts++;
+    }
+    if (!named || axis->n < 2) {
+        diag_error(&call->diags, nowhere,
+                   "--sweep: '%.60s' is not KEY=VALUES, two or more; write for example restart=1min:30min:8, gpus=256..4096 or "
+                   "spares=0,2,4",
+                   text);
+        return false;
+    }
+    axis->logarithmic = axis->logarithmic && n_texts == 1;
+    qsort(axis->values, (size_t)axis->n, sizeof *axis->values, double_compare);
+    return true;
 }
 
-struct point {
-    double value, step_time_s, step_mfu;
-    struct run_options options;   /* as far as the closed form looks */
-    struct run_failover failover; /* that they point to */
-    struct estimate goodput, ettr;
-    struct estimate end_s;   /* of the budget of tokens; nothing without one */
-    double full_cost;        /* of a million tokens, were the goodput 100 % */
-    double use[N_TIME_USES]; /* shares of the horizon, mean */
-    double closed_form;
-};
+static bool grid_parse(struct invocation *call, struct run_grid *grid)
+{
+    int n;
+    const char *const *texts = option_list(call, "sweep", &n);
+    grid->n_points = 1;
+    for (int a = 0; a < n; a++) {
+        if (a == RUN_SWEEP_AXES) {
+            diag_error(&call->diags, nowhere, "--sweep: at most %d of them", RUN_SWEEP_AXES);
+            return false;
+        }
+        if (!axis_parse(call, texts[a], &grid->axes[a]))
+            return false;
+        for (int other = 0; other < a; other++)
+            if (grid->axes[other].key == grid->axes[a].key) {
+                diag_error(&call->diags, nowhere, "--sweep: %s twice; give all its values at once, between commas",
+                           key_names[grid->axes[a].key]);
+                return false;
+            }
+        grid->n_axes++;
+        grid->n_points *= grid->axes[a].n;
+        text_append(grid->text, sizeof grid->text, "%s%s", a ? " " : "", texts[a]);
+    }
+    if (grid->n_points > RUN_SWEEP_POINTS)
+        diag_error(&call->diags, nowhere, "--sweep: %d combinations; at most %d", grid->n_points, RUN_SWEEP_POINTS);
+    return grid->n_points <= RUN_SWEEP_POINTS;
+}
+
+/* The first axis's values are next to each other. */
+double run_grid_value(const struct run_grid *grid, int axis, int point)
+{
+    for (int a = 0; a < axis; a++)
+        point /= grid->axes[a].n;
+    return grid->axes[axis].values[point % grid->axes[axis].n];
+}
+
+int run_grid_axis(const struct run_grid *grid, enum run_sweep_key key)
+{
+    for (int a = 0; a < grid->n_axes; a++)
+        if (grid->axes[a].key == key)
+            return a;
+    return -1;
+}
+
+/* --- the points --------------------------------------------------------------------------------------------------------------
+ */
 
 /* A cluster of that size: nodes, GPUs, global batch and spares grow together (weak scaling), everything else as asked. */
 static enum status resize(struct invocation *call, const struct run_session *s, double gpus, struct run_session *out)
@@ -126,29 +179,38 @@ static enum status resize(struct invocation *call, const struct run_session *s, 
     return status;
 }
 
-static void set_point(struct run_session *s, enum sweep_key key, double value)
+static void set_point(struct run_session *s, enum run_sweep_key key, double value)
 {
-    nanos time = is_time(key) ? nanos_from_seconds(value) : 0;
+    nanos time = run_sweep_is_time(key) ? nanos_from_seconds(value) : 0;
     switch (key) {
-    case SWEEP_MTTF: s->model.rate = 86400 / value / s->options.nodes; break;
-    case SWEEP_RESTART:
+    case RUN_SWEEP_MTTF: s->model.rate = 86400 / value / s->options.nodes; break;
+    case RUN_SWEEP_RESTART:
         s->options.recovery.restart = s->robust.restart = s->robust.restart_hot = time;
         s->robust.reload = 0; /* as with --restart */
         s->failover.rejoin = s->failover.rejoin_hot = time;
         break;
-    case SWEEP_DETECT: s->options.recovery.detect = time; break;
-    case SWEEP_INTERVAL: s->options.checkpoint.interval = time; break;
-    case SWEEP_BLOCK: s->options.checkpoint.block = time; break;
-    case SWEEP_SPARES: s->options.recovery.spares = (int)llround(value); break;
+    case RUN_SWEEP_DETECT: s->options.recovery.detect = time; break;
+    case RUN_SWEEP_INTERVAL: s->options.checkpoint.interval = time; break;
+    case RUN_SWEEP_BLOCK: s->options.checkpoint.block = time; break;
+    case RUN_SWEEP_SPARES: s->options.recovery.spares = (int)llround(value); break;
     default: break;
     }
 }
 
-/* This rank's share of one value's replicas. */
+/* All values of a point but the number of GPUs. */
+static void set_values(struct run_session *s, const struct run_grid *grid, int i)
+{
+    for (int a = 0; a < grid->n_axes; a++)
+        set_point(s, grid->axes[a].key, run_grid_value(grid, a, i));
+}
+
+/* This rank's share of one point's replicas. */
 static enum status run_point(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
-                             struct replica_outcome *outcomes, struct point *point)
+                             struct replica_outcome *outcomes, struct run_point *point)
 {
     point->options = s->options;
+    point->gpus = s->experiment.gpus;
+    point->global_batch = s->experiment.job.global_batch;
     point->failover = s->failover;
     point->options.failover = s->options.failover ? &point->failover : NULL;
     point->step_time_s = s->report.step_time_s;
@@ -158,20 +220,21 @@ static enum status run_point(struct invocation *call, const struct run_session *
     return status == STATUS_OK ? run_own_share(call, s, n, campaign, outcomes) : status;
 }
 
-static enum status run_resized(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
-                               struct replica_outcome *outcomes, struct point *point)
+static enum status run_resized(struct invocation *call, const struct run_session *s, const struct run_grid *grid, int i,
+                               int64_t n, struct campaign *campaign, struct replica_outcome *outcomes, struct run_point *point)
 {
     struct run_session *resized = memory_new(1, sizeof *resized);
-    enum status status = resize(call, s, point->value, resized);
-    point->value = resized->experiment.gpus;
-    if (status == STATUS_OK)
+    enum status status = resize(call, s, run_grid_value(grid, run_grid_axis(grid, RUN_SWEEP_GPUS), i), resized);
+    if (status == STATUS_OK) {
+        set_values(resized, grid, i);
         status = run_point(call, resized, n, campaign, outcomes, point);
+    }
     run_session_free(resized);
     free(resized);
     return status;
 }
 
-static void estimate_point(const struct replica_outcome *outcomes, int64_t n, struct point *point)
+static void estimate_point(const struct replica_outcome *outcomes, int64_t n, struct run_point *point)
 {
     double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr);
     double *end_s = memory_new((size_t)n, sizeof *end_s);
@@ -201,18 +264,21 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
     free(end_s);
 }
 
-/* Values [begin, end). */
-static enum status run_block(struct invocation *call, struct run_session *s, const struct sweep *sweep, int64_t n,
-                             struct campaign *campaign, int begin, int end, struct point *points)
+/* Points [begin, end). */
+static enum status run_block(struct invocation *call, struct run_session *s, const struct run_grid *grid, int64_t n,
+                             struct campaign *campaign, int begin, int end, struct run_point *points)
 {
     struct replica_outcome *outcomes = memory_new((size_t)(end - begin) * (size_t)n, sizeof *outcomes);
     enum status status = STATUS_OK;
+    bool resizes = run_grid_axis(grid, RUN_SWEEP_GPUS) >= 0;
     for (int i = begin; i < end && status == STATUS_OK; i++) {
         struct replica_outcome *own = outcomes + (int64_t)(i - begin) * n;
-        points[i].value = sweep_value(sweep, i);
-        set_point(s, sweep->key, points[i].value);
-        status = sweep->key == SWEEP_GPUS ? run_resized(call, s, n, campaign, own, &points[i])
-                                          : run_point(call, s, n, campaign, own, &points[i]);
+        if (resizes) {
+            status = run_resized(call, s, grid, i, n, campaign, own, &points[i]);
+            continue;
+        }
+        set_values(s, grid, i);
+        status = run_point(call, s, n, campaign, own, &points[i]);
     }
     status = run_share(outcomes, n, end - begin, status);
     for (int i = begin; i < end && status == STATUS_OK; i++)
@@ -221,108 +287,40 @@ static enum status run_block(struct invocation *call, struct run_session *s, con
     return status;
 }
 
-/* All values, in blocks whose outcomes take some 100 MB at most. */
-static enum status run_points(struct invocation *call, struct run_session *s, const struct sweep *sweep, int64_t n,
-                              struct campaign *campaign, struct point *points)
+/* All points, in blocks whose outcomes take some 100 MB at most. */
+static enum status run_points(struct invocation *call, struct run_session *s, const struct run_grid *grid, int64_t n,
+                              struct campaign *campaign, struct run_point *points)
 {
     enum { AT_ONCE = 800000 };
     int64_t block = n < AT_ONCE ? AT_ONCE / n : 1;
     enum status status = STATUS_OK;
-    for (int64_t begin = 0; begin < sweep->n && status == STATUS_OK; begin += block) {
-        int64_t end = begin + block < sweep->n ? begin + block : sweep->n;
-        status = run_block(call, s, sweep, n, campaign, (int)begin, (int)end, points);
+    for (int64_t begin = 0; begin < grid->n_points && status == STATUS_OK; begin += block) {
+        int64_t end = begin + block < grid->n_points ? begin + block : grid->n_points;
+        status = run_block(call, s, grid, n, campaign, (int)begin, (int)end, points);
     }
     return status;
 }
 
-static double point_cost(const struct point *point)
-{
-    return point->goodput.mean > 0 ? point->full_cost / (point->goodput.mean / 100) : 0;
-}
-
-static const char *const end_titles[] = {"ends p05", "ends median", "ends p95"};
-
-static void write_points(struct invocation *call, const struct sweep *sweep, const struct point *points)
-{
-    struct table table = {0};
-    table_column(&table, sweep_names[sweep->key], is_time(sweep->key) ? "s" : NULL, ALIGN_RIGHT);
-    table_column(&table, "goodput", "%", ALIGN_RIGHT);
-    table_column(&table, "ci95", "points", ALIGN_RIGHT);
-    table_column(&table, "ETTR", "%", ALIGN_RIGHT);
-    table_column(&table, "memoryless", "%", ALIGN_RIGHT);
-    table_column(&table, "MFU", "%", ALIGN_RIGHT);
-    table_column(&table, "step", "s", ALIGN_RIGHT);
-    if (points[0].full_cost > 0)
-        table_column(&table, "cost", "per M tokens", ALIGN_RIGHT);
-    bool ends = points[0].options.goal > 0;
-    for (int i = 0; ends && i < 3; i++)
-        table_column(&table, end_titles[i], "days", ALIGN_RIGHT);
-    for (int i = 0; i < sweep->n; i++) {
-        table_cell(&table, "%.6g", points[i].value);
-        table_cell(&table, "%.3f", points[i].goodput.mean);
-        table_cell(&table, "%.3f", points[i].goodput.half_width);
-        table_cell(&table, "%.3f", points[i].ettr.mean);
-        table_cell(&table, "%.3f", points[i].closed_form);
-        table_cell(&table, "%.2f", points[i].goodput.mean * points[i].step_mfu);
-        table_cell(&table, "%.4g", points[i].step_time_s);
-        if (points[0].full_cost > 0)
-            table_cell(&table, "%.4g", point_cost(&points[i]));
-        const double days[] = {points[i].end_s.p05 / DAY_S, points[i].end_s.median / DAY_S, points[i].end_s.p95 / DAY_S};
-        for (int k = 0; ends && k < 3; k++)
-            number_cell(&table, "%.2f", days[k]);
-    }
-    table_write(&table, call);
-    table_free(&table);
-}
-
-static enum status write_points_json(struct invocation *call, const struct run_session *s, const struct sweep *sweep,
-                                     const struct point *points, int64_t n)
-{
-    char *config = experiment_to_json(&s->experiment);
-    json_t *root = result_create(call, config), *list = json_array();
-    free(config);
-    for (int i = 0; i < sweep->n; i++) {
-        json_t *uses = json_object();
-        for (int use = 0; use < N_TIME_USES; use++)
-            json_object_set_new(uses, time_use_name((enum time_use)use), json_real(points[i].use[use]));
-        json_t *object =
-            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", points[i].value, "goodput",
-                      points[i].goodput.mean / 100, "ci95_low", (points[i].goodput.mean - points[i].goodput.half_width) / 100,
-                      "ci95_high", (points[i].goodput.mean + points[i].goodput.half_width) / 100, "ettr",
-                      points[i].ettr.mean / 100, "memoryless", points[i].closed_form / 100, "mfu_pct",
-                      points[i].goodput.mean * points[i].step_mfu, "step_time_s", points[i].step_time_s, "breakdown", uses);
-        if (points[i].full_cost > 0)
-            json_object_set_new(object, "cost_per_million_tokens", json_real(point_cost(&points[i])));
-        if (points[i].options.goal > 0)
-            json_object_set_new(object, "end_s", estimate_json(points[i].end_s));
-        json_array_append_new(list, object);
-    }
-    json_object_set_new(root, "sweep",
-                        json_pack("{s:s, s:s, s:b, s:I, s:o}", "key", sweep_names[sweep->key], "unit",
-                                  is_time(sweep->key) ? "s" : "", "logarithmic", sweep->logarithmic, "replicas", (json_int_t)n,
-                                  "points", list));
-    return result_write(call, root);
-}
-
 enum status run_sweep(struct invocation *call, struct run_session *s)
 {
-    struct sweep sweep;
-    if (!parse_sweep(call, option_text(call, "sweep"), &sweep))
-        return STATUS_USAGE;
-    if (sweep.key == SWEEP_MTTF && !s->has_model) {
-        diag_error(&call->diags, nowhere, "--sweep mttf: a trace has its own failures; draw them with --fault-model");
-        return STATUS_USAGE;
-    }
-    int64_t n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
-    struct point *points = memory_new((size_t)sweep.n, sizeof *points);
+    struct run_grid *grid = memory_new(1, sizeof *grid);
+    struct run_point *points = NULL;
     struct campaign campaign;
-    enum status status = campaign_open(call, s, option_text(call, "sweep"), n * sweep.n, &campaign);
-    status = status == STATUS_OK ? run_points(call, s, &sweep, n, &campaign, points) : run_share(NULL, 1, 0, status);
-    if (status == STATUS_OK && call->format == FORMAT_JSON)
-        status = write_points_json(call, s, &sweep, points, n);
-    else if (status == STATUS_OK)
-        write_points(call, &sweep, points);
-    campaign_close(&campaign);
+    enum status status = grid_parse(call, grid) ? STATUS_OK : STATUS_USAGE;
+    if (status == STATUS_OK && run_grid_axis(grid, RUN_SWEEP_MTTF) >= 0 && !s->has_model) {
+        diag_error(&call->diags, nowhere, "--sweep mttf: a trace has its own failures; draw them with --fault-model");
+        status = STATUS_USAGE;
+    }
+    if (status == STATUS_OK) {
+        int64_t n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
+        points = memory_new((size_t)grid->n_points, sizeof *points);
+        status = campaign_open(call, s, grid->text, n * grid->n_points, &campaign);
+        status = status == STATUS_OK ? run_points(call, s, grid, n, &campaign, points) : run_share(NULL, 1, 0, status);
+        if (status == STATUS_OK)
+            status = run_sweep_report(call, s, grid, points, n);
+        campaign_close(&campaign);
+    }
     free(points);
+    free(grid);
     return status;
 }

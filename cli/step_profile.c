@@ -7,7 +7,8 @@
 #include "cli/table.h"
 #include "model/spec/catalog.h"
 
-enum { KERNELS_SHOWN = 12 };
+enum { KERNELS_SHOWN = 12, IDLES_SHOWN = 5 };
+#define IDLE_SHOWN 0.005 /* of a step: less is not worth a line */
 
 /* --- reading ------------------------------------------------------------------------------------------------------- */
 
@@ -157,6 +158,57 @@ static void write_kernels(const struct step_profile *with, const struct invocati
         fprintf(call->out, "(launches and times of the whole trace, %zu steps)\n", steps);
 }
 
+/* A kernel, or where the step begins or ends. */
+static const char *side_of(const struct profile *p, int64_t kernel, const char *none)
+{
+    return kernel < 0 ? none : p->kernels[kernel].name;
+}
+
+/* Where the device waits for the host, as far as that is worth a line. */
+static void write_idles(const struct step_profile *with, const struct invocation *call)
+{
+    const struct profile *p = &with->profile;
+    double steps = (double)p->n_steps * p->steps_each;
+    struct profile_idle idles[IDLES_SHOWN];
+    size_t n = profile_idles_of(p, idles, IDLES_SHOWN), shown = 0;
+    struct table table = {0};
+    table_column(&table, "idle after", NULL, ALIGN_LEFT);
+    table_column(&table, "until", NULL, ALIGN_LEFT);
+    table_column(&table, "gaps", "a step", ALIGN_RIGHT);
+    table_column(&table, "time", "s a step", ALIGN_RIGHT);
+    table_column(&table, "longest", "ms", ALIGN_RIGHT);
+    table_column(&table, "which began", p->marked ? "s into its step" : "s into the trace", ALIGN_RIGHT);
+    for (; shown < n && idles[shown].seconds / steps >= IDLE_SHOWN * with->measured.step_s; shown++) {
+        const struct profile_idle *idle = &idles[shown];
+        table_cell(&table, "%.40s", side_of(p, idle->after, p->marked ? "(the step begins)" : "(the trace begins)"));
+        table_cell(&table, "%.40s", side_of(p, idle->before, p->marked ? "(the step ends)" : "(the trace ends)"));
+        table_cell(&table, (double)idle->gaps / steps < 1000 ? "%.4g" : "%.0f", (double)idle->gaps / steps);
+        table_cell(&table, "%.4f", idle->seconds / steps);
+        table_cell(&table, "%.3f", 1e3 * idle->longest_s);
+        table_cell(&table, "%.4f", idle->longest_at_s);
+    }
+    if (shown > 0) {
+        table_write_text(&table, call);
+        fputc('\n', call->out);
+    }
+    table_free(&table);
+}
+
+static json_t *idles_json(const struct profile *p)
+{
+    struct profile_idle idles[IDLES_SHOWN];
+    size_t n = profile_idles_of(p, idles, IDLES_SHOWN);
+    double steps = (double)p->n_steps * p->steps_each;
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "after", side_of(p, idles[i].after, ""),
+                                              "before", side_of(p, idles[i].before, ""), "gaps_per_step",
+                                              (double)idles[i].gaps / steps, "seconds_per_step", idles[i].seconds / steps,
+                                              "longest_s", idles[i].longest_s, "longest_at_s", idles[i].longest_at_s,
+                                              "longest_step", (json_int_t)idles[i].longest_step));
+    return list;
+}
+
 void step_profile_write(const struct step_profile *with, const struct invocation *call)
 {
     const struct profile *p = &with->profile;
@@ -169,6 +221,7 @@ void step_profile_write(const struct step_profile *with, const struct invocation
     write_kinds(with, call);
     fputs("(exchanges: the part beside which nothing is computed; measured ones include waiting for the last rank)\n\n",
           call->out);
+    write_idles(with, call);
     write_kernels(with, call);
     fputc('\n', call->out);
 }
@@ -195,9 +248,9 @@ static json_t *kinds_json(const double seconds[N_PROFILE_KINDS])
 json_t *step_profile_json(const struct step_profile *with)
 {
     const struct profile *p = &with->profile;
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o, s:o, s:o}", "file", with->path, "gpu", p->gpu, "rank",
-                     p->rank, "stage", with->stage, "steps", (int)p->n_steps * p->steps_each, "marked", p->marked, "predicted_s",
-                     with->step_s, "measured_s", with->measured.step_s, "predicted", kinds_json(with->predicted_s), "measured",
-                     kinds_json(with->measured.exposed_s), "hidden", kinds_json(with->measured.hidden_s), "kernels",
-                     kernels_json(p));
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "file", with->path, "gpu", p->gpu,
+                     "rank", p->rank, "stage", with->stage, "steps", (int)p->n_steps * p->steps_each, "marked", p->marked,
+                     "predicted_s", with->step_s, "measured_s", with->measured.step_s, "predicted", kinds_json(with->predicted_s),
+                     "measured", kinds_json(with->measured.exposed_s), "hidden", kinds_json(with->measured.hidden_s), "kernels",
+                     kernels_json(p), "idle", idles_json(p));
 }

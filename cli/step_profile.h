@@ -25,7 +25,7 @@ MUST_CHECK enum status step_profile_load(struct invocation *call, const struct j
 /* What was predicted for the rank that was profiled. */
 void step_profile_complete(struct step_profile *with, const struct job_setup *setup, const struct breakdown *stages);
 void step_profile_write(const struct step_profile *with, const struct invocation *call);
-/* {file gpu rank stage steps marked predicted_s measured_s predicted{kind: s} measured{} hidden{} kernels[]} */
+/* {file gpu rank stage steps marked predicted_s measured_s predicted{kind: s} measured{} hidden{} kernels[] idle[]} */
 json_t *step_profile_json(const struct step_profile *with);
 void step_profile_free(struct step_profile *with);
 

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/beside.h"
 #include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
+#include "cli/oversubscribed.h"
 #include "cli/packed.h"
+#include "cli/plan_rates.h"
 #include "cli/result.h"
 #include "cli/routing.h"
 #include "cli/step_explain.h"
@@ -20,20 +23,6 @@
 #include "sim/collective_flows.h"
 
 #define GIB 0x1p30
-
-struct memory_part {
-    const char *name;
-    double bytes;
-};
-enum { N_MEMORY_PARTS = 6 };
-
-static void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEMORY_PARTS])
-{
-    const struct memory_part all[N_MEMORY_PARTS] = {{"weights", memory->weights},     {"gradients", memory->gradients},
-                                                    {"optimizer", memory->optimizer}, {"activations", memory->activations},
-                                                    {"buffers", memory->buffers},     {"framework", memory->framework}};
-    memcpy(parts, all, sizeof all);
-}
 
 static bool report_fits(const struct step_report *report)
 {
@@ -159,6 +148,9 @@ void step_report_complete(struct step_report *report)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
         assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    char narrow[OVERSUBSCRIBED_TEXT];
+    if (report->flow == NULL && oversubscribed_text(layout, &report->setup->experiment.cluster, narrow, sizeof narrow)[0])
+        assume(report, "%s", narrow);
     if (job_masks_documents(job))
         assume_documents(report);
     if (job_adapts(job))
@@ -169,6 +161,10 @@ void step_report_complete(struct step_report *report)
         assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
                        "not counted");
     assume_routing(report);
+    if (layout->zero == 2 && layout->pp > 1)
+        assume(report, "zero=2 with a pipeline is charged like zero=1: gradients of the micro-batches add up "
+                       "whole until the step ends (DeepSpeed's pipeline engine refuses it, Megatron-LM's distributed optimizer "
+                       "is zero=1)");
     bool by_kernel = report->detail == DETAIL_KERNEL;
     if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
         assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
@@ -275,6 +271,10 @@ static void write_summary(const struct step_report *report, const struct invocat
         fprintf(out, ", %.1f %% (within documents)", r->mfu_masked * 100);
     fputc('\n', out);
     fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
+    const struct plan_rates rates = plan_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
+    fputs("rates    ", out);
+    plan_rates_write(&rates, out);
+    fputc('\n', out);
     step_report_write_budget(report, out);
     fputc('\n', out);
 }
@@ -521,6 +521,10 @@ static enum status write_json(const struct step_report *report, struct invocatio
     json_object_set_new(result, "hfu_pct", json_real(r->hfu * 100));
     json_object_set_new(result, "mfu_causal_pct", json_real(r->mfu_causal * 100));
     json_object_set_new(result, "hfu_causal_pct", json_real(r->hfu_causal * 100));
+    const struct plan_rates rates = plan_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
+    json_object_set_new(result, "tflops_per_gpu", json_real(rates.tflops));
+    json_object_set_new(result, "tflops_causal_per_gpu", json_real(rates.tflops_causal));
+    json_object_set_new(result, "tokens_per_s_per_gpu", json_real(rates.tokens_per_gpu));
     step_report_put_size(report, result);
     json_object_set_new(result, "memory_stage", json_integer(r->memory_stage));
     json_object_set_new(result, "memory_parts_gib", memory_json(report));

@@ -23,7 +23,7 @@ struct step_report {
     double capacity_bytes;   /* of one GPU */
     double gpu_price;        /* money per GPU-hour; 0: not given */
     double documents_wait_s; /* of the replica with the longest documents, in addition to the step */
-    char assumptions[14][256];
+    char assumptions[18][256];
     int n_assumptions;
 };
 

@@ -1,6 +1,6 @@
 # When training ends: how many replicas have trained their tokens by then, where nine in ten of them lie, and what a cluster without
-# failures would take.
-summary = sprintf('when %s tokens are trained, %d replicas', tokens, replicas)
+# failures would take. Replicas differ by failures alone; what the range of the predicted step makes of the median stands beside.
+summary = sprintf('when %s tokens are trained, %d replicas: the spread by failures alone', tokens, replicas)
 is_known(x) = x == x
 set xlabel 'time since the start [days]'
 set ylabel 'replicas that have ended [%]'
@@ -22,5 +22,6 @@ if (is_text) {
          NaN with lines lw 1.8 lc rgb '#D55E00' title (is_known(median) ? sprintf('median %.1f', median) : ''), \
          NaN with boxes fs solid noborder fc rgb '#BBDDF0' title (is_known(p95) ? sprintf('90 %%: %.1f to %.1f', p05, p95) : ''), \
          NaN with lines lw 0 lc rgb '#FFFFFF' title (is_known(mean) ? sprintf('mean %.1f', mean) : ''), \
+         NaN with lines lw 0 lc rgb '#FFFFFF' title (is_known(likely_low) ? sprintf('by the range of the step: %.1f to %.1f', likely_low, likely_high) : ''), \
          NaN with lines lw 1.4 dt (8, 5) lc rgb ink title (is_known(fault_free) ? sprintf('without failures %.1f', fault_free) : '')
 }

@@ -39,6 +39,63 @@ static void layout_name(const json_t *layout, char *name, size_t size)
     }
 }
 
+/* --- results of different work ------------------------------------------------------------------------------------- */
+
+/* What a result is of: seconds of one are not those of another where these differ. */
+static const struct {
+    const char *part, *key; /* of the result's configuration */
+    const char *title;      /* "batch 256" */
+    const char *what;       /* not the same ... */
+} works[] = {{"model", "name", "", "model"},
+             {"cluster", "gpus", "GPUs", "number of GPUs"},
+             {"job", "global_batch", "batch", "batch"},
+             {"job", "seq_len", "tokens", "sequence length"},
+             {"job", "precision", "", "precision"}};
+enum { N_WORKS = sizeof works / sizeof *works };
+
+static const json_t *work_of(const struct figure_input *input, int w)
+{
+    const json_t *config = json_object_get(input->result, "config");
+    return json_object_get(json_object_get(config, works[w].part), works[w].key);
+}
+
+/* Which of these the inputs do not have in common. */
+static void find_differences(const struct figure_input *inputs, size_t n, bool differs[N_WORKS])
+{
+    for (int w = 0; w < N_WORKS; w++)
+        for (size_t i = 1; i < n; i++) {
+            const json_t *first = work_of(&inputs[0], w), *other = work_of(&inputs[i], w);
+            differs[w] |= first && other && !json_equal(first, other);
+        }
+}
+
+/* ", batch 256" behind a bar's name, for all that differs. */
+static void append_differences(const struct figure_input *input, const bool differs[N_WORKS], char *name, size_t size)
+{
+    for (int w = 0; w < N_WORKS; w++) {
+        const json_t *value = work_of(input, w);
+        if (!differs[w] || !value)
+            continue;
+        text_append(name, size, ", %s%s", works[w].title, *works[w].title ? " " : "");
+        if (json_is_string(value))
+            text_append(name, size, "%.40s", json_string_value(value));
+        else
+            text_append(name, size, "%.10g", json_number_value(value));
+    }
+}
+
+/* What the title says of it: "batch, precision". */
+static void write_differences(const bool differs[N_WORKS], FILE *out)
+{
+    char text[128] = "";
+    for (int w = 0; w < N_WORKS; w++)
+        if (differs[w])
+            text_append(text, sizeof text, "%s%s", *text ? ", " : "", works[w].what);
+    fprintf(out, "differs = '%s'\n", text);
+}
+
+/* --- bars ---------------------------------------------------------------------------------------------------------- */
+
 /* A step with a profile of the real one beside it: both, by what a profile tells apart. */
 static bool add_profile(struct bars *bars, const json_t *result)
 {
@@ -50,13 +107,16 @@ static bool add_profile(struct bars *bars, const json_t *result)
 }
 
 /* Bars of a result: its own breakdown (two with a profile), or those of the first plans of a plan result. */
-static enum status add_bars(struct bars *bars, const struct figure_input *input, struct diags *diags)
+static enum status add_bars(struct bars *bars, const struct figure_input *input, const bool differs[N_WORKS], struct diags *diags)
 {
     char name[96];
     size_t before = bars->n, i;
     json_t *plan;
-    if (!add_profile(bars, input->result))
-        add_bar(bars, figure_short_name(input->name, name, sizeof name), json_object_get(input->result, "breakdown"));
+    if (!add_profile(bars, input->result)) {
+        figure_short_name(input->name, name, sizeof name);
+        append_differences(input, differs, name, sizeof name);
+        add_bar(bars, name, json_object_get(input->result, "breakdown"));
+    }
     json_array_foreach(json_object_get(input->result, "plans"), i, plan)
     {
         layout_name(json_object_get(plan, "layout"), name, sizeof name);
@@ -163,13 +223,16 @@ enum status figure_data_breakdown(const struct figure_input *inputs, size_t n_in
     struct bars bars = {0};
     struct classes classes = {0};
     enum status status = STATUS_OK;
+    bool differs[N_WORKS] = {false};
+    find_differences(inputs, n_inputs, differs);
     for (size_t i = 0; i < n_inputs; i++)
-        if (add_bars(&bars, &inputs[i], diags) != STATUS_OK)
+        if (add_bars(&bars, &inputs[i], differs, diags) != STATUS_OK)
             status = STATUS_BAD_INPUT;
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; i < bars.n; i++)
         collect_classes(bars.items[i].breakdown, &classes);
+    write_differences(differs, out);
     write_bars(&bars, &classes, out);
     return STATUS_OK;
 }

@@ -3,12 +3,12 @@
  * variables.
  *
  *   timeline   $bars   lane-low lane-high start end colour         one operation; times in `time_unit`
- *              $labels time lane text                              micro-batch numbers where they fit
+ *              $labels time lane text                              micro-batch numbers where they fit; n_labels
  *              $strips lane letters                                for text: what each stage does in each column
  *              $lanes  lane stage          $legend colour text
  *              predicted_time, measured_time                       only where the file has both: lanes are then pairs
  *   breakdown  $bars   column colour seconds share class           classes that take time, in the order of the classes
- *              $names  column file                                 n_columns
+ *              $names  column file                                 n_columns; differs: in what the results' work does
  *   run        $shares time goodput mfu uses...                    percent; steps; uses besides training add up from the first
  *              $uses   colour text
  *              $incidents time lost_h
@@ -23,6 +23,7 @@
  *   links      $layers row mean most links text                    percent; n_rows
  *              $map1 to $map6  across down utilisation             links up and down, by host or switch and its port;
  *              links1, ports1, mean1, most1, ...                   how many, how many of a host or switch; percent
+ *              place1 to place3                                    the column of each pair of maps, of n_columns
  */
 #ifndef MSIM_PLOTS_FIGURE_DATA_H
 #define MSIM_PLOTS_FIGURE_DATA_H

@@ -71,6 +71,8 @@ enum status figure_data_end(const struct figure_input *input, FILE *out, struct 
         write_days(out, "p05", end, "p05");
         write_days(out, "median", end, "median");
         write_days(out, "p95", end, "p95");
+        write_days(out, "likely_low", json_object_get(input->result, "likely"), "end_low_s");
+        write_days(out, "likely_high", json_object_get(input->result, "likely"), "end_high_s");
     }
     free(ends);
     if (end && n > 0)

@@ -119,10 +119,11 @@ static void seen_add(struct seen *seen, double utilisation)
     seen->most = utilisation > seen->most ? utilisation : seen->most;
 }
 
-static void seen_write(const struct seen *seen, int map, int ports, int units, FILE *out)
+static int seen_write(const struct seen *seen, int map, int ports, int units, FILE *out)
 {
     fprintf(out, "EOD\nlinks%d = %d\nports%d = %d\nunits%d = %d\nmean%d = %.6g\nmost%d = %.6g\n", map + 1, seen->links, map + 1,
             ports, map + 1, units, map + 1, seen->links > 0 ? 100 * seen->sum / seen->links : 0, map + 1, 100 * seen->most);
+    return seen->links;
 }
 
 /* What a map with so many groups has no room for is said. */
@@ -135,7 +136,7 @@ static void say_left_out(const struct links *links, size_t left_out, struct diag
 }
 
 /* Between groups: the mean of the cables from one to another. */
-static enum status groups_write(const struct links *links, int map, FILE *out, struct diags *diags)
+static enum status groups_write(const struct links *links, int map, int *drawn, FILE *out, struct diags *diags)
 {
     struct seen seen = {0};
     size_t n = 0, left_out = 0, name_length = strlen(links->maps[map].name);
@@ -166,12 +167,13 @@ static enum status groups_write(const struct links *links, int map, FILE *out, s
     fprintf(out, "$map%d << EOD\n", map + 1);
     for (size_t i = 0; i < n * n; i++)
         fprintf(out, "%zu\t%zu\t%.6g\n", i % n, i / n, cells[i].links > 0 ? 100 * cells[i].sum / cells[i].links : 0);
-    seen_write(&seen, map, n > 0 ? (int)n : 1, (int)n, out);
+    *drawn = seen_write(&seen, map, n > 0 ? (int)n : 1, (int)n, out);
     free(cells);
     return STATUS_OK;
 }
 
-static void map_write(const struct links *links, int map, FILE *out)
+/* How many links it has. */
+static int map_write(const struct links *links, int map, FILE *out)
 {
     const struct map *drawn = &links->maps[map];
     bool local = strncmp(drawn->name, "local", 5) == 0;
@@ -186,13 +188,26 @@ static void map_write(const struct links *links, int map, FILE *out)
                 100 * links->utilisation[row]);
         seen_add(&seen, links->utilisation[row]);
     }
-    seen_write(&seen, map, ports, (seen.links + ports - 1) / ports, out);
+    return seen_write(&seen, map, ports, (seen.links + ports - 1) / ports, out);
+}
+
+/* Columns of the figure, up above down: one for each pair of maps of which one has links. */
+static void columns_write(const int n_of[N_MAPS], FILE *out)
+{
+    int n = 0;
+
+    for (int map = 0; map < N_MAPS / 2; map++) {
+        fprintf(out, "place%d = %d\n", map + 1, n);
+        n += n_of[map] + n_of[map + N_MAPS / 2] > 0;
+    }
+    fprintf(out, "n_columns = %d\n", n > 0 ? n : 1);
 }
 
 /* Every layer of the topology whose names the table has. */
 static enum status maps_write(struct links *links, FILE *out, struct diags *diags)
 {
     bool dragonfly = false;
+    int n_of[N_MAPS] = {0};
     enum status status = STATUS_OK;
 
     for (size_t row = 0; row < links->table->n_rows && !dragonfly; row++)
@@ -201,10 +216,11 @@ static enum status maps_write(struct links *links, FILE *out, struct diags *diag
     fprintf(out, "dragonfly = %d\n", dragonfly);
     for (int map = 0; map < N_MAPS && status == STATUS_OK; map++) {
         if (links->maps[map].up == NULL)
-            status = groups_write(links, map, out, diags);
+            status = groups_write(links, map, &n_of[map], out, diags);
         else
-            map_write(links, map, out);
+            n_of[map] = map_write(links, map, out);
     }
+    columns_write(n_of, out);
     return status;
 }
 

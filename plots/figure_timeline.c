@@ -257,15 +257,18 @@ static void write_bars(const struct bars *bars, double scale, FILE *out)
 /* A number is readable in a box that takes a hundredth of the width. */
 static void write_labels(const struct bars *bars, double scale, FILE *out)
 {
+    size_t n = 0;
     fputs("$labels << EOD\n", out);
     for (size_t i = 0; i < bars->n; i++) {
         const struct bar *bar = &bars->items[i];
         bool wide = bar->end_s - bar->start_s > (bars->to_s - bars->from_s) / 100;
-        if (wide && !bar->strip && bar->micro_batch >= 0)
-            fprintf(out, "%.6f\t%.2f\t%d\n", (bar->start_s + bar->end_s) / 2 * scale, lane_height(bars, bar->lane) - 0.09,
-                    bar->micro_batch + 1);
+        if (!wide || bar->strip || bar->micro_batch < 0)
+            continue;
+        fprintf(out, "%.6f\t%.2f\t%d\n", (bar->start_s + bar->end_s) / 2 * scale, lane_height(bars, bar->lane) - 0.09,
+                bar->micro_batch + 1);
+        n++;
     }
-    fputs("EOD\n", out);
+    fprintf(out, "EOD\nn_labels = %zu\n", n);
 }
 
 /* "stage 1", "rank 3"; of a pair: "rank 3  predicted", "measured". */

@@ -92,6 +92,8 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
     json_t *point;
     if (n < 2 || !key)
         return nothing(input, "sweep", "msim run --sweep", diags);
+    if (json_array_size(json_object_get(sweep, "axes")) > 1)
+        return nothing(input, "sweep of one thing alone", "msim run --sweep", diags);
     double high = figure_number(json_array_get(points, n - 1), "value"), scale = axis_unit(sweep, high, &unit);
     fputs("$points << EOD\n", out);
     json_array_foreach((json_t *)points, i, point)

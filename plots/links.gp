@@ -40,12 +40,15 @@ unset grid
 set tics font small_font
 set border 15 lc rgb '#888888'
 set label 1 titled('use of links over the run') at screen 0.5,0.985 center font title_font textcolor rgb ink
+# As many columns as there are layers with links: a fabric of two has no third.
+array place[3] = [place1, place2, place3]
+column_width = 0.879 / n_columns
 set multiplot
 do for [i = 1:6] {
     column = (i - 1) % 3
     line = (i - 1) / 3
-    set lmargin at screen 0.07 + column * 0.293
-    set rmargin at screen 0.07 + column * 0.293 + 0.23
+    set lmargin at screen 0.07 + place[column + 1] * column_width
+    set rmargin at screen 0.07 + (place[column + 1] + 1) * column_width - 0.063
     set tmargin at screen 0.895 - line * 0.47
     set bmargin at screen 0.895 - line * 0.47 - 0.35
     if (i > 1) { unset label 1 }

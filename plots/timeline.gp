@@ -11,7 +11,8 @@ array legend_text[n_legend]
 array legend_letter[n_legend]
 stats $legend using (legend_colour[int($0) + 1] = $1, legend_text[int($0) + 1] = stringcolumn(2), legend_letter[int($0) + 1] = stringcolumn(3), $1) nooutput
 set label 1 titled(lasts) @as_title
-if (n_chunks > 1) { set label 2 'later model chunks are lighter' @as_remark }
+remark = (n_labels > 0 ? 'numbers are micro-batches' : '').(n_labels > 0 && n_chunks > 1 ? '; ' : '').(n_chunks > 1 ? 'later model chunks are lighter' : '')
+if (remark ne '') { set label 2 remark @as_remark }
 set xlabel 'time ['.time_unit.']'
 set xrange [start_time:end_time]
 set yrange [n_lanes - 0.4:-0.6]

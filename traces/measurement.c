@@ -80,8 +80,20 @@ static int64_t read_batch(struct measurement_reading *reading, int64_t seq_len)
     return batch < 1 ? 1 : batch < MAX_BATCH ? batch : MAX_BATCH;
 }
 
+/* What gradients are reduced in. fp16 training reduces them in fp16; bf16 without sharding keeps fp32 main ones, sharded
+ * optimizers reduce bf16. Where the stage is not said it is that of current training stacks, and so is this, as in a job that
+ * names neither. */
+static enum precision gradient_precision(enum precision precision, int zero, bool zero_is_said)
+{
+    if (precision == PRECISION_FP16)
+        return PRECISION_FP16;
+    bool wide = !zero_is_said || (precision == PRECISION_BF16 && zero == 0) || precision == PRECISION_FP32;
+    return wide ? PRECISION_FP32 : PRECISION_BF16;
+}
+
 static void read_job(struct measurement_reading *reading, const struct measurement_shape *shape, int zero, struct job *job)
 {
+    bool zero_is_said = *reading_text(reading, COLUMN_ZERO) != '\0';
     int precision = reading_way(reading, COLUMN_PRECISION, precision_names, N_PRECISIONS);
     *job = (struct job){
         .global_batch = read_batch(reading, shape->seq_len),
@@ -90,9 +102,8 @@ static void read_job(struct measurement_reading *reading, const struct measureme
         .optimizer = OPTIMIZER_ADAM,
         .features = read_features(reading),
     };
-    /* fp16 training reduces gradients in fp16; bf16 without sharding keeps fp32 main ones, sharded optimizers reduce bf16. */
-    bool wide = (job->precision == PRECISION_BF16 && zero == 0) || job->precision == PRECISION_FP32;
-    job->gradient_precision = job->precision == PRECISION_FP16 ? PRECISION_FP16 : wide ? PRECISION_FP32 : PRECISION_BF16;
+    job->gradient_precision = gradient_precision(job->precision, zero, zero_is_said);
+    reading->wide_gradients |= job->gradient_precision != gradient_precision(job->precision, zero, true);
     if (job->seq_len == 0)
         reading_skip(reading, COLUMN_SEQ_LEN, "no sequence length");
 }
@@ -174,11 +185,12 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
         .ep = dimension(reading, COLUMN_EP),
         .zero = zero,
         .shard = (int)reading_whole(reading, COLUMN_SHARD, 0, MAX_GPUS, 0),
-        .sequence_parallel = reading_whole(reading, COLUMN_SEQUENCE_PARALLEL, 0, 1, 0) == 1,
         .micro_batch = (int)reading_whole(reading, COLUMN_MICRO_BATCH, 1, MAX_BATCH, 1),
         .recompute = read_recompute(reading),
         .features = features,
     };
+    bool usual = layout_unasked.sequence_parallel && layout->tp > 1;
+    layout->sequence_parallel = reading_whole(reading, COLUMN_SEQUENCE_PARALLEL, 0, 1, usual) == 1;
     layout->schedule = read_schedule(reading, layout->pp, layout->vpp);
     read_world(reading, layout, gpus);
     layout_settle_shard(layout);
@@ -315,7 +327,7 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
                                 .assumed = reading_text(reading, COLUMN_ASSUMED)};
     reading->unusable = reading->bad_cell = false;
     struct measurement_shape shape = reading_shape(reading);
-    int zero = (int)reading_whole(reading, COLUMN_ZERO, 0, 3, 0);
+    int zero = (int)reading_whole(reading, COLUMN_ZERO, 0, 3, layout_unasked.zero);
     reading_model(reading, &shape, &row->model);
     row->name = *row->name ? row->name : reading_text(reading, COLUMN_MODEL);
     read_job(reading, &shape, zero, &row->job);
@@ -366,8 +378,8 @@ static void note_defaults(const struct measurement_reading *reading)
         {COLUMN_PP, "1"},
         {COLUMN_VPP, "1"},
         {COLUMN_CP, "1"},
-        {COLUMN_ZERO, "0"},
-        {COLUMN_SEQUENCE_PARALLEL, "0"},
+        {COLUMN_ZERO, "1"},
+        {COLUMN_SEQUENCE_PARALLEL, "1 where tp > 1"},
         {COLUMN_MICRO_BATCH, "1"},
         {COLUMN_RECOMPUTE, "none"},
         {COLUMN_PRECISION, "bf16"},
@@ -383,8 +395,11 @@ static void note_defaults(const struct measurement_reading *reading)
             n_empty += is_empty(reading, row, defaults[i].column) &&
                        !(defaults[i].column == COLUMN_VOCAB && is_of_catalog(reading, row));
         if (n_empty)
-            text_append(text, sizeof text, "%s%s %s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
-                        defaults[i].taken);
+            text_append(text, sizeof text, "%s%s %s%s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
+                        defaults[i].taken,
+                        defaults[i].column == COLUMN_ZERO && reading->wide_gradients
+                            ? " with gradients in fp32 (bf16 where the cell says 1)"
+                            : "");
     }
     struct place table = {.file = reading->csv->name};
     if (*text)

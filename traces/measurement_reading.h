@@ -97,6 +97,7 @@ struct measurement_reading {
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
     bool plain_loss;        /* the row at hand says so */
+    bool wide_gradients;    /* some row reduces in fp32 what it would not had it said its stage of ZeRO */
     char point;             /* before fractions, in this table: a point or a comma */
     bool point_said;        /* by cells that can be read one way only */
     struct told_text *told; /* texts of which something has been said */
@@ -154,7 +155,7 @@ struct measurement_shape reading_shape(struct measurement_reading *reading);
 /* The model of the current row, from the catalog and its shape; skips the row when neither says enough. */
 void reading_model(struct measurement_reading *reading, const struct measurement_shape *shape, struct transformer *model);
 /* What was measured of the current row, whose job, layout and cluster are known: outcome, step time and MFU. Tells of columns
- * that contradict one another and of steps that its GPUs cannot have made. */
+ * that contradict one another and of steps that are hardly likely; skips a row whose GPUs cannot have made its step. */
 struct measurement;
 void reading_outcome(struct measurement_reading *reading, struct measurement *row);
 /* Says in msim's words what the row means by schedule, vpp, zero and global batch, with a warning for each that changes. */

@@ -94,26 +94,29 @@ static void tell_contradictions(struct measurement_reading *reading, const struc
     }
 }
 
-/* A step that the GPUs cannot have made, or for which they would have stood still, is likely to have been said in another unit,
- * or of one GPU where all are meant. */
-static void tell_implausible(struct measurement_reading *reading, const struct measurement *row, enum column column)
+#define OTHER_UNIT "is its unit another one, or is it of all GPUs or of one?"
+
+/* A step that the GPUs cannot have made is no measurement, and one for which they would have stood still hardly is: either is
+ * likely to have been said in another unit, or of one GPU where all are meant. The peak is the dense one of the row's precision;
+ * the work is counted with the causal half of attention, so that no way to count makes a row impossible that another allows. */
+static void judge_step(struct measurement_reading *reading, const struct measurement *row, enum column column)
 {
     static const double LEAST_SHARE = 0.005;
-    double second = peak_of(row) * row->gpus, most = second > 0 ? flops_of(row, FLOPS_FULL) / second / row->step_s : LEAST_SHARE;
+    double second = peak_of(row) * row->gpus;
+    if (!(second > 0))
+        return;
     const char *name = measurement_columns[column].name, *text = reading_text(reading, column);
-    double least = most > 1 ? flops_of(row, FLOPS_CAUSAL) / second / row->step_s : most;
-    if (least > 1)
-        reading_tell_once(
-            reading, column, "above the peak",
-            "%s '%.40s' is a step of %.4g s, %.3g times what the peak of %d GPUs allows: is its unit another one, or is "
-            "it of all GPUs or of one?",
-            name, text, row->step_s, least, row->gpus);
-    else if (most < LEAST_SHARE)
-        reading_tell_once(
-            reading, column, "far below the peak",
-            "%s '%.40s' is a step of %.4g s, an MFU of %.2g %% on %d GPUs: is its unit another one, or is it of all "
-            "GPUs or of one?",
-            name, text, row->step_s, 100 * most, row->gpus);
+    const char *assumed = *reading_text(reading, COLUMN_PRECISION) ? "" : " (bf16 is assumed: no precision is said)";
+    double full = flops_of(row, FLOPS_FULL) / second / row->step_s, causal = flops_of(row, FLOPS_CAUSAL) / second / row->step_s;
+    if (causal > 1)
+        reading_skip(reading, column,
+                     "%s '%.40s' is a step of %.4g s, %.3g times what the %s peak of %d GPUs allows%s: is its precision or its "
+                     "unit another one, or is it of all GPUs or of one?",
+                     name, text, row->step_s, causal, precision_name(row->job.precision), row->gpus, assumed);
+    else if (full < LEAST_SHARE)
+        reading_tell_once(reading, column, "far below the peak",
+                          "%s '%.40s' is a step of %.4g s, an MFU of %.2g %% on %d GPUs: " OTHER_UNIT, name, text, row->step_s,
+                          100 * full, row->gpus);
 }
 
 /* The step time, or what makes it. */
@@ -131,7 +134,7 @@ static void read_step(struct measurement_reading *reading, struct measurement *r
                           "step_time_s is unknown; it is taken from %s, attention counted in full and recomputation not at all",
                           measurement_columns[column].name);
     tell_contradictions(reading, row, by);
-    tell_implausible(reading, row, column);
+    judge_step(reading, row, column);
 }
 
 static bool is_oom(const char *text)

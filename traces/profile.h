@@ -60,6 +60,7 @@ enum profile_kind profile_kernel_kind(const char *name);
 struct profile_span {
     double start_s, end_s;
     enum profile_kind kind;
+    int32_t kernel; /* of the profile's kernels */
 };
 
 /* All launches of one name. */
@@ -68,6 +69,7 @@ struct profile_kernel {
     enum profile_kind kind;
     int64_t launches;
     double seconds; /* sum of their durations */
+    int32_t number; /* in the order of their first launches */
 };
 
 struct profile_step {
@@ -81,7 +83,7 @@ struct profile {
     size_t n_spans;
     struct profile_kernel *kernels; /* longest first, then by name */
     size_t n_kernels;
-    struct profile_step *steps; /* in order; of the whole trace where nothing marks them */
+    struct profile_step *steps; /* in order, none overlaps another; of the whole trace where nothing marks them */
     size_t n_steps;
     int steps_each; /* of the job in each of `steps`: 1 where they are marked */
     bool marked;    /* steps are those that the trace marks */
@@ -107,6 +109,20 @@ struct profile_account {
     double exposed_s[N_PROFILE_KINDS]; /* sum to step_s */
     double hidden_s[N_PROFILE_KINDS];  /* busy, beside a kind that comes first */
 };
+/* O(spans log spans) time, and 32 bytes a span meanwhile. */
 struct profile_account profile_account_of(const struct profile *profile);
+
+/* When nothing on the device was busy: all gaps between a launch of one kernel and one of another. A gap of 180 ms where a step
+ * begins is a data loader's; thousands of microseconds between any two kernels are a host that is too slow. */
+struct profile_idle {
+    int64_t after, before; /* of the profile's kernels; -1: the step began, ended */
+    int64_t gaps;          /* in all steps */
+    double seconds;        /* all of them, in all steps */
+    double longest_s;      /* of one gap, */
+    double longest_at_s;   /* which began so long after its step */
+    size_t longest_step;   /* of the profile's steps */
+};
+/* Those that took most, at most so many; how many. O(spans log spans) time, and 24 to 64 bytes a span meanwhile. */
+size_t profile_idles_of(const struct profile *profile, struct profile_idle *idles, size_t most);
 
 #endif

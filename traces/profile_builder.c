@@ -40,7 +40,8 @@ static struct profile_kernel *kernel_named(struct profile_builder *b, const char
     }
     index_put(b, hash, p->n_kernels);
     p->kernels = memory_grow(p->kernels, &b->kernels_capacity, p->n_kernels + 1, sizeof *p->kernels);
-    p->kernels[p->n_kernels] = (struct profile_kernel){.name = memory_copy_text(name), .kind = kind};
+    p->kernels[p->n_kernels] =
+        (struct profile_kernel){.name = memory_copy_text(name), .kind = kind, .number = (int32_t)p->n_kernels};
     return &p->kernels[p->n_kernels++];
 }
 
@@ -53,8 +54,8 @@ void profile_add_span(struct profile_builder *b, enum profile_kind kind, const c
 {
     struct profile *p = &b->profile;
     p->spans = memory_grow(p->spans, &b->spans_capacity, p->n_spans + 1, sizeof *p->spans);
-    p->spans[p->n_spans++] = (struct profile_span){time.start_s, time.end_s, kind};
     struct profile_kernel *kernel = kernel_named(b, name, kind);
+    p->spans[p->n_spans++] = (struct profile_span){time.start_s, time.end_s, kind, kernel->number};
     kernel->launches++;
     kernel->seconds += time.end_s - time.start_s;
 }
@@ -89,12 +90,60 @@ static int compare_kernels(const void *left, const void *right)
     return order ? order : (int)a->kind - (int)b->kind;
 }
 
-static bool works_within(const struct profile *p, struct profile_step step)
+/* The longest kernels first; spans go on knowing theirs. */
+static void order_kernels(struct profile *p)
 {
+    int32_t *places = memory_new(p->n_kernels, sizeof *places);
+    qsort(p->kernels, p->n_kernels, sizeof *p->kernels, compare_kernels);
+    for (size_t k = 0; k < p->n_kernels; k++)
+        places[p->kernels[k].number] = (int32_t)k;
     for (size_t i = 0; i < p->n_spans; i++)
-        if (p->spans[i].start_s < step.end_s && p->spans[i].end_s > step.start_s)
-            return true;
-    return false;
+        p->spans[i].kernel = places[p->spans[i].kernel];
+    free(places);
+}
+
+/* The first of the steps that ends after `time_s`; of those that do not begin before it. Both are in order. */
+static size_t first_ending_after(const struct profile *p, double time_s)
+{
+    size_t low = 0, high = p->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->steps[middle].end_s > time_s)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static size_t first_beginning_from(const struct profile *p, double time_s)
+{
+    size_t low = 0, high = p->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->steps[middle].start_s >= time_s)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* How many spans lie in each step, at least in part: at the first of a span's steps they become one more, behind its last one
+ * less. */
+static int64_t *spans_of_steps(const struct profile *p)
+{
+    int64_t *n = memory_new(p->n_steps + 1, sizeof *n);
+    for (size_t i = 0; i < p->n_spans; i++) {
+        size_t from = first_ending_after(p, p->spans[i].start_s), to = first_beginning_from(p, p->spans[i].end_s);
+        if (from >= to)
+            continue;
+        n[from]++;
+        n[to]--;
+    }
+    for (size_t i = 1; i < p->n_steps; i++)
+        n[i] += n[i - 1];
+    return n;
 }
 
 /* One step of all marks of one number. */
@@ -122,14 +171,14 @@ static void settle_steps(struct profile_builder *b)
 {
     struct profile *p = &b->profile;
     join_marks(&b->marks[b->marks[true].n > 0], p);
+    for (size_t i = 0; i + 1 < p->n_steps; i++)
+        p->steps[i].end_s = p->steps[i + 1].start_s;
+    int64_t *n_spans = spans_of_steps(p);
     size_t kept = 0;
-    for (size_t i = 0; i < p->n_steps; i++) {
-        struct profile_step step = p->steps[i];
-        if (i + 1 < p->n_steps)
-            step.end_s = p->steps[i + 1].start_s;
-        if (step.end_s > step.start_s && works_within(p, step))
-            p->steps[kept++] = step;
-    }
+    for (size_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].end_s > p->steps[i].start_s && n_spans[i] > 0)
+            p->steps[kept++] = p->steps[i];
+    free(n_spans);
     p->n_steps = kept;
     p->marked = kept > 0;
     if (p->marked)
@@ -153,7 +202,7 @@ enum status profile_finish(struct profile_builder *b, const char *path, struct p
         return STATUS_BAD_INPUT;
     }
     settle_steps(b);
-    qsort(b->profile.kernels, b->profile.n_kernels, sizeof *b->profile.kernels, compare_kernels);
+    order_kernels(&b->profile);
     *profile = b->profile;
     b->profile = (struct profile){.rank = -1};
     profile_give_up(b);

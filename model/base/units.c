@@ -96,9 +96,39 @@ static bool number_parse(const char *text, long double *value, const char **rest
     return true;
 }
 
+/* Rates as tools and data sheets spell them ("400 Gb/sec" of ibstat, 400Gbit/s, 400GbE, 900GBps), by the units above: a prefix
+ * and what says bits or bytes. NULL: none of them. Read only: what is written has one spelling. */
+static const char *rate_spelt(const char *unit, char buffer[8])
+{
+    static const char *const bits[] = {"bit/s", "bit", "bits/s", "b/sec", "bE"}, *const bytes[] = {"B/sec", "Bps", "byte/s"};
+    if (!*unit || !strchr("kMGT", *unit))
+        return NULL;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        if (strcmp(unit + 1, bits[i]) == 0) {
+            snprintf(buffer, 8, "%cbps", *unit);
+            return buffer;
+        }
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
+        if (strcmp(unit + 1, bytes[i]) == 0) {
+            snprintf(buffer, 8, "%cB/s", *unit);
+            return buffer;
+        }
+    return NULL;
+}
+
+/* 400G: a speed of a port means bits, one of NVLink bytes. */
+static bool rate_is_open(const char *unit)
+{
+    return *unit && strchr("kMGT", *unit) && (!unit[1] || strcmp(unit + 1, "/s") == 0);
+}
+
 static enum status quantity_refuse(const struct dimension_row *row, const char *text, const char *unit, char *why, size_t size)
 {
-    if (unit && !*unit)
+    if (unit && row == &dimensions[DIM_RATE] && rate_is_open(unit)) {
+        int digits = (int)(unit - text);
+        snprintf(why, size, "'%.40s' says neither bits nor bytes; write %.*s%cbps or %.*s%cB/s", text, digits, text, *unit,
+                 digits, text, *unit);
+    } else if (unit && !*unit)
         snprintf(why, size, "'%.40s' has no unit; write %s such as %s", text, row->what, row->example);
     else if (unit)
         snprintf(why, size, "'%.20s' is not a unit of %s; write for example %s", unit, row->what, row->example);
@@ -116,6 +146,9 @@ enum status quantity_parse(const char *text, enum dimension dimension, double *v
         return quantity_refuse(row, text, NULL, why, size);
     while (*unit == ' ')
         unit++;
+    char spelt[8];
+    const char *given = unit, *usual = dimension == DIM_RATE ? rate_spelt(unit, spelt) : NULL;
+    unit = usual ? usual : given;
     for (size_t i = 0; i < row->n_units; i++) {
         if (strcmp(unit, row->units[i].name) == 0) {
             /* In extended precision, by whole numbers, rounded once: 0.4us is the double nearest to 4e-7. */
@@ -129,7 +162,7 @@ enum status quantity_parse(const char *text, enum dimension dimension, double *v
             return STATUS_OK;
         }
     }
-    return quantity_refuse(row, text, unit, why, size);
+    return quantity_refuse(row, text, given, why, size);
 }
 
 /* `value` in one unit with the fewest digits that give it back; false when this unit cannot. */

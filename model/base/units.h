@@ -8,7 +8,8 @@
  *   DIM_COUNT      a number: 6144, 12_288, 1e9, 300B (10^9), 1.4T, 2M, 12k   (for token budgets)
  *   DIM_TIME       s       ns us ms s min h d (and wk)
  *   DIM_BYTES      bytes   B kB KB MB GB TB PB KiB MiB GiB TiB PiB
- *   DIM_RATE       B/s     B/s kB/s ... TB/s, GiB/s ..., bps kbps Mbps Gbps Tbps (also Gb/s)
+ *   DIM_RATE       B/s     B/s kB/s ... TB/s, GiB/s ..., bps kbps Mbps Gbps Tbps (also Gb/s, Gbit/s, Gbit, Gb/sec, GbE;
+ *                          GBps, GB/sec)
  *   DIM_FLOPS      FLOP/s  GFLOPS TFLOPS PFLOPS (also TFLOP/s)
  *   DIM_FREQUENCY  Hz      kHz MHz GHz
  *   DIM_POWER      W       W kW MW

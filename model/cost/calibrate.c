@@ -17,6 +17,7 @@
 #define START_ABOVE 1e-3 /* of the range, above the lower bound: where a parameter starts whose start is that bound */
 #define START_BELOW 1e-2 /* below the upper one */
 #define INVOLVED    0.5  /* in a combination: a part at least this much of the largest */
+#define LEAST_ERROR 1e-9 /* of z, that a standard error is taken to be: exact rows leave none */
 
 const char *calibrate_outcome_name(enum calibrate_outcome outcome)
 {
@@ -348,6 +349,7 @@ static void report(struct calibrate_fit *fit, struct calibrate_estimate *estimat
         e->value = fit->values[k];
         e->low = calibrate_value(parameter, fit->z[k] - quantile * errors[j]);
         e->high = calibrate_value(parameter, fit->z[k] + quantile * errors[j]);
+        e->moved = fabs(fit->z[k] - calibrate_z(parameter, inside(parameter))) / fmax(errors[j], LEAST_ERROR);
         e->sensitivity = sensitivity_of(fit, jacobian, j);
     }
     free(jacobian);

@@ -74,6 +74,7 @@ struct calibrate_estimate {
     enum calibrate_outcome outcome;
     size_t n_rows, n_cases; /* that depend on it */
     size_t with;            /* collinear: the parameter that is fitted instead */
+    double moved;           /* standard errors of z between its start and the value; 0 unless fitted */
     double sensitivity;     /* root mean square over its rows of d log T / d log x, at the solution */
 };
 

@@ -1,3 +1,6 @@
+#include <stdlib.h>
+#include <string.h>
+
 #include "model/spec/cluster.h"
 #include "model/spec/schemas.h"
 
@@ -27,7 +30,7 @@ static const struct field cluster_rows[] = {
     INTEGER("nvlink_domain", struct cluster, nvlink_domain, 1, 100000, UNSET, "GPUs joined by NVLink; the GPU's when left out"),
     CHOICE("fabric", struct cluster, fabric, fabrics, "infiniband", "kind of network"),
     INTEGER("nics_per_node", struct cluster, nics_per_node, 1, 1024, UNSET, "one per GPU when left out"),
-    QUANTITY("nic_rate", struct cluster, nic_rate, DIM_RATE, 1e7, 1e13, UNSET, "per NIC and direction"),
+    PORT_RATE("nic_rate", struct cluster, nic_rate, 1e7, 1e13, UNSET, "per NIC and direction"),
     QUANTITY("nic_latency", struct cluster, nic_latency_s, DIM_TIME, 1e-9, 1, "2.5us", "one message, host to host, one switch"),
     QUANTITY("hop_latency", struct cluster, hop_latency_s, DIM_TIME, 0, 1, "0.6us", "each further switch"),
     QUANTITY("net_fraction", struct cluster, net_fraction, DIM_FRACTION, 0.01, 1, "0.9", "of nic_rate that NCCL sustains"),
@@ -54,8 +57,8 @@ static const struct field cluster_rows[] = {
             "ports of a dragonfly's switch for other groups; those that global_links takes, or as many as endpoints"),
     INTEGER("global_links", struct cluster, dragonfly.global_links, 1, 1e4, UNSET,
             "cables between two groups of a dragonfly; as many as their ports allow when left out"),
-    QUANTITY("link_rate", struct cluster, dragonfly.link_rate, DIM_RATE, 1e7, 1e13, UNSET,
-             "per local or global cable and direction; that of a NIC port when left out"),
+    PORT_RATE("link_rate", struct cluster, dragonfly.link_rate, 1e7, 1e13, UNSET,
+              "per local or global cable and direction; that of a NIC port when left out"),
     CHOICE("rails", struct cluster, rails, rails, "auto",
            "each NIC of a host on a ToR of its own; auto: where one has too few ports"),
     INTEGER("nic_ports", struct cluster, nic_ports, 1, 64, "1", "ports of a NIC, which share its rate"),
@@ -80,7 +83,38 @@ static const struct field cluster_rows[] = {
     QUANTITY("pue", struct cluster, pue, DIM_COUNT, 1, 10, UNSET,
              "power of the site over that of its computers (cooling, distribution); 1 is assumed when left out"),
 };
-const struct schema cluster_schema = SCHEMA("cluster", cluster_rows);
+
+/* Layers of switches that a mapping means, as complete.c has it. */
+static int layers_meant(const struct yaml_node *mapping)
+{
+    const struct yaml_node *layers = yaml_find(mapping, "fabric_layers"), *nodes = yaml_find(mapping, "nodes");
+    int said = layers && layers->kind == YAML_SCALAR ? (int)strtol(layers->text, NULL, 10) : 0;
+    int hosts = nodes && nodes->kind == YAML_SCALAR ? (int)strtol(nodes->text, NULL, 10) : 0;
+    return said > 0 ? said : cluster_usual_layers(hosts > 0 ? hosts : 1);
+}
+
+/* Every layer of switches has people who call it the spine. */
+static const char *cluster_advice(const char *key, const struct yaml_node *mapping)
+{
+    static const char *const upper[] = {"spine_oversubscription", "oversubscription", "core_oversubscription", "taper"};
+    static const char *const lower[] = {"tor_oversubscription", "edge_oversubscription", "rail_oversubscription"};
+    const struct yaml_node *topology = yaml_find(mapping, "topology");
+    bool dragonfly = topology && topology->kind == YAML_SCALAR && strcmp(topology->text, "dragonfly") == 0;
+    for (size_t i = 0; dragonfly && i < sizeof upper / sizeof *upper; i++)
+        if (strcmp(key, upper[i]) == 0)
+            return "of a dragonfly it follows from `endpoints_per_switch`, `global_links_per_switch` and `link_rate`";
+    for (size_t i = 0; i < sizeof lower / sizeof *lower; i++)
+        if (strcmp(key, lower[i]) == 0)
+            return "write `leaf_oversubscription`, down : up of a ToR";
+    for (size_t i = 0; i < sizeof upper / sizeof *upper; i++)
+        if (strcmp(key, upper[i]) == 0)
+            return layers_meant(mapping) < 3
+                       ? "between leaf and spine, of two layers, it is `leaf_oversubscription`, down : up of a leaf"
+                       : "between aggregation and core, of three layers, it is `pod_oversubscription`; "
+                         "`leaf_oversubscription` is below";
+    return NULL;
+}
+const struct schema cluster_schema = SCHEMA_WITH("cluster", cluster_rows, cluster_advice);
 
 json_t *cluster_write(const struct cluster *cluster, bool followed)
 {

@@ -141,6 +141,22 @@ void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *d
         diag_error(diags, entry_place(tree, "peak"), "peak: no training precision (bf16, fp16, fp8, ...) is given");
 }
 
+/* Oversubscription above the last layer of switches is nobody's. */
+static void warn_of_layers(const struct cluster *c, const struct yaml_node *tree, struct diags *diags)
+{
+    bool leaf = c->leaf_oversubscription < 1 || c->leaf_oversubscription > 1;
+    bool pod = c->pod_oversubscription < 1 || c->pod_oversubscription > 1;
+    if (c->fabric_layers < 2 && leaf)
+        diag_warning(diags, entry_place(tree, "leaf_oversubscription"),
+                     "leaf_oversubscription: without effect where all nodes are under one layer of switches; spines need "
+                     "`fabric_layers: 2`");
+    if (c->fabric_layers < 3 && pod)
+        diag_warning(diags, entry_place(tree, "pod_oversubscription"),
+                     "pod_oversubscription: without effect in a fabric of %d layer%s; between leaf and spine it is "
+                     "`leaf_oversubscription`, and a core needs `fabric_layers: 3`",
+                     c->fabric_layers, c->fabric_layers == 1 ? "" : "s");
+}
+
 static void complete_fabric(struct cluster *c, const struct yaml_node *tree, struct diags *diags)
 {
     if (!c->nics_per_node)
@@ -154,6 +170,7 @@ static void complete_fabric(struct cluster *c, const struct yaml_node *tree, str
         c->fabric_layers = cluster_usual_layers(c->nodes);
     if (!c->leaf_nodes)
         c->leaf_nodes = c->fabric_layers == 1 || c->nodes < 32 ? c->nodes : 32;
+    warn_of_layers(c, tree, diags);
 }
 
 static void complete_host(struct cluster *c)

@@ -122,8 +122,10 @@ static const char *stem(const char *path, struct arena *arena)
     return name;
 }
 
-/* What is in a file must be an entry with a source, or a model as Hugging Face describes it. */
-static struct yaml_node *load_file(enum catalog_kind kind, const char *path, struct arena *arena, struct diags *diags)
+/* What is in a file must be an entry with a source, or a model as Hugging Face describes it, which may be read `as` another
+ * family. */
+static struct yaml_node *load_file(enum catalog_kind kind, const char *path, const struct yaml_node *as, struct arena *arena,
+                                   struct diags *diags)
 {
     struct yaml_node *tree = yaml_read(path, arena, diags);
     if (!tree)
@@ -134,15 +136,18 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, str
         return NULL;
     }
     if (kind == CATALOG_MODELS && huggingface_is(tree))
-        return huggingface_entry(tree, path, arena, diags);
+        return huggingface_entry(tree, as, path, arena, diags);
+    if (as)
+        diag_error(diags, as->at, "model_type: only of a Hugging Face config.json, which %.120s is not", path);
     struct yaml_node *source = yaml_find(tree, "source");
     if (!source || yaml_is_null(source)) {
-        if (yaml_find(tree, "model") && yaml_find(tree, "cluster"))
+        if (yaml_find(tree, "model") && yaml_find(tree, "cluster")) {
             diag_error(diags, tree->at, "this is an experiment, not a %s; commands take it without an option before it",
                        kinds[kind].one);
-        else
-            diag_error(diags, tree->at, "'source' is missing: an entry says where its numbers come from");
-        return NULL;
+            return NULL;
+        }
+        diag_error(diags, tree->at,
+                   "'source' is missing: an entry says where its numbers come from; write for example `source: our data sheet`");
     }
     if (!yaml_find(tree, "name"))
         tree = yaml_with(tree, "name", yaml_scalar(path, stem(path, arena), arena), arena);
@@ -150,8 +155,8 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, str
 }
 
 /* A catalog entry by its name or one of its other spellings. */
-static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena,
-                                      struct diags *diags)
+static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_node *value, const struct yaml_node *as,
+                                      struct arena *arena, struct diags *diags)
 {
     char *path = entry_catalog_file(kind, value->text);
     struct yaml_node *tree = NULL;
@@ -161,7 +166,7 @@ static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_
     if (!path && (name = name_by_alias(kind, value, value->text, arena, diags)) != NULL)
         path = entry_catalog_file(kind, name);
     if (path)
-        tree = load_file(kind, path, arena, diags);
+        tree = load_file(kind, path, as, arena, diags);
     else if (name && kind == CATALOG_CLUSTERS)
         tree = single_node(value, name, arena, diags);
     else
@@ -170,23 +175,23 @@ static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_
     return tree;
 }
 
-static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena,
-                                    struct diags *diags)
+static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_node *value, const struct yaml_node *as,
+                                    struct arena *arena, struct diags *diags)
 {
     if (yaml_is_null(value) || !*value->text) {
         diag_error(diags, value->at, "a %s must be named", kinds[kind].one);
         return NULL;
     }
     if (!entry_is_file_name(value->text))
-        return load_catalog(kind, value, arena, diags);
+        return load_catalog(kind, value, as, arena, diags);
     const char *path = file_beside(value, arena);
     if (strcmp(path, "-") == 0 || access(path, F_OK) == 0)
-        return load_file(kind, path, arena, diags);
+        return load_file(kind, path, as, arena, diags);
     const char *name = entry_is_repository(value->text) ? name_by_alias(kind, value, value->text, arena, diags) : NULL;
     char *known = name ? entry_catalog_file(kind, name) : NULL;
     struct yaml_node *tree = NULL;
     if (known)
-        tree = load_file(kind, known, arena, diags);
+        tree = load_file(kind, known, as, arena, diags);
     else
         diag_error(diags, value->at, "there is no file '%s'%s", value->text, /* say who asked for it */
                    entry_is_repository(value->text) ? ", nor has the catalog an entry of this name" : "");
@@ -276,10 +281,11 @@ static struct yaml_node *without_node_power(struct yaml_node *under, const struc
 struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags)
 {
     struct yaml_node *layers[BASES_MAX];
+    const struct yaml_node *as = NULL; /* the family that a configuration below is to be read as */
     int n = 0;
     while (value) {
         if (value->kind == YAML_SCALAR)
-            value = load_named(kind, value, arena, diags);
+            value = load_named(kind, value, as, arena, diags);
         if (!value)
             return NULL;
         if (value->kind != YAML_MAPPING || n == BASES_MAX) {
@@ -289,6 +295,10 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
             return NULL;
         }
         layers[n] = yaml_without(value, "base", arena);
+        if (kind == CATALOG_MODELS && yaml_find(value, "base") && yaml_find(value, "model_type")) {
+            as = as ? as : yaml_find(value, "model_type");
+            layers[n] = yaml_without(layers[n], "model_type", arena);
+        }
         if (kind == CATALOG_CLUSTERS)
             layers[n] = name_as_base(layers[n], "gpu", arena);
         n++;

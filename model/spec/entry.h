@@ -37,8 +37,10 @@ void cluster_topology_complete(struct cluster *cluster, const struct yaml_node *
 /* Where `key` stands in the tree, or the tree itself. */
 struct place entry_place(const struct yaml_node *tree, const char *key);
 
-/* Whether a mapping is a Hugging Face configuration, and the model entry that it amounts to. */
+/* Whether a mapping is a Hugging Face configuration, and the model entry that it amounts to, by the keys of its own model_type or
+ * of the one that `as` names (NULL: its own). What builds on one, `base: config.json`, is none itself. */
 bool huggingface_is(const struct yaml_node *mapping);
-struct yaml_node *huggingface_entry(const struct yaml_node *config, const char *path, struct arena *arena, struct diags *diags);
+struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct yaml_node *as, const char *path,
+                                    struct arena *arena, struct diags *diags);
 
 #endif

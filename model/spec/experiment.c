@@ -41,6 +41,7 @@ struct loader {
     struct diags *diags;
     size_t errors_before;
     bool grows;
+    bool counted; /* cluster.gpus is what the nodes of the cluster before had */
 };
 
 static struct yaml_node *replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
@@ -79,11 +80,80 @@ static struct yaml_node *long_forms(struct yaml_node *root, struct loader *l)
     return root;
 }
 
-static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
+static enum status read_entry(enum catalog_kind kind, const struct yaml_node *value, void *object, struct loader *l)
+{
+    struct yaml_node *tree = value ? entry_resolve(kind, value, &l->arena, l->diags) : NULL;
+    return tree ? entry_read(kind, tree, object, l->diags) : STATUS_BAD_INPUT;
+}
+
+/* The GPUs of a cluster whose nodes a file counts, as a node in their place; NULL, with a warning, where its entry does not say
+ * how many those have. */
+static const struct yaml_node *gpus_of_nodes(const struct yaml_node *cluster, const struct yaml_node *nodes, struct loader *l)
+{
+    struct diags quiet = {0}, *said = l->diags; /* what is wrong with an entry that goes need not be said */
+    struct cluster *counted = arena_new(&l->arena, 1, sizeof *counted);
+    l->diags = &quiet;
+    bool known = read_entry(CATALOG_CLUSTERS, cluster, counted, l) == STATUS_OK;
+    l->diags = said;
+    diags_free(&quiet);
+    if (!known) {
+        diag_warning(said, nodes->at,
+                     "nodes: the GPUs of this cluster are not known: the job takes all of the one that comes "
+                     "in its place; --gpus says how many it uses");
+        return NULL;
+    }
+    char number[16];
+    snprintf(number, sizeof number, "%d", cluster_gpus(counted));
+    struct yaml_node *gpus = yaml_scalar("gpus", number, &l->arena);
+    gpus->at = nodes->at;
+    return gpus;
+}
+
+/* Another cluster under the job: what the file says of the one before goes with it, but for the GPUs that the job uses, said as
+ * such or as nodes. */
+static struct yaml_node *with_cluster(struct yaml_node *root, const struct yaml_node *name, struct loader *l)
+{
+    const struct yaml_node *before = yaml_find(root, "cluster"), *gpus = yaml_find(before, "gpus");
+    const struct yaml_node *nodes = yaml_find(before, "nodes");
+    if ((!gpus || yaml_is_null(gpus)) && nodes && !yaml_is_null(nodes)) {
+        gpus = gpus_of_nodes(gpus ? yaml_without(before, "gpus", &l->arena) : before, nodes, l);
+        l->counted = gpus != NULL;
+    }
+    root = long_forms(yaml_with(yaml_without(root, "cluster", &l->arena), "cluster", name, &l->arena), l);
+    return gpus ? yaml_with(root, "cluster.gpus", gpus, &l->arena) : root;
+}
+
+/* Who says how many nodes another cluster has, behind it, means them in the place of those that the file counted. */
+static struct yaml_node *without_counted(struct yaml_node *root, const char *path, struct loader *l)
+{
+    bool nodes = strcmp(path, "cluster.nodes") == 0;
+    if (!l->counted || !(nodes || strcmp(path, "cluster.gpus") == 0 || strcmp(path, "cluster") == 0))
+        return root;
+    l->counted = false;
+    return nodes ? replace(root, "cluster", yaml_without(yaml_find(root, "cluster"), "gpus", &l->arena), &l->arena) : root;
+}
+
+static struct yaml_node *name_scalar(const char *flag, const char *text, struct loader *l)
 {
     struct yaml_node *value = yaml_scalar(flag, text, &l->arena);
     value->quoted = true;
-    return long_forms(yaml_with(root, path, value, &l->arena), l);
+    return value;
+}
+
+static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
+{
+    return long_forms(yaml_with(root, path, name_scalar(flag, text, l), &l->arena), l);
+}
+
+/* The size of the batch is said in sequences or in tokens: what is said last counts, so the other goes. */
+static struct yaml_node *without_other_batch(struct yaml_node *root, const char *path, struct arena *arena)
+{
+    const char *other = strcmp(path, "job.global_batch") == 0   ? "batch_tokens"
+                        : strcmp(path, "job.batch_tokens") == 0 ? "global_batch"
+                                                                : NULL;
+    const struct yaml_node *job = other ? yaml_find(root, "job") : NULL;
+    bool there = job && job->kind == YAML_MAPPING && yaml_find(job, other);
+    return there ? replace(root, "job", yaml_without(job, other, arena), arena) : root;
 }
 
 /* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
@@ -108,6 +178,9 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         snprintf(whole, strlen(key) + 8, "layout.%s", key);
         path = whole;
     }
+    root = without_counted(without_other_batch(root, path, &l->arena), path, l);
+    if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
+        return with_cluster(root, value, l);
     return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
 }
 
@@ -125,7 +198,7 @@ static struct yaml_node *with_flags(struct yaml_node *root, const struct experim
     if (flags->model)
         root = with_flag(yaml_without(root, "model", &l->arena), "--model", "model", flags->model, l);
     if (flags->cluster)
-        root = with_flag(yaml_without(root, "cluster", &l->arena), "--cluster", "cluster", flags->cluster, l);
+        root = with_cluster(root, name_scalar("--cluster", flags->cluster, l), l);
     if (flags->gpu)
         root = with_flag(root, "--gpu", "cluster.gpu.base", flags->gpu, l);
     if (flags->layout)
@@ -135,21 +208,17 @@ static struct yaml_node *with_flags(struct yaml_node *root, const struct experim
     return root;
 }
 
-static enum status read_entry(enum catalog_kind kind, const struct yaml_node *value, void *object, struct loader *l)
-{
-    struct yaml_node *tree = value ? entry_resolve(kind, value, &l->arena, l->diags) : NULL;
-    return tree ? entry_read(kind, tree, object, l->diags) : STATUS_BAD_INPUT;
-}
-
 static void check_gpus(struct place at, struct experiment *e, struct diags *diags)
 {
     int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
     int nodes = e->gpus / gpn + (e->gpus % gpn != 0);
     if (e->gpus > all)
-        diag_error(diags, at,
-                   "gpus: %d are more than the cluster has: %d (%d node%s of %d); --set cluster.nodes=%d%s would hold them",
-                   e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, nodes,
-                   cluster_groups_remedy(&e->cluster, nodes));
+        diag_error(
+            diags, at,
+            "gpus: %d are more than the cluster has: %d (%d node%s of %d); --gpus %d takes all of it, --set cluster.nodes=%d%s "
+            "would hold them",
+            e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, all, nodes,
+            cluster_groups_remedy(&e->cluster, nodes));
     else if (e->gpus > gpn && e->gpus % gpn != 0)
         diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);
     else if (e->gpus < gpn && gpn % e->gpus != 0)
@@ -267,6 +336,7 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
 
 /* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
 #define STEP_TOKENS_MAX 1e9
+#define SEQUENCES_MAX   1000000000 /* of a batch, as global_batch has it */
 
 /* What adapters are not modelled with. */
 static void check_adapter(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
@@ -327,6 +397,39 @@ static void check_muon(const struct yaml_node *part, const struct job *job, stru
                          optimizer_names[job->optimizer]);
 }
 
+/* Tokens as whole sequences, the nearest number of them. Where they are none, a power of two that is near is named too: 4M is
+ * mostly said of 4,194,304. */
+static void count_sequences(const struct yaml_node *part, struct job *job, struct diags *diags)
+{
+    int64_t tokens = job->batch_tokens, sequences = (tokens + job->seq_len / 2) / job->seq_len, power = 1;
+    if (tokens == 0)
+        return;
+    if (job->global_batch) {
+        diag_error(diags, entry_place(part, "batch_tokens"),
+                   "batch_tokens: the batch is given in sequences already (global_batch); keep one");
+        return;
+    }
+    if (sequences > SEQUENCES_MAX) {
+        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %g of them",
+                   (long long)job->seq_len, (double)SEQUENCES_MAX);
+        return;
+    }
+    job->batch_tokens = 0;
+    job->global_batch = sequences > 0 ? sequences : 1;
+    while (power * 3 / 2 <= job->global_batch)
+        power *= 2;
+    if (job->global_batch * job->seq_len == tokens)
+        return;
+    char near[96] = "";
+    if (power != job->global_batch && llabs(power - job->global_batch) * 10 <= job->global_batch)
+        snprintf(near, sizeof near, "; --global-batch %lld would be %lld tokens", (long long)power,
+                 (long long)(power * job->seq_len));
+    diag_note(diags, entry_place(part, "batch_tokens"),
+              "batch_tokens: %lld are not whole sequences of %lld tokens: %lld sequence%s, %lld tokens are taken%s",
+              (long long)tokens, (long long)job->seq_len, (long long)job->global_batch, job->global_batch == 1 ? "" : "s",
+              (long long)(job->global_batch * job->seq_len), near);
+}
+
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
 static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -344,6 +447,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)
         diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld is beyond the model's learned positions (%lld)",
                      (long long)job->seq_len, (long long)e->model.max_seq_len);
+    count_sequences(part, job, diags);
     if (!job->global_batch) {
         job->global_batch = e->gpus;
         diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
@@ -354,7 +458,8 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     double tokens = (double)job->global_batch * (double)job->seq_len;
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),
-                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step",
+                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step; --batch-tokens, or "
+                     "batch_tokens, says it in tokens",
                      (long long)job->global_batch, (long long)job->seq_len, tokens);
 }
 

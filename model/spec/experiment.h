@@ -4,6 +4,7 @@
  *   model: gpt-175b-megascale | file | {base: NAME, field: value...}
  *   cluster: {base: megascale-a100, gpus: 12288}
  *   job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}
+ *        batch_tokens: 12582912, in the place of global_batch
  *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto | {auto: true, pp: 8}: the best with pp = 8
  *           | tp8 pp8 vpp6 mb1 z2: as tables print it (layout_items.h)
  *   faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
@@ -11,6 +12,7 @@
  *           {model: llama3, policy: megascale, checkpoint: two-stage, ...}: faults drawn from a model, recovery in stages
  *
  * Overrides ("job.global_batch=6144") reach any key and win over the file.
+ * A cluster named on the command line takes the place of the file's, all keys of it but `gpus`: the job stays as large as it was.
  */
 #ifndef MSIM_MODEL_SPEC_EXPERIMENT_H
 #define MSIM_MODEL_SPEC_EXPERIMENT_H

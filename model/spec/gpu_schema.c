@@ -130,7 +130,7 @@ static const struct field gpu_rows[] = {
              "a GPU's share of that memory's bandwidth, as data sheets give it"),
     INTEGER("nvlink_domain", struct gpu, nvlink_domain, 1, 100000, "8", "GPUs that NVLink joins"),
     INTEGER("gpus_per_node", struct gpu, gpus_per_node, 1, 1024, "8", "of the usual host"),
-    QUANTITY("nic_rate", struct gpu, nic_rate, DIM_RATE, 1e8, 1e13, REQUIRED, "network of the usual host, per GPU and direction"),
+    PORT_RATE("nic_rate", struct gpu, nic_rate, 1e8, 1e13, REQUIRED, "network of the usual host, per GPU and direction"),
     QUANTITY("sustained_clock", struct gpu, sustained_clock, DIM_FRACTION, 0.1, 1, "1",
              "of the clock of kernels timed alone that training holds"),
     QUANTITY("clock_spread", struct gpu, clock_spread, DIM_FRACTION, 0, 0.5, "0",

@@ -36,6 +36,8 @@ static const struct rename common_keys[] = {
     {"vocab_size", "vocab", true},
     {"max_sequence_length", "max_seq_len", false}, /* what the first LLaMA's files called it */
     {"max_position_embeddings", "max_seq_len", true},
+    {"rope_theta", "rope_theta", false},
+    {"rope_parameters.rope_theta", "rope_theta", false}, /* since transformers 5 */
     {"tie_word_embeddings", "tied_embeddings", false},
     {0},
 };
@@ -200,7 +202,7 @@ static const struct {
 
 bool huggingface_is(const struct yaml_node *mapping)
 {
-    return yaml_find(mapping, "model_type") || yaml_find(mapping, "architectures");
+    return (yaml_find(mapping, "model_type") || yaml_find(mapping, "architectures")) && !yaml_find(mapping, "base");
 }
 
 static int int_of(const struct yaml_node *config, const char *key)
@@ -209,13 +211,32 @@ static int int_of(const struct yaml_node *config, const char *key)
     return value && value->kind == YAML_SCALAR ? (int)strtol(value->text, NULL, 10) : 0;
 }
 
-/* The family by name. Configurations of models that see and read keep the reader's in `text_config`. */
-static const struct family *find_family(const struct yaml_node **config, struct diags *diags)
+/* A family that nobody here knows is as good as one that is, where its code is the same but for what costs no time. */
+static void report_unknown_family(const struct yaml_node *type, const char *const *names, bool asked, struct diags *diags)
+{
+    const char *near = nearest_name(type->text, names, N_FAMILIES);
+    char nearest[80] = "";
+    if (near)
+        snprintf(nearest, sizeof nearest, " (the nearest is '%s')", near);
+    if (asked)
+        diag_error(diags, type->at, "model_type: '%.40s' is not a family that msim reads%s; such as llama or qwen3_moe",
+                   type->text, nearest);
+    else
+        diag_error(
+            diags, type->at,
+            "model_type: '%.40s' is not a family that msim reads%s; where its layers are those of one that is, such as llama, "
+            "read it so: --set model.model_type=llama, or `{base: config.json, model_type: llama}`; else describe its shape "
+            "in a file (msim catalog template model)",
+            type->text, nearest);
+}
+
+/* The family by name, its own or that of `as`. Configurations of models that see and read keep the reader's in `text_config`. */
+static const struct family *find_family(const struct yaml_node **config, const struct yaml_node *as, struct diags *diags)
 {
     const struct yaml_node *text = yaml_find(*config, "text_config");
     if (text && yaml_find(text, "model_type"))
         *config = text;
-    const struct yaml_node *type = yaml_find(*config, "model_type");
+    const struct yaml_node *type = as ? as : yaml_find(*config, "model_type");
     if (!type || type->kind != YAML_SCALAR) {
         diag_error(diags, type ? type->at : (*config)->at, "a Hugging Face configuration needs a model_type, such as llama");
         return NULL;
@@ -231,10 +252,7 @@ static const struct family *find_family(const struct yaml_node **config, struct 
             diag_error(diags, type->at, "model_type: '%s' is not modelled: %s", type->text, foreign[i].why);
             return NULL;
         }
-    const char *near = nearest_name(type->text, names, N_FAMILIES);
-    diag_error(diags, type->at,
-               "model_type: '%.40s' is not a family that msim reads%s%s%s; describe its shape in an msim model file", type->text,
-               near ? " (the nearest is '" : "", near ? near : "", near ? "')" : "");
+    report_unknown_family(type, names, as != NULL, diags);
     return NULL;
 }
 
@@ -392,14 +410,15 @@ static const char *model_name(const char *path, struct arena *arena)
     return base;
 }
 
-struct yaml_node *huggingface_entry(const struct yaml_node *config, const char *path, struct arena *arena, struct diags *diags)
+struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct yaml_node *as, const char *path,
+                                    struct arena *arena, struct diags *diags)
 {
-    const struct family *family = find_family(&config, diags);
+    const struct family *family = find_family(&config, as, diags);
     if (!family)
         return NULL;
     size_t before = diags->n_errors;
     char source[96];
-    snprintf(source, sizeof source, "Hugging Face configuration, model_type %s", family->model_type);
+    snprintf(source, sizeof source, "Hugging Face configuration, %smodel_type %s", as ? "read as " : "", family->model_type);
     struct yaml_node *entry = yaml_value(path, family->fixed, arena, diags);
     entry->at = config->at;
     entry = yaml_with(entry, "name", yaml_scalar(path, model_name(path, arena), arena), arena);

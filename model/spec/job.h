@@ -124,6 +124,7 @@ int feature_parse(const char *name); /* -1: unknown */
 
 struct job {
     int64_t global_batch; /* sequences per step */
+    int64_t batch_tokens; /* only while it is read: the same in tokens; 0 afterwards */
     int64_t seq_len;      /* tokens per sequence */
     enum precision precision;
     enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32 or bf16 */

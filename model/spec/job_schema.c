@@ -125,6 +125,8 @@ static const struct schema documents_schema = SCHEMA("documents", documents_rows
 
 static const struct field job_rows[] = {
     INTEGER("global_batch", struct job, global_batch, 1, 1e9, UNSET, "sequences per step, all replicas together"),
+    INTEGER("batch_tokens", struct job, batch_tokens, 1, 1e12, UNSET,
+            "the same in tokens; rounded to whole sequences, in the place of global_batch"),
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
     CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
     CHOICE("gradient_precision", struct job, gradient_precision, precision_names, "fp32", "of the reduction between replicas"),

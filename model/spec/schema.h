@@ -48,18 +48,23 @@ struct field {
     size_t offset, size;
     double min, max;      /* inclusive */
     bool binary;          /* a number whose k and M people use for 1,024 and its square, too */
+    bool port;            /* a rate that people say as a port's: 400G is 400 Gbps */
     const char *fallback; /* text; REQUIRED (NULL) or UNSET ("") */
-    const char *const *choices;
+    const char *const *choices, *const *synonyms;
     const struct schema *group;
     field_read_function *read;
     field_write_function *write;
     const char *help;
 };
 
+/* What to write in place of a key that is none: "leaf_oversubscription, down : up at the leaf"; NULL: nothing is known of it. */
+typedef const char *key_advice_function(const char *key, const struct yaml_node *mapping);
+
 struct schema {
     const char *what; /* "gpu", for messages */
     const struct field *rows;
     size_t n_rows;
+    key_advice_function *advice; /* NULL: none */
 };
 
 #define REQUIRED NULL
@@ -86,9 +91,19 @@ struct schema {
         .key = k, .type = FIELD_QUANTITY, .dimension = dim, FIELD_AT(T, member), .min = lo, .max = hi, .fallback = def,          \
         .help = what                                                                                                             \
     }
+#define PORT_RATE(k, T, member, lo, hi, def, what)                                                                               \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_QUANTITY, .dimension = DIM_RATE, FIELD_AT(T, member), .min = lo, .max = hi, .port = true,        \
+        .fallback = def, .help = what                                                                                            \
+    }
 #define BOOLEAN(k, T, member, def, what)                                                                                         \
     {                                                                                                                            \
         .key = k, .type = FIELD_BOOL, FIELD_AT(T, member), .fallback = def, .help = what                                         \
+    }
+/* `synonyms`: pairs of a word that others use and the choice that it means, NULL-terminated. */
+#define CHOICE_OR(k, T, member, names, others, def, what)                                                                        \
+    {                                                                                                                            \
+        .key = k, .type = FIELD_CHOICE, FIELD_AT(T, member), .choices = names, .synonyms = others, .fallback = def, .help = what \
     }
 #define CHOICE(k, T, member, names, def, what)                                                                                   \
     {                                                                                                                            \
@@ -112,9 +127,15 @@ struct schema {
         .what = name, .rows = table, .n_rows = sizeof(table) / sizeof((table)[0])                                                \
     }
 
+#define SCHEMA_WITH(name, table, adviser)                                                                                        \
+    {                                                                                                                            \
+        .what = name, .rows = table, .n_rows = sizeof(table) / sizeof((table)[0]), .advice = adviser                             \
+    }
+
 /*
- * Read a mapping into *object (zeroed by the caller), reporting every mistake: unknown keys with the nearest known one, keys
- * given twice, wrong types and units, values out of bounds, required keys missing. What is wrong is left as it was.
+ * Read a mapping into *object (zeroed by the caller), reporting every mistake: unknown keys with the group that has them, what a
+ * schema advises, or the nearest known one, keys given twice, wrong types and units, values out of bounds, required keys missing.
+ * What is wrong is left as it was.
  */
 void schema_read(const struct schema *schema, const struct yaml_node *mapping, void *object, struct diags *diags);
 

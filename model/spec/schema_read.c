@@ -42,12 +42,25 @@ static void read_text(const struct field *row, const struct yaml_node *value, ch
         memcpy(at, value->text, strlen(value->text) + 1);
 }
 
+/* A port's rate, as "400G" of 400 Gbps; the text itself where it is not that. Returns buffer or text. */
+static const char *port_rate(const char *text, char *buffer, size_t size)
+{
+    size_t n = strlen(text);
+    bool bare = n > 1 && (text[n - 1] == 'G' || text[n - 1] == 'T') && n + 4 < size;
+    if (!bare)
+        return text;
+    snprintf(buffer, size, "%sbps", text);
+    return buffer;
+}
+
 /* The number in its dimension and within its bounds; false after reporting. */
 static bool read_number(const struct field *row, const struct yaml_node *value, double *number, struct diags *diags)
 {
     char why[160], bound[48];
+    char rate[64];
     double parsed;
-    if (quantity_parse(value->text, row->dimension, &parsed, why, sizeof why) != STATUS_OK) {
+    if (quantity_parse(row->port ? port_rate(value->text, rate, sizeof rate) : value->text, row->dimension, &parsed, why,
+                       sizeof why) != STATUS_OK) {
         diag_error(diags, value->at, "%s: %s", key_of(row, value), why);
         return false;
     }
@@ -87,20 +100,50 @@ static void read_integer(const struct field *row, const struct yaml_node *value,
     note_thousands(row, value, number, diags);
 }
 
+/* YAML 1.1's words for true and false, which many still write; -1: none of them. */
+static int truth_of(const char *text)
+{
+    static const char *const no[] = {"false", "no", "off"}, *const yes[] = {"true", "yes", "on"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, no[i]) == 0)
+            return 0;
+        if (strcmp(text, yes[i]) == 0)
+            return 1;
+    }
+    return -1;
+}
+
 static void read_boolean(const struct field *row, const struct yaml_node *value, bool *at, struct diags *diags)
 {
-    bool yes = strcmp(value->text, "true") == 0;
-    if (yes || strcmp(value->text, "false") == 0)
-        *at = yes;
+    int truth = truth_of(value->text);
+    if (truth >= 0)
+        *at = truth;
     else
         diag_error(diags, value->at, "%s: '%.40s' is neither true nor false", key_of(row, value), value->text);
+}
+
+/* The choice that a word means: itself, a synonym's, or yes and no by any of their words where these are choices. */
+static const char *choice_meant(const struct field *row, const char *text)
+{
+    int truth = truth_of(text);
+    for (size_t i = 0; row->choices[i]; i++)
+        if (strcmp(text, row->choices[i]) == 0)
+            return text;
+    for (size_t i = 0; row->synonyms && row->synonyms[i]; i += 2)
+        if (strcmp(text, row->synonyms[i]) == 0)
+            return row->synonyms[i + 1];
+    for (size_t i = 0; truth >= 0 && row->choices[i]; i++)
+        if (strcmp(row->choices[i], truth ? "yes" : "no") == 0)
+            return row->choices[i];
+    return text;
 }
 
 static void read_choice(const struct field *row, const struct yaml_node *value, int *at, struct diags *diags)
 {
     size_t n = 0;
+    const char *meant = choice_meant(row, value->text);
     for (; row->choices[n]; n++) {
-        if (strcmp(value->text, row->choices[n]) == 0) {
+        if (strcmp(meant, row->choices[n]) == 0) {
             *at = (int)n;
             return;
         }
@@ -145,7 +188,23 @@ void field_read(const struct field *row, const struct yaml_node *value, void *ob
     }
 }
 
-static void report_unknown_key(const struct schema *schema, const struct yaml_node *child, struct diags *diags)
+/* The group whose key it is, where it is one group's alone; NULL otherwise. */
+static const char *group_of_key(const struct schema *schema, const char *key)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < schema->n_rows; i++) {
+        const struct field *row = &schema->rows[i];
+        if (row->type != FIELD_GROUP || !schema_find(row->group, key))
+            continue;
+        if (found)
+            return NULL;
+        found = row->key;
+    }
+    return found;
+}
+
+static void report_unknown_key(const struct schema *schema, const struct yaml_node *mapping, const struct yaml_node *child,
+                               struct diags *diags)
 {
     enum { KEYS_MAX = 64 };
     const char *keys[KEYS_MAX];
@@ -156,8 +215,14 @@ static void report_unknown_key(const struct schema *schema, const struct yaml_no
     }
     for (; n < schema->n_rows && n < KEYS_MAX; n++)
         keys[n] = schema->rows[n].key;
+    const char *group = group_of_key(schema, child->key), *advice = schema->advice ? schema->advice(child->key, mapping) : NULL;
     const char *near = nearest_name(child->key, keys, n);
-    if (near)
+    if (advice)
+        diag_error(diags, child->key_at, "unknown key '%.60s' in %s; %s", child->key, schema->what, advice);
+    else if (group)
+        diag_error(diags, child->key_at, "unknown key '%.60s' in %s; it belongs to the group '%s': `%s: {%.60s: ...}`",
+                   child->key, schema->what, group, group, child->key);
+    else if (near)
         diag_error(diags, child->key_at, "unknown key '%.60s' in %s; did you mean '%s'?", child->key, schema->what, near);
     else
         diag_error(diags, child->key_at, "unknown key '%.60s' in %s", child->key, schema->what);
@@ -185,7 +250,7 @@ void schema_read(const struct schema *schema, const struct yaml_node *mapping, v
     for (const struct yaml_node *child = mapping->first; child; child = child->next) {
         const struct field *row = schema_find(schema, child->key);
         if (!row)
-            report_unknown_key(schema, child, diags);
+            report_unknown_key(schema, mapping, child, diags);
         else if (!yaml_is_null(child))
             field_read(row, child, object, diags);
         else if (!row->fallback)

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "model/spec/schemas.h"
 #include "model/spec/transformer.h"
 
@@ -5,6 +7,12 @@
 static const char *const norms[] = {[NORM_LAYER] = "layer", [NORM_RMS] = "rms", NULL};
 static const char *const positions[] = {
     [POSITION_LEARNED] = "learned", [POSITION_ROTARY] = "rotary", [POSITION_ALIBI] = "alibi", [POSITION_NONE] = "none", NULL};
+/* As papers, configurations and other simulators call them. */
+static const char *const norm_synonyms[] = {"rmsnorm", "rms",        "rms_norm", "rms", "layernorm",
+                                            "layer",   "layer_norm", "layer",    NULL};
+static const char *const position_synonyms[] = {
+    "rope", "rotary", "rotary_embedding", "rotary", "yarn", "rotary", "absolute", "learned", "nope", "none", NULL};
+static const char *const attention_synonyms[] = {"mla", "latent", "gqa", "grouped", "mha", "grouped", "mqa", "grouped", NULL};
 static const char *const attentions[] = {[ATTENTION_GROUPED] = "grouped", [ATTENTION_LATENT] = "latent", NULL};
 
 static const struct field latent_rows[] = {
@@ -69,9 +77,11 @@ static const struct field transformer_rows[] = {
     BOOLEAN("qkv_bias", struct transformer, qkv_bias, "false", "query, key and value projections have a bias"),
     BOOLEAN("qk_norm", struct transformer, qk_norm, "false", "a norm on queries and keys, per head"),
     BOOLEAN("output_gate", struct transformer, output_gate, UNSET, "attention's output is gated by a projection of the input"),
-    CHOICE("norm", struct transformer, norm, norms, "rms", "kind of norm"),
-    CHOICE("position", struct transformer, position, positions, "rotary", "kind of position encoding"),
-    CHOICE("attention", struct transformer, attention, attentions, "grouped", "grouped-query or latent"),
+    CHOICE_OR("norm", struct transformer, norm, norms, norm_synonyms, "rms", "kind of norm"),
+    CHOICE_OR("position", struct transformer, position, positions, position_synonyms, "rotary", "kind of position encoding"),
+    QUANTITY("rope_theta", struct transformer, rope_theta, DIM_COUNT, 1, 1e12, UNSET,
+             "base of rotary positions' angles, for exports; it takes no time"),
+    CHOICE_OR("attention", struct transformer, attention, attentions, attention_synonyms, "grouped", "grouped-query or latent"),
     GROUP("latent", struct transformer, latent, latent_schema, UNSET, "multi-head latent attention"),
     INTEGER("window", struct transformer, window, 0, 1e9, UNSET, "sliding-window width in tokens; 0 full attention"),
     INTEGER("window_every", struct transformer, window_every, 0, 10000, UNSET, "one layer in so many keeps full attention"),
@@ -83,4 +93,33 @@ static const struct field transformer_rows[] = {
     QUANTITY("published_parameters", struct transformer, published_parameters, DIM_COUNT, 1e3, 1e16, UNSET, "as published"),
     QUANTITY("published_active", struct transformer, published_active, DIM_COUNT, 1e3, 1e16, UNSET, "per token, as published"),
 };
-const struct schema transformer_schema = SCHEMA("model", transformer_rows);
+
+/* Keys of configurations that others write. */
+static const char *model_advice(const char *key, const struct yaml_node *mapping)
+{
+    static const struct {
+        const char *key, *advice;
+    } known[] = {
+        {"num_experts", "of a mixture write `moe: {experts: ..., top_k: ..., expert_ffn: ...}`"},
+        {"num_local_experts", "of a mixture write `moe: {experts: ..., top_k: ..., expert_ffn: ...}`"},
+        {"n_routed_experts", "of a mixture write `moe: {experts: ..., top_k: ..., expert_ffn: ...}`"},
+        {"num_experts_per_tok", "of a mixture write `moe: {experts: ..., top_k: ..., expert_ffn: ...}`"},
+        {"moe_intermediate_size", "of a mixture write `moe: {experts: ..., top_k: ..., expert_ffn: ...}`"},
+        {"num_hidden_layers", "write `layers`, or give the whole config.json with its model_type"},
+        {"num_layers", "write `layers`"},
+        {"hidden_size", "write `hidden`, or give the whole config.json with its model_type"},
+        {"intermediate_size", "write `ffn_hidden`, or give the whole config.json with its model_type"},
+        {"num_attention_heads", "write `heads`, or give the whole config.json with its model_type"},
+        {"num_key_value_heads", "write `kv_heads`, or give the whole config.json with its model_type"},
+        {"vocab_size", "write `vocab`, or give the whole config.json with its model_type"},
+        {"seq_len", "write `max_seq_len` (a job's own is job.seq_len)"},
+        {"max_position_embeddings", "write `max_seq_len`"},
+        {"tie_word_embeddings", "write `tied_embeddings`"},
+    };
+    (void)mapping;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(key, known[i].key) == 0)
+            return known[i].advice;
+    return NULL;
+}
+const struct schema transformer_schema = SCHEMA_WITH("model", transformer_rows, model_advice);

@@ -181,6 +181,29 @@ static void result_sort(struct load_result *result, const bool *inside, size_t n
     result->seconds = n > 0 ? result->ends[n - 1] : 0;
 }
 
+/* Of GPUs that have any connection of those told of; `sending`: as its sender, or else as its receiver. */
+static struct load_sums sums_of(const struct run *run, const double *rates, const bool *inside, bool sending)
+{
+    size_t n = (size_t)run->pairs.n;
+    struct load_sums sums = {.rates = memory_new(n, sizeof *sums.rates)};
+    bool *any = memory_new(n, sizeof *any);
+    int from, to;
+
+    for (size_t i = 0; i < run->pairs.count; i++) {
+        pair_get(&run->pairs, i, &from, &to);
+        if (inside[i])
+            continue;
+        sums.rates[sending ? from : to] += rates[i];
+        any[sending ? from : to] = true;
+    }
+    for (size_t g = 0; g < n; g++)
+        if (any[g])
+            sums.rates[sums.n++] = sums.rates[g];
+    qsort(sums.rates, sums.n, sizeof *sums.rates, double_compare);
+    free(any);
+    return sums;
+}
+
 static enum status transfers_run(struct run *run, struct load_result *result, struct diags *diags)
 {
     size_t n = run->pairs.count;
@@ -191,17 +214,22 @@ static enum status transfers_run(struct run *run, struct load_result *result, st
     result->rates = memory_new(n, sizeof *result->rates);
     result->ends = memory_new(n, sizeof *result->ends);
     flows_run(run, result);
+    double *achieved = run->packets != NULL ? memory_new(n, sizeof *achieved) : NULL;
     if (run->packets != NULL) {
         struct load_fair fair = {.n = n,
                                  .per = (size_t)run->queue_pairs,
                                  .sizes = run->sizes,
                                  .rates = result->rates,
                                  .ends = result->ends,
-                                 .inside = inside};
+                                 .inside = inside,
+                                 .achieved = achieved};
         status = load_packets_run(run->packets, run->load, &fair, &result->packets, diags);
         run->packets = NULL;
     }
+    result->sent = sums_of(run, achieved ? achieved : result->rates, inside, true);
+    result->received = sums_of(run, achieved ? achieved : result->rates, inside, false);
     result_sort(result, inside, n);
+    free(achieved);
     free(inside);
     return status;
 }
@@ -277,6 +305,8 @@ void load_result_free(struct load_result *result)
 {
     free(result->rates);
     free(result->ends);
+    free(result->sent.rates);
+    free(result->received.rates);
     flows_destroy(result->flows);
     load_packets_free(&result->packets);
     *result = (struct load_result){0};

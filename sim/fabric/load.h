@@ -61,16 +61,23 @@ struct load_packets {
     double seconds;
 };
 
+/* What GPUs send, or get, over all their connections that are told of, while all are under way. */
+struct load_sums {
+    size_t n;      /* GPUs that have any */
+    double *rates; /* [n] B/s, ascending */
+};
+
 struct load_result {
     size_t n_transfers; /* queue pairs of a connection are transfers of their own */
     double demand;      /* B/s */
     size_t n_inside;    /* connections that stay inside an NVLink domain, where there are others */
     /* Of the other connections (all queue pairs together): */
     size_t n_connections;
-    double *rates;       /* [n_connections] B/s while all are under way, ascending */
-    double *ends;        /* [n_connections + n_inside] s, ascending */
-    double seconds;      /* until the last has ended */
-    struct flows *flows; /* as the run left it: what each link carried */
+    double *rates;                   /* [n_connections] B/s while all are under way, ascending */
+    double *ends;                    /* [n_connections + n_inside] s, ascending */
+    struct load_sums sent, received; /* of GPUs; with packets what these made of it */
+    double seconds;                  /* until the last has ended */
+    struct flows *flows;             /* as the run left it: what each link carried */
     struct flows_counts counts;
     struct load_packets packets; /* where asked for */
 };

@@ -98,9 +98,10 @@ static void results_take(struct packet_run *run)
     for (size_t i = 0; i < fair->n; i++) {
         out->delays[i] = fair->ends[i] > 0 ? out->ends[i] / fair->ends[i] : 1;
         out->seconds = fmax(out->seconds, out->ends[i]);
+        fair->achieved[i] = (run->after[i] - run->before[i]) / (out->until_s - out->from_s);
         if (fair->inside[i])
             continue;
-        out->rates[kept] = (run->after[i] - run->before[i]) / (out->until_s - out->from_s);
+        out->rates[kept] = fair->achieved[i];
         out->shares[kept] = out->rates[kept] / fair->rates[i];
         kept++;
     }

@@ -15,6 +15,7 @@ struct load_fair {
     const double *sizes; /* [n] bytes of each transfer of a connection */
     const double *rates, *ends;
     const bool *inside;
+    double *achieved; /* [n] B/s of packets while all are under way: written */
 };
 MUST_CHECK enum status load_packets_run(struct packets *packets, const struct load *load, const struct load_fair *fair,
                                         struct load_packets *result, struct diags *diags);

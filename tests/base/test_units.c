@@ -35,6 +35,12 @@ static const struct reading readings[] = {
     {"200Gb/s", DIM_RATE, 25e9},
     {"900GB/s", DIM_RATE, 900e9},
     {"1GiB/s", DIM_RATE, 1073741824.0},
+    {"400Gbit/s", DIM_RATE, 50e9},
+    {"400 Gb/sec", DIM_RATE, 50e9},
+    {"100Gbit", DIM_RATE, 12.5e9},
+    {"400GbE", DIM_RATE, 50e9},
+    {"900GBps", DIM_RATE, 900e9},
+    {"1.8TB/sec", DIM_RATE, 1.8e12},
     {"312TFLOPS", DIM_FLOPS, 312e12},
     {"1PFLOP/s", DIM_FLOPS, 1e15},
     {"1.41GHz", DIM_FREQUENCY, 1.41e9},
@@ -71,6 +77,9 @@ static const struct refusal refusals[] = {
     {"0x10", DIM_COUNT, "'x10' is not a unit of a number; write for example 6144 or 300B"},
     {"1__0", DIM_COUNT, "'__0' is not a unit of a number; write for example 6144 or 300B"},
     {"80", DIM_BYTES, "'80' has no unit; write a size such as 80GiB or 512MB"},
+    {"400G", DIM_RATE, "'400G' says neither bits nor bytes; write 400Gbps or 400GB/s"},
+    {"3.2 T/s", DIM_RATE, "'3.2 T/s' says neither bits nor bytes; write 3.2 Tbps or 3.2 TB/s"},
+    {"400Kit/s", DIM_RATE, "'Kit/s' is not a unit of a data rate; write for example 200Gbps or 900GB/s"},
     {"200Gb", DIM_RATE, "'Gb' is not a unit of a data rate; write for example 200Gbps or 900GB/s"},
 };
 

@@ -30,6 +30,11 @@ static const struct {
     {"gpus=256..4096", "cluster.gpus", "256 512 1024 2048 4096 "},
     {"gpus=3..13,16", "cluster.gpus", "3 6 12 16 "},
     {"gpus=8..8", "cluster.gpus", "8 "},
+    {"gpus=256:1024:4", "cluster.gpus", "256 512 768 1024 "},
+    {"gpus=64:1024:5:log,2k", "cluster.gpus", "64 128 256 512 1024 2k "},
+    {"mb=1:3:5", "layout.micro_batch", "1 2 3 "}, /* 1, 1.5, 2, 2.5, 3: whole numbers, each once; halves to even */
+    {"offload=none,optimizer:50%", "layout.offload", "none optimizer:50% "},
+    {"recompute=full:4,full:every2", "layout.recompute", "full:4 full:every2 "},
     {"seq-len=8k..32k", "job.seq_len", "8000 16000 32000 "},
     {"global_batch=1,2", "job.global_batch", "1 2 "},
     {"tp=1,2", "layout.tp", "1 2 "},
@@ -67,6 +72,34 @@ START_TEST(keys_that_change_together)
 }
 END_TEST
 
+/* What all values have stands once; what a value has beside it, and of one that has no more "-". Values without commas are as
+ * they are. */
+static const struct {
+    const char *text, *common, *brief;
+} lists[] = {
+    {"features={a,b},{a,b,c},{b,a,d,c}", "a,b", "- c d,c "},
+    {"features=[a, b],[a]", "a", "b - "},
+    {"layout={tp=8,pp=2},{tp=8,pp=4,recompute=mlp+moe}", "tp=8", "pp=2 pp=4,recompute=mlp+moe "},
+    {"layout={tp=8,pp=2},{tp=4,pp=4}", "", "tp=8,pp=2 tp=4,pp=4 "},
+    {"features={a,b},none", "", "a,b none "},
+    {"features={a,b}", "", "a,b "},
+    {"precision=bf16,bf16", "", "bf16 bf16 "},
+};
+
+START_TEST(lists_show_what_differs)
+{
+    struct sweep_axis *axis = parsed(lists[_i].text);
+    char common[SWEEP_TEXT], brief[SWEEP_TEXT], all[512] = "";
+    sweep_values_common(&axis->keys[0], axis->n_values, common, sizeof common);
+    ck_assert_str_eq(common, lists[_i].common);
+    for (int i = 0; i < axis->n_values; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s ",
+                 sweep_value_brief(&axis->keys[0], axis->n_values, i, brief, sizeof brief));
+    ck_assert_str_eq(all, lists[_i].brief);
+    free(axis);
+}
+END_TEST
+
 static const struct {
     const char *text, *why;
 } bad[] = {
@@ -81,6 +114,10 @@ static const struct {
     {"gpus=8..4", "doubling goes from"},
     {"gpus=0..4", "doubling goes from"},
     {"gpus=a..b", "not a"},
+    {"gpus=8:4:2", "from a lower to a higher"},
+    {"gpus=8:16:1", "2 to 64 points"},
+    {"gpus=8:16:4:lin", "is no range"},
+    {"gpus=1..2..4", "is no range"},
     {"gups=8", "no key 'gups'; did you mean 'gpus'?"},
     {"globl_batch=8", "did you mean 'global-batch'?"},
     {"optimzer=adam", "did you mean 'optimizer'?"},
@@ -146,6 +183,7 @@ int main(void)
 {
     Suite *suite = suite_create("plan axes");
     TCase *all = tcase_create("all");
+    tcase_add_loop_test(all, lists_show_what_differs, 0, (int)(sizeof lists / sizeof lists[0]));
     tcase_add_loop_test(all, one_key, 0, sizeof good / sizeof good[0]);
     tcase_add_test(all, keys_that_change_together);
     tcase_add_test(all, keys_in_braces_are_values);

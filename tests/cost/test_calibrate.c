@@ -100,6 +100,32 @@ START_TEST(intervals_hold_the_truth_as_often_as_they_say)
 }
 END_TEST
 
+/* An interval holds the start just where the value is within Student's quantile of standard errors from it, which is about as
+ * often as the start is the truth. */
+START_TEST(standard_errors_are_those_of_the_intervals)
+{
+    double quantile = gsl_cdf_tdist_Pinv(0.975, ROWS - 2);
+    int near = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct line line;
+        struct calibrate_estimate e[2];
+        struct calibrate_parameter parameters[] = {line_parameters[0], line_parameters[1]};
+        parameters[0].start = seed % 2 ? 5e-6 : 5.5e-6;
+        parameters[1].start = 2e12;
+        line_make(&line, 5e-6, 2e12, 0.05, seed);
+        struct calibrate_problem problem = line_problem(&line, 2, ROWS);
+        problem.parameters = parameters;
+        ck_assert(calibrate_fit(&problem, e));
+        for (int k = 0; k < 2; k++)
+            ck_assert_int_eq(e[k].low <= parameters[k].start && parameters[k].start <= e[k].high, e[k].moved <= quantile);
+        near += seed % 2 && e[0].moved <= quantile;
+        if (seed % 2 == 0)
+            ck_assert_double_gt(e[0].moved, quantile);
+    }
+    ck_assert_int_ge(near, 17);
+}
+END_TEST
+
 /* One row in ten is ten times too slow: least squares would move the rate by half, the robust fit by a few percent. */
 START_TEST(outliers_do_not_pull)
 {
@@ -387,6 +413,7 @@ int main(void)
     tcase_set_timeout(fits, 120);
     tcase_add_test(fits, exact_times_give_the_parameters_back);
     tcase_add_test(fits, intervals_hold_the_truth_as_often_as_they_say);
+    tcase_add_test(fits, standard_errors_are_those_of_the_intervals);
     tcase_add_test(fits, outliers_do_not_pull);
     tcase_add_test(fits, a_parameter_without_influence_is_held);
     tcase_add_test(fits, too_few_cases_are_refused);

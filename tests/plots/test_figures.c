@@ -88,7 +88,7 @@ START_TEST(timeline)
         "0.60\t1.22\t110.000000\t210.000000\t29362\n"
         "0.60\t1.22\t210.000000\t290.000000\t13983232\n"
         "EOD\n",
-        "$lanes << EOD\n0\tstage 0\n1\tstage 1\nEOD\n", "$labels << EOD\n50.000000\t-0.09\t1\n",
+        "$lanes << EOD\n0\tstage 0\n1\tstage 1\nEOD\n", "$labels << EOD\n50.000000\t-0.09\t1\n", "EOD\nn_labels = 4\n",
         "29362\tforward\tF\n13983232\tbackward\tB\n13400487\toptimizer\tO\n15113984\tgradient and parameter exchange\td\nEOD\n",
         /* eight columns of 100 ms; backward of the second stage takes 80 ms of its column */
         "$strips << EOD\n0\tF..BBdOO\n1\t.FB.....\nEOD\n", NULL};
@@ -174,6 +174,35 @@ START_TEST(breakdowns)
     free(script);
     figure_input_free(&inputs[0]);
     figure_input_free(&inputs[1]);
+}
+END_TEST
+
+/* Seconds of different work stand beside one another with a word of what differs, behind each name and in the title; where
+ * nothing does there is none. */
+START_TEST(breakdowns_of_different_work)
+{
+    static const char text[] = "{\"config\": {\"model\": {\"name\": \"tiny\"}, \"cluster\": {\"gpus\": 8}, \"job\": "
+                               "{\"global_batch\": %d, \"precision\": \"%s\"}}, \"breakdown\": {\"gemm\": 2}}";
+    char results[3][256];
+    snprintf(results[0], sizeof results[0], text, 128, "bf16");
+    snprintf(results[1], sizeof results[1], text, 256, "bf16");
+    snprintf(results[2], sizeof results[2], text, 256, "fp8");
+    static const struct {
+        int first, second;
+        const char *differs, *names;
+    } cases[] = {{0, 1, "differs = 'batch'\n", "$names << EOD\n0\ta, batch 128\t2\n1\tb, batch 256\t2\nEOD\n"},
+                 {1, 2, "differs = 'precision'\n", "$names << EOD\n0\ta, bf16\t2\n1\tb, fp8\t2\nEOD\n"},
+                 {0, 2, "differs = 'batch, precision'\n", "\ta, batch 128, bf16\t2\n1\tb, batch 256, fp8\t2\n"},
+                 {1, 1, "differs = ''\n", "$names << EOD\n0\ta\t2\n1\tb\t2\nEOD\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct figure_input inputs[] = {input_of("a.json", results[cases[i].first]),
+                                        input_of("b.json", results[cases[i].second])};
+        char *script = script_of(&(struct figure_options){.kind = FIGURE_BREAKDOWN}, inputs, 2);
+        ck_assert_msg(strstr(script, cases[i].differs) && strstr(script, cases[i].names), "%s", script);
+        free(script);
+        figure_input_free(&inputs[0]);
+        figure_input_free(&inputs[1]);
+    }
 }
 END_TEST
 
@@ -309,7 +338,9 @@ static const char replicas_json[] =
     "\"outcomes\": [{\"goodput\": 0.88}, {\"goodput\": 0.9}, {\"goodput\": 0.92}]}";
 /* One of three has not ended: the 95th percentile is not known. */
 static const char end_json[] =
-    "{\"config\": {\"job\": {\"tokens\": 3e11}}, \"reached\": 2, \"fault_free_s\": 864000, \"estimates\": {\"goodput_pct\": "
+    "{\"config\": {\"job\": {\"tokens\": 3e11}}, \"reached\": 2, \"fault_free_s\": 864000, \"likely\": {\"end_low_s\": 1022112, "
+    "\"end_high_s\": "
+    "1224288}, \"estimates\": {\"goodput_pct\": "
     "{\"mean\": 90}, \"end_s\": "
     "{\"mean\": null, \"ci95_low\": null, \"ci95_high\": null, \"p05\": 1036800, \"median\": 1123200, \"p95\": null}},"
     "\"outcomes\": [{\"end_s\": 1123200}, {\"end_s\": null}, {\"end_s\": 1036800}]}";
@@ -368,7 +399,7 @@ START_TEST(weeks)
                   "$ends << EOD\n12\t0\n12\t33.3333\n13\t66.6667\nEOD\nfirst = 12\nlast = 13\nreplicas = 3\ntokens = \"300 B\"\n",
                   FIGURE_END},
                  {end_json, "fault_free = 10\nmean = NaN\np05 = 12\n", FIGURE_END},
-                 {end_json, "median = 13\np95 = NaN\n", FIGURE_END},
+                 {end_json, "median = 13\np95 = NaN\nlikely_low = 11.83\nlikely_high = 14.17\n", FIGURE_END},
                  {scaling_json, "$points << EOD\n256\t1000\t1000\t50\t0\n512\t1900\t2000\t47.5\t0\n512\t3000\t3000\t40\t1\nEOD\n",
                   FIGURE_SCALING},
                  {words_json, "$points << EOD\n0\t10\t10\t50\t0\n1\t20\t10\t40\t0\nEOD\n", FIGURE_SCALING},
@@ -455,7 +486,8 @@ START_TEST(links)
                                         "$map1 << EOD\n0\t0\t50\n1\t0\t25\n0\t1\t0\n1\t1\t12.5\nEOD\nlinks1 = 4\nports1 = "
                                         "2\nunits1 = 2\nmean1 = 21.875\nmost1 = 50\n",
                                         "$map2 << EOD\nEOD\nlinks2 = 0\n",
-                                        "$map4 << EOD\n0\t0\t50\nEOD\nlinks4 = 1\nports4 = 2\nunits4 = 1\n"};
+                                        "$map4 << EOD\n0\t0\t50\nEOD\nlinks4 = 1\nports4 = 2\nunits4 = 1\n",
+                                        "place1 = 0\nplace2 = 1\nplace3 = 1\nn_columns = 1\n"};
     assert_links_drawn(links_csv, parts, sizeof parts / sizeof *parts);
 }
 END_TEST
@@ -475,7 +507,7 @@ START_TEST(links_of_a_dragonfly)
     static const char *const parts[] = {
         "dragonfly = 1\n", "$map2 << EOD\n0\t0\t25\n0\t1\t75\nEOD\nlinks2 = 2\nports2 = 1\nunits2 = 2\nmean2 = 50\nmost2 = 75\n",
         "$map3 << EOD\n0\t0\t0\n1\t0\t50\n0\t1\t100\n1\t1\t0\nEOD\nlinks3 = 4\nports3 = 2\nunits3 = 2\nmean3 = 75\nmost3 = 100\n",
-        "$map6 << EOD\nEOD\nlinks6 = 0\n"};
+        "$map6 << EOD\nEOD\nlinks6 = 0\n", "place1 = 0\nplace2 = 1\nplace3 = 2\nn_columns = 3\n"};
     assert_links_drawn(dragonfly_csv, parts, sizeof parts / sizeof *parts);
 }
 END_TEST
@@ -488,7 +520,8 @@ START_TEST(links_of_a_dragonfly_of_single_switches)
                               "global_out,0,0.25,0,1,group 0 switch 0 port 1 -> group 1 switch 0\n"
                               "global_in,0,1,0,1,group 1 switch 0 -> group 0 switch 0 port 1\n";
     static const char *const parts[] = {"dragonfly = 1\n", "$map2 << EOD\nEOD\nlinks2 = 0\n",
-                                        "$map3 << EOD\n0\t0\t0\n1\t0\t25\n0\t1\t100\n1\t1\t0\nEOD\n"};
+                                        "$map3 << EOD\n0\t0\t0\n1\t0\t25\n0\t1\t100\n1\t1\t0\nEOD\n",
+                                        "place1 = 0\nplace2 = 1\nplace3 = 1\nn_columns = 2\n"};
     assert_links_drawn(csv, parts, sizeof parts / sizeof *parts);
 }
 END_TEST
@@ -585,6 +618,7 @@ int main(void)
     tcase_add_test(data, timelines_of_two_sources);
     tcase_add_test(data, breakdown);
     tcase_add_test(data, breakdowns);
+    tcase_add_test(data, breakdowns_of_different_work);
     tcase_add_test(data, profiles);
     tcase_add_test(data, plans);
     tcase_add_test(data, run);

@@ -55,6 +55,28 @@ static const struct {
      "{global_batch: "
      "8}\n",
      "t.yaml:1:32: error: mixer: no layer has it; give `layer_pattern`, such as mmma\n"},
+    {"model: {base: tiny-gpt, experts: 8}\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:25: error: unknown key 'experts' in model; it belongs to the group 'moe': `moe: {experts: ...}`\n"},
+    {"model: {base: tiny-gpt, num_experts: 8, position: ropey}\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n",
+     "t.yaml:1:51: error: position: unknown 'ropey'; one of learned, rotary, alibi or none\n"
+     "t.yaml:1:25: error: unknown key 'num_experts' in model; of a mixture write `moe: {experts: ..., top_k: ..., expert_ffn: "
+     "...}`\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 8, spine_oversubscription: 2}\njob: {global_batch: 8}\n",
+     "t.yaml:2:46: error: unknown key 'spine_oversubscription' in cluster; between leaf and spine, of two layers, it is "
+     "`leaf_oversubscription`, down : up of a leaf\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 4096, spine_oversubscription: 2}\njob: {global_batch: 8}\n",
+     "t.yaml:2:49: error: unknown key 'spine_oversubscription' in cluster; between aggregation and core, of three layers, it is "
+     "`pod_oversubscription`; `leaf_oversubscription` is below\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 8, fabric_layers: 3, core_oversubscription: 2, rails: "
+     "maybe}\njob: {global_batch: 8}\n",
+     "t.yaml:2:64: error: unknown key 'core_oversubscription' in cluster; between aggregation and core, of three layers, it is "
+     "`pod_oversubscription`; `leaf_oversubscription` is below\n"
+     "t.yaml:2:97: error: rails: unknown 'maybe'; one of auto, no or yes\n"},
+    {"model: tiny-gpt\ncluster: {base: frontier, taper: 2}\njob: {global_batch: 8}\n",
+     "t.yaml:2:27: error: unknown key 'taper' in cluster; of a dragonfly it follows from `endpoints_per_switch`, "
+     "`global_links_per_switch` and `link_rate`\n"},
+    {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, gpu: {nvlink_rate: 900G}}\njob: {global_batch: 8}\n",
+     "t.yaml:2:55: error: nvlink_rate: '900G' says neither bits nor bytes; write 900Gbps or 900GB/s\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, topology: torus}\njob: {global_batch: 8}\n",
      "t.yaml:2:46: error: topology: unknown 'torus'; one of clos or dragonfly\n"},
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, groups: 4, global_links: 2}\njob: {global_batch: 8}\n",
@@ -88,11 +110,13 @@ static const struct {
     {"model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nic_rate: 200s}\njob: {global_batch: 8}\n",
      "t.yaml:2:46: error: nic_rate: 's' is not a unit of a data rate; write for example 200Gbps or 900GB/s\n"},
     {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 12289}\njob: {global_batch: 8}\n",
-     "t.yaml:2:39: error: gpus: 12289 are more than the cluster has: 12288 (1536 nodes of 8); --set cluster.nodes=1537 would "
+     "t.yaml:2:39: error: gpus: 12289 are more than the cluster has: 12288 (1536 nodes of 8); --gpus 12288 takes all of it, "
+     "--set cluster.nodes=1537 would "
      "hold "
      "them\n"},
     {"model: tiny-gpt\ncluster: {base: alps, groups: 21, gpus: 12289}\njob: {global_batch: 8}\n",
-     "t.yaml:2:41: error: gpus: 12289 are more than the cluster has: 10752 (2688 nodes of 4); --set cluster.nodes=3073 --set "
+     "t.yaml:2:41: error: gpus: 12289 are more than the cluster has: 10752 (2688 nodes of 4); --gpus 10752 takes all of it, "
+     "--set cluster.nodes=3073 --set "
      "cluster.groups=null would hold them\n"},
     {"model: tiny-gpt\ncluster: {base: megascale-a100, gpus: 100}\njob: {global_batch: 8}\n",
      "t.yaml:2:39: error: gpus: 100 do not fill nodes of 8; take 96 or 104\n"},
@@ -172,6 +196,73 @@ START_TEST(a_mistake_is_located_and_explained)
     ck_assert_str_eq(words, mistakes[_i].said);
     ck_assert_int_eq(status, STATUS_BAD_INPUT);
     free(words);
+}
+END_TEST
+
+/* Words that mean one thing only are taken: of ports, of truth, of papers and configurations. */
+START_TEST(words_of_one_meaning)
+{
+    static const struct {
+        const char *written, *usual;
+    } same[] = {{"cluster: {base: dgx-h100, nic_rate: 200G}", "cluster: {base: dgx-h100, nic_rate: 200Gbps}"},
+                {"cluster: {base: dgx-h100, nic_rate: 0.2T}", "cluster: {base: dgx-h100, nic_rate: 25GB/s}"},
+                {"cluster: {base: dgx-h100, nic_rate: 200Gbit/s}", "cluster: {base: dgx-h100, nic_rate: 200Gbps}"},
+                {"cluster: {base: llama3-h100, rails: true}", "cluster: {base: llama3-h100, rails: yes}"},
+                {"cluster: {base: dgx-h100, rails: off}", "cluster: {base: dgx-h100, rails: no}"},
+                {"cluster: dgx-h100\nmodel: {base: tiny-gpt, position: rope}",
+                 "cluster: dgx-h100\nmodel: {base: tiny-gpt, position: rotary}"},
+                {"cluster: dgx-h100\nmodel: {base: tiny-gpt, norm: rmsnorm, gated_mlp: yes}",
+                 "cluster: dgx-h100\nmodel: {base: tiny-gpt, norm: rms, gated_mlp: true}"}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char *written[2];
+        for (int k = 0; k < 2; k++) {
+            char text[256];
+            struct experiment e;
+            struct diags diags = {0};
+            const char *cluster = k ? same[i].usual : same[i].written;
+            snprintf(text, sizeof text, "%s%s\njob: {global_batch: 8}\n", strstr(cluster, "model:") ? "" : "model: tiny-gpt\n",
+                     cluster);
+            enum status status = experiment_parse_text("t.yaml", text, strlen(text), &e, &diags);
+            char *words = said(&diags);
+            ck_assert_msg(status == STATUS_OK && !*words, "%s: %s", text, words);
+            written[k] = experiment_to_json(&e);
+            free(words);
+            diags_free(&diags);
+        }
+        ck_assert_str_eq(written[0], written[1]);
+        free(written[0]);
+        free(written[1]);
+    }
+}
+END_TEST
+
+/* Oversubscription of a layer that is not there does nothing, which is said; of one that is there, nothing is. */
+START_TEST(oversubscription_of_no_layer)
+{
+    static const struct {
+        const char *keys, *told;
+    } cases[] = {
+        {"fabric_layers: 2, pod_oversubscription: 7",
+         "t.yaml:2:86: warning: pod_oversubscription: without effect in a fabric of 2 layers; "
+         "between leaf and spine it is `leaf_oversubscription`, and a core needs "
+         "`fabric_layers: 3`\n"},
+        {"fabric_layers: 1, leaf_oversubscription: 2",
+         "t.yaml:2:87: warning: leaf_oversubscription: without effect where all nodes are "
+         "under one layer of switches; spines need `fabric_layers: 2`\n"},
+        {"fabric_layers: 2, leaf_oversubscription: 2", ""},
+        {"fabric_layers: 3, pod_oversubscription: 7, leaf_oversubscription: 2", ""},
+        {"fabric_layers: 1, leaf_oversubscription: 1", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        enum status status;
+        snprintf(text, sizeof text, "model: tiny-gpt\ncluster: {base: a100-80g-sxm-node, nodes: 8, %s}\njob: {global_batch: 8}\n",
+                 cases[i].keys);
+        char *words = said_of_text(text, &status);
+        ck_assert_int_eq(status, STATUS_OK);
+        ck_assert_str_eq(words, cases[i].told);
+        free(words);
+    }
 }
 END_TEST
 
@@ -261,6 +352,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_mistake_is_located_and_explained, 0, (int)(sizeof mistakes / sizeof mistakes[0]));
     tcase_add_test(tests, several_mistakes_at_once);
+    tcase_add_test(tests, words_of_one_meaning);
+    tcase_add_test(tests, oversubscription_of_no_layer);
     tcase_add_test(tests, nothing_is_written_on_failure);
     tcase_add_loop_test(tests, floods_are_refused, 0, 5);
     tcase_add_test(tests, a_mapping_has_an_end);

@@ -138,9 +138,11 @@ START_TEST(flags_win)
     ck_assert_str_eq(e.layout.text, "tp=4,ep=8,etp=4");
     flags.layout = "auto";
     flags.cluster = "dgx-h100";
-    load(&flags);
+    load_with(flags, "cluster.gpus=512");
     ck_assert(!e.layout.given);
-    ck_assert_int_eq(e.gpus, 1016);
+    ck_assert_int_eq(e.gpus, 512);
+    flags.overrides = (const char *const[]){"cluster.gpus=1016"};
+    flags.n_overrides = 1;
     flags.gpu = "h200-sxm"; /* another GPU in the cluster that is there */
     load(&flags);
     ck_assert_str_eq(e.cluster.name, "dgx-h100");
@@ -166,6 +168,85 @@ START_TEST(loads_of_experts_come_back)
         free(json);
     }
     diags_free(&diags);
+}
+END_TEST
+
+/* Another cluster under a job: the job stays as large as its file says, whichever way the cluster is named, unless the command
+ * line says how large it is; of what the file says of its own cluster nothing else is left. Without a size in the file it is all
+ * of it. */
+START_TEST(another_cluster_keeps_the_jobs_size)
+{
+    static const char text[] =
+        "model: tiny-gpt\ncluster: {base: llama3-h100, gpus: 64, nic_rate: 100Gbps}\njob: {global_batch: 64}\n";
+    struct experiment_flags flags = {.text = text, .n_text = strlen(text), .cluster = "dgx-h100"};
+    load(&flags);
+    ck_assert_str_eq(e.cluster.name, "dgx-h100");
+    ck_assert_int_eq(e.gpus, 64);
+    ck_assert_double_eq_tol(e.cluster.nic_rate, 50e9, 1);
+    load_with(flags, "cluster.gpus=128");
+    ck_assert_int_eq(e.gpus, 128);
+    flags.cluster = NULL;
+    load_with(flags, "cluster=dgx-h100");
+    ck_assert_str_eq(e.cluster.name, "dgx-h100");
+    ck_assert_int_eq(e.gpus, 64);
+    static const char *const both[] = {"cluster.gpus=32", "cluster=dgx-h100"};
+    flags.overrides = both;
+    flags.n_overrides = 2;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 32);
+    flags.overrides = (const char *const[]){"cluster={base: dgx-h100, gpus: 16}"};
+    flags.n_overrides = 1;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 16);
+    static const char whole[] = "model: tiny-gpt\ncluster: llama3-h100\njob: {global_batch: 64}\n";
+    load(&(struct experiment_flags){.text = whole, .n_text = strlen(whole), .cluster = "dgx-h100"});
+    ck_assert_int_eq(e.gpus, 1016);
+    flags = the_file;
+    flags.cluster = "dgx-h100";
+    char *words = said_of(flags, NULL);
+    ck_assert_msg(strstr(words, "megascale.yaml:2:") &&
+                      strstr(words, "gpus: 12288 are more than the cluster has: 1016 (127 nodes of 8); "
+                                    "--gpus 1016 takes all of it"),
+                  "%s", words);
+    free(words);
+}
+END_TEST
+
+/* The same of a job whose file counts nodes: 2 of 8 GPUs are 16 of any other cluster. */
+START_TEST(another_cluster_keeps_the_files_nodes)
+{
+    static const char text[] = "model: tiny-gpt\ncluster: {base: dgx-h100, nodes: 2}\njob: {global_batch: 64}\n";
+    struct experiment_flags flags = {.text = text, .n_text = strlen(text), .cluster = "selene-a100"};
+    load(&flags);
+    ck_assert_str_eq(e.cluster.name, "selene-a100");
+    ck_assert_int_eq(e.cluster.nodes, 560);
+    ck_assert_int_eq(e.gpus, 16);
+    load_with(flags, "cluster.gpus=128");
+    ck_assert_int_eq(e.gpus, 128);
+    load_with(flags, "cluster.nodes=4"); /* of the other cluster, all of them */
+    ck_assert_int_eq(e.cluster.nodes, 4);
+    ck_assert_int_eq(e.gpus, 32);
+    flags.overrides = (const char *const[]){"cluster.gpus=24", "cluster.nodes=4"};
+    flags.n_overrides = 2;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 24);
+    flags = (struct experiment_flags){.text = text, .n_text = strlen(text)};
+    load_with(flags, "cluster=selene-a100");
+    ck_assert_int_eq(e.gpus, 16);
+    flags.overrides = (const char *const[]){"cluster.nodes=3", "cluster=selene-a100"};
+    flags.n_overrides = 2;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 24);
+    static const char nodes_of_four[] =
+        "model: tiny-gpt\ncluster: {base: dgx-h100, nodes: 3, gpus_per_node: 4}\njob: {global_batch: 60}\n";
+    flags = (struct experiment_flags){.text = nodes_of_four, .n_text = strlen(nodes_of_four), .cluster = "gb200-nvl72"};
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 12);
+    static const char unknown[] = "model: tiny-gpt\ncluster: {base: nobodys, nodes: 2}\njob: {global_batch: 64}\n";
+    flags = (struct experiment_flags){.text = unknown, .n_text = strlen(unknown), .cluster = "selene-a100"};
+    char *words = said_of(flags, NULL);
+    ck_assert_msg(strstr(words, ":2:34: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
+    free(words);
 }
 END_TEST
 
@@ -240,9 +321,37 @@ START_TEST(overrides_reach_any_key)
 }
 END_TEST
 
+/* 6144 sequences of 2048 tokens are 12,582,912 tokens; 4M are 1953.125 of them. What is said last counts, in whichever of the two
+ * ways. */
+START_TEST(a_batch_is_said_in_tokens)
+{
+    load_with(the_file, "job.batch_tokens=12582912");
+    ck_assert_int_eq(e.job.global_batch, 6144);
+    ck_assert_int_eq(e.job.batch_tokens, 0);
+    char *json = experiment_to_json(&e);
+    ck_assert_ptr_null(strstr(json, "batch_tokens"));
+    free(json);
+    load_with(the_file, "job.batch_tokens=4M");
+    ck_assert_int_eq(e.job.global_batch, 1953);
+    load_with(the_file, "job.batch_tokens=1");
+    ck_assert_int_eq(e.job.global_batch, 1);
+    const char *const both_ways[2][2] = {{"job.batch_tokens=4096", "job.global_batch=7"},
+                                         {"job.global_batch=7", "job.batch_tokens=4096"}};
+    for (int i = 0; i < 2; i++) {
+        struct experiment_flags flags = the_file;
+        flags.overrides = both_ways[i];
+        flags.n_overrides = 2;
+        load(&flags);
+        ck_assert_int_eq(e.job.global_batch, i ? 2 : 7);
+    }
+}
+END_TEST
+
 static const struct {
     const char *override, *said;
 } slips[] = {
+    {"job={batch_tokens: 4096}", "job: error: batch_tokens: the batch is given in sequences already (global_batch); keep one\n"},
+    {"job.batch_tokens=1e15", "job.batch_tokens: error: batch_tokens: 1e15 is too large; it is at most 1T\n"},
     {"job.global_batch=x", "job.global_batch: error: global_batch: 'x' is not a number; write for example 6144 or 300B\n"},
     {"jib.global_batch=8", "jib.global_batch: error: unknown key 'jib' in experiment; did you mean 'job'?\n"},
     {"job.globalbatch=8", "job.globalbatch: error: unknown key 'globalbatch' in job; did you mean 'global_batch'?\n"},
@@ -424,9 +533,12 @@ int main(void)
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, flags_win);
+    tcase_add_test(tests, another_cluster_keeps_the_jobs_size);
+    tcase_add_test(tests, another_cluster_keeps_the_files_nodes);
     tcase_add_test(tests, loads_of_experts_come_back);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);
+    tcase_add_test(tests, a_batch_is_said_in_tokens);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
     tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 10);

@@ -22,6 +22,8 @@ static void level(struct transformer *m, const struct transformer *with)
     m->max_seq_len = with->max_seq_len;
     m->published_parameters = with->published_parameters;
     m->published_active = with->published_active;
+    if (!(m->rope_theta > 0)) /* left out of some of these files */
+        m->rope_theta = with->rope_theta;
     if (strcmp(with->name, "qwen3-next-80b-a3b") == 0) /* whose configuration leaves its prediction layer out */
         m->mtp_layers = with->mtp_layers;
     if (m->moe.experts && m->moe.every == 1 && !m->moe.first_dense_layers) /* no layer has this width */
@@ -75,14 +77,48 @@ START_TEST(an_experiment_may_name_and_change_one)
 }
 END_TEST
 
+/* A configuration of an unknown family reads as a known one does, where that is asked for: from the command line, in an
+ * experiment and in a file of one's own; what is no configuration has no family. */
+START_TEST(an_unknown_family_is_read_as_a_known_one)
+{
+    static const char config[] = "{\"model_type\": \"newcomer\", \"text_config\": {\"model_type\": \"newcomer_text\", "
+                                 "\"hidden_size\": 64, \"intermediate_size\": 128, \"num_hidden_layers\": 4, "
+                                 "\"num_attention_heads\": 4, \"vocab_size\": 256, \"max_position_embeddings\": 64}}";
+    const char *path = temporary_file("config.json", config, strlen(config));
+    static struct experiment e;
+    struct diags diags = {0};
+    static const char *const as = "model.model_type=llama";
+    struct experiment_flags flags = {.model = path, .gpu = "h100-sxm", .overrides = &as, .n_overrides = 1};
+    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
+    ck_assert_int_eq(e.model.layers, 4);
+    ck_assert_int_eq(e.model.norm, NORM_RMS);
+    ck_assert_ptr_nonnull(strstr(e.model.source, "read as model_type llama"));
+    char text[4200];
+    snprintf(text, sizeof text,
+             "model: {base: '%s', model_type: gpt_neox, layers: 2}\ncluster: h100-sxm-node\njob: {global_batch: 8}\n", path);
+    ck_assert_int_eq(experiment_parse_text("t.yaml", text, strlen(text), &e, &diags), STATUS_OK);
+    ck_assert_int_eq(e.model.layers, 2);
+    ck_assert_int_eq(e.model.norm, NORM_LAYER);
+    flags.model = "llama3-8b";
+    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_BAD_INPUT);
+    bool told = false;
+    for (size_t i = 0; i < diags.n_items; i++)
+        told |= strstr(diags.items[i].text, "model_type: only of a Hugging Face config.json") != NULL;
+    ck_assert(told);
+    diags_free(&diags);
+}
+END_TEST
+
+#define READ_AS                                                                                                                  \
+    "; where its layers are those of one that is, such as llama, read it so: --set model.model_type=llama, or `{base: "          \
+    "config.json, model_type: llama}`; else describe its shape in a file (msim catalog template model)\n"
+
 static const struct {
     const char *text, *said; /* after the file's name */
 } bad[] = {
-    {"{\"model_type\": \"lama\"}", ":1:16: error: model_type: 'lama' is not a family that msim reads (the nearest is 'llama'); "
-                                   "describe its shape in an msim model "
-                                   "file\n"},
-    {"{\"model_type\": \"t5\"}",
-     ":1:16: error: model_type: 't5' is not a family that msim reads; describe its shape in an msim model file\n"},
+    {"{\"model_type\": \"lama\"}",
+     ":1:16: error: model_type: 'lama' is not a family that msim reads (the nearest is 'llama')" READ_AS},
+    {"{\"model_type\": \"t5\"}", ":1:16: error: model_type: 't5' is not a family that msim reads" READ_AS},
     {"{\"architectures\": [\"LlamaForCausalLM\"]}",
      ":1:1: error: a Hugging Face configuration needs a model_type, such as llama\n"},
     {"{\n  \"model_type\": \"gpt2\",\n  \"n_layer\": -12,\n  \"n_embd\": 768,\n  \"n_head\": 12.5,\n  \"n_positions\": 1024,\n"
@@ -153,6 +189,7 @@ int main(void)
     tcase_add_loop_test(tests, a_configuration_is_the_catalog_entry, 0, (int)(sizeof same / sizeof same[0]));
     tcase_add_test(tests, a_null_is_no_value);
     tcase_add_test(tests, an_experiment_may_name_and_change_one);
+    tcase_add_test(tests, an_unknown_family_is_read_as_a_known_one);
     tcase_add_loop_test(tests, a_bad_configuration_is_explained, 0, (int)(sizeof bad / sizeof bad[0]));
     suite_add_tcase(suite, tests);
     return suite_run(suite);

@@ -281,6 +281,49 @@ START_TEST(own_runs_need_few_columns)
 }
 END_TEST
 
+/* What a layout leaves open in a table is what it leaves open on the command line, where the column is missing and where its cell
+ * is empty; what a row says wins, and what was taken is told. */
+START_TEST(layouts_leave_open_what_step_does)
+{
+    static const char *const tables[] = {"model,gpu,gpus,seq_len,tp,pp,micro_batch,global_batch\n"
+                                         "llama3-70b,h100-sxm,1024,8192,8,4,1,1024\nllama3-70b,h100-sxm,1024,8192,1,4,1,1024\n",
+                                         "model,gpu,gpus,seq_len,tp,pp,micro_batch,global_batch,zero,sequence_parallel\n"
+                                         "llama3-70b,h100-sxm,1024,8192,8,4,1,1024,,\n"
+                                         "llama3-70b,h100-sxm,1024,8192,1,4,1,1024,-,n/a\n"};
+    for (int t = 0; t < 2; t++) {
+        struct reading r = read_table(tables[t]);
+        bool told = false;
+        ck_assert_uint_eq(r.table.n_items, 2);
+        for (int i = 0; i < 2; i++) {
+            const struct measurement *row = &r.table.items[i];
+            struct setting setting = measurement_setting(row);
+            struct layout step = layout_unasked;
+            char mine[LAYOUT_TEXT], theirs[LAYOUT_TEXT];
+            ck_assert_int_eq(layout_parse(i ? "pp4 mb1" : "tp8 pp4 mb1", &step, &r.diags), STATUS_OK);
+            layout_complete(&step, &setting);
+            ck_assert_str_eq(layout_format(&row->layout, mine, sizeof mine), layout_format(&step, theirs, sizeof theirs));
+            ck_assert_int_eq(row->job.gradient_precision, PRECISION_FP32);
+        }
+        for (size_t i = 0; i < r.diags.n_items; i++)
+            told |= strstr(r.diags.items[i].text, "zero 1 with gradients in fp32 (bf16 where the cell says 1), "
+                                                  "sequence_parallel 1 where tp > 1") != NULL;
+        ck_assert(told);
+        reading_free(&r);
+    }
+    struct reading r = read_table("model,gpu,gpus,seq_len,tp,micro_batch,global_batch,zero,sequence_parallel\n"
+                                  "llama3-70b,h100-sxm,64,8192,8,1,1024,0,0\nllama3-70b,h100-sxm,64,8192,8,1,1024,2,no\n");
+    ck_assert_int_eq(r.row[0].layout.zero, 0);
+    ck_assert(!r.row[0].layout.sequence_parallel && !r.row[1].layout.sequence_parallel);
+    ck_assert_int_eq(r.row[0].job.gradient_precision, PRECISION_FP32);
+    ck_assert_int_eq(r.row[1].job.gradient_precision, PRECISION_BF16);
+    reading_free(&r);
+    r = read_table("model,gpu,gpus,seq_len,tp,micro_batch,global_batch,precision\nllama3-70b,h100-sxm,64,8192,8,1,1024,fp16\n");
+    ck_assert_int_eq(r.row->job.gradient_precision, PRECISION_FP16); /* whatever is said of zero */
+    ck_assert_ptr_nonnull(strstr(r.diags.items[0].text, "zero 1, sequence_parallel 1 where tp > 1"));
+    reading_free(&r);
+}
+END_TEST
+
 /* Columns, words and numbers as other hands write them; what is not msim's own is told. */
 START_TEST(other_hands)
 {
@@ -288,8 +331,8 @@ START_TEST(other_hands)
         read_table("# from a paper\n"
                    "Run,Model,GPU,# GPUs,Seq Len,TP,PP,VPP,MBS,GBS,ZeRO,SP,AC,dtype,Schedule,features,Time/step (ms)\n"
                    "\"a, b\",llama3-8b,H100 SXM5 80GB,64,8k,2,1,n/a,1,\"1,024\",FSDP,yes,SAC,BFloat16,-,"
-                   "FA3 + torch.compile,\"2,512.5\"\n"
-                   "c,llama3-8b,h100-sxm,64 GPUs,8192,2,4,2,1,1024,ZeRO-1,no,No,fp8 (e4m3),1F1B Interleaved,,~2.5 s\n"
+                   "FA3 + torch.compile,\"12,512.5\"\n"
+                   "c,llama3-8b,h100-sxm,64 GPUs,8192,2,4,2,1,1024,ZeRO-1,no,No,fp8 (e4m3),1F1B Interleaved,,~12.5 s\n"
                    "d,llama3-8b,h100-sxm,64,8192,2,4,1,1,1024,stage 1,0,yes,bf16,ZB-H1,flash attention 2,2.5 ± 0.1 min\n"
                    "e,llama3-8b,h100-sxm,sixty,8192,2,1,1,1,1024,1,0,yes,bf16,,,2500\n"
                    "f,llama3-8b,h100-sxm,64,8192,2,1,1,1,1024,1,0,yes,bf16,,,OOM\n");
@@ -305,12 +348,12 @@ START_TEST(other_hands)
     ck_assert_int_eq((int)a->layout.recompute.what, RECOMPUTE_SELECTIVE);
     ck_assert_int_eq(a->job.precision, PRECISION_BF16);
     ck_assert_uint_eq(a->layout.features, FEATURE_BIT(FLASH_ATTENTION3) | FEATURE_BIT(COMPILE));
-    ck_assert_double_eq_tol(a->step_s, 2.5125, 1e-12);
+    ck_assert_double_eq_tol(a->step_s, 12.5125, 1e-12);
     ck_assert_int_eq(c->job.precision, PRECISION_FP8);
     ck_assert_int_eq(c->layout.schedule, SCHEDULE_INTERLEAVED);
     ck_assert_int_eq((int)c->layout.recompute.what, RECOMPUTE_NONE);
     ck_assert_int_eq(c->layout.zero, 1);
-    ck_assert_double_eq_tol(c->step_s, 2.5, 1e-12);
+    ck_assert_double_eq_tol(c->step_s, 12.5, 1e-12);
     ck_assert_int_eq(d->layout.schedule, SCHEDULE_ZB1P);
     ck_assert_uint_eq(d->layout.features & FEATURES_FLASH, FEATURE_BIT(FLASH_ATTENTION2));
     ck_assert_double_eq_tol(d->step_s, 150, 1e-9);
@@ -420,6 +463,7 @@ int main(void)
     tcase_add_test(rows, context_exchanges);
     tcase_add_test(rows, missing_columns);
     tcase_add_test(rows, own_runs_need_few_columns);
+    tcase_add_test(rows, layouts_leave_open_what_step_does);
     tcase_add_test(rows, other_hands);
     tcase_add_test(rows, semicolons);
     tcase_add_test(rows, rates);

@@ -311,6 +311,39 @@ START_TEST(adaptive_and_static_do_not_collide)
 }
 END_TEST
 
+/* What GPUs send and get over all their connections. One switch, 8 hosts of a GPU: everybody to everybody fills all NICs, an
+ * incast the one NIC that gets it all, of which each sender has a seventh; a permutation is its connections. With two GPUs a host
+ * behind NVLink, what stays inside is in no sum, and a GPU sends a share of its half of the NIC to each of the others. */
+START_TEST(sums_of_gpus)
+{
+    static const struct {
+        const char *fabric;
+        enum load_pattern pattern;
+        size_t senders, receivers;
+        double sent, received;
+    } cases[] = {{"clos hosts:8 tor:8x400G", LOAD_ALL_TO_ALL, 8, 8, 50e9, 50e9},
+                 {"clos hosts:8 tor:8x400G", LOAD_INCAST, 7, 1, 50e9 / 7, 50e9},
+                 {"clos hosts:8 tor:8x400G", LOAD_PERMUTATION, 8, 8, 50e9, 50e9},
+                 {"clos hosts:4 gpus:2 nics:1x400G nvlink:2x300GB/s tor:4x400G", LOAD_ALL_TO_ALL, 8, 8, 25e9, 25e9}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct diags diags = {0};
+        struct fabric fabric = fabric_parsed(cases[i].fabric);
+        struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC};
+        struct load load = {.pattern = cases[i].pattern, .bytes = 1e6, .seed = 2};
+        struct load_result r;
+        ck_assert_int_eq(load_run(&router, &load, &r, &diags), STATUS_OK);
+        ck_assert_uint_eq(r.sent.n, cases[i].senders);
+        ck_assert_uint_eq(r.received.n, cases[i].receivers);
+        for (size_t g = 0; g < r.sent.n; g++)
+            ck_assert_double_eq_tol(r.sent.rates[g], cases[i].sent, 1);
+        for (size_t g = 0; g < r.received.n; g++)
+            ck_assert_double_eq_tol(r.received.rates[g], cases[i].received, 1);
+        load_result_free(&r);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
 /* Where nothing collides a transfer ends when its own bytes are sent: once to twice as many, evenly spread. */
 START_TEST(sizes_are_spread_above_the_smallest)
 {
@@ -390,6 +423,7 @@ int main(void)
     tcase_add_test(all, shares_inside_hosts);
     tcase_add_test(all, ecmp_collisions);
     tcase_add_test(all, adaptive_and_static_do_not_collide);
+    tcase_add_test(all, sums_of_gpus);
     tcase_add_test(all, sizes_are_spread_above_the_smallest);
     tcase_add_test(all, polarisation_and_queue_pairs);
     tcase_add_test(all, incast_shares_the_last_link);
