@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/beside.h"
 #include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
@@ -22,20 +23,6 @@
 #include "sim/collective_flows.h"
 
 #define GIB 0x1p30
-
-struct memory_part {
-    const char *name;
-    double bytes;
-};
-enum { N_MEMORY_PARTS = 6 };
-
-static void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEMORY_PARTS])
-{
-    const struct memory_part all[N_MEMORY_PARTS] = {{"weights", memory->weights},     {"gradients", memory->gradients},
-                                                    {"optimizer", memory->optimizer}, {"activations", memory->activations},
-                                                    {"buffers", memory->buffers},     {"framework", memory->framework}};
-    memcpy(parts, all, sizeof all);
-}
 
 static bool report_fits(const struct step_report *report)
 {
