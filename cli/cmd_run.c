@@ -248,7 +248,8 @@ static const struct option_row options[] = {
          "a line for each value of gpus (batch and spares grow with them), mttf, restart, detect, checkpoint-interval, "
          "checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS "; repeatable: every combination",
      .group = "Many runs"},
-    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5: adds the cost per token and of a budget, spares included"),
+    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost per token "
+                           "and of a budget, spares included"),
     FABRIC_OPTION_ROWS,
     {0},
 };

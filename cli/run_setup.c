@@ -475,8 +475,9 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
 enum status run_session_load(struct invocation *call, struct run_session *s)
 {
     struct experiment_flags flags = experiment_flags_of(call);
-    s->report.gpu_price = price_option(call);
     enum status status = experiment_read(call, &flags, &s->experiment);
+    if (status == STATUS_OK)
+        status = gpu_price_option(call, s->experiment.cluster.gpu.name, &s->report.gpu_price);
     if (status == STATUS_OK)
         status = apply_flags(call, &s->experiment.faults);
     if (status == STATUS_OK)

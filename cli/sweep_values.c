@@ -68,6 +68,15 @@ static bool read_number(const char *text, size_t length, enum dimension dimensio
     return quantity_parse(copy, dimension, value, why, size) == STATUS_OK;
 }
 
+/* What stands behind the last digit. */
+static void take_unit(const char *text, size_t length, struct sweep_range *range)
+{
+    size_t n = 0;
+    while (n < length && !strchr("0123456789.", text[length - n - 1]))
+        n++;
+    snprintf(range->unit, sizeof range->unit, "%.*s", (int)n, text + length - n);
+}
+
 static enum status read_doubling(const char *const starts[], const size_t sizes[], int most, struct sweep_range *range, char *why,
                                  size_t size)
 {
@@ -104,6 +113,7 @@ enum status sweep_range_parse(const char *text, size_t length, enum dimension di
     if (!read_number(starts[0], sizes[0], dimension, &range->low, why, size) ||
         !read_number(starts[1], sizes[1], dimension, &range->high, why, size))
         return STATUS_BAD_INPUT;
+    take_unit(starts[0], sizes[0], range);
     if (doubling)
         return read_doubling(starts, sizes, most, range, why, size);
     char *end;
