@@ -242,11 +242,16 @@ START_TEST(another_cluster_keeps_the_files_nodes)
     flags = (struct experiment_flags){.text = nodes_of_four, .n_text = strlen(nodes_of_four), .cluster = "gb200-nvl72"};
     load(&flags);
     ck_assert_int_eq(e.gpus, 12);
-    static const char unknown[] = "model: tiny-gpt\ncluster: {base: nobodys, nodes: 2}\njob: {global_batch: 64}\n";
+    /* How many GPUs the nodes of an unknown cluster have nobody can say: all of the other are taken, which is told. */
+    static const char unknown[] = "model: tiny-gpt\ncluster: {base: nobodys, nodes: 2}\njob: {global_batch: 4480}\n";
+    struct diags diags = {0};
     flags = (struct experiment_flags){.text = unknown, .n_text = strlen(unknown), .cluster = "selene-a100"};
-    char *words = said_of(flags, NULL);
-    ck_assert_msg(strstr(words, ":2:34: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
+    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
+    char *words = said(&diags);
+    ck_assert_int_eq(e.gpus, 4480);
+    ck_assert_msg(strstr(words, "standard input:2:34: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
     free(words);
+    diags_free(&diags);
 }
 END_TEST
 
