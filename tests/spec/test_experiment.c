@@ -249,7 +249,7 @@ START_TEST(another_cluster_keeps_the_files_nodes)
     ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
     char *words = said(&diags);
     ck_assert_int_eq(e.gpus, 4480);
-    ck_assert_msg(strstr(words, "standard input:2:34: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
+    ck_assert_msg(strstr(words, "standard input:2:33: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
     free(words);
     diags_free(&diags);
 }
