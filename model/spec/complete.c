@@ -11,18 +11,37 @@ static void complete_name(char *name, const char *kind)
         snprintf(name, NAME_SIZE, "%s", kind);
 }
 
+/* Whether whoever wrote the mapping wrote this key, in its file or as a flag; not what the mapping is laid over. */
+static bool is_written_here(const struct yaml_node *mapping, const struct yaml_node *child)
+{
+    return child->at.line == 0 || (mapping->at.file && strcmp(child->at.file, mapping->at.file) == 0);
+}
+
+/* Where to look for what is wrong between two keys: at the first, unless that is of a `base` which the second was laid over. */
+static struct place place_of_pair(const struct yaml_node *mapping, const char *key, const char *other)
+{
+    const struct yaml_node *first = yaml_find(mapping, key), *second = yaml_find(mapping, other);
+    bool laid_over = first && second && !is_written_here(mapping, first) && is_written_here(mapping, second);
+    return entry_place(mapping, laid_over ? other : key);
+}
+
 static void check_mixture(const struct transformer *m, const struct yaml_node *tree, struct diags *diags)
 {
     const struct yaml_node *moe = yaml_find(tree, "moe");
     if (m->moe.experts == 0 || !moe)
         return;
     if (m->moe.top_k > m->moe.experts)
-        diag_error(diags, entry_place(moe, "top_k"), "top_k: %d experts per token of only %d", m->moe.top_k, m->moe.experts);
-    if (m->moe.top_groups > m->moe.groups)
-        diag_error(diags, entry_place(moe, "top_groups"), "top_groups: a token's experts lie in %d of %d groups",
+        diag_error(diags, place_of_pair(moe, "top_k", "experts"), "top_k: %d experts per token of only %d", m->moe.top_k,
+                   m->moe.experts);
+    if (m->moe.top_groups > m->moe.groups && m->moe.groups == 0)
+        diag_error(diags, place_of_pair(moe, "top_groups", "groups"),
+                   "top_groups: %d of no groups; where experts are in none, it is 0 too: `moe: {groups: 0, top_groups: 0}`",
+                   m->moe.top_groups);
+    else if (m->moe.top_groups > m->moe.groups)
+        diag_error(diags, place_of_pair(moe, "top_groups", "groups"), "top_groups: a token's experts lie in %d of %d groups",
                    m->moe.top_groups, m->moe.groups);
     if (m->moe.groups > 0 && m->moe.experts % m->moe.groups != 0)
-        diag_error(diags, entry_place(moe, "groups"), "groups: %d experts are not %d equal groups", m->moe.experts,
+        diag_error(diags, place_of_pair(moe, "groups", "experts"), "groups: %d experts are not %d equal groups", m->moe.experts,
                    m->moe.groups);
     int layer = 0;
     while (layer < m->layers && !layer_is_mixture(m, layer))
@@ -95,11 +114,11 @@ void transformer_complete(struct transformer *model, const struct yaml_node *tre
     if (!model->head_dim && model->hidden % model->heads == 0)
         model->head_dim = (int)(model->hidden / model->heads);
     if (!model->head_dim)
-        diag_error(diags, entry_place(tree, "heads"),
+        diag_error(diags, place_of_pair(tree, "heads", "hidden"),
                    "heads: hidden %lld is not a multiple of %d heads; change one or give head_dim", (long long)model->hidden,
                    model->heads);
     if (model->heads % model->kv_heads != 0)
-        diag_error(diags, entry_place(tree, "kv_heads"), "kv_heads: %d heads cannot share %d key/value heads evenly",
+        diag_error(diags, place_of_pair(tree, "kv_heads", "heads"), "kv_heads: %d heads cannot share %d key/value heads evenly",
                    model->heads, model->kv_heads);
     if (model->attention == ATTENTION_LATENT && !model->latent.kv_lora_rank)
         diag_error(diags, entry_place(tree, "attention"), "attention: latent attention needs the group 'latent'");

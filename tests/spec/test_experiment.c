@@ -529,6 +529,39 @@ START_TEST(everything_in_place)
 }
 END_TEST
 
+/* What does not go together because of a key laid over a base is said of that key, where its file or flag has it. */
+static const struct {
+    const char *model, *place, *words;
+} over_bases[] = {
+    {"{base: deepseek-v3, moe: {groups: 0}}", "t.yaml:1:42: ", "4 of no groups; where experts are in none, it is 0 too"},
+    {"{base: deepseek-v3, moe: {top_k: 6, groups: 2}}", "t.yaml:1:52: ", "in 4 of 2 groups"},
+    {"{base: deepseek-v3, moe: {experts: 4, groups: 0, top_groups: 0}}", "t.yaml:1:43: ", "8 experts per token of only 4"},
+    {"{base: deepseek-v3, moe: {experts: 12}}", "t.yaml:1:43: ", "12 experts are not 8 equal groups"},
+    {"{base: deepseek-v3, moe: {top_groups: 9}}", "t.yaml:1:46: ", "in 9 of 8 groups"},
+    {"{base: llama3-8b, heads: 4}", "t.yaml:1:33: ", "4 heads cannot share 8"},
+};
+
+START_TEST(a_base_is_not_blamed)
+{
+    char text[160];
+    enum status status;
+    snprintf(text, sizeof text, "model: %s\ncluster: dgx-h100\n", over_bases[_i].model);
+    char *words = said_of_text(text, &status);
+    ck_assert_int_eq(status, STATUS_BAD_INPUT);
+    ck_assert_msg(strncmp(words, over_bases[_i].place, strlen(over_bases[_i].place)) == 0, "%s", words);
+    ck_assert_msg(strstr(words, over_bases[_i].words) != NULL, "%s", words);
+    free(words);
+}
+END_TEST
+
+START_TEST(nor_for_a_flag)
+{
+    char *words = said_of((struct experiment_flags){.model = "deepseek-v3", .cluster = "dgx-h100"}, "model.moe.groups=0");
+    ck_assert_msg(strncmp(words, "model.moe.groups: ", 18) == 0, "%s", words);
+    free(words);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("experiment");
@@ -546,6 +579,8 @@ int main(void)
     tcase_add_test(tests, a_batch_is_said_in_tokens);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
+    tcase_add_loop_test(tests, a_base_is_not_blamed, 0, (int)(sizeof over_bases / sizeof over_bases[0]));
+    tcase_add_test(tests, nor_for_a_flag);
     tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 10);
     tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
     tcase_add_test(tests, a_dragonfly_out_of_a_result_follows_its_nodes);
