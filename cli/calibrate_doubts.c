@@ -40,6 +40,11 @@ static void note_remedy(const struct calibrating *c, struct diags *diags)
                   "a fit needs more different cases than parameters: --holdout 0 uses all %zu rows, %zu of which --holdout keeps "
                   "from the fit to judge it by",
                   c->n_rows, held);
+    else if (held)
+        diag_note(diags, (struct place){0},
+                  "a fit needs more different cases than parameters: measure more, name fewer parameters (--parameters), or use "
+                  "all %zu rows with --holdout 0 (%zu kept from the fit to judge it by)",
+                  c->n_rows, held);
     else
         diag_note(diags, (struct place){0},
                   "a fit needs more different cases than parameters: measure more, or name fewer parameters (--parameters)");
