@@ -7,6 +7,7 @@
 
 #include "cli/progress.h"
 #include "cli/result.h"
+#include "cli/table.h"
 #include "model/base/clock.h"
 #include "model/base/memory.h"
 #include "model/cost/closed_form.h"
@@ -85,6 +86,7 @@ static struct comparison comparison_of(const struct compared *row)
         .gpu = row->run->cluster.gpu.name,
         .kind = run_kind_name(run_kind_of(&row->run->layout, &row->run->model)),
         .oom = row->run->oom,
+        .untold = row->run->untold,
         .use = row->legal ? row->memory.total / row->capacity : 0,
         .predicted_oom = row->legal && row->memory.total > row->capacity,
         .measured_s = row->run->step_s,
@@ -139,6 +141,26 @@ static void collect_rows(struct comparing *comparing, const char *only)
         for (size_t i = 0; i < table->n_items; i++)
             if (!only || strcmp(table->items[i].name, only) == 0)
                 comparing->rows[comparing->n_rows++] = (struct compared){.run = &table->items[i], .table = comparing->paths[t]};
+    }
+}
+
+/* What a job of the same layout does not have unless it says so. */
+static void note_gradients(const struct comparing *comparing, struct diags *diags)
+{
+    static const struct {
+        enum precision precision;
+        const char *why;
+    } narrow[] = {{PRECISION_BF16, "as optimizers that `zero` shards do"}, {PRECISION_FP16, "as runs in fp16 do"}};
+    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++) {
+        const char *precision = precision_name(narrow[k].precision);
+        size_t n = 0;
+        for (size_t i = 0; i < comparing->n_rows; i++)
+            n += comparing->rows[i].run->job.gradient_precision == narrow[k].precision;
+        if (n > 0)
+            diag_note(diags, (struct place){0},
+                      "%zu row%s reduce%s gradients in %s, %s; msim step has them in fp32 unless told --set "
+                      "job.gradient_precision=%s",
+                      n, plural((int64_t)n), n == 1 ? "s" : "", precision, narrow[k].why, precision);
     }
 }
 
@@ -225,6 +247,7 @@ static enum status compare(struct comparing *comparing, struct invocation *call)
         diag_error(&call->diags, (struct place){.file = comparing->paths[0]}, "no usable row");
         return STATUS_BAD_INPUT;
     }
+    note_gradients(comparing, &call->diags);
     predict_rows(comparing, call);
     status = write_results(comparing, explain != NULL, call);
     return status == STATUS_OK ? check_tolerance(comparing, &call->diags) : status;
@@ -307,7 +330,9 @@ const struct command command_compare = {
         "\n"
         "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
         "input. A row that cannot be used, or whose step is shorter than the peak of its GPUs permits, is reported with its "
-        "line, skipped and counted; what empty cells and missing columns are taken for is told. With --format csv the result is "
+        "line, skipped and counted; what empty cells and missing columns are taken for is told, and where gradients are narrower "
+        "than those of a job that does not say. A row with neither a time nor an outcome is predicted, and counted among neither "
+        "the timed nor the out-of-memory runs. With --format csv the result is "
         "one line a row.",
     .operands = "TABLE.csv...",
     .min_operands = 1,

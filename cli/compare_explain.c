@@ -38,13 +38,16 @@ static void write_verdict(const struct compared *row, FILE *out)
     const struct measurement *run = row->run;
     if (run->oom)
         fputs("\nmeasured  out of memory\n", out);
-    else
+    else if (run->step_s > 0)
         fprintf(out, "\nmeasured  %.4g s", run->step_s);
+    else
+        fputs(run->untold ? "\nmeasured  nothing" : "\nmeasured  no step time", out);
     if (!run->oom && run->mfu > 0)
         fprintf(out, ", MFU %.1f %%", 100 * run->mfu);
     if (row->predicted_s > 0)
-        fprintf(out, "\npredicted %.4g s, MFU %.1f %%: %+.1f %%", row->predicted_s, 100 * row->predicted_mfu,
-                100 * (row->predicted_s / run->step_s - 1));
+        fprintf(out, "\npredicted %.4g s, MFU %.1f %%", row->predicted_s, 100 * row->predicted_mfu);
+    if (row->predicted_s > 0 && run->step_s > 0)
+        fprintf(out, ": %+.1f %%", 100 * (row->predicted_s / run->step_s - 1));
     fputc('\n', out);
 }
 

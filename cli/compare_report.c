@@ -29,6 +29,12 @@ static const char *outcome_word(bool oom)
     return oom ? "oom" : "ok";
 }
 
+/* "" where the table does not tell. */
+static const char *measured_word(const struct comparison *item)
+{
+    return item->untold ? "" : outcome_word(item->oom);
+}
+
 /* --- text ---------------------------------------------------------------------------------------------------------- */
 
 static enum tint error_tint(double error_pct)
@@ -133,7 +139,7 @@ static void memory_cells(struct table *table, const struct compared *row)
         return;
     }
     bool over = row->memory.total > row->capacity;
-    enum tint tint = over != row->run->oom ? TINT_BAD : TINT_NONE;
+    enum tint tint = !row->run->untold && over != row->run->oom ? TINT_BAD : TINT_NONE;
     table_tint(table, tint);
     table_cell(table, "%.1f", row->memory.total / GIB);
     table_tint(table, tint);
@@ -259,7 +265,7 @@ void compare_write_csv(const struct comparing *comparing, FILE *out)
         csv_write_cell(out, false, row->table);
         csv_write_cell(out, false, item->gpu);
         csv_write_integer(out, false, row->run->gpus);
-        csv_write_cell(out, false, outcome_word(item->oom));
+        csv_write_cell(out, false, measured_word(item));
         csv_write_number(out, false, or_nan(row->run->step_s > 0, row->run->step_s));
         csv_write_number(out, false, or_nan(predicted, row->predicted_s));
         csv_write_number(out, false, or_nan(comparison_is_timed(item), comparison_error_pct(item)));
@@ -376,6 +382,8 @@ static json_t *json_row(const struct compared *row, const struct comparison *ite
     json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "case", row->run->name, "source", row->table, "gpu", item->gpu,
                                "gpus", row->run->gpus, "layout", layout_format(&row->run->layout, layout, sizeof layout),
                                "outcome", outcome_word(item->oom));
+    if (item->untold)
+        json_object_set_new(object, "outcome", json_null());
     json_object_set_new(object, "measured_s", real_or_null(row->run->step_s > 0, row->run->step_s));
     json_object_set_new(object, "predicted_s", real_or_null(predicted, row->predicted_s));
     json_object_set_new(object, "error_pct", real_or_null(comparison_is_timed(item), comparison_error_pct(item)));

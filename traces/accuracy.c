@@ -30,6 +30,8 @@ const char *accuracy_key_of(const struct comparison *comparison, enum accuracy_k
 
 static void count_memory(const struct comparison *comparison, struct accuracy *accuracy)
 {
+    if (comparison->untold)
+        return;
     accuracy->oom_found += comparison->oom && comparison->predicted_oom;
     accuracy->oom_missed += comparison->oom && !comparison->predicted_oom;
     accuracy->oom_false_alarms += !comparison->oom && comparison->predicted_oom;

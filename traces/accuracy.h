@@ -28,6 +28,7 @@ struct comparison {
     const char *gpu;
     const char *kind; /* of run (model/cost/track_record.h) */
     bool oom, predicted_oom;
+    bool untold;                    /* whether it ran out of memory is not known: of oom nothing is counted */
     double use;                     /* predicted memory over capacity; 0: not predicted */
     double measured_s, predicted_s; /* 0: not measured, not predicted */
 };

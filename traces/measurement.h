@@ -77,6 +77,7 @@ struct measurement {
     int gpus;
     bool loss_assumed; /* fused_loss is none of its words */
     bool oom;          /* the run ended out of memory: no times */
+    bool untold;       /* neither a time nor an outcome: nobody says whether it fitted */
     double step_s;     /* measured; 0 unknown (always for oom) */
     bool derived;      /* from a rate or a share that was measured, where no time is said */
     double mfu;        /* measured, fraction; 0 unknown */

@@ -161,4 +161,5 @@ void reading_outcome(struct measurement_reading *reading, struct measurement *ro
         return;
     row->mfu = read_mfu(reading);
     read_step(reading, row);
+    row->untold = outcome < 0 && row->step_s <= 0 && row->mfu <= 0;
 }

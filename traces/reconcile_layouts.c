@@ -87,7 +87,7 @@ static bool fits(const struct measurement *row, enum recompute_what recompute)
 static enum recompute_what fitting_recompute(const struct measurement *row)
 {
     enum recompute_what light = layout_light_modules(&row->model);
-    bool ran = !row->oom && row->layout.dp >= 1;
+    bool ran = !row->oom && !row->untold && row->layout.dp >= 1;
     if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !reconcile_assumes(row, "recompute") || fits(row, RECOMPUTE_NONE))
         return RECOMPUTE_NONE;
     if (fits(row, light))

@@ -21,6 +21,18 @@ static const struct comparison items[] = {
 };
 enum { N = sizeof items / sizeof *items };
 
+/* Of a run of which nobody says whether it fitted no outcome counts, whatever is predicted. */
+START_TEST(untold_outcomes)
+{
+    static const struct comparison untold[] = {
+        {.name = "u", .source = "u", .gpu = "x", .untold = true, .predicted_oom = true, .predicted_s = 3},
+        {.name = "v", .source = "u", .gpu = "x", .untold = true, .predicted_s = 3}};
+    struct accuracy total = accuracy_total(untold, 2);
+    ck_assert_uint_eq(total.n, 0);
+    ck_assert_uint_eq(total.oom_found + total.oom_missed + total.oom_false_alarms, 0);
+}
+END_TEST
+
 /* |errors| 10 20 30 40 50: mean 30, median 30, p90 at rank 3.6 = 46, signed mean (10-20+30+40-50)/5 = 2; sources 25 and 50. */
 START_TEST(over_all)
 {
@@ -137,6 +149,7 @@ int main(void)
     Suite *suite = suite_create("accuracy");
     TCase *statistics = tcase_create("statistics");
     tcase_add_test(statistics, over_all);
+    tcase_add_test(statistics, untold_outcomes);
     tcase_add_test(statistics, by_source);
     tcase_add_test(statistics, by_gpu);
     tcase_add_test(statistics, by_kind);

@@ -171,6 +171,25 @@ START_TEST(ran_out_of_memory_or_not)
 }
 END_TEST
 
+/* Who says neither a time nor an outcome does not say that it fitted; an outcome, a time or a share of the peak does. What
+ * nothing says did not run, so no recomputation is inferred of it. */
+START_TEST(nothing_is_told_of_an_end)
+{
+    struct reading r = read_table("model,gpu,gpus,seq_len,global_batch,outcome,step_time_s,mfu_pct,assumed,pp\n"
+                                  "llama3-70b,h100-sxm,64,8192,512,,,,recompute,2\n"
+                                  "llama3-70b,h100-sxm,64,8192,512,ok,,,,2\n"
+                                  "llama3-70b,h100-sxm,64,8192,512,,90,,,2\n"
+                                  "llama3-70b,h100-sxm,64,8192,512,,,40,,2\n"
+                                  "llama3-70b,h100-sxm,64,8192,512,oom,,,,2\n");
+    static const bool untold[] = {true, false, false, false, false};
+    ck_assert_uint_eq(r.table.n_items, 5);
+    for (size_t i = 0; i < 5; i++)
+        ck_assert_msg(r.table.items[i].untold == untold[i], "row %zu", i);
+    ck_assert_int_eq(r.table.items[0].layout.recompute.what, RECOMPUTE_NONE);
+    reading_free(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("measurement_meaning");
@@ -181,6 +200,7 @@ int main(void)
     tcase_add_test(rows, columns_of_one_kind);
     tcase_add_test(rows, contradictions);
     tcase_add_test(rows, ran_out_of_memory_or_not);
+    tcase_add_test(rows, nothing_is_told_of_an_end);
     suite_add_tcase(suite, rows);
     return suite_run(suite);
 }

@@ -45,6 +45,19 @@ START_TEST(two_uses_are_met)
 }
 END_TEST
 
+/* Two that nobody tells the end of, at a third use, change nothing. */
+START_TEST(untold_runs_have_no_say)
+{
+    struct comparison items[16], *end = put(put(items, "a", 0.8, 4, 1), "a", 1.25, 4, 3);
+    struct comparison *untold = end;
+    end = put(end, "a", 2, 2, 0);
+    untold[0].untold = untold[1].untold = true;
+    struct outcomes outcomes = outcomes_of(items, (size_t)(end - items));
+    ck_assert_uint_eq(outcomes.runs, 8);
+    NEAR(outcomes.median, 1);
+}
+END_TEST
+
 /* As many failures as the shares sum to, also weighed by ln use. */
 START_TEST(likelihood_is_at_its_maximum)
 {
@@ -105,6 +118,7 @@ int main(void)
     TCase *tests = tcase_create("fit");
     tcase_add_test(tests, two_uses_are_met);
     tcase_add_test(tests, likelihood_is_at_its_maximum);
+    tcase_add_test(tests, untold_runs_have_no_say);
     tcase_add_test(tests, who_has_no_say);
     tcase_add_test(tests, nothing_told);
     suite_add_tcase(suite, tests);
