@@ -312,6 +312,10 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
         diag_error(diags, NOWHERE, "the runtime attends to whole sequences, not documents apart: leave out job.documents");
         return STATUS_MISSING;
     }
+    if (setting->job->moment_precision != PRECISION_FP32) {
+        diag_error(diags, NOWHERE, "the runtime keeps the optimizer's moments in fp32: leave out job.moment_precision");
+        return STATUS_MISSING;
+    }
     if (m->output_gate) {
         diag_error(diags, NOWHERE, "the runtime has no kernels for attention's output gate of %s: it executes ungated attention",
                    m->name);

@@ -9,14 +9,13 @@
 #define UNKNOWN_STORAGE 10e9 /* B/s; an assumption for a cluster that does not say */
 enum { GPUS_PER_PCIE_SWITCH = 2 };
 
-/* What the optimizer keeps of so many parameters of a model in fp32: a master copy and its moments; of Muon's matrices one. */
+/* What the optimizer keeps of so many parameters of a model: a master copy in fp32 and its moments; of Muon's matrices one. */
 static double optimizer_bytes(const struct setting *setting, double parameters)
 {
     struct muon_matrices matrices = muon_matrices_of_model(setting);
     struct stage_parameters muon = muon_parameters(&matrices);
-    double each = setting->job->optimizer == OPTIMIZER_SGD ? 4 + 4 : 4 + 8,
-           one_moment = fmin(parameters, muon.dense + muon.experts);
-    return each * (parameters - one_moment) + MUON_STATE_BYTES * one_moment;
+    double one_moment = fmin(parameters, muon.dense + muon.experts);
+    return muon_state_bytes(setting, (struct muon_updated){parameters, one_moment});
 }
 
 static double node_rate(const struct cluster *cluster)

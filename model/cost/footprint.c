@@ -282,7 +282,7 @@ static void offload_states(const struct layout *layout, const struct setting *se
         out->gradients = bytes_left(out->gradients, states, OFFLOADED_GRADIENT_BUCKETS * gradients);
 }
 
-/* Of a matrix Muon keeps the master and one momentum in fp32; of the rest, and every other optimizer of all, Adam's. */
+/* Of a matrix Muon keeps the master and one momentum; of the rest, and every other optimizer of all, Adam's. */
 static double optimizer_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
                               double updated)
 {
@@ -292,7 +292,7 @@ static double optimizer_bytes(const struct layout *layout, const struct setting 
 }
 
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights); of those that are trained gradients at
- * the reduction's precision, Adam master and moments 12. */
+ * the reduction's precision, Adam master and moments 12 where they are fp32. */
 static void state_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
                         struct footprint *out)
 {

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "model/cost/precision_bytes.h"
+
 /* Of the data-sheet bandwidth of a node's memory: CPU-Adam takes 0.22, 0.51, 1.03, 2.41 and 2.57 s for 1, 2, 4, 8 and 10 billion
  * parameters on two Xeon Platinum 8168 with twelve channels of DDR4-2666, 256 GB/s (ZeRO-Offload, arXiv:2101.06840, tables 2 and
  * 4): 0.53, 0.46, 0.46, 0.39 and 0.46 of them; the median. */
@@ -53,7 +55,7 @@ double host_capacity(const struct cluster *cluster, const struct layout *layout)
 
 double optimizer_state_bytes(const struct job *job)
 {
-    return job->optimizer == OPTIMIZER_SGD ? 8 : 12;
+    return 4 + optimizer_moments(job->optimizer) * precision_bytes(job->moment_precision);
 }
 
 double host_weight_bytes(const struct job *job)

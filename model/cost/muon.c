@@ -236,7 +236,7 @@ static struct dealing deal(const struct muon_matrices *matrices, const struct la
     struct dealing d = {.owners = owners_of(layout, experts), .alternates = is_layer_wise(layout, job)};
     for (int i = 0; i < matrices->n; i++)
         if (matrices->items[i].experts == experts)
-            dealing_insert(&d, &matrices->items[i], i, flops_of(&matrices->items[i]), MUON_STATE_BYTES);
+            dealing_insert(&d, &matrices->items[i], i, flops_of(&matrices->items[i]), muon_matrix_state_bytes(job));
     for (int i = 0; i < N_TABLES && d.alternates && !experts; i++)
         if (matrices->tables[i].count)
             dealing_insert(&d, &matrices->tables[i], -1, 0, optimizer_state_bytes(job));
@@ -351,9 +351,15 @@ struct muon_updated muon_updated_of(const struct muon_matrices *matrices, const 
                                  matrices->n ? fmin(updated, work_own_parameters(layout, muon_parameters(matrices))) : 0};
 }
 
+double muon_matrix_state_bytes(const struct job *job)
+{
+    return 4 + precision_bytes(job->moment_precision);
+}
+
 double muon_state_bytes(const struct setting *setting, struct muon_updated updated)
 {
-    return optimizer_state_bytes(setting->job) * (updated.all - updated.matrices) + MUON_STATE_BYTES * updated.matrices;
+    return optimizer_state_bytes(setting->job) * (updated.all - updated.matrices) +
+           muon_matrix_state_bytes(setting->job) * updated.matrices;
 }
 
 /* --- bytes */
@@ -459,13 +465,13 @@ static int32_t add_memory(struct work_table *table, const char *label, double by
                                          .memory = {.bytes = bytes, .count = kernels, .kernel = MEMORY_OPTIMIZER}});
 }
 
-/* A parameter of a matrix: its gradient is read for the norm, by the update, and zeroed; the momentum is read and written in
- * fp32, the update written. The others have Adam's step whole. */
+/* A parameter of a matrix: its gradient is read for the norm, by the update, and zeroed; the momentum is read and written as it
+ * is kept, the update written. The others have Adam's step whole. */
 int32_t work_add_muon_update(struct work_table *table, const struct setting *setting, double updated, double muon)
 {
     const struct job *job = setting->job;
     bool half = job->precision == PRECISION_FP16 && job->gradient_precision == PRECISION_FP16;
-    double bytes = 3 * (half ? 2 : 4) + 4 + 4 + precision_bytes(precision_of(job));
+    double bytes = 3 * (half ? 2 : 4) + 2 * precision_bytes(job->moment_precision) + precision_bytes(precision_of(job));
     int32_t id = work_add_optimizer(table, setting, fmax(0, updated - muon), 0);
     table->items[id].memory.bytes += muon * bytes;
     return id;

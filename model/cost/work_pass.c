@@ -5,6 +5,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/adapter.h"
+#include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
 
 enum { PASS_CHILDREN_MAX = 512 };
@@ -145,15 +146,16 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
     return id;
 }
 
-/* Bytes moved per parameter. Adam reads master weight and two moments in fp32 (12) and writes them and the half-precision weight
- * (14); LAMB reads and writes an update once more for its norms (8); SGD keeps one moment (8 + 10). What Muon leaves to Adam is
+/* Bytes moved per parameter. Adam reads master weight and two moments, in fp32 12, and writes them and the half-precision weight
+ * (14); LAMB reads and writes an update once more for its norms (8); SGD keeps one moment (8 + 10). Narrower moments move what
+ * they take. What Muon leaves to Adam is
  * Adam's (muon.h has the rest). The gradient is read by the update, before it for the norm, and afterwards zeroed. Gradients of
  * fp16 training that were accumulated and reduced in fp16 stay so, and the update divides by the loss scale as it reads; where
  * they are fp32, a pass of its own divides and looks for infinities (8). */
 static double optimizer_bytes(const struct job *job, int gradient_passes)
 {
     bool half = job->precision == PRECISION_FP16 && job->gradient_precision == PRECISION_FP16;
-    double state = job->optimizer == OPTIMIZER_SGD ? 18 : job->optimizer == OPTIMIZER_LAMB ? 34 : 26;
+    double state = 2 * optimizer_state_bytes(job) + 2 + (job->optimizer == OPTIMIZER_LAMB ? 8 : 0);
     double gradient = half ? 2 : 4;
     double unscaled = job->precision == PRECISION_FP16 && !half ? 8 : 0;
     return state + gradient_passes * gradient + unscaled;

@@ -307,6 +307,11 @@ static void read_job(const struct yaml_node *part, bool machine_known, struct ex
     if (gradient != PRECISION_FP32 && gradient != PRECISION_BF16 && gradient != PRECISION_FP16)
         diag_error(diags, entry_place(part, "gradient_precision"),
                    "gradient_precision: %s gradients are not reduced; fp32, bf16 or fp16", precision_name(gradient));
+    if (e->job.moment_precision > PRECISION_FP8)
+        diag_error(
+            diags, entry_place(part, "moment_precision"),
+            "moment_precision: %s moments are not kept by any optimizer; fp32, bf16, fp16 or fp8 (which stands for 8 bits)",
+            precision_name(e->job.moment_precision));
     if (machine_known && diags->n_errors == before)
         complete_job(part, e, diags);
 }

@@ -122,12 +122,19 @@ enum { FEATURES_TEXT = 512 }; /* room for them */
 char *features_text(feature_set features, const char *separator, char *buffer, size_t size);
 int feature_parse(const char *name); /* -1: unknown */
 
+/*
+ * Moments. Beside the fp32 master weight Adam and LAMB keep two, SGD and Muon's matrices one. They are read and written as they
+ * are kept: in fp32, or in 2 bytes (DeepSeek-V3: both of AdamW's in bf16, arXiv:2412.19437, section 3.3.1; Megatron-Core,
+ * --exp-avg-dtype and --exp-avg-sq-dtype), or in 1 (8-bit Adam, arXiv:2110.02861, and fp8; the scale of each block of hundreds or
+ * thousands is not counted). Arithmetic is in fp32 on the way, and streaming is what the update's time is: it follows the bytes.
+ */
 struct job {
     int64_t global_batch; /* sequences per step */
     int64_t batch_tokens; /* only while it is read: the same in tokens; 0 afterwards */
     int64_t seq_len;      /* tokens per sequence */
     enum precision precision;
     enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32 or bf16 */
+    enum precision moment_precision;   /* of the optimizer's moments as it keeps them: fp32, bf16, fp16 or fp8; see below */
     enum optimizer optimizer;
     enum muon_tp muon_tp;
     enum muon_shard muon_shard;
@@ -146,6 +153,12 @@ struct job {
 static inline bool job_masks_documents(const struct job *job)
 {
     return job->documents.mean > 0;
+}
+
+/* What the optimizer keeps of a parameter beside the master weight. */
+static inline int optimizer_moments(enum optimizer optimizer)
+{
+    return optimizer == OPTIMIZER_SGD ? 1 : 2;
 }
 
 /* Whether adapters are trained and the model's own weights are frozen. */

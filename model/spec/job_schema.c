@@ -130,6 +130,8 @@ static const struct field job_rows[] = {
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
     CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
     CHOICE("gradient_precision", struct job, gradient_precision, precision_names, "fp32", "of the reduction between replicas"),
+    CHOICE("moment_precision", struct job, moment_precision, precision_names, "fp32",
+           "of the optimizer's moments as they are kept; the master weight is fp32"),
     CHOICE("optimizer", struct job, optimizer, optimizer_names, "adam", "decides the optimizer's state and work"),
     CHOICE("muon_tp", struct job, muon_tp, muon_tp_names, UNSET,
            "muon on matrices that tp divides: blockwise, each block by itself, unless told duplicated, the whole on every rank"),

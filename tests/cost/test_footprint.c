@@ -59,6 +59,29 @@ START_TEST(states_cost_18_bytes_a_parameter)
 }
 END_TEST
 
+/* The fp32 master weight and the moments as they are kept: Adam's in bf16 4 + 2 x 2, in 8 bits 4 + 2 x 1; SGD's one 4 + 2.
+ * Nothing else changes. */
+START_TEST(moments_take_what_they_are_kept_in)
+{
+    static const struct {
+        enum optimizer optimizer;
+        enum precision moments;
+        double bytes;
+    } cases[] = {{OPTIMIZER_ADAM, PRECISION_FP32, 12}, {OPTIMIZER_ADAM, PRECISION_BF16, 8}, {OPTIMIZER_ADAM, PRECISION_FP8, 6},
+                 {OPTIMIZER_LAMB, PRECISION_FP16, 8},  {OPTIMIZER_SGD, PRECISION_FP32, 8},  {OPTIMIZER_SGD, PRECISION_BF16, 6}};
+    struct shape s;
+    struct footprint wide, f;
+    shape_megascale(&s);
+    footprint_of_stage(&s.layout, &s.setting, 1, &wide);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        s.job.optimizer = cases[i].optimizer, s.job.moment_precision = cases[i].moments;
+        footprint_of_stage(&s.layout, &s.setting, 1, &f);
+        ck_assert_double_eq_tol(f.optimizer / (f.weights / 2), cases[i].bytes, 1e-9);
+        ck_assert_double_eq_tol(wide.total - f.total, wide.optimizer - f.optimizer, 1e-3);
+    }
+}
+END_TEST
+
 /* The last stage keeps a prediction layer as it keeps one more layer, beside a second vocabulary's logits. */
 START_TEST(prediction_layers_are_kept_like_layers)
 {
@@ -400,6 +423,7 @@ Suite *suite_footprint(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, activations_are_korthikantis, 0, sizeof figure1 / sizeof figure1[0]);
     tcase_add_test(all, states_cost_18_bytes_a_parameter);
+    tcase_add_test(all, moments_take_what_they_are_kept_in);
     tcase_add_test(all, prediction_layers_are_kept_like_layers);
     tcase_add_test(all, gathered_experts_are_whole);
     tcase_add_test(all, context_parallelism_gathers_keys);

@@ -85,6 +85,12 @@ START_TEST(optimizer_states_move_to_the_host)
         ck_assert_double_eq(there.optimizer, 0);
         ck_assert_double_eq_tol(here.total - there.total, 12 * parameters / share, 1);
         ck_assert_double_eq_tol(there.host, 18 * parameters / share, 1);
+        ck_assert_double_eq(host_update_bytes(&s.job), 2 * 12 + 4 + 2); /* states read and written, gradient, weight */
+        s.job.moment_precision = PRECISION_BF16;                        /* 4 bytes less */
+        footprint_of_stage(&s.layout, &s.setting, 1, &there);
+        ck_assert_double_eq_tol(there.host, 14 * parameters / share, 1);
+        ck_assert_double_eq(host_update_bytes(&s.job), 2 * 8 + 4 + 2);
+        s.job.moment_precision = PRECISION_FP32;
         ck_assert_double_eq(there.gradients, here.gradients); /* until the step ends: a pipeline adds them up */
     }
 }

@@ -381,6 +381,11 @@ START_TEST(one_moment_a_matrix)
         double matrices = muon_parameters(&m).dense / (zero ? 8 : 1);
         ck_assert_double_gt(matrices, 0);
         ck_assert_double_eq_tol(without.optimizer - with.optimizer, 4 * matrices, 1e-6 * matrices);
+        s.job.moment_precision = PRECISION_BF16; /* a matrix has one momentum, the rest Adam's two: 2 bytes less each */
+        struct footprint narrow;
+        footprint_of_stage(&s.layout, &s.setting, 0, &narrow);
+        double others = (with.optimizer - 8 * matrices) / 12;
+        ck_assert_double_eq_tol(with.optimizer - narrow.optimizer, 2 * matrices + 4 * others, 1e-6 * matrices);
         ck_assert_double_eq(with.weights, without.weights);
         ck_assert_double_eq(with.gradients, without.gradients);
         ck_assert_double_ge(with.buffers, without.buffers);

@@ -103,6 +103,12 @@ START_TEST(adapters_are_saved_and_the_rest_is_read)
     struct traffic_case c;
     case_create(&c, ROUTING_STATIC);
     double whole = c.cost.total_bytes, frozen = whole / (2 + 12);
+    struct checkpoint_cost narrow; /* bf16 moments: a weight, a master weight and two moments, 2 + 4 + 2 x 2 bytes */
+    c.job.moment_precision = PRECISION_BF16;
+    checkpoint_cost_of(&c.layout, &c.setting, 0, &narrow);
+    ck_assert_double_eq_tol(narrow.total_bytes, whole * 10 / 14, 1);
+    ck_assert_double_lt(narrow.rank_bytes, c.cost.rank_bytes);
+    c.job.moment_precision = PRECISION_FP32;
     c.job.adapter = (struct adapter){.rank = 16, .targets = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION};
     c.layout.features = c.job.features = FEATURE_BIT(FUSED_OPS);
     checkpoint_cost_of(&c.layout, &c.setting, 0, &c.cost);
