@@ -5,7 +5,7 @@
 #include "model/base/append.h"
 #include "model/spec/schemas.h"
 
-enum { EXAMPLES_MAX = 4, SAID_MAX = 10, HELP_COLUMN = 40 };
+enum { SAID_MAX = 10, HELP_COLUMN = 40 }; /* the last of `said` is NULL */
 
 /* What a template is made of: the kind's keys, entries with examples of their values, the first that has one, and what is no
  * comment. */
@@ -13,7 +13,7 @@ static const struct template
 {
     const char *title;
     const struct schema *schema;
-    const char *examples[EXAMPLES_MAX];
+    const char *examples[TEMPLATE_EXAMPLES];
     const char *said[SAID_MAX];
 }
 templates[N_CATALOG_KINDS] = {
@@ -31,12 +31,20 @@ templates[N_CATALOG_KINDS] = {
                           {"source", "gpu", "nodes", "gpus_per_node", "nics_per_node", "nic_rate"}},
 };
 
-static bool is_said(const struct template *t, const char *key)
+static bool is_said(const char *const *said, const char *key)
 {
-    for (int i = 0; i < SAID_MAX && t->said[i]; i++)
-        if (strcmp(t->said[i], key) == 0)
+    for (int i = 0; said && said[i]; i++)
+        if (strcmp(said[i], key) == 0)
             return true;
     return false;
+}
+
+static void write_list(const json_t *names, char *text, size_t size)
+{
+    snprintf(text, size, "[");
+    for (size_t i = 0; i < json_array_size(names); i++)
+        text_append(text, size, "%s%s", i ? ", " : "", json_string_value(json_array_get(names, i)));
+    text_append(text, size, "]");
 }
 
 static void write_value(const json_t *value, const struct field *row, char *text, size_t size)
@@ -49,6 +57,10 @@ static void write_value(const json_t *value, const struct field *row, char *text
         snprintf(text, size, "%.12g", json_number_value(value));
     else
         snprintf(text, size, "%s", row->fallback ? row->fallback : "");
+    if (json_is_array(value)) {
+        write_list(value, text, size);
+        return;
+    }
     double rate;
     char why[128];
     if (row->port && quantity_parse(text, DIM_RATE, &rate, why, sizeof why) == STATUS_OK) /* as people say it of ports */
@@ -71,23 +83,24 @@ static char *help_of(const struct field *row, char *buffer, size_t size)
     return buffer;
 }
 
-static void write_line(const char *key, const char *value, const char *help, bool said, int depth, FILE *out)
+void template_line(const char *key, const char *value, const char *help, bool said, int depth, FILE *out)
 {
     int n = fprintf(out, "%s%*s%s:%s%s", said ? "" : "# ", 2 * depth, "", key, *value ? " " : "", value);
     fprintf(out, "%*s# %s\n", n < HELP_COLUMN ? HELP_COLUMN - n : 1, "", help);
 }
 
-/* Recursion follows the schema's nesting. `trees` are the examples at this depth; NULL where they have nothing. */
-static void write_rows(const struct template *t, const struct schema *schema, json_t *trees[EXAMPLES_MAX], int depth, FILE *out)
+/* Recursion follows the schema's nesting. */
+void template_rows(const struct schema *schema, const char *const *said_keys, json_t *const trees[TEMPLATE_EXAMPLES], int depth,
+                   FILE *out)
 {
     for (size_t i = 0; i < schema->n_rows; i++) {
         const struct field *row = &schema->rows[i];
-        json_t *below[EXAMPLES_MAX], *value = NULL;
+        json_t *below[TEMPLATE_EXAMPLES], *value = NULL;
         char text[SOURCE_SIZE + 4] = "", help[512];
-        bool said = depth == 0 && is_said(t, row->key), by_name = strcmp(row->key, "gpu") == 0;
+        bool said = is_said(said_keys, row->key), by_name = strcmp(row->key, "gpu") == 0;
         if (strcmp(row->key, "name") == 0) /* the file's */
             continue;
-        for (int k = 0; k < EXAMPLES_MAX; k++) {
+        for (int k = 0; k < TEMPLATE_EXAMPLES; k++) {
             below[k] = trees[k] ? json_object_get(trees[k], row->key) : NULL;
             value = value ? value : below[k];
         }
@@ -97,9 +110,9 @@ static void write_rows(const struct template *t, const struct schema *schema, js
             snprintf(text, sizeof text, "%s", json_string_value(json_object_get(value, "name")));
         else if (row->type != FIELD_GROUP)
             write_value(value, row, text, sizeof text);
-        write_line(row->key, text, help_of(row, help, sizeof help), said, depth, out);
+        template_line(row->key, text, help_of(row, help, sizeof help), said, depth, out);
         if (row->type == FIELD_GROUP && !by_name)
-            write_rows(t, row->group, below, depth + 1, out);
+            template_rows(row->group, NULL, below, depth + 1, out);
     }
 }
 
@@ -117,19 +130,19 @@ enum status catalog_template_write(enum catalog_kind kind, FILE *out, struct dia
 {
     const struct template *t = &templates[kind];
     size_t before = diags->n_errors;
-    json_t *trees[EXAMPLES_MAX];
-    for (int k = 0; k < EXAMPLES_MAX; k++)
+    json_t *trees[TEMPLATE_EXAMPLES];
+    for (int k = 0; k < TEMPLATE_EXAMPLES; k++)
         trees[k] = tree_of(t->examples[k], diags);
     if (diags->n_errors == before) {
         fprintf(out, "# %s.\n# Values are those of %s", t->title, t->examples[0]);
-        for (int k = 1; k < EXAMPLES_MAX && t->examples[k]; k++)
+        for (int k = 1; k < TEMPLATE_EXAMPLES && t->examples[k]; k++)
             fprintf(out, "%s%s", k == 1 ? " and, where it has none, of " : " or ", t->examples[k]);
         fputs("; what is left out is what its comment says, or usual.\n", out);
-        if (is_said(t, "base"))
-            write_line("base", t->examples[0], "what is left out here is as there", true, 0, out);
-        write_rows(t, t->schema, trees, 0, out);
+        if (is_said(t->said, "base"))
+            template_line("base", t->examples[0], "what is left out here is as there", true, 0, out);
+        template_rows(t->schema, t->said, trees, 0, out);
     }
-    for (int k = 0; k < EXAMPLES_MAX; k++)
+    for (int k = 0; k < TEMPLATE_EXAMPLES; k++)
         json_decref(trees[k]);
     return diags->n_errors == before ? STATUS_OK : STATUS_BAD_INPUT;
 }

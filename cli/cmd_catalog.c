@@ -5,6 +5,7 @@
 #include "cli/catalog_table.h"
 #include "cli/catalog_template.h"
 #include "cli/command.h"
+#include "cli/experiment_template.h"
 #include "cli/result.h"
 #include "model/spec/schemas.h"
 
@@ -257,14 +258,18 @@ static enum status usage(struct invocation *call, const char *word)
 static enum status write_template(struct invocation *call)
 {
     const char *word = call->n_operands == 2 ? call->operands[1] : "";
-    for (int kind = 0; kind < N_CATALOG_KINDS; kind++)
-        if (strcmp(word, one_of_kind[kind]) == 0 || strcmp(word, kind_names[kind]) == 0) {
-            if (call->format == FORMAT_TEXT)
-                return catalog_template_write((enum catalog_kind)kind, call->out, &call->diags);
-            diag_error(&call->diags, (struct place){0}, "a template is YAML; 'msim catalog show NAME' knows other formats");
-            return STATUS_USAGE;
-        }
-    diag_error(&call->diags, (struct place){0}, "a template of what? 'msim catalog template model', gpu or cluster");
+    bool experiment = strcmp(word, "experiment") == 0;
+    int kind = 0;
+    while (kind < N_CATALOG_KINDS && strcmp(word, one_of_kind[kind]) != 0 && strcmp(word, kind_names[kind]) != 0)
+        kind++;
+    if (!experiment && kind == N_CATALOG_KINDS)
+        diag_error(&call->diags, (struct place){0},
+                   "a template of what? 'msim catalog template experiment', model, gpu or cluster");
+    else if (call->format != FORMAT_TEXT)
+        diag_error(&call->diags, (struct place){0}, "a template is YAML; 'msim catalog show NAME' knows other formats");
+    else
+        return experiment ? experiment_template_write(call->out, &call->diags)
+                          : catalog_template_write((enum catalog_kind)kind, call->out, &call->diags);
     return STATUS_USAGE;
 }
 
@@ -314,6 +319,7 @@ static const struct example examples[] = {
     {"msim catalog show h100-sxm --format json", "a GPU with the fitted parameters of its kernels"},
     {"msim catalog show 'NVIDIA H100 80GB HBM3'", "another spelling of the same"},
     {"msim catalog show ./config.json", "a Hugging Face model, as downloaded"},
+    {"msim catalog template experiment -o job.yaml", "an experiment with every key; msim step job.yaml runs it"},
     {"msim catalog template cluster -o ours.yaml", "a cluster to fill in; --cluster ours.yaml runs on it"},
     {0},
 };
@@ -330,12 +336,13 @@ const struct command command_catalog = {
         "Case and punctuation of a name do not matter, and what drivers, hubs and tables call an entry (the column 'also') means "
         "it too.\n"
         "\n"
-        "'template' writes an entry to start from, a model, a GPU or a cluster, with every key and its meaning; what is no "
-        "comment in it is what most entries say.\n"
+        "'template' writes a file to start from, an entry (a model, a GPU or a cluster) or a whole experiment, with every key "
+        "and "
+        "its meaning; what is no comment in it is what most of them say.\n"
         "\n"
         "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's catalog folder; "
         "MSIM_DATA names another place.",
-    .operands = "[list] [models|gpus|clusters]... | show NAME|FILE... | template model|gpu|cluster",
+    .operands = "[list] [models|gpus|clusters]... | show NAME|FILE... | template experiment|model|gpu|cluster",
     .max_operands = -1,
     .examples = examples,
     .run = run,

@@ -31,7 +31,7 @@ static const struct field part_rows[] = {
     CUSTOM("faults", struct parts, faults, keep_part, NULL, UNSET, "what goes wrong"),
     INTEGER("seed", struct parts, seed, 0, 9007199254740992.0, "1", "of everything random"),
 };
-static const struct schema parts_schema = SCHEMA("experiment", part_rows);
+const struct schema experiment_schema = SCHEMA("experiment", part_rows);
 
 static const struct field gpus_row[] = {
     {.key = "gpus", .type = FIELD_INT, .min = 1, .max = 16e6, .fallback = UNSET, .help = "GPUs that the job uses"}};
@@ -303,15 +303,6 @@ static void read_job(const struct yaml_node *part, bool machine_known, struct ex
 {
     size_t before = diags->n_errors;
     schema_read(&job_schema, part, &e->job, diags);
-    enum precision gradient = e->job.gradient_precision;
-    if (gradient != PRECISION_FP32 && gradient != PRECISION_BF16 && gradient != PRECISION_FP16)
-        diag_error(diags, entry_place(part, "gradient_precision"),
-                   "gradient_precision: %s gradients are not reduced; fp32, bf16 or fp16", precision_name(gradient));
-    if (e->job.moment_precision > PRECISION_FP8)
-        diag_error(
-            diags, entry_place(part, "moment_precision"),
-            "moment_precision: %s moments are not kept by any optimizer; fp32, bf16, fp16 or fp8 (which stands for 8 bits)",
-            precision_name(e->job.moment_precision));
     if (machine_known && diags->n_errors == before)
         complete_job(part, e, diags);
 }
@@ -320,7 +311,7 @@ static enum status read_tree(const struct yaml_node *root, struct experiment *ex
 {
     struct parts parts = {0};
     struct experiment *e = arena_new(&l->arena, 1, sizeof *e);
-    schema_read(&parts_schema, root, &parts, l->diags);
+    schema_read(&experiment_schema, root, &parts, l->diags);
     bool known = entry_load(CATALOG_MODELS, parts.model, &e->model, &l->arena, l->diags) == STATUS_OK;
     known = read_cluster(parts.cluster, e, l) && known;
     read_job(part_or_empty(parts.job, root->at, l), known, e, l->diags);

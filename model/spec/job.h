@@ -133,7 +133,7 @@ struct job {
     int64_t batch_tokens; /* only while it is read: the same in tokens; 0 afterwards */
     int64_t seq_len;      /* tokens per sequence */
     enum precision precision;
-    enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32 or bf16 */
+    enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32, bf16 or fp16 */
     enum precision moment_precision;   /* of the optimizer's moments as it keeps them: fp32, bf16, fp16 or fp8; see below */
     enum optimizer optimizer;
     enum muon_tp muon_tp;

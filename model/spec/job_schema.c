@@ -1,4 +1,5 @@
 #include "model/spec/experiment.h"
+#include "model/spec/key_words.h"
 #include "model/spec/schemas.h"
 
 #include <string.h>
@@ -30,6 +31,11 @@ static void read_member(const struct field *row, const struct yaml_node *value, 
             return;
         }
     char hint[96];
+    const char *target = set == &targets_set ? key_words_target(value->text) : NULL;
+    if (target) {
+        diag_error(diags, value->at, "%s: unknown '%.40s'; write '%s', which has one adapter", row->key, value->text, target);
+        return;
+    }
     diag_error(diags, value->at, "%s: unknown '%.40s'; %s", row->key, value->text,
                name_hint(value->text, set->names, (size_t)set->n, set->example, hint, sizeof hint));
 }
@@ -123,15 +129,19 @@ static const struct field documents_rows[] = {
 };
 static const struct schema documents_schema = SCHEMA("documents", documents_rows);
 
+/* By enum precision, as far as something is kept so. */
+static const char *const gradient_names[] = {"fp32", "bf16", "fp16", NULL};
+static const char *const moment_names[] = {"fp32", "bf16", "fp16", "fp8", NULL};
+
 static const struct field job_rows[] = {
     INTEGER("global_batch", struct job, global_batch, 1, 1e9, UNSET, "sequences per step, all replicas together"),
     INTEGER("batch_tokens", struct job, batch_tokens, 1, 1e12, UNSET,
             "the same in tokens; rounded to whole sequences, in the place of global_batch"),
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
     CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
-    CHOICE("gradient_precision", struct job, gradient_precision, precision_names, "fp32", "of the reduction between replicas"),
-    CHOICE("moment_precision", struct job, moment_precision, precision_names, "fp32",
-           "of the optimizer's moments as they are kept; the master weight is fp32"),
+    CHOICE("gradient_precision", struct job, gradient_precision, gradient_names, "fp32", "of the reduction between replicas"),
+    CHOICE("moment_precision", struct job, moment_precision, moment_names, "fp32",
+           "of the optimizer's moments as they are kept, fp8 standing for any 8 bits; the master weight is fp32"),
     CHOICE("optimizer", struct job, optimizer, optimizer_names, "adam", "decides the optimizer's state and work"),
     CHOICE("muon_tp", struct job, muon_tp, muon_tp_names, UNSET,
            "muon on matrices that tp divides: blockwise, each block by itself, unless told duplicated, the whole on every rank"),

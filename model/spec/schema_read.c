@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/spec/key_words.h"
 #include "model/spec/schema.h"
 
 const struct field *schema_find(const struct schema *schema, const char *key)
@@ -216,6 +217,9 @@ static void report_unknown_key(const struct schema *schema, const struct yaml_no
     for (; n < schema->n_rows && n < KEYS_MAX; n++)
         keys[n] = schema->rows[n].key;
     const char *group = group_of_key(schema, child->key), *advice = schema->advice ? schema->advice(child->key, mapping) : NULL;
+    char words[KEY_ADVICE];
+    if (!advice && !group)
+        advice = key_words_advice(schema->what, child->key, words, sizeof words);
     const char *near = nearest_name(child->key, keys, n);
     if (advice)
         diag_error(diags, child->key_at, "unknown key '%.60s' in %s; %s", child->key, schema->what, advice);

@@ -11,6 +11,7 @@ extern const struct schema transformer_schema; /* struct transformer */
 extern const struct schema cluster_schema;     /* struct cluster */
 extern const struct schema job_schema;         /* struct job */
 extern const struct schema layout_schema;      /* the keys of a layout, checked one by one: layout_request.h */
+extern const struct schema experiment_schema;  /* its parts: rows of pointers, not to be read by others */
 extern const struct schema faults_schema;      /* struct faults_request */
 
 /* A cluster without the keys that its topology does not have; as schema_write otherwise. What of a dragonfly followed from the

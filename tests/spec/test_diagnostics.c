@@ -131,7 +131,7 @@ static const struct {
     {GOOD "job: {global_batch: 8, precision: fp8}\n",
      "t.yaml:3:35: error: precision: a100-80g-sxm has no fp8; `msim catalog show a100-80g-sxm` lists its peaks\n"},
     {GOOD "job: {global_batch: 8, gradient_precision: fp8}\n",
-     "t.yaml:3:44: error: gradient_precision: fp8 gradients are not reduced; fp32, bf16 or fp16\n"},
+     "t.yaml:3:44: error: gradient_precision: unknown 'fp8'; one of fp32, bf16 or fp16\n"},
     {GOOD "job: {global_batch: 8, features: [flash_atention2]}\n",
      "t.yaml:3:35: error: features: unknown 'flash_atention2'; did you mean 'flash_attention2'?\n"},
     {GOOD "job: {global_batch: 8, features: {a: b}}\n",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/spec/key_words.h"
 #include "tests/spec/said.h"
 #include "tests/suite.h"
 
@@ -397,10 +398,12 @@ END_TEST
 /* What result files hold is an experiment file that gives the same experiment, to the last bit. */
 START_TEST(the_effective_configuration_repeats_the_experiment)
 {
-    static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b",    "llama4-maverick",
-                                         "llama2-70b",         "apertus-70b", "apertus-70b",  "llama3-8b", "llama3-8b"};
-    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node", "jean-zay-a100",
-                                           "llama3-h100",    "alps",        "frontier",    "dgx-h100",          "dgx-h100"};
+    static const char *const models[] = {"gpt-175b-megascale", "deepseek-v3", "gpt-oss-120b", "mpt-7b",
+                                         "llama4-maverick",    "llama2-70b",  "apertus-70b",  "apertus-70b",
+                                         "llama3-8b",          "llama3-8b",   "llama3-8b"};
+    static const char *const clusters[] = {"megascale-a100", "gb300-nvl72", "llama3-h100", "v100-32g-sxm-node",
+                                           "jean-zay-a100",  "llama3-h100", "alps",        "frontier",
+                                           "dgx-h100",       "dgx-h100",    "dgx-h100"};
     static const char *const changes[] = {"cluster.net_fraction=0.123456789012345678",
                                           "faults.spares=0",
                                           "layout=tp=8,pp=2,sp=true",
@@ -410,7 +413,8 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
                                           "cluster.nodes=1000",
                                           "cluster.global_links_per_switch=null",
                                           "job.documents={mean: 1.2k, spread: 1.1}",
-                                          "job.documents={mean: 1234.5, spread: 0}"};
+                                          "job.documents={mean: 1234.5, spread: 0}",
+                                          "job.moment_precision=fp8"};
     struct experiment again;
     struct diags diags = {0};
     load_with((struct experiment_flags){.model = models[_i], .cluster = clusters[_i]}, changes[_i]);
@@ -562,6 +566,57 @@ START_TEST(nor_for_a_flag)
 }
 END_TEST
 
+/* Every word of the table means a key that there is: a value that none can have is refused as a value. */
+START_TEST(words_mean_keys)
+{
+    size_t n = 0;
+    for (const char *path; (path = key_words_path(n)) != NULL; n++) {
+        char override[96];
+        snprintf(override, sizeof override, "%s={no: {such: value}}", path);
+        char *words = said_of((struct experiment_flags){.model = "mixtral-8x7b", .cluster = "dgx-h100"}, override);
+        const char *key = strrchr(path, '.') + 1;
+        char unknown[64];
+        snprintf(unknown, sizeof unknown, "unknown key '%s'", key);
+        ck_assert_msg(strstr(words, unknown) == NULL, "%s: %s", path, words);
+        free(words);
+    }
+    ck_assert_uint_gt(n, 50);
+}
+END_TEST
+
+static const struct {
+    const char *override, *said;
+} meant[] = {
+    {"job.lora={rank: 8}", "'lora' in job; write `adapter`, such as {rank: 16, targets: [qkv, projection]}"},
+    {"job.lora_rank=8", "'lora_rank' in job; write `adapter: {rank: ...}`, beside targets: "},
+    {"job.batch=64", "'batch' in job; write `global_batch`, sequences a step of all replicas together; batch_tokens says"},
+    {"gpu=h800", "'gpu' in experiment; write `cluster: {gpu: ...}`"},
+    {"cluster.memory_rate=3TB/s", "'memory_rate' in cluster; write `gpu: {hbm_rate: ...}`, as `msim catalog` shows it"},
+    {"cluster.gpu.memory_rate=3TB/s", "'memory_rate' in gpu; write `hbm_rate`, as"},
+    {"job.micro-batch-size=1", "'micro-batch-size' in job; write `layout: {micro_batch: ...}`"},
+    {"layout.Micro_Batch_Size=1", "'Micro_Batch_Size' in layout; write `micro_batch`"},
+    {"job.gradient_accumulation_steps=8", "write `global_batch`, which is micro_batch x dp x the steps of accumulation"},
+    {"job.tensor_parallel=8", "'tensor_parallel' in job; write `layout: {tp: ...}`"},
+    {"layout.tensor_model_parallel_size=8", "write `tp`"},
+    {"tp=8", "'tp' in experiment; write `layout: {tp: ...}`"},
+    {"layout.seq_len=4096", "'seq_len' in layout; write `job: {seq_len: ...}`"},
+    {"job.gpus=8", "'gpus' in job; write `cluster: {gpus: ...}`"},
+    {"rank=8", "unknown key 'rank' in experiment\n"},
+    {"job.optimizer_precision=bf16", "write `moment_precision`, that of the moments; the master weight is fp32"},
+    {"job.moment_precision=mxfp8", "moment_precision: unknown 'mxfp8'"},
+    {"job.adapter={rank: 8, targets: [q_proj]}", "targets: unknown 'q_proj'; write 'qkv', which has one adapter"},
+    {"job.adapter={rank: 8, targets: [q_prj]}", "targets: unknown 'q_prj'; "},
+    {"job.adapter.r=8", "'r' in adapter; write `rank`"},
+};
+
+START_TEST(other_words_are_answered)
+{
+    char *words = said_of((struct experiment_flags){.model = "llama3-8b", .cluster = "dgx-h100"}, meant[_i].override);
+    ck_assert_msg(strstr(words, meant[_i].said) != NULL, "%s", words);
+    free(words);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("experiment");
@@ -581,7 +636,9 @@ int main(void)
     tcase_add_test(tests, names_on_the_command_line_are_checked);
     tcase_add_loop_test(tests, a_base_is_not_blamed, 0, (int)(sizeof over_bases / sizeof over_bases[0]));
     tcase_add_test(tests, nor_for_a_flag);
-    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 10);
+    tcase_add_test(tests, words_mean_keys);
+    tcase_add_loop_test(tests, other_words_are_answered, 0, (int)(sizeof meant / sizeof meant[0]));
+    tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 11);
     tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
     tcase_add_test(tests, a_dragonfly_out_of_a_result_follows_its_nodes);
     tcase_add_test(tests, a_resized_dragonfly_is_what_typing_it_gives);
