@@ -129,7 +129,8 @@ const struct option_row experiment_options[] = {
      .argument = "KEY=VALUE",
      .type = OPTION_REPEAT,
      .check = check_override,
-     .help = "any key of the experiment file, such as job.global_batch=6144; repeatable, wins over the file",
+     .help = "any key of the experiment file (`msim catalog template experiment` has them all), such as job.global_batch=6144; "
+             "repeatable, wins over the file",
      .group = GROUP},
     {0},
 };

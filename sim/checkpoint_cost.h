@@ -3,9 +3,9 @@
  *
  * Size. What has to be kept is weights and optimizer state. Of P parameters it is P (b + 12) bytes once, b the bytes of a weight
  * (2 in narrow precisions, whose casts are not saved; Adam: fp32 master and two moments; BLOOM's 176 billion: 2.46 TB, 2.3 TB
- * measured), and less where moments are narrower (8 in place of 12 in bf16). A rank holds the share that the memory model gives it: weights +
- * optimizer of its footprint. Where adapters are trained, these alone; frozen weights are read from storage again with every
- * restart.
+ * measured), and less where moments are narrower (8 in place of 12 in bf16). A rank holds the share that the memory model gives
+ * it: weights + optimizer of its footprint. Where adapters are trained, these alone; frozen weights are read from storage again
+ * with every restart.
  *
  * Taking one, per kind (sim/checkpoint.h):
  *

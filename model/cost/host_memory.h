@@ -55,9 +55,9 @@ int32_t work_add_host_update(struct work_table *table, const struct setting *set
 struct cost copy_cost(const struct cluster *cluster, const struct layout *layout, double bytes);
 struct cost host_update_cost(const struct cluster *cluster, const struct layout *layout, double bytes);
 
-/* Bytes a parameter: what the optimizer keeps of it (master weight in fp32, and moments); of the weight that is computed with the copy
- * that an update writes in the host's memory, beside a master that is another; all that the host has, with the gradient, in fp32;
- * what comes back. */
+/* Bytes a parameter: what the optimizer keeps of it (the fp32 master weight, and moments); of the weight that is computed with
+ * the copy that an update writes in the host's memory, beside a master that is another; all that the host has, with the gradient,
+ * in fp32; what comes back. */
 double optimizer_state_bytes(const struct job *job);
 double host_weight_bytes(const struct job *job);
 double host_parameter_bytes(const struct job *job);

@@ -148,10 +148,9 @@ int32_t work_add_pass(struct work_table *table, const struct layout *layout, con
 
 /* Bytes moved per parameter. Adam reads master weight and two moments, in fp32 12, and writes them and the half-precision weight
  * (14); LAMB reads and writes an update once more for its norms (8); SGD keeps one moment (8 + 10). Narrower moments move what
- * they take. What Muon leaves to Adam is
- * Adam's (muon.h has the rest). The gradient is read by the update, before it for the norm, and afterwards zeroed. Gradients of
- * fp16 training that were accumulated and reduced in fp16 stay so, and the update divides by the loss scale as it reads; where
- * they are fp32, a pass of its own divides and looks for infinities (8). */
+ * they take. What Muon leaves to Adam is Adam's (muon.h has the rest). The gradient is read by the update, before it for the
+ * norm, and afterwards zeroed. Gradients of fp16 training that were accumulated and reduced in fp16 stay so, and the update
+ * divides by the loss scale as it reads; where they are fp32, a pass of its own divides and looks for infinities (8). */
 static double optimizer_bytes(const struct job *job, int gradient_passes)
 {
     bool half = job->precision == PRECISION_FP16 && job->gradient_precision == PRECISION_FP16;

@@ -124,9 +124,10 @@ int feature_parse(const char *name); /* -1: unknown */
 
 /*
  * Moments. Beside the fp32 master weight Adam and LAMB keep two, SGD and Muon's matrices one. They are read and written as they
- * are kept: in fp32, or in 2 bytes (DeepSeek-V3: both of AdamW's in bf16, arXiv:2412.19437, section 3.3.1; Megatron-Core,
- * --exp-avg-dtype and --exp-avg-sq-dtype), or in 1 (8-bit Adam, arXiv:2110.02861, and fp8; the scale of each block of hundreds or
- * thousands is not counted). Arithmetic is in fp32 on the way, and streaming is what the update's time is: it follows the bytes.
+ * are kept: in fp32, or in 2 bytes (DeepSeek-V3: both of AdamW's in bf16, arXiv:2412.19437, section 3.3.3; Megatron-Core,
+ * --exp-avg-dtype and --exp-avg-sq-dtype), or in 1 (fp8; 8-bit Adam, arXiv:2110.02861), the scale of each block of hundreds or
+ * thousands not counted; all from memory. Arithmetic is in fp32 on the way, and streaming is what an update's time is: it follows
+ * the bytes.
  */
 struct job {
     int64_t global_batch; /* sequences per step */
@@ -134,7 +135,7 @@ struct job {
     int64_t seq_len;      /* tokens per sequence */
     enum precision precision;
     enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32, bf16 or fp16 */
-    enum precision moment_precision;   /* of the optimizer's moments as it keeps them: fp32, bf16, fp16 or fp8; see below */
+    enum precision moment_precision;   /* of the optimizer's moments as it keeps them: fp32, bf16, fp16 or fp8; see above */
     enum optimizer optimizer;
     enum muon_tp muon_tp;
     enum muon_shard muon_shard;
