@@ -23,7 +23,8 @@ static const struct part parts[] = {
     {.name = "cluster", .schema = &cluster_schema, .bases = {"dgx-h100", "frontier"}},
     {.name = "job",
      .schema = &job_schema,
-     .values = "{\"global_batch\": 128, \"batch_tokens\": 1048576, \"seq_len\": 8192, \"muon_tp\": \"blockwise\","
+     .values = "{\"global_batch\": 128, \"batch_tokens\": 1048576, \"seq_len\": 8192, \"moment_precision\": \"fp32\", "
+               "\"muon_tp\": \"blockwise\","
                " \"muon_shard\": \"elements\", \"window\": 4096, \"memory_margin\": 0.1, \"tokens\": \"300B\", \"clip\": 1,"
                " \"features\": [\"flash_attention2\", \"fused_ops\", \"tp_overlap\", \"pp_overlap\", \"dp_overlap\","
                " \"async_data\", \"fused_loss\"], \"dropout\": 0.1, \"expert_load\": 1.2, \"capacity_factor\": 1.25,"

@@ -140,8 +140,9 @@ static const struct field job_rows[] = {
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
     CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
     CHOICE("gradient_precision", struct job, gradient_precision, gradient_names, "fp32", "of the reduction between replicas"),
-    CHOICE("moment_precision", struct job, moment_precision, moment_names, "fp32",
-           "of the optimizer's moments as they are kept, fp8 standing for any 8 bits; the master weight is fp32"),
+    CHOICE(
+        "moment_precision", struct job, moment_precision, moment_names, UNSET,
+        "of the optimizer's moments as they are kept, fp8 standing for any 8 bits; fp32, as the master weight is, when left out"),
     CHOICE("optimizer", struct job, optimizer, optimizer_names, "adam", "decides the optimizer's state and work"),
     CHOICE("muon_tp", struct job, muon_tp, muon_tp_names, UNSET,
            "muon on matrices that tp divides: blockwise, each block by itself, unless told duplicated, the whole on every rank"),
