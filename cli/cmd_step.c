@@ -32,7 +32,8 @@ static const struct option_row options[] = {
     {.name = "detail",
      CHOICE_FIELDS("LEVEL", detail_choices),
      .initial = "chunk",
-     .help = "one operation per model chunk and micro-batch, per layer, or per kernel",
+     .help = "one operation per model chunk and micro-batch, per layer, or per kernel; by kernel passes in pairs (ep_overlap, "
+             "dualpipe) hide nothing of one another, and the host is taken to be ahead",
      .group = "Simulation"},
     {.name = "explain",
      .type = OPTION_FLAG,

@@ -41,7 +41,13 @@ static void write_row(FILE *out, const struct option_row *row)
     }
     fputc('\n', out);
     write_roff(out, row->help);
-    for (size_t i = 0; row->choices && row->choices[i]; i++) {
+    for (size_t i = 0; row->meanings && row->choices[i]; i++) {
+        fputs("\n.br\n", out);
+        write_roff(out, row->choices[i]);
+        fputs(": ", out);
+        write_roff(out, row->meanings[i]);
+    }
+    for (size_t i = 0; row->choices && !row->meanings && row->choices[i]; i++) {
         fputs(i ? ", " : ": ", out);
         write_roff(out, row->choices[i]);
     }

@@ -329,6 +329,15 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
         table_column(table, "energy", "MWh", ALIGN_RIGHT);
 }
 
+/* Tokens a second of one GPU: four digits, or all before the point, grouped: "9.203", "9,203", "10,183". */
+static char *rate_text(double rate, char *buffer, size_t size)
+{
+    if (rate >= 999.95)
+        return grouped((int64_t)(rate + 0.5), buffer, size);
+    snprintf(buffer, size, "%.4g", rate);
+    return buffer;
+}
+
 static void measure_cells(const struct plan_sweep *sweep, int i, struct table *table)
 {
     const struct sweep_point *point = &sweep->points[i];
@@ -346,7 +355,7 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best.ranked) / point->best.step_s);
     table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best.ranked)->s[CLASS_BUBBLE] / point->best.step_s);
     table_cell(table, "%s", quantity_format(point->best.tokens_per_s, DIM_COUNT, number, sizeof number));
-    table_cell(table, "%.4g", point->best.rates.tokens_per_gpu);
+    table_cell(table, "%s", rate_text(point->best.rates.tokens_per_gpu, number, sizeof number));
     if (plan_axes_gpus(&sweep->axes) >= 0)
         table_cell(table, "%.1f", 100 * scaling(sweep, i));
     if (sweep->budgeted) {

@@ -284,7 +284,7 @@ START_TEST(auto_keeps_what_is_named)
     flags.layout = "auto,pp=4, tp=8";
     load(&flags);
     ck_assert(!e.layout.given);
-    ck_assert_str_eq(e.layout.text, "pp=4,tp=8");
+    ck_assert_str_eq(e.layout.text, "tp=8,pp=4");
 }
 END_TEST
 
