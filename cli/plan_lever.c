@@ -175,7 +175,7 @@ static const struct plan_lever LEVERS[] = {
     {LEVER_PRECISION, "precision mxfp8", take_precision, PRECISION_MXFP8, "--precision mxfp8"},
     {LEVER_PRECISION, "precision nvfp4", take_precision, PRECISION_NVFP4, "--precision nvfp4"},
     {LEVER_PRECISION, "gradients reduced in bf16", reduce_in_bf16, 0, "--set job.gradient_precision=bf16"},
-    {LEVER_LAYOUT, RARE_SCHEDULES, schedule_rarely, 0, "--space " RARE_SCHEDULES},
+    {LEVER_LAYOUT, "rare schedules", schedule_rarely, 0, "--space " RARE_SCHEDULES},
     {LEVER_LAYOUT, "offload=auto", offload_any, 0, "--space offload=auto"},
     {LEVER_LAYOUT, "shard in an NVLink domain", shard_near, 0, NULL},
     {LEVER_JOB, "global batch x2", double_batch, 0, NULL},

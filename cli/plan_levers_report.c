@@ -82,7 +82,7 @@ static bool has_line(const struct plan_levers *levers, const struct levered_plan
 static bool lists_schedule(const struct plan_levers *levers)
 {
     for (int i = 0; i < levers->n_items; i++)
-        if (strncmp(levers->items[i].change, "schedule=", 9) == 0 && has_line(levers, &levers->items[i]))
+        if (strcmp(levers->items[i].change, "rare schedules") == 0 && has_line(levers, &levers->items[i]))
             return true;
     return false;
 }
@@ -160,7 +160,7 @@ static void report_text(const struct plan_levers *levers, const struct invocatio
     fputs("gain: tokens a second more than as it is. What is changed of the model or the job changes how it learns, too.\n",
           call->out);
     if (lists_schedule(levers))
-        fputs("Few frameworks run the schedules zb-v, dualpipe and dualpipe-v; that gain is theirs.\n", call->out);
+        fputs("Rare schedules: zb-v, dualpipe and dualpipe-v alone, which few frameworks run.\n", call->out);
     fputs("MFU counts attention in full.\n", call->out);
     fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", call->out);
     if (uneven)
