@@ -45,8 +45,7 @@ static const struct option_row options[] = {
      .type = OPTION_REPEAT,
      .check = check_restriction,
      .help = "restrict a dimension that the layout does not fix: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved, or look at "
-             "what "
-             "is not searched unasked: schedule=zb-v,dualpipe,dualpipe-v; repeatable",
+             "what is not searched unasked: schedule=zb-v,dualpipe,dualpipe-v; repeatable",
      .group = "Search"},
     {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "plans to show", .group = "Search"},
     {.name = "rerank",
@@ -69,8 +68,7 @@ static const struct option_row options[] = {
      .type = OPTION_FLAG,
      .help = "what would make it faster: the best layout with one thing changed at a time: each feature that the job does not "
              "name, precision, what the search leaves out unasked (offload, shard, the schedules zb-v, dualpipe and dualpipe-v), "
-             "batch, twice "
-             "the network, memory, arithmetic; with the option that says each",
+             "batch, twice the network, memory, arithmetic; with the option that says each",
      .group = "Search"},
     THREADS_ROW("Search"),
     EXPORT_ROW("instead of the table a script that launches the best layout of those that the framework can say; --space wins "
@@ -270,12 +268,10 @@ const struct command command_plan = {
     .more =
         "Pipeline schedules: gpipe, 1f1b, zb-1p and zb-2p with one chunk a stage and interleaved with more are searched. zb-v, "
         "dualpipe and dualpipe-v, with two chunks, can be faster but few frameworks run them, so they are searched only where "
-        "asked "
-        "for: --space schedule=interleaved,zb-v,dualpipe,dualpipe-v.\n"
+        "asked for: --space schedule=interleaved,zb-v,dualpipe,dualpipe-v.\n"
         "\n"
         "The batch is divided evenly, so the replicas are a divisor of it and of the GPUs: where most such numbers are out, as "
-        "4M "
-        "tokens (977 sequences of 4096, a prime) leave one of ten on 512 GPUs, a warning names the nearest batch that leaves "
+        "4M tokens (977 sequences of 4096, a prime) leave one of ten on 512 GPUs, a warning names the nearest batch that leaves "
         "most.\n"
         "\n"
         "What fits by prediction may not in reality: the column OOM says which share of real runs that full ran out of memory, "

@@ -28,7 +28,7 @@ struct plan_lever {
     bool (*turn)(struct experiment *experiment, struct space_limits *limits, int argument);
     int argument; /* of turn */
     const char
-        *option; /* what says so on the command line, such as "--space offload=auto"; NULL: plan_lever_option knows, or none */
+        *option; /* what says so on the command line: "--space offload=auto"; NULL: plan_lever_option knows, or none does */
 };
 
 /* One for each feature, in their order, and others. */

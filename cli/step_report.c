@@ -177,8 +177,8 @@ void step_report_complete(struct step_report *report)
         assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
     if (by_kernel && runs_pairs(layout))
         assume(report,
-               "kernel by kernel the two passes of a pair (%s) follow one another and hide nothing of each other's exchanges, "
-               "as they do by chunk and layer: this step is the longer for it",
+               "kernel by kernel the two passes of a pair (%s) follow one another and hide nothing of each other's exchanges; "
+               "by chunk and layer they do, so this step is the longer",
                layout->schedule == SCHEDULE_INTERLEAVED ? "ep_overlap" : schedule_name(layout->schedule));
     if (!by_kernel && layout_checkpoints_in_python(layout, model) && report->setup->experiment.cluster.gpu.host_pause_s > 0)
         assume(report,

@@ -12,14 +12,13 @@
 #include <stdint.h>
 
 struct batch_fit {
-    int sizes; /* of data parallelism: divisors of the GPUs, no more than sequences */
-    int left;  /* those that divide the batch too; 1 is always one of them */
-    int64_t
-        better; /* the batch within an eighth of this one that leaves most of them, of such the nearest; 0: none leaves more */
+    int sizes;      /* of data parallelism: divisors of the GPUs, no more than sequences */
+    int left;       /* those that divide the batch too; 1 is always one of them */
+    int64_t better; /* of batches within an eighth of this one, or one beside, what leaves most, the nearest; 0: none more */
     int better_left;
 };
 
-/* gpus, batch >= 1; sizes and better_left count divisors up to this batch. At most some 10^5 divisions. */
+/* gpus, batch >= 1; sizes and better_left count divisors up to this batch. At most some 5 x 10^5 divisions. */
 struct batch_fit batch_fit_of(int gpus, int64_t batch);
 
 /* Are most sizes left out? */

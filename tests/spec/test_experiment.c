@@ -145,6 +145,10 @@ START_TEST(features_change)
          {"job.features=+compile", "job.features=[+cuda_graphs]"},
          usual | FEATURE_BIT(COMPILE) | FEATURE_BIT(CUDA_GRAPHS)},
         {false, {"job.features=+compile", "job.features=async_tp"}, FEATURE_BIT(ASYNC_TP)},
+        {false, {"job.features=[]", "job.features=+compile"}, FEATURE_BIT(COMPILE)},
+        {false,
+         {"job.features=[-tp_overlap]", "job.features=+compile"},
+         (usual | FEATURE_BIT(COMPILE)) & ~FEATURE_BIT(TP_OVERLAP)},
         {true, {"job.features=-tp_overlap", NULL}, file & ~FEATURE_BIT(TP_OVERLAP)},
         {true, {"job.features=[+compile]", "job.features=-pp_overlap"}, (file | FEATURE_BIT(COMPILE)) & ~FEATURE_BIT(PP_OVERLAP)},
     };
