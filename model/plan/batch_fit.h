@@ -2,8 +2,8 @@
  * batch_fit.h - how well the sequences of a batch divide among replicas.
  *
  * Replicas have equally many sequences: dp divides the global batch, and it divides the GPUs. Of the divisors of the GPUs up
- * to the batch a round number of tokens can leave next to none: 4M tokens are 977 sequences of 4,096, a prime, and 512 GPUs then
- * are one replica, where 1,024 sequences leave all ten sizes.
+ * to the batch a round number of tokens can leave next to none: 4M tokens are 977 sequences of 4,096, a prime, and 512 GPUs
+ * then are one replica, where 1,024 sequences leave all ten sizes.
  */
 #ifndef MSIM_MODEL_PLAN_BATCH_FIT_H
 #define MSIM_MODEL_PLAN_BATCH_FIT_H
