@@ -119,7 +119,11 @@ static enum status fit(struct invocation *call)
     if (!option_given(call, "nodes"))
         diag_note(&call->diags, nowhere, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", nodes);
     struct fault_fit *fitted = memory_new(1, sizeof *fitted);
-    status = fault_fit(&trace, call->operands[1], nodes, horizon, fitted, &call->diags);
+    struct fault_model like;
+    bool told = option_given(call, "preset");
+    status = told ? fault_model_load(option_text(call, "preset"), &like, &call->diags) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = fault_fit(&trace, call->operands[1], nodes, horizon, told ? &like.causes : NULL, fitted, &call->diags);
     if (status == STATUS_OK)
         status = write_model(call, &fitted->model);
     if (status == STATUS_OK)
@@ -248,7 +252,8 @@ static const struct option_row options[] = {
     {.name = "preset",
      TEXT_FIELDS("NAME|FILE"),
      .initial = "llama3",
-     .help = "generate: the fleet to be like (delta, lanl, llama3, megascale, rsc-1, rsc-2, titan) or a model of one's own"},
+     .help = "generate: the fleet to be like (delta, lanl, llama3, megascale, rsc-1, rsc-2, titan) or a model of one's own. fit: "
+             "whose causes tell how each is repaired; their names do otherwise"},
     {.name = "nodes",
      COUNT_FIELDS,
      .low = 1,

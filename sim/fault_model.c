@@ -38,8 +38,9 @@ static const struct schema repair_schema = SCHEMA("repair time", repair_rows);
 
 static const struct field cause_rows[] = {
     TEXT("name", struct fault_cause, name, REQUIRED, "as it stands in traces"),
-    CHOICE("component", struct fault_cause, component, components, "unknown", "what failed"),
-    CHOICE("repair", struct fault_cause, repair, repairs, "hardware", "how it is repaired; none: the node is not taken away"),
+    CHOICE("component", struct fault_cause, component, components, "unknown", "what failed; as the name says when left out"),
+    CHOICE("repair", struct fault_cause, repair, repairs, "hardware",
+           "how it is repaired; as the name says when left out; none: no node is taken away"),
     QUANTITY("count", struct fault_cause, weight, DIM_COUNT, 0, 1e12, UNSET, "how many were seen: the weight"),
 };
 static const struct schema cause_schema = SCHEMA("cause", cause_rows);
@@ -67,6 +68,16 @@ static const struct schema slow_schema = SCHEMA("slow", slow_rows);
 
 /* --- lists of mappings --- */
 
+/* A cause is what its name speaks of, as fits of traces read it, unless the model says otherwise. */
+static void complete_cause(const struct yaml_node *mapping, struct fault_cause *cause)
+{
+    const struct yaml_node *component = yaml_find(mapping, "component"), *repair = yaml_find(mapping, "repair");
+    if (!component || yaml_is_null(component))
+        cause->component = (int)component_of_text(cause->name);
+    if (!repair || yaml_is_null(repair))
+        cause->repair = (int)repair_of_text(cause->name);
+}
+
 static int read_list(const struct field *row, const struct yaml_node *value, const struct schema *schema, char *items,
                      size_t size, int max, struct diags *diags)
 {
@@ -80,10 +91,14 @@ static int read_list(const struct field *row, const struct yaml_node *value, con
             diag_error(diags, child->at, "%s: at most %d entries", row->key, max);
             break;
         }
-        if (child->kind == YAML_MAPPING)
-            schema_read(schema, child, items + (size_t)n++ * size, diags);
-        else
+        if (child->kind == YAML_MAPPING) {
+            schema_read(schema, child, items + (size_t)n * size, diags);
+            if (schema == &cause_schema)
+                complete_cause(child, (struct fault_cause *)(void *)(items + (size_t)n * size));
+            n++;
+        } else {
             diag_error(diags, child->at, "%s: an entry is a mapping; this is %s", row->key, yaml_kind_name(child->kind));
+        }
     }
     return n;
 }

@@ -6,7 +6,7 @@
  *   lemons     a share of the nodes fails `factor` times as often as the rest; the fleet's mean rate stays
  *   early      a share of the nodes is defective from the start and fails once more, after an exponential time of mean `days`
  *   burst      with `probability` a failure is followed by another one on the same node, an exponential gap of mean `hours` later
- *   causes     component, weight (a published count), what is repaired and how a job notices
+ *   causes     component, weight (a published count) and how it is repaired, both what the name speaks of when left out
  *   repairs    lognormal hours by kind of repair: ln hours is normal (mu, sigma)
  *   groups     events that hit many nodes at once: a rack, a ToR switch, a power feed. Nodes [i * nodes, (i + 1) * nodes) are a
  *              group; events are a Poisson process of `rate` per group and day; each node of the group is hit with probability
@@ -58,10 +58,6 @@ enum symptom {
     N_SYMPTOMS
 };
 
-/* The component and symptom that a cause's name speaks of, as a log filter would tell them: by keywords. */
-enum component component_of_text(const char *cause);
-enum symptom symptom_of_text(const char *cause);
-
 enum repair_kind {
     REPAIR_NONE,
     REPAIR_HARDWARE,
@@ -71,6 +67,12 @@ enum repair_kind {
     REPAIR_REBOOT,
     N_REPAIR_KINDS
 };
+
+/* The component and symptom that a cause's name speaks of, as a log filter would tell them: by keywords. And how such a thing is
+ * repaired; none: the node is not taken away. */
+enum component component_of_text(const char *cause);
+enum symptom symptom_of_text(const char *cause);
+enum repair_kind repair_of_text(const char *cause);
 
 enum { MAX_CAUSES = 64, MAX_GROUPS = 8, MAX_SLOW = 8, CAUSE_SIZE = 64 };
 

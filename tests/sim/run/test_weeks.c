@@ -294,7 +294,7 @@ START_TEST(test_a_fit_recovers_its_model)
         struct fault_fit fit;
         struct diags diags = {0};
         faults_generate(&model, 2048, DAYS(700), seed, &trace);
-        ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), &fit, &diags), STATUS_OK);
+        ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), NULL, &fit, &diags), STATUS_OK);
         check_inside("rate", fit.rate, model.rate);
         check_inside("shape", fit.shape, model.shape);
         check_inside("lemon share", fit.lemon_share, model.lemon_share);
@@ -323,7 +323,7 @@ START_TEST(test_a_fit_tells_apart_what_comes_together)
     struct fault_fit fit;
     struct diags diags = {0};
     faults_generate(&model, 1024, DAYS(400), 5, &trace);
-    ck_assert_int_eq(fault_fit(&trace, "drawn", 1024, DAYS(400), &fit, &diags), STATUS_OK);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 1024, DAYS(400), NULL, &fit, &diags), STATUS_OK);
     ck_assert(fit.lemons && fit.bursts && fit.early);
     check_inside("shape", fit.shape, model.shape);
     check_inside("burst probability", fit.burst_probability, model.burst_probability);
@@ -355,13 +355,13 @@ START_TEST(test_a_fit_sees_no_lemons_where_none_are)
     model.lemon_share = 0;
     model.shape = 1;
     faults_generate(&model, 2048, DAYS(700), 9, &trace);
-    ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), &fit, &diags), STATUS_OK);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), NULL, &fit, &diags), STATUS_OK);
     ck_assert_double_eq_tol(fit.shape.value, 1, 0.05);
     ck_assert(!fit.lemons || fit.lemon_factor.value < 2);
     ck_assert(!fit.early && fit.model.groups.n == 0);
     ck_assert(!fit.bursts);
     fault_trace_free(&trace);
-    ck_assert_int_eq(fault_fit(&trace, "nothing", 10, DAYS(1), &fit, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(fault_fit(&trace, "nothing", 10, DAYS(1), NULL, &fit, &diags), STATUS_BAD_INPUT);
     diags_free(&diags);
 }
 END_TEST
