@@ -170,7 +170,7 @@ static const struct field model_rows[] = {
     CUSTOM("groups", struct fault_model, groups, read_groups, write_groups, UNSET, "events that hit many nodes"),
     CUSTOM("slow", struct fault_model, slow, read_slows, write_slows, UNSET, "what slows nodes and links"),
 };
-static const struct schema model_schema = SCHEMA("fault model", model_rows);
+const struct schema fault_model_schema = SCHEMA("fault model", model_rows);
 
 /* --- reading -----------------------------------------------------------------------------------------------------------------
  */
@@ -212,7 +212,7 @@ static enum status read_tree(struct yaml_node *root, struct fault_model *model, 
         diag_error(diags, root->at, "a fault model is a mapping with the keys name, source, rate, causes; this is %s",
                    yaml_kind_name(root->kind));
     else
-        schema_read(&model_schema, root, read, diags);
+        schema_read(&fault_model_schema, root, read, diags);
     if (diags->n_errors == before)
         complete(read, root->at, diags);
     bool good = diags->n_errors == before;
@@ -242,7 +242,7 @@ enum status fault_model_load(const char *name, struct fault_model *model, struct
 
 char *fault_model_to_json(const struct fault_model *model)
 {
-    json_t *root = schema_write(&model_schema, model);
+    json_t *root = schema_write(&fault_model_schema, model);
     if (model->failures > 0)
         json_object_del(root, "rate");
     if (model->lemon_share <= 0)

@@ -143,8 +143,10 @@ MUST_CHECK enum status fault_model_load(const char *name, struct fault_model *mo
 MUST_CHECK enum status fault_model_parse(const char *name, const char *bytes, size_t n, struct fault_model *model,
                                          struct diags *diags);
 
-/* Those that come with msim. */
+/* Those that come with msim, and the keys of one. */
 extern const struct shipped fault_models;
+struct schema;
+extern const struct schema fault_model_schema; /* struct fault_model */
 
 /* A JSON text that fault_model_parse turns into an equal model; the caller frees it. */
 char *fault_model_to_json(const struct fault_model *model);

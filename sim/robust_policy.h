@@ -72,6 +72,9 @@ struct robust_policy {
 MUST_CHECK enum status robust_policy_load(const char *name, struct robust_policy *policy, struct diags *diags);
 MUST_CHECK enum status robust_policy_parse(const char *name, const char *bytes, size_t n, struct robust_policy *policy,
                                            struct diags *diags);
+/* Those that come with msim, and the keys of one. */
+extern const struct shipped robust_policies;
+extern const struct schema robust_policy_schema; /* struct robust_policy */
 char *robust_policy_to_json(const struct robust_policy *policy);
 
 /* A hang is noticed by its traffic, not by the collective's timeout. */
