@@ -265,7 +265,9 @@ END_TEST
 
 /* --- nvidia-smi --- */
 
-#define SMI_HEAD                    "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz], clocks_event_reasons.active\n"
+#define SMI_HEAD                                                                                                                 \
+    "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz], "                                                           \
+    "clocks_event_reasons.active\n"
 #define SMI_ROW(minute, clock, why) "2024/03/03 12:" minute ":00.345, 0, " clock " MHz, 1980 MHz, " why "\n"
 
 /* Below 95 % of the clock (1881 MHz) by each of the reasons. */
