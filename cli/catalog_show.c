@@ -274,9 +274,11 @@ static void tell_others(const char *name, int shown, struct diags *diags)
 /* The first kind that has an entry of this name: the catalog's own, fault models, policies. What a file is shows in its keys. */
 static enum status load_named(const char *name, struct shown *shown, struct diags *diags)
 {
+    if (strcmp(name, "-") == 0) /* standard input can be read only once: a model */
+        return load(-1, name, shown, diags);
     struct diags unknown = {0}; /* what is said when none has it is said again */
     bool file = strchr(name, '/') || strchr(name, '.');
-    int kind = file && strcmp(name, "-") != 0 ? catalog_recovery_kind_of_file(name) : -1;
+    int kind = file ? catalog_recovery_kind_of_file(name) : -1;
     if (kind < 0 && catalog_entry(name, &shown->entry, &unknown) != STATUS_OK)
         for (int k = N_LISTED_KINDS - 1; k >= KIND_FAULT_MODELS; k--)
             kind = catalog_recovery_has(k, name) ? k : kind;

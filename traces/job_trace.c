@@ -47,7 +47,7 @@ static int find(const struct csv_table *table, const char *const *names)
     return -1;
 }
 
-/* A column of the plural that holds nothing but whole numbers says how many nodes a job had. */
+/* A column of the plural that holds nothing but whole numbers, or nothing, says how many nodes a job had. */
 static bool holds_counts(const struct csv_table *table, int column)
 {
     char word[64];
@@ -58,7 +58,9 @@ static bool holds_counts(const struct csv_table *table, int column)
         return false;
     for (size_t row = 0; row < table->n_rows; row++) {
         const char *text = csv_cell(table, row, column);
-        if (text[strspn(text, "0123456789")])
+        char *end;
+        double count = strtod(text, &end); /* as 8, or 8.0 */
+        if (*end || count != floor(count))
             return false;
     }
     return true;

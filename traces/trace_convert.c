@@ -10,9 +10,9 @@
 
 int32_t host_number(struct host_table *table, const char *name, size_t length)
 {
-    /* Records come again and again in one order, so the next of the last is tried first, then what was new last. */
-    for (size_t i = 0; i <= table->n; i++) {
-        size_t at = i == 0 ? table->last + 1 : table->n - i;
+    /* Records come again and again in one order: the last and the next are tried first, then those that were new last. */
+    for (size_t i = 0; i <= table->n + 1; i++) {
+        size_t at = i < 2 ? table->last + i : table->n + 1 - i;
         if (at < table->n && strncmp(table->names[at], name, length) == 0 && table->names[at][length] == '\0')
             return (int32_t)(table->last = at);
     }

@@ -234,6 +234,9 @@ START_TEST(nodes_that_nobody_named)
     struct convert_options two = usual;
     two.nodes = 2;
     STARTS(JOBS(usual, counts), "|these are numbers of nodes");
+    STARTS(JOBS(usual, "state,end_s,Nodes\nNODE_FAIL,10,8.0\nNODE_FAIL,10,\n"), "|these are numbers of nodes");
+    ck_assert_str_eq(JOBS(usual, "state,end_s,hosts\nNODE_FAIL,10,10.0.0.1\nNODE_FAIL,10,10.0.0.2\n"),
+                     "10 0 3600 NODE_F;10 1 3600 NODE_F;");
     STARTS(JOBS(two, counts), "10 0 3600 NODE_F;10 1 3600 NODE_F;11 0 3600 NODE_F;|no column names nodes");
     ck_assert_str_eq(JOBS(usual, "state,end_s,node\nNODE_FAIL,10,8\nNODE_FAIL,11,16\nNODE_FAIL,12,8\n"),
                      "10 0 3600 NODE_F;11 1 3600 NODE_F;");
