@@ -65,7 +65,7 @@ double fit_moments(const double *x, size_t n, double *deviation)
 
 double chi_squared_quantile(double p, double degrees)
 {
-    double low = 0, high = degrees + 20 * sqrt(2 * degrees) + 50; /* 14 deviations above the mean at least */
+    double low = 0, high = degrees + 20 * sqrt(2 * degrees) + 50; /* beyond any tail that a double tells from 0 */
     for (int i = 0; i < 200 && high - low > 1e-14 * high; i++) {
         double middle = (low + high) / 2;
         *(gsl_cdf_chisq_P(middle, degrees) < p ? &low : &high) = middle;
