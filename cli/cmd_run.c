@@ -14,13 +14,12 @@
 
 static struct run_closed_form closed_form_of(const struct run_session *s)
 {
-    double use[N_TIME_USES];
+    struct run_account account = {.failures = (double)s->result.failures, .interruptions = (double)s->result.interruptions};
     struct run_options options = s->options;
     options.horizon = s->result.horizon;
     for (int i = 0; i < N_TIME_USES; i++)
-        use[i] = nanos_to_seconds(s->result.use[i]);
-    return s->has_policy ? run_closed_form_of_policy(&options, use, s->result.interruptions)
-                         : run_closed_form(&options, s->result.failures);
+        account.use_s[i] = nanos_to_seconds(s->result.use[i]);
+    return run_closed_form_of(&options, &account);
 }
 
 /* A trace says nothing of the days after it. */
@@ -70,6 +69,8 @@ static enum status simulate(struct invocation *call, struct run_session *s)
         return run_optimise(call, s);
     if (option_given(call, "sweep"))
         return run_sweep(call, s);
+    run_warn_interval(call, s, s->options.checkpoint.interval);
+    run_note_hot_spares(call, s, s->options.recovery.spares);
     if (option_given(call, "replicas"))
         return run_replicas(call, s);
     enum status status = run_simulate(&s->options, &s->trace, &s->result, &call->diags);

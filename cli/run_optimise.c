@@ -3,7 +3,8 @@
  * rounds where there are several. The best of many candidates on the same luck is always a little better than what there was, if
  * only by that luck: so a lever whose change, undone alone, costs nothing that the replicas tell apart from nothing goes back to
  * where it was. Afterwards every lever is put to its best place alone, which says which change helps most.
- * Young's optimum sqrt(2 w M) and Daly's refinement stand beside.
+ * Young's optimum sqrt(2 w M) and Daly's refinement stand beside, and how long a checkpoint is on its way: no interval below
+ * that is any good.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,7 +28,8 @@ struct optimum {
     bool undone[N_RUN_LEVERS];          /* its change is worth nothing that is told apart from nothing */
     struct estimate kept[N_RUN_LEVERS]; /* how much dearer a token is, percent, with the change undone and the others left */
     struct search_state found;          /* the cheapest, before anything was undone */
-    double young_s, daly_s, mttf_s;     /* at the best */
+    double between_s;                   /* interruptions, at the best */
+    struct best_interval interval;
     struct search_state before, best;
     struct estimate start, end, gain; /* of goodput */
     struct estimate done_start, done; /* of the time when the budget of tokens is trained; nothing without one */
@@ -42,13 +44,8 @@ struct optimum {
 /* Mean time between interruptions as drawn, and what the closed forms make of it. */
 static void closed_forms(const struct search *search, struct optimum *o)
 {
-    double failures = search_interruptions(search), w = nanos_to_seconds(search->s->options.checkpoint.block);
-    double m =
-        failures > 0 ? nanos_to_seconds(outcomes_horizon(search->outcomes, search->n)) * (double)search->n / failures : HUGE_VAL;
-    double x = w / (2 * m);
-    o->mttf_s = m;
-    o->young_s = sqrt(2 * w * m);
-    o->daly_s = w < 2 * m ? o->young_s * (1 + sqrt(x) / 3 + x / 9) - w : m;
+    o->between_s = search_time_between(search);
+    o->interval = best_interval_of(&search->s->options.checkpoint, o->between_s);
 }
 
 static enum status check_levers(struct invocation *call, const struct run_session *s, struct optimum *o)
@@ -339,6 +336,19 @@ static void write_kept(FILE *out, const struct optimum *o, int64_t n)
         fputc('\n', out);
 }
 
+/* What Young and Daly do not know of. */
+static void write_lag(FILE *out, const struct optimum *o)
+{
+    double lag_s = nanos_to_seconds(checkpoint_lag(&o->best.checkpoint));
+    char lag[32];
+    if (o->interval.daly_s > 0 && o->interval.daly_s < lag_s)
+        fprintf(
+            out,
+            "\nYoung's and Daly's intervals are below the %s after which a checkpoint is safe: training would wait for it, so "
+            "none below that is better\n",
+            quantity_format(lag_s, DIM_TIME, lag, sizeof lag));
+}
+
 /* Below the table: what its numbers stand for. */
 static void write_legend(FILE *out, const struct search *search, const struct optimum *o)
 {
@@ -347,6 +357,7 @@ static void write_legend(FILE *out, const struct search *search, const struct op
     for (int i = 0; i < N_RUN_LEVERS; i++)
         for (int j = 0; o->used[i] && run_levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
+    write_lag(out, o);
     write_undone(out, o);
     write_kept(out, o, search->n);
     if (most >= 0)
@@ -371,9 +382,11 @@ static void write_optimum(struct invocation *call, const struct search *search, 
     gain_cells(&table, o->gain, cheaper_pct(o, o->price_end));
     write_cost(&table, search, o);
     write_end(&table, search, o);
-    plain_row(&table, "Young's interval", o->young_s);
-    plain_row(&table, "Daly's interval", o->daly_s);
-    plain_row(&table, "time between interruptions", o->mttf_s);
+    plain_row(&table, "Young's interval", o->interval.young_s);
+    plain_row(&table, "Daly's interval", o->interval.daly_s);
+    if (checkpoint_lag(&o->best.checkpoint) > 0)
+        plain_row(&table, "until a checkpoint is safe", nanos_to_seconds(checkpoint_lag(&o->best.checkpoint)));
+    plain_row(&table, "time between interruptions", o->between_s);
     table_write(&table, call);
     table_free(&table);
     if (call->format == FORMAT_TEXT)
@@ -407,10 +420,10 @@ static enum status write_optimum_json(struct invocation *call, const struct sear
                         json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:i, s:o}", "checkpoint_interval_s",
                                   nanos_to_seconds(o->best.checkpoint.interval), "spares", o->best.recovery.spares, "goodput",
                                   o->end.mean / 100, "goodput_ci95", o->end.half_width / 100, "goodput_before",
-                                  o->start.mean / 100, "token_cheaper_pct", cheaper_pct(o, o->price_end), "young_s", o->young_s,
-                                  "daly_s", o->daly_s, "mttf_s", o->mttf_s, "checkpoint_interval_before_s",
-                                  nanos_to_seconds(o->before.checkpoint.interval), "replicas", (json_int_t)search->n,
-                                  "evaluations", search->evaluations, "levers", levers_json(o)));
+                                  o->start.mean / 100, "token_cheaper_pct", cheaper_pct(o, o->price_end), "young_s",
+                                  o->interval.young_s, "daly_s", o->interval.daly_s, "mttf_s", o->between_s,
+                                  "checkpoint_interval_before_s", nanos_to_seconds(o->before.checkpoint.interval), "replicas",
+                                  (json_int_t)search->n, "evaluations", search->evaluations, "levers", levers_json(o)));
     if (search->s->options.goal > 0) {
         json_object_set_new(json_object_get(root, "optimum"), "end_s", estimate_json(o->done));
         json_object_set_new(json_object_get(root, "optimum"), "end_before_s", estimate_json(o->done_start));

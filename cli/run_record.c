@@ -217,8 +217,10 @@ static void add_step(json_t *root, const struct run_report *report)
     const struct setting setting = experiment_setting(report->experiment);
     trained_json(&setting, report->experiment->job.features, root);
     json_object_set_new(root, "memoryless",
-                        json_pack("{s:f, s:f, s:f}", "ettr_first_order", report->memoryless.first_order, "ettr_exponential",
-                                  report->memoryless.exponential, "best_interval_s", report->memoryless.best_interval_s));
+                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "ettr_first_order", report->memoryless.first_order,
+                                  "ettr_exponential", report->memoryless.exponential, "best_interval_s",
+                                  report->memoryless.interval.best_s, "young_s", report->memoryless.interval.young_s, "daly_s",
+                                  report->memoryless.interval.daly_s, "mtbi_s", report->memoryless.between_s));
     json_t *assumptions = json_array();
     for (int i = 0; i < report->n_assumptions; i++)
         json_array_append_new(assumptions, json_string(report->assumptions[i]));

@@ -237,6 +237,22 @@ static void write_energy(struct table *table, const struct run_report *report)
                         three_digits(report_energy(report) / tokens, power, sizeof power));
 }
 
+/* How often training is interrupted, and how often checkpoints are best taken. */
+static void write_intervals(struct table *table, const struct run_report *report)
+{
+    const struct run_closed_form *form = &report->memoryless;
+    if (form->between_s > 0)
+        table_value_row(table, "MTBF", "M: mean time that the job ran between interruptions", "%.3g min", form->between_s / 60);
+    if (form->interval.young_s > 0)
+        table_value_row(table, "Young's interval", "sqrt(2 M x block): the best one to first order", "%.3g min",
+                        form->interval.young_s / 60);
+    if (form->interval.young_s > 0)
+        table_value_row(table, "Daly's interval", "the same to a higher order", "%.3g min", form->interval.daly_s / 60);
+    if (checkpoint_lag(&report->options->checkpoint) > 0 && form->interval.best_s > 0)
+        table_value_row(table, "best interval", "Daly's, but no shorter than a checkpoint is on its way to where it is safe",
+                        "%.3g min", form->interval.best_s / 60);
+}
+
 static void write_answers(struct invocation *call, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -274,9 +290,7 @@ static void write_answers(struct invocation *call, const struct run_report *repo
                     "%.3f %%", 100 * report->memoryless.exponential);
     if (report->memoryless.first_order > 0) /* it is good while failures are rare, and says nothing at all where they are not */
         table_value_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
-    if (report->memoryless.best_interval_s > 0)
-        table_value_row(&table, "Young/Daly interval", "best one to first order", "%.3g min",
-                        report->memoryless.best_interval_s / 60);
+    write_intervals(&table, report);
     write_robust_answers(&table, report);
     if (report_token_cost(report) > 0)
         table_value_row(&table, "cost", "money per million tokens, spares included", "%.4g", report_token_cost(report));

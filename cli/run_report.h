@@ -9,7 +9,7 @@
 #include "model/layout/layout.h"
 #include "model/spec/experiment.h"
 #include "sim/checkpoint_cost.h"
-#include "sim/run.h"
+#include "sim/run_closed_form.h"
 #include "sim/startup.h"
 
 enum { MAX_ASSUMPTIONS = 12 };

@@ -375,6 +375,27 @@ static enum status set_checkpoint(struct invocation *call, struct run_session *s
     return STATUS_OK;
 }
 
+void run_warn_interval(struct invocation *call, const struct run_session *s, nanos interval)
+{
+    char every[32], lag[32];
+    nanos safe = checkpoint_lag(&s->options.checkpoint);
+    if (interval >= safe)
+        return;
+    diag_warning(&call->diags, nowhere,
+                 "a checkpoint every %s waits for the one before, which takes %s until it is safe: training stands still "
+                 "meanwhile; an interval of %s or more does not",
+                 quantity_format(nanos_to_seconds(interval), DIM_TIME, every, sizeof every),
+                 quantity_format(nanos_to_seconds(safe), DIM_TIME, lag, sizeof lag), lag);
+}
+
+void run_note_hot_spares(struct invocation *call, const struct run_session *s, int spares)
+{
+    if (s->has_policy && s->policy.hot_spares > spares)
+        diag_note(&call->diags, nowhere,
+                  "policy %s keeps %d hot spares, and there %s %d spare node%s: no more than these are hot", s->policy.name,
+                  s->policy.hot_spares, spares == 1 ? "is" : "are", spares, plural(spares));
+}
+
 /* How long restarts take: as given, or what starting up takes with these checkpoints. */
 static void set_restart(struct run_session *s)
 {

@@ -324,13 +324,14 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
     double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr);
     double *end_s = memory_new((size_t)n, sizeof *end_s);
     point->options.horizon = outcomes_horizon(outcomes, n);
-    double failures = 0, interruptions = 0, horizon_s = nanos_to_seconds(point->options.horizon), use_s[N_TIME_USES];
+    double horizon_s = nanos_to_seconds(point->options.horizon);
+    struct run_account mean = {0};
     for (int64_t i = 0; i < n; i++) {
         goodput[i] = 100 * outcome_goodput(&outcomes[i]);
         ettr[i] = 100 * outcome_ettr(&outcomes[i]);
         end_s[i] = outcome_end_s(&outcomes[i]);
-        failures += (double)outcomes[i].failures / (double)n;
-        interruptions += (double)outcomes[i].interruptions / (double)n;
+        mean.failures += (double)outcomes[i].failures / (double)n;
+        mean.interruptions += (double)outcomes[i].interruptions / (double)n;
         for (int use = 0; use < N_TIME_USES; use++)
             point->use[use] += (double)outcomes[i].use[use] / (double)outcomes[i].horizon / (double)n;
     }
@@ -339,11 +340,8 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
     if (point->options.goal > 0)
         point->end_s = estimate_of(end_s, (size_t)n);
     for (int use = 0; use < N_TIME_USES; use++)
-        use_s[use] = point->use[use] * horizon_s;
-    struct run_closed_form form = point->options.robust
-                                      ? run_closed_form_of_policy(&point->options, use_s, llround(interruptions))
-                                      : run_closed_form(&point->options, llround(failures));
-    point->closed_form = 100 * form.exponential;
+        mean.use_s[use] = point->use[use] * horizon_s;
+    point->closed_form = 100 * run_closed_form_of(&point->options, &mean).exponential;
     free(goodput);
     free(ettr);
     free(end_s);
@@ -397,6 +395,11 @@ enum status run_sweep(struct invocation *call, struct run_session *s)
         status = STATUS_USAGE;
     }
     if (status == STATUS_OK) {
+        int interval = run_grid_axis(grid, RUN_SWEEP_INTERVAL);
+        run_warn_interval(call, s,
+                          interval >= 0 ? nanos_from_seconds(grid->axes[interval].values[0]) : s->options.checkpoint.interval);
+        int spares = run_grid_axis(grid, RUN_SWEEP_SPARES);
+        run_note_hot_spares(call, s, spares >= 0 ? (int)grid->axes[spares].values[0] : s->options.recovery.spares);
         round_sizes(call, s, grid);
         int64_t n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
         points = memory_new((size_t)grid->n_points, sizeof *points);
