@@ -138,6 +138,12 @@ static const struct option_row options[] = {
      TIME_OPTION,
      .help = "from enough healthy nodes until training goes on; when left out 15min, with a policy what starting up takes",
      .group = "Run"},
+    {.name = "repair",
+     TIME_OPTION,
+     .low = 1,
+     .help = "mean time that a failed node is away: all unannounced outages of the trace, or lognormal repairs of the model, are "
+             "scaled by one factor to it; when left out as they are there",
+     .group = "Run"},
     {.name = "spares", COUNT_FIELDS, .high = 1e6, .help = "nodes that stand by; 4 when left out", .group = "Run"},
     {.name = "step-time",
      TIME_OPTION,
@@ -217,9 +223,8 @@ static const struct option_row options[] = {
     {.name = "degraded",
      CHOICE_FIELDS("HOW", degraded),
      .initial = "auto",
-     .help =
-         "speed with slow nodes or fewer replicas: by their shares, or the step simulation; auto: step for models, policies and "
-         "failover",
+     .help = "speed with slow nodes or fewer replicas: by their shares, or the step simulation; auto: step where it is "
+             "simulated, that is without --step-time",
      .group = "Recovery"},
     {.name = "replicas",
      COUNT_FIELDS,
@@ -245,9 +250,9 @@ static const struct option_row options[] = {
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
-     .help =
-         "a line for each value of gpus (batch and spares grow with them), mttf, restart, detect, checkpoint-interval, "
-         "checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS "; repeatable: every combination",
+     .help = "a line for each value of gpus (batch and spares grow with them), mttf, repair, restart, detect, "
+             "checkpoint-interval, checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS
+             "; repeatable: every combination",
      .group = "Many runs"},
     PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost per token "
                            "and of a budget, spares included"),

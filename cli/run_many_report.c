@@ -281,6 +281,7 @@ static enum status write_json(struct invocation *call, const struct run_session 
         if (s->report.simulated)
             json_object_set_new(root, "likely", run_likely_json(&likely));
     }
+    json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
     json_object_set_new(root, "estimates", means);
     json_object_set_new(root, "outcomes", outcomes_json(s, outcomes, n));
     return result_write(call, root);
@@ -434,8 +435,6 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
     tell_unreached(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     tell_energy(call, s);
-    for (int i = 0; i < s->report.n_assumptions; i++)
-        fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
-                s->report.assumptions[i]);
+    run_assumptions_write(&s->report, call->out);
     return STATUS_OK;
 }

@@ -391,6 +391,8 @@ static void write_optimum(struct invocation *call, const struct search *search, 
     table_free(&table);
     if (call->format == FORMAT_TEXT)
         write_legend(call->out, search, o);
+    if (call->format == FORMAT_TEXT)
+        run_assumptions_write(&search->s->report, call->out);
 }
 
 static json_t *levers_json(const struct optimum *o)
@@ -424,6 +426,7 @@ static enum status write_optimum_json(struct invocation *call, const struct sear
                                   o->interval.young_s, "daly_s", o->interval.daly_s, "mttf_s", o->between_s,
                                   "checkpoint_interval_before_s", nanos_to_seconds(o->before.checkpoint.interval), "replicas",
                                   (json_int_t)search->n, "evaluations", search->evaluations, "levers", levers_json(o)));
+    json_object_set_new(root, "assumptions", run_assumptions_json(&search->s->report));
     if (search->s->options.goal > 0) {
         json_object_set_new(json_object_get(root, "optimum"), "end_s", estimate_json(o->done));
         json_object_set_new(json_object_get(root, "optimum"), "end_before_s", estimate_json(o->done_start));

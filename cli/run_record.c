@@ -209,6 +209,14 @@ static void add_answers(json_t *root, const struct run_report *report)
                         result->ended_waiting ? json_real(nanos_to_seconds(result->waiting_since)) : json_null());
 }
 
+json_t *run_assumptions_json(const struct run_report *report)
+{
+    json_t *assumptions = json_array();
+    for (int i = 0; i < report->n_assumptions; i++)
+        json_array_append_new(assumptions, json_string(report->assumptions[i]));
+    return assumptions;
+}
+
 static void add_step(json_t *root, const struct run_report *report)
 {
     json_object_set_new(root, "step_time_s", json_real(report->step_time_s));
@@ -221,10 +229,7 @@ static void add_step(json_t *root, const struct run_report *report)
                                   "ettr_exponential", report->memoryless.exponential, "best_interval_s",
                                   report->memoryless.interval.best_s, "young_s", report->memoryless.interval.young_s, "daly_s",
                                   report->memoryless.interval.daly_s, "mtbi_s", report->memoryless.between_s));
-    json_t *assumptions = json_array();
-    for (int i = 0; i < report->n_assumptions; i++)
-        json_array_append_new(assumptions, json_string(report->assumptions[i]));
-    json_object_set_new(root, "assumptions", assumptions);
+    json_object_set_new(root, "assumptions", run_assumptions_json(report));
 }
 
 enum status run_report_json(struct invocation *call, const struct run_report *report)

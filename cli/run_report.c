@@ -421,6 +421,13 @@ static void write_fabric(const struct invocation *call, const struct run_report 
         fprintf(call->out, "\nnetwork of the step: %s\n", narrow);
 }
 
+void run_assumptions_write(const struct run_report *report, FILE *out)
+{
+    for (int i = 0; i < report->n_assumptions; i++)
+        fprintf(out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
+                report->assumptions[i]);
+}
+
 static void write_text(struct invocation *call, const struct run_report *report)
 {
     write_head(call, report);
@@ -436,9 +443,7 @@ static void write_text(struct invocation *call, const struct run_report *report)
     if (report->result->ended_waiting)
         write_waiting(call, report->result);
     write_fabric(call, report);
-    for (int i = 0; i < report->n_assumptions; i++)
-        fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
-                report->assumptions[i]);
+    run_assumptions_write(report, call->out);
 }
 
 enum status run_report_write(struct invocation *call, const struct run_report *report)

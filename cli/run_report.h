@@ -4,6 +4,8 @@
 #ifndef MSIM_CLI_RUN_REPORT_H
 #define MSIM_CLI_RUN_REPORT_H
 
+#include <jansson.h>
+
 #include "cli/command.h"
 #include "model/cost/energy.h"
 #include "model/layout/layout.h"
@@ -47,6 +49,10 @@ double report_energy(const struct run_report *report);
 double report_token_cost(const struct run_report *report);
 /* Uses of time that the report shows: those of the plain rules, or all. */
 int report_uses(const struct run_report *report);
+
+/* What nobody said: below a report in text, if there is anything; as a list. */
+void run_assumptions_write(const struct run_report *report, FILE *out);
+json_t *run_assumptions_json(const struct run_report *report);
 
 /* To call->out, in the call's format: text; JSON; CSV of the time series. */
 MUST_CHECK enum status run_report_write(struct invocation *call, const struct run_report *report);

@@ -83,6 +83,23 @@ static bool has_stages(const struct faults_request *faults)
     return faults->policy[0] && strcmp(faults->policy, "replay") != 0;
 }
 
+/* Does a sweep say it, whatever it is otherwise? */
+static bool sweeps(const struct invocation *call, const char *key)
+{
+    int n = 0;
+    bool swept = false;
+    const char *const *texts = option_list(call, "sweep", &n);
+    for (int i = 0; i < n; i++)
+        swept |= strncmp(texts[i], key, strlen(key)) == 0 && texts[i][strlen(key)] == '=';
+    return swept;
+}
+
+static void assume_unswept(const struct invocation *call, struct run_session *s, const char *key, const char *text)
+{
+    if (!sweeps(call, key))
+        assume(&s->report, text);
+}
+
 /* What neither the file nor a flag said. Each default is told in the report. */
 static void fill_defaults(struct invocation *call, struct run_session *s)
 {
@@ -96,19 +113,19 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
     bool every_step = strcmp(faults->checkpoint, "step") == 0;
     if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
         faults->checkpoint_interval_s = 1800;
-        assume(&s->report, "checkpoint interval 30 min");
+        assume_unswept(call, s, "checkpoint-interval", "checkpoint interval 30 min");
     }
     if (faults->checkpoint_block_s <= 0 && !option_given(call, "checkpoint-block") && !faults->checkpoint[0])
-        assume(&s->report, "checkpoints block training for no time");
+        assume_unswept(call, s, "checkpoint-block", "checkpoints block training for no time");
     if (faults->detect_s <= 0 && !option_given(call, "detect") && !has_stages(faults))
-        assume(&s->report, "failures are noticed at once");
+        assume_unswept(call, s, "detect", "failures are noticed at once");
     if (faults->restart_s < 0 && !has_stages(faults)) {
         faults->restart_s = 900;
-        assume(&s->report, "restart 15 min");
+        assume_unswept(call, s, "restart", "restart 15 min");
     }
     if (faults->spares < 0) {
         faults->spares = 4;
-        assume(&s->report, "4 spare nodes");
+        assume_unswept(call, s, "spares", "4 spare nodes");
     }
 }
 
@@ -148,11 +165,54 @@ static void note_outside(struct invocation *call, const struct run_session *s, b
                   shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
 }
 
+void run_set_repairs(struct run_session *s, double mean_s)
+{
+    if (s->has_model)
+        repairs_set_model(&s->repairs, mean_s, &s->model);
+    else
+        repairs_set_trace(&s->repairs, mean_s, &s->trace);
+}
+
+/* Of a shipped trace, and of a model that has none of its own, they are nobody's who trains on GPUs. */
+static void assume_repairs(struct run_session *s, bool shipped)
+{
+    char mean[32];
+    bool lanl = s->has_model && fault_model_repairs_are_lanls(&s->model);
+    if (s->repairs.mean_s <= 0 || !(lanl || shipped))
+        return;
+    snprintf(s->repairs_text, sizeof s->repairs_text, "failed nodes are back after %s in the mean, as %s; --repair sets it",
+             quantity_format(s->repairs.mean_s, DIM_TIME, mean, sizeof mean),
+             lanl ? "LANL's were in 1996-2005" : "in the shipped trace");
+    assume(&s->report, s->repairs_text);
+}
+
+static enum status take_repairs(struct invocation *call, struct run_session *s, bool shipped)
+{
+    bool given = option_given(call, "repair"), swept = sweeps(call, "repair");
+    s->repairs = s->has_model ? repairs_of_model(&s->model) : repairs_of_trace(&s->trace);
+    if (!given && !swept)
+        assume_repairs(s, shipped);
+    if ((given || swept) && s->repairs.mean_s <= 0) {
+        diag_error(&call->diags, nowhere, "%s: no failure of %s takes a node away, so there is no repair to be longer",
+                   given ? "--repair" : "--sweep repair", s->has_model ? s->experiment.faults.model : s->experiment.faults.trace);
+        return STATUS_BAD_INPUT;
+    }
+    if (given)
+        run_set_repairs(s, option_quantity(call, "repair"));
+    return STATUS_OK;
+}
+
+static enum status read_model(struct invocation *call, struct run_session *s)
+{
+    enum status status = fault_model_load(s->experiment.faults.model, &s->model, &call->diags);
+    return status == STATUS_OK ? take_repairs(call, s, false) : status;
+}
+
 static enum status read_faults(struct invocation *call, struct run_session *s)
 {
     s->has_model = s->experiment.faults.model[0] != '\0';
     if (s->has_model)
-        return fault_model_load(s->experiment.faults.model, &s->model, &call->diags);
+        return read_model(call, s);
     char *path;
     bool shipped;
     enum status status = fault_trace_find(s->experiment.faults.trace, &path, &shipped, &call->diags);
@@ -163,9 +223,10 @@ static enum status read_faults(struct invocation *call, struct run_session *s)
     struct fault_trace_limits limits = {.keep = s->options.nodes, .known = known, .drop = shipped};
     status = fault_trace_read(path, limits, &s->trace, &call->diags);
     free(path);
-    if (status == STATUS_OK)
-        note_outside(call, s, shipped);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    note_outside(call, s, shipped);
+    return take_repairs(call, s, shipped);
 }
 
 /* --- the step ----------------------------------------------------------------------------------------------------------------
@@ -216,7 +277,8 @@ static enum status find_step(struct invocation *call, struct run_session *s)
     if (!option_given(call, "step-time"))
         return step_simulated(call, s);
     step_given(call, s);
-    if (!has_stages(&s->experiment.faults) && !s->experiment.faults.checkpoint[0])
+    bool alone = option_choice(call, "failover") == FAILOVER_REPLICA; /* what replicas share follows from the layout */
+    if (!has_stages(&s->experiment.faults) && !s->experiment.faults.checkpoint[0] && !alone)
         return STATUS_OK;
     enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
     s->has_layout = status == STATUS_OK;
@@ -396,6 +458,16 @@ void run_note_hot_spares(struct invocation *call, const struct run_session *s, i
                   s->policy.hot_spares, spares == 1 ? "is" : "are", spares, plural(spares));
 }
 
+static void assume_storage(const struct invocation *call, struct run_session *s)
+{
+    char rate[32];
+    if (!s->has_cost || option_given(call, "storage-rate") || s->experiment.cluster.storage_rate > 0)
+        return;
+    snprintf(s->storage_text, sizeof s->storage_text, "the checkpoint store takes and gives %s",
+             quantity_format(UNKNOWN_STORAGE, DIM_RATE, rate, sizeof rate));
+    assume(&s->report, s->storage_text);
+}
+
 /* How long restarts take: as given, or what starting up takes with these checkpoints. */
 static void set_restart(struct run_session *s)
 {
@@ -454,7 +526,7 @@ static void time_failover(struct invocation *call, struct run_session *s, const 
 static enum status set_failover(struct invocation *call, struct run_session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
-    char why[192] = "which replicas share states follows from the layout, which --step-time stands in for";
+    char why[192] = "which replicas share states follows from the layout";
     if (option_choice(call, "failover") != FAILOVER_REPLICA) {
         if (option_given(call, "regroup"))
             diag_warning(&call->diags, nowhere, "--regroup says nothing without --failover replica");
@@ -471,11 +543,22 @@ static enum status set_failover(struct invocation *call, struct run_session *s)
     return STATUS_OK;
 }
 
+/* Does something slow nodes or links? */
+static bool has_slow(const struct run_session *s)
+{
+    for (size_t i = 0; i < s->trace.n_items; i++)
+        if (s->trace.items[i].kind == FAULT_STRAGGLER || s->trace.items[i].kind == FAULT_LINK)
+            return true;
+    return s->has_model && s->model.slow.n > 0;
+}
+
 /* 0 auto, 1 factor, 2 step. */
 static enum status set_degraded(struct invocation *call, struct run_session *s)
 {
     int how = option_choice(call, "degraded");
-    bool asked = s->has_policy || s->has_model || s->options.failover;
+    bool asked = s->has_policy || s->has_model || s->options.failover || has_slow(s);
+    if (how == 0 && option_given(call, "step-time") && has_slow(s))
+        assume(&s->report, "a slow link slows all of the step, as --step-time does not say what of it is communication");
     if (how == 2 && (!s->has_layout || option_given(call, "step-time")))
         diag_note(&call->diags, nowhere,
                   "--degraded step changes nothing where the step is not simulated: without --step-time it is");
@@ -545,6 +628,7 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
     if (option_choice(call, "checkpoint-network") != NETWORK_FLOW)
         fabric_options_note_idle(call, "checkpoint-network", "flow");
     enum status status = set_checkpoint(call, s);
+    assume_storage(call, s);
     if (status == STATUS_OK)
         status = set_policy(call, s);
     if (status == STATUS_OK)
@@ -558,5 +642,6 @@ void run_session_free(struct run_session *s)
 {
     run_result_free(&s->result);
     fault_trace_free(&s->trace);
+    repairs_free(&s->repairs);
     degraded_destroy(s->degraded);
 }

@@ -18,7 +18,7 @@
 static const struct place nowhere = {0};
 
 static const char *const key_names[N_RUN_SWEEP_KEYS] = {
-    "gpus", "mttf", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
+    "gpus", "mttf", "repair", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
 
 const char *run_sweep_key_name(enum run_sweep_key key)
 {
@@ -38,7 +38,7 @@ static int key_parse(struct invocation *call, const char *name)
     for (int i = 0; i < N_RUN_SWEEP_KEYS; i++)
         if (strcmp(name, key_names[i]) == 0)
             return i;
-    static const char known[] = "known are gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block and spares";
+    static const char known[] = "known are gpus, mttf, repair, restart, detect, checkpoint-interval, checkpoint-block and spares";
     char hint[128];
     diag_error(&call->diags, nowhere, "--sweep: unknown key '%s'; %s", name,
                name_hint(name, key_names, N_RUN_SWEEP_KEYS, known, hint, sizeof hint));
@@ -269,6 +269,7 @@ static void set_point(struct run_session *s, enum run_sweep_key key, double valu
     nanos time = run_sweep_is_time(key) ? nanos_from_seconds(value) : 0;
     switch (key) {
     case RUN_SWEEP_MTTF: s->model.rate = 86400 / value / s->options.nodes; break;
+    case RUN_SWEEP_REPAIR: run_set_repairs(s, value); break;
     case RUN_SWEEP_RESTART:
         s->options.recovery.restart = s->robust.restart = s->robust.restart_hot = time;
         s->robust.reload = 0; /* as with --restart */

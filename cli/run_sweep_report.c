@@ -117,6 +117,8 @@ static void write_table(struct invocation *call, const struct run_session *s, co
             "(ci95: half of the goodput's 95 % interval; MFU: delivered, attention in full; memoryless: the ETTR of exponential "
             "failures at this rate and unlimited spares)\n",
             call->out);
+    if (!csv)
+        run_assumptions_write(&s->report, call->out);
 }
 
 /* --- JSON --- */
@@ -163,6 +165,7 @@ static enum status write_json(struct invocation *call, const struct run_session 
                         json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "key", run_sweep_key_name(first->key), "unit",
                                   run_sweep_is_time(first->key) ? "s" : "", "logarithmic", first->logarithmic, "replicas",
                                   (json_int_t)n, "axes", axes, "points", list));
+    json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
     return result_write(call, root);
 }
 
