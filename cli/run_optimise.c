@@ -37,6 +37,7 @@ struct optimum {
     struct {
         struct estimate gain; /* of goodput, alone */
         bool separated;       /* a token is cheaper by more than half of the interval */
+        bool harms;           /* it is dearer by more than that */
         double price;
     } alone[N_RUN_LEVERS];
 };
@@ -131,6 +132,8 @@ static void undo_noise(struct search *search, struct optimum *o)
         best = state;
         memcpy(worths, others, (size_t)search->n * sizeof *worths);
     }
+    if (best.policy.hot_spares > best.recovery.spares && best.policy.hot_spares != o->before.policy.hot_spares)
+        best.policy.hot_spares = best.recovery.spares; /* no more are hot anyway */
     search_state_apply(&best, search->s);
     free(worths);
     free(others);
@@ -153,6 +156,7 @@ static void try_alone(struct search *search, struct optimum *o)
         o->alone[i].gain = search_gain(search);
         take_worths(search, worths);
         o->alone[i].separated = is_gain(worth_gain(worths, start, search->n), search->n);
+        o->alone[i].harms = is_gain(worth_gain(start, worths, search->n), search->n);
     }
     free(worths);
     free(start);
@@ -322,18 +326,32 @@ static void write_undone(FILE *out, const struct optimum *o)
 }
 
 /* Changes that only the others beside them make worth anything that is told apart from nothing: the gain that speaks for them. */
-static void write_kept(FILE *out, const struct optimum *o, int64_t n)
+static void write_kept(FILE *out, const struct optimum *o, int64_t n, bool harms)
 {
     int told = 0;
+    const char *head = harms ? "\nworth it with the other changes, but harmful alone: "
+                             : "\nworth it with the other changes, alone not told from none: ";
     for (int i = 0; i < N_RUN_LEVERS; i++) {
-        if (!o->used[i] || o->alone[i].separated || !is_gain(o->kept[i], n))
+        if (!o->used[i] || o->alone[i].separated || o->alone[i].harms != harms || !is_gain(o->kept[i], n))
             continue;
-        fprintf(out, "%s%s (without it a token is %.3f +- %.3f %% dearer)",
-                told++ ? ", " : "\nworth it with the other changes, alone not told from none: ", run_levers[i].title,
+        fprintf(out, "%s%s (without it a token is %.3f +- %.3f %% dearer)", told++ ? ", " : head, run_levers[i].title,
                 o->kept[i].mean, o->kept[i].half_width);
     }
     if (told > 0)
         fputc('\n', out);
+}
+
+/* Another kind of checkpoint comes at an interval of its own. */
+static void write_shared_interval(FILE *out, const struct optimum *o)
+{
+    int kind = -1, interval = -1;
+    for (int i = 0; i < N_RUN_LEVERS; i++) {
+        kind = o->used[i] && run_levers[i].value == VALUE_KIND ? i : kind;
+        interval = o->used[i] && run_levers[i].value == VALUE_NANOS ? i : interval;
+    }
+    if (kind >= 0 && interval >= 0 && strcmp(o->before.kind, o->best.kind) != 0)
+        fprintf(out, "\nthe row of %s is at the best interval already; that of %s keeps the kind that there was\n",
+                run_levers[kind].title, run_levers[interval].title);
 }
 
 /* What Young and Daly do not know of. */
@@ -359,7 +377,9 @@ static void write_legend(FILE *out, const struct search *search, const struct op
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
     write_lag(out, o);
     write_undone(out, o);
-    write_kept(out, o, search->n);
+    write_kept(out, o, search->n, false);
+    write_kept(out, o, search->n, true);
+    write_shared_interval(out, o);
     if (most >= 0)
         fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", run_levers[most].title,
                 cheaper_pct(o, o->alone[most].price));

@@ -241,8 +241,10 @@ static void write_energy(struct table *table, const struct run_report *report)
 static void write_intervals(struct table *table, const struct run_report *report)
 {
     const struct run_closed_form *form = &report->memoryless;
+    char between[32];
     if (form->between_s > 0)
-        table_value_row(table, "MTBF", "M: mean time that the job ran between interruptions", "%.3g min", form->between_s / 60);
+        table_value_row(table, "MTBF", "M: mean time that the job ran between interruptions", "%s",
+                        quantity_format(form->between_s, DIM_TIME, between, sizeof between));
     if (form->interval.young_s > 0)
         table_value_row(table, "Young's interval", "sqrt(2 M x block): the best one to first order", "%.3g min",
                         form->interval.young_s / 60);

@@ -241,6 +241,8 @@ static void step_given(struct invocation *call, struct run_session *s)
         s->report.step_mfu = model_flops_per_step(&setting, setting.job->features, FLOPS_FULL) / (s->report.step_time_s * peak);
 }
 
+static const char assumed_layout[] = "the layout that msim plan puts first";
+
 static void check_memory(struct invocation *call, const struct run_session *s, const struct footprint *memory)
 {
     double capacity = footprint_capacity(&s->experiment.cluster);
@@ -268,7 +270,7 @@ static enum status step_simulated(struct invocation *call, struct run_session *s
     s->report.step_time_s = step.step_time_s;
     s->report.step_mfu = step.mfu;
     if (!s->experiment.layout.given)
-        assume(&s->report, "the layout that msim plan puts first");
+        assume(&s->report, assumed_layout);
     return STATUS_OK;
 }
 
@@ -282,6 +284,8 @@ static enum status find_step(struct invocation *call, struct run_session *s)
         return STATUS_OK;
     enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
     s->has_layout = status == STATUS_OK;
+    if (s->has_layout && !s->experiment.layout.given)
+        assume(&s->report, assumed_layout);
     return status;
 }
 
@@ -543,21 +547,25 @@ static enum status set_failover(struct invocation *call, struct run_session *s)
     return STATUS_OK;
 }
 
-/* Does something slow nodes or links? */
-static bool has_slow(const struct run_session *s)
+/* Is a node (FAULT_STRAGGLER), or a link, slow for a while? */
+static bool has_slow(const struct run_session *s, enum fault_kind kind)
 {
     for (size_t i = 0; i < s->trace.n_items; i++)
-        if (s->trace.items[i].kind == FAULT_STRAGGLER || s->trace.items[i].kind == FAULT_LINK)
+        if (s->trace.items[i].kind == kind)
             return true;
-    return s->has_model && s->model.slow.n > 0;
+    for (int i = 0; s->has_model && i < s->model.slow.n; i++)
+        if ((s->model.slow.items[i].kind == 1) == (kind == FAULT_LINK))
+            return true;
+    return false;
 }
 
 /* 0 auto, 1 factor, 2 step. */
 static enum status set_degraded(struct invocation *call, struct run_session *s)
 {
     int how = option_choice(call, "degraded");
-    bool asked = s->has_policy || s->has_model || s->options.failover || has_slow(s);
-    if (how == 0 && option_given(call, "step-time") && has_slow(s))
+    bool link = has_slow(s, FAULT_LINK);
+    bool asked = s->has_policy || s->has_model || s->options.failover || link || has_slow(s, FAULT_STRAGGLER);
+    if (how == 0 && option_given(call, "step-time") && link)
         assume(&s->report, "a slow link slows all of the step, as --step-time does not say what of it is communication");
     if (how == 2 && (!s->has_layout || option_given(call, "step-time")))
         diag_note(&call->diags, nowhere,
