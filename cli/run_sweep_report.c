@@ -33,11 +33,10 @@ static bool has_stepped_spares(const struct run_session *s, const struct run_gri
 static void spares_note(const struct run_session *s, char *text, size_t size)
 {
     char gpus[32];
-    snprintf(
-        text, size,
-        "spares are in proportion to the GPUs, %d for %s, rounded up to whole nodes: where that makes them step, so does what "
-        "is waited for them",
-        s->options.recovery.spares, grouped(s->experiment.gpus, gpus, sizeof gpus));
+    snprintf(text, size,
+             "spares are in proportion to the GPUs, %d for %s, rounded up to whole nodes: a kink of the waiting where they step "
+             "is theirs",
+             s->options.recovery.spares, grouped(s->experiment.gpus, gpus, sizeof gpus));
 }
 
 /* For people, the unit in which all values of an axis are handy. */
