@@ -141,7 +141,8 @@ static const struct option_row options[] = {
     {.name = "repair",
      TIME_OPTION,
      .low = 1,
-     .help = "mean time that a failed node is away: all unannounced outages of the trace, or lognormal repairs of the model, are "
+     .help = "mean time that a failed node is away: all unannounced outages of some length of the trace, or lognormal repairs of "
+             "the model, are "
              "scaled by one factor to it; when left out as they are there",
      .group = "Run"},
     {.name = "spares", COUNT_FIELDS, .high = 1e6, .help = "nodes that stand by; 4 when left out", .group = "Run"},
@@ -298,6 +299,13 @@ const struct command command_run = {
         "the end stands beside. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in "
         "proportion "
         "between two neighbours; replicas that do not end in time count as later than all others.\n"
+        "\n"
+        "Memoryless and first-order ETTR are what exponential failures and unlimited spares would make of the same checkpoints "
+        "and "
+        "recoveries. MTBF is the mean time that the job ran between interruptions; Young's and Daly's intervals follow from it "
+        "and "
+        "from what a checkpoint blocks. One that goes to storage in the background is safe a while later: an interval below that "
+        "makes training wait for the one before, and no interval below it is better than it.\n"
         "\n"
         "Power and energy are upper bounds: the job's GPUs and the spares at board power, or nodes at their node_power, times "
         "pue, "

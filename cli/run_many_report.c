@@ -308,6 +308,7 @@ static enum status write_json(struct invocation *call, const struct run_session 
         if (s->report.simulated)
             json_object_set_new(root, "likely", run_likely_json(&likely));
     }
+    json_object_set_new(root, "repair_mean_s", json_real(s->report.repair_s));
     json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
     json_object_set_new(root, "estimates", means);
     json_object_set_new(root, "outcomes", outcomes_json(s, outcomes, n));

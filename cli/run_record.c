@@ -119,6 +119,7 @@ static void add_policy(json_t *root, const struct run_report *report)
     json_object_set_new(policy, "checkpoint_block_s", json_real(nanos_to_seconds(options->checkpoint.block)));
     json_object_set_new(policy, "detect_s", json_real(nanos_to_seconds(options->recovery.detect)));
     json_object_set_new(policy, "restart_s", json_real(nanos_to_seconds(options->recovery.restart)));
+    json_object_set_new(policy, "repair_mean_s", json_real(report->repair_s));
     json_object_set_new(policy, "checkpoint", json_string(checkpoint_kind_name(options->checkpoint.kind)));
     if (options->checkpoint.kind != CHECKPOINT_BLOCKING)
         json_object_set_new(policy, "checkpoint_persist_s", json_real(nanos_to_seconds(options->checkpoint.persist)));

@@ -423,6 +423,12 @@ static void write_fabric(const struct invocation *call, const struct run_report 
         fprintf(call->out, "\nnetwork of the step: %s\n", narrow);
 }
 
+void run_assume(struct run_report *report, const char *text)
+{
+    if (report->n_assumptions < MAX_ASSUMPTIONS)
+        report->assumptions[report->n_assumptions++] = text;
+}
+
 void run_assumptions_write(const struct run_report *report, FILE *out)
 {
     for (int i = 0; i < report->n_assumptions; i++)

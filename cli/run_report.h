@@ -30,6 +30,7 @@ struct run_report {
     const struct startup *startup;      /* NULL: a given restart time */
     const struct checkpoint_cost *cost; /* NULL: a given block */
     double gpu_price;                   /* money per GPU-hour; 0: not given */
+    double repair_s;                    /* mean of the repairs; 0: no failure takes a node away */
     const char *assumptions[MAX_ASSUMPTIONS];
     int n_assumptions;
 };
@@ -50,7 +51,9 @@ double report_token_cost(const struct run_report *report);
 /* Uses of time that the report shows: those of the plain rules, or all. */
 int report_uses(const struct run_report *report);
 
-/* What nobody said: below a report in text, if there is anything; as a list. */
+/* What nobody said; the text stays the caller's. */
+void run_assume(struct run_report *report, const char *text);
+/* All of it: below a report in text, if there is anything; as a list. */
 void run_assumptions_write(const struct run_report *report, FILE *out);
 json_t *run_assumptions_json(const struct run_report *report);
 

@@ -1,7 +1,6 @@
 /* From flags and files to a run that can begin. */
 #include "cli/run_setup.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "cli/experiment_options.h"
 #include "cli/fabric_options.h"
 #include "cli/layout_choice.h"
+#include "cli/run_faults.h"
 #include "cli/shared_options.h"
 #include "cli/table.h"
 #include "sim/checkpoint_traffic.h"
@@ -72,32 +72,16 @@ static enum status apply_flags(struct invocation *call, struct faults_request *f
     return STATUS_OK;
 }
 
-static void assume(struct run_report *report, const char *text)
-{
-    report->assumptions[report->n_assumptions++] = text;
-}
-
 /* A policy with stages of its own is asked for. */
 static bool has_stages(const struct faults_request *faults)
 {
     return faults->policy[0] && strcmp(faults->policy, "replay") != 0;
 }
 
-/* Does a sweep say it, whatever it is otherwise? */
-static bool sweeps(const struct invocation *call, const char *key)
-{
-    int n = 0;
-    bool swept = false;
-    const char *const *texts = option_list(call, "sweep", &n);
-    for (int i = 0; i < n; i++)
-        swept |= strncmp(texts[i], key, strlen(key)) == 0 && texts[i][strlen(key)] == '=';
-    return swept;
-}
-
 static void assume_unswept(const struct invocation *call, struct run_session *s, const char *key, const char *text)
 {
-    if (!sweeps(call, key))
-        assume(&s->report, text);
+    if (!run_sweeps(call, key))
+        run_assume(&s->report, text);
 }
 
 /* What neither the file nor a flag said. Each default is told in the report. */
@@ -108,7 +92,7 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
         faults->trace[0] = '\0';
     } else if (!faults->trace[0]) {
         snprintf(faults->trace, sizeof faults->trace, "llama3-54d");
-        assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
+        run_assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
     }
     bool every_step = strcmp(faults->checkpoint, "step") == 0;
     if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
@@ -127,106 +111,6 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
         faults->spares = 4;
         assume_unswept(call, s, "spares", "4 spare nodes");
     }
-}
-
-/* --- the trace ---------------------------------------------------------------------------------------------------------------
- */
-
-/* Nodes that the job of an experiment uses. */
-static int32_t job_nodes(const struct experiment *e)
-{
-    return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
-}
-
-/*
- * A shipped trace has its faults on any node of its fleet alike. Did k of them fall on n nodes of its fleet, then all on the
- * first m with probability (m / n)^k: when that is below 5 %, the job is larger than the fleet, and what is beyond never fails.
- */
-static void note_beyond(struct invocation *call, const struct run_session *s)
-{
-    int32_t last = -1;
-    for (size_t i = 0; i < s->trace.n_items; i++)
-        last = s->trace.items[i].node > last ? s->trace.items[i].node : last;
-    if (s->trace.n_outside > 0 || pow((last + 1.0) / s->options.nodes, (double)s->trace.n_items) >= 0.05)
-        return;
-    diag_note(&call->diags, nowhere,
-              "%s has faults on nodes 0 to %" PRId32 " only, and the job uses %" PRId32 " nodes: the others never fail here; "
-              "--fault-model draws faults for all",
-              s->experiment.faults.trace, last, s->options.nodes);
-}
-
-static void note_outside(struct invocation *call, const struct run_session *s, bool shipped)
-{
-    if (shipped)
-        note_beyond(call, s);
-    if (s->trace.n_outside > 0)
-        diag_note(&call->diags, nowhere, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
-                  plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
-                  shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
-}
-
-void run_set_repairs(struct run_session *s, double mean_s)
-{
-    if (s->has_model)
-        repairs_set_model(&s->repairs, mean_s, &s->model);
-    else
-        repairs_set_trace(&s->repairs, mean_s, &s->trace);
-}
-
-/* Of a shipped trace, and of a model that has none of its own, they are nobody's who trains on GPUs. */
-static void assume_repairs(struct run_session *s, bool shipped)
-{
-    char mean[32];
-    bool lanl = s->has_model && fault_model_repairs_are_lanls(&s->model);
-    if (s->repairs.mean_s <= 0 || !(lanl || shipped))
-        return;
-    snprintf(s->repairs_text, sizeof s->repairs_text, "failed nodes are back after %s in the mean, as %s; --repair sets it",
-             quantity_format(s->repairs.mean_s, DIM_TIME, mean, sizeof mean),
-             lanl ? "LANL's were in 1996-2005" : "in the shipped trace");
-    assume(&s->report, s->repairs_text);
-}
-
-static enum status take_repairs(struct invocation *call, struct run_session *s, bool shipped)
-{
-    bool given = option_given(call, "repair"), swept = sweeps(call, "repair");
-    s->repairs = s->has_model ? repairs_of_model(&s->model) : repairs_of_trace(&s->trace);
-    if (!given && !swept)
-        assume_repairs(s, shipped);
-    if ((given || swept) && s->repairs.mean_s <= 0) {
-        diag_error(&call->diags, nowhere, "%s: no failure of %s takes a node away, so there is no repair to be longer",
-                   given ? "--repair" : "--sweep repair", s->has_model ? s->experiment.faults.model : s->experiment.faults.trace);
-        return STATUS_BAD_INPUT;
-    }
-    if (given)
-        run_set_repairs(s, option_quantity(call, "repair"));
-    return STATUS_OK;
-}
-
-static enum status read_model(struct invocation *call, struct run_session *s)
-{
-    enum status status = fault_model_load(s->experiment.faults.model, &s->model, &call->diags);
-    return status == STATUS_OK ? take_repairs(call, s, false) : status;
-}
-
-static enum status read_faults(struct invocation *call, struct run_session *s)
-{
-    s->has_model = s->experiment.faults.model[0] != '\0';
-    if (s->has_model)
-        return read_model(call, s);
-    char *path;
-    bool shipped;
-    enum status status = fault_trace_find(s->experiment.faults.trace, &path, &shipped, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    int32_t with_spares = s->options.nodes + s->experiment.faults.spares;
-    int32_t known = s->experiment.cluster.nodes > with_spares ? s->experiment.cluster.nodes : with_spares;
-    struct fault_trace_limits limits = {.keep = s->options.nodes, .known = known, .drop = shipped};
-    status = fault_trace_read(path, limits, &s->trace, &call->diags);
-    free(path);
-    if (status != STATUS_OK)
-        return status;
-    note_outside(call, s, shipped);
-    return take_repairs(call, s, shipped);
 }
 
 /* --- the step ----------------------------------------------------------------------------------------------------------------
@@ -270,7 +154,7 @@ static enum status step_simulated(struct invocation *call, struct run_session *s
     s->report.step_time_s = step.step_time_s;
     s->report.step_mfu = step.mfu;
     if (!s->experiment.layout.given)
-        assume(&s->report, assumed_layout);
+        run_assume(&s->report, assumed_layout);
     return STATUS_OK;
 }
 
@@ -285,7 +169,7 @@ static enum status find_step(struct invocation *call, struct run_session *s)
     enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
     s->has_layout = status == STATUS_OK;
     if (s->has_layout && !s->experiment.layout.given)
-        assume(&s->report, assumed_layout);
+        run_assume(&s->report, assumed_layout);
     return status;
 }
 
@@ -469,7 +353,7 @@ static void assume_storage(const struct invocation *call, struct run_session *s)
         return;
     snprintf(s->storage_text, sizeof s->storage_text, "the checkpoint store takes and gives %s",
              quantity_format(UNKNOWN_STORAGE, DIM_RATE, rate, sizeof rate));
-    assume(&s->report, s->storage_text);
+    run_assume(&s->report, s->storage_text);
 }
 
 /* How long restarts take: as given, or what starting up takes with these checkpoints. */
@@ -542,7 +426,7 @@ static enum status set_failover(struct invocation *call, struct run_session *s)
     }
     time_failover(call, s, &setting);
     if (s->has_policy && s->policy.elastic)
-        assume(&s->report, "a job that has lost all replicas waits for all their nodes, though the policy is elastic");
+        run_assume(&s->report, "a job that has lost all replicas waits for all their nodes, though the policy is elastic");
     s->options.failover = &s->failover;
     return STATUS_OK;
 }
@@ -566,7 +450,7 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
     bool link = has_slow(s, FAULT_LINK);
     bool asked = s->has_policy || s->has_model || s->options.failover || link || has_slow(s, FAULT_STRAGGLER);
     if (how == 0 && option_given(call, "step-time") && link)
-        assume(&s->report, "a slow link slows all of the step, as --step-time does not say what of it is communication");
+        run_assume(&s->report, "a slow link slows all of the step, as --step-time does not say what of it is communication");
     if (how == 2 && (!s->has_layout || option_given(call, "step-time")))
         diag_note(&call->diags, nowhere,
                   "--degraded step changes nothing where the step is not simulated: without --step-time it is");
@@ -623,10 +507,16 @@ static enum status draw_trace(struct invocation *call, struct run_session *s)
     return status;
 }
 
+/* Nodes that the job of an experiment uses. */
+static int32_t job_nodes(const struct experiment *e)
+{
+    return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
+}
+
 enum status run_session_prepare(struct invocation *call, struct run_session *s)
 {
     s->options.nodes = job_nodes(&s->experiment);
-    enum status faults = read_faults(call, s);
+    enum status faults = run_read_faults(call, s);
     enum status stepped = find_step(call, s);
     if (faults != STATUS_OK || stepped != STATUS_OK)
         return faults != STATUS_OK ? faults : stepped;

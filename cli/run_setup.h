@@ -47,8 +47,6 @@ MUST_CHECK enum status run_session_prepare(struct invocation *call, struct run_s
 void run_session_free(struct run_session *s);
 /* Another kind of checkpoint, with what it costs and what restarts from it take; the interval stays, but for "step". */
 MUST_CHECK enum status run_set_checkpoint(struct invocation *call, struct run_session *s, const char *kind);
-/* All repairs are scaled to this mean, seconds (sim/repairs.h). */
-void run_set_repairs(struct run_session *s, double mean_s);
 /* Checkpoints that are due sooner than the one before is safe wait for it: says so where an interval is that short. */
 void run_warn_interval(struct invocation *call, const struct run_session *s, nanos interval);
 /* A policy that keeps more hot spares than there are spares has these: says so. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/run_faults.h"
 #include "cli/sweep_values.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"

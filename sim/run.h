@@ -46,6 +46,8 @@
  * otherwise, and training goes on. The result is that of the time until then, and `horizon` in it is when that was. Work in
  * progress at the horizon does not reach the goal.
  *
+ * What memoryless failures would make of the same stands in sim/run_closed_form.h.
+ *
  * Cost: O((faults + bins) log faults), and one multiplication per bin however many checkpoints; 4,424 faults over 974 days take
  * well under a millisecond. Checked against an independent event-list program and a published replay (tests/sim/run).
  */
