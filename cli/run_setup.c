@@ -349,7 +349,8 @@ void run_note_hot_spares(struct invocation *call, const struct run_session *s, i
 static void assume_storage(const struct invocation *call, struct run_session *s)
 {
     char rate[32];
-    if (!s->has_cost || option_given(call, "storage-rate") || s->experiment.cluster.storage_rate > 0)
+    bool loads = s->experiment.faults.checkpoint[0] || (has_stages(&s->experiment.faults) && s->experiment.faults.restart_s < 0);
+    if (!s->has_cost || !loads || option_given(call, "storage-rate") || s->experiment.cluster.storage_rate > 0)
         return;
     snprintf(s->storage_text, sizeof s->storage_text, "the checkpoint store takes and gives %s",
              quantity_format(UNKNOWN_STORAGE, DIM_RATE, rate, sizeof rate));

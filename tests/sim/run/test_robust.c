@@ -327,6 +327,9 @@ START_TEST(blocklists_count_within_their_window)
                  {20, 0, 1},
                  {20, 41 * 86400.0, 1},
                  {10, 1, 0}};
+    static const char *const shipped[] = {"byterobust", "megascale", "manual"}; /* of which the last does not say */
+    for (size_t k = 0; k < sizeof shipped / sizeof *shipped; k++)
+        ck_assert_double_eq_tol(case_policy(shipped[k]).blocklist_window_s, 30 * 86400.0, 1e-6);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct robust_policy policy = plain_policy();
         policy.blocklist_failures = 3;
