@@ -31,8 +31,9 @@
  *
  *     tiles  = sum over k of p(k M),    blocks = sum over k of p(k M) min(k + 1, 1 + ceil((window - 1) / M))
  *
- * of a head, and the longest tile is that of the piece which half of all calls exceed. In a step of a ring every tile is there
- * and has its share of the blocks: kernels that find nothing to do for a tile still start it.
+ * of a head, and the longest tile is that of the piece which half of all calls exceed. Of ranks that share sequences each has
+ * its part of the queries' tiles, and backward all of the keys'; edges are those of its queries either way. In a step of a ring
+ * every tile is there and has its share of the blocks: kernels that find nothing to do for a tile still start it.
  *
  * Sources: FlashAttention-2 (Dao 2023, arXiv:2307.08691), -3 (Shah et al. 2024, arXiv:2407.08608: products hide under softmax of
  * the other warpgroup, 3.9 TFLOPS of exponentials against 989 of products on H100). Generations of kernels differ by their
@@ -53,6 +54,11 @@
 #include "model/cost/cost.h"
 #include "model/cost/work.h"
 
+struct documents_memo;
+
 struct cost attention_cost(const struct gpu *gpu, const struct work_attention *attention, bool backward);
+/* The same, with what is known of documents kept from call to call (documents.h). */
+struct cost attention_cost_kept(const struct gpu *gpu, const struct work_attention *attention, bool backward,
+                                struct documents_memo *memo);
 
 #endif

@@ -149,7 +149,7 @@ static struct cost attention_time(const struct machine *machine, const struct wo
     struct work_attention drawn = *attention;
     if (drawn.documents.lengths.mean > 0)
         drawn.pairs *= 1 + machine->documents;
-    return paced(machine, attention_cost(&machine->cluster->gpu, &drawn, backward));
+    return paced(machine, attention_cost_kept(&machine->cluster->gpu, &drawn, backward, machine->walks));
 }
 
 static struct cost leaf_cost(const struct machine *machine, const struct work *work)
