@@ -425,6 +425,8 @@ static void write_rates(const struct plan_outcome *outcome, FILE *out)
         fputs(" of steps alone (msim run adds what failures cost)", out);
     }
     fputs(".\n", out);
+    if (outcome->setting->job->load.dropped > 0)
+        fputs(DROPPED_NOTE, out);
 }
 
 /* What the column OOM means, and how to ask for room where the first plan has little. */

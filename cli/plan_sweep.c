@@ -88,6 +88,7 @@ static void search_point(const struct space *space, struct invocation *call, str
         point->best = best_plan_of(&found, space_setting(space));
         point->kind = run_kind_of(&point->best.ranked.plan.layout, space_setting(space)->model);
         expectation_unheard(&point->best.ranked.plan.layout, space_setting(space), point->unheard, sizeof point->unheard);
+        point->drops = space_setting(space)->job->load.dropped > 0;
     }
     plans_found_free(&found);
 }

@@ -77,6 +77,7 @@ struct sweep_point {
     struct best_plan best;
     enum run_kind kind;
     char unheard[UNHEARD_TEXT];                /* what no real run of its kind has (expectation.h) */
+    bool drops;                                /* copies of tokens, beyond the capacity of experts */
     double tokens;                             /* the budget; 0: none */
     double days, gpu_hours, cost;              /* for it; 0: no budget, or no price */
     struct power_bound power[POWER_NODES + 1]; /* by what is counted */
