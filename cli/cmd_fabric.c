@@ -262,7 +262,8 @@ static enum status route(struct invocation *call, const struct fabric *fabric, i
             for (int h = 0; h < path.n; h++)
                 loads[path.links[h]]++;
         } else {
-            diag_error(&call->diags, (struct place){0}, "there is no way from GPU %d to GPU %d", from, to);
+            diag_error(&call->diags, (struct place){0}, "there is no way%s from GPU %d to GPU %d", route_limit_text(fabric), from,
+                       to);
             status = STATUS_FAILED;
         }
     }

@@ -44,7 +44,7 @@ static const struct option_row options[] = {
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .check = check_restriction,
-     .help = "restrict a dimension: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved; repeatable",
+     .help = "restrict a dimension that the layout does not fix: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved; repeatable",
      .group = "Search"},
     {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "plans to show", .group = "Search"},
     {.name = "rerank",
@@ -69,7 +69,8 @@ static const struct option_row options[] = {
              "name, precision, what the search leaves out unasked, batch, twice the network, memory, arithmetic",
      .group = "Search"},
     THREADS_ROW("Search"),
-    EXPORT_ROW("instead of the table a script that launches the best layout"),
+    EXPORT_ROW("instead of the table a script that launches the best layout of those that the framework can say; --space wins "
+               "over what it cannot"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
@@ -86,10 +87,13 @@ static const struct option_row options[] = {
     {.name = "least",
      CHOICE_FIELDS("WHAT", sweep_least_choices),
      .initial = "gpu-hours",
-     .help = "with --within: what the point that is chosen takes the least of; energy is an upper bound, at the power that is "
+     .help = "with --within: what the point that is chosen takes the least of; cost is by --gpu-price; energy is an upper bound, "
+             "at the power that is "
              "published of nodes or, where that is not known of all points, of GPUs",
      .group = "Scaling"},
-    PRICE_ROW("Scaling", "money per GPU and hour, such as 2.5: with --sweep and --tokens adds the cost"),
+    PRICE_ROW("Scaling",
+              "money per GPU and hour, such as 2.5, or of each GPU, h200=3,b200=5.5: with --sweep and --tokens adds the "
+              "cost"),
     NETWORK_ROW("network", FABRIC_GROUP,
                 "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
     {.name = "flow-top",
@@ -183,8 +187,10 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
     struct space_limits limits;
     struct space *space;
     enum status status = plan_limits(call, experiment, &limits, &call->diags);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        launch_export_limit(call, &experiment->model, &limits);
         status = space_create(&setting, &limits, &space, &call->diags);
+    }
     if (status != STATUS_OK)
         return status;
     status = plan_in(space, &limits, experiment, call);
@@ -222,6 +228,9 @@ static const struct example examples[] = {
     {"msim plan --model llama3-70b --global-batch 1024 --gpus 512 --sweep cluster=dgx-h100,gb200-nvl72 --sweep "
      "precision=bf16,fp8",
      "on what hardware, in what precision?"},
+    {"msim plan --model llama3-70b --gpus 2048 --global-batch 2048 --tokens 15T --sweep gpu=h200,b200,mi300x --gpu-price "
+     "h200=3,b200=5.5,mi300x=2.4 --within 90d --least cost",
+     "for the same money?"},
     {"msim plan --model deepseek-v3 --gpu h800 --gpus 2048 --global-batch 15360 --precision fp8 --levers",
      "what would make it faster?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
@@ -263,7 +272,7 @@ const struct command command_plan = {
         "MFU counts attention in full; where the causal half alone makes 3 points and more of a difference a column has that, "
         "too. "
         "The first plan's TFLOPS and tokens a second of a GPU stand below and, with --tokens, the days and GPU-hours of its "
-        "steps.\n"
+        "steps; with --network flow in its best placement on the fabric.\n"
         "\n"
         "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
         "for each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days, GPU-hours and energy at "

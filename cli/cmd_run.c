@@ -248,7 +248,8 @@ static const struct option_row options[] = {
          "a line for each value of gpus (batch and spares grow with them), mttf, restart, detect, checkpoint-interval, "
          "checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS "; repeatable: every combination",
      .group = "Many runs"},
-    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5: adds the cost per token and of a budget, spares included"),
+    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost per token "
+                           "and of a budget, spares included"),
     FABRIC_OPTION_ROWS,
     {0},
 };
@@ -301,8 +302,8 @@ const struct command command_run = {
         "out: the others drop the step under way, regroup and go on with fewer until it is back with a peer's state; --restart "
         "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI ranks "
         "(mpirun -n N msim run ...), with the same bytes out for any number of either. --optimise recommends no change whose "
-        "gain the "
-        "replicas do not tell apart from none: such a lever is left as it was, and named.",
+        "gain, "
+        "with all the others made, the replicas do not tell apart from none: such a lever is left as it was, and named.",
     .experiment = true,
     .options = options,
     .examples = examples,

@@ -9,6 +9,7 @@
 #include "cli/shared_options.h"
 #include "cli/step_flow.h"
 #include "cli/step_many.h"
+#include "cli/step_pair.h"
 #include "cli/step_report.h"
 #include "model/base/memory.h"
 #include "model/base/order.h"
@@ -69,7 +70,9 @@ static const struct option_row options[] = {
      .group = FABRIC_GROUP},
     {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "NICs send again sooner at first", .group = FABRIC_GROUP},
     PACKETS_OPTION_ROWS,
-    PRICE_ROW("Budget", "money per GPU and hour, such as 2.5: adds the cost of the budget, with --tokens"),
+    PRICE_ROW(
+        "Budget",
+        "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost of the budget, with --tokens"),
     STEP_MANY_OPTION_ROWS,
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow or packet; msim plot draws it"),
     EXPORT_ROW("instead of a report a script that launches the layout"),
@@ -192,7 +195,7 @@ static enum status report(struct invocation *call, const struct job_setup *setup
                                  .program = option_flag(call, "explain") ? program : NULL,
                                  .detail = how->detail,
                                  .folded = !how->all_ranks,
-                                 .gpu_price = price_option(call)};
+                                 .gpu_price = setup->gpu_price};
 
     step_report_complete(&report);
     status = step_report_write(&report, call);
@@ -288,10 +291,10 @@ static enum status check_modes(struct invocation *call, bool flows)
 }
 
 /* What only a budget of tokens has. */
-static enum status check_price_use(struct invocation *call, const struct job_setup *setup)
+static enum status take_price(struct invocation *call, struct job_setup *setup)
 {
     if (!option_given(call, "gpu-price") || setup->experiment.job.tokens > 0)
-        return STATUS_OK;
+        return gpu_price_option(call, setup->experiment.cluster.gpu.name, &setup->gpu_price);
     diag_error(&call->diags, NOWHERE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
     return STATUS_USAGE;
 }
@@ -303,6 +306,8 @@ static enum status run(struct invocation *call)
     int *ranks, n_ranks;
     bool flows = option_choice(call, "network") != NETWORK_ANALYTIC;
     bool all = option_choice(call, "ranks") == RANKS_ALL || flows;
+    if (call->n_operands == 2)
+        return step_pair(call);
     enum status status = check_modes(call, flows);
 
     if (option_choice(call, "network") != NETWORK_PACKET)
@@ -312,7 +317,7 @@ static enum status run(struct invocation *call)
     if (status == STATUS_OK)
         status = job_setup_load(call, &setup);
     if (status == STATUS_OK)
-        status = check_price_use(call, &setup);
+        status = take_price(call, &setup);
     if (status == STATUS_OK && option_given(call, "replicas"))
         return step_many(call, &setup);
     if (status != STATUS_OK)
@@ -345,6 +350,7 @@ static const struct example examples[] = {
     {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
     {"msim step experiment.yaml --export megatron -o launch.sh", "the Megatron-LM arguments of this layout"},
     {"msim step experiment.yaml --replicas 100 --jitter 0.5%", "how unequal steps are when GPUs are, and what that costs"},
+    {"msim step dense.yaml sparse.yaml --gpus 512", "two experiments side by side: why is one faster?"},
     {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},
     {0}};
 
@@ -360,8 +366,8 @@ const struct command command_step = {
         "yet begun). The classes sum to the step.\n"
         "\n"
         "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
-        "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each of "
-        "them and gives the same time.\n"
+        "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each, "
+        "with the same result.\n"
         "\n"
         "With --network packet every rank is simulated and what leaves an NVLink domain is cut into packets, which wait in "
         "queues, are marked and paused while senders react. The step by fair flows goes before it and counts them: some 5 "
@@ -369,20 +375,22 @@ const struct command command_step = {
         "\n"
         "With --replicas the step is taken so often, each time on GPUs that draw their own speed (replica r by the seed plus r): "
         "arithmetic takes 1 + jitter z of its mean, z normal. Ranks that exchange inside layers go on together, at the pace of "
-        "the "
-        "slowest; stages wait for one another's messages, replicas for each other's gradients. A step without --replicas has "
-        "every GPU at the pace that the slowest is expected to have ('expected'). Without --jitter GPUs differ by their entry's "
-        "clock_spread (up to 20 %), which is fitted to whole jobs; among those of two traced jobs it was 0.3 to 0.5 %. Days and "
-        "GPU-hours of a budget of tokens are those of the mean step. With job.documents every "
-        "sequence draws its documents, too, and replicas wait for the longest; a single step has an average one's.\n"
+        "the slowest; stages wait for one another's messages, replicas for each other's gradients. With job.documents every "
+        "sequence draws its documents, too. A step without --replicas has every GPU at the pace expected of the slowest "
+        "('expected') and average documents. Without --jitter GPUs differ by their entry's clock_spread (up to 20 %), fitted to "
+        "whole jobs; in two traced jobs it was 0.3 to 0.5 %. Days and GPU-hours of --tokens are those of the mean step.\n"
         "\n"
         "Energy of --tokens is an upper bound: GPUs at board power all the time, or nodes at their node_power, times pue.\n"
+        "\n"
+        "Of two experiments (the call's options are for both) it shows time by class, memory by use and MFU side by side, what "
+        "differs, and by class of time how many percent more or fewer GPU-seconds a token takes, of all that it takes in the "
+        "first: that says why one is faster whatever the GPUs and the batch.\n"
         "\n"
         "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
         "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "
         "their names and its exchanges by their groups, and every instant of its steps is given to one of them: what the device "
-        "did stands beside what was predicted for that rank's stage.\n"
-        "\n"
+        "did stands beside what was predicted for that rank's stage.",
+    .more =
         "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken. Its recompute is none, full "
         "(whole layers; full:4 the first four of each virtual stage, full:every2 every second, full:groups4 all, four at a "
         "time), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are repeated in "
@@ -402,6 +410,8 @@ const struct command command_step = {
         "optimizer:50% is half of every layer's states, activations:25% a quarter of each stage's layers, activations:16 sixteen "
         "of them. Memory and its bandwidth are the cluster's host_memory and host_memory_rate, the link the GPU's host_rate or "
         "pcie_rate.",
+    .operands = "[EXPERIMENT.yaml [OTHER.yaml]]",
+    .max_operands = 2,
     .experiment = true,
     .options = options,
     .examples = examples,

@@ -77,6 +77,7 @@ struct command {
     const char *name;
     const char *summary;            /* one phrase, for the list of commands */
     const char *description;        /* paragraphs between blank lines; wrapped when printed */
+    const char *more;               /* further ones, of texts longer than the 4095 letters that C17 promises; NULL none */
     const char *operands;           /* "TABLE.csv..." in the usage line; NULL none */
     int min_operands, max_operands; /* max -1: any number */
     bool experiment; /* takes the experiment options (experiment_options.h) and, as its one operand, an experiment file */

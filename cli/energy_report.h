@@ -18,6 +18,8 @@ char *energy_text(double joules, char *buffer, size_t size);
 /* What is counted and what is not: "GPUs at board power (400 W), without hosts and network; PUE 1 assumed". Returns buffer. */
 char *power_bound_text(const struct power_bound *bound, char *buffer, size_t size);
 /* The same of points whose watts or PUE differ. */
+/* "nodes", "boards". */
+const char *power_count_name(enum power_count count);
 const char *power_count_text(enum power_count count);
 /* Do they count the same at the same watts and PUE? */
 bool power_bounds_alike(const struct power_bound *a, const struct power_bound *b);

@@ -145,6 +145,10 @@ void help_command(const struct command *command, FILE *out)
     write_usage(command, out);
     fputc('\n', out);
     write_wrapped(&page, command->description, 0, 0);
+    if (command->more) {
+        fputc('\n', out);
+        write_wrapped(&page, command->more, 0, 0);
+    }
     for (int i = 0; i < n; i++) {
         if (begins_group(rows, i))
             fprintf(out, "\n%s:\n", group_of(rows[i]));

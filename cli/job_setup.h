@@ -12,7 +12,8 @@ struct job_setup {
     struct experiment experiment;
     struct setting setting; /* points into `experiment`: do not copy the struct */
     struct layout layout;
-    bool chosen; /* the layout was left to msim (auto) */
+    bool chosen;      /* the layout was left to msim (auto) */
+    double gpu_price; /* money per GPU and hour, where a command asks for it; 0: not given */
 };
 
 /* Loads the experiment of this call (its file, flags and overrides) and finds its layout (layout_choice.h). STATUS_BAD_INPUT,

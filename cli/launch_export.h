@@ -5,7 +5,7 @@
 #define MSIM_CLI_LAUNCH_EXPORT_H
 
 #include "cli/command.h"
-#include "model/layout/layout.h"
+#include "model/plan/space.h"
 
 extern const char *const export_choices[];
 
@@ -13,6 +13,10 @@ extern const char *const export_choices[];
     {                                                                                                                            \
         .name = "export", CHOICE_FIELDS("FRAMEWORK", export_choices), .group = "Files", .help = HELP                             \
     }
+
+/* With --export a search is of layouts that the framework can say, unless a restriction of that dimension is there; a note says
+ * which. Without, nothing happens. */
+void launch_export_limit(struct invocation *call, const struct transformer *model, struct space_limits *limits);
 
 /* Writes the script that launches a layout to call->out; step_s is what a step is predicted to take, 0 not known. STATUS_USAGE
  * where --format asks for something else. */

@@ -66,6 +66,10 @@ static void write_command(FILE *out, const struct command *command)
             : command->experiment ? "[EXPERIMENT.yaml]"
                                   : "");
     write_roff(out, command->description);
+    if (command->more) {
+        fputs("\n.PP\n", out);
+        write_roff(out, command->more);
+    }
     fputc('\n', out);
     write_rows(out, command->options);
     if (command->experiment)

@@ -44,12 +44,9 @@ static const char *bound_text(const struct option_row *row, double bound, char *
 
 #define COUNT_MAX 0x1p53 /* whole numbers up to there are exact in a double */
 
-static enum status check_number(const struct option_row *row, const char *text, double *number, char *why, size_t size)
+static enum status check_bounds(const struct option_row *row, const char *text, double value, char *why, size_t size)
 {
     bool whole = row->type == OPTION_COUNT;
-    double value;
-    if (quantity_parse(text, whole ? DIM_COUNT : row->dimension, &value, why, size) != STATUS_OK)
-        return STATUS_BAD_INPUT;
     char bound[48];
     double high = whole && (row->high <= 0 || row->high > COUNT_MAX) ? COUNT_MAX : row->high;
     if (whole && fabs(value) <= COUNT_MAX && value != floor(value)) {
@@ -59,10 +56,16 @@ static enum status check_number(const struct option_row *row, const char *text, 
     } else if (high > 0 && value > high) {
         snprintf(why, size, "'%.40s' is too large; at most %s", text, bound_text(row, high, bound, sizeof bound));
     } else {
-        *number = value;
         return STATUS_OK;
     }
     return STATUS_BAD_INPUT;
+}
+
+static enum status check_number(const struct option_row *row, const char *text, double *number, char *why, size_t size)
+{
+    enum dimension dimension = row->type == OPTION_COUNT ? DIM_COUNT : row->dimension;
+    enum status status = quantity_parse(text, dimension, number, why, size);
+    return status == STATUS_OK ? check_bounds(row, text, *number, why, size) : status;
 }
 
 enum status option_check(const struct option_row *row, const char *text, double *number, char *why, size_t size)
@@ -92,6 +95,17 @@ static const struct option_value *value_of(const struct invocation *call, const 
     }
     fprintf(stderr, "msim: no option row '%s' in command '%s'\n", name, call->command->name);
     abort();
+}
+
+enum status option_check_number(const struct invocation *call, const char *name, double value, char *why, size_t size)
+{
+    const struct option_row *row = value_of(call, name)->row;
+    char text[48];
+    if (row->type == OPTION_QUANTITY)
+        quantity_write(value, row->dimension, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "%.10g", value);
+    return check_bounds(row, text, value, why, size);
 }
 
 bool option_given(const struct invocation *call, const char *name)

@@ -19,5 +19,7 @@ void invocation_free(struct invocation *call);
 
 /* One value as its row wants it. *number (may be NULL) is the parsed number or choice; *why says what is wrong. */
 MUST_CHECK enum status option_check(const struct option_row *row, const char *text, double *number, char *why, size_t size);
+/* Does a number lie within the bounds of a count or quantity of the call, as if it were given? *why says what is wrong. */
+MUST_CHECK enum status option_check_number(const struct invocation *call, const char *name, double value, char *why, size_t size);
 
 #endif

@@ -15,7 +15,7 @@ static double load_of(const struct group_span *span, const struct cluster *clust
 
 double oversubscribed_load(const struct layout *layout, const struct cluster *cluster, enum group_kind *kind)
 {
-    static const enum group_kind rings[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EXPERT_DP, GROUP_REPLICA};
+    static const enum group_kind rings[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EXPERT_DP, GROUP_REPLICA, GROUP_PP};
     double most = 0;
 
     for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
@@ -43,8 +43,12 @@ char *oversubscribed_text(const struct layout *layout, const struct cluster *clu
         text_append(buffer, size, "%.3g:1 above leaves", leaf);
     if (pod > 1)
         text_append(buffer, size, "%s%.3g:1 above pods", leaf > 1 ? ", " : "", pod);
-    text_append(buffer, size, "): while NICs are full, rings of %s in order fill it to %.0f %%", group_kind_name(kind),
-                100 * load);
+    text_append(buffer, size, "): while NICs are full, ");
+    if (kind == GROUP_PP)
+        text_append(buffer, size, "messages between pipeline stages");
+    else
+        text_append(buffer, size, "rings of %s in order", group_kind_name(kind));
+    text_append(buffer, size, " fill it to %.0f %%", 100 * load);
     return text_append(buffer, size,
                        load > 1 ? ", which is not charged here: --network flow shows what that costs"
                                 : "; --network flow shows what paths that meet cost, --placement random what scattered ranks do");

@@ -1,9 +1,9 @@
 #include "cli/plan_explain.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/beside.h"
 #include "cli/layout_json.h"
 #include "cli/plan_report.h"
 #include "cli/table.h"
@@ -187,15 +187,6 @@ static void write_facts(const struct explanation *x, const struct setting *setti
             100 * (x->plan.plan.estimate.step_s / step_s - 1));
 }
 
-/* "+1.25", and "0.00" for what the digits shown make none. */
-static void difference_cell(struct table *table, double value, int digits)
-{
-    if (fabs(value) < 0.5 * pow(10, -digits))
-        table_cell(table, "%.*f", digits, 0.0);
-    else
-        table_cell(table, "%+.*f", digits, value);
-}
-
 static void seconds_row(struct table *table, const char *name, double here, double step_s, double best, double closed)
 {
     table_cell(table, "%s", name);
@@ -246,12 +237,11 @@ static void write_memory(const struct explanation *x, const struct beside *besid
     table_column(&table, "this", "GiB", ALIGN_RIGHT);
     table_column(&table, beside->name, "GiB", ALIGN_RIGHT);
     table_column(&table, "more", "GiB", ALIGN_RIGHT);
-    memory_row(&table, "weights", here->weights, there.weights);
-    memory_row(&table, "gradients", here->gradients, there.gradients);
-    memory_row(&table, "optimizer", here->optimizer, there.optimizer);
-    memory_row(&table, "activations", here->activations, there.activations);
-    memory_row(&table, "buffers", here->buffers, there.buffers);
-    memory_row(&table, "framework", here->framework, there.framework);
+    struct memory_part this_one[N_MEMORY_PARTS], that_one[N_MEMORY_PARTS];
+    memory_parts(here, this_one);
+    memory_parts(&there, that_one);
+    for (int i = 0; i < N_MEMORY_PARTS; i++)
+        memory_row(&table, this_one[i].name, this_one[i].bytes, that_one[i].bytes);
     memory_row(&table, "total", here->total, there.total);
     fputc('\n', call->out);
     table_write(&table, call);

@@ -1,11 +1,32 @@
 #include "cli/plan_find.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/plan_world.h"
 #include "cli/progress.h"
 #include "cli/shared_options.h"
 #include "model/base/clock.h"
+
+static bool same_limit(const struct space_limit *a, const struct space_limit *b)
+{
+    return a->n == b->n && memcmp(a->ranges, b->ranges, (size_t)a->n * sizeof a->ranges[0]) == 0;
+}
+
+/* The layout fixes what it names: that --space asks for something else is a slip, and no row of a sweep over layouts would be
+ * what it is labelled. */
+static enum status check_fixed(const struct space_limits *fixed, const struct space_limits *asked, struct diags *diags)
+{
+    enum status status = STATUS_OK;
+    for (int d = 0; d < N_SPACE_DIMENSIONS; d++)
+        if (fixed->dimensions[d].n > 0 && !same_limit(&fixed->dimensions[d], &asked->dimensions[d])) {
+            diag_error(diags, (struct place){.file = "--space"},
+                       "%s: the layout fixes it to something else; name it in one of the two",
+                       space_dimension_name((enum space_dimension)d));
+            status = STATUS_BAD_INPUT;
+        }
+    return status;
+}
 
 enum status plan_limits(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,
                         struct diags *diags)
@@ -14,11 +35,12 @@ enum status plan_limits(const struct invocation *call, const struct experiment *
     *limits = (struct space_limits){0};
     if (experiment->layout.text[0] != '\0')
         status = space_restrict(limits, experiment->layout.text, (struct place){.file = "layout"}, diags);
+    const struct space_limits fixed = *limits;
     int n;
     const char *const *texts = option_list(call, "space", &n);
     for (int i = 0; i < n && status == STATUS_OK; i++)
         status = space_restrict(limits, texts[i], (struct place){.file = "--space"}, diags);
-    return status;
+    return status == STATUS_OK ? check_fixed(&fixed, limits, diags) : status;
 }
 
 static void search_space(const struct space *space, struct invocation *call, struct search_result *result)

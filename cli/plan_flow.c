@@ -5,6 +5,7 @@
 
 #include "cli/fabric_options.h"
 #include "cli/layout_json.h"
+#include "cli/plan_rates.h"
 #include "cli/progress.h"
 #include "cli/shared_options.h"
 #include "cli/table.h"
@@ -198,6 +199,13 @@ void plan_flow_write(const struct plan_flow *flow, const struct invocation *call
     table_free(&table);
 }
 
+double plan_flow_step_s(const struct plan_flow *flow, int i)
+{
+    int best = i < flow->n_rows ? flow->rows[i].best : -1;
+
+    return best >= 0 ? flow->rows[i].placements[best].step.step_time_s : 0;
+}
+
 void plan_flow_columns(const struct plan_flow *flow, struct table *table)
 {
     if (flow->n_rows == 0)
@@ -219,7 +227,7 @@ void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table)
     table_cell(table, "%s", best >= 0 ? placement_name((enum placement)best) : "");
 }
 
-void plan_flow_json(const struct plan_flow *flow, json_t *result)
+void plan_flow_json(const struct plan_flow *flow, const struct setting *setting, json_t *result)
 {
     json_t *rows = json_array();
 
@@ -242,6 +250,10 @@ void plan_flow_json(const struct plan_flow *flow, json_t *result)
         json_object_set_new(object, "best_placement",
                             row->best >= 0 ? json_string(placement_name((enum placement)row->best)) : json_null());
         json_object_set_new(object, "placements", placements);
+        if (row->best >= 0) {
+            const struct plan_rates rates = plan_rates_of(&row->plan.plan.layout, setting, plan_flow_step_s(flow, i));
+            plan_rates_json(&rates, object);
+        }
         json_array_append_new(rows, object);
     }
     json_object_set_new(result, "fabric", json_string(flow->fabric));

@@ -47,7 +47,10 @@ void plan_flow_write(const struct plan_flow *flow, const struct invocation *call
  */
 void plan_flow_columns(const struct plan_flow *flow, struct table *table);
 void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table);
-/* The keys `fabric`, `routing` and `flow` of a result: in order of rank, with the seconds of each placement. */
-void plan_flow_json(const struct plan_flow *flow, json_t *result);
+/* Seconds of the step of plan i (from 0) in its best placement; 0: not known. */
+double plan_flow_step_s(const struct plan_flow *flow, int i);
+/* The keys `fabric`, `routing` and `flow` of a result: in order of rank, with the seconds of each placement, and tokens/s and,
+ * with a budget, days and GPU-hours in the best. What the result's plans say of these is on an empty fabric. */
+void plan_flow_json(const struct plan_flow *flow, const struct setting *setting, json_t *result);
 
 #endif

@@ -55,27 +55,40 @@ bool plan_rates_differ(const struct plan_rates *rates)
     return 100 * (rates->mfu - rates->mfu_causal) >= MFU_POINTS_WORTH_TELLING;
 }
 
-/* Three digits, or all of those before the point. */
-static char *rate_text(double rate, char *buffer, size_t size)
-{
-    if (rate >= 999.5)
-        return grouped(llround(rate), buffer, size);
-    snprintf(buffer, size, "%.3g", rate);
-    return buffer;
-}
-
 void plan_rates_write(const struct plan_rates *rates, FILE *out)
 {
     char full[32], causal[32], tokens[32];
 
-    fprintf(out, "%s TFLOPS (attention in full; causal %s) and %s tokens/s a GPU", rate_text(rates->tflops, full, sizeof full),
-            rate_text(rates->tflops_causal, causal, sizeof causal), rate_text(rates->tokens_per_gpu, tokens, sizeof tokens));
+    fprintf(out, "%s TFLOPS (attention in full; causal %s) and %s tokens/s a GPU", three_digits(rates->tflops, full, sizeof full),
+            three_digits(rates->tflops_causal, causal, sizeof causal),
+            three_digits(rates->tokens_per_gpu, tokens, sizeof tokens));
+}
+
+char *days_text(double days, char *buffer, size_t size)
+{
+    char number[32];
+
+    if (days < 0.01)
+        return quantity_format(days * 86400, DIM_TIME, buffer, size);
+    snprintf(buffer, size, "%s days", three_digits(days, number, sizeof number));
+    return buffer;
+}
+
+char *gpu_hours_text(double hours, char *buffer, size_t size)
+{
+    if (hours >= 10)
+        return grouped(llround(hours), buffer, size);
+    if (hours < 0.01)
+        snprintf(buffer, size, "less than 0.01");
+    else
+        three_digits(hours, buffer, size);
+    return buffer;
 }
 
 void plan_budget_write(const struct plan_rates *rates, double tokens, FILE *out)
 {
-    char budget[32], days[32], hours[32];
+    char budget[32], days[48], hours[32];
 
-    fprintf(out, "%s tokens take %s days, %s GPU-hours", quantity_format(tokens, DIM_COUNT, budget, sizeof budget),
-            rate_text(rates->days, days, sizeof days), grouped(llround(rates->gpu_hours), hours, sizeof hours));
+    fprintf(out, "%s tokens take %s, %s GPU-hours", quantity_format(tokens, DIM_COUNT, budget, sizeof budget),
+            days_text(rates->days, days, sizeof days), gpu_hours_text(rates->gpu_hours, hours, sizeof hours));
 }

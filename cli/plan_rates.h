@@ -37,7 +37,11 @@ bool plan_rates_differ(const struct plan_rates *rates);
 
 /* "489 TFLOPS (attention in full; causal 457) and 1,123 tokens/s a GPU"; no line's end. */
 void plan_rates_write(const struct plan_rates *rates, FILE *out);
-/* "15 T tokens take 298 days, 3,660,786 GPU-hours"; no line's end. Of a job with a budget. */
+/* "20.0 days"; of less than 0.01 of them "14.1 us". Returns buffer; 48 bytes always suffice. */
+char *days_text(double days, char *buffer, size_t size);
+/* "3,660,786", "1.10", "less than 0.01". Returns buffer; 32 bytes always suffice. */
+char *gpu_hours_text(double hours, char *buffer, size_t size);
+/* "15.0 T tokens take 298 days, 3,660,786 GPU-hours"; no line's end. Of a job with a budget. */
 void plan_budget_write(const struct plan_rates *rates, double tokens, FILE *out);
 
 #endif

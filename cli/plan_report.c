@@ -96,7 +96,7 @@ static enum status report_json(const struct plan_outcome *outcome, struct invoca
     json_object_set_new(json, "plans", plans);
     if (outcome->safer.wanted)
         json_object_set_new(json, "safer", safer_plan_json(&outcome->safer, outcome->setting));
-    plan_flow_json(&outcome->flow, json);
+    plan_flow_json(&outcome->flow, outcome->setting, json);
     json_object_set_new(json, "rejected", rejected_json(counts));
     if (outcome->explained)
         json_object_set_new(json, "explanation", explanation_json(&outcome->explanation, outcome->setting));
@@ -415,16 +415,18 @@ static void write_rates(const struct plan_outcome *outcome, FILE *out)
 {
     if (outcome->n_shown == 0)
         return;
-    const struct plan_rates rates = ranked_rates(&outcome->found.plans[0], outcome->setting);
-    fprintf(out, "MFU counts attention in full%s. The first plan: ",
-            outcome->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "");
+    double placed_s = plan_flow_step_s(&outcome->flow, 0);
+    const struct plan_rates rates = placed_s > 0 ? plan_rates_of(&outcome->found.plans[0].plan.layout, outcome->setting, placed_s)
+                                                 : ranked_rates(&outcome->found.plans[0], outcome->setting);
+    fprintf(out, "MFU counts attention in full%s.\nThe first plan%s: ",
+            outcome->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "",
+            placed_s > 0 ? " on the fabric, in its best placement" : "");
     plan_rates_write(&rates, out);
-    if (rates.days > 0) {
-        fputs("; ", out);
-        plan_budget_write(&rates, outcome->setting->job->tokens, out);
-        fputs(" of steps alone (msim run adds what failures cost)", out);
-    }
     fputs(".\n", out);
+    if (rates.days > 0) {
+        plan_budget_write(&rates, outcome->setting->job->tokens, out);
+        fputs(" of steps alone (msim run adds what failures cost).\n", out);
+    }
     if (outcome->setting->job->load.dropped > 0)
         fputs(DROPPED_NOTE, out);
 }

@@ -12,7 +12,8 @@
 
 static const struct place nowhere;
 
-const char *const sweep_least_choices[] = {[LEAST_GPU_HOURS] = "gpu-hours", [LEAST_ENERGY] = "energy", NULL};
+const char *const sweep_least_choices[] = {
+    [LEAST_GPU_HOURS] = "gpu-hours", [LEAST_ENERGY] = "energy", [LEAST_COST] = "cost", NULL};
 
 /* What one point sets: overrides of the experiment beside those of the call, and flags. */
 struct point_flags {
@@ -87,6 +88,7 @@ static void search_point(const struct space *space, struct invocation *call, str
     if (point->fits) {
         point->best = best_plan_of(&found, space_setting(space));
         point->kind = run_kind_of(&point->best.ranked.plan.layout, space_setting(space)->model);
+        oversubscribed_text(&point->best.ranked.plan.layout, space_setting(space)->cluster, point->narrow, sizeof point->narrow);
         expectation_unheard(&point->best.ranked.plan.layout, space_setting(space), point->unheard, sizeof point->unheard);
         point->drops = space_setting(space)->job->load.dropped > 0;
     }
@@ -107,7 +109,7 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
     point->seq_len = experiment->job.seq_len;
     point->tokens = experiment->job.tokens;
     for (int count = POWER_BOARDS; count <= POWER_NODES; count++)
-        point->power[count] = power_bound_of(&experiment->cluster, (enum power_count)count);
+        point->power[count] = power_bound_of(&experiment->cluster, experiment->gpus, (enum power_count)count);
 }
 
 static enum status plan_point(struct invocation *call, struct plan_sweep *sweep, int i)
@@ -201,13 +203,17 @@ static enum power_count counted_power(const struct plan_sweep *sweep)
 /* What a point needs least of; 0: not known. */
 static double needed(const struct plan_sweep *sweep, int i)
 {
-    return sweep->least == LEAST_ENERGY ? sweep->points[i].energy_j : sweep->points[i].gpu_hours;
+    const struct sweep_point *point = &sweep->points[i];
+    switch (sweep->least) {
+    case LEAST_ENERGY: return point->energy_j;
+    case LEAST_COST: return point->cost;
+    default: return point->gpu_hours;
+    }
 }
 
 /* What the points' budgets of tokens take, and the point that takes least in time. */
 static void count_budget(struct invocation *call, struct plan_sweep *sweep)
 {
-    double price = price_option(call);
     sweep->within_s = option_quantity(call, "within");
     sweep->least = (enum sweep_least)option_choice(call, "least");
     sweep->counted = counted_power(sweep);
@@ -219,7 +225,8 @@ static void count_budget(struct invocation *call, struct plan_sweep *sweep)
         double seconds = point->tokens / point->best.tokens_per_s;
         point->days = seconds / 86400;
         point->gpu_hours = seconds / 3600 * point->gpus;
-        point->cost = price * point->gpu_hours;
+        point->gpu_price = gpu_prices_of(&sweep->prices, point->gpu);
+        point->cost = point->gpu_price * point->gpu_hours;
         point->energy_j = power_bound_energy(&point->power[sweep->counted], point->gpu_hours);
         if (seconds <= sweep->within_s && needed(sweep, i) > 0 &&
             (sweep->cheapest < 0 || needed(sweep, i) < needed(sweep, sweep->cheapest)))
@@ -235,17 +242,20 @@ static bool any_fits(const struct plan_sweep *sweep)
     return false;
 }
 
-/* Energy can only be compared where any is known. */
-static enum status check_energy(struct invocation *call, const struct plan_sweep *sweep)
+/* Energy and cost can only be compared where any is known. */
+static enum status check_least(struct invocation *call, const struct plan_sweep *sweep)
 {
-    bool known = sweep->least != LEAST_ENERGY || !any_fits(sweep);
+    bool known = !any_fits(sweep);
     for (int i = 0; i < sweep->axes.n_points; i++)
-        known = known || sweep->points[i].energy_j > 0;
-    if (known)
+        known = known || needed(sweep, i) > 0;
+    if (known || sweep->least == LEAST_GPU_HOURS)
         return STATUS_OK;
-    diag_error(&call->diags, nowhere,
-               "--least energy: no power is published of these GPUs; give it with --set cluster.gpu.power=700W or "
-               "cluster.node_power=10kW");
+    if (sweep->least == LEAST_COST)
+        diag_error(&call->diags, nowhere, "--least cost: no GPU of these points has a price; --gpu-price names others");
+    else
+        diag_error(&call->diags, nowhere,
+                   "--least energy: no power is published of these GPUs; give it with --set cluster.gpu.power=700W or "
+                   "cluster.node_power=10kW");
     return STATUS_BAD_INPUT;
 }
 
@@ -261,6 +271,33 @@ static enum status judge(struct invocation *call, const struct plan_sweep *sweep
     return option_given(call, "within") && sweep->cheapest < 0 ? STATUS_CHECK : STATUS_OK;
 }
 
+/* Prices by name are of the GPUs of the points, which are read for that before any is searched. */
+static enum status read_prices(struct invocation *call, struct plan_sweep *sweep)
+{
+    enum status status = gpu_prices_read(call, &sweep->prices);
+    if (status != STATUS_OK || sweep->prices.n_items == 0)
+        return status;
+    const char **gpus = memory_new((size_t)sweep->axes.n_points, sizeof *gpus);
+    struct experiment *experiment = memory_new(1, sizeof *experiment);
+    struct arena names = {0};
+    size_t n = 0;
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        struct invocation inner = *call;
+        inner.diags = (struct diags){0};
+        struct point_flags *flags = point_flags_new(call, sweep, i);
+        if (experiment_read(&inner, &flags->flags, experiment) == STATUS_OK) /* others say so in their turn */
+            gpus[n++] = arena_copy_text(&names, experiment->cluster.gpu.name);
+        point_flags_free(flags);
+        diags_free(&inner.diags);
+    }
+    if (n > 0)
+        status = gpu_prices_check(call, &sweep->prices, gpus, n);
+    arena_free(&names);
+    free(experiment);
+    free(gpus);
+    return status;
+}
+
 /* What a sweep does not do. */
 static enum status check_options(struct invocation *call)
 {
@@ -274,6 +311,10 @@ static enum status check_options(struct invocation *call)
     if (option_given(call, "least") && !option_given(call, "within")) {
         diag_error(&call->diags, nowhere,
                    "--least chooses among the points that are done in time; give --within too, such as 60d");
+        return STATUS_USAGE;
+    }
+    if (option_choice(call, "least") == LEAST_COST && !option_given(call, "gpu-price")) {
+        diag_error(&call->diags, nowhere, "--least cost needs prices: --gpu-price, such as 2.5 or h200=3,b200=5.5");
         return STATUS_USAGE;
     }
     if (option_given(call, "within") && option_quantity(call, "within") <= 0) {
@@ -292,13 +333,15 @@ enum status plan_sweep(struct invocation *call)
     sweep->flags = experiment_flags_of(call);
     if (status == STATUS_OK)
         status = experiment_input(call, &sweep->flags, &sweep->input);
+    if (status == STATUS_OK)
+        status = read_prices(call, sweep);
     if (status == STATUS_OK) {
         sweep->points = memory_new((size_t)sweep->axes.n_points, sizeof *sweep->points);
         status = plan_points(call, sweep);
     }
     if (status == STATUS_OK) {
         count_budget(call, sweep);
-        status = check_energy(call, sweep);
+        status = check_least(call, sweep);
     }
     if (status == STATUS_OK)
         status = plan_sweep_report(sweep, call);

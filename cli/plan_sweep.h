@@ -6,6 +6,7 @@
  *   gpus=256,512,1024     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
  *   gpus=256..4096        gpus=256:1024:4                  ranges (sweep_values.h)
  *   gpus=256..4096+global-batch=384..6144               weak scaling: both double
+ *   cluster.pue=1:1.5:3      cluster.nic_rate=100Gbps..400Gbps    of keys that are no counts, in the unit of the first
  *   layout={tp=8,pp=2},{tp=4,pp=4}                      values in braces, where they have commas
  *
  * Several axes give every combination, the first one's values next to each other. A cluster that has fewer GPUs than asked for,
@@ -19,6 +20,8 @@
 #include "cli/command.h"
 #include "cli/expectation.h"
 #include "cli/experiment_options.h"
+#include "cli/gpu_prices.h"
+#include "cli/oversubscribed.h"
 #include "cli/plan_report.h"
 #include "model/cost/energy.h"
 #include "model/cost/track_record.h"
@@ -76,16 +79,18 @@ struct sweep_point {
     double missing_bytes; /* where none fits: by how much the smallest layout is too large */
     struct best_plan best;
     enum run_kind kind;
+    char narrow[OVERSUBSCRIBED_TEXT];          /* what its best layout meets on an oversubscribed fabric (oversubscribed.h) */
     char unheard[UNHEARD_TEXT];                /* what no real run of its kind has (expectation.h) */
     bool drops;                                /* copies of tokens, beyond the capacity of experts */
     double tokens;                             /* the budget; 0: none */
     double days, gpu_hours, cost;              /* for it; 0: no budget, or no price */
+    double gpu_price;                          /* money per GPU and hour; 0: none is given */
     struct power_bound power[POWER_NODES + 1]; /* by what is counted */
     double energy_j; /* for the budget, at most, by what the sweep counts; 0: no budget, or power not published */
 };
 
 /* What of the points that are done in time is the least: --least. */
-enum sweep_least { LEAST_GPU_HOURS, LEAST_ENERGY };
+enum sweep_least { LEAST_GPU_HOURS, LEAST_ENERGY, LEAST_COST };
 extern const char *const sweep_least_choices[];
 
 struct plan_sweep {
@@ -93,9 +98,10 @@ struct plan_sweep {
     struct experiment_flags flags; /* the call's */
     char *input;                   /* the experiment, when that is read from standard input, which is read once */
     struct sweep_point *points;    /* axes.n_points */
-    bool budgeted;                 /* some point has a budget of tokens */
-    double within_s;               /* 0: no deadline */
-    enum power_count counted;      /* of each point, as much as is published of all that have anything published */
+    struct gpu_prices prices;
+    bool budgeted;            /* some point has a budget of tokens */
+    double within_s;          /* 0: no deadline */
+    enum power_count counted; /* of each point, as much as is published of all that have anything published */
     enum sweep_least least;
     int cheapest; /* fits, and is done in time, with the least of that; -1: none, or no deadline */
 };

@@ -1,4 +1,5 @@
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli/experiment_options.h"
@@ -92,8 +93,8 @@ static bool add_value(struct sweep_key *key, int *n, const char *text, size_t le
     return true;
 }
 
-/* The whole numbers that a range stands for, each once. */
-static bool add_range(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
+/* A range of a key that is counted: whole numbers, each once. */
+static bool add_counts(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
 {
     struct sweep_range range;
     char value[32] = "", before[32];
@@ -111,6 +112,36 @@ static bool add_range(struct sweep_key *key, int *n, const char *text, size_t le
             return false;
     }
     return true;
+}
+
+/* Of any other: as they are, in the unit of the first. */
+static bool add_quantities(struct sweep_key *key, enum dimension dimension, int *n, const char *text, size_t length, char *why,
+                           size_t size)
+{
+    struct sweep_range range;
+    char one[sizeof range.unit + 1], value[SWEEP_TEXT];
+    double unit;
+    if (sweep_range_parse(text, length, dimension, SWEEP_VALUES, &range, why, size) != STATUS_OK)
+        return false;
+    snprintf(one, sizeof one, "1%s", range.unit);
+    if (quantity_parse(one, dimension, &unit, why, size) != STATUS_OK)
+        return false;
+    for (int i = 0; i < range.n; i++) {
+        double x = sweep_range_value(&range, i) / unit;
+        const char *form = x == floor(x) && x < 1e15 ? "%.0f%s" : "%.12g%s";
+        int written = snprintf(value, sizeof value, form, x, range.unit);
+        if (!add_value(key, n, value, (size_t)written))
+            return false;
+    }
+    return true;
+}
+
+/* The values that a range stands for. */
+static bool add_range(struct sweep_key *key, int *n, const char *text, size_t length, char *why, size_t size)
+{
+    enum dimension dimension;
+    return experiment_key_quantity(key->path, &dimension) ? add_quantities(key, dimension, n, text, length, why, size)
+                                                          : add_counts(key, n, text, length, why, size);
 }
 
 /* Where a value ends: at a comma that stands in no list [a, b] and in no braces {tp=8,pp=2}. */

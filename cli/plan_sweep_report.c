@@ -61,6 +61,12 @@ char *sweep_point_why(const struct sweep_point *point, char *buffer, size_t size
     return buffer;
 }
 
+/* Are there prices, but none of this point's GPU? */
+static bool is_unpriced(const struct plan_sweep *sweep, int i)
+{
+    return sweep->points[i].gpu_hours > 0 && sweep->points[i].cost <= 0 && sweep->prices.n_items > 0;
+}
+
 /* --- JSON --- */
 
 /* A diagnostic, which may quote a name cut within a letter: such bytes become question marks. */
@@ -101,8 +107,11 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
         json_object_set_new(json, "days", json_real(point->days));
         json_object_set_new(json, "gpu_hours", json_real(point->gpu_hours));
     }
-    if (point->cost > 0)
+    if (point->cost > 0) {
+        json_object_set_new(json, "gpu_price", json_real(point->gpu_price));
         json_object_set_new(json, "cost", json_real(point->cost));
+    } else if (is_unpriced(sweep, i))
+        json_object_set_new(json, "cost", json_null());
     json_object_set_new(json, "energy_at_most",
                         energy_json(&point->power[sweep->counted], point->gpus, point->gpu_hours, point->best.tokens_per_s));
     json_object_set(json, "plan", point->best.json);
@@ -182,6 +191,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
     size_t own = table.n_columns;
     plan_columns_csv(&table);
     table_column(&table, "energy at most", "j", ALIGN_LEFT);
+    table_column(&table, "energy counted", NULL, ALIGN_LEFT);
     size_t swept = table.n_columns;
     csv_swept(&sweep->axes, -1, &table);
     for (int i = 0; i < sweep->axes.n_points; i++) {
@@ -200,6 +210,7 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
         if (point->fits) {
             plan_cells_csv(&table, &point->best.ranked, &point->best.rates, point->best.use, point->best.host_bytes);
             csv_numbers(&table, &point->energy_j, 1);
+            table_cell(&table, "%s", point->energy_j > 0 ? power_count_name(sweep->counted) : "");
         }
         for (size_t c = own; c < swept && !point->fits; c++)
             table_cell(&table, "%s", "");
@@ -371,7 +382,7 @@ static void text_row(const struct plan_sweep *sweep, int i, bool costs, struct t
                    point->best.uneven ? " ~" : "");
         measure_cells(sweep, i, table);
         if (costs)
-            table_cell(table, "%s", grouped((int64_t)(point->cost + 0.5), number, sizeof number));
+            table_cell(table, "%s", point->cost > 0 ? grouped((int64_t)(point->cost + 0.5), number, sizeof number) : "-");
         return;
     }
     table_tint(table, TINT_WARN);
@@ -456,6 +467,19 @@ static void write_unheard(const struct plan_sweep *sweep, FILE *out)
         fputs(": the range says less of their steps\n", out);
 }
 
+/* Of each point on an oversubscribed fabric; what the one before said is not said again. */
+static void write_fabric_notes(const struct plan_sweep *sweep, FILE *out)
+{
+    char text[512];
+    const char *last = "";
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        const char *narrow = sweep->points[i].narrow;
+        if (narrow[0] && strcmp(narrow, last) != 0)
+            fprintf(out, "Network at %s: %s.\n", plan_axes_text(&sweep->axes, i, text, sizeof text), narrow);
+        last = narrow;
+    }
+}
+
 static bool any_drops(const struct plan_sweep *sweep)
 {
     for (int i = 0; i < sweep->axes.n_points; i++)
@@ -503,8 +527,21 @@ static void write_energy_note(const struct plan_sweep *sweep, FILE *out)
                     sweep->points[i].gpu);
 }
 
+/* Whose cost is left out of the column. */
+static void write_price_note(const struct plan_sweep *sweep, FILE *out)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++) {
+        const struct sweep_point *point = &sweep->points[i];
+        bool told = !is_unpriced(sweep, i);
+        for (int other = 0; other < i && !told; other++)
+            told = is_unpriced(sweep, other) && strcmp(sweep->points[other].gpu, point->gpu) == 0;
+        if (!told)
+            fprintf(out, "No price is given of %s, so its cost is left out: --gpu-price %s=X\n", point->gpu, point->gpu);
+    }
+}
+
 static const char *const least_texts[] = {
-    [LEAST_GPU_HOURS] = "in the fewest GPU-hours", [LEAST_ENERGY] = "with the least energy"};
+    [LEAST_GPU_HOURS] = "in the fewest GPU-hours", [LEAST_ENERGY] = "with the least energy", [LEAST_COST] = "at the least cost"};
 
 /* Which point meets the deadline with the least; where none does, the one that comes closest. */
 static void write_choice(const struct plan_sweep *sweep, FILE *out)
@@ -520,11 +557,14 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
     if (sweep->cheapest >= 0)
         fprintf(out, "Done within %s %s: ", within, least_texts[sweep->least]);
     else if (sweep->points[shown].days * 86400 <= sweep->within_s)
-        fprintf(out, "None that is done within %s has a published power; the fastest: ", within);
+        fprintf(out, "None that is done within %s has a %s; the fastest: ", within,
+                sweep->least == LEAST_COST ? "price" : "published power");
     else
         fprintf(out, "None is done within %s; the fastest: ", within);
     fprintf(out, "%s (%.1f days, %s GPU-hours", plan_axes_text(&sweep->axes, shown, text, sizeof text), sweep->points[shown].days,
             grouped((int64_t)(sweep->points[shown].gpu_hours + 0.5), number, sizeof number));
+    if (sweep->points[shown].cost > 0)
+        fprintf(out, ", which cost %s", grouped((int64_t)(sweep->points[shown].cost + 0.5), number, sizeof number));
     if (sweep->points[shown].energy_j > 0)
         fprintf(out, ", at most %s", energy_text(sweep->points[shown].energy_j, energy, sizeof energy));
     fputs(").\n", out);
@@ -559,8 +599,10 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     write_reasons(sweep, call->out);
     write_expectation(sweep, call->out);
     write_unheard(sweep, call->out);
+    write_fabric_notes(sweep, call->out);
     write_memory_note(sweep, call->out);
     write_energy_note(sweep, call->out);
+    write_price_note(sweep, call->out);
     write_choice(sweep, call->out);
     if (sweep->budgeted)
         fputs("Days are those of steps alone; msim run adds what failures cost.\n", call->out);

@@ -53,13 +53,13 @@ static double cost(const struct run_session *s, const struct replica_outcome *ou
 /* At board power, or nodes' at full load, all the time: an upper bound. */
 static double energy_j(const struct run_session *s, const struct replica_outcome *outcome)
 {
-    const struct power_bound bound = power_bound_published(&s->experiment.cluster);
+    const struct power_bound bound = power_bound_published(&s->experiment.cluster, s->experiment.gpus);
     return power_bound_energy(&bound, gpu_hours(s, outcome));
 }
 
 static double token_energy_j(const struct run_session *s, const struct replica_outcome *outcome)
 {
-    const struct power_bound bound = power_bound_published(&s->experiment.cluster);
+    const struct power_bound bound = power_bound_published(&s->experiment.cluster, s->experiment.gpus);
     double hours = nanos_to_seconds(outcome->horizon) / 3600 * run_paid_gpus(&s->experiment, &s->options);
     return power_bound_energy(&bound, hours) / tokens(s, outcome);
 }
@@ -176,7 +176,7 @@ static bool is_shown(const struct run_session *s, const struct quantity *quantit
     if ((quantity->f == token_cost || quantity->f == cost) && s->report.gpu_price <= 0)
         return false;
     if ((quantity->f == energy_j || quantity->f == token_energy_j) &&
-        power_bound_published(&s->experiment.cluster).count == POWER_UNKNOWN)
+        power_bound_published(&s->experiment.cluster, s->experiment.gpus).count == POWER_UNKNOWN)
         return false;
     return quantity->with == WITH_POLICY ? s->has_policy : quantity->with == WITH_GOAL ? s->options.goal > 0 : true;
 }
@@ -394,7 +394,7 @@ static void tell_waiting(struct invocation *call, const struct replica_outcome *
 /* What the energy counts. */
 static void tell_energy(struct invocation *call, const struct run_session *s)
 {
-    const struct power_bound bound = power_bound_published(&s->experiment.cluster);
+    const struct power_bound bound = power_bound_published(&s->experiment.cluster, s->experiment.gpus);
     char counted[BOUND_TEXT];
     if (bound.count != POWER_UNKNOWN)
         fprintf(call->out, "\nenergy is an upper bound, spares, waiting and down included: %s\n",

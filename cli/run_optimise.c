@@ -24,9 +24,10 @@ static const struct place nowhere = {0};
 struct optimum {
     bool used[N_RUN_LEVERS];
     int n_used;
-    bool undone[N_RUN_LEVERS];      /* its change is worth nothing that is told apart from nothing */
-    struct search_state found;      /* the cheapest, before anything was undone */
-    double young_s, daly_s, mttf_s; /* at the best */
+    bool undone[N_RUN_LEVERS];          /* its change is worth nothing that is told apart from nothing */
+    struct estimate kept[N_RUN_LEVERS]; /* how much dearer a token is, percent, with the change undone and the others left */
+    struct search_state found;          /* the cheapest, before anything was undone */
+    double young_s, daly_s, mttf_s;     /* at the best */
     struct search_state before, best;
     struct estimate start, end, gain; /* of goodput */
     struct estimate done_start, done; /* of the time when the budget of tokens is trained; nothing without one */
@@ -79,15 +80,23 @@ static void take_worths(const struct search *search, double *worths)
         worths[i] = outcome_goodput(&search->outcomes[i]) * share;
 }
 
-/* Is the mean difference, replica by replica, further from nothing than half of its 95 % interval? */
-static bool is_better(const double *worths, const double *others, int64_t n)
+/* What is worth more than others, replica by replica, in percent of their mean. */
+static struct estimate worth_gain(const double *worths, const double *others, int64_t n)
 {
-    double *gain = memory_new((size_t)n, sizeof *gain);
+    double *gain = memory_new((size_t)n, sizeof *gain), mean = 0;
     for (int64_t i = 0; i < n; i++)
-        gain[i] = worths[i] - others[i];
+        mean += others[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        gain[i] = 100 * (worths[i] - others[i]) / fmax(mean, 1e-9);
     struct estimate estimate = estimate_of(gain, (size_t)n);
     free(gain);
-    return estimate.mean > (n > 1 ? estimate.half_width : 0);
+    return estimate;
+}
+
+/* Is the mean further from nothing than half of its 95 % interval? */
+static bool is_gain(struct estimate gain, int64_t n)
+{
+    return gain.mean > (n > 1 ? gain.half_width : 0);
 }
 
 /* Lever i of `best` back where it was before; of the kind of checkpoint the interval stays, which is a lever of its own. */
@@ -118,7 +127,8 @@ static void undo_noise(struct search *search, struct optimum *o)
         search_state_apply(&state, search->s);
         search_price(search);
         take_worths(search, others);
-        if (is_better(worths, others, search->n))
+        o->kept[i] = worth_gain(worths, others, search->n);
+        if (is_gain(o->kept[i], search->n))
             continue;
         o->undone[i] = true;
         best = state;
@@ -145,7 +155,7 @@ static void try_alone(struct search *search, struct optimum *o)
         o->alone[i].price = search_price(search);
         o->alone[i].gain = search_gain(search);
         take_worths(search, worths);
-        o->alone[i].separated = is_better(worths, start, search->n);
+        o->alone[i].separated = is_gain(worth_gain(worths, start, search->n), search->n);
     }
     free(worths);
     free(start);
@@ -167,6 +177,7 @@ static void optimise(struct search *search, struct optimum *o)
     o->price_end = search_price(search);
     if (o->price_end > o->price_start) { /* nothing is better than what there was */
         search_state_apply(&o->before, search->s);
+        memset(o->kept, 0, sizeof o->kept);
         o->price_end = search_price(search);
     }
     search_state_take(search->s, &o->best);
@@ -313,6 +324,21 @@ static void write_undone(FILE *out, const struct optimum *o)
         fputc('\n', out);
 }
 
+/* Changes that only the others beside them make worth anything that is told apart from nothing: the gain that speaks for them. */
+static void write_kept(FILE *out, const struct optimum *o, int64_t n)
+{
+    int told = 0;
+    for (int i = 0; i < N_RUN_LEVERS; i++) {
+        if (!o->used[i] || o->alone[i].separated || !is_gain(o->kept[i], n))
+            continue;
+        fprintf(out, "%s%s (without it a token is %.3f +- %.3f %% dearer)",
+                told++ ? ", " : "\nworth it with the other changes, alone not told from none: ", run_levers[i].title,
+                o->kept[i].mean, o->kept[i].half_width);
+    }
+    if (told > 0)
+        fputc('\n', out);
+}
+
 /* Below the table: what its numbers stand for. */
 static void write_legend(FILE *out, const struct search *search, const struct optimum *o)
 {
@@ -322,6 +348,7 @@ static void write_legend(FILE *out, const struct search *search, const struct op
         for (int j = 0; o->used[i] && run_levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
     write_undone(out, o);
+    write_kept(out, o, search->n);
     if (most >= 0)
         fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", run_levers[most].title,
                 cheaper_pct(o, o->alone[most].price));
@@ -362,10 +389,11 @@ static json_t *levers_json(const struct optimum *o)
             continue;
         run_lever_format(&run_levers[i], &o->before, before, sizeof before);
         run_lever_format(&run_levers[i], &o->best, best, sizeof best);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f}", "name", run_levers[i].name, "before", before,
-                                              "best", best, "left_as_it_was", o->undone[i], "goodput_gain",
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "name", run_levers[i].name,
+                                              "before", before, "best", best, "left_as_it_was", o->undone[i], "goodput_gain",
                                               o->alone[i].gain.mean / 100, "goodput_gain_ci95", o->alone[i].gain.half_width / 100,
-                                              "token_cheaper_pct", cheaper_pct(o, o->alone[i].price)));
+                                              "token_cheaper_pct", cheaper_pct(o, o->alone[i].price), "undone_dearer_pct",
+                                              o->kept[i].mean, "undone_dearer_pct_ci95", o->kept[i].half_width));
     }
     return list;
 }

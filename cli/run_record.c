@@ -161,7 +161,7 @@ static void add_end(json_t *root, const struct run_report *report)
 /* Of the horizon, or what of it the budget took. */
 static void add_energy(json_t *root, const struct run_report *report)
 {
-    const struct power_bound bound = power_bound_published(&report->experiment->cluster);
+    const struct power_bound bound = power_bound_published(&report->experiment->cluster, report->experiment->gpus);
     double seconds = nanos_to_seconds(report->result->horizon), gpus = run_paid_gpus(report->experiment, report->options);
     json_object_set_new(root, "energy_at_most",
                         energy_json(&bound, gpus, gpus * seconds / 3600, seconds > 0 ? report_tokens(report) / seconds : 0));

@@ -7,6 +7,8 @@
 
 #include "cli/energy_report.h"
 #include "cli/layout_choice.h"
+#include "cli/oversubscribed.h"
+#include "cli/plan_rates.h"
 #include "cli/routing.h"
 #include "cli/run_likely.h"
 #include "cli/table.h"
@@ -40,7 +42,7 @@ static double paid_hours(const struct run_report *report)
 
 double report_energy(const struct run_report *report)
 {
-    const struct power_bound bound = power_bound_published(&report->experiment->cluster);
+    const struct power_bound bound = power_bound_published(&report->experiment->cluster, report->experiment->gpus);
     return power_bound_energy(&bound, paid_hours(report));
 }
 
@@ -201,14 +203,12 @@ static void write_robust_answers(struct table *table, const struct run_report *r
 static void write_budget(struct table *table, const struct run_report *report)
 {
     double days = report_budget_days(report), hours = report_gpu_hours(report);
-    char name[48], tokens[32], number[32];
+    char name[48], tokens[32], number[48];
     if (days <= 0)
         return;
     snprintf(name, sizeof name, "%s tokens", quantity_format(report->experiment->job.tokens, DIM_COUNT, tokens, sizeof tokens));
     if (!report->result->reached) {
-        snprintf(number, sizeof number, "%.3g", days);
-        table_value_row(table, name, "time for the whole budget at this pace", "%s days",
-                        days < 1000 ? number : grouped(llround(days), number, sizeof number));
+        table_value_row(table, name, "time for the whole budget at this pace", "%s", days_text(days, number, sizeof number));
         return;
     }
     const char *form = days < 1 ? "%.3g days" : "%.2f days";
@@ -223,7 +223,7 @@ static void write_budget(struct table *table, const struct run_report *report)
 /* At board power, or nodes' at full load, all the time: idle, waiting and down, too. */
 static void write_energy(struct table *table, const struct run_report *report)
 {
-    const struct power_bound bound = power_bound_published(&report->experiment->cluster);
+    const struct power_bound bound = power_bound_published(&report->experiment->cluster, report->experiment->gpus);
     double watts = bound.gpu_w * run_paid_gpus(report->experiment, report->options), tokens = report_tokens(report);
     char text[BOUND_TEXT], meaning[BOUND_TEXT + 32], power[32];
     if (bound.count == POWER_UNKNOWN)
@@ -233,7 +233,8 @@ static void write_energy(struct table *table, const struct run_report *report)
     table_value_row(table, "energy", "at that power all the time, waiting and down too: an upper bound", "%s",
                     energy_text(report_energy(report), text, sizeof text));
     if (tokens > 0)
-        table_value_row(table, "energy a token", "of those trained, at most", "%.3g J", report_energy(report) / tokens);
+        table_value_row(table, "energy a token", "of those trained, at most", "%s J",
+                        three_digits(report_energy(report) / tokens, power, sizeof power));
 }
 
 static void write_answers(struct invocation *call, const struct run_report *report)
@@ -398,6 +399,14 @@ static void write_waiting(const struct invocation *call, const struct run_result
                 nanos_to_seconds(result->next_repair) / 86400);
 }
 
+/* The step is the analytic network's, which charges rings and messages nothing for such a fabric. */
+static void write_fabric(const struct invocation *call, const struct run_report *report)
+{
+    char narrow[OVERSUBSCRIBED_TEXT];
+    if (report->simulated && oversubscribed_text(report->simulated, &report->experiment->cluster, narrow, sizeof narrow)[0])
+        fprintf(call->out, "\nnetwork of the step: %s\n", narrow);
+}
+
 static void write_text(struct invocation *call, const struct run_report *report)
 {
     write_head(call, report);
@@ -412,6 +421,7 @@ static void write_text(struct invocation *call, const struct run_report *report)
     write_worst(call, report);
     if (report->result->ended_waiting)
         write_waiting(call, report->result);
+    write_fabric(call, report);
     for (int i = 0; i < report->n_assumptions; i++)
         fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
                 report->assumptions[i]);

@@ -121,8 +121,27 @@ static int32_t job_nodes(const struct experiment *e)
     return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
 }
 
+/*
+ * A shipped trace has its faults on any node of its fleet alike. Did k of them fall on n nodes of its fleet, then all on the
+ * first m with probability (m / n)^k: when that is below 5 %, the job is larger than the fleet, and what is beyond never fails.
+ */
+static void note_beyond(struct invocation *call, const struct run_session *s)
+{
+    int32_t last = -1;
+    for (size_t i = 0; i < s->trace.n_items; i++)
+        last = s->trace.items[i].node > last ? s->trace.items[i].node : last;
+    if (s->trace.n_outside > 0 || pow((last + 1.0) / s->options.nodes, (double)s->trace.n_items) >= 0.05)
+        return;
+    diag_note(&call->diags, nowhere,
+              "%s has faults on nodes 0 to %" PRId32 " only, and the job uses %" PRId32 " nodes: the others never fail here; "
+              "--fault-model draws faults for all",
+              s->experiment.faults.trace, last, s->options.nodes);
+}
+
 static void note_outside(struct invocation *call, const struct run_session *s, bool shipped)
 {
+    if (shipped)
+        note_beyond(call, s);
     if (s->trace.n_outside > 0)
         diag_note(&call->diags, nowhere, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
                   plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
@@ -456,8 +475,9 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
 enum status run_session_load(struct invocation *call, struct run_session *s)
 {
     struct experiment_flags flags = experiment_flags_of(call);
-    s->report.gpu_price = price_option(call);
     enum status status = experiment_read(call, &flags, &s->experiment);
+    if (status == STATUS_OK)
+        status = gpu_price_option(call, s->experiment.cluster.gpu.name, &s->report.gpu_price);
     if (status == STATUS_OK)
         status = apply_flags(call, &s->experiment.faults);
     if (status == STATUS_OK)
@@ -472,8 +492,12 @@ enum status run_check_faults(struct invocation *call, const struct run_session *
     for (int i = 0; s->has_model && i < s->model.slow.n; i++)
         rate += s->model.slow.items[i].share / fmax(days, 1) + s->model.slow.items[i].rate;
     double expected = rate * s->options.nodes * days;
-    if (expected <= 1e7)
+    if (rate >= 0 && expected <= 1e7)
         return STATUS_OK;
+    if (!(rate >= 0)) {
+        diag_error(&call->diags, nowhere, "%.3g faults a node and day: a rate is not negative", rate);
+        return STATUS_BAD_INPUT;
+    }
     diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
                expected);
     return STATUS_BAD_INPUT;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
 #include "cli/sweep_values.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
@@ -44,19 +45,49 @@ static int key_parse(struct invocation *call, const char *name)
     return -1;
 }
 
-/* One value, or those of a range. */
+/* Keys are options with bounds of their own, but for the mean time to failure, which a rate is the inverse of. */
+static bool check_value(const struct invocation *call, enum run_sweep_key key, double value, char *why, size_t size)
+{
+    char text[48];
+    if (key != RUN_SWEEP_MTTF)
+        return option_check_number(call, key_names[key], value, why, size) == STATUS_OK;
+    if (value > 0)
+        return true;
+    snprintf(why, size, "'%s' is too small; a time above 0", quantity_write(value, DIM_TIME, text, sizeof text));
+    return false;
+}
+
+/* One value, or those of a range: of counts the nearest whole ones. */
+static bool read_values(const struct invocation *call, enum run_sweep_key key, const char *text, size_t length,
+                        struct sweep_range *range, double values[], char *why, size_t size)
+{
+    enum dimension dimension = run_sweep_is_time(key) ? DIM_TIME : DIM_COUNT;
+    char copy[64];
+    snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), text);
+    if (length >= sizeof copy) {
+        snprintf(why, size, "'%.40s...' is too long", copy);
+        return false;
+    }
+    *range = (struct sweep_range){.n = 1};
+    bool several = sweep_is_range(text, length);
+    enum status status = several ? sweep_range_parse(text, length, dimension, RUN_SWEEP_POINTS, range, why, size)
+                                 : quantity_parse(copy, dimension, &range->low, why, size);
+    for (int i = 0; i < range->n && status == STATUS_OK; i++) {
+        values[i] = several ? sweep_range_value(range, i) : range->low;
+        if (several && dimension == DIM_COUNT)
+            values[i] = nearbyint(values[i]);
+        if (!check_value(call, key, values[i], why, size))
+            return false;
+    }
+    return status == STATUS_OK;
+}
+
 static bool add_values(struct invocation *call, struct run_sweep_axis *axis, const char *text, size_t length)
 {
-    enum dimension dimension = run_sweep_is_time(axis->key) ? DIM_TIME : DIM_COUNT;
-    char why[256], copy[64];
-    struct sweep_range range = {.n = 1};
-    bool good = length > 0 && length < sizeof copy;
-    snprintf(copy, sizeof copy, "%.*s", good ? (int)length : 0, text);
-    if (good && sweep_is_range(text, length))
-        good = sweep_range_parse(text, length, dimension, RUN_SWEEP_POINTS, &range, why, sizeof why) == STATUS_OK;
-    else
-        good = quantity_parse(copy, dimension, &range.low, why, sizeof why) == STATUS_OK;
-    if (!good) {
+    char why[256];
+    double values[RUN_SWEEP_POINTS];
+    struct sweep_range range;
+    if (!read_values(call, axis->key, text, length, &range, values, why, sizeof why)) {
         diag_error(&call->diags, nowhere, "--sweep %s: %s", key_names[axis->key], why);
         return false;
     }
@@ -66,8 +97,19 @@ static bool add_values(struct invocation *call, struct run_sweep_axis *axis, con
         return false;
     }
     for (int i = 0; i < range.n; i++)
-        axis->values[axis->n++] = range.n > 1 ? sweep_range_value(&range, i) : range.low;
+        axis->values[axis->n++] = values[i];
     return true;
+}
+
+/* In order, each once. */
+static void sort_values(struct run_sweep_axis *axis)
+{
+    int n = 0;
+    qsort(axis->values, (size_t)axis->n, sizeof *axis->values, double_compare);
+    for (int i = 0; i < axis->n; i++)
+        if (n == 0 || axis->values[i] > axis->values[n - 1])
+            axis->values[n++] = axis->values[i];
+    axis->n = n;
 }
 
 /* KEY=VALUE,... */
@@ -90,15 +132,16 @@ static bool axis_parse(struct invocation *call, const char *text, struct run_swe
         p += length;
         n_texts++;
     }
+    sort_values(axis);
     if (!named || axis->n < 2) {
         diag_error(&call->diags, nowhere,
-                   "--sweep: '%.60s' is not KEY=VALUES, two or more; write for example restart=1min:30min:8, gpus=256..4096 or "
+                   "--sweep: '%.60s' is not KEY=VALUES, two or more that differ; write for example restart=1min:30min:8, "
+                   "gpus=256..4096 or "
                    "spares=0,2,4",
                    text);
         return false;
     }
     axis->logarithmic = axis->logarithmic && n_texts == 1;
-    qsort(axis->values, (size_t)axis->n, sizeof *axis->values, double_compare);
     return true;
 }
 
@@ -148,15 +191,52 @@ int run_grid_axis(const struct run_grid *grid, enum run_sweep_key key)
 /* --- the points --------------------------------------------------------------------------------------------------------------
  */
 
+/* GPUs of which the job's size is a multiple: a replica's, in whole nodes. */
+static int64_t size_unit(const struct run_session *s)
+{
+    int64_t node = s->experiment.cluster.gpus_per_node;
+    int64_t unit = s->has_layout ? (int64_t)s->layout.tp * s->layout.pp * s->layout.cp : node;
+    return unit % node ? unit * node : unit;
+}
+
+static int64_t whole_size(const struct run_session *s, double gpus)
+{
+    int64_t unit = size_unit(s), n = llround(gpus / (double)unit) * unit;
+    return n < unit ? unit : n;
+}
+
+/* Sizes that a job of this layout can have, each once; what that changes is told. */
+static void round_sizes(struct invocation *call, const struct run_session *s, struct run_grid *grid)
+{
+    enum { TOLD = 6 };
+    int a = run_grid_axis(grid, RUN_SWEEP_GPUS), n = 0;
+    struct run_sweep_axis *axis = a >= 0 ? &grid->axes[a] : NULL;
+    char changes[256] = "";
+    for (int i = 0; axis && i < axis->n; i++) {
+        int64_t size = whole_size(s, axis->values[i]);
+        if ((double)size != axis->values[i] && n++ < TOLD)
+            text_append(changes, sizeof changes, "%s%.0f -> %" PRId64, n > 1 ? ", " : "", axis->values[i], size);
+        axis->values[i] = (double)size;
+    }
+    if (n == 0)
+        return;
+    int64_t unit = size_unit(s), node = s->experiment.cluster.gpus_per_node;
+    char why[64];
+    snprintf(why, sizeof why, s->has_layout ? "tp*cp*pp = %" PRId64 : "GPUs of a node: %" PRId64,
+             s->has_layout ? (int64_t)s->layout.tp * s->layout.cp * s->layout.pp : unit);
+    if (s->has_layout && unit != (int64_t)s->layout.tp * s->layout.cp * s->layout.pp)
+        text_append(why, sizeof why, ", %" PRId64 " GPUs a node", node);
+    diag_note(&call->diags, nowhere, "--sweep gpus: %s%s (%s)", changes, n > TOLD ? ", ..." : "", why);
+    grid->n_points /= axis->n;
+    sort_values(axis);
+    grid->n_points *= axis->n;
+}
+
 /* A cluster of that size: nodes, GPUs, global batch and spares grow together (weak scaling), everything else as asked. */
 static enum status resize(struct invocation *call, const struct run_session *s, double gpus, struct run_session *out)
 {
     const struct experiment *e = &s->experiment;
-    int64_t unit = s->has_layout ? (int64_t)s->layout.tp * s->layout.pp * s->layout.cp : e->cluster.gpus_per_node;
-    if (unit % e->cluster.gpus_per_node)
-        unit *= e->cluster.gpus_per_node;
-    int64_t n = llround(gpus / (double)unit) * unit;
-    n = n < unit ? unit : n;
+    int64_t unit = size_unit(s), n = whole_size(s, gpus);
     char texts[3][64];
     snprintf(texts[0], sizeof texts[0], "cluster.gpus=%" PRId64, n);
     snprintf(texts[1], sizeof texts[1], "cluster.nodes=%" PRId64, n / e->cluster.gpus_per_node);
@@ -172,10 +252,15 @@ static enum status resize(struct invocation *call, const struct run_session *s, 
     enum status status = run_session_load(&sub, out);
     if (status == STATUS_OK)
         status = run_session_prepare(&sub, out);
-    double share = (double)s->options.recovery.spares * (double)n / e->gpus;
-    out->options.recovery.spares = (int)ceil(share - 1e-9);
+    double spares = ceil((double)s->options.recovery.spares * (double)n / e->gpus - 1e-9);
+    char why[160];
     call->diags = sub.diags;
     free(overrides);
+    if (status == STATUS_OK && option_check_number(call, "spares", spares, why, sizeof why) != STATUS_OK) {
+        diag_error(&call->diags, nowhere, "--sweep gpus=%" PRId64 ": spares grow with the GPUs: %s", n, why);
+        return STATUS_BAD_INPUT;
+    }
+    out->options.recovery.spares = status == STATUS_OK ? (int)spares : 0;
     return status;
 }
 
@@ -312,6 +397,7 @@ enum status run_sweep(struct invocation *call, struct run_session *s)
         status = STATUS_USAGE;
     }
     if (status == STATUS_OK) {
+        round_sizes(call, s, grid);
         int64_t n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
         points = memory_new((size_t)grid->n_points, sizeof *points);
         status = campaign_open(call, s, grid->text, n * grid->n_points, &campaign);

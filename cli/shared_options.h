@@ -9,6 +9,7 @@
 #define MSIM_CLI_SHARED_OPTIONS_H
 
 #include "cli/command.h"
+#include "cli/gpu_prices.h"
 
 /* How many threads; thread_option() below. */
 #define THREADS_ROW(GROUP)                                                                                                       \
@@ -34,15 +35,11 @@ extern const char *const network_choices[];
         .name = NAME, TEXT_FIELDS("FILE"), .group = GROUP, .help = HELP, .aside = true                                           \
     }
 
-/* What a GPU costs; price_option() below. */
-enum status check_price(const char *text, char *why, size_t size);
+/* What a GPU costs (gpu_prices.h). */
 #define PRICE_ROW(GROUP, HELP)                                                                                                   \
     {                                                                                                                            \
-        .name = "gpu-price", TEXT_FIELDS("X"), .check = check_price, .group = GROUP, .help = HELP                                \
+        .name = "gpu-price", TEXT_FIELDS("X|GPU=X,..."), .check = check_prices, .group = GROUP, .help = HELP                     \
     }
-
-/* Money per GPU and hour; 0: not said. */
-double price_option(const struct invocation *call);
 
 /* --threads as given, or one per processor that this process may use (world.h). At least 1. */
 int thread_option(const struct invocation *call);

@@ -159,13 +159,12 @@ static void summarise(struct step_spread *spread, const struct step_result *alik
 /* --- reports --- */
 
 /* The mean step, for what is said of it as of a single one. */
-static struct step_report report_of_mean(const struct invocation *call, const struct job_setup *setup,
-                                         const struct step_spread *spread)
+static struct step_report report_of_mean(const struct job_setup *setup, const struct step_spread *spread)
 {
     return (struct step_report){.setup = setup,
                                 .result = &spread->mean,
                                 .capacity_bytes = footprint_capacity(&setup->experiment.cluster),
-                                .gpu_price = price_option(call)};
+                                .gpu_price = setup->gpu_price};
 }
 
 /* Of the mean step what a step of `seconds` takes beyond one of equal GPUs. */
@@ -209,7 +208,7 @@ static void write_text(const struct invocation *call, const struct job_setup *se
 {
     struct table table = {0};
     const struct experiment *e = &setup->experiment;
-    const struct step_report mean_step = report_of_mean(call, setup, spread);
+    const struct step_report mean_step = report_of_mean(setup, spread);
     char n[32], mean[96];
     step_report_header(setup, call->out);
     fprintf(call->out,
@@ -240,7 +239,7 @@ static void write_text(const struct invocation *call, const struct job_setup *se
 
 static void write_csv(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
-    const struct step_report mean_step = report_of_mean(call, setup, spread);
+    const struct step_report mean_step = report_of_mean(setup, spread);
     struct table table = {0};
     table_column(&table, "replica", NULL, ALIGN_RIGHT);
     table_column(&table, "seed", NULL, ALIGN_RIGHT);
@@ -275,7 +274,7 @@ static json_t *outcomes_json(const struct invocation *call, const struct step_sp
 
 static enum status write_json(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
-    const struct step_report mean_step = report_of_mean(call, setup, spread);
+    const struct step_report mean_step = report_of_mean(setup, spread);
     char *config = experiment_to_json(&setup->experiment);
     json_t *result = result_create(call, config), *time = estimate_json(spread->time);
     free(config);

@@ -182,7 +182,7 @@ static void write_idles(const struct step_profile *with, const struct invocation
         const struct profile_idle *idle = &idles[shown];
         table_cell(&table, "%.40s", side_of(p, idle->after, p->marked ? "(the step begins)" : "(the trace begins)"));
         table_cell(&table, "%.40s", side_of(p, idle->before, p->marked ? "(the step ends)" : "(the trace ends)"));
-        table_cell(&table, "%.4g", (double)idle->gaps / steps);
+        table_cell(&table, (double)idle->gaps / steps < 1000 ? "%.4g" : "%.0f", (double)idle->gaps / steps);
         table_cell(&table, "%.4f", idle->seconds / steps);
         table_cell(&table, "%.3f", 1e3 * idle->longest_s);
         table_cell(&table, "%.4f", idle->longest_at_s);

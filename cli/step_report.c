@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/beside.h"
 #include "cli/energy_report.h"
 #include "cli/expectation.h"
 #include "cli/layout_json.h"
@@ -22,20 +23,6 @@
 #include "sim/collective_flows.h"
 
 #define GIB 0x1p30
-
-struct memory_part {
-    const char *name;
-    double bytes;
-};
-enum { N_MEMORY_PARTS = 6 };
-
-static void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEMORY_PARTS])
-{
-    const struct memory_part all[N_MEMORY_PARTS] = {{"weights", memory->weights},     {"gradients", memory->gradients},
-                                                    {"optimizer", memory->optimizer}, {"activations", memory->activations},
-                                                    {"buffers", memory->buffers},     {"framework", memory->framework}};
-    memcpy(parts, all, sizeof all);
-}
 
 static bool report_fits(const struct step_report *report)
 {
@@ -237,34 +224,31 @@ static void write_expectation(const struct step_report *report, FILE *out)
 /* Of a budget: at most so much energy, drawn at most at such a power. */
 static void write_energy(const struct step_report *report, FILE *out)
 {
-    const struct power_bound bound = power_bound_published(&report->setup->experiment.cluster);
+    const struct power_bound bound = power_bound_published(&report->setup->experiment.cluster, report->setup->experiment.gpus);
     double watts = bound.gpu_w * report->setup->experiment.gpus;
-    char energy[32], power[32], counted[BOUND_TEXT];
+    char energy[48], power[32], token[32], counted[BOUND_TEXT];
 
     if (bound.count != POWER_UNKNOWN)
-        fprintf(out, "energy   at most %s, %s, %.3g J a token: an upper bound, %s\n",
+        fprintf(out, "energy   at most %s, %s, %s J a token: an upper bound, %s\n",
                 energy_text(power_bound_energy(&bound, report_gpu_hours(report)), energy, sizeof energy),
-                quantity_format(watts, DIM_POWER, power, sizeof power), watts / report->result->tokens_per_s,
+                quantity_format(watts, DIM_POWER, power, sizeof power),
+                three_digits(watts / report->result->tokens_per_s, token, sizeof token),
                 power_bound_text(&bound, counted, sizeof counted));
 }
 
 void step_report_write_budget(const struct step_report *report, FILE *out)
 {
-    char hours[32], tokens[32], days[32], cost[48] = "", money[32];
+    char hours[32], tokens[32], days[48], cost[48] = "", money[32];
     double said = report_days(report);
 
     if (said <= 0)
         return;
-    if (said < 999.5)
-        snprintf(days, sizeof days, "%.3g", said);
-    else
-        grouped((int64_t)(said + 0.5), days, sizeof days);
     if (report->gpu_price > 0)
         snprintf(cost, sizeof cost, ", which cost %s",
                  grouped((int64_t)(report->gpu_price * report_gpu_hours(report) + 0.5), money, sizeof money));
-    fprintf(out, "budget   %s tokens take %s days, %s GPU-hours%s\n",
-            quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens), days,
-            grouped((int64_t)(report_gpu_hours(report) + 0.5), hours, sizeof hours), cost);
+    fprintf(out, "budget   %s tokens take %s, %s GPU-hours%s\n",
+            quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens),
+            days_text(said, days, sizeof days), gpu_hours_text(report_gpu_hours(report), hours, sizeof hours), cost);
     write_energy(report, out);
 }
 
@@ -503,7 +487,7 @@ void step_report_put_size(const struct step_report *report, json_t *result)
         if (report->gpu_price > 0)
             json_object_set_new(result, "cost", json_real(report->gpu_price * report_gpu_hours(report)));
     }
-    const struct power_bound bound = power_bound_published(&report->setup->experiment.cluster);
+    const struct power_bound bound = power_bound_published(&report->setup->experiment.cluster, report->setup->experiment.gpus);
     json_object_set_new(
         result, "energy_at_most",
         energy_json(&bound, report->setup->experiment.gpus, report_gpu_hours(report), report->result->tokens_per_s));

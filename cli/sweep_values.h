@@ -21,6 +21,7 @@ struct sweep_range {
     double low, high;
     int n;                      /* values */
     bool logarithmic, doubling; /* doubling is logarithmic, too */
+    char unit[16];              /* of the first number as it is written: "Gbps", "%"; "" where it has none */
 };
 
 /* Does a text have one of these forms? Numbers in the dimension's units, or not, decide nothing. */

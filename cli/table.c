@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -135,6 +136,16 @@ char *grouped(int64_t number, char *buffer, size_t size)
         buffer[used++] = digits[i];
     }
     buffer[used] = '\0';
+    return buffer;
+}
+
+char *three_digits(double number, char *buffer, size_t size)
+{
+    double magnitude = fabs(number);
+
+    if (magnitude >= 999.5)
+        return grouped(llround(number), buffer, size);
+    snprintf(buffer, size, magnitude >= 99.95 || magnitude <= 0 ? "%.0f" : "%#.3g", number);
     return buffer;
 }
 

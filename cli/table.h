@@ -53,6 +53,9 @@ const char *tint_end(enum tint tint, bool colour);
 
 /* 12288 as "12,288". Returns buffer; 32 bytes always suffice. */
 char *grouped(int64_t number, char *buffer, size_t size);
+/* Three significant digits, zeros too, or all of those before the point, grouped: "0.0310", "1.10", "20.0", "12,288". Returns
+ * buffer; 32 bytes always suffice. */
+char *three_digits(double number, char *buffer, size_t size);
 /* The end of the word for so many of something: "s", of one "". */
 const char *plural(int64_t number);
 

@@ -30,16 +30,23 @@ if (is_text) {
     } else {
         legend = ''
         do for [i = 1:n_classes] { legend = legend.(n_classes > 7 && i == n_classes / 2 + 1 ? "\n" : '').class_letter[i].' '.class_title[i].'  ' }
-        set lmargin 28
+        # One name that does not fit takes all of them away: the longest decides, and none takes more than half. What tells
+        # names apart stands at either end.
+        room = 25
+        stats $names using (room = strlen(stringcolumn(2)) > room ? strlen(stringcolumn(2)) : room, $1) nooutput
+        if (room > text_width / 2) { room = text_width / 2 }
+        half = (room - 3) / 2
+        fitted(name) = strlen(name) > room ? name[1:room - 3 - half].'...'.name[strlen(name) - half + 1:*] : name
+        set lmargin room + 3
         if (n_classes > 7) { set tmargin 4 }
         set title title_text."\n".legend
         set yrange [n_columns:-1]
         array strips[n_columns]
         do for [i = 1:n_columns] { strips[i] = '' }
-        letters(row, class, v) = (strips[row + 1] = strips[row + 1].repeated(class_letter[class + 1], v / tallest * (text_width - 42)), v)
+        letters(row, class, v) = (strips[row + 1] = strips[row + 1].repeated(class_letter[class + 1], v / tallest * (text_width - room - 17)), v)
         stats $bars using (letters(int($1), int($2), $5)) nooutput
         plot $names using (0):1:(strips[int($1) + 1].sprintf(' %.4g %s', $3, time_unit)) with labels left offset 1,0 notitle, \
-             $names using (NaN):1:ytic(2) with points notitle
+             $names using (NaN):1:ytic(fitted(stringcolumn(2))) with points notitle
     }
 } else { if (n_columns == 1) {
     unset key

@@ -326,7 +326,8 @@ enum status network_flow_status(const struct network_flow *n, struct diags *diag
     }
     if (n->lost_from < 0)
         return STATUS_OK;
-    diag_error(diags, (struct place){0}, "the fabric has no way from rank %d to rank %d", n->lost_from, n->lost_to);
+    diag_error(diags, (struct place){0}, "the fabric has no way%s from rank %d to rank %d", route_limit_text(n->options.fabric),
+               n->lost_from, n->lost_to);
     return STATUS_FAILED;
 }
 

@@ -103,6 +103,7 @@ static void read_job(struct measurement_reading *reading, const struct measureme
         .features = read_features(reading),
     };
     job->gradient_precision = gradient_precision(job->precision, zero, zero_is_said);
+    reading->wide_gradients |= job->gradient_precision != gradient_precision(job->precision, zero, true);
     if (job->seq_len == 0)
         reading_skip(reading, COLUMN_SEQ_LEN, "no sequence length");
 }
@@ -394,8 +395,11 @@ static void note_defaults(const struct measurement_reading *reading)
             n_empty += is_empty(reading, row, defaults[i].column) &&
                        !(defaults[i].column == COLUMN_VOCAB && is_of_catalog(reading, row));
         if (n_empty)
-            text_append(text, sizeof text, "%s%s %s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
-                        defaults[i].taken);
+            text_append(text, sizeof text, "%s%s %s%s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
+                        defaults[i].taken,
+                        defaults[i].column == COLUMN_ZERO && reading->wide_gradients
+                            ? " with gradients in fp32 (bf16 where the cell says 1)"
+                            : "");
     }
     struct place table = {.file = reading->csv->name};
     if (*text)

@@ -27,19 +27,27 @@
  *             a LLaMA-like model (RMS norm, rotary positions, no biases, untied head), otherwise a GPT-like one (layer norm,
  *             biases, learned positions up to 4,096 tokens and ALiBi beyond, tied head). Under ZeRO-3 without fused operators
  *             the latter is of MPT's line: ALiBi and no biases.
+ *
  *   defaults  ffn_hidden 4 h (gated: 8/3 h in steps of 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000),
  *             gpus_per_node 8, tp pp vpp cp ep 1, cp_comm ring, zero 1 and sequence_parallel where tp > 1 (as layouts that name
- * neither: layout_unasked), shard 0 (all replicas), micro_batch 1, recompute none, precision bf16, outcome ok; dp from gpus / (tp
- * pp cp), gpus from tp pp cp dp; the schedule from pp and vpp. job       Adam. Gradients are reduced in 16 bits when computing in
- * fp16, where a row says that ZeRO shards, and in fp8 where it says a stage of ZeRO; else in 32 bits, as in a job that does not
- * say. measured  step_time_s, or tokens or samples a second; without them what TFLOPS or MFU make of msim's own count (attention
- * in full, no recomputation), which is told. OOM in their place is an outcome. Columns that contradict one another are warned of,
- * and the first of these is taken. A step beyond the GPUs' peak cannot have been: its row is skipped. One below 1/200 of the peak
- * is warned of. Both are likely to be in another unit, or of one GPU where all are meant. features  between semicolons; a name
- * nobody knows is warned of once and left out. An empty cell is a run without any; where the column is missing altogether rows
- * have those of current training stacks, as a job that names none. Fused operators are a sign of Megatron's line, which cuts
- * pipeline messages among tensor-parallel ranks unasked, and whose loss is fused where its exchanges are overlapped, unless a row
- * says plain_loss.
+ *             neither: layout_unasked), shard 0 (all replicas), micro_batch 1, recompute none, precision bf16, outcome ok;
+ *             dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.
+ *
+ *   job       Adam. Gradients are reduced in fp16 when computing in fp16. Computing in bf16 they are reduced in bf16 where a row
+ *             says a stage of ZeRO that shards (1 to 3), computing in fp8 where it says any, 0 too; else in fp32, as in a job
+ *             that does not say. So an empty cell of zero is not the same as a 1 in it: the stage is, the gradients are not,
+ *             which is told.
+ *
+ *   measured  step_time_s, or tokens or samples a second; without them what TFLOPS or MFU make of msim's own count (attention
+ *             in full, no recomputation), which is told. OOM in their place is an outcome. Columns that contradict one another
+ *             are warned of, and the first of these is taken. A step beyond the GPUs' peak cannot have been: its row is skipped.
+ *             One below 1/200 of the peak is warned of. Both are likely to be in another unit, or of one GPU where all are
+ *             meant.
+ *
+ *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
+ *             the column is missing altogether rows have those of current training stacks, as a job that names none. Fused
+ *             operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked, and
+ *             whose loss is fused where its exchanges are overlapped, unless a row says plain_loss.
  *
  * Trouble. A header without the columns that rows need is an error. A row with a cell that cannot be read (no number, negative)
  * or that cannot be used (an unknown GPU, precision, recomputation, outcome or exchange of cp, a model without its shape, GPUs

@@ -97,6 +97,7 @@ struct measurement_reading {
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
     bool plain_loss;        /* the row at hand says so */
+    bool wide_gradients;    /* some row reduces in fp32 what it would not had it said its stage of ZeRO */
     char point;             /* before fractions, in this table: a point or a comma */
     bool point_said;        /* by cells that can be read one way only */
     struct told_text *told; /* texts of which something has been said */

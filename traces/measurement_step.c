@@ -106,12 +106,13 @@ static void judge_step(struct measurement_reading *reading, const struct measure
     if (!(second > 0))
         return;
     const char *name = measurement_columns[column].name, *text = reading_text(reading, column);
+    const char *assumed = *reading_text(reading, COLUMN_PRECISION) ? "" : " (bf16 is assumed: no precision is said)";
     double full = flops_of(row, FLOPS_FULL) / second / row->step_s, causal = flops_of(row, FLOPS_CAUSAL) / second / row->step_s;
     if (causal > 1)
         reading_skip(reading, column,
-                     "%s '%.40s' is a step of %.4g s, %.3g times what the %s peak of %d GPUs allows: is its precision or its "
+                     "%s '%.40s' is a step of %.4g s, %.3g times what the %s peak of %d GPUs allows%s: is its precision or its "
                      "unit another one, or is it of all GPUs or of one?",
-                     name, text, row->step_s, causal, precision_name(row->job.precision), row->gpus);
+                     name, text, row->step_s, causal, precision_name(row->job.precision), row->gpus, assumed);
     else if (full < LEAST_SHARE)
         reading_tell_once(reading, column, "far below the peak",
                           "%s '%.40s' is a step of %.4g s, an MFU of %.2g %% on %d GPUs: " OTHER_UNIT, name, text, row->step_s,

@@ -83,7 +83,7 @@ struct profile {
     size_t n_spans;
     struct profile_kernel *kernels; /* longest first, then by name */
     size_t n_kernels;
-    struct profile_step *steps; /* in order; of the whole trace where nothing marks them */
+    struct profile_step *steps; /* in order, none overlaps another; of the whole trace where nothing marks them */
     size_t n_steps;
     int steps_each; /* of the job in each of `steps`: 1 where they are marked */
     bool marked;    /* steps are those that the trace marks */
@@ -109,6 +109,7 @@ struct profile_account {
     double exposed_s[N_PROFILE_KINDS]; /* sum to step_s */
     double hidden_s[N_PROFILE_KINDS];  /* busy, beside a kind that comes first */
 };
+/* O(spans log spans) time, and 32 bytes a span meanwhile. */
 struct profile_account profile_account_of(const struct profile *profile);
 
 /* When nothing on the device was busy: all gaps between a launch of one kernel and one of another. A gap of 180 ms where a step

@@ -16,20 +16,21 @@ static int compare_edges(const void *left, const void *right)
     return (a->at_s > b->at_s) - (a->at_s < b->at_s);
 }
 
-static size_t edges_within(const struct profile *profile, struct profile_step step, struct edge *edges)
+/* In order of time; the caller frees them. */
+static struct edge *edges_of(const struct profile *profile, size_t *n_edges)
 {
+    struct edge *edges = memory_new(2 * profile->n_spans, sizeof *edges);
     size_t n = 0;
     for (size_t i = 0; i < profile->n_spans; i++) {
         const struct profile_span *span = &profile->spans[i];
-        double from = span->start_s > step.start_s ? span->start_s : step.start_s;
-        double to = span->end_s < step.end_s ? span->end_s : step.end_s;
-        if (!(from < to))
+        if (!(span->start_s < span->end_s))
             continue;
-        edges[n++] = (struct edge){from, 1, span->kind};
-        edges[n++] = (struct edge){to, -1, span->kind};
+        edges[n++] = (struct edge){span->start_s, 1, span->kind};
+        edges[n++] = (struct edge){span->end_s, -1, span->kind};
     }
     qsort(edges, n, n ? sizeof *edges : 1, compare_edges);
-    return n;
+    *n_edges = n;
+    return edges;
 }
 
 /* `seconds` during which kinds are busy as counted. */
@@ -46,27 +47,40 @@ static void attribute(const int64_t busy[N_PROFILE_KINDS], double seconds, struc
         account->exposed_s[PROFILE_IDLE] += seconds;
 }
 
-static void account_step(const struct profile *profile, struct profile_step step, struct edge *edges,
-                         struct profile_account *account)
+/* The sweep over all edges, as far as it has come. */
+struct sweep {
+    const struct edge *next, *end;
+    int64_t busy[N_PROFILE_KINDS];
+};
+
+static void take_edge(struct sweep *sweep)
 {
-    int64_t busy[N_PROFILE_KINDS] = {0};
+    sweep->busy[sweep->next->kind] += sweep->next->change;
+    sweep->next++;
+}
+
+/* Steps are in order and none overlaps another, so every edge is taken once. */
+static void account_step(struct sweep *sweep, struct profile_step step, struct profile_account *account)
+{
     double at = step.start_s;
-    size_t n = edges_within(profile, step, edges);
-    for (size_t i = 0; i < n; i++) {
-        attribute(busy, edges[i].at_s - at, account);
-        busy[edges[i].kind] += edges[i].change;
-        at = edges[i].at_s;
+    while (sweep->next < sweep->end && sweep->next->at_s <= step.start_s)
+        take_edge(sweep);
+    for (; sweep->next < sweep->end && sweep->next->at_s < step.end_s; take_edge(sweep)) {
+        attribute(sweep->busy, sweep->next->at_s - at, account);
+        at = sweep->next->at_s;
     }
-    attribute(busy, step.end_s - at, account);
+    attribute(sweep->busy, step.end_s - at, account);
     account->step_s += step.end_s - step.start_s;
 }
 
 struct profile_account profile_account_of(const struct profile *profile)
 {
     struct profile_account account = {0};
-    struct edge *edges = memory_new(2 * profile->n_spans, sizeof *edges);
+    size_t n_edges;
+    struct edge *edges = edges_of(profile, &n_edges);
+    struct sweep sweep = {.next = edges, .end = edges + n_edges};
     for (size_t i = 0; i < profile->n_steps; i++)
-        account_step(profile, profile->steps[i], edges, &account);
+        account_step(&sweep, profile->steps[i], &account);
     free(edges);
     double n = (double)profile->n_steps * profile->steps_each;
     account.step_s /= n;

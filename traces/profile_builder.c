@@ -102,12 +102,48 @@ static void order_kernels(struct profile *p)
     free(places);
 }
 
-static bool works_within(const struct profile *p, struct profile_step step)
+/* The first of the steps that ends after `time_s`; of those that do not begin before it. Both are in order. */
+static size_t first_ending_after(const struct profile *p, double time_s)
 {
-    for (size_t i = 0; i < p->n_spans; i++)
-        if (p->spans[i].start_s < step.end_s && p->spans[i].end_s > step.start_s)
-            return true;
-    return false;
+    size_t low = 0, high = p->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->steps[middle].end_s > time_s)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static size_t first_beginning_from(const struct profile *p, double time_s)
+{
+    size_t low = 0, high = p->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->steps[middle].start_s >= time_s)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* How many spans lie in each step, at least in part: at the first of a span's steps they become one more, behind its last one
+ * less. */
+static int64_t *spans_of_steps(const struct profile *p)
+{
+    int64_t *n = memory_new(p->n_steps + 1, sizeof *n);
+    for (size_t i = 0; i < p->n_spans; i++) {
+        size_t from = first_ending_after(p, p->spans[i].start_s), to = first_beginning_from(p, p->spans[i].end_s);
+        if (from >= to)
+            continue;
+        n[from]++;
+        n[to]--;
+    }
+    for (size_t i = 1; i < p->n_steps; i++)
+        n[i] += n[i - 1];
+    return n;
 }
 
 /* One step of all marks of one number. */
@@ -135,14 +171,14 @@ static void settle_steps(struct profile_builder *b)
 {
     struct profile *p = &b->profile;
     join_marks(&b->marks[b->marks[true].n > 0], p);
+    for (size_t i = 0; i + 1 < p->n_steps; i++)
+        p->steps[i].end_s = p->steps[i + 1].start_s;
+    int64_t *n_spans = spans_of_steps(p);
     size_t kept = 0;
-    for (size_t i = 0; i < p->n_steps; i++) {
-        struct profile_step step = p->steps[i];
-        if (i + 1 < p->n_steps)
-            step.end_s = p->steps[i + 1].start_s;
-        if (step.end_s > step.start_s && works_within(p, step))
-            p->steps[kept++] = step;
-    }
+    for (size_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].end_s > p->steps[i].start_s && n_spans[i] > 0)
+            p->steps[kept++] = p->steps[i];
+    free(n_spans);
     p->n_steps = kept;
     p->marked = kept > 0;
     if (p->marked)

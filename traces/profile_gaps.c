@@ -1,4 +1,5 @@
 /* When a profile's device did nothing, and between which kernels. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
@@ -60,20 +61,35 @@ static void add_gap(struct gaps *gaps, const struct profile *p, size_t step, dou
     gaps->items[gaps->n++] = (struct gap){after, before, step, from_s - p->steps[step].start_s, to_s - from_s};
 }
 
-/* Spans in the order of their starts; those of all streams together leave the gaps. */
-static void gaps_of_step(const struct profile *p, const struct profile_span *spans, size_t step, struct gaps *gaps)
+/* How far all streams together have been busy, and with what last, after the first `next` spans in the order of their starts. */
+struct busy {
+    size_t next;
+    double until_s;
+    int64_t last;
+};
+
+static void take_span(struct busy *busy, const struct profile_span *span)
 {
-    const double end_s = p->steps[step].end_s;
-    double busy_until_s = p->steps[step].start_s;
-    int64_t last = -1;
-    for (size_t i = 0; i < p->n_spans && spans[i].start_s < end_s; i++) {
-        if (!(spans[i].end_s > busy_until_s))
-            continue;
-        add_gap(gaps, p, step, busy_until_s, spans[i].start_s, last, spans[i].kernel);
-        busy_until_s = spans[i].end_s;
-        last = spans[i].kernel;
+    if (span->end_s > busy->until_s)
+        *busy = (struct busy){busy->next, span->end_s, span->kernel};
+    busy->next++;
+}
+
+/* What is not covered by any span. Steps are in order and none overlaps another, so every span is taken once. */
+static void gaps_of_step(const struct profile *p, const struct profile_span *spans, size_t step, struct busy *busy,
+                         struct gaps *gaps)
+{
+    const double start_s = p->steps[step].start_s, end_s = p->steps[step].end_s;
+    while (busy->next < p->n_spans && spans[busy->next].start_s < start_s)
+        take_span(busy, &spans[busy->next]);
+    if (!(busy->until_s > start_s))
+        *busy = (struct busy){busy->next, start_s, -1};
+    for (; busy->next < p->n_spans && spans[busy->next].start_s < end_s; take_span(busy, &spans[busy->next])) {
+        const struct profile_span *span = &spans[busy->next];
+        if (span->end_s > busy->until_s)
+            add_gap(gaps, p, step, busy->until_s, span->start_s, busy->last, span->kernel);
     }
-    add_gap(gaps, p, step, busy_until_s, end_s, last, -1);
+    add_gap(gaps, p, step, busy->until_s, end_s, busy->last, -1);
 }
 
 /* Gaps between the same two kernels as one. */
@@ -101,11 +117,12 @@ size_t profile_idles_of(const struct profile *profile, struct profile_idle *idle
 {
     struct profile_span *spans = memory_new(profile->n_spans, sizeof *spans);
     struct gaps gaps = {0};
+    struct busy busy = {0, -INFINITY, -1};
     for (size_t i = 0; i < profile->n_spans; i++)
         spans[i] = profile->spans[i];
     qsort(spans, profile->n_spans, sizeof *spans, compare_starts);
     for (size_t step = 0; step < profile->n_steps; step++)
-        gaps_of_step(profile, spans, step, &gaps);
+        gaps_of_step(profile, spans, step, &busy, &gaps);
     struct profile_idle *all = memory_new(gaps.n, sizeof *all);
     if (gaps.n)
         qsort(gaps.items, gaps.n, sizeof *gaps.items, compare_gaps);

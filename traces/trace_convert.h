@@ -11,7 +11,9 @@
  *
  *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after seconds since boot ("[12345.678]") or a date, as
  *          dmesg (also -T, -x, --raw, --time-format iso), syslog and journalctl (short, -iso, -precise, -full) write it, with or
- *          without a host; and Prometheus text, DCGM_FI_DEV_XID_ERRORS{...Hostname="..."} 79 MILLISECONDS.
+ *          without a host; and Prometheus text, DCGM_FI_DEV_XID_ERRORS{...Hostname="..."} 79 MILLISECONDS. Of lines without a
+ *          year (syslog, journalctl short) one that is more than half a year before those above it begins a new year, which is
+ *          told.
  *
  *   smi:   nvidia-smi --query-gpu=timestamp,... --format=csv (repeated; a column host added for many nodes). Uncorrected ECC
  *          errors that grow are failures; an SM clock below its maximum under a throttle reason is a straggler until it is back.

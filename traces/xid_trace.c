@@ -50,6 +50,8 @@ static const char *xid_meaning(int number, bool *hardware)
 
 /* Beyond it a time is a mistake: the end of 2199. */
 #define LATEST_S 7.25e9
+/* Numbers of Xids have three digits. */
+enum { LARGEST_XID = 1000 };
 
 struct reading {
     struct fault_trace trace;
@@ -59,6 +61,10 @@ struct reading {
     struct diags *diags;
     bool dated; /* some line had a date: time 0 is its midnight */
     nanos first;
+    struct {
+        int years;    /* that have begun since the first of its lines */
+        nanos latest; /* of those before; 0: none */
+    } syslog;
 };
 
 /* Jan to Dec as 1 to 12; 0: no month. */
@@ -81,12 +87,20 @@ static const char *behind_level(const char *line)
     return line;
 }
 
+static bool within(int value, int low, int high)
+{
+    return value >= low && value <= high;
+}
+
+/* A day that a month does not have is left to local_time_parse. */
 static bool calendar_time(int year, int month, int day, const int clock[3], nanos *time)
 {
     char date[96];
-    snprintf(date, sizeof date, "%04d-%02d-%02dT%02d:%02d:%02d", year % 10000, month, day % 100, clock[0] % 100, clock[1] % 100,
-             clock[2] % 100);
-    return month && local_time_parse(date, time);
+    if (!within(year, 1970, 2199) || month == 0 || !within(day, 1, 31) || !within(clock[0], 0, 23) || !within(clock[1], 0, 59) ||
+        !within(clock[2], 0, 60))
+        return false;
+    snprintf(date, sizeof date, "%04d-%02d-%02dT%02d:%02d:%02d", year, month, day, clock[0], clock[1], clock[2]);
+    return local_time_parse(date, time);
 }
 
 /* "[Mon Nov 23 07:31:08 2026] NVRM", as dmesg -T has it. */
@@ -94,24 +108,47 @@ static bool bracketed_date(const char *line, nanos *time, const char **rest)
 {
     char month[4];
     int day, year, clock[3], end = 0;
-    if (sscanf(line, "[%*3[A-Za-z] %3[A-Za-z] %d %d:%d:%d %d]%n", month, &day, &clock[0], &clock[1], &clock[2], &year, &end) !=
-            6 ||
+    if (sscanf(line, "[%*3[A-Za-z] %3[A-Za-z] %9d %9d:%9d:%9d %9d]%n", month, &day, &clock[0], &clock[1], &clock[2], &year,
+               &end) != 6 ||
         end == 0)
         return false;
     *rest = line + end;
     return calendar_time(year, month_of(month), day, clock, time);
 }
 
-/* "Mar  3 12:01:02 host kernel:" of syslog, with a fraction of journalctl -o short-precise. Neither names the year: all are of
- * one, a leap year. */
-static bool syslog_date(const char *line, nanos *time, const char **rest)
+/* A large step back in the order of the file is a new year; a line of the old one may still come late. *time is of the first. */
+static void place_in_year(struct reading *reading, int number_line, nanos *time)
+{
+    enum { YEARS_MAX = 101 }; /* more than a trace may span, which is refused at its end */
+    /* Lines of several hosts are out of order by seconds, files one behind the other by days, not by half a year. */
+    static const nanos DAY = (nanos)86400 * NANOS_PER_SECOND, YEAR = 366 * DAY;
+    nanos at = *time + reading->syslog.years * YEAR, latest = reading->syslog.latest;
+    if (latest > 0 && latest - at > YEAR / 2 && reading->syslog.years < YEARS_MAX) {
+        at += YEAR;
+        if (reading->syslog.years++ == 0)
+            diag_note(reading->diags, (struct place){.file = reading->name, .line = number_line},
+                      "lines that name no year step back by %lld days: a new year is taken to begin here",
+                      (long long)((latest - *time) / DAY));
+    } else if (reading->syslog.years > 0 && at - latest > YEAR - DAY) {
+        at -= YEAR;
+    }
+    reading->syslog.latest = at > latest ? at : latest;
+    *time = at;
+}
+
+/* "Mar  3 12:01:02 host kernel:" of syslog, with a fraction of journalctl -o short-precise. Neither names the year: each is
+ * taken for a leap year, so that every day is one. */
+static bool syslog_date(struct reading *reading, const char *line, int number_line, nanos *time, const char **rest)
 {
     char month[4];
     int day, clock[3], end = 0;
-    if (sscanf(line, "%3[A-Za-z] %d %d:%d:%d%n", month, &day, &clock[0], &clock[1], &clock[2], &end) != 5 || end == 0)
+    if (sscanf(line, "%3[A-Za-z] %9d %9d:%9d:%9d%n", month, &day, &clock[0], &clock[1], &clock[2], &end) != 5 || end == 0)
         return false;
     *rest = line + end + strcspn(line + end, " \t");
-    return calendar_time(2024, month_of(month), day, clock, time);
+    if (!calendar_time(2024, month_of(month), day, clock, time))
+        return false;
+    place_in_year(reading, number_line, time);
+    return true;
 }
 
 /* "2024-03-03T12:01:02+00:00 host kernel:" (journalctl -o short-iso, dmesg --time-format iso), "Sun 2024-03-03 12:01:02 UTC host
@@ -122,7 +159,7 @@ static bool iso_date(const char *line, nanos *time, const char **rest)
     int weekday = 0;
     if (sscanf(line, "%*3[A-Za-z] %n", &weekday) == 0 && weekday > 0)
         line += weekday;
-    if (strlen(line) < 19)
+    if (strlen(line) < 19 || isdigit((unsigned char)line[19]))
         return false;
     snprintf(date, sizeof date, "%.19s", line);
     *rest = line + 19 + strcspn(line + 19, " \t");
@@ -134,7 +171,7 @@ static bool iso_date(const char *line, nanos *time, const char **rest)
 }
 
 /* Seconds since boot, "[12345.678901] NVRM", or a date as one of the tools writes it. */
-static bool line_time(struct reading *reading, const char *line, nanos *time, const char **rest)
+static bool line_time(struct reading *reading, const char *line, int number_line, nanos *time, const char **rest)
 {
     int end = 0;
     double boot;
@@ -145,7 +182,7 @@ static bool line_time(struct reading *reading, const char *line, nanos *time, co
         return true;
     }
     reading->dated = true;
-    return bracketed_date(line, time, rest) || syslog_date(line, time, rest) || iso_date(line, time, rest);
+    return bracketed_date(line, time, rest) || syslog_date(reading, line, number_line, time, rest) || iso_date(line, time, rest);
 }
 
 static void add(struct reading *reading, nanos time, int32_t node, int number)
@@ -166,17 +203,24 @@ static void read_kernel_line(struct reading *reading, const char *line, int numb
     nanos time;
     if (!xid)
         return;
-    if (!colon || !isdigit((unsigned char)colon[3]) || !line_time(reading, line, &time, &rest)) {
+    if (!colon || !isdigit((unsigned char)colon[3]) || !line_time(reading, line, number_line, &time, &rest)) {
         diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line},
                    "an Xid without a time or a number; lines of dmesg, dmesg -T, syslog and journalctl -o short-iso are read: "
                    "'[12345.678] NVRM: Xid (PCI:0000:3b:00): 79, ...'");
+        return;
+    }
+    long number = strtol(colon + 3, NULL, 10);
+    if (number < 1 || number > LARGEST_XID) {
+        diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line},
+                   "'%.*s' is the number of no Xid; they are 1 to %d", (int)strspn(colon + 3, "0123456789"), colon + 3,
+                   LARGEST_XID);
         return;
     }
     while (*rest == ' ')
         rest++;
     size_t host = strcspn(rest, " :");
     bool named = rest < xid && host > 0 && strncmp(rest, "NVRM", 4) != 0 && strncmp(rest, "kernel", 6) != 0;
-    add(reading, time, named ? host_number(&reading->hosts, rest, host) : 0, (int)strtol(colon + 3, NULL, 10));
+    add(reading, time, named ? host_number(&reading->hosts, rest, host) : 0, (int)number);
 }
 
 /* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000 */
@@ -189,7 +233,7 @@ static void read_metric_line(struct reading *reading, const char *line, int numb
         diag_error(reading->diags, (struct place){.file = reading->name, .line = number_line}, "a metric without a value");
         return;
     }
-    if (!(number > 0 && number <= 1000))
+    if (!(number > 0 && number <= LARGEST_XID))
         return; /* 0: no error yet */
     double milliseconds = strtod(end, NULL);
     if (!(milliseconds >= 0 && milliseconds < LATEST_S * 1e3)) {

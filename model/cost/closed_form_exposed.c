@@ -39,11 +39,19 @@ static double pass_of_stage(const struct stage_exchanges *x, const struct layout
 
 /* Buckets are passed one after the other. */
 static struct piece_passes bucket_passes(const struct stage_exchanges *x, const struct layout *l, const struct pass_costs *c,
-                                         const struct stage_times *stages, enum pass pass)
+                                         const struct stage_times *stages, const struct transformer *model, enum pass pass)
 {
     double all = pass_of_stage(x, l, stages, pass);
     double embedding = x->embedding ? c->parts[pass][PART_EMBEDDING].device_s : 0;
-    double head = x->head ? c->parts[pass][PART_HEAD].device_s : 0, layers = fmax(0, all - embedding - head);
+    double head = x->head ? c->parts[pass][PART_HEAD].device_s : 0;
+    if (l->pp == 1 && !c->kinds && !c->whole) {
+        pass_ends(c, l, model, pass, &embedding, &head);
+        double apart = x->layers * pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
+        double part = all / (apart + embedding + head);
+        embedding *= part;
+        head *= part;
+    }
+    double layers = fmax(0, all - embedding - head);
     struct piece_passes p = {.all = all, .first = embedding + layers * x->first_share, .last = head + layers * x->last_share};
     p.middle = x->pieces > 2 ? (all - p.first - p.last) / (x->pieces - 2) : 0;
     return p;
@@ -98,18 +106,29 @@ static struct piece_passes chunk_passes(const struct stage_exchanges *x, const s
     return (struct piece_passes){.all = way * x->pieces, .first = way, .middle = way, .last = way};
 }
 
-/* How long passes are held up by pieces that follow one another beside them: whichever piece they wait for last. Linear between
- * the first and the last, so that its neighbours tell all. Forward passes wait for their piece, gradients for their pass: the
- * same in reverse. */
-static double held_up(const struct stage_exchanges *x, const struct piece_passes *p, double first, double middle, double last)
+/* One number of each piece: the first, those between, the last. */
+struct of_pieces {
+    double first, middle, last;
+};
+
+/*
+ * How long passes are held up by pieces that follow one another beside them: whichever piece they wait for last. Linear between
+ * the first and the last, so that its neighbours tell all. Gradients wait for their pass, behind which are the passes of the
+ * pieces before; what exchanges of pieces behind take from computations beside them (`crowding`) makes it later. Forward passes
+ * wait for their piece: the same in reverse.
+ */
+static double held_up(const struct stage_exchanges *x, const struct piece_passes *p, struct of_pieces exchange,
+                      struct of_pieces crowding)
 {
     int n = x->pieces;
-    double all = all_pieces(x, first, middle, last), longest = first;
+    double all = all_pieces(x, exchange.first, exchange.middle, exchange.last);
+    double longest = exchange.first + (n > 1 ? all_pieces(x, 0, crowding.middle, crowding.last) : 0);
     if (n > 1)
         longest = fmax(longest, all - (p->all - p->last));
     if (n > 2) {
-        longest = fmax(longest, first + middle - p->first);
-        longest = fmax(longest, all - last - (p->all - p->last - p->middle));
+        double behind = crowding.last + (n - 3) * crowding.middle;
+        longest = fmax(longest, exchange.first + exchange.middle - p->first + behind);
+        longest = fmax(longest, all - exchange.last - (p->all - p->last - p->middle) + crowding.last);
     }
     return longest;
 }
@@ -164,18 +183,23 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
 {
     bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP), drains = !schedule_ends_with_weights(l->schedule);
     double late = drains ? way_to(x, l, stages, PASS_BACKWARD, message) : 0;
+    if (exchanges_layers(l)) /* layer_waits_of follows them */
+        return (struct exposed){.after = x->owners_s};
     if (!overlaps)
         return (struct exposed){.end = reduced_apart(x, l) - late, .after = gathered_apart(x, l) + x->owners_s};
     enum pass last = schedule_ends_with_weights(l->schedule) ? PASS_BACKWARD_WEIGHT : PASS_BACKWARD;
-    struct piece_passes f, b;
-    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD, m, message) : bucket_passes(x, l, c, stages, PASS_FORWARD);
-    b = l->vpp > 1 ? chunk_passes(x, l, stages, last, m, message) : bucket_passes(x, l, c, stages, last);
-    double begin = held_up(x, &f, x->first.gather_s, x->middle.gather_s, x->last.gather_s);
-    double end = held_up(x, &b, x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s), hidden = 1 - 1.0 / x->pieces;
-    begin = fmax(begin, x->first.gather_s + x->whole.gather_crowding_s * hidden);
-    end = fmax(end, x->first.reduce_s + x->whole.reduce_crowding_s * hidden);
     double cut = (x->whole.gather_s > 0 ? cut_seconds(x, l, c, stages, model, PASS_FORWARD) : 0) +
                  cut_seconds(x, l, c, stages, model, last);
+    if (exchanges_buckets(l))
+        return (struct exposed){.after = x->owners_s, .host = cut};
+    struct piece_passes f, b;
+    f = l->vpp > 1 ? chunk_passes(x, l, stages, PASS_FORWARD, m, message) : bucket_passes(x, l, c, stages, model, PASS_FORWARD);
+    b = l->vpp > 1 ? chunk_passes(x, l, stages, last, m, message) : bucket_passes(x, l, c, stages, model, last);
+    const struct of_pieces gathers = {x->first.gather_s, x->middle.gather_s, x->last.gather_s}, none = {0, 0, 0};
+    const struct of_pieces reductions = {x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s};
+    const struct of_pieces crowding = {x->first.reduce_crowding_s, x->middle.reduce_crowding_s, x->last.reduce_crowding_s};
+    double begin = held_up(x, &f, gathers, none), end = held_up(x, &b, reductions, crowding);
+    begin = fmax(begin, x->first.gather_s + all_pieces(x, 0, x->middle.gather_crowding_s, x->last.gather_crowding_s));
     return (struct exposed){
         .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s, .host = cut};
 }
@@ -200,8 +224,7 @@ struct replica_time replicas_of_stages(const struct replica_costs *costs, const 
     bool rolls = schedule_rolls(l->schedule), few = l->schedule == SCHEDULE_ZBV && m < 2 * l->pp - 1;
     for (int i = 0; i < costs->n; i++) {
         const struct stage_exchanges *x = &costs->at[i];
-        bool followed = exchanges_layers(l) || exchanges_buckets(l);
-        at[i] = followed ? (struct exposed){.after = x->owners_s} : exposed_of(x, l, c, stages, model, m, message);
+        at[i] = exposed_of(x, l, c, stages, model, m, message);
         begin = fmax(begin, at[i].begin);
         end = fmax(end, at[i].end);
         host += at[i].host;

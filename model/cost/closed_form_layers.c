@@ -280,6 +280,14 @@ static double layer_alone(const struct pass_costs *c, const struct layout *l, co
     return pass_seconds(c, pass, PART_MEAN_LAYER, (struct layer_count){1, 1 - again}, embedding, head);
 }
 
+void pass_ends(const struct pass_costs *c, const struct layout *l, const struct transformer *model, enum pass pass,
+               double *embedding, double *head)
+{
+    int last = model->layers - 1;
+    *embedding = layer_alone(c, l, model, pass, 0, true, false) - layer_alone(c, l, model, pass, 0, false, false);
+    *head = layer_alone(c, l, model, pass, last, false, true) - layer_alone(c, l, model, pass, last, false, false);
+}
+
 static void passes_fill(struct walk *w, enum pass pass, double whole)
 {
     int last = w->n - 1;
@@ -293,10 +301,8 @@ static void passes_fill(struct walk *w, enum pass pass, double whole)
             *seconds = inner = layer_alone(w->c, w->layout, w->model, pass, i, false, false);
         sum += *seconds;
     }
-    double embedding = layer_alone(w->c, w->layout, w->model, pass, 0, true, false) -
-                       layer_alone(w->c, w->layout, w->model, pass, 0, false, false);
-    double head = layer_alone(w->c, w->layout, w->model, pass, last, false, true) -
-                  layer_alone(w->c, w->layout, w->model, pass, last, false, false);
+    double embedding, head;
+    pass_ends(w->c, w->layout, w->model, pass, &embedding, &head);
     bool units = w->sharded || (w->gives && pass != PASS_FORWARD);
     double part = units ? 1 : whole / (sum + embedding + head);
     for (int i = 0; i <= last; i++)

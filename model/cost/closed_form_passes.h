@@ -61,7 +61,7 @@ struct stage_times {
     double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
                                    * by a pattern, average layers that take as long as the slowest stage */
     double head_layers;           /* of the stage with the head, its other chunks included */
-    int last_full;                /* of stages of one chunk the last that is as full (by a pattern: the slowest), from 0 */
+    int first_full, last_full;    /* of stages of one chunk the first and the last that are as full (by a pattern: as slow) */
     struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */

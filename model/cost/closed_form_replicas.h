@@ -97,6 +97,9 @@ struct exchange exchange_completing(const struct exchange *e);
 bool goes_layer_by_layer(const struct layout *l);
 /* Of these, exchanges of several layers at once beside passes. */
 bool exchanges_buckets(const struct layout *l);
+/* What the embedding adds to a pass of the first layer, and the head to one of the last: of a model in one stage. */
+void pass_ends(const struct pass_costs *costs, const struct layout *layout, const struct transformer *model, enum pass pass,
+               double *embedding, double *head);
 struct layer_waits {
     double exchanges_s, copies_s;
 };

@@ -57,17 +57,30 @@ double sent_seconds(const struct question *q, double chunks)
     return q->m * each * q->message;
 }
 
+/* What a micro-batch takes in the last n stages, down and back; those between the first and the last as full ones of as many
+ * layers. */
+static double last_stages_seconds(const struct question *q, enum pass back, double n)
+{
+    const struct stage_times *t = &q->t;
+    if (n >= q->p)
+        return t->sum.s[PASS_FORWARD] + t->sum.s[back];
+    double before_last = q->model->layers - t->head_layers;
+    double full = (before_last - layout_layers(q->layout, q->model, (int)(q->p - n)).first) / t->fullest;
+    return t->head.s[PASS_FORWARD] + t->head.s[back] + full * (t->inner.s[PASS_FORWARD] + t->inner.s[back]);
+}
+
 /* What the circles add to m micro-batches of `slowest`; `back` is the pass that gradients wait for, `lead` 2 where twice as many
  * are in flight; `beside`: what else a stage does before the circle begins again. */
 static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead, double beside)
 {
-    const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
     const double sizes[] = {q->p, fmin(q->p, fmax(2, round(sqrt(m))))};
     double longest = 0;
     for (int i = 0; i < 2; i++) {
         double n = sizes[i], held = lead * (n - 1) + 1;
-        double way = sum->s[PASS_FORWARD] + sum->s[back] - (q->p - n) * (inner->s[PASS_FORWARD] + inner->s[back]) + beside;
-        longest = fmax(longest, fmax(0, m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
+        if (m <= held)
+            continue;
+        double way = last_stages_seconds(q, back, n) + beside;
+        longest = fmax(longest, (m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
     }
     return longest;
 }
@@ -171,7 +184,8 @@ static double interleaved_seconds(const struct question *q, double slowest)
  *   way back    before + waits + m T, less the k r + 1 passes W that it has left when its last gradient leaves, + S_r(I), r
  *               messages, and the first stage's W
  *
- * The way back may as well end at the first stage that has put off all m of its W, which come behind it.
+ * The way back may as well end at a stage before r, s, that has k s + 1 of its W left then: at the first of the full ones, or at
+ * the first that has put off all m.
  *
  * As long as weight gradients wait, a stage has F + I between the circles' messages, then T, and on the first stage W among what
  * goes round. And a message from the neighbour, sent when this stage begins its W, is waited for where it takes longer.
@@ -199,14 +213,14 @@ static void before_stage(const struct question *q, int stage, double before[N_PA
         before[passes[i]] = last ? q->t.sum.s[passes[i]] - q->t.head.s[passes[i]] : before_layers(q, passes[i], range);
 }
 
-/* From the last gradient of stage r, with the way back from there, to the end of the first stage that has put off all W. */
-static double put_off_seconds(const struct question *q, const struct zero_bubble *how, double back)
+/* From the last gradient of a stage, with the way back from there, to the end of stage `at` before it, which has W left then. */
+static double left_seconds(const struct question *q, const struct zero_bubble *how, double back, int at)
 {
-    int stop = (int)ceil((q->m - 1) / how->lead);
-    struct layer_range range = layout_layers(q->layout, q->model, stop);
-    double begun = how->rolling ? before_layers(q, PASS_FORWARD, range) + stop * q->message : 0;
-    double way = back - before_layers(q, PASS_BACKWARD_INPUT, range) - stop * q->message;
-    return way + q->m * range.count * q->t.layer.s[PASS_BACKWARD_WEIGHT] - begun;
+    struct layer_range range = layout_layers(q->layout, q->model, at);
+    double begun = how->rolling ? before_layers(q, PASS_FORWARD, range) + at * q->message : 0;
+    double way = back - before_layers(q, PASS_BACKWARD_INPUT, range) - at * q->message;
+    double left = fmin(q->m, how->lead * at + 1) * range.count * q->t.layer.s[PASS_BACKWARD_WEIGHT];
+    return way + left - begun;
 }
 
 static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, int r, const struct zero_bubble *how)
@@ -225,9 +239,13 @@ static double zero_bubble_bound(const struct question *q, const struct pass_time
     double own = q->m * work_of(stage, true) + waits, left = fmin(q->m, how->lead * r + 1) * stage->s[PASS_BACKWARD_WEIGHT];
     double last_gradient = before + own - left, back = before_i + r * q->message;
     double returned = last_gradient + back + (r > 0 ? q->t.first.s[PASS_BACKWARD_WEIGHT] : left);
-    if (q->m > 1 && ceil((q->m - 1) / how->lead) < r)
-        returned = fmax(returned, last_gradient + put_off_seconds(q, how, back));
-    return fmax(own + (how->rolling ? 0 : before), returned);
+    int stop = (int)ceil((q->m - 1) / how->lead);
+    if (stop > 0 && stop < r)
+        returned = fmax(returned, last_gradient + left_seconds(q, how, back, stop));
+    if (q->t.first_full > 0 && q->t.first_full < r)
+        returned = fmax(returned, last_gradient + left_seconds(q, how, back, q->t.first_full));
+    bool rolls = how->rolling && !(beyond == 0 && q->shares_table);
+    return fmax(own + (rolls ? 0 : before), returned);
 }
 
 static double zero_bubble_seconds(const struct question *q)
@@ -235,11 +253,12 @@ static double zero_bubble_seconds(const struct question *q)
     bool rolling = q->layout->schedule == SCHEDULE_ZB2P;
     const struct zero_bubble how = {rolling ? 2 : 1, rolling};
     double held = how.lead * (q->p - 1) + 1, slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
-    const struct zero_bubble at_last = {how.lead, rolling && !q->shares_table};
-    double passes = zero_bubble_bound(q, &q->t.head, (int)q->p - 1, &at_last);
+    double passes = zero_bubble_bound(q, &q->t.head, (int)q->p - 1, &how);
     passes = fmax(passes, zero_bubble_bound(q, &q->t.first, 0, &how));
     if (q->t.last_full < q->p - 1)
         passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.last_full, &how));
+    if (q->t.first_full < q->t.last_full)
+        passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.first_full, &how));
     double weights = q->t.inner.s[PASS_BACKWARD_WEIGHT];
     double behind = circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, how.lead, q->t.first.s[PASS_BACKWARD_WEIGHT]);
     behind = fmax(behind, fmax(0, q->m - held) * fmax(0, q->message - weights));
@@ -303,6 +322,7 @@ static void add_all_pauses(struct question *q, double pause)
     add_pauses(&q->t.head, pause * q->t.checkpoints[1]);
     add_pauses(&q->t.first, pause * q->t.checkpoints[0]);
     add_pauses(&q->t.sum, pause * q->t.checkpoints[2]);
+    add_pauses(&q->t.layer, pause * q->t.checkpoints[2] / q->model->layers);
     add_pauses(&q->t.chunk, pause * q->t.checkpoints[0] / v);
     q->pair += pause * q->t.checkpoints[0];
 }

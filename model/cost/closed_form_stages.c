@@ -158,13 +158,15 @@ static double both_seconds(const struct pass_costs *costs, const struct layout *
            layers_of_stage_seconds(costs, PASS_BACKWARD, l, model, stage);
 }
 
-/* By a pattern: the last of those stages whose layers take longest. */
-static int slowest_stage(const struct pass_costs *costs, const struct layout *l, const struct transformer *model)
+/* By a pattern: the last of those stages whose layers take longest, and the first, sums in another order aside. */
+static int slowest_stage(const struct pass_costs *costs, const struct layout *l, const struct transformer *model, int *first)
 {
     int slowest = 0;
     double longest = 0;
     for (int stage = 0; stage < l->pp; stage++) {
         double seconds = both_seconds(costs, l, model, stage);
+        if (seconds > longest * (1 + 1e-12))
+            *first = stage;
         if (seconds >= longest)
             longest = seconds, slowest = stage;
     }
@@ -316,7 +318,7 @@ static void fullest_fill(struct stage_times *t, const struct pass_costs *costs, 
     if (costs->kinds) {
         double layer = pass_seconds(costs, PASS_FORWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false) +
                        pass_seconds(costs, PASS_BACKWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
-        t->last_full = slowest_stage(costs, l, model);
+        t->last_full = slowest_stage(costs, l, model, &t->first_full);
         t->fullest = both_seconds(costs, l, model, t->last_full) / layer;
         return;
     }
@@ -369,6 +371,8 @@ static void stage_times_complete(struct stage_times *t, const struct pass_costs 
     struct layer_count at_last = pass_layers(l->recompute, last_range.count, 1);
     struct layer_count beside_first = other_layers(l, model, 0), beside_last = other_layers(l, model, last);
     struct layer_count with_head = count_add(at_last, beside_last);
+    while (l->vpp == 1 && !costs->kinds && t->first_full < t->last_full && layers_at(l, model, t->first_full) < t->fullest)
+        t->first_full++;
     t->head_layers = with_head.n;
     t->checkpoints[1] = checkpoints_of(l, with_head);
     for (int pass = 0; pass < n_passes_known(costs); pass++) {

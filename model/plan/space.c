@@ -91,14 +91,15 @@ static void build_recomputes(struct space *space)
     const struct space_limit *limit = &space->limits.dimensions[SPACE_RECOMPUTE];
     feature_set features = space->setting->job->features;
     bool flash = features & FEATURES_FLASH, by_need = !(features & FEATURE_BIT(FUSED_OPS));
+    int light = (int)layout_light_modules(space->setting->model) & ~space->limits.modules_kept;
     struct digit *digit = &space->recomputes;
     digit_add_allowed(digit, limit, RECOMPUTE_NONE);
     if (limit->n > 0 || !flash || by_need)
         digit_add_allowed(digit, limit, RECOMPUTE_SELECTIVE);
     if (limit->n > 0)
         add_sets(digit, limit, N_RECOMPUTES);
-    else if (flash)
-        digit->values[digit->n++] = (int)layout_light_modules(space->setting->model);
+    else if (flash && light)
+        digit->values[digit->n++] = light;
     digit_add_allowed(digit, limit, RECOMPUTE_FULL);
 }
 

@@ -105,6 +105,7 @@ struct space_limit {
 /* All zero is the whole space. */
 struct space_limits {
     struct space_limit dimensions[N_SPACE_DIMENSIONS];
+    int modules_kept; /* a set of enum recompute_what: modules that are not repeated where nothing restricts recomputation */
 };
 
 /*

@@ -41,6 +41,7 @@ struct loader {
     struct diags *diags;
     size_t errors_before;
     bool grows;
+    bool counted; /* cluster.gpus is what the nodes of the cluster before had */
 };
 
 static struct yaml_node *replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
@@ -79,12 +80,57 @@ static struct yaml_node *long_forms(struct yaml_node *root, struct loader *l)
     return root;
 }
 
-/* Another cluster under the job: what the file says of the one before goes with it, but for the GPUs that the job uses. */
+static enum status read_entry(enum catalog_kind kind, const struct yaml_node *value, void *object, struct loader *l)
+{
+    struct yaml_node *tree = value ? entry_resolve(kind, value, &l->arena, l->diags) : NULL;
+    return tree ? entry_read(kind, tree, object, l->diags) : STATUS_BAD_INPUT;
+}
+
+/* The GPUs of a cluster whose nodes a file counts, as a node in their place; NULL, with a warning, where its entry does not say
+ * how many those have. */
+static const struct yaml_node *gpus_of_nodes(const struct yaml_node *cluster, const struct yaml_node *nodes, struct loader *l)
+{
+    struct diags quiet = {0}, *said = l->diags; /* what is wrong with an entry that goes need not be said */
+    struct cluster *counted = arena_new(&l->arena, 1, sizeof *counted);
+    l->diags = &quiet;
+    bool known = read_entry(CATALOG_CLUSTERS, cluster, counted, l) == STATUS_OK;
+    l->diags = said;
+    diags_free(&quiet);
+    if (!known) {
+        diag_warning(said, nodes->at,
+                     "nodes: the GPUs of this cluster are not known: the job takes all of the one that comes "
+                     "in its place; --gpus says how many it uses");
+        return NULL;
+    }
+    char number[16];
+    snprintf(number, sizeof number, "%d", cluster_gpus(counted));
+    struct yaml_node *gpus = yaml_scalar("gpus", number, &l->arena);
+    gpus->at = nodes->at;
+    return gpus;
+}
+
+/* Another cluster under the job: what the file says of the one before goes with it, but for the GPUs that the job uses, said as
+ * such or as nodes. */
 static struct yaml_node *with_cluster(struct yaml_node *root, const struct yaml_node *name, struct loader *l)
 {
-    const struct yaml_node *gpus = yaml_find(yaml_find(root, "cluster"), "gpus");
+    const struct yaml_node *before = yaml_find(root, "cluster"), *gpus = yaml_find(before, "gpus");
+    const struct yaml_node *nodes = yaml_find(before, "nodes");
+    if ((!gpus || yaml_is_null(gpus)) && nodes && !yaml_is_null(nodes)) {
+        gpus = gpus_of_nodes(gpus ? yaml_without(before, "gpus", &l->arena) : before, nodes, l);
+        l->counted = gpus != NULL;
+    }
     root = long_forms(yaml_with(yaml_without(root, "cluster", &l->arena), "cluster", name, &l->arena), l);
     return gpus ? yaml_with(root, "cluster.gpus", gpus, &l->arena) : root;
+}
+
+/* Who says how many nodes another cluster has, behind it, means them in the place of those that the file counted. */
+static struct yaml_node *without_counted(struct yaml_node *root, const char *path, struct loader *l)
+{
+    bool nodes = strcmp(path, "cluster.nodes") == 0;
+    if (!l->counted || !(nodes || strcmp(path, "cluster.gpus") == 0 || strcmp(path, "cluster") == 0))
+        return root;
+    l->counted = false;
+    return nodes ? replace(root, "cluster", yaml_without(yaml_find(root, "cluster"), "gpus", &l->arena), &l->arena) : root;
 }
 
 static struct yaml_node *name_scalar(const char *flag, const char *text, struct loader *l)
@@ -132,7 +178,7 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         snprintf(whole, strlen(key) + 8, "layout.%s", key);
         path = whole;
     }
-    root = without_other_batch(root, path, &l->arena);
+    root = without_counted(without_other_batch(root, path, &l->arena), path, l);
     if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
         return with_cluster(root, value, l);
     return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
@@ -160,12 +206,6 @@ static struct yaml_node *with_flags(struct yaml_node *root, const struct experim
     for (int i = 0; i < flags->n_overrides; i++)
         root = with_override(root, flags->overrides[i], l);
     return root;
-}
-
-static enum status read_entry(enum catalog_kind kind, const struct yaml_node *value, void *object, struct loader *l)
-{
-    struct yaml_node *tree = value ? entry_resolve(kind, value, &l->arena, l->diags) : NULL;
-    return tree ? entry_read(kind, tree, object, l->diags) : STATUS_BAD_INPUT;
 }
 
 static void check_gpus(struct place at, struct experiment *e, struct diags *diags)
@@ -534,6 +574,35 @@ const char *experiment_key_path(const char *word, char *buffer, size_t size)
         }
     }
     return NULL;
+}
+
+/* The row of "gpu.hbm_rate", groups within groups; NULL: there is none. */
+static const struct field *row_of_path(const struct schema *schema, const char *path)
+{
+    char key[KEY_SIZE];
+    const struct field *row = NULL;
+    for (size_t length = 0; schema && *path; path += length + (path[length] == '.')) {
+        length = strcspn(path, ".");
+        snprintf(key, sizeof key, "%.*s", (int)length, path);
+        row = schema_find(schema, key);
+        schema = row && row->type == FIELD_GROUP ? row->group : NULL;
+        if (!schema)
+            return path[length] == '\0' ? row : NULL;
+    }
+    return row;
+}
+
+bool experiment_key_quantity(const char *path, enum dimension *dimension)
+{
+    size_t length = strcspn(path, ".");
+    const struct field *row = NULL;
+    for (size_t i = 0; i < N_PARTS && path[length]; i++)
+        if (strlen(parts[i].name) == length && strncmp(parts[i].name, path, length) == 0)
+            row = row_of_path(parts[i].schema, path + length + 1);
+    if (!row || row->type != FIELD_QUANTITY)
+        return false;
+    *dimension = row->dimension;
+    return true;
 }
 
 const char *experiment_key_nearest(const char *word)

@@ -18,6 +18,7 @@
 #define MSIM_MODEL_SPEC_EXPERIMENT_H
 
 #include "model/base/diag.h"
+#include "model/base/units.h"
 #include "model/spec/cluster.h"
 #include "model/spec/job.h"
 #include "model/spec/transformer.h"
@@ -76,6 +77,9 @@ MUST_CHECK enum status experiment_parse_text(const char *name, const char *bytes
 /* The path of the key that a word means: "job.optimizer" for "optimizer", "layout.micro_batch" for "mb"; dashes are underscores.
  * Returns buffer, NULL where no part has such a key. */
 const char *experiment_key_path(const char *word, char *buffer, size_t size);
+/* Is a key's value, by its path in full ("cluster.pue", "cluster.gpu.hbm_rate"), a quantity that need not be whole? *dimension
+ * then is what it is measured in. */
+bool experiment_key_quantity(const char *path, enum dimension *dimension);
 /* The key of a part that is nearest to a word which is none: "optimizer" for "optimzer"; NULL: none is near. */
 const char *experiment_key_nearest(const char *word);
 

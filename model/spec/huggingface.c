@@ -36,6 +36,8 @@ static const struct rename common_keys[] = {
     {"vocab_size", "vocab", true},
     {"max_sequence_length", "max_seq_len", false}, /* what the first LLaMA's files called it */
     {"max_position_embeddings", "max_seq_len", true},
+    {"rope_theta", "rope_theta", false},
+    {"rope_parameters.rope_theta", "rope_theta", false}, /* since transformers 5 */
     {"tie_word_embeddings", "tied_embeddings", false},
     {0},
 };

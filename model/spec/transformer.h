@@ -93,6 +93,7 @@ struct transformer {
     bool output_gate; /* grouped attention's output is multiplied by the sigmoid of a projection as wide (Qwen3-Next) */
     enum norm_kind norm;
     enum position_kind position;
+    double rope_theta; /* base of rotary positions' angles, which takes no time; 0: not known */
     enum attention_kind attention;
     struct latent_attention latent;
     int64_t window;   /* sliding-window width in tokens, 0: full attention */

@@ -79,6 +79,8 @@ static const struct field transformer_rows[] = {
     BOOLEAN("output_gate", struct transformer, output_gate, UNSET, "attention's output is gated by a projection of the input"),
     CHOICE_OR("norm", struct transformer, norm, norms, norm_synonyms, "rms", "kind of norm"),
     CHOICE_OR("position", struct transformer, position, positions, position_synonyms, "rotary", "kind of position encoding"),
+    QUANTITY("rope_theta", struct transformer, rope_theta, DIM_COUNT, 1, 1e12, UNSET,
+             "base of rotary positions' angles, for exports; it takes no time"),
     CHOICE_OR("attention", struct transformer, attention, attentions, attention_synonyms, "grouped", "grouped-query or latent"),
     GROUP("latent", struct transformer, latent, latent_schema, UNSET, "multi-head latent attention"),
     INTEGER("window", struct transformer, window, 0, 1e9, UNSET, "sliding-window width in tokens; 0 full attention"),

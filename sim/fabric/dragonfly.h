@@ -24,7 +24,7 @@
  *
  * Paths (route_dragonfly.c) take at most one local, one global and one local cable: between any two switches there are at most
  * three. Where cables have failed they go over a third switch or group, and where that does not do either over any that still
- * join the two, with the fewest cables.
+ * join the two, with the fewest cables. A way that needs more than DRAGONFLY_LONGEST of them counts as none.
  */
 #ifndef MSIM_SIM_FABRIC_DRAGONFLY_H
 #define MSIM_SIM_FABRIC_DRAGONFLY_H

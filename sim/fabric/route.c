@@ -1,5 +1,7 @@
 #include "sim/fabric/route_internal.h"
 
+#include "sim/fabric/dragonfly.h"
+
 /* Switch numbers for the hash, by tier. */
 enum { TIER_TOR = 1, TIER_AGG, TIER_CORE, TIER_AGG_DOWN };
 
@@ -402,6 +404,12 @@ static int relay_of(const struct fabric *f, int from, int to)
         return from;
     int relay = fabric_gpu_of_nic(f, from / s->gpus_per_host, rail);
     return relay >= 0 ? relay : from;
+}
+
+const char *route_limit_text(const struct fabric *fabric)
+{
+    _Static_assert(DRAGONFLY_LONGEST == 12, "the text below says so");
+    return fabric->shape.topology == TOPOLOGY_DRAGONFLY ? " of at most 12 cables" : "";
 }
 
 bool route_gpus(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path)

@@ -72,6 +72,8 @@ struct router {
 
 /* From NIC port to NIC port; false: there is no way. *path is written on success. */
 MUST_CHECK bool route_ports(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path);
+/* For messages that there is no way: " of at most 12 cables" where a search for one ends there (dragonflies), "" elsewhere. */
+const char *route_limit_text(const struct fabric *fabric);
 /* From GPU to GPU. From a GPU to itself: an empty path. */
 MUST_CHECK bool route_gpus(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path);
 

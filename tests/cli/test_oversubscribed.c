@@ -10,20 +10,23 @@
 
 /* 64 nodes of 8 GPUs in leaves of 16 nodes: four leaves. Dense: one ring of dp over all 64 nodes leaves a leaf with 4 of its 64
  * hops. Experts over 64 ranks, that is 8 nodes: their replicas are on every eighth node, and 4 of 8 hops leave a leaf. Of two
- * pods of 32 nodes a ring leaves one with 2 of 64 hops, where links carry 1/4 of what NICs send at 2:1 twice. */
+ * pods of 32 nodes a ring leaves one with 2 of 64 hops, where links carry 1/4 of what NICs send at 2:1 twice. Eight stages of 8
+ * nodes: a pipeline's chain takes every eighth node, two in each of the four leaves, and one of each two hops leaves its leaf;
+ * its rings of dp stay inside. */
 static const struct {
-    int tp, ep, dp;
+    int tp, pp, ep, dp;
     double leaf, pod, load;
     enum group_kind kind;
 } cases[] = {
-    {8, 1, 64, 2, 1, 2 * 4 / 64.0, GROUP_DP},
-    {8, 1, 64, 4, 1, 4 * 4 / 64.0, GROUP_DP},
-    {1, 64, 512, 2, 1, 2 * 4 / 8.0, GROUP_EXPERT_DP},
-    {1, 64, 512, 4, 1, 4 * 4 / 8.0, GROUP_EXPERT_DP},
-    {8, 1, 64, 1, 3, 3 * 2 / 64.0, GROUP_DP},
-    {8, 1, 64, 2, 3, 6 * 2 / 64.0, GROUP_DP},
-    {8, 1, 64, 1, 1, 0, GROUP_DP}, /* a full fabric */
-    {8, 1, 16, 4, 1, 0, GROUP_DP}, /* one leaf */
+    {8, 1, 1, 64, 2, 1, 2 * 4 / 64.0, GROUP_DP},
+    {8, 1, 1, 64, 4, 1, 4 * 4 / 64.0, GROUP_DP},
+    {1, 1, 64, 512, 2, 1, 2 * 4 / 8.0, GROUP_EXPERT_DP},
+    {1, 1, 64, 512, 4, 1, 4 * 4 / 8.0, GROUP_EXPERT_DP},
+    {8, 1, 1, 64, 1, 3, 3 * 2 / 64.0, GROUP_DP},
+    {8, 1, 1, 64, 2, 3, 6 * 2 / 64.0, GROUP_DP},
+    {8, 1, 1, 64, 1, 1, 0, GROUP_DP}, /* a full fabric */
+    {8, 1, 1, 16, 4, 1, 0, GROUP_DP}, /* one leaf */
+    {8, 8, 1, 8, 4, 1, 4 * 4 / 8.0, GROUP_PP},
 };
 
 START_TEST(rings_above_leaves)
@@ -39,12 +42,13 @@ START_TEST(rings_above_leaves)
     c->fabric_layers = cases[_i].pod > 1 ? 3 : 2;
     c->pod_nodes = cases[_i].pod > 1 ? 32 : c->pod_nodes;
     struct layout layout = {
-        .tp = cases[_i].tp, .cp = 1, .pp = 1, .vpp = 1, .dp = cases[_i].dp, .ep = cases[_i].ep, .micro_batch = 1};
+        .tp = cases[_i].tp, .cp = 1, .pp = cases[_i].pp, .vpp = 1, .dp = cases[_i].dp, .ep = cases[_i].ep, .micro_batch = 1};
     ck_assert_double_eq_tol(oversubscribed_load(&layout, c, &kind), cases[_i].load, 1e-12);
     if (cases[_i].load > 0)
         ck_assert_int_eq(kind, cases[_i].kind);
     oversubscribed_text(&layout, c, text, sizeof text);
     ck_assert_int_eq(text[0] != '\0', cases[_i].load > 0);
+    ck_assert_int_eq(strstr(text, "between pipeline stages") != NULL, cases[_i].kind == GROUP_PP && cases[_i].load > 0);
     ck_assert_int_eq(strstr(text, "not charged") != NULL, cases[_i].load > 1);
     ck_assert_uint_lt(strlen(text), sizeof text - 1);
     free(c);

@@ -41,6 +41,19 @@ static char *written(const struct table *table, enum format format, bool colour)
     return written_on(table, format, colour, 0);
 }
 
+START_TEST(three_digits_keep_their_zeros)
+{
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{19.95, "19.9"}, {19.96, "20.0"}, {1.1, "1.10"},    {31, "31.0"},      {0.031, "0.0310"}, {99.96, "100"},
+                 {9.999, "10.0"}, {999.4, "999"},  {999.6, "1,000"}, {12288, "12,288"}, {0, "0"},          {-1.5, "-1.50"}};
+    char text[32];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_str_eq(three_digits(cases[i].number, text, sizeof text), cases[i].text);
+}
+END_TEST
+
 START_TEST(text_is_aligned)
 {
     struct table table = sample();
@@ -256,6 +269,7 @@ int main(void)
     Suite *suite = suite_create("table");
     TCase *all = tcase_create("all");
     tcase_add_test(all, text_is_aligned);
+    tcase_add_test(all, three_digits_keep_their_zeros);
     tcase_add_test(all, a_table_is_no_wider_than_the_terminal);
     tcase_add_test(all, any_width_is_taken);
     tcase_add_test(all, no_blanks_at_the_end_of_a_line);

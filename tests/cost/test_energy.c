@@ -15,36 +15,49 @@ static const struct cluster by_hand = {.gpu = {.power_w = 700}, .nodes = 2, .gpu
 START_TEST(boards_and_nodes_by_hand)
 {
     struct cluster c = by_hand;
-    struct power_bound bound = power_bound_published(&c);
+    struct power_bound bound = power_bound_published(&c, 64);
     ck_assert_int_eq(bound.count, POWER_BOARDS);
     ck_assert(bound.pue_assumed);
     ck_assert_double_eq_tol(bound.gpu_w * 64, 44.8e3, 1e-9);
     ck_assert_double_eq_tol(power_bound_energy(&bound, 640), 448 * 3.6e6, 1);
     c.node_power_w = 10200;
-    bound = power_bound_published(&c);
+    bound = power_bound_published(&c, 64);
     ck_assert_int_eq(bound.count, POWER_NODES);
     ck_assert_double_eq(bound.each_w, 10200);
     ck_assert_double_eq_tol(power_bound_energy(&bound, 640), 816 * 3.6e6, 1);
     c.pue = 1.25;
-    bound = power_bound_published(&c);
+    bound = power_bound_published(&c, 64);
     ck_assert(!bound.pue_assumed);
     ck_assert_double_eq_tol(power_bound_energy(&bound, 640), 1020 * 3.6e6, 1);
-    bound = power_bound_of(&c, POWER_BOARDS);
+    bound = power_bound_of(&c, 64, POWER_BOARDS);
     ck_assert_double_eq_tol(power_bound_energy(&bound, 640), 560 * 3.6e6, 1);
+}
+END_TEST
+
+/* Four GPUs of a node of eight, for 10 hours: the whole node of 10.2 kW, 102 kWh; of boards only the four. */
+START_TEST(an_unfilled_node_counts_whole)
+{
+    struct cluster c = by_hand;
+    c.node_power_w = 10200;
+    struct power_bound bound = power_bound_published(&c, 4);
+    ck_assert_double_eq_tol(bound.gpu_w * 4, 10200, 1e-9);
+    ck_assert_double_eq_tol(power_bound_energy(&bound, 40), 102 * 3.6e6, 1);
+    bound = power_bound_of(&c, 4, POWER_BOARDS);
+    ck_assert_double_eq_tol(bound.gpu_w * 4, 2800, 1e-9);
 }
 END_TEST
 
 START_TEST(what_nobody_publishes_is_unknown)
 {
     struct cluster c = by_hand;
-    ck_assert_int_eq(power_bound_of(&c, POWER_NODES).count, POWER_UNKNOWN);
-    ck_assert_double_eq(power_bound_of(&c, POWER_NODES).gpu_w, 0);
+    ck_assert_int_eq(power_bound_of(&c, 64, POWER_NODES).count, POWER_UNKNOWN);
+    ck_assert_double_eq(power_bound_of(&c, 64, POWER_NODES).gpu_w, 0);
     c.gpu.power_w = 0;
     ck_assert_int_eq(power_published(&c), POWER_UNKNOWN);
-    ck_assert_double_eq(power_bound_published(&c).gpu_w, 0);
+    ck_assert_double_eq(power_bound_published(&c, 64).gpu_w, 0);
     c.node_power_w = 4000; /* of a node it may be known without the boards' */
     ck_assert_int_eq(power_published(&c), POWER_NODES);
-    ck_assert_double_eq(power_bound_published(&c).gpu_w, 500);
+    ck_assert_double_eq(power_bound_published(&c, 64).gpu_w, 500);
 }
 END_TEST
 
@@ -56,7 +69,7 @@ START_TEST(published_budgets)
     static struct cluster llama, bloom;
     ck_assert_int_eq(catalog_cluster("llama3-h100", &llama, &diags), STATUS_OK);
     ck_assert_int_eq(catalog_cluster("jean-zay-a100", &bloom, &diags), STATUS_OK);
-    struct power_bound of_llama = power_bound_of(&llama, POWER_BOARDS), of_bloom = power_bound_of(&bloom, POWER_BOARDS);
+    struct power_bound of_llama = power_bound_of(&llama, 64, POWER_BOARDS), of_bloom = power_bound_of(&bloom, 64, POWER_BOARDS);
     ck_assert_double_eq_tol(power_bound_energy(&of_llama, 30.84e6) / GWH, 21.6, 0.05);
     ck_assert_double_eq_tol(power_bound_energy(&of_bloom, 1082990) / of_bloom.pue / GWH, 0.433196, 1e-6);
     ck_assert_double_eq_tol(of_bloom.pue, 1.2, 1e-12);
@@ -113,6 +126,7 @@ Suite *suite_energy(void)
     Suite *suite = suite_create("energy");
     TCase *all = tcase_create("all");
     tcase_add_test(all, boards_and_nodes_by_hand);
+    tcase_add_test(all, an_unfilled_node_counts_whole);
     tcase_add_test(all, what_nobody_publishes_is_unknown);
     tcase_add_test(all, published_budgets);
     tcase_add_test(all, every_gpu_has_a_power_or_is_known_to_have_none);

@@ -212,6 +212,49 @@ START_TEST(another_cluster_keeps_the_jobs_size)
 }
 END_TEST
 
+/* The same of a job whose file counts nodes: 2 of 8 GPUs are 16 of any other cluster. */
+START_TEST(another_cluster_keeps_the_files_nodes)
+{
+    static const char text[] = "model: tiny-gpt\ncluster: {base: dgx-h100, nodes: 2}\njob: {global_batch: 64}\n";
+    struct experiment_flags flags = {.text = text, .n_text = strlen(text), .cluster = "selene-a100"};
+    load(&flags);
+    ck_assert_str_eq(e.cluster.name, "selene-a100");
+    ck_assert_int_eq(e.cluster.nodes, 560);
+    ck_assert_int_eq(e.gpus, 16);
+    load_with(flags, "cluster.gpus=128");
+    ck_assert_int_eq(e.gpus, 128);
+    load_with(flags, "cluster.nodes=4"); /* of the other cluster, all of them */
+    ck_assert_int_eq(e.cluster.nodes, 4);
+    ck_assert_int_eq(e.gpus, 32);
+    flags.overrides = (const char *const[]){"cluster.gpus=24", "cluster.nodes=4"};
+    flags.n_overrides = 2;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 24);
+    flags = (struct experiment_flags){.text = text, .n_text = strlen(text)};
+    load_with(flags, "cluster=selene-a100");
+    ck_assert_int_eq(e.gpus, 16);
+    flags.overrides = (const char *const[]){"cluster.nodes=3", "cluster=selene-a100"};
+    flags.n_overrides = 2;
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 24);
+    static const char nodes_of_four[] =
+        "model: tiny-gpt\ncluster: {base: dgx-h100, nodes: 3, gpus_per_node: 4}\njob: {global_batch: 60}\n";
+    flags = (struct experiment_flags){.text = nodes_of_four, .n_text = strlen(nodes_of_four), .cluster = "gb200-nvl72"};
+    load(&flags);
+    ck_assert_int_eq(e.gpus, 12);
+    /* How many GPUs the nodes of an unknown cluster have nobody can say: all of the other are taken, which is told. */
+    static const char unknown[] = "model: tiny-gpt\ncluster: {base: nobodys, nodes: 2}\njob: {global_batch: 4480}\n";
+    struct diags diags = {0};
+    flags = (struct experiment_flags){.text = unknown, .n_text = strlen(unknown), .cluster = "selene-a100"};
+    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
+    char *words = said(&diags);
+    ck_assert_int_eq(e.gpus, 4480);
+    ck_assert_msg(strstr(words, "standard input:2:33: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
+    free(words);
+    diags_free(&diags);
+}
+END_TEST
+
 /* "auto" with dimensions: those are given, the search finds the others; however it is written, and written again. */
 START_TEST(auto_keeps_what_is_named)
 {
@@ -496,6 +539,7 @@ int main(void)
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, flags_win);
     tcase_add_test(tests, another_cluster_keeps_the_jobs_size);
+    tcase_add_test(tests, another_cluster_keeps_the_files_nodes);
     tcase_add_test(tests, loads_of_experts_come_back);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);

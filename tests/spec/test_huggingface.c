@@ -22,6 +22,8 @@ static void level(struct transformer *m, const struct transformer *with)
     m->max_seq_len = with->max_seq_len;
     m->published_parameters = with->published_parameters;
     m->published_active = with->published_active;
+    if (!(m->rope_theta > 0)) /* left out of some of these files */
+        m->rope_theta = with->rope_theta;
     if (strcmp(with->name, "qwen3-next-80b-a3b") == 0) /* whose configuration leaves its prediction layer out */
         m->mtp_layers = with->mtp_layers;
     if (m->moe.experts && m->moe.every == 1 && !m->moe.first_dense_layers) /* no layer has this width */

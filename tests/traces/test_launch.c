@@ -324,6 +324,25 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
         {"--num-experts 4 --moe-layer-freq [1]*3", "a list of 24 layers"},
         {"--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et|(t|)*4L'", "6 stages"},
         {"--use-distributed-optimizer --num-distributed-optimizer-instances 5", "5 equal groups"},
+        {"--recompute-granularity ful", "'ful' is not one of full, selective (did you mean 'full'?)"},
+        {"--recompute-granularity every", "'every' is not one of full, selective;"},
+        {"--recompute-granularity full --recompute-method uniforn", "did you mean 'uniform'?"},
+        {"--use-megatron-fsdp --data-parallel-sharding-strategy optim_grad", "did you mean 'optim_grads'?"},
+        {"--fp8-format hybird", "'hybird' is not one of e4m3, hybrid (did you mean 'hybrid'?)"},
+        {"--normalization RMSnorm", "did you mean 'RMSNorm'?"},
+        {"--transformer-impl Local", "did you mean 'local'?"},
+        {"--attention-backend fussed", "did you mean 'fused'?"},
+        {"--optimizer adma", "did you mean 'adam'?"},
+        {"--position-embedding-type ropes", "did you mean 'rope'?"},
+        {"--cuda-graph-impl locl", "did you mean 'local'?"},
+        {"--cross-entropy-loss-fusion --cross-entropy-fusion-impl linaer", "did you mean 'linear'?"},
+        {"--fp4-format e1m2", "did you mean 'e2m1'?"},
+        {"--tensor-model-parallel-size", "--tensor-model-parallel-size: no value follows it"},
+        {"--fp8-format --sequence-parallel", "--fp8-format: no value follows it"},
+        {"--tensor-model-parallel-sise 2",
+         "--tensor-model-parallel-sise is no argument; did you mean --tensor-model-parallel-size?"},
+        {"--use-distributed-optimiser", "did you mean --use-distributed-optimizer?"},
+        {"--num-layer 12", "did you mean --num-layers?"}, /* without abbreviations, as the program reads them */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct meant m = meaning_of(base, cases[i].arguments, 0);
@@ -331,6 +350,26 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
         ck_assert_msg(strstr(m.diags.items[0].text, cases[i].error), "%s: %s", cases[i].arguments, m.diags.items[0].text);
         meant_free(&m);
     }
+    /* what is said last counts, where the flag stands it is told, and what is near to nothing is the script's own */
+    struct meant mended = meaning_of(base, "--recompute-granularity ful --own-thing 3 --recompute-granularity full", 0);
+    ck_assert_int_eq(mended.diags.n_errors, 0);
+    ck_assert_int_eq(mended.d.job.layout.recompute.what, RECOMPUTE_FULL);
+    meant_free(&mended);
+    struct meant lines = meaning_of("A=(--num-layers 2\n  --hidden-size 64\n  --own-thing 3 --use-distributed-optimiser)\n"
+                                    "B=(--num-attention-heads 2 --vocab-size 64\n   --seq-length 8 --fp8-format hybird)\n"
+                                    "p ${A[@]} ${B[@]} --micro-batch-size 1 --world-size 1",
+                                    "", 0);
+    ck_assert_int_eq(lines.diags.n_errors, 2);
+    for (size_t i = 0; i < lines.diags.n_items; i++) {
+        const struct diag *d = &lines.diags.items[i];
+        ck_assert_msg(d->severity != SEVERITY_ERROR || (d->line == 3 && d->column == 17) || (d->line == 5 && d->column == 19),
+                      "%d:%d %s", d->line, d->column, d->text);
+    }
+    meant_free(&lines);
+    struct meant norm = meaning_of(base, "--normalization rmsnorm", 0); /* Megatron-DeepSpeed's word */
+    ck_assert_uint_eq(norm.diags.n_items, 0);
+    ck_assert_int_eq(norm.d.job.model.norm, NORM_RMS);
+    meant_free(&norm);
     struct meant wrong = meaning_of(base, "--micro-batch-size 1.5 --seq-length 0 --vocab-size x", 0);
     ck_assert_int_eq(wrong.diags.n_errors, 3);
     ck_assert_int_eq(wrong.d.n_missing, 0); /* it is there, and wrong */

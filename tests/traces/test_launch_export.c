@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/random.h"
+#include "model/plan/space.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 #include "tests/layout/offloaded.h"
@@ -29,6 +30,8 @@ static void settle_model(struct transformer *m)
     m->published_parameters = m->published_active = m->mlp_limit = 0;
     m->position_offset = 0; /* launch_export.c has it in max_seq_len */
     m->name[0] = m->source[0] = '\0';
+    if (m->position == POSITION_ROTARY && !(m->rope_theta > 0))
+        m->rope_theta = 10000; /* what is taken where nothing says it */
     if (m->linear_bias)
         m->qkv_bias = false;
     if (m->attention == ATTENTION_LATENT) {
@@ -449,6 +452,94 @@ START_TEST(what_no_argument_says_is_told)
 }
 END_TEST
 
+/* Whatever layout a search finds among those that a framework can say: it says it. Without the restrictions there are others. */
+START_TEST(layouts_that_can_be_said_are_said)
+{
+    static const char *const frameworks[] = {"Megatron-LM", "NeMo", "nanotron"}, *const models[] = {"llama3-8b", "mixtral-8x7b"};
+    struct diags diags = {0};
+    for (int i = 0; i < 6; i++) {
+        const char *framework = frameworks[i % 3];
+        struct transformer model;
+        struct cluster cluster;
+        /* of nanotron's layers nothing is fused, and experts it has none */
+        feature_set features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) |
+                               (i % 3 < 2 ? FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(SCATTER_GATHER_P2P) : 0);
+        struct job job = {.seq_len = 8192,
+                          .global_batch = 64,
+                          .precision = PRECISION_BF16,
+                          .gradient_precision = PRECISION_FP32,
+                          .features = features};
+        if (i / 3 && i % 3 == 2)
+            continue;
+        ck_assert_int_eq(catalog_model(models[i / 3], &model, &diags), STATUS_OK);
+        ck_assert_int_eq(catalog_cluster("dgx-h100", &cluster, &diags), STATUS_OK);
+        const struct setting setting = {&model, &cluster, &job, 16};
+        const struct framework_layouts can = framework_layouts_of(framework, &model);
+        int lost[2] = {0};
+        for (int all = 0; all < 2; all++) {
+            struct space_limits limits = {.modules_kept = all ? 0 : (int)can.unsaid};
+            struct space *space;
+            ck_assert_int_eq(space_restrict(&limits, "dp_overlap=1", (struct place){0}, &diags), STATUS_OK);
+            for (int r = 0; !all && can.restrictions[r]; r++)
+                ck_assert_int_eq(space_restrict(&limits, can.restrictions[r], (struct place){0}, &diags), STATUS_OK);
+            ck_assert_int_eq(space_create(&setting, &limits, &space, &diags), STATUS_OK);
+            for (uint64_t at = 0; at < space_size(space); at += 1 + space_size(space) / 200) {
+                struct launch_job x = {.model = model, .job = job, .gpus = 16, .gpus_per_node = 8};
+                char text[LAYOUT_TEXT], why[256];
+                space_layout(space, at, &x.layout);
+                x.job.features = x.layout.features;
+                if ((x.layout.features & FEATURES_LINEAR_LOSS) ||
+                    layout_check(&x.layout, &setting, why, sizeof why) != LAYOUT_LEGAL)
+                    continue;
+                int n = framework_n_lost(framework, &x);
+                ck_assert_msg(all || n == 0, "%s: %s", framework, layout_format(&x.layout, text, sizeof text));
+                lost[all] += n > 0;
+            }
+            space_destroy(space);
+        }
+        ck_assert_int_eq(lost[0], 0);
+        ck_assert_int_gt(lost[1], 0);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
+/* The base of rotary positions, where it is not what is taken unasked. */
+START_TEST(the_base_of_rotary_positions_is_written)
+{
+    static const struct {
+        const char *model, *framework, *written; /* NULL: no such line */
+    } cases[] = {
+        {"llama3-8b", NULL, "--rotary-base 500000\n"},
+        {"mixtral-8x7b", NULL, "--rotary-base 1000000\n"},
+        {"llama2-7b", NULL, NULL},
+        {"gpt3-13b", NULL, NULL},
+        {"llama3-8b", "NeMo", "  rotary_base: 500000\n"},
+        {"llama3-8b", "nanotron", "    rope_theta: 500000\n"},
+    };
+    struct diags diags = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct launch_job x = {
+            .job = {.seq_len = 2048, .global_batch = 64, .precision = PRECISION_BF16},
+            .layout = {.tp = 2, .cp = 1, .pp = 1, .vpp = 1, .dp = 4, .ep = 1, .micro_batch = 1, .schedule = SCHEDULE_NONE},
+            .gpus = 8,
+            .gpus_per_node = 8};
+        char *text;
+        size_t n;
+        ck_assert_int_eq(catalog_model(cases[i].model, &x.model, &diags), STATUS_OK);
+        FILE *out = open_memstream(&text, &n);
+        if (cases[i].framework)
+            framework_write_config(cases[i].framework, &x, NULL, 0, out, &diags);
+        else
+            megatron_write_script(&x, NULL, 0, out, &diags);
+        fclose(out);
+        ck_assert_msg(cases[i].written ? strstr(text, cases[i].written) != NULL : !strstr(text, "rotary-base"), "%s", text);
+        free(text);
+    }
+    diags_free(&diags);
+}
+END_TEST
+
 /* NeMo has adapters, though not what is trained whole beside them; others train all weights, each by its own name. */
 START_TEST(adapters_are_whose_they_are)
 {
@@ -502,6 +593,8 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, what_is_exported_is_imported_the_same, 0, 2);
     tcase_add_loop_test(all, what_other_frameworks_have_words_for_comes_back, 0, 2);
+    tcase_add_test(all, the_base_of_rotary_positions_is_written);
+    tcase_add_test(all, layouts_that_can_be_said_are_said);
     tcase_add_test(all, stages_that_do_not_divide_are_named);
     tcase_add_test(all, adapters_are_whose_they_are);
     tcase_add_test(all, what_no_argument_says_is_told);

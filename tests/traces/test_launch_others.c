@@ -282,8 +282,8 @@ START_TEST(olmo_core_by_its_file)
     ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
     ck_assert_int_eq(t.d.job.job.optimizer, OPTIMIZER_ADAM);
     ck_assert_double_eq_tol(t.d.job.job.tokens, 5e12, 0.5);
-    ck_assert_uint_eq(t.d.job.job.features,
-                      FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(COMPILE));
+    ck_assert_uint_eq(t.d.job.job.features, FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) |
+                                                FEATURE_BIT(COMPILE) | FEATURE_BIT(EAGER_LOSS));
     told_free(&t);
 }
 END_TEST

@@ -63,6 +63,9 @@ START_TEST(launchers_take_one_node)
         {"deepspeed --num_gpus=4 " GPT, 4, 4, "1 node of 4, deepspeed's own number of nodes unless told"},
         {"deepspeed --num_gpus 8 --num_nodes 2 --hostfile h " GPT, 16, 8, "2 nodes of 8"},
         {"export CUDA_VISIBLE_DEVICES=0,1; deepspeed " HF, 2, 2, "1 node of 2"},
+        {"CUDA_VISIBLE_DEVICES='0, 1' deepspeed " HF, 2, 2, "1 node of 2"},
+        {"CUDA_VISIBLE_DEVICES=GPU-1b2c-3,MIG-4d/1/0 deepspeed " HF, 2, 2, "1 node of 2"},
+        {"CUDA_VISIBLE_DEVICES=0-3 torchrun --nproc_per_node 4 " GPT, 4, 4, "1 node of 4"}, /* it is told */
         {"deepspeed --include localhost:0,1,2,3 " HF, 4, 4, "1 node of 4"},
         {"deepspeed --include=a:0,1@b:2,3 " HF, 4, 2, "2 nodes of 2"},
         {"deepspeed --include=a:0,1@b:2 " HF, 3, 0, "--include"},
@@ -78,7 +81,23 @@ START_TEST(launchers_take_one_node)
         {"srun -n 32 python " GPT, 32, 0, "-n"},
         {"mpirun -np 16 -x A=1 python " GPT, 16, 0, "-np"},
         {"#SBATCH --nodes=2\ntorchrun --nproc_per_node 8 " GPT, 16, 8, "2 nodes of 8"},
-        {"#SBATCH -G 16\nsrun python " GPT, 16, 0, "--world-size"},
+        {"#SBATCH -G 16\nsrun python " GPT, 16, 0, "-G"},
+        {"#SBATCH --gpus=h100:32\n#SBATCH -N 4\nsrun python " GPT, 32, 0, "--gpus"},
+        {"#SBATCH --gpus=32\nsrun torchrun --nproc_per_node=8 " GPT, 32, 8, "--gpus"},
+        {"#SBATCH --gpus=8\naccelerate launch " GPT, 8, 0, "--gpus"},
+        /* a part of what is allocated */
+        {"#SBATCH --gpus=32\n#SBATCH --nodes=4\nsrun -N 2 torchrun --nnodes=2 --nproc_per_node=8 " GPT, 16, 8, "2 nodes of 8"},
+        {"#SBATCH --gpus=32\ntorchrun --nproc_per_node=8 " GPT, 8, 8, "1 node of 8"},
+        {"#SBATCH --gpus=32\nsrun -n 16 python " GPT, 16, 0, "-n"},
+        {"#SBATCH -N 4 --gpus-per-node=h100:8\nsrun python " GPT, 32, 8, "4 nodes of 8"},
+        /* one task on a node is the launcher */
+        {"srun --nodes 2 --ntasks-per-node=1 accelerate launch --num_processes 16 --num_machines 2 " HF, 16, 8, "num_processes"},
+        {"#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8\nsrun --ntasks-per-node=1 bash -c 'accelerate launch "
+         "--num_processes 16 " HF "'",
+         16, 8, "num_processes"},
+        {"#SBATCH --nodes=2\n#SBATCH --gres=gpu:8\n#SBATCH --ntasks-per-node=1\nsrun --ntasks-per-node 1 composer " GPT, 16, 8,
+         "2 nodes of 8"},
+        {"srun --nodes 2 --ntasks-per-node=1 python " GPT, 2, 1, "2 nodes of 1"},
         {"srun --nodes=2 bash -c 'torchrun --nproc_per_node 8 " GPT "'", 16, 8, "2 nodes of 8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -113,6 +132,12 @@ START_TEST(machines_that_nothing_names_are_asked_for)
         {"torchrun --nnodes 1:4 --nproc_per_node 8 " GPT, "it is a range of nodes, 1:4"},
         {"torchrun --nproc_per_node=gpu " GPT, "as many processes as the machine has GPUs"},
         {"torchrun --nnodes $N --nproc_per_node 8 " GPT, "$N is set nowhere"},
+        {"deepspeed --include localhost:0-3 " HF, "'localhost:0-3' is no list of hosts and GPUs"},
+        {"deepspeed --include localhost:0,1, " HF, "is no list of hosts and GPUs"},
+        {"deepspeed --include localhost: " HF, "is no list of hosts and GPUs"},
+        {"export CUDA_VISIBLE_DEVICES=0-3; deepspeed " HF, "CUDA_VISIBLE_DEVICES=0-3 is no list of GPUs"},
+        {"export CUDA_VISIBLE_DEVICES=0,1,; deepspeed " HF, "CUDA_VISIBLE_DEVICES=0,1, is no list of GPUs"},
+        {"CUDA_VISIBLE_DEVICES=0, torchrun --nproc_per_node=gpu " GPT, "CUDA_VISIBLE_DEVICES=0, is no list of GPUs"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct heard h = hear(cases[i].script, NULL);
@@ -148,6 +173,46 @@ START_TEST(hosts_of_a_file)
 }
 END_TEST
 
+/* --include and --exclude choose among the hosts of a file. */
+START_TEST(hosts_are_chosen)
+{
+    static const struct {
+        const char *flag;
+        int gpus, per_node;
+        const char *origin;
+    } cases[] = {
+        {"--include=w0:0,1", 2, 2, "1 node of 2, as --include says"},
+        {"--include w0:0,1,2,3@w1:0,1,2,3", 8, 4, "2 nodes of 4, as --include says"},
+        {"--include=w0@w1:1", 9, 0, "--include"},
+        {"--include=w0", 8, 8, "1 node of 8, as --include says"},
+        {"--include=w0@w1", 16, 8, "2 nodes of 8, as --include says"},
+        {"--exclude=w1", 8, 8, "1 node of 8, as --exclude says"},
+        {"--exclude=w1:0,7", 14, 0, "--exclude"},
+        {"--exclude=w0:0@w1:1", 14, 7, "2 nodes of 7, as --exclude says"},
+        {"--exclude=w1:0,1,2,3,4,5,6,7", 8, 8, "1 node of 8, as --exclude says"},
+        {"--exclude=other", 16, 8, "2 nodes of 8, as --exclude says"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[512];
+        snprintf(script, sizeof script, "deepspeed --hostfile hosts %s " HF, cases[i].flag);
+        struct heard h = hear(script, "w0 slots=8\nw1 slots=8\n# w2 slots=8\n");
+        const char *origin = launch_origin_of(&h.d, "cluster.gpus");
+        ck_assert_msg(h.d.job.gpus == cases[i].gpus && h.d.job.gpus_per_node == cases[i].per_node, "%s\n%d of %d", cases[i].flag,
+                      h.d.job.gpus, h.d.job.gpus_per_node);
+        ck_assert_msg(origin && strstr(origin, cases[i].origin), "%s\n%s", cases[i].flag, origin);
+        ck_assert_int_eq(h.diags.n_items, 0);
+        heard_free(&h);
+    }
+    struct heard h = hear("deepspeed -H hosts " HF, "w0 slots=8\nw1 slots=8\n");
+    ck_assert_int_eq(h.d.job.gpus, 16);
+    heard_free(&h);
+    h = hear("deepspeed --hostfile hosts --exclude=w0 " HF, "w0 slots=8\n");
+    ck_assert(h.d.job.gpus == 0 && h.diags.n_items == 1);
+    ck_assert_str_eq(h.diags.items[0].text, "of hosts --exclude leaves no host");
+    heard_free(&h);
+}
+END_TEST
+
 static const char *file_of(const struct launch_words *words)
 {
     for (size_t i = 0; i < words->n; i++)
@@ -170,6 +235,10 @@ START_TEST(commands_name_their_configuration)
         {"accelerate launch -m axolotl.cli.train x.yaml", "x.yaml"},
         {"accelerate launch --config_file acc.yaml src/sft.py --config x.yaml", "x.yaml"},
         {"llamafactory-cli train x.yaml lora_rank=4", "x.yaml"},
+        /* what is not known of a name is the same where the script writes the file */
+        {"echo a: 1 > $U/x.yaml\naxolotl train $U/x.yaml", UNKNOWN_TEXT "/x.yaml"},
+        {"echo a: 1 > x$$.yaml\ntorchrun train.py --config x$$.yaml", "x" UNKNOWN_TEXT ".yaml"},
+        {"echo a: 1 > $U/x.yaml\naxolotl train $V/x.yaml --micro_batch_size 1", ""},
         {"torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file x.toml", "x.toml"},
         {"torchrun --nproc_per_node=8 train.py --job.config-file=x.toml --training.steps 5", "x.toml"},
         {"CONFIG_FILE=\"./x.toml\" NGPU=4 ./run_train.sh", "./x.toml"},
@@ -225,6 +294,7 @@ int main(void)
     tcase_add_test(all, launchers_take_one_node);
     tcase_add_test(all, machines_that_nothing_names_are_asked_for);
     tcase_add_test(all, hosts_of_a_file);
+    tcase_add_test(all, hosts_are_chosen);
     tcase_add_test(all, commands_name_their_configuration);
     tcase_add_test(all, recipes_of_nemo);
     suite_add_tcase(suite, all);

@@ -55,6 +55,8 @@ START_TEST(lines_in_quotes_are_expanded)
     expect_value("accelerate launch -m axolotl.cli.train a.yaml --micro-batch-size 4\n", "micro_batch_size", "4");
     expect_value("N=8\np.py --num-layers ${N:?not set} --bf16\n", "num-layers", "8");
     expect_value("N=8\np.py --num-layers ${N?} --bf16\n", "num-layers", "8");
+    expect_value("p.py --parallelism.tensor-parallel-degree=4 --training.seq-len 8\n", "parallelism.tensor_parallel_degree", "4");
+    expect_value("p.py --parallelism.tensor-parallel-degree=4 --training.seq-len 8\n", "training.seq_len", "8");
     expect_value("N=8\nsrun bash -c \"torchrun p.py --num-layers=\\$N --bf16\"\n", "num-layers", "8");
     expect_value("N=8 M=7\nsrun bash -c \"torchrun p.py --num-layers=$M\\${N}1 --bf16\"\n", "num-layers", "781");
     expect_value("#SBATCH --nodes=4\nsrun bash -c 'torchrun --nnodes $SLURM_NNODES --x p.py \\\n --num-layers 8 \\\n --bf16'\n",
@@ -129,12 +131,24 @@ START_TEST(here_documents)
     } cases[] = {
         {"S=3\ncat >ds.json <<E\n{\"stage\": $S, \"x\": \"\\$\"}\nE\n", "ds.json", "{\"stage\": 3, \"x\": \"$\"}\n"},
         {"S=3\ncat <<'E' > $S.json\n{\"stage\": $S}\nE\n", "3.json", "{\"stage\": $S}\n"},
-        {"cat <<-E > a.json\n\t{}\n\tE\n", "a.json", "\t{}\n"},
+        {"cat <<-E > a.json\n\t{}\n\tE\n", "a.json", "{}\n"},
+        {"cat <<-E > a.json\n\t{\n\t\t1}\n}\n\tE\n", "a.json", "{\n1}\n}\n"},
+        {"cat <<E > a.json\n\t{}\nE\n", "a.json", "\t{}\n"},
         {"tee a.json > /dev/null <<E\n{}\nE\n", "a.json", "{}\n"},
         {"echo '{\"stage\": 3}' > a.json\n", "a.json", "{\"stage\": 3}\n"},
         {"echo a: 1 > a.yaml\necho b: 2 >> a.yaml\necho b: 3 >> b.yaml\necho c: 4 >>a.yaml\n", "a.yaml", "a: 1\nb: 2\nc: 4\n"},
         {"echo a: 1 > a.yaml\necho b: 2 > a.yaml\n", "a.yaml", "b: 2\n"},
-        {"cat > $X.json <<E\n{\"stage\": $Y}\nE\n", UNKNOWN_TEXT ".json", "{\"stage\": " UNKNOWN_TEXT "}\n"},
+        {"cat > $X.json <<E\n{\"stage\": $Y}\nE\n", UNKNOWN_TEXT ".json",
+         "{\"stage\": " UNKNOWN_TEXT "$Y is set nowhere in the script; --env gives it a value" UNKNOWN_TEXT "}\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 | tee -a a.yaml\n", "a.yaml", "a: 1\nb: 2\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 | tee a.yaml >/dev/null\n", "a.yaml", "b: 2\n"},
+        {"echo a: 1 > a.yaml\necho b: 2 || tee -a a.yaml\n", "a.yaml", "a: 1\n"},
+        {"echo a: 1 | cat > a.yaml\n", "a.yaml", "a: 1\n"},
+        {"printf 'a: 1\\n\\tb: 2%%\\n' > a.yaml\n", "a.yaml", "a: 1\n\tb: 2%\n"},
+        {"printf '%s: %s\\n' a 1 b 2 > a.yaml\n", "a.yaml", "a: 1\nb: 2\n"},
+        {"printf '%d' 1 > a.yaml\n", NULL, NULL},
+        {"echo -e 'a: 1\\nb: 2' > a.yaml\n", "a.yaml", "a: 1\nb: 2\n"},
+        {"echo -n a: > a.yaml\necho ' 1' >> a.yaml\n", "a.yaml", "a: 1\n"},
         {"cat <<E\n{}\nE\n", NULL, NULL},
         {"echo x 2> a.json\n", NULL, NULL},
         {"echo x >&2\n", NULL, NULL},
@@ -155,6 +169,72 @@ START_TEST(here_documents)
 END_TEST
 
 /* Shells that start each other without end are followed some shells deep. */
+START_TEST(settings_of_one_command_and_of_brackets_end)
+{
+    expect_value("N=8\nN=4 ./other.sh\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\nN=4 N=2 M=1 ./other.sh\np.py --num-layers $N${M:-7} --bf16\n", "num-layers", "87");
+    expect_value("N=4 ./other.sh\np.py --num-layers ${N:-8} --bf16\n", "num-layers", "8");
+    expect_value("N=4 M=3 ./other.sh; L=6\np.py --num-layers ${N:-8}${M:-9}$L --bf16\n", "num-layers", "896");
+    expect_value("N=4\nN=8 bash -c 'p.py --num-layers $N --bf16'\n", "num-layers", "8");
+    expect_value("N=4\nexport N=8\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=4\nN=8\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\n(N=4; echo $N)\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\n(N=4; (N=3; M=2); O=1)\np.py --num-layers $N${M:-5}${O:-6} --bf16\n", "num-layers", "856");
+    expect_value("N=4\n(N=8; p.py --num-layers $N --bf16)\n", "num-layers", "8");
+    expect_value("f() {\nN=8\n}\nf\np.py --num-layers $N --bf16\n", "num-layers", "8");
+    expect_value("N=8\n[ a = b ] && (p.py --num-layers 4 --bf16 --swiglu)\np.py --num-layers $N\n", "num-layers", "8");
+    expect_value("N=4\nif ((1 > 2)); then N=3; fi; (N=2\ncase a in (a) N=1 ;; esac)\nN=8\np.py --num-layers $N\n", "num-layers",
+                 "8");
+}
+END_TEST
+
+/* What is not followed of changes to a file that is written is kept in mind; written anew, it is known. */
+START_TEST(changed_files_are_doubted)
+{
+    static const struct {
+        const char *script, *by; /* NULL: nothing is doubted */
+    } cases[] = {
+        {"sed -i s/1/2/ a.yaml\n", "sed"},
+        {"/usr/bin/perl -pi -e s/1/2/ a.yaml\n", "/usr/bin/perl"},
+        {"yq -i '.a = 4' a.yaml\n", "yq"},
+        {"mv b.yaml a.yaml\n", "mv"},
+        {"date >> a.yaml\n", "date"},
+        {"date | tee -a a.yaml\n", "tee"},
+        {"printf '%d' 1 >> a.yaml\n", "printf"},
+        {"if [ $(hostname) = x ]; then echo b: 2 >> a.yaml; fi\n", "a command under a condition that cannot be told"},
+        {"for i in 1 2; do echo b: $i >> a.yaml; done\n", "a command under a condition that cannot be told"},
+        {"if [ a = x ]; then echo b: 2 >> a.yaml; fi\n", NULL},
+        {"sed s/1/2/ a.yaml\n", NULL},
+        {"cat a.yaml | sed s/1/2/ > b.yaml\n", NULL},
+        {"cp a.yaml b.yaml\n", NULL},
+        {"sed -i s/1/2/ a.yaml\necho a: 1 > a.yaml\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[256];
+        snprintf(script, sizeof script, "echo a: 1 > a.yaml\n%sp --num-layers 8\n", cases[i].script);
+        struct reading r = read_script(script, NULL);
+        const struct launch_word *doubt = word_of(&r, "doubted-file");
+        ck_assert_msg(!doubt == !cases[i].by, "%s", script);
+        ck_assert_msg(!doubt || (strcmp(doubt->said, "a.yaml") == 0 && strcmp(doubt->value, cases[i].by) == 0), "%s", script);
+        ck_assert_int_eq(doubt ? doubt->at.line : 2, 2);
+        reading_free(&r);
+    }
+}
+END_TEST
+
+START_TEST(second_configurations_are_told)
+{
+    struct reading r = read_script("axolotl train a.yaml\nllamafactory-cli train b.yaml\n", NULL);
+    ck_assert_str_eq(word_of(&r, "configuration-file")->value, "a.yaml");
+    ck_assert_int_eq(r.diags.n_items, 1);
+    ck_assert_str_eq(r.diags.items[0].text, "of 2 commands that name configurations the first is taken");
+    reading_free(&r);
+    r = read_script("axolotl train a.yaml\npython merge.py --config b.yaml\n", NULL);
+    ck_assert_int_eq(r.diags.n_items, 0);
+    reading_free(&r);
+}
+END_TEST
+
 START_TEST(shells_within_shells_end)
 {
     struct reading r = read_script("A='bash -c \"$B\"'; B='N=7; p --num-layers $N; bash -c \"$A\"'; bash -c \"$A\"", NULL);
@@ -421,6 +501,7 @@ START_TEST(what_grows_without_end_is_refused)
     } cases[] = {
         {"A=aaaaaaaa\n", "A=$A$A\n", "p --num-layers 8 $A\n", 60},
         {"A=(1 '')\n", "A=(\"${A[@]}\" \"${A[@]}\")\n", "p --num-layers 8 ${A[@]}\n", 60},
+        {"A=a\n", "A=$A$A\n", "p --num-layers 8 $A\n", 20}, /* pieces of text are held, too */
         {"A=()\n", "A+=(--x)\n", "p --num-layers 8 ${A[@]}\n", 20000},
         {"A=''\n", "A+=' --x'\n", "p --num-layers 8 $A\n", 20000},
     };
@@ -453,6 +534,9 @@ int main(void)
     tcase_add_test(all, lines_in_quotes_are_expanded);
     tcase_add_test(all, lines_for_another_shell_are_read);
     tcase_add_test(all, lines_for_another_shell_keep_places);
+    tcase_add_test(all, settings_of_one_command_and_of_brackets_end);
+    tcase_add_test(all, changed_files_are_doubted);
+    tcase_add_test(all, second_configurations_are_told);
     tcase_add_test(all, shells_within_shells_end);
     tcase_add_test(all, here_documents);
     tcase_add_test(all, settings_stand_behind_their_program);

@@ -233,7 +233,33 @@ START_TEST(titan_compiles_components)
 }
 END_TEST
 
-static const feature_set TORCH = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
+static const feature_set TORCH =
+    FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(EAGER_LOSS);
+
+/* The loss is of an fp32 copy of the logits unless the compiler has it, which it had not before it had a table of its own. */
+START_TEST(losses_are_compiled_or_not)
+{
+    static const struct {
+        const char *table, *keys;
+        bool eager;
+    } cases[] = {
+        {"compile", "enable = false", true},
+        {"compile", "enable = true", false},
+        {"compile", "enable = true\ncomponents = [\"model\", \"loss\"]", false},
+        {"compile", "enable = true\ncomponents = [\"loss\"]", false},
+        {"compile", "enable = true\ncomponents = [\"model\"]", true},
+        {"compile", "enable = false\ncomponents = [\"model\", \"loss\"]", true},
+        {"training", "compile = true", true},
+        {"training", "compile = false", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell_keys(cases[i].table, cases[i].keys, 8);
+        ck_assert_uint_eq(t.diags.n_items, 0);
+        ck_assert_msg(((t.d.job.job.features & FEATURE_BIT(EAGER_LOSS)) != 0) == cases[i].eager, "%s", cases[i].keys);
+        told_free(&t);
+    }
+}
+END_TEST
 
 /* Without a key: FSDP over all, a layer in two repeated; the batch is each replica's. */
 START_TEST(titan_unasked)
@@ -395,6 +421,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, titan_compiles_components);
     tcase_add_test(all, titan_unasked);
+    tcase_add_test(all, losses_are_compiled_or_not);
     tcase_add_test(all, titan_by_its_keys);
     tcase_add_test(all, titan_in_its_first_year);
     tcase_add_test(all, titan_in_eight_bits);

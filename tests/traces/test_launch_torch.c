@@ -40,6 +40,46 @@ START_TEST(trainers_of_hugging_face)
 }
 END_TEST
 
+/* An fp32 copy of the logits, unless a kernel or the compiler takes the loss in, whoever it is that shards. */
+START_TEST(losses_of_hugging_face)
+{
+    static const char axolotl[] = "base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\n"
+                                  "flash_attention: true\nfsdp: [full_shard, auto_wrap]\n",
+                      factory[] = "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: full\ncutoff_len: 4096\n"
+                                  "per_device_train_batch_size: 1\n",
+                      accelerate[] = "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n",
+                      compiled[] = "distributed_type: FSDP\nnum_processes: 8\ndynamo_config: {dynamo_backend: INDUCTOR}\n",
+                      deepspeed[] = "train_micro_batch_size_per_gpu: auto\nzero_optimization: {stage: 3}\n";
+    static const struct {
+        const char *config, *more, *line;
+        feature_set loss;
+    } cases[] = {
+        {axolotl, "", NULL, FEATURE_BIT(EAGER_LOSS)},
+        {axolotl, "liger_fused_linear_cross_entropy: true\n", NULL, FEATURE_BIT(FUSED_LINEAR_LOSS)},
+        {axolotl, "liger_cross_entropy: true\n", NULL, FEATURE_BIT(FUSED_LOSS)},
+        {axolotl, "cut_cross_entropy: true\n", NULL, FEATURE_BIT(CUT_LOSS)},
+        {axolotl, "cut_cross_entropy: true\nliger_fused_linear_cross_entropy: true\n", NULL, FEATURE_BIT(CUT_LOSS)},
+        {axolotl, "torch_compile: true\n", NULL, 0},
+        {factory, "", NULL, FEATURE_BIT(EAGER_LOSS)},
+        {factory, "enable_liger_kernel: true\n", NULL, FEATURE_BIT(FUSED_LINEAR_LOSS)},
+        {accelerate, "", HF_LINE, FEATURE_BIT(EAGER_LOSS)},
+        {accelerate, "", HF_LINE " --use_liger_kernel true", FEATURE_BIT(FUSED_LINEAR_LOSS)},
+        {compiled, "", HF_LINE, 0},
+        {deepspeed, "", HF_LINE, FEATURE_BIT(EAGER_LOSS)},
+        {NULL, "", HF_LINE " --torch_compile true", 0},
+        {NULL, "", HF_LINE, FEATURE_BIT(EAGER_LOSS)},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s%s", cases[i].config ? cases[i].config : "", cases[i].more);
+        struct told t = tell(cases[i].config ? text : NULL, cases[i].line, 8);
+        ck_assert_msg(t.diags.n_errors == 0, "%s", t.diags.n_items ? t.diags.items[0].text : "");
+        ck_assert_msg((t.d.job.job.features & FEATURES_LOSS) == cases[i].loss, "case %zu: %x", i, (unsigned)t.d.job.job.features);
+        told_free(&t);
+    }
+}
+END_TEST
+
 /* The second FSDP of torch has no strategies: it shards unless weights are kept behind the forward pass. */
 START_TEST(second_fsdp)
 {
@@ -425,7 +465,13 @@ START_TEST(slips)
 {
     struct told t =
         tell(NULL, "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --tensor-model-paralel-size 8 --zz 3", 8);
-    expect_warning(&t, "--tensor-model-paralel-size (did you mean --tensor-model-parallel-size?) --zz");
+    ck_assert_int_eq(t.diags.n_errors, 1);
+    expect_warning(&t, "--tensor-model-paralel-size is no argument; did you mean --tensor-model-parallel-size?");
+    expect_warning(&t, "left out: --zz");
+    told_free(&t);
+    t = tell("distributed_type: FSDP\nnum_processes: 16\n", HF_LINE " --num-layer 3", 0); /* a program of its own */
+    ck_assert_int_eq(t.diags.n_errors, 0);
+    expect_warning(&t, "--num-layer (did you mean --num-layers?)");
     told_free(&t);
 }
 END_TEST
@@ -434,6 +480,7 @@ int main(void)
     Suite *suite = suite_create("launch_torch");
     TCase *tests = tcase_create("configurations");
     tcase_add_test(tests, trainers_of_hugging_face);
+    tcase_add_test(tests, losses_of_hugging_face);
     tcase_add_test(tests, second_fsdp);
     tcase_add_test(tests, factory_by_its_keys);
     tcase_add_test(tests, samples_attend_to_themselves);

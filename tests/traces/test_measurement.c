@@ -305,7 +305,8 @@ START_TEST(layouts_leave_open_what_step_does)
             ck_assert_int_eq(row->job.gradient_precision, PRECISION_FP32);
         }
         for (size_t i = 0; i < r.diags.n_items; i++)
-            told |= strstr(r.diags.items[i].text, "zero 1, sequence_parallel 1 where tp > 1") != NULL;
+            told |= strstr(r.diags.items[i].text, "zero 1 with gradients in fp32 (bf16 where the cell says 1), "
+                                                  "sequence_parallel 1 where tp > 1") != NULL;
         ck_assert(told);
         reading_free(&r);
     }
@@ -315,6 +316,10 @@ START_TEST(layouts_leave_open_what_step_does)
     ck_assert(!r.row[0].layout.sequence_parallel && !r.row[1].layout.sequence_parallel);
     ck_assert_int_eq(r.row[0].job.gradient_precision, PRECISION_FP32);
     ck_assert_int_eq(r.row[1].job.gradient_precision, PRECISION_BF16);
+    reading_free(&r);
+    r = read_table("model,gpu,gpus,seq_len,tp,micro_batch,global_batch,precision\nllama3-70b,h100-sxm,64,8192,8,1,1024,fp16\n");
+    ck_assert_int_eq(r.row->job.gradient_precision, PRECISION_FP16); /* whatever is said of zero */
+    ck_assert_ptr_nonnull(strstr(r.diags.items[0].text, "zero 1, sequence_parallel 1 where tp > 1"));
     reading_free(&r);
 }
 END_TEST

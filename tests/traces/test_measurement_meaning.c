@@ -69,7 +69,7 @@ static const struct {
                     {"Tokens/s (per GPU)", "8192", 8, NULL},
                     {"Tokens/s (k)", "524.288", 8, NULL},
                     {"Tokens/s", "4096", 1024, "of all GPUs or of one"},
-                    {"tflops", "25600", 0, "times what the bf16 peak of 64 GPUs allows"},
+                    {"tflops", "25600", 0, "times what the bf16 peak of 64 GPUs allows (bf16 is assumed: no precision is said)"},
                     {"TFLOPS (total)", "25600", 0, "no unit of tflops_gpu"},
                     {"mfu", "45 tflops", 0, "row skipped: mfu_pct '45 tflops' is not a number"},
                     {"tokens/s", "Out of memory", 0, NULL},

@@ -261,6 +261,132 @@ START_TEST(sums_to_the_step)
 }
 END_TEST
 
+/* --- against counting second by second --------------------------------------------------------------------------------- */
+
+enum { SECONDS = 400, SPANS_MOST = 60, STEPS_MOST = 12 };
+
+static unsigned below(unsigned *state, unsigned n)
+{
+    *state = *state * 1103515245u + 12345u;
+    return (*state >> 8) % n;
+}
+
+/* Spans and steps of whole seconds: overlapping spans, some of no length, some over many steps, and time between steps. */
+static void random_profile(unsigned seed, struct profile_span *spans, struct profile_step *steps, struct profile *p)
+{
+    static const enum profile_kind kinds[] = {PROFILE_PRODUCTS, PROFILE_ATTENTION, PROFILE_TP, PROFILE_DP};
+    unsigned state = seed;
+    *p = (struct profile){.spans = spans, .steps = steps, .n_spans = 1 + below(&state, SPANS_MOST), .steps_each = 1};
+    for (size_t i = 0; i < p->n_spans; i++) {
+        unsigned start = below(&state, SECONDS), length = below(&state, 10) ? below(&state, 12) : below(&state, SECONDS);
+        spans[i] = (struct profile_span){start, start + length, kinds[below(&state, 4)], (int32_t)below(&state, 5)};
+    }
+    for (unsigned at = below(&state, 50); p->n_steps < STEPS_MOST && at < SECONDS - 40;
+         at += below(&state, 2) * below(&state, 9)) {
+        unsigned end = at + 1 + below(&state, 39);
+        steps[p->n_steps++] = (struct profile_step){at, end};
+        at = end;
+    }
+}
+
+/* Is a kind busy from `at` to a second later? Does a launch of no length stand there? */
+static bool is_busy(const struct profile *p, enum profile_kind kind, int at)
+{
+    for (size_t i = 0; i < p->n_spans; i++)
+        if (p->spans[i].kind == kind && p->spans[i].start_s <= at && p->spans[i].end_s >= at + 1)
+            return true;
+    return false;
+}
+
+static bool is_touched(const struct profile *p, int at)
+{
+    for (size_t i = 0; i < p->n_spans; i++)
+        if (p->spans[i].start_s >= at && p->spans[i].start_s <= at && p->spans[i].end_s <= at)
+            return true;
+    return false;
+}
+
+/* What the sweeps over all steps find is what counting finds: seconds of each kind, exposed and hidden, and the gaps, which a
+ * launch of no length parts. */
+START_TEST(sweeps_count_every_second)
+{
+    struct profile_span spans[SPANS_MOST];
+    struct profile_step steps[STEPS_MOST];
+    struct profile p;
+    random_profile((unsigned)_i + 1, spans, steps, &p);
+    double exposed[N_PROFILE_KINDS] = {0}, hidden[N_PROFILE_KINDS] = {0};
+    int64_t gaps = 0, found = 0, at_begin = 0, found_at_begin = 0;
+    for (size_t s = 0; s < p.n_steps; s++) {
+        bool idle_before = false;
+        for (int at = (int)steps[s].start_s; at < (int)steps[s].end_s; at++) {
+            bool taken = false;
+            for (int k = 0; k < PROFILE_IDLE; k++) {
+                bool busy = is_busy(&p, (enum profile_kind)k, at);
+                *(taken ? &hidden[k] : &exposed[k]) += busy;
+                taken |= busy;
+            }
+            exposed[PROFILE_IDLE] += !taken;
+            gaps += !taken && (!idle_before || is_touched(&p, at));
+            at_begin += !taken && at == (int)steps[s].start_s;
+            idle_before = !taken;
+        }
+    }
+    struct profile_account account = profile_account_of(&p);
+    struct profile_idle idles[64];
+    size_t n = profile_idles_of(&p, idles, sizeof idles / sizeof *idles);
+    double idle_s = 0, n_steps = (double)p.n_steps;
+    for (int k = 0; k < N_PROFILE_KINDS; k++) {
+        ck_assert_double_eq_tol(account.exposed_s[k] * n_steps, exposed[k], 1e-9);
+        ck_assert_double_eq_tol(account.hidden_s[k] * n_steps, hidden[k], 1e-9);
+    }
+    for (size_t i = 0; i < n; i++) {
+        found += idles[i].gaps;
+        found_at_begin += idles[i].after < 0 ? idles[i].gaps : 0;
+        idle_s += idles[i].seconds;
+    }
+    ck_assert_int_eq(found, gaps);
+    ck_assert_int_eq(found_at_begin, at_begin);
+    ck_assert_double_eq_tol(idle_s, exposed[PROFILE_IDLE], 1e-9);
+}
+END_TEST
+
+/* Kept are the steps in which some launch is at work, however many steps it lasts. Launches begin and end between the times of
+ * the marks. */
+START_TEST(steps_with_work_are_kept)
+{
+    char *text = NULL;
+    size_t size = 0, n_kept = 0;
+    FILE *out = open_memstream(&text, &size);
+    unsigned state = (unsigned)_i + 1, n_steps = 1 + below(&state, 30), n_spans = 1 + below(&state, 8);
+    bool works[32] = {false};
+    fputs("[", out);
+    for (unsigned i = 0; i < n_spans; i++) {
+        unsigned start = below(&state, 10 * n_steps + 20), length = below(&state, 4) ? 0 : below(&state, 60);
+        fprintf(out, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":%u.25,\"dur\":%u.5},", start, length);
+        for (unsigned at = start; at <= start + length; at++)
+            if (at < 10 * n_steps)
+                works[at / 10] = true;
+    }
+    for (unsigned i = 0; i < n_steps; i++) {
+        fprintf(out, "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%u\",\"ts\":%u,\"dur\":10}",
+                i ? "," : "", i, 10 * i);
+        n_kept += works[i];
+    }
+    fputs("]", out);
+    fclose(out);
+    struct profile p = parsed(text, &tp2_pp4_dp8);
+    ck_assert_int_eq(p.marked, n_kept > 0);
+    ck_assert_uint_eq(p.n_steps, n_kept ? n_kept : 1);
+    for (size_t i = 0, step = 0; n_kept && i < p.n_steps; i++, step++) {
+        while (!works[step])
+            step++;
+        NEAR(p.steps[i].start_s, (double)step * 10e-6);
+    }
+    profile_free(&p);
+    free(text);
+}
+END_TEST
+
 /* Two steps of 400 us: a loader lets the device wait 180 us, then 120, where each begins; products leave 10 us behind them in the
  * first step and 8 in the second; the other stream's exchange covers what would be a gap; the second step ends with 70 us of
  * nothing, the first, whose last kernel runs into the second, with none. */
@@ -442,6 +568,8 @@ int main(void)
     tcase_add_test(tests, steps_by_marks);
     tcase_add_test(tests, sums_to_the_step);
     tcase_add_test(tests, gaps_by_hand);
+    tcase_add_loop_test(tests, sweeps_count_every_second, 0, 200);
+    tcase_add_loop_test(tests, steps_with_work_are_kept, 0, 100);
     tcase_add_test(tests, tables_of_launches);
     tcase_add_test(tests, wrong_texts);
     tcase_add_loop_test(tests, progress_is_told, 0, 2);

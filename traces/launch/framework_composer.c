@@ -42,8 +42,10 @@ static const struct framework_word composer_norms[] = {{"low_precision_layernorm
                                                        {"low_precision_rmsnorm", "normalization", "RMSNorm"},
                                                        {0}};
 /* MPT's loss is one kernel unless told; of others it is their maker's. */
-static const struct framework_word composer_models[] = {
-    {"mpt_causal_lm", "cross_entropy_loss_fusion", "True"}, {"hf_causal_lm", NULL, NULL}, {"hf_causal_lm_peft", NULL, NULL}, {0}};
+static const struct framework_word composer_models[] = {{"mpt_causal_lm", "cross_entropy_loss_fusion", "True"},
+                                                        {"hf_causal_lm", "eager_cross_entropy", "True"},
+                                                        {"hf_causal_lm_peft", "eager_cross_entropy", "True"},
+                                                        {0}};
 static const struct framework_word composer_losses[] = {{"torch_crossentropy", "cross_entropy_loss_fusion", "False"},
                                                         {"fused_crossentropy", "cross_entropy_loss_fusion", "True"},
                                                         {0}};
@@ -78,6 +80,7 @@ static const struct framework_key foundry_keys[] = {
     WORDS("model.attn_config.attn_impl", framework_attentions),
     WORDS("model.attn_config.alibi", composer_alibi),
     WORDS("model.attn_config.rope", composer_rope),
+    AS("model.attn_config.rope_theta", "rotary_base"),
     WORDS("fsdp_config.sharding_strategy", composer_sharding),
     WORDS("fsdp_config.mixed_precision", composer_mixed),
     WORDS("fsdp_config.activation_checkpointing", recomputed),
@@ -90,8 +93,10 @@ static const struct framework_key foundry_keys[] = {
 static void read_compile(struct launch_words *words, const struct yaml_node *root, const char *key)
 {
     const struct yaml_node *options = framework_find(root, key);
-    if (options && options->kind == YAML_MAPPING)
-        framework_add(words, options, key, "torch_compile", "True");
+    if (!options || options->kind != YAML_MAPPING)
+        return;
+    framework_add(words, options, key, "torch_compile", "True");
+    framework_add(words, options, key, "compiled_cross_entropy", "True");
 }
 
 static void olmo_more(struct launch_words *words, const struct yaml_node *root)

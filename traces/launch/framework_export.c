@@ -57,7 +57,7 @@ static bool applies(const struct config *c, int argument)
     if (argument == (c->job->model.gated_mlp ? ARGUMENT_NO_GELU_FUSION : ARGUMENT_NO_SWIGLU_FUSION))
         return false;
     return when == WHEN_ALWAYS || (when == WHEN_MIXTURE && c->job->model.moe.experts) ||
-           (when == WHEN_CONTEXT && c->job->layout.cp > 1);
+           (when == WHEN_CONTEXT && c->job->layout.cp > 1) || (when == WHEN_ROTARY && c->job->model.rope_theta > 0);
 }
 
 /* --- keys --- */
@@ -201,6 +201,8 @@ static bool is_implied(const struct config *c, int argument)
     switch (argument) {
     case ARGUMENT_GROUPED_QUERIES: return c->covered[ARGUMENT_QUERY_GROUPS];
     case ARGUMENT_DISTRIBUTED_OPTIMIZER: return c->covered[ARGUMENT_ZERO_STAGE];
+    case ARGUMENT_MEGATRON_FSDP:
+    case ARGUMENT_SHARDING: return c->job->layout.zero == 3 && is_written(c, "model.fsdp");
     case ARGUMENT_ZERO_STAGE: return c->covered[ARGUMENT_DISTRIBUTED_OPTIMIZER] && c->job->layout.zero < 2;
     case ARGUMENT_NODE_GPUS:
     case ARGUMENT_NODES: return c->covered[ARGUMENT_DP_LOGGED];
@@ -214,9 +216,10 @@ static bool is_implied(const struct config *c, int argument)
     case ARGUMENT_EMBEDDING_COUNTS:
     case ARGUMENT_LOSS_COUNTS: /* eager stacks weigh layers and divide them themselves */
         return fixed_word(c, ARGUMENT_NO_SWIGLU_FUSION) && layout_follows_llama(&c->job->layout, &c->job->model);
+    case ARGUMENT_GRADIENT_OVERLAP: return c->job->layout.dp * c->job->layout.cp == 1; /* nothing is exchanged */
     case ARGUMENT_PARAMETER_OVERLAP: return c->job->layout.zero == 0;
     case ARGUMENT_RECOMPUTE_METHOD:
-    case ARGUMENT_RECOMPUTE_LAYERS: return c->covered[ARGUMENT_RECOMPUTE];
+    case ARGUMENT_RECOMPUTE_LAYERS: return c->covered[ARGUMENT_RECOMPUTE] && c->job->layout.recompute.of == RECOMPUTE_ALL;
     case ARGUMENT_NO_SCATTER_GATHER: return c->job->layout.sequence_parallel || c->job->layout.tp == 1 || c->job->layout.pp == 1;
     default: return false;
     }
@@ -290,11 +293,9 @@ static void write_lines(struct config *c, FILE *out)
     }
 }
 
-void framework_write_config(const char *framework, const struct launch_job *job, const char *const *heading, int n_heading,
-                            FILE *out, struct diags *diags)
+static void config_fill(struct config *c, const char *framework, const struct launch_job *job)
 {
-    struct config *c = memory_new(1, sizeof *c);
-    c->job = job;
+    *c = (struct config){.job = job};
     for (int i = 0; i < N_FRAMEWORKS; i++)
         if (strcmp(frameworks[i]->name, framework) == 0)
             c->framework = frameworks[i];
@@ -305,6 +306,13 @@ void framework_write_config(const char *framework, const struct launch_job *job,
         write_key(c, key);
     write_batches(c);
     find_lost(c);
+}
+
+void framework_write_config(const char *framework, const struct launch_job *job, const char *const *heading, int n_heading,
+                            FILE *out, struct diags *diags)
+{
+    struct config *c = memory_new(1, sizeof *c);
+    config_fill(c, framework, job);
     for (int i = 0; i < n_heading; i++)
         fprintf(out, "# %s\n", heading[i]);
     for (int i = 0; i < c->exported.n_lost; i++) {
@@ -314,4 +322,31 @@ void framework_write_config(const char *framework, const struct launch_job *job,
     write_lines(c, out);
     megatron_export_free(&c->exported);
     free(c);
+}
+
+/* --- what can be said --- */
+
+struct framework_layouts framework_layouts_of(const char *framework, const struct transformer *model)
+{
+    static const char megatron_schedules[] = "schedule=none,1f1b,interleaved";
+    const char *sequences = model->moe.experts ? "sp=1" : NULL; /* which Megatron-Core asks for beside tp */
+    if (strcmp(framework, "nanotron") == 0)
+        return (struct framework_layouts){{"schedule=none,1f1b", "zero=0,1", "recompute=none,full", "pp_overlap=0"},
+                                          RECOMPUTE_NONE};
+    if (strcmp(framework, "NeMo") == 0)
+        return (struct framework_layouts){{megatron_schedules, "zero=0,1,3", sequences}, layout_modules_of(model)};
+    return (struct framework_layouts){{megatron_schedules, sequences}, RECOMPUTE_MLP_ACT};
+}
+
+int framework_n_lost(const char *framework, const struct launch_job *job)
+{
+    struct config *c = memory_new(1, sizeof *c);
+    if (strcmp(framework, "Megatron-LM") == 0)
+        megatron_export(job, &c->exported);
+    else
+        config_fill(c, framework, job);
+    int n = c->exported.n_lost;
+    megatron_export_free(&c->exported);
+    free(c);
+    return n;
 }

@@ -18,4 +18,15 @@
 void framework_write_config(const char *framework, const struct launch_job *job, const char *const *heading, int n_heading,
                             FILE *out, struct diags *diags);
 
+/* Layouts that a framework can say ("Megatron-LM", "NeMo", "nanotron"), of a model: restrictions of a search's dimensions, as
+ * space_restrict reads them, NULL behind the last, and the modules that it cannot be told to repeat. */
+struct framework_layouts {
+    const char *restrictions[5];
+    enum recompute_what unsaid;
+};
+struct framework_layouts framework_layouts_of(const char *framework, const struct transformer *model);
+
+/* How many things of a job the file does not say. */
+int framework_n_lost(const char *framework, const struct launch_job *job);
+
 #endif

@@ -132,6 +132,8 @@ static const struct framework_word eight_bits[] = {TRULY("quantization_bit", "8"
 /* Several samples in a row, each of which attends to itself. */
 static const struct framework_word packed[] = {TRULY("reset_attention_mask", "True"), {0}};
 const struct framework_word framework_compiled[] = {TRULY("torch_compile", "True"), {0}};
+static const struct framework_word compiled_loss[] = {
+    TRULY("torch_compile", "True"), TRULY("compiled_cross_entropy", "True"), {0}};
 static const struct framework_word recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
 const struct framework_word framework_by_host[] = {TRULY("offload_optimizer", "cpu"), TRULY("offload_param", "cpu"), {0}};
 
@@ -188,7 +190,7 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("load_in_4bit", four_bits),
     WORDS("load_in_8bit", eight_bits),
     WORDS("sdp_attention", sdpa),
-    WORDS("torch_compile", framework_compiled),
+    WORDS("torch_compile", compiled_loss),
     AS("tensor_parallel_size", "tensor_model_parallel_size"),
     AS("context_parallel_size", "context_parallel_size"),
     AS("sequence_parallel_degree", "context_parallel_size"), /* until 2025 */
@@ -222,7 +224,9 @@ static void axolotl_more(struct launch_words *words, const struct yaml_node *roo
         framework_add(words, replicas, "dp_replicate_size", "data_parallel_shard_degree", "-1");
 }
 
-static const struct framework_word torch_fixed[] = {PLAIN_TORCH, {0}};
+/* Models of Hugging Face's transformers take the loss of logits.float() (ForCausalLMLoss, from memory) inside the model, so that
+ * it is compiled where that is. */
+static const struct framework_word torch_fixed[] = {PLAIN_TORCH, EAGER_LOGITS, {0}};
 const struct framework framework_axolotl = {.name = "Axolotl",
                                             .signs = {"base_model", "micro_batch_size"},
                                             .fixed = torch_fixed,
@@ -264,7 +268,7 @@ static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_
 #define TRAINER_KEYS                                                                                                             \
     AS("per_device_train_batch_size", "micro_batch_size"), AS("gradient_accumulation_steps", "gradient_accumulation_steps"),     \
         AS("max_steps", "train_iters"), AS("bf16", "bf16"), AS("fp16", "fp16"), WORDS("fsdp", trainer_sharding),                 \
-        WORDS("torch_compile", framework_compiled), WORDS("optim", framework_optimizers),                                        \
+        WORDS("torch_compile", compiled_loss), WORDS("optim", framework_optimizers),                                             \
         BOTH("deepspeed", "deepspeed_config", shipped_deepspeed), WORDS("attn_implementation", framework_attentions),            \
         WORDS("fsdp_config.activation_checkpointing", recomputed)
 
@@ -423,6 +427,7 @@ static const struct framework_key factory_keys[] = {
     {0},
 };
 static const struct framework_word factory_fixed[] = {PLAIN_TORCH,
+                                                      EAGER_LOGITS,
                                                       {NULL, "recompute_granularity", "full"},
                                                       {NULL, "seq_length", "2048"},
                                                       {NULL, "adapter_rank", "8"},
@@ -464,14 +469,19 @@ const struct framework framework_peft = {.name = "peft",
 
 /* --- accelerate: what `accelerate config` writes --- */
 
-static const struct framework_word accelerate_compiled[] = {
-    {"INDUCTOR", "torch_compile", "True"}, {"inductor", "torch_compile", "True"}, {0}};
+static const struct framework_word accelerate_compiled[] = {{"INDUCTOR", "torch_compile", "True"},
+                                                            {"INDUCTOR", "compiled_cross_entropy", "True"},
+                                                            {"inductor", "torch_compile", "True"},
+                                                            {"inductor", "compiled_cross_entropy", "True"},
+                                                            {0}};
 
-/* FSDP shards all unless its strategy says otherwise. */
+/* FSDP shards all unless its strategy says otherwise. Its models are transformers', but for Megatron-LM's. */
 static const struct framework_word accelerate_kinds[] = {{"FSDP", "zero_stage", "3"},
+                                                         {"FSDP", "eager_cross_entropy", "True"},
                                                          {"DEEPSPEED", "grad_reduce_in_bf16", "True"},
                                                          {"DEEPSPEED", "run_by_deepspeed", "True"},
-                                                         {"MULTI_GPU", NULL, NULL},
+                                                         {"DEEPSPEED", "eager_cross_entropy", "True"},
+                                                         {"MULTI_GPU", "eager_cross_entropy", "True"},
                                                          {"MEGATRON_LM", NULL, NULL},
                                                          {"NO", NULL, NULL},
                                                          {0}};

@@ -16,6 +16,13 @@
         NULL, "cross_entropy_loss_fusion", "False"                                                                               \
     }
 
+/* The loss is cross entropy of logits.float(), which nothing fuses: a kernel that replaces it, or the projection as well, is told
+ * by other words, which win. */
+#define EAGER_LOGITS                                                                                                             \
+    {                                                                                                                            \
+        NULL, "eager_cross_entropy", "True"                                                                                      \
+    }
+
 /* A truth as YAML, TOML and Python write it. */
 #define TRULY(argument, value)                                                                                                   \
     {"true", argument, value},                                                                                                   \

@@ -21,6 +21,10 @@ static const struct framework_word titan_recompute[] = {{"full", "recompute_gran
 /* 2024 */
 static const struct framework_word titan_selective[] = {TRULY("recompute_granularity", "selective"), {0}};
 static const struct framework_word titan_fp8[] = {{"dynamic", "fp8", "hybrid"}, {"delayed", "fp8", "hybrid"}, {0}};
+/* The loss is an fp32 copy's (logits.float()), eager unless it is compiled with the model (components/loss.py, since the switch
+ * has a table of its own in 2025; from memory). */
+static const struct framework_word titan_compiled[] = {
+    TRULY("torch_compile", "True"), TRULY("compiled_cross_entropy", "True"), {0}};
 /* Of the states: of weights, gradients and the optimizer. */
 static const struct framework_word titan_states[] = {
     {"bfloat16", "main_params_dtype", "bf16"}, {"float32", "main_params_dtype", "fp32"}, {0}};
@@ -53,8 +57,8 @@ static const struct framework_key titan_keys[] = {
     WORDS("training.mixed_precision_param", titan_types),
     WORDS("training.mixed_precision_reduce", titan_reduce),
     WORDS("model.attn_mask_type", titan_masks),
-    WORDS("training.compile", framework_compiled),
-    WORDS("compile.enable", framework_compiled),
+    WORDS("training.compile", framework_compiled), /* until mid 2025 */
+    WORDS("compile.enable", titan_compiled),
     WORDS("training.enable_cpu_offload", framework_by_host),
     WORDS("training.dtype", titan_states),
     AS("optimizer.early_step_in_backward", "step_in_backward"),
@@ -106,6 +110,7 @@ static const struct framework_key titan_keys[] = {
 /* What its JobConfig has without a key; its flavours of a model under the names that their makers gave them. */
 static const struct framework_word titan_fixed[] = {
     PLAIN_TORCH,
+    EAGER_LOGITS,
     {NULL, "bf16", "True"},
     {NULL, "sequence_parallel", "True"},
     {NULL, "data_parallel_shard_degree", "-1"},
@@ -123,15 +128,19 @@ static const struct framework_word titan_models[] = {{"llama3-405B", NULL, "llam
                                                      {"llama4-17bx16e", NULL, "llama4-scout"},
                                                      {"llama4-17bx128e", NULL, "llama4-maverick"},
                                                      {0}};
-/* Where components are listed the model is compiled if it is one of them. */
+/* Where components are listed the model and the loss are compiled if they are among them. */
 static void titan_more(struct launch_words *words, const struct yaml_node *root)
 {
     const struct yaml_node *components = framework_find(root, "compile.components");
-    bool listed = components && components->kind == YAML_SEQUENCE, model = false;
-    for (const struct yaml_node *item = listed ? components->first : NULL; item; item = item->next)
+    bool listed = components && components->kind == YAML_SEQUENCE, model = false, loss = false;
+    for (const struct yaml_node *item = listed ? components->first : NULL; item; item = item->next) {
         model |= item->kind == YAML_SCALAR && strcmp(item->text, "model") == 0;
+        loss |= item->kind == YAML_SCALAR && strcmp(item->text, "loss") == 0;
+    }
     if (listed && !model)
         framework_add(words, components, "compile.components", "torch_compile", "False");
+    if (listed && !loss)
+        framework_add(words, components, "compile.components", "compiled_cross_entropy", "False");
 }
 
 const struct framework framework_torchtitan = {.name = "torchtitan",

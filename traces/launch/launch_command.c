@@ -162,12 +162,13 @@ void launch_command_try(struct shell_state *state, const struct shell_fields *gi
     const char *program = other_program(&fields);
     drop_settings(&trial);
     size_t count = megatron_count(&trial) + framework_count_overrides(&trial);
-    count += launch_configuration(state, &fields, &trial);
+    size_t named = launch_configuration(state, &fields, &trial);
+    count += named;
     add_around(&fields, given, n_around);
     launch_programs_tell(state, &fields, &trial);
     shell_fields_free(&fields);
     state->words->arena = trial.arena;
-    best->rivals += count > 2;
+    best->rivals += count > 2 || named == 2;
     if (count > best->count) {
         free(best->words.items);
         *best = (struct launch_choice){.words = trial, .count = count, .rivals = best->rivals, .at = at, .program = program};

@@ -51,8 +51,22 @@ static size_t behind_program(const struct shell_fields *fields, bool *sure)
     return 0;
 }
 
-/* What stands behind one of these flags, --config FILE or --config=FILE, from `first` on; NULL: nothing. */
-static const char *value_behind(const struct shell_fields *fields, size_t first, const char *const *flags, size_t *at)
+/* Is a name known, or else that of a file that the script writes ($USER/x.yaml)? */
+static bool is_told(const struct launch_words *script, const struct launch_field *field, const char *name)
+{
+    bool told = !field->unknown;
+    for (size_t i = 0; script && i < script->n && !told; i++) {
+        const struct launch_word *word = &script->items[i];
+        told = strcmp(word->name, "written-file") == 0 && word->unknown && strcmp(word->unknown, field->unknown) == 0 &&
+               strcmp(word->said, name) == 0;
+    }
+    return told;
+}
+
+/* What stands behind one of these flags, --config FILE or --config=FILE, from `first` on; NULL: nothing that is known, or that
+ * the script (NULL: none) writes. */
+static const char *value_behind(const struct launch_words *script, const struct shell_fields *fields, size_t first,
+                                const char *const *flags, size_t *at)
 {
     for (size_t i = first; i < fields->n; i++)
         for (const char *const *flag = flags; *flag; flag++) {
@@ -63,9 +77,10 @@ static const char *value_behind(const struct shell_fields *fields, size_t first,
                                                : text[n] == '='    ? &fields->items[i]
                                                : i + 1 < fields->n ? &fields->items[i + 1]
                                                                    : NULL;
-            if (value && !value->unknown && *value->text) {
+            const char *name = text[n] == '=' ? text + n + 1 : value ? value->text : "";
+            if (value && *value->text && is_told(script, value, name)) {
                 *at = i;
-                return text[n] == '=' ? text + n + 1 : value->text;
+                return name;
             }
         }
     return NULL;
@@ -77,7 +92,8 @@ static const char *hydra_file(const struct shell_fields *fields, size_t first, s
     static const char *const names[] = {"--config-name", "-cn", NULL};
     static const char *const folders[] = {"--config-path", "-cp", "--config-dir", NULL};
     size_t ignored;
-    const char *name = value_behind(fields, first, names, at), *folder = value_behind(fields, first, folders, &ignored);
+    const char *name = value_behind(NULL, fields, first, names, at),
+               *folder = value_behind(NULL, fields, first, folders, &ignored);
     char path[4096];
     if (!name)
         return NULL;
@@ -113,12 +129,19 @@ size_t launch_configuration(struct shell_state *state, const struct shell_fields
         path = shell_variable_text(state, "CONFIG_FILE");
     else if (first == 0)
         return 0;
-    else if (first < fields->n && is_configuration(shell_text_at(fields, first)) && !fields->items[first].unknown)
+    else if (first < fields->n && is_configuration(shell_text_at(fields, first)) &&
+             is_told(state->words, &fields->items[first], shell_text_at(fields, first)))
         path = shell_text_at(fields, at = first);
-    else if (!(path = value_behind(fields, first, flags, &at)) || !is_configuration(path))
+    else if (!(path = value_behind(state->words, fields, first, flags, &at)) || !is_configuration(path))
         path = hydra_file(fields, first, &at, words);
     if (!path || !is_configuration(path))
         return 0;
-    add(words, "configuration-file", launch_text(words, path, strlen(path)), "configuration", fields->items[at].at);
+    bool behind = *shell_text_at(fields, at) == '-' && !strchr(shell_text_at(fields, at), '=') && at + 1 < fields->n;
+    launch_words_add(words,
+                     (struct launch_word){.name = "configuration-file",
+                                          .value = launch_text(words, path, strlen(path)),
+                                          .said = "configuration",
+                                          .unknown = strpbrk(path, UNKNOWN_TEXT) ? fields->items[at + behind].unknown : NULL,
+                                          .at = fields->items[at].at});
     return sure || launcher ? 2 : 1;
 }

@@ -59,7 +59,8 @@ enum status launch_machine_find(const char *cluster, const char *gpu, int gpus, 
 /* The shape as it is written, without what frameworks change and what only describes, and with one way to say each thing. */
 static json_t *shape_of(const struct transformer *model)
 {
-    static const char *const left_out[] = {"name", "source", "vocab", "max_seq_len", "published_parameters", "published_active"};
+    static const char *const left_out[] = {
+        "name", "source", "vocab", "max_seq_len", "rope_theta", "published_parameters", "published_active"};
     struct transformer m = *model;
     if (m.moe.experts && m.moe.first_dense_layers == 0 && m.moe.every <= 1)
         m.ffn_hidden = 0;

@@ -80,13 +80,34 @@ static const char *number_text(struct launch_words *words, size_t n)
     return launch_text(words, text, (size_t)length);
 }
 
-/* How many GPUs CUDA_VISIBLE_DEVICES lets a program see; 0: it does not say. */
-static size_t visible_gpus(struct shell_state *state)
+/* GPUs as CUDA_VISIBLE_DEVICES names them, 0,1 or GPU-1b2c...,MIG-...; 0: it is no such list. */
+static size_t count_visible(const char *text)
+{
+    size_t entries = 0;
+    for (const char *p = text;; p++) {
+        p += strspn(p, " ");
+        size_t n = strcspn(p, ","), digits = strspn(p, "0123456789");
+        bool named = n > 4 && (strncmp(p, "GPU-", 4) == 0 || strncmp(p, "MIG-", 4) == 0);
+        if (n == 0 || (digits != n && !named))
+            return 0;
+        entries++;
+        p += n;
+        if (!*p)
+            return entries;
+    }
+}
+
+/* How many GPUs CUDA_VISIBLE_DEVICES lets a program see; 0: it does not say, or (*wrong) nothing that can be read. */
+static size_t visible_gpus(struct shell_state *state, const char **wrong)
 {
     const char *text = shell_variable_text(state, "CUDA_VISIBLE_DEVICES");
-    size_t n = text && *text != '-' ? 1 : 0;
-    for (const char *p = text; n && *p; p++)
-        n += *p == ',';
+    size_t n = text && *text != '-' ? count_visible(text) : 0;
+    char why[128];
+    *wrong = NULL;
+    if (text && *text != '-' && n == 0) {
+        snprintf(why, sizeof why, "CUDA_VISIBLE_DEVICES=%.40s is no list of GPUs, such as 0,1,2,3", text);
+        *wrong = launch_text(state->words, why, strlen(why));
+    }
     return n;
 }
 
@@ -149,11 +170,12 @@ static void settle_processes(struct shell_state *state, struct launch_word *word
         size_t n = word->first ? word->first : word->value ? strlen(word->value) : 0;
         if (n != strlen(all[i]) || memcmp(word->value, all[i], n) != 0)
             continue;
-        size_t visible = visible_gpus(state);
+        const char *wrong;
+        size_t visible = visible_gpus(state, &wrong);
         if (visible)
             word->value = number_text(words, visible);
         else
-            word->unknown = "it is as many processes as the machine has GPUs";
+            word->unknown = wrong ? wrong : "it is as many processes as the machine has GPUs";
         word->first = 0;
     }
 }
@@ -174,33 +196,6 @@ static void settle_nodes(struct launch_word *word, struct launch_words *words)
         word->unknown = launch_text(words, why, strlen(why));
     }
     word->first = 0;
-}
-
-/* deepspeed --include=worker-0@worker-1:0,2: nodes, and of each all GPUs or some. */
-static void read_include(struct launch_word word, struct launch_words *words)
-{
-    size_t nodes = 0, gpus = 0, most = 0;
-    bool all = false;
-    const char *value = word.first ? launch_text(words, word.value, word.first) : word.value;
-    for (const char *p = value; *p; p += strcspn(p, "@"), p += *p == '@') {
-        size_t n = strcspn(p, "@"), here = 1;
-        const char *colon = memchr(p, ':', n);
-        for (const char *c = colon; c && c < p + n; c++)
-            here += *c == ',';
-        nodes++;
-        all |= !colon;
-        gpus += here;
-        most = here > most ? here : most;
-    }
-    if (nodes == 0)
-        return;
-    if (!all && gpus != nodes * most) {
-        add(words, "world-size", number_text(words, gpus), word.said, word.at);
-        return;
-    }
-    add(words, "launched-nodes", number_text(words, nodes), word.said, word.at);
-    if (!all)
-        add(words, "launched-gpus", number_text(words, most), word.said, word.at);
 }
 
 static const struct launch_word *flag_of(const struct launch_words *words, const char *name)
@@ -227,13 +222,17 @@ static void tell_processes(struct launch_words *words)
     launch_words_add(words, world);
 }
 
-/* Does deepspeed ask a file for its hosts, or leave some of them out? */
-static bool has_hosts(const struct shell_fields *fields, const struct launch_words *words)
+/* Does deepspeed ask a file for its hosts, or leave some of them out? -H FILE becomes a word, as --hostfile FILE is one. */
+static bool has_hosts(const struct shell_fields *fields, struct launch_words *words)
 {
-    bool hosts = flag_of(words, "hostfile") || flag_of(words, "exclude");
-    for (size_t i = 0; i < fields->n; i++)
-        hosts |= strcmp(shell_text_at(fields, i), "-H") == 0;
-    return hosts;
+    for (size_t i = 0; i + 1 < fields->n && !flag_of(words, "hostfile"); i++)
+        if (strcmp(shell_text_at(fields, i), "-H") == 0)
+            launch_words_add(words, (struct launch_word){.name = "hostfile",
+                                                         .value = fields->items[i + 1].text,
+                                                         .unknown = fields->items[i + 1].unknown,
+                                                         .said = "-H",
+                                                         .at = fields->items[i].at});
+    return flag_of(words, "hostfile") || flag_of(words, "exclude");
 }
 
 /* What a launcher does unasked, as far as nothing else names the machines. */
@@ -243,16 +242,18 @@ static void tell_launcher(struct shell_state *state, const struct shell_fields *
     const char *nodes = shell_variable_text(state, launcher->nodes_variable);
     const char *gpus = shell_variable_text(state, launcher->gpus_variable);
     bool deepspeed = strcmp(launcher->name, "deepspeed") == 0;
-    size_t visible = visible_gpus(state);
+    const char *wrong;
+    size_t visible = visible_gpus(state, &wrong);
     add(words, "launched-by", launcher->name, launcher->name, at);
     if (strncmp(launcher->name, "accelerate", strlen("accelerate")) == 0)
         tell_processes(words);
+    bool hosts = deepspeed && has_hosts(fields, words);
     const struct launch_word *include = flag_of(words, "include");
     if (deepspeed && include && include->value && !include->unknown) {
-        read_include(*include, words); /* a copy: words may move */
+        launch_hosts_included(*include, words); /* a copy: words may move */
         return;
     }
-    if (deepspeed && has_hosts(fields, words))
+    if (hosts)
         return;
     if (gpus)
         add(words, "launched-gpus", gpus, launcher->gpus_variable, at);
@@ -260,6 +261,10 @@ static void tell_launcher(struct shell_state *state, const struct shell_fields *
         add(words, "launched-gpus", launcher->gpus, launcher->name, at);
     else if (visible)
         add(words, "launched-gpus", number_text(words, visible), "CUDA_VISIBLE_DEVICES", at);
+    else if (wrong)
+        launch_words_add(words,
+                         (struct launch_word){
+                             .name = "launched-gpus", .value = "", .unknown = wrong, .said = "CUDA_VISIBLE_DEVICES", .at = at});
     if (nodes)
         add(words, "launched-nodes", nodes, launcher->nodes_variable, at);
     else if (find_starter(fields) == fields->n)
@@ -283,37 +288,4 @@ void launch_programs_tell(struct shell_state *state, const struct shell_fields *
     }
     if (launcher)
         tell_launcher(state, fields, launcher, fields->items[at].at, words);
-}
-
-/* --- hosts --- */
-
-void launch_programs_hosts(const char *path, const char *bytes, size_t n, struct launch_words *words, struct diags *diags)
-{
-    size_t nodes = 0, slots = 0, most = 0;
-    struct place at = {.file = path, .line = 1, .column = 1};
-    for (const char *p = bytes, *end = bytes + n; p < end;) {
-        const char *stop = memchr(p, '\n', (size_t)(end - p));
-        stop = stop ? stop : end;
-        char line[256];
-        size_t length = (size_t)(stop - p) < sizeof line - 1 ? (size_t)(stop - p) : sizeof line - 1;
-        memcpy(line, p, length);
-        line[length] = '\0';
-        line[strcspn(line, "#\r")] = '\0';
-        const char *count = strstr(line, "slots=");
-        if (line[strspn(line, " \t")]) {
-            size_t here = count ? (size_t)strtoul(count + strlen("slots="), NULL, 10) : 0;
-            nodes++;
-            slots += here;
-            most = here > most ? here : most;
-        }
-        p = stop < end ? stop + 1 : end;
-    }
-    if (nodes == 0)
-        diag_warning(diags, at, "no host stands in this file");
-    else if (slots && slots == nodes * most)
-        add(words, "launched-gpus", number_text(words, most), "slots", at);
-    else if (slots)
-        diag_warning(diags, at, "hosts have different numbers of slots, %zu in all; --gpus says how many the job has", slots);
-    if (nodes && (!slots || slots == nodes * most))
-        add(words, "launched-nodes", number_text(words, nodes), launch_base(path), at);
 }

@@ -1,6 +1,7 @@
 /*
  * launch_programs.h - programs that start others: on how many nodes and GPUs where nothing says it, and the configuration that a
- * command names. Private to launch_command.c and launch_read.c.
+ * command names. Private to launch_command.c and launch_read.c;
+ * launch_hosts.c has what deepspeed is told of hosts.
  *
  * What torchrun, deepspeed, accelerate, composer, llamafactory-cli and torchtitan's run_train.sh do unasked, from memory:
  *
@@ -36,7 +37,12 @@ void launch_programs_tell(struct shell_state *state, const struct shell_fields *
  * it may be. How sure it is that this is a training job: 0 where there is no such file, 2 of a program that is known for it. */
 size_t launch_configuration(struct shell_state *state, const struct shell_fields *fields, struct launch_words *words);
 
-/* The hosts of a file with a line "NAME slots=GPUS" each as words "launched-nodes" and "launched-gpus". */
+/* deepspeed --include=worker-0@worker-1:0,2: nodes, and of each all GPUs or some. Words "launched-nodes" and "launched-gpus", or
+ * "world-size" where nodes have different numbers; "launched-gpus" is unknown, with a reason, where the value is no such list. */
+void launch_hosts_included(struct launch_word include, struct launch_words *words);
+
+/* The same of the hosts of a file with a line "NAME slots=GPUS" each, less those that --include and --exclude among the words
+ * leave out. */
 void launch_programs_hosts(const char *path, const char *bytes, size_t n, struct launch_words *words, struct diags *diags);
 
 /* The last part of a path. */

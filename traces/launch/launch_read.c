@@ -58,18 +58,110 @@ static enum status read_source(struct launch_source *source, const struct launch
     return status == STATUS_OK ? read_bytes(source, how, diags) : status;
 }
 
-/* The same of a file that a script writes: what is not known of it says nothing. */
+/* --- files that a script writes --- */
+
+/* Something in such a file that is not known, and where it stands. */
+struct gap {
+    const char *why; /* up to the UNKNOWN_TEXT that ends it */
+    int line, column;
+};
+
+struct gaps {
+    struct gap *items;
+    size_t n, capacity;
+};
+
+/* The text of a file with `filler` where something is not known; each such place goes to gaps (NULL: to nobody). */
+static void fill(struct launch_source *source, const char *text, const char *filler, struct gaps *gaps)
+{
+    FILE *out = open_memstream(&source->bytes, &source->n);
+    int line = 1, column = 1;
+    for (const char *p = text; *p; p++) {
+        if (*p != *UNKNOWN_TEXT) {
+            fputc(*p, out);
+            column = *p == '\n' ? 1 : column + 1;
+            line += *p == '\n';
+            continue;
+        }
+        if (gaps) {
+            gaps->items = memory_grow(gaps->items, &gaps->capacity, gaps->n + 1, sizeof *gaps->items);
+            gaps->items[gaps->n++] = (struct gap){p + 1, line, column};
+        }
+        fputs(filler, out);
+        column += (int)strlen(filler);
+        p += 1 + strcspn(p + 1, UNKNOWN_TEXT);
+        if (!*p)
+            break;
+    }
+    fclose(out);
+}
+
+/* The gap in a word's line that stands in its value; NULL: none. */
+static const struct gap *gap_of(const struct gaps *gaps, const struct launch_word *word)
+{
+    const struct gap *found = NULL;
+    for (size_t i = 0; i < gaps->n; i++)
+        if (gaps->items[i].line == word->at.line && (!found || found->column < word->at.column))
+            found = &gaps->items[i];
+    return found;
+}
+
+static bool has_word(const struct launch_words *words, const struct launch_word *word)
+{
+    for (size_t i = 0; i < words->n; i++) {
+        const struct launch_word *w = &words->items[i];
+        bool same = strcmp(w->name, word->name) == 0 && w->by_dest == word->by_dest && !w->value == !word->value;
+        if (same && (!w->value || strcmp(w->value, word->value) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Keys that a file sets to what is not known are those that it sets otherwise with another text there: these become unknown. */
+static void tell_gaps(struct launch_source *source, const char *text, const struct launch_reading *how)
+{
+    struct launch_source trial = {.path = source->path};
+    struct gaps gaps = {0};
+    struct diags quiet = {0};
+    fill(&trial, text, "1", &gaps);
+    enum status status = gaps.n ? read_bytes(&trial, how, &quiet) : STATUS_OK;
+    for (size_t i = 0; i < trial.words.n && gaps.n && status == STATUS_OK && !trial.is_log; i++) {
+        const struct launch_word *word = &trial.words.items[i];
+        const struct gap *gap = has_word(&source->words, word) ? NULL : gap_of(&gaps, word);
+        if (!gap || word->strange)
+            continue;
+        struct launch_word unknown = *word;
+        unknown.name = launch_text(&source->words, word->name, strlen(word->name));
+        unknown.said = word->said ? launch_text(&source->words, word->said, strlen(word->said)) : NULL;
+        unknown.value = "";
+        unknown.first = 0;
+        unknown.unknown = launch_text(&source->words, gap->why, strcspn(gap->why, UNKNOWN_TEXT));
+        launch_words_add(&source->words, unknown);
+    }
+    launch_words_free(&trial.words);
+    free(trial.bytes);
+    free(gaps.items);
+    diags_free(&quiet);
+}
+
+/* The same of a file that a script writes: what is not known of it says nothing, but where a key matters the reason. */
 static enum status read_written(struct launch_source *source, const char *text, const struct launch_reading *how,
                                 struct diags *diags)
 {
-    FILE *out = open_memstream(&source->bytes, &source->n);
-    for (const char *p = text; *p; p++)
-        if (*p == *UNKNOWN_TEXT)
-            fputs("null", out);
-        else
-            fputc(*p, out);
-    fclose(out);
-    return read_bytes(source, how, diags);
+    fill(source, text, "null", NULL);
+    enum status status = read_bytes(source, how, diags);
+    if (status == STATUS_OK && !source->is_log)
+        tell_gaps(source, text, how);
+    return status;
+}
+
+/* A file that is written and then changed. */
+static void tell_doubts(const struct launch_words *words, const char *name, const char *shown, struct diags *diags)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (strcmp(words->items[i].name, "doubted-file") == 0 && strcmp(words->items[i].said, name) == 0)
+            diag_warning(diags, words->items[i].at, "%.80s, which the script writes, is changed here by %.60s: that is left out",
+                         shown, words->items[i].value);
 }
 
 /* --- files that files name --- */
@@ -217,8 +309,10 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
                              "what the script writes there is no configuration that can be read; it is left out");
             continue;
         }
-        if (written)
+        if (written) {
             path = printable(&s->words, name);
+            tell_doubts(&s->words, name, path, diags);
+        }
         diag_note(diags, word->at, "%.80s is read, too%s", path, written ? ", as the script writes it" : "");
         sources->items = memory_grow(sources->items, capacity, sources->n + 1, sizeof *sources->items);
         struct launch_source *more = &sources->items[sources->n++]; /* `s` may have moved */
@@ -236,11 +330,18 @@ static void read_hosts(struct launch_source *source, struct diags *diags)
     if (!file || !file->value || file->unknown || !by || strcmp(by->value, "deepspeed") != 0)
         return;
     const char *name = file->first ? launch_text(&source->words, file->value, file->first) : file->value;
-    const char *path = find_companion(source, name);
+    const char *written = written_text(&source->words, name, NULL), *path = written ? NULL : find_companion(source, name);
     char *bytes;
     size_t n;
-    bool told = find_word(&source->words, "num_nodes") != NULL;
-    if (path && file_read(path, SHELL_BYTES_MAX, &bytes, &n, diags) == STATUS_OK) {
+    bool told = find_word(&source->words, "num_nodes") || find_word(&source->words, "launched-gpus") ||
+                find_word(&source->words, "world-size"); /* --include names GPUs */
+    const struct launch_word *include = find_word(&source->words, "launched-gpus");
+    if (include && include->unknown) /* no list */
+        return;
+    if (written) {
+        tell_doubts(&source->words, name, name, diags);
+        launch_programs_hosts(name, written, strlen(written), &source->words, diags);
+    } else if (path && file_read(path, SHELL_BYTES_MAX, &bytes, &n, diags) == STATUS_OK) {
         launch_programs_hosts(path, bytes, n, &source->words, diags);
         free(bytes);
     } else if (!told && !path) {

@@ -88,6 +88,27 @@ static void set_positional(struct runner *r)
     shell_set(&r->state, "*", 1, items, n, true);
 }
 
+/* One task on a node is what starts the processes there, no process. */
+static void drop_lone_tasks(struct launch_words *words)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < words->n; i++) {
+        const struct launch_word *word = &words->items[i];
+        size_t n = !word->value ? 0 : word->first ? word->first : strlen(word->value);
+        if (strcmp(word->name, "ntasks-per-node") != 0 || n != 1 || *word->value != '1')
+            words->items[kept++] = *word;
+    }
+    words->n = kept;
+}
+
+static bool is_launched(const struct launch_words *words)
+{
+    bool launched = false;
+    for (size_t i = 0; i < words->n; i++)
+        launched |= strcmp(words->items[i].name, "launched-by") == 0;
+    return launched;
+}
+
 static void run(struct runner *r, const struct launch_environment *environment, struct launch_words *words)
 {
     set_environment(r, environment);
@@ -97,6 +118,8 @@ static void run(struct runner *r, const struct launch_environment *environment, 
     run_loose(r);
     for (size_t i = 0; i < r->best.words.n; i++)
         launch_words_add(words, r->best.words.items[i]);
+    if (is_launched(&r->best.words))
+        drop_lone_tasks(words);
 }
 
 enum status launch_shell_parse(const char *name, const char *bytes, size_t n, const struct launch_environment *environment,
@@ -114,6 +137,8 @@ enum status launch_shell_parse(const char *name, const char *bytes, size_t n, co
     if (diags->n_errors == before && r->best.count == 0)
         diag_error(diags, (struct place){.file = name},
                    "no command here has Megatron-LM's arguments, such as --num-layers, or sets keys of a configuration");
+    else if (r->best.rivals > 1 && r->best.count == 2)
+        diag_warning(diags, r->best.at, "of %zu commands that name configurations the first is taken", r->best.rivals);
     else if (r->best.rivals > 1)
         diag_warning(diags, r->best.at, "of %zu commands with such arguments this one is taken, which has the most",
                      r->best.rivals);

@@ -122,6 +122,18 @@ static void take_values(struct launch_words *words, struct launch_word *word, co
     word->first = n > 1 ? strlen(fields[0].text) : 0;
 }
 
+/* A flag's name. Of --table.some-key, which is the key table.some_key, it is the key's. */
+static const char *name_of_flag(struct launch_words *words, const char *said)
+{
+    const char *dot = strchr(said, '.');
+    if (!dot || !strchr(dot, '-'))
+        return said + strlen("--");
+    char *name = launch_text(words, said + strlen("--"), strlen(said) - strlen("--"));
+    for (char *p = strchr(name, '.'); p && *p; p++)
+        *p = *p == '-' ? '_' : *p;
+    return name;
+}
+
 void launch_words_of_fields(struct launch_words *words, const struct launch_field *fields, size_t n)
 {
     size_t settings = settings_begin(fields, n);
@@ -141,7 +153,7 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
             if (known)
                 take_values(words, &word, &fields[i + 1], known);
         }
-        word.name = *word.said == '-'   ? word.said + strlen("--")
+        word.name = *word.said == '-'   ? name_of_flag(words, word.said)
                     : override_of(said) ? word.said + strspn(word.said, "+")
                                         : word.said;
         launch_words_add(words, word);

@@ -79,13 +79,14 @@ static void write_model(const struct launch_description *d, const char *catalog,
             const char *key, *path;
             int64_t ours, theirs;
         } others[] = {{"vocab", "model.vocab", model->vocab, known.vocab},
-                      {"max_seq_len", "model.max_seq_len", model->max_seq_len, known.max_seq_len}};
+                      {"max_seq_len", "model.max_seq_len", model->max_seq_len, known.max_seq_len},
+                      {"rope_theta", "model.rope_theta", (int64_t)model->rope_theta, (int64_t)known.rope_theta}};
         const char *named = launch_origin_of(d, "model");
         write_line(out, 2, "base", catalog, named ? named : "the shape that the arguments describe");
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
             char text[32];
             snprintf(text, sizeof text, "%lld", (long long)others[i].ours);
-            if (others[i].ours != others[i].theirs)
+            if (others[i].ours > 0 && others[i].ours != others[i].theirs) /* 0: nothing says it */
                 write_line(out, 2, others[i].key, text, launch_origin_of(d, others[i].path));
         }
     } else {

@@ -9,6 +9,7 @@
 
 #include "model/base/append.h"
 #include "model/base/units.h"
+#include "traces/launch/megatron_mistakes.h"
 
 const char *const megatron_positions[] = {[POSITION_LEARNED] = "learned_absolute",
                                           [POSITION_ROTARY] = "rope",
@@ -25,6 +26,11 @@ const char *const megatron_optimizers[] = {
 #define BOOL(m)          .key = #m, .map = MAP_BOOL, MEMBER(m)
 #define NOT(m)           .key = #m, .map = MAP_NOT, MEMBER(m)
 #define CHOICE(m, words) .key = #m, .map = MAP_CHOICE, .choices = words, MEMBER(m)
+#define ONE_OF(...)                                                                                                              \
+    .accepts = (const char *const[])                                                                                             \
+    {                                                                                                                            \
+        __VA_ARGS__, NULL                                                                                                        \
+    }
 #define X(id, name, kind, initial, ...)                                                                                          \
     [ARGUMENT_##id] = {.flag = name, .type = ARGUMENT_##kind, .fallback = initial, __VA_ARGS__},
 const struct argument_row megatron_rows[N_ARGUMENTS] = {MEGATRON_ARGUMENTS(X)};
@@ -257,10 +263,14 @@ static const char *const silent[] = {
     "config-path",
     "config-name",
     "config-dir",
+    "yaml-cfg",
+    "yaml",
+    "cfg",
     "job.config*",
     "cfg",
     "configuration-*",
     "written-file",
+    "doubted-file",
     "num-processes",
     "nproc",
     "lora-*",
@@ -394,17 +404,6 @@ static const char *value_of(const struct argument_row *row, const struct launch_
     return is_truth(word->value, &truth) && truth ? "true" : "false";
 }
 
-/* A flag's name that is likely to be meant by a slip of one or two letters. */
-static const char *meant_by(const char *name)
-{
-    const char *flags[N_ARGUMENTS];
-    for (int i = 0; i < N_ARGUMENTS; i++)
-        flags[i] = megatron_rows[i].flag;
-    const char *near = strlen(name) < 6 ? NULL : nearest_name(name, flags, N_ARGUMENTS);
-    size_t length = strlen(name), found = near ? strlen(near) : 0;
-    return near && found + 2 >= length && length + 2 >= found && strncmp(near, name, 3) == 0 ? near : NULL;
-}
-
 static void list_unknown(const char *list, size_t n, bool all, struct place at, struct diags *diags)
 {
     enum { FEW = 6 };
@@ -437,11 +436,21 @@ static bool keeps_stage(const struct megatron_value *kept, const struct launch_w
     return by_file && besides;
 }
 
+/* Do words of a framework's configuration stand among these? Its program has flags of its own. */
+static bool is_foreign(const struct launch_words *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        if (words->items[i].by_dest && words->items[i].said)
+            return true;
+    return false;
+}
+
 void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags)
 {
     char unknown[4096] = "";
     size_t n_unknown = 0;
     struct place first = {0};
+    bool foreign = is_foreign(words);
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *word = &words->items[i];
         int found = megatron_find(word->name, word->by_dest);
@@ -455,7 +464,9 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         if (found < 0) {
             if (!word->by_dest && !is_silent(word->name)) {
                 bool flag = !word->said || *word->said == '-';
-                const char *meant = flag ? meant_by(word->name) : NULL;
+                if (flag && !foreign && megatron_refuse(word, diags))
+                    continue;
+                const char *meant = flag ? megatron_meant(word->name) : NULL;
                 text_append(unknown, sizeof unknown, " %s%.100s", flag ? "--" : "", word->name);
                 if (meant)
                     text_append(unknown, sizeof unknown, " (did you mean --%s?)", meant);
@@ -468,10 +479,11 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
         if (text && one && word->first) /* positional arguments stand behind */
             text = launch_text(words, text, word->first);
+        const char *wrong = megatron_wrong(words, row, word, &text, diags);
         if (found == ARGUMENT_ZERO_STAGE && keeps_stage(&arguments->of[found], word, text, diags))
             continue;
         arguments->of[found] = (struct megatron_value){.text = text,
-                                                       .unknown = is_flag ? NULL : word->unknown,
+                                                       .unknown = is_flag ? NULL : wrong,
                                                        .said = word->said,
                                                        .at = word->at,
                                                        .by_flag = !word->by_dest,

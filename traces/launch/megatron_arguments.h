@@ -36,7 +36,7 @@ enum argument_map {
 };
 
 /* When an argument means anything. */
-enum argument_when { WHEN_ALWAYS, WHEN_MIXTURE, WHEN_LATENT, WHEN_CONTEXT /* cp above 1 */, WHEN_HYBRID, N_WHENS };
+enum argument_when { WHEN_ALWAYS, WHEN_MIXTURE, WHEN_LATENT, WHEN_CONTEXT /* cp above 1 */, WHEN_HYBRID, WHEN_ROTARY, N_WHENS };
 
 struct argument_row {
     const char *flag;
@@ -47,7 +47,8 @@ struct argument_row {
     enum argument_map map;
     size_t offset, size; /* of the member, in struct launch_job */
     const char *const *choices;
-    bool or_zero; /* a number that may be 0; others are at least 1 */
+    const char *const *accepts; /* the words that its program takes, NULL behind the last; NULL: any */
+    bool or_zero;               /* a number that may be 0; others are at least 1 */
     enum argument_when when;
     const char *since;
     const char *told; /* not modelled: what it changes; told when the value is not the fallback */
@@ -82,8 +83,10 @@ extern const char *const megatron_positions[], *const megatron_norms[], *const m
 /* The words of --data-parallel-sharding-strategy, by ZeRO stage. NULL after the last. */
 extern const char *const megatron_shardings[];
 
-/* Words into values; of what is said twice the last counts. Arguments that change time or memory without being modelled are
- * warned of, and with `all` those that nobody knows are listed, in one note otherwise. */
+/* Words into values; of what is said twice the last counts. A flag that needs a value and has none, and one whose value is none
+ * of its choices, cannot be told (`unknown` says why). A flag that nobody knows and that is spelt nearly as one that is modelled
+ * is an error, unless a framework's configuration stands beside it, whose program has flags of its own. With `all` the others
+ * that nobody knows are listed, in one note otherwise. */
 void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags);
 
 /* How many of the words are arguments with a meaning for the model or the layout: what tells a launch from another command. */

@@ -112,7 +112,8 @@ static void write_rows(struct writing *w)
                                   [WHEN_MIXTURE] = w->job->model.moe.experts > 0,
                                   [WHEN_LATENT] = w->job->model.attention == ATTENTION_LATENT,
                                   [WHEN_CONTEXT] = w->job->layout.cp > 1,
-                                  [WHEN_HYBRID] = writes_pattern(w)};
+                                  [WHEN_HYBRID] = writes_pattern(w),
+                                  [WHEN_ROTARY] = w->job->model.position == POSITION_ROTARY && w->job->model.rope_theta > 0};
     for (int i = 0; i < N_ARGUMENTS; i++)
         if (active[megatron_rows[i].when])
             write_row(w, (enum argument)i);

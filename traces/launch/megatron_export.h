@@ -7,7 +7,8 @@
  *
  * Layers on stages: plainly where they divide; with the embedding and the loss counted as a layer each where that is how msim
  * divides them; otherwise by --pipeline-model-parallel-layout. Words beyond the vocabulary are not added:
- * --make-vocab-size-divisible-by is the largest power of two, at most 128, for which there are none.
+ * --make-vocab-size-divisible-by is the largest power of two, at most 128, for which there are none. --rotary-base is there where
+ * the model's is known and not 10000.
  */
 #ifndef MSIM_TRACES_MEGATRON_EXPORT_H
 #define MSIM_TRACES_MEGATRON_EXPORT_H

@@ -20,6 +20,9 @@ static int64_t gpus_launched(struct meaning *m, int64_t nodes, int64_t per_node)
     bool own_nodes = !nodes && is_own(m, ARGUMENT_LAUNCHED_NODES), own_gpus = !per_node && is_own(m, ARGUMENT_LAUNCHED_GPUS);
     char text[64] = "";
     bool known = !m->arguments->of[ARGUMENT_NODES].unknown && !m->arguments->of[ARGUMENT_NODE_GPUS].unknown;
+    const struct megatron_value *visible = &m->arguments->of[ARGUMENT_LAUNCHED_GPUS];
+    if (by && known && !per_node && visible->unknown)
+        diag_error(m->diags, visible->at, "%s: %s; --gpus says how many there are", visible->said, visible->unknown);
     if (!by || !known || n == 0 || each == 0)
         return 0;
     own = own_nodes && own_gpus ? "s" : own_nodes ? " of nodes" : " of processes";
@@ -49,6 +52,26 @@ static int64_t gpus_of_tasks(struct meaning *m, int64_t per_node)
     return launches ? tasks * per_node : tasks;
 }
 
+/* All GPUs that an argument names; a framework's has nodes of the same size. */
+static int64_t gpus_of_all(struct meaning *m, enum argument argument, int64_t nodes, int64_t per_node)
+{
+    int64_t all = meaning_int(m, argument, 1, 0);
+    meaning_from(m, "cluster.gpus", argument);
+    if (!per_node && nodes && all % nodes == 0 && m->arguments->foreign) { /* accelerate has both */
+        m->description->job.gpus_per_node = (int)(all / nodes);
+        meaning_from(m, "cluster.gpus_per_node", ARGUMENT_NODES);
+    }
+    return all;
+}
+
+/* What Slurm gives the script, unless what starts the processes takes so many by itself. */
+static int64_t gpus_allocated(struct meaning *m, int64_t nodes, int64_t per_node)
+{
+    size_t before = m->diags->n_errors;
+    int64_t launched = gpus_launched(m, nodes, per_node);
+    return launched || m->diags->n_errors > before ? launched : gpus_of_all(m, ARGUMENT_ALLOCATED, nodes, per_node);
+}
+
 static int64_t gpus_said(struct meaning *m)
 {
     struct launch_job *job = &m->description->job;
@@ -61,15 +84,8 @@ static int64_t gpus_said(struct meaning *m)
         launch_originate(m->description, "cluster.gpus", "--gpus");
         return m->known->gpus;
     }
-    if (meaning_has(m, ARGUMENT_WORLD)) {
-        int64_t world = meaning_int(m, ARGUMENT_WORLD, 1, 0);
-        meaning_from(m, "cluster.gpus", ARGUMENT_WORLD);
-        if (!per_node && nodes && world % nodes == 0 && m->arguments->foreign) { /* accelerate has both */
-            job->gpus_per_node = (int)(world / nodes);
-            meaning_from(m, "cluster.gpus_per_node", ARGUMENT_NODES);
-        }
-        return world;
-    }
+    if (meaning_has(m, ARGUMENT_WORLD))
+        return gpus_of_all(m, ARGUMENT_WORLD, nodes, per_node);
     if (per_node && meaning_has(m, ARGUMENT_NODES)) {
         launch_originate(m->description, "cluster.gpus", "%lld node%s of %lld", (long long)nodes, nodes == 1 ? "" : "s",
                          (long long)per_node);
@@ -77,6 +93,8 @@ static int64_t gpus_said(struct meaning *m)
     }
     if (meaning_has(m, ARGUMENT_TASKS))
         return gpus_of_tasks(m, per_node);
+    if (meaning_has(m, ARGUMENT_ALLOCATED))
+        return gpus_allocated(m, nodes, per_node);
     if (meaning_torch_replicas(m)) {
         meaning_from(m, "cluster.gpus", ARGUMENT_SHARD_DEGREE);
         return inner * meaning_torch_replicas(m);

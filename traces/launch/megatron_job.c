@@ -118,7 +118,7 @@ static feature_set loss_of(struct meaning *m)
     if (meaning_true(m, ARGUMENT_LOSS_BY_CHUNKS))
         return FEATURE_BIT(FUSED_LINEAR_LOSS);
     if (!meaning_true(m, ARGUMENT_LOSS_FUSION))
-        return 0;
+        return meaning_true(m, ARGUMENT_LOSS_EAGER) && !meaning_true(m, ARGUMENT_LOSS_COMPILED) ? FEATURE_BIT(EAGER_LOSS) : 0;
     return meaning_is(m, ARGUMENT_LOSS_FUSION_BY, "linear") ? FEATURE_BIT(CUT_LOSS) : FEATURE_BIT(FUSED_LOSS);
 }
 

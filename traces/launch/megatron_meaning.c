@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "traces/launch/megatron_reading.h"
 
@@ -103,13 +104,14 @@ void meaning_not_modelled(struct meaning *m, enum argument argument, const char 
 
 /* --- arguments that mean one thing --- */
 
-/* Megatron-Core's dist_muon is Muon; that it is divided among replicas says read_zero. */
+/* Megatron-Core's dist_muon is Muon; that it is divided among replicas says read_zero. Megatron-DeepSpeed's norms have no
+ * capitals. */
 static int choice_of(const struct argument_row *row, const char *text)
 {
     static const char divided[] = "dist_";
     text += strncmp(text, divided, sizeof divided - 1) == 0 ? sizeof divided - 1 : 0;
     for (int i = 0; row->choices[i]; i++)
-        if (*row->choices[i] && strcmp(row->choices[i], text) == 0)
+        if (*row->choices[i] && strcasecmp(row->choices[i], text) == 0)
             return i;
     return -1;
 }
@@ -196,6 +198,10 @@ static bool applies(struct meaning *m, enum argument_when when)
         return exceeds(m, ARGUMENT_EXPERTS, 0) || (meaning_names_model(m) && model->moe.experts > 0);
     if (when == WHEN_HYBRID)
         return meaning_text(m, ARGUMENT_PATTERN) != NULL;
+    if (when == WHEN_ROTARY) { /* of other frameworks only what is said */
+        bool rotary = meaning_is(m, ARGUMENT_POSITION, "rope") || meaning_true(m, ARGUMENT_ROTARY);
+        return rotary && (meaning_has(m, ARGUMENT_ROTARY_BASE) || !m->arguments->foreign);
+    }
     if (when == WHEN_CONTEXT)
         return exceeds(m, ARGUMENT_CP, 1);
     return when == WHEN_ALWAYS || meaning_true(m, ARGUMENT_LATENT) ||

@@ -41,7 +41,8 @@
       .key = "layout.zero", .since = "0.12")                                                                                     \
     X(MEGATRON_FSDP, "use-megatron-fsdp", TRUE, "false", .key = "layout.zero", .since = "0.14")                                  \
     X(CUSTOM_FSDP, "use-custom-fsdp", TRUE, "false", .key = "layout.zero", .since = "0.11")                                      \
-    X(SHARDING, "data-parallel-sharding-strategy", TEXT, "no_shard", .key = "layout.zero", .since = "0.11")                      \
+    X(SHARDING, "data-parallel-sharding-strategy", TEXT, "no_shard",                                                             \
+      ONE_OF("no_shard", "optim", "optim_grads", "optim_grads_params"), .key = "layout.zero", .since = "0.11")                   \
     X(ZERO_STAGE, "zero-stage", INT, "0", .key = "layout.zero", .since = "Megatron-DeepSpeed")                                   \
     X(ZERO_BUBBLE, "enable-zero-bubble", TRUE, "false", .key = "layout.schedule", .since = "zero-bubble fork")                   \
     X(ZERO_BUBBLE_V, "zero-bubble-v-schedule", TRUE, "false", .key = "layout.schedule", .since = "zero-bubble fork")             \
@@ -70,11 +71,15 @@
     X(MERGE_FILE, "merge-file", TEXT, NULL, .since = "2019")                                                                     \
     X(TOKENIZER_MODEL, "tokenizer-model", TEXT, NULL, .key = "model.vocab", .since = "2022")                                     \
     X(MAX_POSITIONS, "max-position-embeddings", INT, NULL, NUMBER(model.max_seq_len), .since = "2019")                           \
-    X(POSITION, "position-embedding-type", TEXT, "learned_absolute", CHOICE(model.position, megatron_positions), .since = "0.3") \
+    X(POSITION, "position-embedding-type", TEXT, "learned_absolute",                                                             \
+      ONE_OF("learned_absolute", "rope", "mrope", "yarn", "relative", "none", "alibi", "rotary", "absolute"),                    \
+      CHOICE(model.position, megatron_positions), .since = "0.3")                                                                \
     X(ROTARY, "use-rotary-position-embeddings", TRUE, "false", .key = "model.position", .since = "0.2")                          \
     X(NO_POSITION, "no-position-embedding", FALSE, "true", .dest = "add_position_embedding", .key = "model.position",            \
       .since = "0.2")                                                                                                            \
-    X(NORM, "normalization", TEXT, "LayerNorm", CHOICE(model.norm, megatron_norms), .since = "0.4")                              \
+    X(ROTARY_BASE, "rotary-base", REAL, "10000", NUMBER(model.rope_theta), .when = WHEN_ROTARY, .since = "0.5")                  \
+    X(NORM, "normalization", TEXT, "LayerNorm", ONE_OF("LayerNorm", "RMSNorm", "layernorm", "rmsnorm"),                          \
+      CHOICE(model.norm, megatron_norms), .since = "0.4")                                                                        \
     X(GATED, "swiglu", TRUE, "false", BOOL(model.gated_mlp), .since = "0.2")                                                     \
     X(NO_BIAS, "disable-bias-linear", FALSE, "true", .dest = "add_bias_linear", BOOL(model.linear_bias), .since = "0.2")         \
     X(QKV_BIAS, "add-qkv-bias", TRUE, "false", BOOL(model.qkv_bias), .since = "0.5")                                             \
@@ -116,24 +121,30 @@
     /* --- how it is computed --- */                                                                                             \
     X(BF16, "bf16", TRUE, "false", .key = "job.precision", .since = "2021")                                                      \
     X(FP16, "fp16", TRUE, "false", .key = "job.precision", .since = "2019")                                                      \
-    X(FP8, "fp8-format", TEXT, NULL, .dest = "fp8", .key = "job.precision", .since = "0.4")                                      \
+    X(FP8, "fp8-format", TEXT, NULL, ONE_OF("e4m3", "hybrid"), .dest = "fp8", .key = "job.precision", .since = "0.4")            \
     X(FP8_HYBRID, "fp8-hybrid", TRUE, "false", .key = "job.precision", .since = "2022")                                          \
     X(FP8_E4M3, "fp8-e4m3", TRUE, "false", .key = "job.precision", .since = "2022")                                              \
-    X(FP8_RECIPE, "fp8-recipe", TEXT, "delayed", .key = "job.precision", .since = "0.11")                                        \
-    X(FP4, "fp4-format", TEXT, NULL, .dest = "fp4", .key = "job.precision", .since = "0.14")                                     \
+    X(FP8_RECIPE, "fp8-recipe", TEXT, "delayed",                                                                                 \
+      ONE_OF("delayed", "tensorwise", "mxfp8", "blockwise", "custom", "rowwise", "rowwise_with_gw_hp"), .key = "job.precision",  \
+      .since = "0.11")                                                                                                           \
+    X(FP4, "fp4-format", TEXT, NULL, ONE_OF("e2m1"), .dest = "fp4", .key = "job.precision", .since = "0.14")                     \
     X(GRADIENTS_FP32, "accumulate-allreduce-grads-in-fp32", TRUE, "false", .key = "job.gradient_precision", .since = "2021")     \
     X(GRADIENTS_BF16, "grad-reduce-in-bf16", TRUE, "false", .key = "job.gradient_precision", .since = "0.11")                    \
-    X(OPTIMIZER, "optimizer", TEXT, "adam", CHOICE(job.optimizer, megatron_optimizers), .since = "2020")                         \
-    X(MUON_TP, "muon-tp-mode", TEXT, "blockwise", CHOICE(job.muon_tp, muon_tp_names), .since = "0.15")                           \
+    X(OPTIMIZER, "optimizer", TEXT, "adam", ONE_OF("adam", "sgd", "lamb", "lion", "muon", "dist_muon"),                          \
+      CHOICE(job.optimizer, megatron_optimizers), .since = "2020")                                                               \
+    X(MUON_TP, "muon-tp-mode", TEXT, "blockwise", ONE_OF("blockwise", "duplicated", "distributed"),                              \
+      CHOICE(job.muon_tp, muon_tp_names), .since = "0.15")                                                                       \
     X(DROPOUT, "hidden-dropout", REAL, "0.1", NUMBER(job.dropout), .or_zero = true, .since = "2019")                             \
     X(ATTENTION_DROPOUT, "attention-dropout", REAL, "0.1", .since = "2019")                                                      \
     X(DDP_IMPLEMENTATION, "DDP-impl", TEXT, NULL, .since = "2020")                                                               \
     X(DATA_IMPLEMENTATION, "data-impl", TEXT, NULL, .since = "2019")                                                             \
-    X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine", .key = "job.features", .since = "2022")                    \
+    X(IMPLEMENTATION, "transformer-impl", TEXT, "transformer_engine",                                                            \
+      ONE_OF("local", "transformer_engine", "inference_optimized"), .key = "job.features", .since = "2022")                      \
     X(DEEPSPEED, "deepspeed", TRUE, "false", .key = "job.features", .since = "Megatron-DeepSpeed")                               \
     X(BY_DEEPSPEED, "run-by-deepspeed", TRUE, "false", .since = "DeepSpeed")                                                     \
     X(FLASH, "use-flash-attn", TRUE, "false", .key = "job.features", .since = "2022")                                            \
-    X(ATTENTION, "attention-backend", TEXT, "auto", .key = "job.features", .since = "0.10")                                      \
+    X(ATTENTION, "attention-backend", TEXT, "auto", ONE_OF("flash", "fused", "unfused", "local", "auto"), .key = "job.features", \
+      .since = "0.10")                                                                                                           \
     X(NO_GELU_FUSION, "no-bias-gelu-fusion", FALSE, "true", .dest = "bias_gelu_fusion", .key = "job.features", .since = "2020")  \
     X(NO_SWIGLU_FUSION, "no-bias-swiglu-fusion", FALSE, "true", .dest = "bias_swiglu_fusion", .key = "job.features",             \
       .since = "0.5")                                                                                                            \
@@ -149,25 +160,29 @@
     X(NO_SCATTER_GATHER, "no-scatter-gather-tensors-in-pipeline", FALSE, "true", .dest = "scatter_gather_tensors_in_pipeline",   \
       .key = "job.features", .since = "2021")                                                                                    \
     X(EP_OVERLAP, "overlap-moe-expert-parallel-comm", TRUE, "false", .key = "job.features", .since = "0.14")                     \
-    X(GRAPHS, "cuda-graph-impl", TEXT, "none", .key = "job.features", .since = "0.15")                                           \
+    X(GRAPHS, "cuda-graph-impl", TEXT, "none", ONE_OF("none", "local", "transformer_engine"), .key = "job.features",             \
+      .since = "0.15")                                                                                                           \
     X(GRAPHS_LOCAL, "enable-cuda-graph", TRUE, "false", .key = "job.features", .since = "0.10")                                  \
     X(GRAPHS_OUTSIDE, "external-cuda-graph", TRUE, "false", .key = "job.features", .since = "0.12")                              \
     X(LOSS_FUSION, "cross-entropy-loss-fusion", TRUE, "false", .key = "job.features")                                            \
-    X(LOSS_FUSION_BY, "cross-entropy-fusion-impl", TEXT, "native", .key = "job.features")                                        \
+    X(LOSS_FUSION_BY, "cross-entropy-fusion-impl", TEXT, "native", ONE_OF("native", "te", "linear"), .key = "job.features")      \
     X(WORKERS, "num-workers", INT, "2", .key = "job.features", .since = "2019")                                                  \
-    X(RECOMPUTE, "recompute-granularity", TEXT, NULL, .key = "layout.recompute", .since = "2022")                                \
-    X(RECOMPUTE_METHOD, "recompute-method", TEXT, NULL, .key = "layout.recompute", .since = "2022")                              \
+    X(RECOMPUTE, "recompute-granularity", TEXT, NULL, ONE_OF("full", "selective"), .key = "layout.recompute", .since = "2022")   \
+    X(RECOMPUTE_METHOD, "recompute-method", TEXT, NULL, ONE_OF("uniform", "block"), .key = "layout.recompute", .since = "2022")  \
     X(RECOMPUTE_LAYERS, "recompute-num-layers", INT, NULL, .key = "layout.recompute", .since = "2022")                           \
     X(RECOMPUTE_MODULES, "recompute-modules", LIST, NULL, .key = "layout.recompute", .since = "0.12")                            \
     X(RECOMPUTE_SELECTIVE, "recompute-activations", TRUE, "false", .key = "layout.recompute", .since = "2022")                   \
     X(CHECKPOINT_ACTIVATIONS, "checkpoint-activations", TRUE, "false", .key = "layout.recompute", .since = "2019")               \
-    X(CHECKPOINT_METHOD, "activations-checkpoint-method", TEXT, NULL, .key = "layout.recompute", .since = "2021")                \
+    X(CHECKPOINT_METHOD, "activations-checkpoint-method", TEXT, NULL, ONE_OF("uniform", "block"), .key = "layout.recompute",     \
+      .since = "2021")                                                                                                           \
     X(OFFLOAD_OPTIMIZER, "optimizer-cpu-offload", TRUE, "false", .key = "layout.offload", .since = "0.12")                       \
     X(PRECISE_OPTIMIZER, "use-precision-aware-optimizer", TRUE, "false", .since = "0.11")                                        \
     X(OFFLOAD_FRACTION, "optimizer-offload-fraction", REAL, "1", .key = "layout.offload", .since = "0.12")                       \
     X(OFFLOAD_OPTIMIZER_OLD, "cpu-optimizer", TRUE, "false", .key = "layout.offload", .since = "Megatron-DeepSpeed")             \
-    X(OFFLOAD_OPTIMIZER_TO, "offload-optimizer", TEXT, "none", .key = "layout.offload", .since = "DeepSpeed")                    \
-    X(OFFLOAD_PARAMETERS_TO, "offload-param", TEXT, "none", .key = "layout.offload", .since = "DeepSpeed")                       \
+    X(OFFLOAD_OPTIMIZER_TO, "offload-optimizer", TEXT, "none", ONE_OF("none", "cpu", "nvme"), .key = "layout.offload",           \
+      .since = "DeepSpeed")                                                                                                      \
+    X(OFFLOAD_PARAMETERS_TO, "offload-param", TEXT, "none", ONE_OF("none", "cpu", "nvme"), .key = "layout.offload",              \
+      .since = "DeepSpeed")                                                                                                      \
     X(OFFLOAD_ACTIVATIONS, "cpu-offloading", TRUE, "false", .key = "layout.offload", .since = "0.5")                             \
     X(OFFLOAD_LAYERS, "cpu-offloading-num-layers", INT, "0", .key = "layout.offload", .since = "0.5")                            \
     X(GROUPED_GEMM, "moe-grouped-gemm", TRUE, "false", .when = WHEN_MIXTURE, .since = "0.5")                                     \
@@ -177,6 +192,7 @@
     X(NODE_GPUS, "nproc-per-node", INT, NULL, .key = "cluster.gpus_per_node", .since = "torchrun")                               \
     X(NODES, "nnodes", INT, NULL, .key = "cluster.gpus", .since = "torchrun")                                                    \
     X(TASKS, "ntasks", INT, NULL, .key = "cluster.gpus", .since = "Slurm")                                                       \
+    X(ALLOCATED, "allocated-gpus", INT, NULL, .since = "Slurm") /* to the script, of which the command may take a part */        \
     X(LAUNCHER, "launched-by", TEXT, NULL, .since = "torchrun")                                                                  \
     X(LAUNCHED_NODES, "launched-nodes", INT, NULL, .since = "torchrun") /* what that does unless told */                         \
     X(LAUNCHED_GPUS, "launched-gpus", INT, NULL, .since = "torchrun")                                                            \
@@ -211,6 +227,8 @@
     X(ASYNC_TP, "async-tensor-parallel", TRUE, "false", .key = "job.features")                                                   \
     X(LOSS_BY_CHUNKS, "fused-linear-cross-entropy", TRUE, "false", .key = "job.features")                                        \
     X(LOSS_CUT, "cut-cross-entropy", TRUE, "false", .key = "job.features")                                                       \
+    X(LOSS_EAGER, "eager-cross-entropy", TRUE, "false", .key = "job.features")                                                   \
+    X(LOSS_COMPILED, "compiled-cross-entropy", TRUE, "false", .key = "job.features")                                             \
     X(LAYERS_BETWEEN, "recompute-every-layers", TEXT, NULL, .key = "layout.recompute")                                           \
     X(ADAPTER, "adapter", TEXT, NULL, .key = "job.adapter")                                                                      \
     X(ADAPTER_RANK, "adapter-rank", INT, NULL, .key = "job.adapter.rank")                                                        \

@@ -1,6 +1,7 @@
 /* Blocks and lists of commands, and which of them run. */
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "traces/launch/shell_runner.h"
@@ -34,6 +35,37 @@ static void end_block(struct runner *r, enum block_kind kind)
 {
     if (r->n_blocks && r->blocks[r->n_blocks - 1].kind == kind)
         r->n_blocks--;
+}
+
+/* A bracket that opens: another shell with these variables, unless it is one of name() or ((sum)). */
+static void open_bracket(struct runner *r)
+{
+    const char *at = r->lexer.at; /* behind it */
+    bool sum = (at < r->lexer.end && *at == '(') || (at - r->lexer.text >= 2 && at[-2] == '(');
+    int before = r->n_blocks;
+    size_t n = r->state.n;
+    begin_block(r, BLOCK_BRACKETS, shell_certainty(r));
+    if (r->n_blocks == before || r->n_command || sum || shell_is_full(&r->state, n * sizeof *r->state.variables))
+        return;
+    struct block *b = &r->blocks[r->n_blocks - 1];
+    b->n_kept = n;
+    b->kept = memory_new(n + 1, sizeof *b->kept);
+    if (n)
+        memcpy(b->kept, r->state.variables, n * sizeof *b->kept);
+}
+
+static void close_bracket(struct runner *r)
+{
+    struct block *b = r->n_blocks ? &r->blocks[r->n_blocks - 1] : NULL;
+    if (!b || b->kind != BLOCK_BRACKETS)
+        return;
+    if (b->kept) {
+        if (b->n_kept)
+            memcpy(r->state.variables, b->kept, b->n_kept * sizeof *b->kept); /* there is room: they never get fewer */
+        r->state.n = b->n_kept;
+        free(b->kept);
+    }
+    r->n_blocks--;
 }
 
 /* A branch whose condition is true (1), false (0) or unknown (-1). */
@@ -183,8 +215,15 @@ void shell_run_script(struct runner *r)
         }
         int value = shell_certainty(r) == SKIPPED || !r->n_command ? -1 : shell_run_command(r);
         value = value == COMMAND_RAN ? (r->in_condition ? -1 : 1) : value; /* taken to succeed */
+        bool bracket = l->kind == SHELL_OPERATOR && (*l->sign == '(' || *l->sign == ')');
+        if (bracket && *l->sign == '(')
+            open_bracket(r);
         follow(r, value);
+        if (bracket && *l->sign == ')')
+            close_bracket(r);
         r->n_command = 0;
         l->target = l->body = NULL;
     } while (l->kind != SHELL_END && !shell_is_full(&r->state, 0));
+    for (int i = 0; i < r->n_blocks; i++) /* brackets that nothing closes */
+        free(r->blocks[i].kept);
 }

@@ -202,41 +202,6 @@ static void run_expanded(struct runner *r, const struct shell_fields *fields, st
     shell_fields_free(&all);
 }
 
-/* What stands in a file so far; "": nothing. */
-static const char *text_of_file(const struct launch_words *words, const char *name)
-{
-    for (size_t i = words->n; i-- > 0;)
-        if (strcmp(words->items[i].name, "written-file") == 0 && strcmp(words->items[i].said, name) == 0)
-            return words->items[i].value;
-    return "";
-}
-
-/* A file that a command writes: cat >FILE <<END, tee FILE <<END, echo TEXT >>FILE. It stands among the script's words, where a
- * configuration of its name is looked for. */
-static void write_file(struct runner *r, const struct shell_fields *fields, const struct launch_field *body)
-{
-    struct shell_lexer *l = &r->lexer;
-    const char *command = shell_text_at(fields, 0);
-    bool tees = strcmp(command, "tee") == 0 && body && fields->n > 1, echoes = strcmp(command, "echo") == 0 && !body && l->target;
-    bool cats = strcmp(command, "cat") == 0 && body && l->target && fields->n == 1;
-    if (shell_certainty(r) != RUNS || !(tees || echoes || cats))
-        return;
-    struct launch_field name =
-        tees ? fields->items[fields->n - 1] : shell_expand_one(&r->state, l->target, (size_t)(l->target_end - l->target));
-    struct launch_field text = echoes ? shell_join_all(&r->state, fields->items + 1, fields->n - 1) : *body;
-    const char *front = l->appends ? text_of_file(r->state.words, name.text) : "";
-    size_t n = strlen(front), more = strlen(text.text);
-    if (shell_is_full(&r->state, n + more))
-        return;
-    char *whole = arena_new(&r->state.words->arena, n + more + 2, 1);
-    memcpy(whole, front, n);
-    memcpy(whole + n, text.text, more);
-    whole[n + more] = echoes ? '\n' : '\0';
-    launch_words_add(
-        r->state.words,
-        (struct launch_word){.name = "written-file", .said = name.text, .value = whole, .unknown = name.unknown, .at = name.at});
-}
-
 /* What a command is given to read, and where it writes it; true where it is a shell, which runs it. */
 static bool take_body(struct runner *r, const struct shell_fields *fields)
 {
@@ -254,7 +219,7 @@ static bool take_body(struct runner *r, const struct shell_fields *fields)
         shell_run_line(r, &body, &around);
         shell_fields_free(&around);
     } else {
-        write_file(r, fields, l->body ? &body : NULL);
+        shell_write_files(r, fields, l->body ? &body : NULL);
     }
     return shell;
 }
@@ -277,13 +242,11 @@ static void run_fields(struct runner *r, size_t from)
     shell_fields_free(&fields);
 }
 
-int shell_run_command(struct runner *r)
+/* Assignments from word `from` on, up to what is none; among what export and its kind name it does not matter. */
+static size_t assign_all(struct runner *r, size_t from, bool declares)
 {
-    size_t i = 0;
-    bool appends, declares = r->n_command && starts_assignments(&r->command[0]);
-    if (declares)
-        for (i = 1; i < r->n_command && r->command[i].start[0] == '-';)
-            i++;
+    bool appends;
+    size_t i = from;
     for (; i < r->n_command; i++) {
         size_t n = assigned_name(&r->command[i], &appends);
         if (n)
@@ -291,6 +254,39 @@ int shell_run_command(struct runner *r)
         else if (!declares)
             break;
     }
+    return i;
+}
+
+/* NAME=V command: what is set for this command alone. */
+static void run_with_settings(struct runner *r, size_t n_settings)
+{
+    struct shell_variable *old = memory_new(n_settings + 1, sizeof *old);
+    bool appends;
+    for (size_t i = 0; i < n_settings; i++) {
+        const struct shell_variable *v = shell_find(&r->state, r->command[i].start, assigned_name(&r->command[i], &appends));
+        old[i] = v ? *v : (struct shell_variable){0};
+    }
+    assign_all(r, 0, false);
+    run_fields(r, n_settings);
+    for (size_t i = n_settings; i-- > 0;) /* the last first: one name may be set twice */
+        shell_restore(&r->state, r->command[i].start, assigned_name(&r->command[i], &appends), &old[i]);
+    free(old);
+}
+
+int shell_run_command(struct runner *r)
+{
+    size_t i = 0, settings = 0;
+    bool appends, declares = r->n_command && starts_assignments(&r->command[0]);
+    if (declares)
+        for (i = 1; i < r->n_command && r->command[i].start[0] == '-';)
+            i++;
+    while (settings < r->n_command && assigned_name(&r->command[settings], &appends))
+        settings++;
+    if (settings && settings < r->n_command) {
+        run_with_settings(r, settings);
+        return COMMAND_RAN;
+    }
+    i = assign_all(r, i, declares);
     if (i == r->n_command)
         return 1;
     bool is_test = r->command[i].start[0] == '[' || shell_is_word(&r->command[i], "test") || shell_is_word(&r->command[i], "!");

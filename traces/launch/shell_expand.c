@@ -28,6 +28,15 @@ void shell_set(struct shell_state *state, const char *name, size_t n, struct lau
     v->is_array = is_array;
 }
 
+void shell_restore(struct shell_state *state, const char *name, size_t n, const struct shell_variable *old)
+{
+    struct shell_variable *v = shell_find(state, name, n);
+    if (old->items)
+        shell_set(state, name, n, old->items, old->n, old->is_array);
+    else if (v)
+        *v = state->variables[--state->n];
+}
+
 const char *shell_variable_text(struct shell_state *state, const char *name)
 {
     const struct shell_variable *v = name ? shell_find(state, name, strlen(name)) : NULL;
@@ -99,6 +108,8 @@ static void add_from(struct growing *g, const char *bytes, size_t n, const char 
         return;
     const struct launch_segment *last = g->n_segments ? &g->segments[g->n_segments - 1] : NULL;
     bool goes_on = last && !last->unknown && !unknown && last->source && last->source + (g->n - last->from) == source;
+    if (!goes_on && shell_is_full(g->state, sizeof *g->segments))
+        return;
     if (!goes_on) {
         g->segments = memory_grow(g->segments, &g->segments_capacity, g->n_segments + 1, sizeof *g->segments);
         g->segments[g->n_segments++] = (struct launch_segment){g->n, source, unknown};

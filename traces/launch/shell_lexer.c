@@ -127,6 +127,7 @@ static bool skip_redirection(struct shell_lexer *l)
     if (here && l->n_heredocs < 4) {
         char *word = l->heredocs[l->n_heredocs++];
         size_t n = 0;
+        l->body_bare = p - sign >= 3 && sign[2] == '-';
         l->body_kept = p < stop && strchr("\"'\\", *p);
         for (; p < stop && n + 1 < sizeof l->heredocs[0]; p++)
             if (!strchr("\"'\\", *p))

@@ -11,7 +11,7 @@
 /* Whether commands are run. */
 enum certainty { SKIPPED, UNSURE, RUNS };
 
-enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP, BLOCK_SHELL };
+enum block_kind { BLOCK_IF, BLOCK_CASE, BLOCK_LOOP, BLOCK_SHELL, BLOCK_BRACKETS };
 enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096, COMMAND_RAN = 2, SHELLS_MAX = 4 };
 
 struct block {
@@ -19,6 +19,9 @@ struct block {
     enum certainty now, around;
     bool taken, perhaps;       /* a branch that runs, or may run, was met */
     struct launch_field value; /* of a case */
+    /* in brackets, ( A=1; command ), what is set is gone behind them: the variables before; NULL: they are none of a shell */
+    struct shell_variable *kept;
+    size_t n_kept;
 };
 
 struct shell_raw {
@@ -37,6 +40,7 @@ struct runner {
     enum certainty chain;     /* what a && or || before this command leaves */
     int last;                 /* value of the list so far: 1, 0, -1 */
     char joint;               /* the operator before this command */
+    const char *piped;        /* what the command before it hands on, as files have it; NULL: it cannot be told */
     struct shell_raw *command;
     size_t n_command, capacity;
     struct shell_fields loose; /* lines that begin with a flag */
@@ -54,6 +58,11 @@ bool shell_is_word(const struct shell_raw *word, const char *text);
 
 /* A simple command: assignments, then perhaps something to run. What it gives as a test; COMMAND_RAN where it is none. */
 int shell_run_command(struct runner *r);
+
+/* What a command writes into files, or `body`, which it is given to read (NULL: nothing): cat >FILE <<END, tee -a FILE, echo TEXT
+ * >>FILE, printf FORMAT >FILE. Words "written-file" of the script, where a configuration of that name is looked for, and
+ * "doubted-file" of one that was written and is changed in a way that is not followed. */
+void shell_write_files(struct runner *r, const struct shell_fields *fields, const struct launch_field *body);
 
 /* All commands of the lexer's text. */
 void shell_run_script(struct runner *r);

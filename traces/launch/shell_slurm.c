@@ -15,25 +15,34 @@ static void set_variables(struct shell_state *state, const char *name, const cha
                 {"gpus-per-node", "SLURM_GPUS_PER_NODE"},
                 {"gpus-per-node", "SLURM_GPUS_ON_NODE"},
                 {"ntasks", "SLURM_NTASKS"},
-                {"world-size", "SLURM_GPUS"}};
+                {"allocated-gpus", "SLURM_GPUS"}};
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
         if (strcmp(name, told[i].flag) == 0 && !shell_find(state, told[i].variable, strlen(told[i].variable)))
             shell_set_text(state, told[i].variable, strlen(told[i].variable), value);
 }
 
-/* A directive's long name; of --gres=gpu:h100:8,nvme:1 the GPUs go to *value. */
-static const char *long_name(const char *name, char **value)
+/* What msim calls a directive; NULL: it says nothing of nodes and GPUs. Of --gres=gpu:h100:8,nvme:1 and --gpus=h100:32 the number
+ * of GPUs goes to *value. */
+static const char *name_of(const char *flag, char **value)
 {
-    static const char *const brief[][2] = {
-        {"-N", "--nodes"}, {"-n", "--ntasks"}, {"-G", "--world-size"}, {"--gpus", "--world-size"}};
-    for (size_t i = 0; i < sizeof brief / sizeof brief[0]; i++)
-        if (strcmp(name, brief[i][0]) == 0)
-            return brief[i][1];
-    if (strcmp(name, "--gres") != 0 || strncmp(*value, "gpu:", 4) != 0)
-        return name;
-    (*value)[strcspn(*value, ",(")] = '\0';
-    *value = strrchr(*value, ':') + 1;
-    return "--gpus-per-node";
+    static const char *const names[][2] = {{"-N", "nodes"},
+                                           {"-n", "ntasks"},
+                                           {"-G", "allocated-gpus"},
+                                           {"--gpus", "allocated-gpus"},
+                                           {"--gpus-per-node", "gpus-per-node"},
+                                           {"--gres", "gpus-per-node"}};
+    const char *name = strncmp(flag, "--", 2) == 0 ? flag + 2 : NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        name = strcmp(flag, names[i][0]) == 0 ? names[i][1] : name;
+    bool gres = strcmp(flag, "--gres") == 0;
+    if (!name || (gres && strncmp(*value, "gpu:", 4) != 0))
+        return NULL;
+    if (gres)
+        (*value)[strcspn(*value, ",(")] = '\0';
+    bool gpus = strcmp(name, "allocated-gpus") == 0 || strcmp(name, "gpus-per-node") == 0;
+    if (gpus && strchr(*value, ':') && !strchr(*value, ',')) /* of one kind */
+        *value = strrchr(*value, ':') + 1;
+    return name;
 }
 
 /* What stands behind an #SBATCH, which is changed: --nodes=64, -N 64, any number of them. */
@@ -47,11 +56,11 @@ static void read_directive(struct shell_state *state, char *text, struct place a
         if (!value || *value == '-' || *value == '#')
             continue;
         next = strtok_r(NULL, blanks, &rest);
-        const char *flag = long_name(name, &value);
-        int row = strncmp(flag, "--", 2) == 0 ? megatron_find(flag + 2, false) : -1;
-        if (row == ARGUMENT_NODES || row == ARGUMENT_NODE_GPUS || row == ARGUMENT_TASKS || row == ARGUMENT_WORLD) {
-            launch_words_of_fields(state->words, (struct launch_field[]){{.text = flag, .at = at}, {.text = value, .at = at}}, 2);
-            set_variables(state, flag + 2, value);
+        const char *called = name_of(name, &value);
+        int row = called ? megatron_find(called, false) : -1;
+        if (row == ARGUMENT_NODES || row == ARGUMENT_NODE_GPUS || row == ARGUMENT_TASKS || row == ARGUMENT_ALLOCATED) {
+            launch_words_add(state->words, (struct launch_word){.name = called, .value = value, .said = name, .at = at});
+            set_variables(state, called, value);
         }
     }
 }

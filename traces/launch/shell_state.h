@@ -30,6 +30,7 @@ struct shell_lexer {
     const char *target, *target_end, *body, *body_end;
     bool appends;   /* its output goes behind what the target has */
     bool body_kept; /* its end stands in quotes: nothing in it is expanded */
+    bool body_bare; /* <<-: its lines lose their tabs in front */
     bool bad;       /* reported: the rest cannot be read */
 };
 
@@ -64,6 +65,9 @@ struct shell_state {
 
 struct shell_variable *shell_find(struct shell_state *state, const char *name, size_t n);
 void shell_set(struct shell_state *state, const char *name, size_t n, struct launch_field *items, size_t n_items, bool is_array);
+
+/* A variable as it was: `old`, or that nobody sets it (items NULL). */
+void shell_restore(struct shell_state *state, const char *name, size_t n, const struct shell_variable *old);
 
 /* What a plain variable holds; NULL: nobody sets it (name NULL, too), it is empty, or it cannot be told. */
 const char *shell_variable_text(struct shell_state *state, const char *name);

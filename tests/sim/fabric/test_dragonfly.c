@@ -728,6 +728,32 @@ START_TEST(hops_of_the_closed_form)
 }
 END_TEST
 
+/* A group of 16 whose local cables have failed but for those from each switch to the next, and no global ones: the 12th switch is
+ * reached over 12 cables, the 13th not at all, which messages then say. */
+START_TEST(ways_end_after_twelve_cables)
+{
+    struct fabric fabric = fabric_parsed("dragonfly groups:2 group:16 switch:1x100G pair:1");
+    struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC};
+    struct load load = {.pattern = LOAD_SHIFT, .stride = 13, .bytes = 1e6};
+    struct load_result result;
+    struct diags diags = {0};
+    struct path path;
+    for (int from = 0; from < 16; from++)
+        for (int to = 0; to < 16; to++)
+            if (abs(from - to) > 1)
+                fabric_set_speed(&fabric, dragonfly_local_link(&fabric, from, to, 0), 0);
+    for (int way = 0; way < 2; way++)
+        fabric_set_speed(&fabric, dragonfly_global_link(&fabric, way, 1 - way, 0), 0);
+    ck_assert(route_ports(&router, 0, DRAGONFLY_LONGEST, 0, &path));
+    ck_assert_int_eq(assert_way(&fabric, &path, 0, DRAGONFLY_LONGEST), DRAGONFLY_LONGEST);
+    ck_assert(!route_ports(&router, 0, DRAGONFLY_LONGEST + 1, 0, &path));
+    ck_assert_int_ne(load_run(&router, &load, &result, &diags), STATUS_OK);
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "no way of at most 12 cables from GPU 0 to GPU 13"));
+    diags_free(&diags);
+    fabric_free(&fabric);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dragonfly");
@@ -756,6 +782,7 @@ int main(void)
     tcase_add_loop_test(all, alone_it_is_the_closed_form, 0, 4);
     tcase_add_test(all, a_step_over_groups);
     tcase_add_test(all, hops_of_the_closed_form);
+    tcase_add_test(all, ways_end_after_twelve_cables);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

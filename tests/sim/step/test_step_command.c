@@ -132,6 +132,80 @@ START_TEST(ways_agree)
 }
 END_TEST
 
+/* As files on standard input and in a folder of its own: the step above, and one on twice the GPUs. */
+#define FOLDER "d=$(mktemp -d) && printf '%s' \"$A\" >$d/a.yaml && printf '%s' \"$B\" >$d/b.yaml && "
+#define EXPERIMENT(GPUS, TP)                                                                                                     \
+    "'{model: gpt-175b-megascale, cluster: {base: megascale-a100, gpus: " GPUS "}, job: {global_batch: 768, tokens: 300B}, "     \
+    "layout: {tp: " TP ", pp: 8, vpp: 6, zero: 1, sp: 1}}'"
+#define IN_FOLDER(COMMAND) "A=" EXPERIMENT("1024", "8") " B=" EXPERIMENT("2048", "4") "; " FOLDER COMMAND "; rm -r $d"
+
+static void check_equal(const json_t *a, const json_t *b, const char *key)
+{
+    ck_assert_msg(json_equal(json_object_get(a, key), json_object_get(b, key)), "'%s' differs", key);
+}
+
+/* What the side of a pair says is what its step says alone. */
+static void check_side(const json_t *side, const json_t *alone)
+{
+    static const char *const same[] = {
+        "step_time_s",    "tokens_per_s", "mfu_pct",   "mfu_causal_pct", "hfu_pct", "tokens_per_s_per_gpu",
+        "tflops_per_gpu", "days",         "gpu_hours", "breakdown",      "layout",  "features",
+        "config",         "fits"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        check_equal(side, alone, same[i]);
+    const char *part;
+    json_t *gib, *memory = json_object_get(side, "memory_gib");
+    json_object_foreach(json_object_get(alone, "memory_parts_gib"), part, gib)
+        ck_assert(real_of(memory, part) == json_real_value(gib));
+    ck_assert(real_of(memory, "total") == real_of(alone, "memory_gib"));
+    ck_assert(real_of(json_object_get(alone, "likely"), "low_s") == real_of(side, "likely_low_s"));
+}
+
+/* Two experiments: each is the step that it is alone; differences are B's less A's; the changes by class, in GPU-seconds a token
+ * of all that A takes, sum to the change of the step, which here, with as many tokens on twice the GPUs, is twice the ratio of
+ * the times less one. */
+START_TEST(two_side_by_side)
+{
+    json_t *pair = json_of(IN_FOLDER(MSIM_BINARY " step -q $d/a.yaml - --format json <$d/b.yaml"));
+    json_t *alone[2] = {json_of(IN_FOLDER(MSIM_BINARY " step -q $d/a.yaml --format json")),
+                        json_of(IN_FOLDER(MSIM_BINARY " step -q $d/b.yaml --format json"))};
+    const json_t *a = json_object_get(pair, "a"), *b = json_object_get(pair, "b"), *more = json_object_get(pair, "difference");
+    json_t *changes = json_object_get(pair, "gpu_seconds_per_token_change_pct");
+
+    check_side(a, alone[0]);
+    check_side(b, alone[1]);
+    ck_assert_double_eq_tol(real_of(more, "step_time_s"), real_of(b, "step_time_s") - real_of(a, "step_time_s"), 1e-9);
+    ck_assert_double_eq_tol(real_of(more, "mfu_pct"), real_of(b, "mfu_pct") - real_of(a, "mfu_pct"), 1e-9);
+    ck_assert_double_eq_tol(sum_of(json_object_get(more, "breakdown")), real_of(more, "step_time_s"), 1e-8);
+    ck_assert_double_eq_tol(real_of(changes, "step"), 100 * (2 * real_of(b, "step_time_s") / real_of(a, "step_time_s") - 1),
+                            1e-8);
+    ck_assert_double_eq_tol(sum_of(changes), 2 * real_of(changes, "step"), 1e-7); /* the step is one of them */
+    json_decref(pair);
+    json_decref(alone[0]);
+    json_decref(alone[1]);
+}
+END_TEST
+
+/* Exchanged, all differences change their signs; beside itself an experiment has none. */
+START_TEST(side_by_side_the_other_way)
+{
+    json_t *ab = json_of(IN_FOLDER(MSIM_BINARY " step -q $d/a.yaml $d/b.yaml --format json")),
+           *ba = json_of(IN_FOLDER(MSIM_BINARY " step -q $d/b.yaml $d/a.yaml --format json")),
+           *aa = json_of(IN_FOLDER(MSIM_BINARY " step -q $d/a.yaml $d/a.yaml --format json"));
+    const char *key;
+    json_t *value, *other = json_object_get(ba, "difference");
+    json_object_foreach(json_object_get(ab, "difference"), key, value) if (json_is_number(value))
+        ck_assert_double_eq_tol(json_number_value(value), -real_of(other, key), 1e-6 * fabs(json_number_value(value)));
+    json_object_foreach(json_object_get(aa, "difference"), key, value)
+        ck_assert(!json_is_number(value) || json_number_value(value) == 0);
+    ck_assert_uint_eq(json_array_size(json_object_get(aa, "differs")), 0);
+    ck_assert_uint_eq(json_array_size(json_object_get(ab, "differs")), 3); /* GPUs, tp, and dp with them */
+    json_decref(ab);
+    json_decref(ba);
+    json_decref(aa);
+}
+END_TEST
+
 /* Traces of chosen ranks hold those ranks: a stage of a folded program stands for several. */
 START_TEST(traces_of_chosen_ranks)
 {
@@ -163,6 +237,8 @@ int main(void)
     tcase_add_test(interface, json_keys);
     tcase_add_test(interface, pauses_are_said_where_they_count);
     tcase_add_test(interface, ways_agree);
+    tcase_add_test(interface, two_side_by_side);
+    tcase_add_test(interface, side_by_side_the_other_way);
     tcase_add_test(interface, traces_of_chosen_ranks);
     suite_add_tcase(suite, interface);
     return suite_run(suite);
