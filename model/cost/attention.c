@@ -49,14 +49,15 @@ struct tiling {
     double block;         /* scores of a block, what keys are divided by */
 };
 
-/* Tiles begin anew with every document. Of ranks that share a sequence each has its part of the tiles of queries, and one more
- * begins where a chunk does, half full on average; those of keys are all there. Blocks are in proportion to pairs, those of the
- * fullest rank. */
+/* Tiles, of queries or backward of keys, begin anew with every document. What is not all of a sequence, a rank's queries or the
+ * keys of a ring's step, has its part of them, and one more begins where a chunk does, half full on average. Blocks are in
+ * proportion to pairs, those of the fullest rank. */
 static struct tiling tiling_of_documents(const struct work_attention *a, int tile, bool backward, struct documents_memo *memo)
 {
     const struct work_documents *d = &a->documents;
     double heads = (double)a->batch * a->heads, block = (double)tile * tile;
-    double ranks = d->sequence / (double)a->query_tokens, across = (double)(backward ? a->query_tokens : a->key_tokens);
+    double rows = (double)(backward ? a->key_tokens : a->query_tokens), part = rows / d->sequence;
+    double across = (double)(backward ? a->query_tokens : a->key_tokens);
     const struct documents_question question = {.mean = d->lengths.mean,
                                                 .spread = d->lengths.spread,
                                                 .tokens = d->sequence,
@@ -65,7 +66,7 @@ static struct tiling tiling_of_documents(const struct work_attention *a, int til
                                                 .tile = tile};
     struct documents_walk walk = documents_walk(memo, &question);
     double per_pair = block * walk.tiles.blocks / d->pairs;
-    double tiles = backward ? walk.tiles.tiles : walk.tiles.tiles / ranks + (1 - 1 / ranks);
+    double tiles = walk.tiles.tiles * part + (1 - part);
     double longest = ceil(walk.longest / tile);
     double band = d->window > 0 ? 1 + ceil((d->window - 1) / tile) : longest;
     return (struct tiling){
@@ -85,12 +86,12 @@ static struct tiling tiling_of(const struct work_attention *a, int tile, bool ba
     if (documents)
         return tiling_of_documents(a, tile, backward, memo);
     struct mask mask = mask_of(a, span);
-    double queries = (double)a->query_tokens, rows = backward ? (double)a->key_tokens : queries;
+    double rows = (double)(backward ? a->key_tokens : a->query_tokens);
     double across = (double)(backward ? a->query_tokens : a->key_tokens);
     double block = (double)tile * tile; /* also of a last tile that is not full */
     return (struct tiling){
         .tiles = heads * ceil(rows / tile),
-        .mean = block * fmax(1, a->pairs / rows / tile + 0.5 * mask.edges * (queries / rows)), /* of a tile of queries */
+        .mean = block * fmax(1, a->pairs / rows / tile + 0.5 * mask.edges),
         .longest = block * fmin(ceil(across / tile), mask.window / tile + 1),
         .block = block,
     };

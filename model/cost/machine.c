@@ -253,9 +253,12 @@ static double parts_seconds(const struct machine *machine, struct work_parts par
     int n = parts.pieces;
     if (n == 0)
         return side_by_side(parts.compute_s, c, share);
+    if (n == 1)
+        return parts.compute_s + c;
+    double longer = 0; /* by the first step in the place of one like the others */
     if (parts.first_s > 0)
-        return c + side_by_side(parts.first_s, c, share) + side_by_side((n - 1) * parts.compute_s, (n - 2) * c, share);
-    return n == 1 ? parts.compute_s + c : c + side_by_side(n * parts.compute_s, (n - 1) * c, share);
+        longer = side_by_side(parts.first_s, c, share) - side_by_side(parts.compute_s, c, share);
+    return c + side_by_side(n * parts.compute_s, (n - 1) * c, share) + longer;
 }
 
 struct work_parts work_parts_of(const struct machine *machine, const struct work_table *table, int32_t overlapped)
