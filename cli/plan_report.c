@@ -429,6 +429,8 @@ static void write_rates(const struct plan_outcome *outcome, FILE *out)
     }
     if (outcome->setting->job->load.dropped > 0)
         fputs(DROPPED_NOTE, out);
+    if (job_masks_documents(outcome->setting->job))
+        fputs(PACKED_MFU_NOTE, out);
 }
 
 /* What the column OOM means, and how to ask for room where the first plan has little. */

@@ -3,6 +3,7 @@
 
 #include "cli/energy_report.h"
 #include "cli/expectation.h"
+#include "cli/packed.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sweep.h"
 #include "cli/result.h"
@@ -488,6 +489,14 @@ static bool any_drops(const struct plan_sweep *sweep)
     return false;
 }
 
+static bool any_masks(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && sweep->points[i].masks)
+            return true;
+    return false;
+}
+
 /* What the column OOM means, where it has a number. */
 static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
 {
@@ -497,6 +506,8 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
                     any_rates_differ(sweep) ? ", 'causal' only the half that a causal mask leaves" : "");
             if (any_drops(sweep))
                 fputs(DROPPED_NOTE, out);
+            if (any_masks(sweep))
+                fputs(PACKED_MFU_NOTE, out);
             fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
             if (any_offloads(sweep))
                 fputs("host: what a rank keeps in the memory of its host.\n", out);
