@@ -179,8 +179,9 @@ static double deviation_capped(double capacity, double shape)
 }
 
 /* Of a sum of n capped loads no more is kept than `size` points around its mean, behind which the lattice begins anew: a window
- * of 20 standard deviations. Cells are an eighth of a load's own deviation where that allows it, so that giving loads to points
- * adds below 1 % to their variance, and never wider than those of a lattice that holds all of the sum. */
+ * of 20 standard deviations. Cells are an eighth of a load's own deviation, or a quarter where there are so many loads: giving
+ * loads to points then adds up to 1 % to their variance. They are no wider than those of a lattice that holds all of the sum, and
+ * no finer than a 1,024th of the capacity unless those are. */
 struct lattice {
     size_t size, cells; /* points; steps from 0 to the capacity */
     double begin;       /* of the window, in steps */
