@@ -114,10 +114,12 @@ static double piece_to_next(struct piece p)
     return int_min(p.step, int_min(p.inside, p.block - p.inside));
 }
 
-/* Each here sends to the block but for its own domain, and what is not here is beyond. */
+/* Each here sends to the block but for its own domain, and what is not here is beyond: at most all that it sends, where a group has
+ * no two of its domains here. */
 static double piece_to_all(struct piece p)
 {
-    return p.inside < p.block ? (double)p.inside * (p.block - p.inside) / (p.block - p.step) : 0;
+    int others = int_min(p.block - p.inside, p.block - p.step);
+    return p.inside < p.block ? (double)p.inside * others / (p.block - p.step) : 0;
 }
 
 static struct piece piece_of(int at, int from, int to, int block, int step)
