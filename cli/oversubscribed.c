@@ -52,7 +52,7 @@ char *oversubscribed_text(const struct layout *layout, const struct cluster *clu
     else
         text_append(buffer, size, kind == GROUP_EP ? "all-to-all of %s" : "rings of %s in order", group_kind_name(kind));
     text_append(buffer, size, " fill it to %.0f %%", 100 * load);
-    if (load > 1)
+    if (load > 1.005)
         text_append(buffer, size, ", so %s %.3g times as long (charged)",
                     kind == GROUP_PP ? "those that leave take" : "they take", load);
     return text_append(buffer, size,

@@ -9,7 +9,7 @@
 #include "tests/suite.h"
 
 /* 64 nodes of 8 GPUs in leaves of 16. Experts over 64 ranks are on 8 nodes, their replicas on every eighth node: 4 of 8 hops
- * leave a leaf; over 256 ranks all-to-all leaves it with 16 of 31. A pipeline of eight stages of 8 nodes leaves it with every
+ * leave a leaf; all-to-all over 64 nodes leaves it to 48 of 63. A pipeline of eight stages of 8 nodes leaves it with every
  * other hop. */
 static const struct {
     int tp, pp, ep, dp;
@@ -25,7 +25,7 @@ static const struct {
     {8, 1, 1, 64, 1, 1, 0, GROUP_DP}, /* a full fabric */
     {8, 1, 1, 16, 4, 1, 0, GROUP_DP}, /* one leaf */
     {8, 8, 1, 8, 4, 1, 4 * 4 / 8.0, GROUP_PP},
-    {1, 1, 256, 512, 4, 1, 4 * 16 / 31.0, GROUP_EP},
+    {1, 1, 512, 512, 4, 1, 4 * 48 / 63.0, GROUP_EP},
 };
 
 START_TEST(rings_above_leaves)
