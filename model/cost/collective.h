@@ -34,9 +34,9 @@
  * the flat ring where latency counts and slower where bandwidth does. Groups with one rank in a domain have only the middle
  * phase.
  *
- * Where all groups of the kind at once would overfill what is above leaves or pods, r NIC rates are divided by how much, and in an
- * all-to-all what leaves the domain takes so much longer (oversubscription.h). Which algorithm NCCL takes does not depend on it: it
- * knows the rate of its NICs. Real fabrics collide; that is the flow network's subject.
+ * Where all groups of the kind at once would overfill what is above leaves or pods, r NIC rates are divided by how much, and in
+ * an all-to-all what leaves the domain takes so much longer (oversubscription.h). Which algorithm NCCL takes does not depend on
+ * it: it knows the rate of its NICs. Real fabrics collide; that is the flow network's subject.
  */
 #ifndef MSIM_MODEL_COST_COLLECTIVE_H
 #define MSIM_MODEL_COST_COLLECTIVE_H

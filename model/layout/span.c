@@ -114,8 +114,8 @@ static double piece_to_next(struct piece p)
     return int_min(p.step, int_min(p.inside, p.block - p.inside));
 }
 
-/* Each here sends to the block but for its own domain, and what is not here is beyond: at most all that it sends, where a group has
- * no two of its domains here. */
+/* Each here sends to the block but for its own domain, and what is not here is beyond: at most all that it sends, where a group
+ * has no two of its domains here. */
 static double piece_to_all(struct piece p)
 {
     int others = int_min(p.block - p.inside, p.block - p.step);
