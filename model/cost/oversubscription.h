@@ -9,19 +9,18 @@
  *     max(1, k e of leaves, k e of pods)
  *
  * with k of leaves `leaf_oversubscription`, k of pods that times `pod_oversubscription`. Fair flows over paths that are used
- * evenly take exactly that (tests/sim/fabric/test_narrow_fabric.c). Symbols: N nodes of a leaf, S GPUs between neighbours of a
- * group, or those of an NVLink domain where that is more, U GPUs of a leaf.
+ * evenly take exactly that (tests/sim/fabric/test_narrow_fabric.c). Of groups over D domains that fill L leaves (or pods):
  *
- *     ring          domains in order send to the next. Over D domains in L leaves that it fills it leaves one in L of D hops:
- *                   e = L / D = S / U, at most 1; where groups do not fill leaves, of the leaf where most do
- * (model/layout/span.c). Rails of a hierarchical collective, shards, their replicas, experts', and context parallelism's alike.
- *     tree          3/2 of that between more than two leaves of several domains each: each of the two trees has three edges
- *                   between such a leaf and others, which the busiest NIC's four stand against
- *     all-to-all    e = (1 - 1/L) / (1 - 1/D) of groups that fill leaves
- *     message       e = S / U likewise, S the GPUs of a stage. Only messages that leave are longer, and a pipeline is filled
- *                   and drained hop by hop: the mean of its hops counts
- *     one NIC at a  (machine.h, replica_turns) the NICs are not all full, so that part of k e
- *     time
+ *     ring          domains in order send to the next, and L of D hops leave a leaf: e = L / D. Where groups do not fill leaves
+ *                   what the leaf has of each is counted (model/layout/span.c), and e is that of the leaf where most leaves.
+ *                   So of every ring: rails of a hierarchical collective, shards, replicas of shards and of experts, keys and
+ *                   values in context parallelism.
+ *     tree          3/2 of that where a leaf between others has several domains: each of the two trees has three edges between
+ *                   such a leaf and others, while the busiest NIC sends over four (collective.c)
+ *     all-to-all    e = (1 - 1/L) / (1 - 1/D)
+ *     message       e: of the GPUs under the leaf those whose next stage is under another one. Only messages that leave take
+ *                   longer, and a pipeline is filled and drained hop by hop: the mean of its hops counts
+ *     in turns      (machine.h, replica_turns) one of the NICs is full at a time, so of a ring's e that part
  *
  * A dragonfly's leaves are its switches (those that a node's NICs go round), its pods its groups, its k what NICs send over what
  * local cables and global cables carry (model/spec/cluster.h). What leaves a group takes a local cable in both. A ring sends to

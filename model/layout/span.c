@@ -115,11 +115,13 @@ static double piece_to_next(struct piece p)
 }
 
 /* Each here sends to the block but for its own domain, and what is not here is beyond: at most all that it sends, where a group
- * has no two of its domains here. */
+ * has no two of its domains here. Groups of less than a domain lie across two: there one sends for each that receives. */
 static double piece_to_all(struct piece p)
 {
-    int others = int_min(p.block - p.inside, p.block - p.step);
-    return p.inside < p.block ? (double)p.inside * others / (p.block - p.step) : 0;
+    int beyond = p.block - p.inside;
+    if (p.block <= p.step)
+        return int_min(p.inside, beyond);
+    return (double)p.inside * int_min(beyond, p.block - p.step) / (p.block - p.step);
 }
 
 static struct piece piece_of(int at, int from, int to, int block, int step)

@@ -479,6 +479,8 @@ START_TEST(exits_match_counting)
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
             struct group_span span = layout_span(&layout, &cluster, kinds[i]);
             struct group_shape shape = group_shape_of(&layout, kinds[i]);
+            ck_assert(span.leaf_exits.to_next >= 0 && span.leaf_exits.to_next <= 1);
+            ck_assert(span.leaf_exits.to_all >= 0 && span.leaf_exits.to_all <= 1 + 1e-12);
             bool whole = shape.block % node == 0 && (shape.stride % node == 0 || node % shape.stride == 0);
             if (span.leaves == 1) {
                 ck_assert(span.leaf_exits.to_next <= 0 && span.leaf_exits.to_all <= 0);

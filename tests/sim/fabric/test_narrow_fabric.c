@@ -7,6 +7,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/order.h"
+#include "model/cost/closed_form.h"
 #include "model/cost/collective.h"
 #include "model/spec/catalog.h"
 #include "sim/network_flow.h"
@@ -337,7 +338,8 @@ static double step_seconds(const struct layout *layout, const struct setting *se
     return nanos_to_seconds(result.step);
 }
 
-/* Replicas, shards, stages: what leaves nodes is simulated. Kinds meet in a step, and are charged one by one. */
+/* Replicas, shards, stages: what leaves nodes is simulated. Kinds meet in a step, and are charged one by one. The formula of the
+ * search charges the same. */
 START_TEST(whole_steps)
 {
     static const char *const texts[] = {"tp=1,dp=128,zero=3,mb=1",
@@ -366,6 +368,7 @@ START_TEST(whole_steps)
         struct fabric fabric;
         ck_assert_int_eq(fabric_create(&cluster, &fabric, &diags), STATUS_OK);
         struct network_flow_options flow = {.fabric = &fabric, .routing = ROUTING_ADAPTIVE, .queue_pairs = QUEUE_PAIRS};
+        struct closed_form *form = closed_form_create(&setting);
         wide.cluster = &full;
         for (size_t l = 0; l < sizeof texts / sizeof texts[0]; l++) {
             struct layout layout = layout_unasked;
@@ -375,12 +378,17 @@ START_TEST(whole_steps)
             ck_assert_int_eq(layout_check(&layout, &setting, NULL, 0), LAYOUT_LEGAL);
             if (getenv("NARROW_SHOW"))
                 printf("leaf %d pod %d %s: ", cluster.leaf_nodes, cluster.pod_nodes, texts[l]);
-            errors_add(errors, step_seconds(&layout, &setting, NULL), step_seconds(&layout, &wide, NULL),
-                       step_seconds(&layout, &setting, &flow));
+            double charged = step_seconds(&layout, &setting, NULL);
+            struct step_estimate estimate;
+            closed_form_estimate(form, &layout, &estimate);
+            ck_assert_double_eq_tol(estimate.step_s / charged, 1, 0.01);
+            ck_assert_double_le(closed_form_at_least(form, &layout), estimate.step_s);
+            errors_add(errors, charged, step_seconds(&layout, &wide, NULL), step_seconds(&layout, &setting, &flow));
         }
+        closed_form_destroy(form);
         fabric_free(&fabric);
     }
-    errors_expect(errors, "steps", 0.2, (struct bounds){1e-3, 0.01, 0.02});
+    errors_expect(errors, "steps, 0.2, (struct bounds){1e-3, 0.01, 0.02});
     free(errors);
 }
 END_TEST
