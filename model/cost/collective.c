@@ -124,21 +124,21 @@ static struct collective_phases hierarchical(const struct cluster *cluster, enum
     return phases;
 }
 
-/* What leaves a leaf or pod in trees, over what does in a ring. Of the neighbours in order that it holds each tree has three
- * edges to others at most: from the highest to its parent, and to a child on either side. Of the two trees that is 6 halves of S
- * / r while the busiest NIC sends TREE_LINKS. One domain alone has no more than these, and two leaves have two edges of each tree
- * between them. */
-static double tree_exits(int domains, int units)
+/* What leaves a leaf or pod in trees, where in a ring `ring` of what NICs send does. Of the neighbours in order that it holds
+ * each tree has three edges to others at most: from the highest to its parent, and to a child on either side. Of the two trees
+ * that is 6 halves of S / r while the busiest NIC sends TREE_LINKS. One domain alone has no more than these, and two leaves have
+ * two edges of each tree between them. */
+static double tree_exits(double ring, int domains, int units)
 {
-    return units > 2 && domains > units ? 6.0 / TREE_LINKS : 1;
+    return units > 2 && domains > units ? fmin(1, 6.0 / TREE_LINKS * ring) : ring;
 }
 
 static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
     double depth = ceil(log2(span.domains));
-    span.leaf_exits.to_next *= tree_exits(span.domains, span.leaves);
-    span.pod_exits.to_next *= tree_exits(span.domains, span.pods);
+    span.leaf_exits.to_next = tree_exits(span.leaf_exits.to_next, span.domains, span.leaves);
+    span.pod_exits.to_next = tree_exits(span.pod_exits.to_next, span.domains, span.pods);
     double rate = network_rate(cluster, span) * TREE_BANDWIDTH;
     return (struct cost){
         .latency_s = gpu->nccl_base_s + 2 * ((span.ranks_per_domain - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),

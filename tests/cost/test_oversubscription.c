@@ -77,6 +77,29 @@ START_TEST(bandwidth_is_divided)
 }
 END_TEST
 
+/* A fabric that carries what NICs send adds nothing, however groups and stages lie across leaves and pods. */
+START_TEST(full_fabrics_add_nothing)
+{
+    static const int tps[] = {1, 2, 6, 8, 16}, pps[] = {1, 2, 3, 8, 12}, dps[] = {1, 4, 5, 16};
+    for (int i = 0; i < 5 * 5 * 4 * 6; i++) {
+        struct layout layout = layout_of(tps[i % 5], pps[i / 5 % 5], dps[i / 25 % 4], 1);
+        struct cluster wide = cluster_of(200, 1 + i / 100, 3 * (1 + i / 100), 1, 1), one = wide;
+        one.fabric_layers = 1;
+        layout.schedule = layout.pp > 1 ? SCHEDULE_1F1B : SCHEDULE_NONE;
+        ck_assert_double_eq(oversubscription_of_messages(&wide, &layout), 1);
+        for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
+            struct group_span span = layout_span(&layout, &wide, (enum group_kind)kind);
+            for (int c = 0; c < N_COLLECTIVES && span.ranks > 1; c++)
+                for (int a = ALGORITHM_NCCL; a <= ALGORITHM_HIERARCHICAL; a++) {
+                    wide.collective_algorithm = one.collective_algorithm = (enum collective_algorithm)a;
+                    ck_assert_double_eq(cost_seconds(collective_time(&wide, (enum collective)c, span, 1e8)),
+                                        cost_seconds(collective_time(&one, (enum collective)c, span, 1e8)));
+                }
+        }
+    }
+}
+END_TEST
+
 /* ZeRO-3 without dp_overlap sends through one of eight NICs at a time, so the links above leaves have an eighth to carry. */
 START_TEST(one_nic_at_a_time)
 {
@@ -152,6 +175,7 @@ Suite *suite_oversubscription(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, loads_of_rings, 0, (int)(sizeof rings / sizeof rings[0]));
     tcase_add_test(all, bandwidth_is_divided);
+    tcase_add_test(all, full_fabrics_add_nothing);
     tcase_add_test(all, one_nic_at_a_time);
     tcase_add_test(all, loads_of_all_to_all);
     tcase_add_test(all, messages_of_stages);
