@@ -15,9 +15,10 @@
  *                   what the leaf has of each is counted (model/layout/span.c), and e is that of the leaf where most leaves.
  *                   So of every ring: rails of a hierarchical collective, shards, replicas of shards and of experts, keys and
  *                   values in context parallelism.
- *     tree          3/2 of that, at most 1, where a leaf between others has several domains: each of the two trees has three
- * edges between such a leaf and others, while the busiest NIC sends over four (collective.c) all-to-all    e = (1 - 1/L) / (1 -
- * 1/D) message       e: of the GPUs under the leaf those whose next stage is under another one. Only messages that leave take
+ *     tree          3/2 of that, at most 1, where a leaf between others has several domains: each of the two trees has
+ *                   three edges between such a leaf and others, while the busiest NIC sends over four (collective.c)
+ *     all-to-all    e = (1 - 1/L) / (1 - 1/D)
+ *     message       e: of the GPUs under the leaf those whose next stage is under another one. Only messages that leave take
  *                   longer, and a pipeline is filled and drained hop by hop: the mean of its hops counts
  *     in turns      (machine.h, replica_turns) one of the NICs is full at a time, so of a ring's e that part
  *
