@@ -69,7 +69,8 @@ static const struct option_row options[] = {
              "name, precision, what the search leaves out unasked, batch, twice the network, memory, arithmetic",
      .group = "Search"},
     THREADS_ROW("Search"),
-    EXPORT_ROW("instead of the table a script that launches the best layout of those that the framework can say; --space wins "
+    EXPORT_ROW("instead of the table a script or configuration that launches the best layout of those that the framework can "
+               "say; --space wins "
                "over what it cannot"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
@@ -188,7 +189,7 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
     struct space *space;
     enum status status = plan_limits(call, experiment, &limits, &call->diags);
     if (status == STATUS_OK) {
-        launch_export_limit(call, &experiment->model, &limits);
+        launch_export_limit(call, &experiment->model, experiment->job.features, &limits);
         status = space_create(&setting, &limits, &space, &call->diags);
     }
     if (status != STATUS_OK)

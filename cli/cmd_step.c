@@ -75,7 +75,7 @@ static const struct option_row options[] = {
         "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost of the budget, with --tokens"),
     STEP_MANY_OPTION_ROWS,
     FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow or packet; msim plot draws it"),
-    EXPORT_ROW("instead of a report a script that launches the layout"),
+    EXPORT_ROW("instead of a report a script or configuration that launches the layout"),
     FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
     FILE_ROW("timeline", "Files", "write every operation's start and end as CSV; msim plot draws it"),
     {.name = "profile",

@@ -4,16 +4,17 @@
 #include "traces/launch/framework_export.h"
 #include "traces/launch/megatron_export.h"
 
-enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON };
-const char *const export_choices[] = {"megatron", "nemo", "nanotron", NULL};
-static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron"};
+enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON, EXPORT_TORCHTITAN };
+const char *const export_choices[] = {"megatron", "nemo", "nanotron", "torchtitan", NULL};
+static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron", "torchtitan"};
 
-void launch_export_limit(struct invocation *call, const struct transformer *model, struct space_limits *limits)
+void launch_export_limit(struct invocation *call, const struct transformer *model, feature_set features,
+                         struct space_limits *limits)
 {
     if (!option_given(call, "export"))
         return;
     const char *framework = names[option_choice(call, "export")];
-    const struct framework_layouts can = framework_layouts_of(framework, model);
+    const struct framework_layouts can = framework_layouts_of(framework, model, features);
     char said[160] = "";
     for (int i = 0; can.restrictions[i]; i++) {
         struct space_limits one = {0};
@@ -47,7 +48,7 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
     job.job.features = layout->features;
     job.model.max_seq_len += job.model.position_offset; /* a table of as many rows, all for tokens */
     job.model.position_offset = 0;
-    bool base_open = job.model.position == POSITION_ROTARY && !(job.model.rope_theta > 0);
+    bool base_open = which != EXPORT_TORCHTITAN && job.model.position == POSITION_ROTARY && !(job.model.rope_theta > 0);
     char first[400], second[LAYOUT_TEXT + 32], third[96], text[LAYOUT_TEXT];
     const char *const heading[] = {first, second, third};
     snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer%s.", job.model.name, job.gpus,

@@ -4,6 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "traces/launch/framework_config.h"
+#include "traces/launch/framework_export.h"
 #include "traces/launch/framework_keys.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron_export.h"
@@ -28,8 +29,16 @@ static void check_job(const struct launch_job *job)
     fclose(out);
     fuzz_expect(launch_shell_parse("export", script, n, NULL, &words, &diags) == STATUS_OK, "what is written can be read");
     launch_words_free(&words);
-    diags_free(&diags);
     free(script);
+    static const char *const names[] = {"NeMo", "nanotron", "torchtitan"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        out = open_memstream(&script, &n);
+        framework_write_config(names[i], job, NULL, 0, out, &diags);
+        fclose(out);
+        fuzz_expect(n > 0, "something is said of every job");
+        free(script);
+    }
+    diags_free(&diags);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -23,6 +23,8 @@ struct framework_key {
     bool inside; /* that there is something in its mapping or list is what counts */
 };
 
+enum framework_form { FORM_YAML, FORM_TOML, FORM_PYTHON };
+
 struct framework {
     const char *name;
     const char *signs[3];               /* keys, by their paths, that tell it: all of them */
@@ -38,6 +40,8 @@ struct framework {
     void (*more)(struct launch_words *words, const struct yaml_node *root); /* what is not one key; NULL: nothing */
     const char *const *ignored; /* paths of keys that change neither time nor memory, '*' behind what many begin with, '.' behind
                                  * a mapping: others that nobody reads are told one by one. NULL: nobody knows them all */
+    enum framework_form form;   /* of an export */
+    const char *const *written; /* the keys of an export, where the table has several for one thing; NULL: all */
 };
 
 enum { N_FRAMEWORKS = 17 };
