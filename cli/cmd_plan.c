@@ -236,6 +236,7 @@ static const struct example examples[] = {
      "what would make it faster?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
     {"msim plan experiment.yaml --export megatron -o launch.sh", "the best layout as Megatron-LM's arguments"},
+    {"msim plan experiment.yaml --export torchtitan -o job.toml", "the best of those that torchtitan can run, as its job_config"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
     {0}};
 

@@ -349,6 +349,7 @@ static const struct example examples[] = {
     {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "a trace for ui.perfetto.dev"},
     {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
     {"msim step experiment.yaml --export megatron -o launch.sh", "the Megatron-LM arguments of this layout"},
+    {"msim step experiment.yaml --export nemo2 -o recipe.py", "a program that changes a recipe of NeMo 2 to it"},
     {"msim step experiment.yaml --replicas 100 --jitter 0.5%", "how unequal steps are when GPUs are, and what that costs"},
     {"msim step dense.yaml sparse.yaml --gpus 512", "two experiments side by side: why is one faster?"},
     {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},

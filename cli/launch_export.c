@@ -4,9 +4,9 @@
 #include "traces/launch/framework_export.h"
 #include "traces/launch/megatron_export.h"
 
-enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON, EXPORT_TORCHTITAN };
-const char *const export_choices[] = {"megatron", "nemo", "nanotron", "torchtitan", NULL};
-static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron", "torchtitan"};
+enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON, EXPORT_TORCHTITAN, EXPORT_BRIDGE, EXPORT_NEMO_2 };
+const char *const export_choices[] = {"megatron", "nemo", "nanotron", "torchtitan", "megatron-bridge", "nemo2", NULL};
+static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron", "torchtitan", "Megatron-Bridge", "NeMo 2"};
 
 void launch_export_limit(struct invocation *call, const struct transformer *model, feature_set features,
                          struct space_limits *limits)

@@ -162,12 +162,12 @@ static void expect_job(const struct launch_job *x, const struct launch_descripti
     ck_assert_int_eq(d->n_missing, 0);
 }
 
-static void mean(struct launch_words *words, struct launch_description *d, struct diags *diags)
+static void mean(struct launch_words *words, int gpus, struct launch_description *d, struct diags *diags)
 {
     struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
     *d = (struct launch_description){0};
     megatron_read(words, false, arguments, diags);
-    megatron_mean(arguments, &(struct launch_known){0}, d, diags);
+    megatron_mean(arguments, &(struct launch_known){.gpus = gpus}, d, diags);
     free(arguments);
 }
 
@@ -182,7 +182,7 @@ static void through_a_script(const struct launch_job *x)
     megatron_write_script(x, NULL, 0, out, &lost);
     fclose(out);
     ck_assert_int_eq(launch_shell_parse("script", script, n, NULL, &words, &diags), STATUS_OK);
-    mean(&words, &d, &diags);
+    mean(&words, 0, &d, &diags);
     ck_assert_msg(diags.n_items == 0, "%s\nby\n%s", diags.n_items ? diags.items[0].text : "", script);
     expect_job(x, &d, script);
     launch_words_free(&words);
@@ -218,7 +218,7 @@ static void through_a_log(const struct launch_job *x)
     fputs("[rank0]: -------------------- end of arguments ---------------------\n", out);
     fclose(out);
     megatron_log_parse("log", text, n, -1, &words, &log, &diags);
-    mean(&words, &d, &diags);
+    mean(&words, 0, &d, &diags);
     expect_job(x, &d, text);
     launch_words_free(&words);
     megatron_export_free(e);
@@ -230,8 +230,11 @@ static void through_a_log(const struct launch_job *x)
 /* Whether the framework has words for all of it; if so it must come back. */
 static bool through_a_config(const struct launch_job *x, const char *framework)
 {
-    bool silent = strcmp(framework, "torchtitan") == 0; /* stages are by hand where they are not as the others have them */
-    const char *file = silent ? "c.toml" : "c.yaml";
+    bool titan = strcmp(framework, "torchtitan") == 0,
+         program = strcmp(framework, "Megatron-Bridge") == 0 || strcmp(framework, "NeMo 2") == 0;
+    const char *file = titan ? "c.toml" : program ? "c.py" : "c.yaml";
+    size_t notes = program; /* that a program is read and not run */
+    bool silent = titan || program;
     char *text;
     size_t n;
     struct diags lost = {0}, diags = {0};
@@ -242,14 +245,14 @@ static bool through_a_config(const struct launch_job *x, const char *framework)
     framework_write_config(framework, x, NULL, 0, out, &lost);
     fclose(out);
     bool whole = lost.n_items == 0;
-    ck_assert_msg(whole || !silent, "%s\nby\n%s", whole ? "" : lost.items[0].text, text);
+    ck_assert_msg(whole || !titan, "%s\nby\n%s", whole ? "" : lost.items[0].text, text);
     if (whole) {
         struct launch_job said = *x;
         said.job.tokens = 0; /* how long it trains is not its step */
         ck_assert_int_eq(framework_config_parse(file, text, n, &words, &companion, &diags), STATUS_OK);
-        mean(&words, &d, &diags);
-        ck_assert_msg(diags.n_errors == 0 && (!silent || diags.n_items == 0), "%s\nby\n%s",
-                      diags.n_items ? diags.items[0].text : "", text);
+        mean(&words, program ? x->gpus : 0, &d, &diags);
+        ck_assert_msg(diags.n_errors == 0 && (!silent || diags.n_items == notes), "%s\nby\n%s",
+                      diags.n_items ? diags.items[diags.n_items - 1].text : "", text);
         expect_job(&said, &d, text);
     }
     launch_words_free(&words);
@@ -278,6 +281,36 @@ static void as_nemo(struct random_stream *random, struct launch_job *x)
                   !precision_is_narrow(x->job.precision) && offload_is_none(&l->offload);
     if (adapts && random_below(random, 2))
         x->job.adapter = (struct adapter){.rank = 8 * l->tp, .targets = 1 + (uint32_t)random_below(random, 15)};
+}
+
+/* Nearer to what Megatron-Bridge's recipes can be told: the program is Megatron-LM's, its precisions have names. */
+static void as_bridge(struct random_stream *random, struct launch_job *x)
+{
+    static const enum precision precisions[] = {PRECISION_BF16, PRECISION_FP8, PRECISION_MXFP8, PRECISION_FP16};
+    struct layout *l = &x->layout;
+    bool narrow = random_below(random, 3) == 0;
+    l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+    x->job.precision = precisions[random_below(random, 4)];
+    bool fp16 = x->job.precision == PRECISION_FP16;
+    x->job.gradient_precision = fp16 ? PRECISION_FP16 : narrow ? PRECISION_BF16 : PRECISION_FP32;
+    x->job.muon_tp = MUON_BLOCKWISE;
+    l->features = x->job.features |= FEATURE_BIT(FLASH_ATTENTION2);
+    if (x->model.position != POSITION_LEARNED)
+        x->job.seq_len = x->model.max_seq_len /= 2; /* which nothing says but the sequences */
+    if (x->model.window > x->model.max_seq_len)
+        x->model.window = x->model.window_every = 0;
+}
+
+/* Nearer to what NeMo 2's can. */
+static void as_nemo2(struct random_stream *random, struct launch_job *x)
+{
+    static const enum precision precisions[] = {PRECISION_BF16, PRECISION_FP8, PRECISION_MXFP8};
+    struct layout *l = &x->layout;
+    l->zero = l->zero > 0;
+    l->shard = l->zero ? l->shard : 0;
+    x->job.precision = precisions[random_below(random, 3)];
+    x->job.gradient_precision = random_below(random, 2) ? PRECISION_FP32 : PRECISION_BF16;
+    l->features = x->job.features &= ~FEATURE_BIT(EP_OVERLAP);
 }
 
 /* A job that nanotron can run: a LLaMA model, plainly. */
@@ -395,6 +428,50 @@ START_TEST(what_torchtitan_is_told_comes_back)
     ck_assert_int_gt(hybrid, 20);
     ck_assert_int_gt(every, 20);
     ck_assert_int_gt(offloading, 10);
+    diags_free(&diags);
+}
+END_TEST
+
+/* Two draws of each. */
+START_TEST(what_a_recipe_is_told_comes_back)
+{
+    enum { TRIES = 400000, WANTED = 250 };
+    struct random_stream random = random_stream_named((uint64_t)_i / 2 + 1, 3, 0);
+    bool bridge = _i % 2;
+    struct cluster cluster;
+    struct diags diags = {0};
+    char **names;
+    size_t n_names;
+    int n = 0, mixtures = 0, latent = 0, windows = 0, stages = 0, narrow = 0, hybrid = 0;
+    ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n_names, &diags), STATUS_OK);
+    ck_assert_int_eq(catalog_cluster("gb200-nvl72", &cluster, &diags), STATUS_OK);
+    for (int i = 0; i < TRIES && n < WANTED; i++) {
+        struct launch_job x;
+        if (!draw(&random, names, n_names, &cluster, &x))
+            continue;
+        as_bridge(&random, &x);
+        if (!bridge)
+            as_nemo2(&random, &x);
+        struct setting setting = {&x.model, &cluster, &x.job, x.gpus};
+        if (layout_check(&x.layout, &setting, NULL, 0) != LAYOUT_LEGAL ||
+            !through_a_config(&x, bridge ? "Megatron-Bridge" : "NeMo 2"))
+            continue;
+        n++;
+        mixtures += x.model.moe.experts > 0 && x.layout.ep > 1;
+        latent += x.model.attention == ATTENTION_LATENT;
+        windows += x.model.window > 0;
+        stages += x.layout.pp > 1 && x.model.layers % (x.layout.pp * x.layout.vpp) != 0;
+        narrow += x.job.gradient_precision == PRECISION_BF16;
+        hybrid += x.layout.shard > 0;
+    }
+    ck_assert_int_eq(n, WANTED);
+    ck_assert_int_gt(mixtures, 20);
+    ck_assert_int_gt(latent, 1);
+    ck_assert_int_gt(windows, 5);
+    ck_assert_int_gt(stages, bridge ? 5 : -1); /* a layout of stages NeMo 2 does not have */
+    ck_assert_int_gt(narrow, 20);
+    ck_assert_int_gt(hybrid, 10);
+    names_free(names);
     diags_free(&diags);
 }
 END_TEST
@@ -552,26 +629,26 @@ END_TEST
 /* Whatever layout a search finds among those that a framework can say: it says it. Without the restrictions there are others. */
 START_TEST(layouts_that_can_be_said_are_said)
 {
-    static const char *const frameworks[] = {"Megatron-LM", "NeMo", "nanotron", "torchtitan"}, *const models[] = {"llama3-8b",
-                                                                                                                  "mixtral-8x7b"};
+    static const char *const frameworks[] = {"Megatron-LM", "NeMo", "Megatron-Bridge", "NeMo 2", "nanotron", "torchtitan"},
+                             *const models[] = {"llama3-8b", "mixtral-8x7b"};
     struct diags diags = {0};
-    for (int i = 0; i < 8; i++) {
-        const char *framework = frameworks[i % 4];
+    for (int i = 0; i < 12; i++) {
+        const char *framework = frameworks[i % 6];
         struct transformer model;
         struct cluster cluster;
         /* of nanotron's and torchtitan's layers nothing is fused, and such experts they have none */
         feature_set features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) |
-                               (i % 4 < 2    ? FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(SCATTER_GATHER_P2P)
-                                : i % 4 == 3 ? FEATURE_BIT(EAGER_LOSS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP)
+                               (i % 6 < 4    ? FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(SCATTER_GATHER_P2P)
+                                : i % 6 == 5 ? FEATURE_BIT(EAGER_LOSS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP)
                                              : 0);
         struct job job = {.seq_len = 8192,
                           .global_batch = 64,
                           .precision = PRECISION_BF16,
                           .gradient_precision = PRECISION_FP32,
                           .features = features};
-        if (i / 4 && i % 4 >= 2)
+        if (i / 6 && i % 6 >= 4)
             continue;
-        ck_assert_int_eq(catalog_model(models[i / 4], &model, &diags), STATUS_OK);
+        ck_assert_int_eq(catalog_model(models[i / 6], &model, &diags), STATUS_OK);
         ck_assert_int_eq(catalog_cluster("dgx-h100", &cluster, &diags), STATUS_OK);
         const struct setting setting = {&model, &cluster, &job, 16};
         const struct framework_layouts can = framework_layouts_of(framework, &model, features);
@@ -763,6 +840,7 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, what_is_exported_is_imported_the_same, 0, 2);
     tcase_add_loop_test(all, what_other_frameworks_have_words_for_comes_back, 0, 2);
+    tcase_add_loop_test(all, what_a_recipe_is_told_comes_back, 0, 4);
     tcase_add_loop_test(all, what_torchtitan_is_told_comes_back, 0, 2);
     tcase_add_test(all, torchtitan_says_what_it_can);
     tcase_add_test(all, the_base_of_rotary_positions_is_written);

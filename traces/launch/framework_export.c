@@ -8,9 +8,20 @@
 #include "model/base/append.h"
 #include "traces/launch/framework_exporting.h"
 
-static bool is_titan(const struct config *c)
+/* Those that say a part in words of their own. */
+static const struct exporter exporters[] = {
+    {&framework_torchtitan, titan_plain, titan_complete, titan_open, NULL, {0}},
+    {&framework_bridge, NULL, bridge_complete, bridge_open, bridge_close, BRIDGE_OBJECT},
+    {&framework_nemo2, NULL, nemo2_complete, nemo2_open, nemo2_close, NEMO2_OBJECT},
+};
+static const struct exporter plainly = {0};
+
+static const struct exporter *exporter_of(const struct framework *framework)
 {
-    return c->framework == &framework_torchtitan;
+    for (size_t i = 0; i < sizeof exporters / sizeof exporters[0]; i++)
+        if (exporters[i].framework == framework)
+            return &exporters[i];
+    return &plainly;
 }
 
 /* What an argument is in effect, as a log would say; "None" where it is nothing. */
@@ -30,7 +41,9 @@ static bool applies(const struct config *c, int argument)
     if (argument == (c->job->model.gated_mlp ? ARGUMENT_NO_GELU_FUSION : ARGUMENT_NO_SWIGLU_FUSION))
         return false;
     return when == WHEN_ALWAYS || (when == WHEN_MIXTURE && c->job->model.moe.experts) ||
-           (when == WHEN_CONTEXT && c->job->layout.cp > 1) || (when == WHEN_ROTARY && c->job->model.rope_theta > 0);
+           (when == WHEN_CONTEXT && c->job->layout.cp > 1) ||
+           (when == WHEN_LATENT && c->job->model.attention == ATTENTION_LATENT) ||
+           (when == WHEN_ROTARY && c->job->model.rope_theta > 0);
 }
 
 /* --- keys --- */
@@ -101,47 +114,93 @@ static bool is_adapters(int argument)
     return argument == ARGUMENT_ADAPTER || argument == ARGUMENT_ADAPTER_RANK || argument == ARGUMENT_ADAPTER_TARGETS;
 }
 
-/* Of several keys for one thing, through the years, a framework names those that are written. */
-static bool is_written(const struct config *c, const char *path)
+/* How an export has a key: not at all, with its value, also where that is nothing, or only where it is not as usual. */
+enum writing { NOT_WRITTEN, WRITTEN, WRITTEN_WHOLLY, WRITTEN_SELDOM };
+
+/* The path in a list of those that are written, behind what says how. */
+static const char *path_of(const char *written, enum writing *how)
 {
-    const char *const *written = c->framework->written;
-    while (written && *written && strcmp(*written, path) != 0)
-        written++;
-    return !written || *written;
+    *how = *written == '?' ? WRITTEN_WHOLLY : *written == '!' ? WRITTEN_SELDOM : WRITTEN;
+    return written + (*how != WRITTEN);
+}
+
+static enum writing writing_of(const struct config *c, const char *path)
+{
+    enum writing how;
+    for (const char *const *written = c->framework->written; written && *written; written++)
+        if (strcmp(path_of(*written, &how), path) == 0)
+            return how;
+    return c->framework->written ? NOT_WRITTEN : WRITTEN;
+}
+
+static bool is_usual(const struct config *c, int argument)
+{
+    const char *text = c->exported.arguments.of[argument].text, *fallback = megatron_rows[argument].fallback;
+    return !text || (fallback && strcmp(text, fallback) == 0);
+}
+
+/* A key whose value is the argument's. */
+static void write_value(struct config *c, const char *path, int argument, bool opposite)
+{
+    if (!applies(c, argument) || is_mapping(c, path))
+        return;
+    const char *value = effective(c, argument);
+    bool said = c->covered[argument] && is_adapters(argument), nothing = strcmp(value, "None") == 0; /* by the first of several */
+    enum writing how = writing_of(c, path);
+    c->covered[argument] = true;
+    if (said || framework_lines_have(&c->lines, path) || (nothing && how != WRITTEN_WHOLLY) ||
+        (how == WRITTEN_SELDOM && is_usual(c, argument)))
+        return;
+    bool truth = strcmp(value, "True") == 0;
+    struct framework_line *line = framework_lines_add(&c->lines, path, !opposite ? value : truth ? "False" : "True");
+    line->is_list |= !nothing && (argument == ARGUMENT_ADAPTER_TARGETS ||
+                                  (argument == ARGUMENT_RECOMPUTE_MODULES && c->framework->form == FORM_PYTHON));
+    line->is_text = argument == ARGUMENT_LAYERS_BETWEEN;
 }
 
 static void write_key(struct config *c, const struct framework_key *key)
 {
-    if (!is_written(c, key->path))
-        return;
-    if (key->words) {
-        write_word(c, key);
-        return;
-    }
     int argument = key->name ? megatron_find(key->name, true) : -1;
-    if (argument < 0 || key->inside || !applies(c, argument) || is_mapping(c, key->path))
+    if (!writing_of(c, key->path))
         return;
-    const char *value = effective(c, argument);
-    bool said = c->covered[argument] && is_adapters(argument); /* by the first of several keys */
-    c->covered[argument] = true;
-    if (said || framework_lines_have(&c->lines, key->path) || strcmp(value, "None") == 0)
-        return;
-    bool truth = strcmp(value, "True") == 0;
-    struct framework_line *line = framework_lines_add(&c->lines, key->path, !key->opposite ? value : truth ? "False" : "True");
-    line->is_list |= argument == ARGUMENT_ADAPTER_TARGETS;
-    line->is_text = argument == ARGUMENT_LAYERS_BETWEEN;
+    if (key->words)
+        write_word(c, key);
+    else if (argument >= 0 && !key->inside)
+        write_value(c, key->path, argument, key->opposite);
+}
+
+/* Keys that are called as arguments are, in mappings of such. */
+static void write_dests(struct config *c)
+{
+    for (const char *const *written = c->framework->groups ? c->framework->written : NULL; written && *written; written++) {
+        enum writing how;
+        const char *path = path_of(*written, &how);
+        int argument = megatron_find(strrchr(path, '.') + 1, true);
+        bool key = false;
+        for (const struct framework_key *k = c->framework->keys; k->path; k++)
+            key |= strcmp(k->path, path) == 0;
+        if (!key && argument >= 0)
+            write_value(c, path, argument, false);
+    }
 }
 
 /* --- what is said in other words --- */
 
 void config_set(struct config *c, enum argument argument, const char *format, ...)
 {
+    enum { TEXT_SIZE = 128 };
     va_list values;
-    char *text = arena_new(&c->exported.arena, LINE_TEXT, 1);
+    char *text = arena_new(&c->exported.arena, TEXT_SIZE, 1);
     va_start(values, format);
-    vsnprintf(text, LINE_TEXT, format, values);
+    vsnprintf(text, TEXT_SIZE, format, values);
     va_end(values);
     c->exported.arguments.of[argument].text = text;
+}
+
+void config_write_command(const struct config *c, const char *program, FILE *out)
+{
+    int per_node = config_node_gpus(c);
+    fprintf(out, "# torchrun --nproc_per_node %d --nnodes %d %s\n", per_node, per_node ? c->job->gpus / per_node : 0, program);
 }
 
 static void set_number(struct config *c, enum argument argument, int64_t value)
@@ -158,9 +217,16 @@ static void complete_adapter(struct config *c)
                                         [ADAPT_MLP_DOWN] = "mlp_fc2"};
     const struct adapter *adapter = &c->job->job.adapter;
     struct megatron_arguments *a = &c->exported.arguments;
-    char *targets = arena_new(&c->exported.arena, LINE_TEXT, 1);
+    enum { TARGETS_SIZE = 128 };
+    char *targets = arena_new(&c->exported.arena, TARGETS_SIZE, 1);
     if (!job_adapts(&c->job->job))
         return;
+    if (has_own_key(c, ARGUMENT_ADAPTER) && c->framework->form == FORM_PYTHON) {
+        megatron_export_lose(&c->exported, "adapters of rank %lld: a recipe that pretrains has none", (long long)adapter->rank);
+        for (int i = ARGUMENT_ADAPTER; i <= ARGUMENT_ADAPTER_SHARING; i++)
+            c->covered[i] = true;
+        return;
+    }
     if (!has_own_key(c, ARGUMENT_ADAPTER)) {
         megatron_export_lose(&c->exported, "adapters of rank %lld: %s trains all weights", (long long)adapter->rank,
                              c->framework->name);
@@ -168,7 +234,7 @@ static void complete_adapter(struct config *c)
     }
     for (int i = 0; i < N_ADAPTER_TARGETS; i++)
         if (adapter->targets >> i & 1)
-            text_append(targets, LINE_TEXT, "%s%s", *targets ? " " : "", names[i]);
+            text_append(targets, TARGETS_SIZE, "%s%s", *targets ? " " : "", names[i]);
     a->of[ARGUMENT_ADAPTER].text = "lora";
     a->of[ARGUMENT_ADAPTER_TARGETS].text = targets;
     set_number(c, ARGUMENT_ADAPTER_RANK, adapter->rank);
@@ -182,10 +248,6 @@ static void complete(struct config *c)
 {
     const struct layout *l = &c->job->layout;
     struct megatron_arguments *a = &c->exported.arguments;
-    if (is_titan(c)) {
-        titan_complete(c);
-        return;
-    }
     if (l->vpp > 1 && a->of[ARGUMENT_CHUNK_LAYERS].text) {
         set_number(c, ARGUMENT_CHUNKS_LOGGED, l->vpp);
         a->of[ARGUMENT_CHUNK_LAYERS].text = NULL;
@@ -228,7 +290,8 @@ static bool is_implied(const struct config *c, int argument)
     case ARGUMENT_DISTRIBUTED_OPTIMIZER: return c->covered[ARGUMENT_ZERO_STAGE];
     case ARGUMENT_MEGATRON_FSDP:
     case ARGUMENT_SHARDING: return c->job->layout.zero == 3 && framework_lines_have(&c->lines, "model.fsdp");
-    case ARGUMENT_ZERO_STAGE: return c->covered[ARGUMENT_DISTRIBUTED_OPTIMIZER] && c->job->layout.zero < 2;
+    case ARGUMENT_ZERO_STAGE:
+        return c->covered[ARGUMENT_SHARDING] || (c->covered[ARGUMENT_DISTRIBUTED_OPTIMIZER] && c->job->layout.zero < 2);
     case ARGUMENT_NODE_GPUS:
     case ARGUMENT_NODES: return c->covered[ARGUMENT_DP_LOGGED];
     case ARGUMENT_DP_LOGGED: return c->covered[ARGUMENT_NODES];
@@ -283,12 +346,17 @@ static void config_fill(struct config *c, const char *framework, const struct la
         if (strcmp(frameworks[i]->name, framework) == 0)
             c->framework = frameworks[i];
     assert(c->framework);
-    const struct launch_job plain = is_titan(c) ? titan_plain(job) : *job;
+    const struct exporter *exporter = exporter_of(c->framework);
+    const struct launch_job plain = exporter->plain ? exporter->plain(job) : *job;
     megatron_export(&plain, &c->exported);
-    complete(c);
+    if (!exporter->plain)
+        complete(c);
+    if (exporter->complete)
+        exporter->complete(c);
     complete_adapter(c);
     for (const struct framework_key *key = c->framework->keys; key->path; key++)
         write_key(c, key);
+    write_dests(c);
     write_batches(c);
     find_lost(c);
 }
@@ -304,9 +372,13 @@ void framework_write_config(const char *framework, const struct launch_job *job,
         fprintf(out, "# Not said by any key: %s.\n", c->exported.lost[i]);
         diag_warning(diags, (struct place){0}, "--export: no key says %s", c->exported.lost[i]);
     }
-    if (is_titan(c))
-        titan_write_command(job, out);
-    framework_lines_write(&c->lines, c->framework->form, NULL, out);
+    const struct exporter *exporter = exporter_of(c->framework);
+    if (exporter->open)
+        exporter->open(c, out);
+    framework_lines_write(&c->lines, c->framework->form, &exporter->object, out);
+    if (exporter->close)
+        exporter->close(c, out);
+    framework_lines_free(&c->lines);
     megatron_export_free(&c->exported);
     free(c);
 }
@@ -325,6 +397,8 @@ struct framework_layouts framework_layouts_of(const char *framework, const struc
                                            "sp=1", "cp_comm=ring,all_gather", "pp_overlap=0", "dp_overlap=1",
                                            features & FEATURE_BIT(ASYNC_TP) ? NULL : "tp_overlap=0"},
                                           RECOMPUTE_NONE};
+    if (strcmp(framework, "NeMo 2") == 0)
+        return (struct framework_layouts){{megatron_schedules, "zero=0,1", sequences}, RECOMPUTE_MLP_ACT};
     if (strcmp(framework, "NeMo") == 0)
         return (struct framework_layouts){{megatron_schedules, "zero=0,1,3", sequences}, layout_modules_of(model)};
     return (struct framework_layouts){{megatron_schedules, sequences}, RECOMPUTE_MLP_ACT};
@@ -338,6 +412,7 @@ int framework_n_lost(const char *framework, const struct launch_job *job)
     else
         config_fill(c, framework, job);
     int n = c->exported.n_lost;
+    framework_lines_free(&c->lines);
     megatron_export_free(&c->exported);
     free(c);
     return n;

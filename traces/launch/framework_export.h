@@ -13,8 +13,9 @@
 #include "model/base/diag.h"
 #include "traces/launch/launch.h"
 
-/* The configuration of a framework, in its language: YAML of "NeMo" and "nanotron", TOML of "torchtitan" (any other is a
- * programmer's mistake); `heading` lines of comment in front. What is lost goes to diags, too. */
+/* The configuration of a framework, in its language: YAML of "NeMo" and "nanotron", TOML of "torchtitan", of "Megatron-Bridge"
+ * and "NeMo 2" a program that changes a recipe (any other is a programmer's mistake); `heading` lines of comment in front. What
+ * is lost goes to diags, too. Megatron-Bridge's says how many GPUs only in a comment: what starts it says so. */
 void framework_write_config(const char *framework, const struct launch_job *job, const char *const *heading, int n_heading,
                             FILE *out, struct diags *diags);
 

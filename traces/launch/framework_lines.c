@@ -16,9 +16,14 @@ struct framework_line *framework_lines_add(struct framework_lines *lines, const 
 {
     assert(lines->n < LINES_MAX);
     struct framework_line *line = &lines->items[lines->n++];
-    *line = (struct framework_line){.path = path, .is_list = strchr(value, ' ') != NULL};
-    snprintf(line->value, sizeof line->value, "%s", value);
+    *line = (struct framework_line){
+        .path = path, .value = arena_copy_text(&lines->arena, value), .is_list = strchr(value, ' ') != NULL};
     return line;
+}
+
+void framework_lines_free(struct framework_lines *lines)
+{
+    arena_free(&lines->arena);
 }
 
 /* --- values --- */
@@ -31,7 +36,8 @@ static const char *constant_of(const char *word, enum framework_form form)
     } words[] = {{"True", "True", "true", "True"},
                  {"true", "true", "true", "True"},
                  {"False", "False", "false", "False"},
-                 {"false", "false", "false", "False"}};
+                 {"false", "false", "false", "False"},
+                 {"None", "null", NULL, "None"}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(words[i].word, word) == 0)
             return form == FORM_TOML ? words[i].toml : form == FORM_PYTHON ? words[i].python : words[i].yaml;
@@ -45,16 +51,21 @@ static bool is_number(const char *word)
     return end != word && !*end && strspn(word, "+-.0123456789eE") == strlen(word);
 }
 
-static void write_word(const char *word, bool is_text, enum framework_form form, FILE *out)
+/* n letters. What is too long for a number or a constant is neither. */
+static void write_word(const char *text, size_t n, bool is_text, enum framework_form form, FILE *out)
 {
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", n < sizeof word ? (int)n : 0, text);
     const char *constant = constant_of(word, form);
     bool plain = form == FORM_YAML || constant || (is_number(word) && !is_text);
-    fprintf(out, plain ? "%s" : "\"%s\"", constant ? constant : word);
+    if (constant)
+        fputs(constant, out);
+    else
+        fprintf(out, plain ? "%.*s" : "\"%.*s\"", (int)n, text);
 }
 
-static void write_value(const struct framework_line *line, enum framework_form form, FILE *out)
+static void write_plain(const struct framework_line *line, enum framework_form form, FILE *out)
 {
-    char word[LINE_TEXT];
     if (line->verbatim) {
         fputs(line->verbatim, out);
         return;
@@ -62,12 +73,17 @@ static void write_value(const struct framework_line *line, enum framework_form f
     fputs(line->is_list ? "[" : "", out);
     for (const char *p = line->value, *comma = ""; *p; comma = ", ") {
         size_t n = line->is_list ? strcspn(p, " ") : strlen(p);
-        snprintf(word, sizeof word, "%.*s", (int)n, p);
         fputs(comma, out);
-        write_word(word, line->is_text, form, out);
+        write_word(p, n, line->is_text, form, out);
         p += n + (p[n] == ' ');
     }
-    fputs(line->is_list ? "]\n" : "\n", out);
+    fputs(line->is_list ? "]" : "", out);
+}
+
+static void write_value(const struct framework_line *line, enum framework_form form, FILE *out)
+{
+    write_plain(line, form, out);
+    fputc('\n', out);
 }
 
 /* --- files --- */
@@ -124,19 +140,44 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-void framework_lines_write(struct framework_lines *lines, enum framework_form form, const char *object, FILE *out)
+static bool is_made(const struct framework_object *object, const char *path)
 {
-    const char *before = "";
+    return strlen(object->made) == table_of(path) && strncmp(path, object->made, table_of(path)) == 0;
+}
+
+/* cfg.a.b = 1, or within cfg.a = Made( its b=1. */
+static void write_python(const struct framework_lines *lines, int i, const struct framework_object *object, FILE *out)
+{
+    const struct framework_line *line = &lines->items[i];
+    if (!is_made(object, line->path)) {
+        fprintf(out, "%s.%s = ", object->name, line->path);
+        write_value(line, FORM_PYTHON, out);
+        return;
+    }
+    if (i == 0 || !is_made(object, lines->items[i - 1].path))
+        fprintf(out, "%s.%s%s\n", object->name, object->made, object->before);
+    fprintf(out, "    %s=", line->path + table_of(line->path) + 1);
+    write_plain(line, FORM_PYTHON, out);
+    fputs(",\n", out);
+    if (i + 1 == lines->n || !is_made(object, lines->items[i + 1].path))
+        fprintf(out, "%s\n", object->after);
+}
+
+void framework_lines_write(struct framework_lines *lines, enum framework_form form, const struct framework_object *object,
+                           FILE *out)
+{
     qsort(lines->items, (size_t)lines->n, sizeof *lines->items, form == FORM_YAML ? compare_paths : compare_lines);
     for (int i = 0; i < lines->n; i++) {
         const struct framework_line *line = &lines->items[i];
+        const char *before = i ? lines->items[i - 1].path : "";
+        if (form == FORM_PYTHON) {
+            write_python(lines, i, object, out);
+            continue;
+        }
         if (form == FORM_YAML)
             write_yaml(line, before, out);
-        else if (form == FORM_TOML)
-            write_toml(line, before, out);
         else
-            fprintf(out, "%s.%s = ", object, line->path);
+            write_toml(line, before, out);
         write_value(line, form, out);
-        before = line->path;
     }
 }

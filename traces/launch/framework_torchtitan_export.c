@@ -78,8 +78,9 @@ static void write_model(struct config *c)
         return;
     }
     const char *dash = strchr(w->word, '-');
-    struct framework_line *name = framework_lines_add(&c->lines, "model.name", "");
-    snprintf(name->value, sizeof name->value, "%.*s", (int)(dash - w->word), w->word);
+    char family[32];
+    snprintf(family, sizeof family, "%.*s", (int)(dash - w->word), w->word);
+    framework_lines_add(&c->lines, "model.name", family);
     framework_lines_add(&c->lines, "model.flavor", dash + 1);
     if (c->job->model.mtp_layers)
         lose(c, "modules that predict further tokens: torchtitan has none");
@@ -177,7 +178,7 @@ static void write_modules(struct config *c)
             text_append(text, size, "%s\"layers.%d\"", comma, stage.first + i);
         text_append(text, size, "%s],\n", v < n - 1 ? "" : stage.count ? ", \"norm\", \"output\"" : "\"norm\", \"output\"");
     }
-    text_append(text, size, "]\n");
+    text_append(text, size, "]");
     framework_lines_add(&c->lines, "parallelism.module_fqns_per_model_part", "")->verbatim = text;
 }
 
@@ -353,9 +354,7 @@ void titan_complete(struct config *c)
         config_set(c, ARGUMENT_PARAMETER_OVERLAP, "true");
 }
 
-void titan_write_command(const struct launch_job *job, FILE *out)
+void titan_open(const struct config *c, FILE *out)
 {
-    int per_node = job->gpus_per_node && job->gpus_per_node < job->gpus ? job->gpus_per_node : job->gpus;
-    fprintf(out, "# torchrun --nproc_per_node %d --nnodes %d -m torchtitan.train --job.config_file THIS_FILE\n", per_node,
-            job->gpus / per_node);
+    config_write_command(c, "-m torchtitan.train --job.config_file THIS_FILE", out);
 }
