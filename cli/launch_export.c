@@ -53,7 +53,10 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
     const char *const heading[] = {first, second, third};
     snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer%s.", job.model.name, job.gpus,
              setting->cluster->gpu.name, setting->cluster->name, names[which], MSIM_VERSION,
-             base_open ? ", and the base of rotary positions where it is not 10000" : "");
+             !base_open ? ""
+             : which == EXPORT_BRIDGE || which == EXPORT_NEMO_2
+                 ? ", and the base of rotary positions where it is not the recipe's"
+                 : ", and the base of rotary positions where it is not 10000");
     snprintf(second, sizeof second, "layout %s", layout_format(layout, text, sizeof text));
     snprintf(third, sizeof third, "predicted: %.4g s a step%s", step_s,
              framework_n_lost(names[which], &job) ? ", counting on what is not said (below)" : "");

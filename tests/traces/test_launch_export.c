@@ -751,6 +751,28 @@ START_TEST(torchtitan_says_what_it_can)
 }
 END_TEST
 
+/* Of overlaps those that the job allows are asked for: one that it does not would leave no layout that has a use for it. */
+START_TEST(torchtitan_asks_for_what_the_job_allows)
+{
+    static const struct {
+        feature_set features;
+        bool replicas, tensors;
+    } cases[] = {{0, false, true},
+                 {FEATURE_BIT(DP_OVERLAP), true, true},
+                 {FEATURE_BIT(ASYNC_TP), false, false},
+                 {FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_TP), true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct framework_layouts can = framework_layouts_of("torchtitan", &(struct transformer){0}, cases[i].features);
+        bool replicas = false, tensors = false;
+        for (int r = 0; can.restrictions[r]; r++) {
+            replicas |= strcmp(can.restrictions[r], "dp_overlap=1") == 0;
+            tensors |= strcmp(can.restrictions[r], "tp_overlap=0") == 0;
+        }
+        ck_assert(replicas == cases[i].replicas && tensors == cases[i].tensors);
+    }
+}
+END_TEST
+
 /* The base of rotary positions, where it is not what is taken unasked. */
 START_TEST(the_base_of_rotary_positions_is_written)
 {
@@ -843,6 +865,7 @@ int main(void)
     tcase_add_loop_test(all, what_a_recipe_is_told_comes_back, 0, 4);
     tcase_add_loop_test(all, what_torchtitan_is_told_comes_back, 0, 2);
     tcase_add_test(all, torchtitan_says_what_it_can);
+    tcase_add_test(all, torchtitan_asks_for_what_the_job_allows);
     tcase_add_test(all, the_base_of_rotary_positions_is_written);
     tcase_add_test(all, layouts_that_can_be_said_are_said);
     tcase_add_test(all, stages_that_do_not_divide_are_named);

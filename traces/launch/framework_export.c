@@ -145,7 +145,8 @@ static void write_value(struct config *c, const char *path, int argument, bool o
     if (!applies(c, argument) || is_mapping(c, path))
         return;
     const char *value = effective(c, argument);
-    bool said = c->covered[argument] && is_adapters(argument), nothing = strcmp(value, "None") == 0; /* by the first of several */
+    bool said = c->covered[argument] && is_adapters(argument); /* by the first of several keys */
+    bool nothing = strcmp(value, "None") == 0;
     enum writing how = writing_of(c, path);
     c->covered[argument] = true;
     if (said || framework_lines_have(&c->lines, path) || (nothing && how != WRITTEN_WHOLLY) ||
@@ -385,6 +386,21 @@ void framework_write_config(const char *framework, const struct launch_job *job,
 
 /* --- what can be said --- */
 
+/* Its exchanges between replicas are beside the passes, where the job lets any be; of those within tp the compiler's alone are.
+ */
+static struct framework_layouts titan_layouts(feature_set features)
+{
+    struct framework_layouts can = {{"schedule=none,gpipe,1f1b,interleaved", "zero=2,3", "recompute=none,selective,full", "sp=1",
+                                     "cp_comm=ring,all_gather", "pp_overlap=0"},
+                                    RECOMPUTE_NONE};
+    int n = 6;
+    if (features & FEATURE_BIT(DP_OVERLAP))
+        can.restrictions[n++] = "dp_overlap=1";
+    if (!(features & FEATURE_BIT(ASYNC_TP)))
+        can.restrictions[n++] = "tp_overlap=0";
+    return can;
+}
+
 struct framework_layouts framework_layouts_of(const char *framework, const struct transformer *model, feature_set features)
 {
     static const char megatron_schedules[] = "schedule=none,1f1b,interleaved";
@@ -393,10 +409,7 @@ struct framework_layouts framework_layouts_of(const char *framework, const struc
         return (struct framework_layouts){{"schedule=none,1f1b", "zero=0,1", "recompute=none,full", "pp_overlap=0"},
                                           RECOMPUTE_NONE};
     if (strcmp(framework, "torchtitan") == 0)
-        return (struct framework_layouts){{"schedule=none,gpipe,1f1b,interleaved", "zero=2,3", "recompute=none,selective,full",
-                                           "sp=1", "cp_comm=ring,all_gather", "pp_overlap=0", "dp_overlap=1",
-                                           features & FEATURE_BIT(ASYNC_TP) ? NULL : "tp_overlap=0"},
-                                          RECOMPUTE_NONE};
+        return titan_layouts(features);
     if (strcmp(framework, "NeMo 2") == 0)
         return (struct framework_layouts){{megatron_schedules, "zero=0,1", sequences}, RECOMPUTE_MLP_ACT};
     if (strcmp(framework, "NeMo") == 0)

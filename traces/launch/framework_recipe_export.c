@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "model/base/append.h"
 #include "model/spec/catalog.h"
 #include "traces/launch/framework_exporting.h"
 #include "traces/launch/framework_program.h"
@@ -132,6 +131,8 @@ static void complete_recipe(struct config *c, const char *model, const char *ove
     write_positions(c, model);
     if (c->job->model.attention != ATTENTION_LATENT)
         config_set(c, ARGUMENT_HEAD_DIM, "%d", c->job->model.head_dim);
+    else if (!c->job->model.moe.experts) /* of which the recipe that stands in has some */
+        framework_lines_add(&c->lines, field_of(c, model, "num_moe_experts"), "None");
     if (c->job->model.moe.experts)
         config_set(c, ARGUMENT_ETP, "%d", layout_expert_tp(&c->job->layout));
     cover(c, ARGUMENT_NODES);
@@ -212,6 +213,12 @@ void bridge_close(const struct config *c, FILE *out)
     fputs("\nif __name__ == \"__main__\":\n    pretrain(cfg, forward_step)\n", out);
 }
 
+/* A name that is one in Python's quotes, too. */
+static bool is_plain(const char *name)
+{
+    return *name && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == strlen(name);
+}
+
 void nemo2_open(const struct config *c, FILE *out)
 {
     bool own;
@@ -222,7 +229,7 @@ void nemo2_open(const struct config *c, FILE *out)
           "from nemo.lightning.pytorch.callbacks.megatron_comm_overlap import MegatronCommOverlapCallback\n\n",
           out);
     fprintf(out, "recipe = llm.%s.pretrain_recipe(name=\"%s\", num_nodes=%d, num_gpus_per_node=%d)\n", recipe->name,
-            *c->job->model.name ? c->job->model.name : "msim", per_node ? c->job->gpus / per_node : 0, per_node);
+            is_plain(c->job->model.name) ? c->job->model.name : "msim", per_node ? c->job->gpus / per_node : 0, per_node);
 }
 
 void nemo2_close(const struct config *c, FILE *out)

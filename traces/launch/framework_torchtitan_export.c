@@ -7,9 +7,9 @@
  * and alone replicates only where there is no other dimension; experts take all ranks of cp and tp, or are split as the rest is.
  */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "model/base/append.h"
 #include "model/spec/catalog.h"
 #include "traces/launch/framework_exporting.h"
 #include "traces/launch/launch_write.h"
@@ -167,19 +167,23 @@ static void write_modules(struct config *c)
 {
     const struct launch_job *job = c->job;
     int n = layout_virtual_stages(&job->layout);
-    size_t size = 16 * (size_t)(job->model.layers + n) + 128;
-    char *text = arena_new(&c->exported.arena, size, 1);
-    text_append(text, size, "[\n");
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fputs("[\n", out);
     for (int v = 0; v < n; v++) {
         struct layer_range stage = layout_layers(&job->layout, &job->model, v);
         const char *comma = v ? "" : ", ";
-        text_append(text, size, "    [%s", v ? "" : "\"tok_embeddings\"");
+        fprintf(out, "    [%s", v ? "" : "\"tok_embeddings\"");
         for (int i = 0; i < stage.count; i++, comma = ", ")
-            text_append(text, size, "%s\"layers.%d\"", comma, stage.first + i);
-        text_append(text, size, "%s],\n", v < n - 1 ? "" : stage.count ? ", \"norm\", \"output\"" : "\"norm\", \"output\"");
+            fprintf(out, "%s\"layers.%d\"", comma, stage.first + i);
+        fprintf(out, "%s],\n", v < n - 1 ? "" : stage.count ? ", \"norm\", \"output\"" : "\"norm\", \"output\"");
     }
-    text_append(text, size, "]");
-    framework_lines_add(&c->lines, "parallelism.module_fqns_per_model_part", "")->verbatim = text;
+    fputs("]", out);
+    fclose(out);
+    framework_lines_add(&c->lines, "parallelism.module_fqns_per_model_part", "")->verbatim =
+        arena_copy_text(&c->exported.arena, text);
+    free(text);
 }
 
 static void write_pipeline(struct config *c)
