@@ -237,6 +237,8 @@ void layout_complete(struct layout *layout, const struct setting *setting);
 
 /* Two chunks per stage by construction: ZB-V, DualPipe, DualPipe-V. */
 bool schedule_is_folded(enum schedule schedule);
+/* Every backward pass comes in two parts: gradients for the input, later those for the weights. DualPipe divides only some. */
+bool schedule_divides(enum schedule schedule);
 /* Steps roll into one another: a stage begins the next one without waiting for the others (post-validation of the optimizer's
  * step; Qi and others, arXiv:2401.10241, section 4). */
 bool schedule_rolls(enum schedule schedule);
