@@ -11,6 +11,7 @@
 #include "model/cost/gemm_memo.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/oversubscription.h"
 
 /* SMs that an exchange inside a layer occupies while it runs beside its product: hand-tuned kernels (user buffers) and copy
  * engines leave most to the product (assumption: 16 CTAs). */
@@ -98,6 +99,8 @@ struct cost p2p_cost(const struct machine *machine, double bytes)
     /* Neighbouring stages are tp * cp * dp ranks apart. */
     bool same_domain = l->tp * l->cp * l->dp * l->pp <= machine->cluster->nvlink_domain;
     struct cost cost = message_time(machine->cluster, bytes, same_domain);
+    if (!same_domain)
+        cost.bandwidth_s *= oversubscription_of_messages(machine->cluster, l);
     if (!(l->features &
           FEATURE_BIT(PP_OVERLAP))) /* a blocking exchange drains the queue: the host starts to fill it again behind it */
         cost.launch_s += MESSAGE_LAUNCHES * machine->cluster->gpu.host_launch_s;
