@@ -266,8 +266,11 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     table_value_row(&table, "goodput", "work that counts, over that of a cluster without faults and checkpoints", "%.3f %%",
                     100 * result->goodput);
     if (report->step_mfu > 0)
-        table_value_row(&table, "MFU", "delivered; attention counted in full", "%.2f %%",
-                        100 * result->goodput * report->step_mfu);
+        table_value_row(&table, "MFU",
+                        job_masks_documents(&report->experiment->job)
+                            ? "delivered; attention counted in full, also what masks between documents leave out"
+                            : "delivered; attention counted in full",
+                        "%.2f %%", 100 * result->goodput * report->step_mfu);
     if (report->step_mfu > 0)
         table_value_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
     table_value_row(&table, "tokens", "trained", report_tokens(report) < 1e13 ? "%.4g B" : "%.0f B", report_tokens(report) / 1e9);
