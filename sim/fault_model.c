@@ -175,12 +175,26 @@ const struct schema fault_model_schema = SCHEMA("fault model", model_rows);
 /* --- reading -----------------------------------------------------------------------------------------------------------------
  */
 
+/* Reboots are an assumption: a median of 8 min. */
+static const struct repair_time lanl[N_REPAIR_KINDS] = {
+    [REPAIR_HARDWARE] = {0.224, 1.253}, [REPAIR_NETWORK] = {0.032, 1.595}, [REPAIR_SOFTWARE] = {-0.217, 1.467},
+    [REPAIR_FACILITY] = {1.556, 1.217}, [REPAIR_REBOOT] = {-2.0, 0.5},
+};
+
+bool fault_model_repairs_are_lanls(const struct fault_model *model)
+{
+    int repaired = 0;
+    for (int i = 0; i < model->causes.n; i++) {
+        int kind = model->causes.items[i].repair;
+        if (kind != REPAIR_NONE && memcmp(&model->repairs[kind], &lanl[kind], sizeof lanl[kind]) != 0)
+            return false;
+        repaired += kind != REPAIR_NONE;
+    }
+    return repaired > 0;
+}
+
 static void fill_repairs(struct fault_model *model)
 {
-    static const struct repair_time lanl[N_REPAIR_KINDS] = {
-        [REPAIR_HARDWARE] = {0.224, 1.253}, [REPAIR_NETWORK] = {0.032, 1.595}, [REPAIR_SOFTWARE] = {-0.217, 1.467},
-        [REPAIR_FACILITY] = {1.556, 1.217}, [REPAIR_REBOOT] = {-2.0, 0.5},
-    };
     for (int i = 0; i < N_REPAIR_KINDS; i++)
         if (model->repairs[i].sigma <= 0 && model->repairs[i].mu >= 0 && model->repairs[i].mu <= 0)
             model->repairs[i] = lanl[i];

@@ -148,6 +148,9 @@ extern const struct shipped fault_models;
 struct schema;
 extern const struct schema fault_model_schema; /* struct fault_model */
 
+/* All its causes' repairs are the fallback's, LANL's of 1996-2005: of no fleet of GPUs. */
+bool fault_model_repairs_are_lanls(const struct fault_model *model);
+
 /* A JSON text that fault_model_parse turns into an equal model; the caller frees it. */
 char *fault_model_to_json(const struct fault_model *model);
 

@@ -104,6 +104,7 @@ static const struct field policy_rows[] = {
     TIME("straggler_find", straggler_find_s, "0s", "until a slow node is found; 0s: never"),
     TIME("recheck", recheck_s, "2h", "that a condemned healthy node is away"),
     INTEGER("blocklist_failures", struct robust_policy, blocklist_failures, 0, 1000, UNSET, "of a node, until it is listed"),
+    TIME("blocklist_window", blocklist_window_s, "30d", "within which they count; 0s: all of its life"),
     TIME("blocklist", blocklist_s, "7d", "that a listed node is away"),
     INTEGER("hot_spares", struct robust_policy, hot_spares, 0, 1e6, UNSET, "spares that stand ready"),
     PART("drift_per_day", drift_per_day, UNSET, "of the speed, lost per day since the last restart"),

@@ -207,7 +207,7 @@ static struct yaml_node *name_as_base(struct yaml_node *mapping, const char *key
         return mapping;
     struct yaml_node *tree = yaml_with(NULL, "base", child, arena);
     tree->at = child->at;
-    return yaml_with(yaml_without(mapping, key, arena), key, tree, arena);
+    return yaml_replace(mapping, key, tree, arena);
 }
 
 static struct yaml_node *resolve_gpu(struct yaml_node *cluster, struct arena *arena, struct diags *diags)
@@ -216,7 +216,7 @@ static struct yaml_node *resolve_gpu(struct yaml_node *cluster, struct arena *ar
     if (!gpu)
         return cluster; /* reported when read */
     struct yaml_node *tree = entry_resolve(CATALOG_GPUS, gpu, arena, diags);
-    return tree ? yaml_with(yaml_without(cluster, "gpu", arena), "gpu", tree, arena) : NULL;
+    return tree ? yaml_replace(cluster, "gpu", tree, arena) : NULL;
 }
 
 static bool rate_of(const struct yaml_node *node, double *rate)
@@ -384,4 +384,11 @@ enum status entry_read(enum catalog_kind kind, const struct yaml_node *tree, voi
     case CATALOG_GPUS: return read_gpu(tree, object, diags);
     default: return read_cluster(tree, object, diags);
     }
+}
+
+enum status entry_load(enum catalog_kind kind, const struct yaml_node *value, void *object, struct arena *arena,
+                       struct diags *diags)
+{
+    struct yaml_node *tree = value ? entry_resolve(kind, value, arena, diags) : NULL;
+    return tree ? entry_read(kind, tree, object, diags) : STATUS_BAD_INPUT;
 }

@@ -27,6 +27,10 @@ char *data_path_in(enum data_place place, const char *relative);
  * only when the tree holds no mistake. */
 MUST_CHECK enum status entry_read(enum catalog_kind kind, const struct yaml_node *tree, void *object, struct diags *diags);
 
+/* Both at once; nothing, bad input, of a value that is NULL. */
+MUST_CHECK enum status entry_load(enum catalog_kind kind, const struct yaml_node *value, void *object, struct arena *arena,
+                                  struct diags *diags);
+
 /* The struct is completed by what follows from what is given, and checked as a whole; mistakes are placed in `tree`. */
 void transformer_complete(struct transformer *model, const struct yaml_node *tree, struct diags *diags);
 void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *diags);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/spec/entry.h"
+#include "model/spec/experiment_flags.h"
 #include "model/spec/layout_request.h"
 #include "model/spec/schemas.h"
 
@@ -41,172 +42,7 @@ struct loader {
     struct diags *diags;
     size_t errors_before;
     bool grows;
-    bool counted; /* cluster.gpus is what the nodes of the cluster before had */
 };
-
-static struct yaml_node *replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
-                                 struct arena *arena)
-{
-    return yaml_with(yaml_without(mapping, key, arena), key, value, arena);
-}
-
-/* `key: NAME` as `key: {base: NAME}`: what an override lays over it then adds to it. */
-static struct yaml_node *name_to_base(struct yaml_node *mapping, const char *key, struct arena *arena)
-{
-    const struct yaml_node *value = yaml_find(mapping, key);
-    if (!value || value->kind != YAML_SCALAR || yaml_is_null(value))
-        return mapping;
-    struct yaml_node *entry = yaml_with(NULL, "base", value, arena);
-    entry->at = value->at;
-    return replace(mapping, key, entry, arena);
-}
-
-/* Short forms of the parts in their long forms. */
-static struct yaml_node *long_forms(struct yaml_node *root, struct loader *l)
-{
-    root = name_to_base(name_to_base(root, "model", &l->arena), "cluster", &l->arena);
-    struct yaml_node *cluster = yaml_find(root, "cluster");
-    if (cluster && cluster->kind == YAML_MAPPING)
-        root = replace(root, "cluster", name_to_base(cluster, "gpu", &l->arena), &l->arena);
-    const struct yaml_node *layout = yaml_find(root, "layout");
-    if (layout)
-        root = replace(root, "layout", layout_request_tree(layout, &l->arena, l->diags), &l->arena);
-    const struct yaml_node *faults = yaml_find(root, "faults");
-    if (faults && faults->kind == YAML_SCALAR && !yaml_is_null(faults)) {
-        struct yaml_node *trace = yaml_with(NULL, "trace", faults, &l->arena);
-        trace->at = faults->at;
-        root = replace(root, "faults", trace, &l->arena);
-    }
-    return root;
-}
-
-static enum status read_entry(enum catalog_kind kind, const struct yaml_node *value, void *object, struct loader *l)
-{
-    struct yaml_node *tree = value ? entry_resolve(kind, value, &l->arena, l->diags) : NULL;
-    return tree ? entry_read(kind, tree, object, l->diags) : STATUS_BAD_INPUT;
-}
-
-/* The GPUs of a cluster whose nodes a file counts, as a node in their place; NULL, with a warning, where its entry does not say
- * how many those have. */
-static const struct yaml_node *gpus_of_nodes(const struct yaml_node *cluster, const struct yaml_node *nodes, struct loader *l)
-{
-    struct diags quiet = {0}, *said = l->diags; /* what is wrong with an entry that goes need not be said */
-    struct cluster *counted = arena_new(&l->arena, 1, sizeof *counted);
-    l->diags = &quiet;
-    bool known = read_entry(CATALOG_CLUSTERS, cluster, counted, l) == STATUS_OK;
-    l->diags = said;
-    diags_free(&quiet);
-    if (!known) {
-        diag_warning(said, nodes->at,
-                     "nodes: the GPUs of this cluster are not known: the job takes all of the one that comes "
-                     "in its place; --gpus says how many it uses");
-        return NULL;
-    }
-    char number[16];
-    snprintf(number, sizeof number, "%d", cluster_gpus(counted));
-    struct yaml_node *gpus = yaml_scalar("gpus", number, &l->arena);
-    gpus->at = nodes->at;
-    return gpus;
-}
-
-/* Another cluster under the job: what the file says of the one before goes with it, but for the GPUs that the job uses, said as
- * such or as nodes. */
-static struct yaml_node *with_cluster(struct yaml_node *root, const struct yaml_node *name, struct loader *l)
-{
-    const struct yaml_node *before = yaml_find(root, "cluster"), *gpus = yaml_find(before, "gpus");
-    const struct yaml_node *nodes = yaml_find(before, "nodes");
-    if ((!gpus || yaml_is_null(gpus)) && nodes && !yaml_is_null(nodes)) {
-        gpus = gpus_of_nodes(gpus ? yaml_without(before, "gpus", &l->arena) : before, nodes, l);
-        l->counted = gpus != NULL;
-    }
-    root = long_forms(yaml_with(yaml_without(root, "cluster", &l->arena), "cluster", name, &l->arena), l);
-    return gpus ? yaml_with(root, "cluster.gpus", gpus, &l->arena) : root;
-}
-
-/* Who says how many nodes another cluster has, behind it, means them in the place of those that the file counted. */
-static struct yaml_node *without_counted(struct yaml_node *root, const char *path, struct loader *l)
-{
-    bool nodes = strcmp(path, "cluster.nodes") == 0;
-    if (!l->counted || !(nodes || strcmp(path, "cluster.gpus") == 0 || strcmp(path, "cluster") == 0))
-        return root;
-    l->counted = false;
-    return nodes ? replace(root, "cluster", yaml_without(yaml_find(root, "cluster"), "gpus", &l->arena), &l->arena) : root;
-}
-
-static struct yaml_node *name_scalar(const char *flag, const char *text, struct loader *l)
-{
-    struct yaml_node *value = yaml_scalar(flag, text, &l->arena);
-    value->quoted = true;
-    return value;
-}
-
-static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text, struct loader *l)
-{
-    return long_forms(yaml_with(root, path, name_scalar(flag, text, l), &l->arena), l);
-}
-
-/* The size of the batch is said in sequences or in tokens: what is said last counts, so the other goes. */
-static struct yaml_node *without_other_batch(struct yaml_node *root, const char *path, struct arena *arena)
-{
-    const char *other = strcmp(path, "job.global_batch") == 0   ? "batch_tokens"
-                        : strcmp(path, "job.batch_tokens") == 0 ? "global_batch"
-                                                                : NULL;
-    const struct yaml_node *job = other ? yaml_find(root, "job") : NULL;
-    bool there = job && job->kind == YAML_MAPPING && yaml_find(job, other);
-    return there ? replace(root, "job", yaml_without(job, other, arena), arena) : root;
-}
-
-/* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
-static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct loader *l)
-{
-    enum { PARTS_MAX = 8 };
-    size_t length = strcspn(text, "=");
-    char *path = arena_copy_text(&l->arena, text);
-    path[length] = '\0';
-    int n_parts = 1;
-    for (const char *p = path; *p; p++)
-        n_parts += *p == '.';
-    bool bad = !*path || path[0] == '.' || path[length - 1] == '.' || strstr(path, "..") || n_parts > PARTS_MAX;
-    if (!text[length] || bad) {
-        diag_error(l->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", text);
-        return root;
-    }
-    struct yaml_node *value = yaml_value(path, text + length + 1, &l->arena, l->diags);
-    if (strncmp(path, "layout.", 7) == 0) {
-        const char *key = layout_request_key(path + 7);
-        char *whole = arena_new(&l->arena, strlen(key) + 8, 1);
-        snprintf(whole, strlen(key) + 8, "layout.%s", key);
-        path = whole;
-    }
-    root = without_counted(without_other_batch(root, path, &l->arena), path, l);
-    if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
-        return with_cluster(root, value, l);
-    return value ? long_forms(yaml_with(root, path, value, &l->arena), l) : root;
-}
-
-/* Takes the place of the file's layout, but where that leaves to the search what it does not name, this does too. */
-static struct yaml_node *with_layout(struct yaml_node *root, const char *text, struct loader *l)
-{
-    bool searches = layout_request_searches(yaml_find(root, "layout"));
-    root = with_flag(yaml_without(root, "layout", &l->arena), "--layout", "layout", text, l);
-    return searches ? with_flag(root, "--layout", "layout.auto", "true", l) : root;
-}
-
-static struct yaml_node *with_flags(struct yaml_node *root, const struct experiment_flags *flags, struct loader *l)
-{
-    root = long_forms(root, l);
-    if (flags->model)
-        root = with_flag(yaml_without(root, "model", &l->arena), "--model", "model", flags->model, l);
-    if (flags->cluster)
-        root = with_cluster(root, name_scalar("--cluster", flags->cluster, l), l);
-    if (flags->gpu)
-        root = with_flag(root, "--gpu", "cluster.gpu.base", flags->gpu, l);
-    if (flags->layout)
-        root = with_layout(root, flags->layout, l);
-    for (int i = 0; i < flags->n_overrides; i++)
-        root = with_override(root, flags->overrides[i], l);
-    return root;
-}
 
 static void check_gpus(struct place at, struct experiment *e, struct diags *diags)
 {
@@ -236,7 +72,7 @@ static struct yaml_node *with_nodes(const struct yaml_node *part, int nodes, str
 {
     char number[16];
     snprintf(number, sizeof number, "%d", nodes);
-    return replace(part, "nodes", yaml_scalar("gpus", number, arena), arena);
+    return yaml_replace(part, "nodes", yaml_scalar("gpus", number, arena), arena);
 }
 
 static struct yaml_node *usual_node(const struct yaml_node *part, struct arena *arena)
@@ -256,7 +92,7 @@ static bool grow_cluster(const struct yaml_node *part, bool usual, struct experi
         return true;
     struct diags again = {0}, *first = l->diags;
     l->diags = &again;
-    bool holds = read_entry(CATALOG_CLUSTERS, with_nodes(part, nodes, &l->arena), &e->cluster, l) == STATUS_OK;
+    bool holds = entry_load(CATALOG_CLUSTERS, with_nodes(part, nodes, &l->arena), &e->cluster, &l->arena, l->diags) == STATUS_OK;
     l->diags = first;
     diags_free(&again);
     int nics = e->cluster.nics_per_node;
@@ -285,7 +121,7 @@ static bool read_cluster(const struct yaml_node *part, struct experiment *e, str
     }
     bool usual = is_gpu_alone(rest);
     rest = usual ? usual_node(rest, &l->arena) : rest;
-    if (read_entry(CATALOG_CLUSTERS, rest, &e->cluster, l) != STATUS_OK)
+    if (entry_load(CATALOG_CLUSTERS, rest, &e->cluster, &l->arena, l->diags) != STATUS_OK)
         return false;
     if (!e->gpus)
         e->gpus = cluster_gpus(&e->cluster);
@@ -480,7 +316,7 @@ static enum status read_tree(const struct yaml_node *root, struct experiment *ex
     struct parts parts = {0};
     struct experiment *e = arena_new(&l->arena, 1, sizeof *e);
     schema_read(&parts_schema, root, &parts, l->diags);
-    bool known = read_entry(CATALOG_MODELS, parts.model, &e->model, l) == STATUS_OK;
+    bool known = entry_load(CATALOG_MODELS, parts.model, &e->model, &l->arena, l->diags) == STATUS_OK;
     known = read_cluster(parts.cluster, e, l) && known;
     read_job(part_or_empty(parts.job, root->at, l), known, e, l->diags);
     if (parts.layout)
@@ -520,7 +356,7 @@ static enum status load(struct yaml_node *root, const struct experiment_flags *f
         return STATUS_BAD_INPUT;
     }
     struct yaml_node *said = experiment_of(root, l->diags);
-    return said ? read_tree(with_flags(said, flags, l), experiment, l) : STATUS_BAD_INPUT;
+    return said ? read_tree(experiment_with_flags(said, flags, &l->arena, l->diags), experiment, l) : STATUS_BAD_INPUT;
 }
 
 enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags)
@@ -546,76 +382,6 @@ enum status experiment_parse_text(const char *name, const char *bytes, size_t n,
     enum status status = root ? load(root, &none, experiment, &l) : STATUS_BAD_INPUT;
     arena_free(&l.arena);
     return status;
-}
-
-/* The parts whose keys mean something by themselves. */
-static const struct {
-    const char *name;
-    const struct schema *schema;
-} parts[] = {{"job", &job_schema}, {"layout", &layout_schema}, {"cluster", &cluster_schema}, {"model", &transformer_schema}};
-enum { N_PARTS = sizeof parts / sizeof parts[0], KEY_SIZE = 64 };
-
-static void key_of_word(const char *word, char *key)
-{
-    snprintf(key, KEY_SIZE, "%s", word);
-    for (char *p = key; *p; p++)
-        *p = *p == '-' ? '_' : *p;
-}
-
-const char *experiment_key_path(const char *word, char *buffer, size_t size)
-{
-    char key[KEY_SIZE];
-    key_of_word(word, key);
-    for (size_t i = 0; i < N_PARTS; i++) {
-        const char *meant = parts[i].schema == &layout_schema ? layout_request_key(key) : key;
-        if (schema_find(parts[i].schema, meant)) {
-            snprintf(buffer, size, "%s.%s", parts[i].name, meant);
-            return buffer;
-        }
-    }
-    return NULL;
-}
-
-/* The row of "gpu.hbm_rate", groups within groups; NULL: there is none. */
-static const struct field *row_of_path(const struct schema *schema, const char *path)
-{
-    char key[KEY_SIZE];
-    const struct field *row = NULL;
-    for (size_t length = 0; schema && *path; path += length + (path[length] == '.')) {
-        length = strcspn(path, ".");
-        snprintf(key, sizeof key, "%.*s", (int)length, path);
-        row = schema_find(schema, key);
-        schema = row && row->type == FIELD_GROUP ? row->group : NULL;
-        if (!schema)
-            return path[length] == '\0' ? row : NULL;
-    }
-    return row;
-}
-
-bool experiment_key_quantity(const char *path, enum dimension *dimension)
-{
-    size_t length = strcspn(path, ".");
-    const struct field *row = NULL;
-    for (size_t i = 0; i < N_PARTS && path[length]; i++)
-        if (strlen(parts[i].name) == length && strncmp(parts[i].name, path, length) == 0)
-            row = row_of_path(parts[i].schema, path + length + 1);
-    if (!row || row->type != FIELD_QUANTITY)
-        return false;
-    *dimension = row->dimension;
-    return true;
-}
-
-const char *experiment_key_nearest(const char *word)
-{
-    enum { KEYS_MAX = 256 };
-    const char *keys[KEYS_MAX];
-    size_t n = 0;
-    char key[KEY_SIZE];
-    key_of_word(word, key);
-    for (size_t i = 0; i < N_PARTS; i++)
-        for (size_t r = 0; r < parts[i].schema->n_rows && n < KEYS_MAX; r++)
-            keys[n++] = parts[i].schema->rows[r].key;
-    return nearest_name(key, keys, n);
 }
 
 static json_t *write_faults(const struct faults_request *faults)

@@ -65,4 +65,8 @@ struct yaml_node *yaml_with(const struct yaml_node *mapping, const char *path, c
 /* `mapping` without a key. */
 struct yaml_node *yaml_without(const struct yaml_node *mapping, const char *key, struct arena *arena);
 
+/* `mapping` with `value` alone at a key: nothing of what was there stays under it. */
+struct yaml_node *yaml_replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
+                               struct arena *arena);
+
 #endif

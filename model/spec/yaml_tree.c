@@ -100,3 +100,9 @@ struct yaml_node *yaml_without(const struct yaml_node *mapping, const char *key,
             append(result, &last, copy_of(child, arena));
     return result;
 }
+
+struct yaml_node *yaml_replace(const struct yaml_node *mapping, const char *key, const struct yaml_node *value,
+                               struct arena *arena)
+{
+    return yaml_with(yaml_without(mapping, key, arena), key, value, arena);
+}

@@ -1,0 +1,167 @@
+#include "model/spec/experiment_flags.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/spec/entry.h"
+#include "model/spec/layout_request.h"
+
+/* One experiment that flags are laid over. */
+struct overlay {
+    struct arena *arena;
+    struct diags *diags;
+    bool counted; /* cluster.gpus is what the nodes of the cluster before had */
+};
+
+/* `key: NAME` as `key: {base: NAME}`: what an override lays over it then adds to it. */
+static struct yaml_node *name_to_base(struct yaml_node *mapping, const char *key, struct arena *arena)
+{
+    const struct yaml_node *value = yaml_find(mapping, key);
+    if (!value || value->kind != YAML_SCALAR || yaml_is_null(value))
+        return mapping;
+    struct yaml_node *entry = yaml_with(NULL, "base", value, arena);
+    entry->at = value->at;
+    return yaml_replace(mapping, key, entry, arena);
+}
+
+/* Short forms of the parts in their long forms. */
+static struct yaml_node *long_forms(struct yaml_node *root, struct overlay *o)
+{
+    root = name_to_base(name_to_base(root, "model", o->arena), "cluster", o->arena);
+    struct yaml_node *cluster = yaml_find(root, "cluster");
+    if (cluster && cluster->kind == YAML_MAPPING)
+        root = yaml_replace(root, "cluster", name_to_base(cluster, "gpu", o->arena), o->arena);
+    const struct yaml_node *layout = yaml_find(root, "layout");
+    if (layout)
+        root = yaml_replace(root, "layout", layout_request_tree(layout, o->arena, o->diags), o->arena);
+    const struct yaml_node *faults = yaml_find(root, "faults");
+    if (faults && faults->kind == YAML_SCALAR && !yaml_is_null(faults)) {
+        struct yaml_node *trace = yaml_with(NULL, "trace", faults, o->arena);
+        trace->at = faults->at;
+        root = yaml_replace(root, "faults", trace, o->arena);
+    }
+    return root;
+}
+
+/* The GPUs of a cluster whose nodes a file counts, as a node in their place; NULL, with a warning, where its entry does not say
+ * how many those have. */
+static const struct yaml_node *gpus_of_nodes(const struct yaml_node *cluster, const struct yaml_node *nodes, struct overlay *o)
+{
+    struct diags quiet = {0}; /* what is wrong with an entry that goes need not be said */
+    struct cluster *counted = arena_new(o->arena, 1, sizeof *counted);
+    bool known = entry_load(CATALOG_CLUSTERS, cluster, counted, o->arena, &quiet) == STATUS_OK;
+    diags_free(&quiet);
+    if (!known) {
+        diag_warning(o->diags, nodes->at,
+                     "nodes: the GPUs of this cluster are not known: the job takes all of the one that comes "
+                     "in its place; --gpus says how many it uses");
+        return NULL;
+    }
+    char number[16];
+    snprintf(number, sizeof number, "%d", cluster_gpus(counted));
+    struct yaml_node *gpus = yaml_scalar("gpus", number, o->arena);
+    gpus->at = nodes->at;
+    return gpus;
+}
+
+/* Another cluster under the job: what the file says of the one before goes with it, but for the GPUs that the job uses, said as
+ * such or as nodes. */
+static struct yaml_node *with_cluster(struct yaml_node *root, const struct yaml_node *name, struct overlay *o)
+{
+    const struct yaml_node *before = yaml_find(root, "cluster"), *gpus = yaml_find(before, "gpus");
+    const struct yaml_node *nodes = yaml_find(before, "nodes");
+    if ((!gpus || yaml_is_null(gpus)) && nodes && !yaml_is_null(nodes)) {
+        gpus = gpus_of_nodes(gpus ? yaml_without(before, "gpus", o->arena) : before, nodes, o);
+        o->counted = gpus != NULL;
+    }
+    root = long_forms(yaml_replace(root, "cluster", name, o->arena), o);
+    return gpus ? yaml_with(root, "cluster.gpus", gpus, o->arena) : root;
+}
+
+/* Who says how many nodes another cluster has, behind it, means them in the place of those that the file counted. */
+static struct yaml_node *without_counted(struct yaml_node *root, const char *path, struct overlay *o)
+{
+    bool nodes = strcmp(path, "cluster.nodes") == 0;
+    if (!o->counted || !(nodes || strcmp(path, "cluster.gpus") == 0 || strcmp(path, "cluster") == 0))
+        return root;
+    o->counted = false;
+    return nodes ? yaml_replace(root, "cluster", yaml_without(yaml_find(root, "cluster"), "gpus", o->arena), o->arena) : root;
+}
+
+static struct yaml_node *name_scalar(const char *flag, const char *text, struct overlay *o)
+{
+    struct yaml_node *value = yaml_scalar(flag, text, o->arena);
+    value->quoted = true;
+    return value;
+}
+
+static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, const char *path, const char *text,
+                                   struct overlay *o)
+{
+    return long_forms(yaml_with(root, path, name_scalar(flag, text, o), o->arena), o);
+}
+
+/* The size of the batch is said in sequences or in tokens: what is said last counts, so the other goes. */
+static struct yaml_node *without_other_batch(struct yaml_node *root, const char *path, struct arena *arena)
+{
+    const char *other = strcmp(path, "job.global_batch") == 0   ? "batch_tokens"
+                        : strcmp(path, "job.batch_tokens") == 0 ? "global_batch"
+                                                                : NULL;
+    const struct yaml_node *job = other ? yaml_find(root, "job") : NULL;
+    bool there = job && job->kind == YAML_MAPPING && yaml_find(job, other);
+    return there ? yaml_replace(root, "job", yaml_without(job, other, arena), arena) : root;
+}
+
+/* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
+static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct overlay *o)
+{
+    enum { PARTS_MAX = 8 };
+    size_t length = strcspn(text, "=");
+    char *path = arena_copy_text(o->arena, text);
+    path[length] = '\0';
+    int n_parts = 1;
+    for (const char *p = path; *p; p++)
+        n_parts += *p == '.';
+    bool bad = !*path || path[0] == '.' || path[length - 1] == '.' || strstr(path, "..") || n_parts > PARTS_MAX;
+    if (!text[length] || bad) {
+        diag_error(o->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", text);
+        return root;
+    }
+    struct yaml_node *value = yaml_value(path, text + length + 1, o->arena, o->diags);
+    if (strncmp(path, "layout.", 7) == 0) {
+        const char *key = layout_request_key(path + 7);
+        char *whole = arena_new(o->arena, strlen(key) + 8, 1);
+        snprintf(whole, strlen(key) + 8, "layout.%s", key);
+        path = whole;
+    }
+    root = without_counted(without_other_batch(root, path, o->arena), path, o);
+    if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
+        return with_cluster(root, value, o);
+    return value ? long_forms(yaml_with(root, path, value, o->arena), o) : root;
+}
+
+/* Takes the place of the file's layout, but where that leaves to the search what it does not name, this does too. */
+static struct yaml_node *with_layout(struct yaml_node *root, const char *text, struct overlay *o)
+{
+    bool searches = layout_request_searches(yaml_find(root, "layout"));
+    root = with_flag(yaml_without(root, "layout", o->arena), "--layout", "layout", text, o);
+    return searches ? with_flag(root, "--layout", "layout.auto", "true", o) : root;
+}
+
+struct yaml_node *experiment_with_flags(struct yaml_node *root, const struct experiment_flags *flags, struct arena *arena,
+                                        struct diags *diags)
+{
+    struct overlay overlay = {.arena = arena, .diags = diags}, *o = &overlay;
+    root = long_forms(root, o);
+    if (flags->model)
+        root = with_flag(yaml_without(root, "model", o->arena), "--model", "model", flags->model, o);
+    if (flags->cluster)
+        root = with_cluster(root, name_scalar("--cluster", flags->cluster, o), o);
+    if (flags->gpu)
+        root = with_flag(root, "--gpu", "cluster.gpu.base", flags->gpu, o);
+    if (flags->layout)
+        root = with_layout(root, flags->layout, o);
+    for (int i = 0; i < flags->n_overrides; i++)
+        root = with_override(root, flags->overrides[i], o);
+    return root;
+}
