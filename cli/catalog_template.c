@@ -1,9 +1,13 @@
 #include "cli/catalog_template.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/catalog_recovery.h"
 #include "model/base/append.h"
 #include "model/spec/schemas.h"
+#include "sim/fault_model.h"
+#include "sim/robust_policy.h"
 
 enum { EXAMPLES_MAX = 4, SAID_MAX = 10, HELP_COLUMN = 40 };
 
@@ -16,7 +20,7 @@ static const struct template
     const char *examples[EXAMPLES_MAX];
     const char *said[SAID_MAX];
 }
-templates[N_CATALOG_KINDS] = {
+templates[N_LISTED_KINDS] = {
     [CATALOG_MODELS] = {"A model: its shape",
                         &transformer_schema,
                         {"llama3-8b", "mixtral-8x7b", "deepseek-v3", "qwen3-next-80b-a3b"},
@@ -29,6 +33,14 @@ templates[N_CATALOG_KINDS] = {
                           &cluster_schema,
                           {"dgx-h100", "frontier"},
                           {"source", "gpu", "nodes", "gpus_per_node", "nics_per_node", "nic_rate"}},
+    [KIND_FAULT_MODELS] = {"A fault model: how a fleet fails; `msim faults fit --model` writes one of a trace",
+                           &fault_model_schema,
+                           {"llama3", "lanl", "titan", "megascale"},
+                           {"name", "source", "failures", "nodes", "gpus_per_node", "days", "shape", "causes"}},
+    [KIND_POLICIES] = {"A recovery policy: how faults are noticed, found and repaired",
+                       &robust_policy_schema,
+                       {"megascale", "byterobust"},
+                       {"name", "source", "heartbeat", "heartbeat_timeout", "traffic_window", "automatic", "tests"}},
 };
 
 static bool is_said(const struct template *t, const char *key)
@@ -39,8 +51,29 @@ static bool is_said(const struct template *t, const char *key)
     return false;
 }
 
+/* A list as its first elements, in one line. */
+static void write_elements(const json_t *list, char *text, size_t size)
+{
+    enum { ELEMENTS_MAX = 2 };
+    json_t *few = json_array();
+    for (size_t i = 0; i < json_array_size(list) && i < ELEMENTS_MAX; i++)
+        json_array_append(few, json_array_get(list, i));
+    char *line = json_dumps(few, JSON_REAL_PRECISION(12));
+    snprintf(text, size, "%s", line ? line : "[]");
+    free(line);
+    json_decref(few);
+}
+
 static void write_value(const json_t *value, const struct field *row, char *text, size_t size)
 {
+    if (json_is_array(value)) {
+        write_elements(value, text, size);
+        return;
+    }
+    if (strcmp(row->key, "name") == 0) {
+        snprintf(text, size, "ours");
+        return;
+    }
     if (json_is_string(value))
         snprintf(text, size, "%s", json_string_value(value));
     else if (json_is_boolean(value))
@@ -85,13 +118,13 @@ static void write_rows(const struct template *t, const struct schema *schema, js
         json_t *below[EXAMPLES_MAX], *value = NULL;
         char text[SOURCE_SIZE + 4] = "", help[512];
         bool said = depth == 0 && is_said(t, row->key), by_name = strcmp(row->key, "gpu") == 0;
-        if (strcmp(row->key, "name") == 0) /* the file's */
+        if (strcmp(row->key, "name") == 0 && !said) /* the file's */
             continue;
         for (int k = 0; k < EXAMPLES_MAX; k++) {
             below[k] = trees[k] ? json_object_get(trees[k], row->key) : NULL;
             value = value ? value : below[k];
         }
-        if (row->type == FIELD_GROUP && !value) /* no entry here has one */
+        if (row->type == FIELD_GROUP && !value && !is_said(t, "name")) /* no entry here has one */
             continue;
         if (row->type == FIELD_GROUP && by_name)
             snprintf(text, sizeof text, "%s", json_string_value(json_object_get(value, "name")));
@@ -103,9 +136,11 @@ static void write_rows(const struct template *t, const struct schema *schema, js
     }
 }
 
-static json_t *tree_of(const char *name, struct diags *diags)
+static json_t *tree_of(int kind, const char *name, struct diags *diags)
 {
     struct catalog_entry entry;
+    if (name && kind >= N_CATALOG_KINDS)
+        return catalog_recovery_keys(kind, name, diags);
     if (!name || catalog_entry(name, &entry, diags) != STATUS_OK)
         return NULL;
     if (entry.kind == CATALOG_CLUSTERS)
@@ -113,13 +148,13 @@ static json_t *tree_of(const char *name, struct diags *diags)
     return schema_write(templates[entry.kind].schema, &entry.model);
 }
 
-enum status catalog_template_write(enum catalog_kind kind, FILE *out, struct diags *diags)
+enum status catalog_template_write(int kind, FILE *out, struct diags *diags)
 {
     const struct template *t = &templates[kind];
     size_t before = diags->n_errors;
     json_t *trees[EXAMPLES_MAX];
     for (int k = 0; k < EXAMPLES_MAX; k++)
-        trees[k] = tree_of(t->examples[k], diags);
+        trees[k] = tree_of(kind, t->examples[k], diags);
     if (diags->n_errors == before) {
         fprintf(out, "# %s.\n# Values are those of %s", t->title, t->examples[0]);
         for (int k = 1; k < EXAMPLES_MAX && t->examples[k]; k++)

@@ -71,7 +71,8 @@ static const struct option_row options[] = {
              "batch, twice the network, memory, arithmetic; with the option that says each",
      .group = "Search"},
     THREADS_ROW("Search"),
-    EXPORT_ROW("instead of the table a script that launches the best layout of those that the framework can say; --space wins "
+    EXPORT_ROW("instead of the table a script or configuration that launches the best layout of those that the framework can "
+               "say; --space wins "
                "over what it cannot"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
@@ -190,7 +191,7 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
     struct space *space;
     enum status status = plan_limits(call, experiment, &limits, &call->diags);
     if (status == STATUS_OK) {
-        launch_export_limit(call, &experiment->model, &limits);
+        launch_export_limit(call, &experiment->model, experiment->job.features, &limits);
         status = space_create(&setting, &limits, &space, &call->diags);
     }
     if (status != STATUS_OK)
@@ -237,6 +238,7 @@ static const struct example examples[] = {
      "what would make it faster?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
     {"msim plan experiment.yaml --export megatron -o launch.sh", "the best layout as Megatron-LM's arguments"},
+    {"msim plan experiment.yaml --export torchtitan -o job.toml", "the best of those that torchtitan can run, as its job_config"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
     {0}};
 

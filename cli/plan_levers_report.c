@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include "cli/expectation.h"
+#include "cli/packed.h"
 #include "cli/plan_levers.h"
 #include "cli/plan_report.h"
 #include "cli/result.h"
+#include "cli/routing.h"
 #include "cli/table.h"
 #include "model/base/append.h"
 
@@ -162,6 +164,10 @@ static void report_text(const struct plan_levers *levers, const struct invocatio
     if (lists_schedule(levers))
         fputs("Rare schedules: zb-v, dualpipe and dualpipe-v alone, which few frameworks run.\n", call->out);
     fputs("MFU counts attention in full.\n", call->out);
+    if (e->job.load.dropped > 0)
+        fputs(DROPPED_NOTE, call->out);
+    if (job_masks_documents(&e->job))
+        fputs(PACKED_MFU_NOTE, call->out);
     fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", call->out);
     if (uneven)
         fputs(UNEVEN_NOTE, call->out);

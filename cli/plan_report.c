@@ -434,6 +434,10 @@ static void write_rates(const struct plan_outcome *outcome, FILE *out)
         plan_budget_write(&rates, outcome->setting->job->tokens, out);
         fputs(" of steps alone (msim run adds what failures cost).\n", out);
     }
+    if (outcome->setting->job->load.dropped > 0)
+        fputs(DROPPED_NOTE, out);
+    if (job_masks_documents(outcome->setting->job))
+        fputs(PACKED_MFU_NOTE, out);
 }
 
 /* What the column OOM means, and how to ask for room where the first plan has little. */

@@ -3,9 +3,11 @@
 
 #include "cli/energy_report.h"
 #include "cli/expectation.h"
+#include "cli/packed.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sweep.h"
 #include "cli/result.h"
+#include "cli/routing.h"
 #include "cli/table.h"
 #include "model/base/append.h"
 #include "model/cost/track_record.h"
@@ -488,6 +490,22 @@ static void write_fabric_notes(const struct plan_sweep *sweep, FILE *out)
     }
 }
 
+static bool any_drops(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && sweep->points[i].drops)
+            return true;
+    return false;
+}
+
+static bool any_masks(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && sweep->points[i].masks)
+            return true;
+    return false;
+}
+
 /* What the column OOM means, where it has a number. */
 static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
 {
@@ -495,6 +513,10 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
         if (sweep->points[i].fits) {
             fprintf(out, "MFU counts attention in full%s.\n",
                     any_rates_differ(sweep) ? ", 'causal' only the half that a causal mask leaves" : "");
+            if (any_drops(sweep))
+                fputs(DROPPED_NOTE, out);
+            if (any_masks(sweep))
+                fputs(PACKED_MFU_NOTE, out);
             fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
             if (any_offloads(sweep))
                 fputs("host: what a rank keeps in the memory of its host.\n", out);
