@@ -1,9 +1,13 @@
 #include "cli/catalog_template.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/catalog_recovery.h"
 #include "model/base/append.h"
 #include "model/spec/schemas.h"
+#include "sim/fault_model.h"
+#include "sim/robust_policy.h"
 
 enum { SAID_MAX = 10, HELP_COLUMN = 40 }; /* the last of `said` is NULL */
 
@@ -16,7 +20,7 @@ static const struct template
     const char *examples[TEMPLATE_EXAMPLES];
     const char *said[SAID_MAX];
 }
-templates[N_CATALOG_KINDS] = {
+templates[N_LISTED_KINDS] = {
     [CATALOG_MODELS] = {"A model: its shape",
                         &transformer_schema,
                         {"llama3-8b", "mixtral-8x7b", "deepseek-v3", "qwen3-next-80b-a3b"},
@@ -29,6 +33,14 @@ templates[N_CATALOG_KINDS] = {
                           &cluster_schema,
                           {"dgx-h100", "frontier"},
                           {"source", "gpu", "nodes", "gpus_per_node", "nics_per_node", "nic_rate"}},
+    [KIND_FAULT_MODELS] = {"A fault model: how a fleet fails; `msim faults fit --model` writes one of a trace",
+                           &fault_model_schema,
+                           {"llama3", "lanl", "titan", "megascale"},
+                           {"name", "source", "failures", "nodes", "gpus_per_node", "days", "shape", "causes"}},
+    [KIND_POLICIES] = {"A recovery policy: how faults are noticed, found and repaired",
+                       &robust_policy_schema,
+                       {"megascale", "byterobust"},
+                       {"name", "source", "heartbeat", "heartbeat_timeout", "traffic_window", "automatic", "tests"}},
 };
 
 static bool is_said(const char *const *said, const char *key)
@@ -39,7 +51,8 @@ static bool is_said(const char *const *said, const char *key)
     return false;
 }
 
-static void write_list(const json_t *names, char *text, size_t size)
+/* Names, all of them. */
+static void write_names(const json_t *names, char *text, size_t size)
 {
     snprintf(text, size, "[");
     for (size_t i = 0; i < json_array_size(names); i++)
@@ -47,8 +60,29 @@ static void write_list(const json_t *names, char *text, size_t size)
     text_append(text, size, "]");
 }
 
+/* A list as its first elements, in one line. */
+static void write_elements(const json_t *list, char *text, size_t size)
+{
+    enum { ELEMENTS_MAX = 2 };
+    json_t *few = json_array();
+    for (size_t i = 0; i < json_array_size(list) && i < ELEMENTS_MAX; i++)
+        json_array_append(few, json_array_get(list, i));
+    char *line = json_dumps(few, JSON_REAL_PRECISION(12));
+    snprintf(text, size, "%s", line ? line : "[]");
+    free(line);
+    json_decref(few);
+}
+
 static void write_value(const json_t *value, const struct field *row, char *text, size_t size)
 {
+    if (json_is_array(value)) {
+        (json_is_string(json_array_get(value, 0)) ? write_names : write_elements)(value, text, size);
+        return;
+    }
+    if (strcmp(row->key, "name") == 0) {
+        snprintf(text, size, "ours");
+        return;
+    }
     if (json_is_string(value))
         snprintf(text, size, "%s", json_string_value(value));
     else if (json_is_boolean(value))
@@ -57,10 +91,6 @@ static void write_value(const json_t *value, const struct field *row, char *text
         snprintf(text, size, "%.12g", json_number_value(value));
     else
         snprintf(text, size, "%s", row->fallback ? row->fallback : "");
-    if (json_is_array(value)) {
-        write_list(value, text, size);
-        return;
-    }
     double rate;
     char why[128];
     if (row->port && quantity_parse(text, DIM_RATE, &rate, why, sizeof why) == STATUS_OK) /* as people say it of ports */
@@ -98,13 +128,13 @@ void template_rows(const struct schema *schema, const char *const *said_keys, js
         json_t *below[TEMPLATE_EXAMPLES], *value = NULL;
         char text[SOURCE_SIZE + 4] = "", help[512];
         bool said = is_said(said_keys, row->key), by_name = strcmp(row->key, "gpu") == 0;
-        if (strcmp(row->key, "name") == 0) /* the file's */
+        if (strcmp(row->key, "name") == 0 && !said) /* the file's */
             continue;
         for (int k = 0; k < TEMPLATE_EXAMPLES; k++) {
             below[k] = trees[k] ? json_object_get(trees[k], row->key) : NULL;
             value = value ? value : below[k];
         }
-        if (row->type == FIELD_GROUP && !value) /* no entry here has one */
+        if (row->type == FIELD_GROUP && !value && !is_said(said_keys, "name")) /* no entry here has one */
             continue;
         if (row->type == FIELD_GROUP && by_name)
             snprintf(text, sizeof text, "%s", json_string_value(json_object_get(value, "name")));
@@ -116,9 +146,11 @@ void template_rows(const struct schema *schema, const char *const *said_keys, js
     }
 }
 
-static json_t *tree_of(const char *name, struct diags *diags)
+static json_t *tree_of(int kind, const char *name, struct diags *diags)
 {
     struct catalog_entry entry;
+    if (name && kind >= N_CATALOG_KINDS)
+        return catalog_recovery_keys(kind, name, diags);
     if (!name || catalog_entry(name, &entry, diags) != STATUS_OK)
         return NULL;
     if (entry.kind == CATALOG_CLUSTERS)
@@ -126,13 +158,13 @@ static json_t *tree_of(const char *name, struct diags *diags)
     return schema_write(templates[entry.kind].schema, &entry.model);
 }
 
-enum status catalog_template_write(enum catalog_kind kind, FILE *out, struct diags *diags)
+enum status catalog_template_write(int kind, FILE *out, struct diags *diags)
 {
     const struct template *t = &templates[kind];
     size_t before = diags->n_errors;
     json_t *trees[TEMPLATE_EXAMPLES];
     for (int k = 0; k < TEMPLATE_EXAMPLES; k++)
-        trees[k] = tree_of(t->examples[k], diags);
+        trees[k] = tree_of(kind, t->examples[k], diags);
     if (diags->n_errors == before) {
         fprintf(out, "# %s.\n# Values are those of %s", t->title, t->examples[0]);
         for (int k = 1; k < TEMPLATE_EXAMPLES && t->examples[k]; k++)

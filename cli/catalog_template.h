@@ -7,12 +7,13 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "model/spec/catalog.h"
+#include "model/base/diag.h"
 #include "model/spec/schema.h"
 
-/* As YAML: the keys that most entries say, with values of a known entry, and all others as comments, each with what it means. It
- * can be read as it stands. Nothing is written where the catalog lacks those entries, which is reported. */
-MUST_CHECK enum status catalog_template_write(enum catalog_kind kind, FILE *out, struct diags *diags);
+/* Of a kind (catalog_recovery.h), as YAML: the keys that most entries say, with values of a known entry, and all others as
+ * comments, each with what it means. It can be read as it stands. Nothing is written where the catalog lacks those entries, which
+ * is reported. */
+MUST_CHECK enum status catalog_template_write(int kind, FILE *out, struct diags *diags);
 
 /* --- for templates of other files --------------------------------------------------------------------------------- */
 

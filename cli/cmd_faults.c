@@ -119,7 +119,11 @@ static enum status fit(struct invocation *call)
     if (!option_given(call, "nodes"))
         diag_note(&call->diags, nowhere, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", nodes);
     struct fault_fit *fitted = memory_new(1, sizeof *fitted);
-    status = fault_fit(&trace, call->operands[1], nodes, horizon, fitted, &call->diags);
+    struct fault_model like;
+    bool told = option_given(call, "preset");
+    status = told ? fault_model_load(option_text(call, "preset"), &like, &call->diags) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = fault_fit(&trace, call->operands[1], nodes, horizon, told ? &like.causes : NULL, fitted, &call->diags);
     if (status == STATUS_OK)
         status = write_model(call, &fitted->model);
     if (status == STATUS_OK)
@@ -157,23 +161,29 @@ static bool read_window(struct invocation *call, struct lanl_window *window)
 }
 
 enum source { SOURCE_LANL, SOURCE_TITAN, SOURCE_JOBS, SOURCE_XID, SOURCE_SMI };
+static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", NULL};
 
 static enum status read_source(struct invocation *call, struct fault_trace *trace)
 {
-    static enum status (*const readers[])(const char *, const struct convert_options *, struct fault_trace *,
-                                          struct diags *) = {[SOURCE_TITAN] = titan_trace_read,
-                                                             [SOURCE_JOBS] = job_trace_read,
-                                                             [SOURCE_XID] = xid_trace_read,
-                                                             [SOURCE_SMI] = smi_trace_read};
     struct lanl_window window;
-    int source = option_choice(call, "source");
-    if (source != SOURCE_LANL) {
-        struct convert_options how = {.down = nanos_from_seconds(option_quantity(call, "down")),
-                                      .merge = nanos_from_seconds(option_quantity(call, "merge")),
-                                      .nodes = (int32_t)option_count(call, "nodes")};
-        return readers[source](call->operands[1], &how, trace, &call->diags);
+    const char *const *paths = (const char *const *)call->operands + 1;
+    int n = call->n_operands - 1;
+    struct convert_options how = {.down = nanos_from_seconds(option_quantity(call, "down")),
+                                  .merge = nanos_from_seconds(option_quantity(call, "merge")),
+                                  .nodes = option_given(call, "nodes") ? (int32_t)option_count(call, "nodes") : 0,
+                                  .failed_jobs = option_given(call, "failed-jobs")};
+    enum source source = (enum source)option_choice(call, "source");
+    if (n > 1 && source != SOURCE_XID && source != SOURCE_SMI) {
+        diag_error(&call->diags, nowhere, "--source %s takes one file; xid and smi take several", sources[source]);
+        return STATUS_USAGE;
     }
-    return read_window(call, &window) ? lanl_trace_read(call->operands[1], &window, trace, &call->diags) : STATUS_USAGE;
+    switch (source) {
+    case SOURCE_TITAN: return titan_trace_read(paths[0], &how, trace, &call->diags);
+    case SOURCE_JOBS: return job_trace_read(paths[0], &how, trace, &call->diags);
+    case SOURCE_XID: return xid_trace_read(paths, n, &how, trace, &call->diags);
+    case SOURCE_SMI: return smi_trace_read(paths, n, &how, trace, &call->diags);
+    default: return read_window(call, &window) ? lanl_trace_read(paths[0], &window, trace, &call->diags) : STATUS_USAGE;
+    }
 }
 
 static enum status convert(struct invocation *call)
@@ -196,15 +206,16 @@ static enum status convert(struct invocation *call)
 struct action {
     const char *name;
     int n_operands; /* after the name */
+    bool more;      /* or any number above */
     const char *needs;
     enum status (*run)(struct invocation *call);
 };
 
 static const struct action actions[] = {
-    {"generate", 0, "no operand; the fleet is named with --preset", generate},
-    {"summary", 1, "one trace: a shipped name or a file", summarise},
-    {"convert", 1, "one file to convert", convert},
-    {"fit", 1, "one trace: a shipped name or a file", fit},
+    {"generate", 0, false, "no operand; the fleet is named with --preset", generate},
+    {"summary", 1, false, "one trace: a shipped name or a file", summarise},
+    {"convert", 1, true, "a file to convert; with --source xid or smi, one or more", convert},
+    {"fit", 1, false, "one trace: a shipped name or a file", fit},
 };
 
 static enum status run(struct invocation *call)
@@ -215,7 +226,8 @@ static enum status run(struct invocation *call)
         names[i] = actions[i].name;
         if (strcmp(call->operands[0], actions[i].name) != 0)
             continue;
-        if (call->n_operands == 1 + actions[i].n_operands)
+        int above = call->n_operands - 1 - actions[i].n_operands;
+        if (above == 0 || (above > 0 && actions[i].more))
             return actions[i].run(call);
         diag_error(&call->diags, nowhere, "msim faults %s takes %s", actions[i].name, actions[i].needs);
         return STATUS_USAGE;
@@ -236,18 +248,18 @@ static enum status check_rate(const char *text, char *why, size_t size)
     return STATUS_BAD_INPUT;
 }
 
-static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", NULL};
-
 static const struct option_row options[] = {
     {.name = "preset",
      TEXT_FIELDS("NAME|FILE"),
      .initial = "llama3",
-     .help = "generate: the fleet to be like (delta, lanl, llama3, megascale, rsc-1, rsc-2, titan) or a model of one's own"},
+     .help = "generate: the fleet to be like (delta, lanl, llama3, megascale, rsc-1, rsc-2, titan) or a model of one's own. fit: "
+             "whose causes tell how each is repaired; their names do otherwise"},
     {.name = "nodes",
      COUNT_FIELDS,
      .low = 1,
      .high = 1e7,
-     .help = "nodes of the cluster; the preset's, or the trace's highest, otherwise"},
+     .help = "nodes of the cluster; the preset's, or the trace's highest, otherwise. convert: over which failures are spread of "
+             "jobs whose nodes are not named"},
     {.name = "horizon",
      TIME_FIELDS,
      .low = 1,
@@ -260,8 +272,9 @@ static const struct option_row options[] = {
     {.name = "source",
      CHOICE_FIELDS("FORMAT", sources),
      .initial = "lanl",
-     .help = "convert: what the file is: LANL's outage records (LA-UR-05-7318), Titan's GPU events, a table of jobs (such as "
-             "Philly's or Acme's), Xids in dmesg (also -T), syslog, journalctl or DCGM, nvidia-smi's CSV"},
+     .help =
+         "convert: what the file is: LANL's outage records (LA-UR-05-7318), Titan's GPU events, a table of jobs, Xids in dmesg "
+         "(also -T), syslog, journalctl or DCGM, nvidia-smi's CSV"},
     {.name = "down",
      TIME_FIELDS,
      .high = 1e9,
@@ -271,7 +284,11 @@ static const struct option_row options[] = {
      TIME_FIELDS,
      .high = 1e9,
      .initial = "5min",
-     .help = "convert: events of one node and cause closer than this are one"},
+     .help = "convert: events of one node and cause, each closer than this to the one before, are one; Xids of a node whatever "
+             "their causes, the worst of them. 0s: none are"},
+    {.name = "failed-jobs",
+     .type = OPTION_FLAG,
+     .help = "convert: of jobs, count those with GPUs that just failed, too, not only those whose state names the node"},
     FILE_ROW("model", NULL, "fit: also write the model, for --preset and msim run"),
     {.name = "systems",
      .argument = "N,...",
@@ -288,7 +305,9 @@ static const struct example examples[] = {
      "974 days of two LANL systems as one cluster"},
     {"msim faults fit lanl.csv --nodes 1536 --horizon 974d --model mine.yaml",
      "a fault model of one's own, with confidence intervals and goodness of fit"},
-    {"msim faults convert --source xid dmesg.txt -o faults.csv", "GPU errors of a kernel log"},
+    {"msim faults convert --source xid logs/*.dmesg -o faults.csv", "GPU errors of kernel logs, one of each host"},
+    {"msim faults convert --source jobs sacct.txt -o faults.csv",
+     "failures of nodes from 'sacct -P -o JobID,State,Start,End,NodeList'"},
     {0},
 };
 
@@ -300,10 +319,26 @@ const struct command command_faults = {
         "trace is like: how often, how bursty, how uneven, how long, and why. fit makes a model of it. convert reads the records "
         "of other systems.\n"
         "\n"
-        "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail; msim run replays it.",
-    .operands = "generate | summary TRACE | fit TRACE | convert FILE",
+        "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail; msim run replays it.\n"
+        "\n"
+        "convert --source jobs reads the columns state (or status), end (or end_s, end_time; else a start or submit with a "
+        "duration), node (or NodeList, host) and the GPUs (gpus, num_gpu), in any case, between commas or, as sacct -P writes "
+        "them, bars; times in seconds or as dates, also with a zone. Failures are jobs whose state names the node or the "
+        "hardware: NODE_FAIL, BOOT_FAIL, LAUNCH_FAILED and the like. A job that just FAILED may have failed by itself: it counts "
+        "with --failed-jobs. One that ran out of time or memory does not. A table without states, as Philly's and Acme's often "
+        "are, shows no failures; one that names no nodes needs --nodes.\n"
+        "\n"
+        "convert --source xid takes one file or many: a host is what a line names, or else its file. Errors of the programs "
+        "themselves (Xid 13, 31, 43 ...) take no node away; what only informs (45, 63, 92, 154 ...) and what is unknown is left "
+        "out and told. Of DCGM's gauge, which keeps a GPU's last Xid, changes count.\n"
+        "\n"
+        "convert --source smi takes a GPU for a straggler while its clock is below 95 % of its maximum by a hardware slowdown "
+        "(0x8), heat (0x20, 0x40) or the power brake (0x80). The power cap (0x4), clocks that were set (0x2) and sync boost "
+        "(0x10) "
+        "are no faults.",
+    .operands = "generate | summary TRACE | fit TRACE | convert FILE...",
     .min_operands = 1,
-    .max_operands = 2,
+    .max_operands = -1,
     .options = options,
     .examples = examples,
     .run = run,

@@ -44,7 +44,8 @@ static const struct option_row options[] = {
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .check = check_restriction,
-     .help = "restrict a dimension that the layout does not fix: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved; repeatable",
+     .help = "restrict a dimension that the layout does not fix: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved, or look at "
+             "what is not searched unasked: schedule=zb-v,dualpipe,dualpipe-v; repeatable",
      .group = "Search"},
     {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "plans to show", .group = "Search"},
     {.name = "rerank",
@@ -66,10 +67,12 @@ static const struct option_row options[] = {
     {.name = "levers",
      .type = OPTION_FLAG,
      .help = "what would make it faster: the best layout with one thing changed at a time: each feature that the job does not "
-             "name, precision, what the search leaves out unasked, batch, twice the network, memory, arithmetic",
+             "name, precision, what the search leaves out unasked (offload, shard, the schedules zb-v, dualpipe and dualpipe-v), "
+             "batch, twice the network, memory, arithmetic; with the option that says each",
      .group = "Search"},
     THREADS_ROW("Search"),
-    EXPORT_ROW("instead of the table a script that launches the best layout of those that the framework can say; --space wins "
+    EXPORT_ROW("instead of the table a script or configuration that launches the best layout of those that the framework can "
+               "say; --space wins "
                "over what it cannot"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
@@ -188,7 +191,7 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
     struct space *space;
     enum status status = plan_limits(call, experiment, &limits, &call->diags);
     if (status == STATUS_OK) {
-        launch_export_limit(call, &experiment->model, &limits);
+        launch_export_limit(call, &experiment->model, experiment->job.features, &limits);
         status = space_create(&setting, &limits, &space, &call->diags);
     }
     if (status != STATUS_OK)
@@ -235,6 +238,7 @@ static const struct example examples[] = {
      "what would make it faster?"},
     {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
     {"msim plan experiment.yaml --export megatron -o launch.sh", "the best layout as Megatron-LM's arguments"},
+    {"msim plan experiment.yaml --export torchtitan -o job.toml", "the best of those that torchtitan can run, as its job_config"},
     {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
     {0}};
 
@@ -262,7 +266,15 @@ const struct command command_plan = {
         "below unless asked: --space cp_comm=ring,a2a. ZeRO shards over all replicas unless asked: --space shard=0,8,64 looks at "
         "hybrid sharding, too. Nothing is kept in the memory of the host unless asked: --space offload=auto looks at optimizer "
         "states, activations and parameters there (msim step --help), offload=auto:25% at shares of them in such steps too, of "
-        "which the smallest that fits is taken unless a larger one is faster; offload=optimizer:25%,optimizer:50% at those.\n"
+        "which the smallest that fits is taken unless a larger one is faster; offload=optimizer:25%,optimizer:50% at those.",
+    .more =
+        "Pipeline schedules: gpipe, 1f1b, zb-1p and zb-2p with one chunk a stage and interleaved with more are searched. zb-v, "
+        "dualpipe and dualpipe-v, with two chunks, can be faster but few frameworks run them, so they are searched only where "
+        "asked for: --space schedule=interleaved,zb-v,dualpipe,dualpipe-v.\n"
+        "\n"
+        "The batch is divided evenly, so the replicas are a divisor of it and of the GPUs: where most such numbers are out, as "
+        "4M tokens (977 sequences of 4096, a prime) leave one of ten on 512 GPUs, a warning names the nearest batch that leaves "
+        "most.\n"
         "\n"
         "What fits by prediction may not in reality: the column OOM says which share of real runs that full ran out of memory, "
         "and --memory-margin keeps room. Where more than 20 % of runs as full as the first plan do, a line below the table names "

@@ -14,13 +14,12 @@
 
 static struct run_closed_form closed_form_of(const struct run_session *s)
 {
-    double use[N_TIME_USES];
+    struct run_account account = {.failures = (double)s->result.failures, .interruptions = (double)s->result.interruptions};
     struct run_options options = s->options;
     options.horizon = s->result.horizon;
     for (int i = 0; i < N_TIME_USES; i++)
-        use[i] = nanos_to_seconds(s->result.use[i]);
-    return s->has_policy ? run_closed_form_of_policy(&options, use, s->result.interruptions)
-                         : run_closed_form(&options, s->result.failures);
+        account.use_s[i] = nanos_to_seconds(s->result.use[i]);
+    return run_closed_form_of(&options, &account);
 }
 
 /* A trace says nothing of the days after it. */
@@ -70,6 +69,8 @@ static enum status simulate(struct invocation *call, struct run_session *s)
         return run_optimise(call, s);
     if (option_given(call, "sweep"))
         return run_sweep(call, s);
+    run_warn_interval(call, s, s->options.checkpoint.interval);
+    run_note_hot_spares(call, s, s->options.recovery.spares);
     if (option_given(call, "replicas"))
         return run_replicas(call, s);
     enum status status = run_simulate(&s->options, &s->trace, &s->result, &call->diags);
@@ -136,6 +137,13 @@ static const struct option_row options[] = {
     {.name = "restart",
      TIME_OPTION,
      .help = "from enough healthy nodes until training goes on; when left out 15min, with a policy what starting up takes",
+     .group = "Run"},
+    {.name = "repair",
+     TIME_OPTION,
+     .low = 1,
+     .help = "mean time that a failed node is away: all unannounced outages of some length of the trace, or lognormal repairs of "
+             "the model, are "
+             "scaled by one factor to it; when left out as they are there",
      .group = "Run"},
     {.name = "spares", COUNT_FIELDS, .high = 1e6, .help = "nodes that stand by; 4 when left out", .group = "Run"},
     {.name = "step-time",
@@ -216,9 +224,8 @@ static const struct option_row options[] = {
     {.name = "degraded",
      CHOICE_FIELDS("HOW", degraded),
      .initial = "auto",
-     .help =
-         "speed with slow nodes or fewer replicas: by their shares, or the step simulation; auto: step for models, policies and "
-         "failover",
+     .help = "speed with slow nodes or fewer replicas: by their shares, or the step simulation; auto: step where it is "
+             "simulated, that is without --step-time",
      .group = "Recovery"},
     {.name = "replicas",
      COUNT_FIELDS,
@@ -244,9 +251,9 @@ static const struct option_row options[] = {
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
-     .help =
-         "a line for each value of gpus (batch and spares grow with them), mttf, restart, detect, checkpoint-interval, "
-         "checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS "; repeatable: every combination",
+     .help = "a line for each value of gpus (batch and spares grow with them), mttf, repair, restart, detect, "
+             "checkpoint-interval, checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS
+             "; repeatable: every combination",
      .group = "Many runs"},
     PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost per token "
                            "and of a budget, spares included"),
@@ -292,6 +299,13 @@ const struct command command_run = {
         "the end stands beside. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in "
         "proportion "
         "between two neighbours; replicas that do not end in time count as later than all others.\n"
+        "\n"
+        "Memoryless and first-order ETTR are what exponential failures and unlimited spares would make of the same checkpoints "
+        "and "
+        "recoveries. MTBF is the mean time that the job ran between interruptions; Young's and Daly's intervals follow from it "
+        "and "
+        "from what a checkpoint blocks. One that goes to storage in the background is safe a while later: an interval below that "
+        "makes training wait for the one before, and no interval below it is better than it.\n"
         "\n"
         "Power and energy are upper bounds: the job's GPUs and the spares at board power, or nodes at their node_power, times "
         "pue, "

@@ -47,14 +47,16 @@ struct option_row {
     char letter;          /* short name, 0 none */
     const char *argument; /* as help shows it: "FILE", "TIME"; NULL for a flag */
     enum option_type type;
-    enum dimension dimension;   /* of a quantity */
-    double low, high;           /* bounds of a count or quantity, in canonical units; high 0: none above */
-    const char *const *choices; /* NULL-terminated */
-    const char *initial;        /* the default, as a user would write it; NULL: none */
-    const char *help;           /* one phrase */
-    const char *group;          /* heading in help; NULL: "Options" */
-    const char *key;            /* becomes the override "key=value" of the experiment when given, NULL no */
-    bool aside;                 /* the result is the same with any value: threads, where files go, how much is said */
+    enum dimension dimension;    /* of a quantity */
+    double low, high;            /* bounds of a count or quantity, in canonical units; high 0: none above */
+    const char *const *choices;  /* NULL-terminated */
+    const char *const *meanings; /* of each choice, a line of its own in help; NULL: choices stand in one line */
+    bool changes;                /* of a list: a choice may have a sign, + or - */
+    const char *initial;         /* the default, as a user would write it; NULL: none */
+    const char *help;            /* one phrase */
+    const char *group;           /* heading in help; NULL: "Options" */
+    const char *key;             /* becomes the override "key=value" of the experiment when given, NULL no */
+    bool aside;                  /* the result is the same with any value: threads, where files go, how much is said */
     /* A further look at a value (after its type's); on failure *why says what is wrong and what would be right. */
     enum status (*check)(const char *text, char *why, size_t size);
 };

@@ -10,7 +10,7 @@ struct unheard {
     bool there;
     const char *how, *what, *key;
 };
-enum { N_UNHEARD = 8 };
+enum { N_UNHEARD = 10 };
 
 static void find_unheard(const struct layout *layout, const struct setting *setting, struct unheard things[N_UNHEARD])
 {
@@ -22,6 +22,8 @@ static void find_unheard(const struct layout *layout, const struct setting *sett
         {setting->job->optimizer == OPTIMIZER_MUON, "with Muon", "", "muon"},
         {job_adapts(setting->job), "with adapters", "", "adapter"},
         {job_masks_documents(setting->job), "with masks between documents", "", "documents"},
+        {setting->job->load.busiest > 1, "with uneven experts", "", "expert_load"},
+        {setting->job->load.capacity > 0, "with a capacity of experts", "", "capacity_factor"},
         {!offload_is_none(&layout->offload), "with offloading", "", "offload"},
         {layout->cp > 1 && layout->cp_comm != CP_RING, "with this exchange of context parallelism", "", "cp_comm"},
         {layout->recompute.of != RECOMPUTE_ALL, "with recomputation of some layers", "", "recompute"},

@@ -35,6 +35,15 @@ static const char *const feature_choices[] = {
     NULL,
 };
 
+/* What each means, and which are there unasked. */
+static const char *const feature_meanings[] = {
+#define X(id, name, what) FEATURES_USUAL >> FEATURE_##id & 1 ? what " [default]" : what,
+    FEATURES(X)
+#undef X
+        "no feature",
+    NULL,
+};
+
 #define GROUP "Experiment"
 const struct option_row experiment_options[] = {
     {.name = "model",
@@ -87,7 +96,10 @@ const struct option_row experiment_options[] = {
      .argument = "NAME,...",
      .type = OPTION_LIST,
      .choices = feature_choices,
-     .help = "software features between commas, repeatable, or none; without the option those of current training stacks",
+     .meanings = feature_meanings,
+     .changes = true,
+     .help = "software features between commas, repeatable. +NAME adds one to those of the file or, without any there, to the "
+             "defaults, which are those of current training stacks; -NAME takes one away. Names without a sign are all there are",
      .group = GROUP,
      .key = "job.features"},
     {.name = "expert-load",

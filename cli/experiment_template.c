@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/catalog_template.h"
+#include "model/spec/catalog.h"
 #include "model/spec/job.h"
 #include "model/spec/schemas.h"
 

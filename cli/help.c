@@ -81,9 +81,10 @@ static const char *group_of(const struct option_row *row)
 static void row_text(const struct option_row *row, char *buffer, size_t size)
 {
     snprintf(buffer, size, "%s", row->help);
-    for (size_t i = 0; row->choices && row->choices[i]; i++)
+    bool listed = row->choices && !row->meanings;
+    for (size_t i = 0; listed && row->choices[i]; i++)
         text_append(buffer, size, "%s%s", i ? ", " : " (", row->choices[i]);
-    if (row->choices)
+    if (listed)
         text_append(buffer, size, ")");
     if (row->initial)
         text_append(buffer, size, " [%s]", row->initial);
@@ -108,6 +109,10 @@ static void write_row(const struct page *page, const struct option_row *row)
     else
         fprintf(page->out, "  %s%*s", name, page->column - width, "");
     write_wrapped(page, text, page->column, page->column);
+    for (size_t i = 0; row->meanings && row->choices[i]; i++) {
+        int at = fprintf(page->out, "%*s%s: ", page->column, "", row->choices[i]);
+        write_wrapped(page, row->meanings[i], at, page->column + 4);
+    }
 }
 
 static void write_usage(const struct command *command, FILE *out)

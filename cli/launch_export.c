@@ -4,16 +4,17 @@
 #include "traces/launch/framework_export.h"
 #include "traces/launch/megatron_export.h"
 
-enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON };
-const char *const export_choices[] = {"megatron", "nemo", "nanotron", NULL};
-static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron"};
+enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON, EXPORT_TORCHTITAN, EXPORT_BRIDGE, EXPORT_NEMO_2 };
+const char *const export_choices[] = {"megatron", "nemo", "nanotron", "torchtitan", "megatron-bridge", "nemo2", NULL};
+static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron", "torchtitan", "Megatron-Bridge", "NeMo 2"};
 
-void launch_export_limit(struct invocation *call, const struct transformer *model, struct space_limits *limits)
+void launch_export_limit(struct invocation *call, const struct transformer *model, feature_set features,
+                         struct space_limits *limits)
 {
     if (!option_given(call, "export"))
         return;
     const char *framework = names[option_choice(call, "export")];
-    const struct framework_layouts can = framework_layouts_of(framework, model);
+    const struct framework_layouts can = framework_layouts_of(framework, model, features);
     char said[160] = "";
     for (int i = 0; can.restrictions[i]; i++) {
         struct space_limits one = {0};
@@ -47,12 +48,15 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
     job.job.features = layout->features;
     job.model.max_seq_len += job.model.position_offset; /* a table of as many rows, all for tokens */
     job.model.position_offset = 0;
-    bool base_open = job.model.position == POSITION_ROTARY && !(job.model.rope_theta > 0);
+    bool base_open = which != EXPORT_TORCHTITAN && job.model.position == POSITION_ROTARY && !(job.model.rope_theta > 0);
     char first[400], second[LAYOUT_TEXT + 32], third[96], text[LAYOUT_TEXT];
     const char *const heading[] = {first, second, third};
     snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer%s.", job.model.name, job.gpus,
              setting->cluster->gpu.name, setting->cluster->name, names[which], MSIM_VERSION,
-             base_open ? ", and the base of rotary positions where it is not 10000" : "");
+             !base_open ? ""
+             : which == EXPORT_BRIDGE || which == EXPORT_NEMO_2
+                 ? ", and the base of rotary positions where it is not the recipe's"
+                 : ", and the base of rotary positions where it is not 10000");
     snprintf(second, sizeof second, "layout %s", layout_format(layout, text, sizeof text));
     snprintf(third, sizeof third, "predicted: %.4g s a step%s", step_s,
              framework_n_lost(names[which], &job) ? ", counting on what is not said (below)" : "");

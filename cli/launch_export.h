@@ -16,7 +16,8 @@ extern const char *const export_choices[];
 
 /* With --export a search is of layouts that the framework can say, unless a restriction of that dimension is there; a note says
  * which. Without, nothing happens. */
-void launch_export_limit(struct invocation *call, const struct transformer *model, struct space_limits *limits);
+void launch_export_limit(struct invocation *call, const struct transformer *model, feature_set features,
+                         struct space_limits *limits);
 
 /* Writes the script that launches a layout to call->out; step_s is what a step is predicted to take, 0 not known. STATUS_USAGE
  * where --format asks for something else. */

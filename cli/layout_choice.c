@@ -1,5 +1,6 @@
 #include "cli/layout_choice.h"
 
+#include "cli/plan_find.h"
 #include "cli/plan_rank.h"
 #include "cli/plan_safer.h"
 #include "cli/table.h"
@@ -42,6 +43,9 @@ enum status layout_choose(const struct experiment *experiment, struct layout *la
         return status;
     struct safer_plan safer;
     safer_plan_choose(&chosen, &setting, experiment->layout.text, &safer);
+    struct space_limits limits = {0};
+    if (!experiment->layout.text[0] || space_restrict(&limits, experiment->layout.text, (struct place){0}, diags) == STATUS_OK)
+        batch_fit_warn(experiment, &limits, diags);
     char what[64];
     snprintf(what, sizeof what, "layout: auto on %d GPU%s", setting.gpus, plural(setting.gpus));
     safer_plan_warn(&safer, what, diags);

@@ -41,7 +41,13 @@ static void write_row(FILE *out, const struct option_row *row)
     }
     fputc('\n', out);
     write_roff(out, row->help);
-    for (size_t i = 0; row->choices && row->choices[i]; i++) {
+    for (size_t i = 0; row->meanings && row->choices[i]; i++) {
+        fputs("\n.br\n", out);
+        write_roff(out, row->choices[i]);
+        fputs(": ", out);
+        write_roff(out, row->meanings[i]);
+    }
+    for (size_t i = 0; row->choices && !row->meanings && row->choices[i]; i++) {
         fputs(i ? ", " : ": ", out);
         write_roff(out, row->choices[i]);
     }
@@ -115,7 +121,9 @@ void help_manual(FILE *out)
 /* What may stand behind an option: its choices, or names of the catalog. */
 static void write_values(FILE *out, const struct option_row *row)
 {
-    static const char *const kinds[][2] = {{"model", "models"}, {"cluster", "clusters"}, {"gpu", "gpus"}};
+    static const char *const kinds[][2] = {
+        {"model", "models"},        {"cluster", "clusters"}, {"gpu", "gpus"}, {"fault-model", "fault-models"},
+        {"preset", "fault-models"}, {"policy", "policies"}};
     const char *names = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(row->name, kinds[i][0]) == 0 && strcmp(row->argument, "NAME|FILE") == 0)

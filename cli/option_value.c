@@ -75,7 +75,8 @@ enum status option_check(const struct option_row *row, const char *text, double 
     if (row->type == OPTION_COUNT || row->type == OPTION_QUANTITY) {
         status = check_number(row, text, &value, why, size);
     } else if (row->type == OPTION_CHOICE || (row->type == OPTION_LIST && row->choices)) {
-        status = check_choice(row, text, &value, why, size);
+        bool sign = row->changes && (text[0] == '+' || text[0] == '-');
+        status = check_choice(row, text + sign, &value, why, size);
     } else if (!*text) {
         snprintf(why, size, "the value is empty");
         status = STATUS_BAD_INPUT;

@@ -1,32 +1,33 @@
 #include "cli/oversubscribed.h"
 
-#include <math.h>
-
 #include "model/base/append.h"
+#include "model/cost/machine.h"
+#include "model/cost/oversubscription.h"
 
-static double load_of(const struct group_span *span, const struct cluster *cluster)
+static double load_of(const struct layout *layout, const struct cluster *cluster, enum group_kind kind)
 {
-    double leaf = fmax(1, cluster_leaf_oversubscription(cluster)), pod = fmax(1, cluster_pod_oversubscription(cluster));
-    double above_leaves = span->leaves > 1 && leaf > 1 ? leaf * span->leaves / span->domains : 0;
-    double above_pods = span->pods > 1 && pod > 1 ? leaf * pod * span->pods / span->domains : 0;
+    const struct group_span span = replica_span(layout, cluster, kind);
 
-    return fmax(above_leaves, above_pods);
+    if (kind == GROUP_EP)
+        return oversubscription_of_all_to_all(cluster, span);
+    return kind == GROUP_PP ? oversubscription_of_stages(cluster, span) : oversubscription_of_rings(cluster, span);
 }
 
 double oversubscribed_load(const struct layout *layout, const struct cluster *cluster, enum group_kind *kind)
 {
-    static const enum group_kind rings[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EXPERT_DP, GROUP_REPLICA, GROUP_PP};
-    double most = 0;
+    static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EXPERT_DP, GROUP_REPLICA, GROUP_EP, GROUP_PP};
+    bool narrow = cluster_leaf_oversubscription(cluster) > 1 || cluster_pod_oversubscription(cluster) > 1;
+    double most = narrow ? 0 : 1; /* ways around fill a dragonfly that would be wide enough */
 
-    for (size_t i = 0; i < sizeof rings / sizeof rings[0]; i++) {
-        const struct group_span span = layout_span(layout, cluster, rings[i]);
-        double load = load_of(&span, cluster);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        double load = load_of(layout, cluster, kinds[i]);
         if (load > most) {
             most = load;
-            *kind = rings[i];
+            *kind = kinds[i];
+            narrow = true;
         }
     }
-    return most;
+    return narrow ? most : 0;
 }
 
 char *oversubscribed_text(const struct layout *layout, const struct cluster *cluster, char *buffer, size_t size)
@@ -43,13 +44,17 @@ char *oversubscribed_text(const struct layout *layout, const struct cluster *clu
         text_append(buffer, size, "%.3g:1 above leaves", leaf);
     if (pod > 1)
         text_append(buffer, size, "%s%.3g:1 above pods", leaf > 1 ? ", " : "", pod);
+    if (leaf <= 1 && pod <= 1)
+        text_append(buffer, size, "where a dragonfly's ways go around");
     text_append(buffer, size, "): while NICs are full, ");
     if (kind == GROUP_PP)
         text_append(buffer, size, "messages between pipeline stages");
     else
-        text_append(buffer, size, "rings of %s in order", group_kind_name(kind));
+        text_append(buffer, size, kind == GROUP_EP ? "all-to-all of %s" : "rings of %s in order", group_kind_name(kind));
     text_append(buffer, size, " fill it to %.0f %%", 100 * load);
+    if (load > 1.005)
+        text_append(buffer, size, ", so %s %.3g times as long (charged)",
+                    kind == GROUP_PP ? "those that leave take" : "they take", load);
     return text_append(buffer, size,
-                       load > 1 ? ", which is not charged here: --network flow shows what that costs"
-                                : "; --network flow shows what paths that meet cost, --placement random what scattered ranks do");
+                       "; --network flow shows what exchanges that meet cost, --placement random what scattered ranks do");
 }

@@ -10,8 +10,11 @@ void packed_write(const struct setting *setting, feature_set features, FILE *out
     if (!job_masks_documents(setting->job))
         return;
     struct packing packing = packing_of(setting, features);
-    fprintf(out, "packs    documents of %s tokens on average (spread %g)",
-            grouped((int64_t)(documents->mean + 0.5), mean, sizeof mean), documents->spread);
+    if (documents->mean < 100)
+        snprintf(mean, sizeof mean, "%.3g", documents->mean);
+    else
+        grouped((int64_t)(documents->mean + 0.5), mean, sizeof mean);
+    fprintf(out, "packs    documents of %s tokens on average (spread %g)", mean, documents->spread);
     if (packing.all_pairs <= 0)
         fputs(": no layer has attention\n", out);
     else

@@ -14,5 +14,7 @@
 void packed_write(const struct setting *setting, feature_set features, FILE *out);
 /* The same as key `documents` of an object: {pairs_left_pct, computed_pct}. */
 void packed_json(const struct setting *setting, feature_set features, json_t *object);
+/* What MFU counts beyond what is computed, under tables of it where attention is masked between documents. */
+#define PACKED_MFU_NOTE "MFU counts what masks between documents leave out, too, so that it can pass 100 %.\n"
 
 #endif

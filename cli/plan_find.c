@@ -6,7 +6,10 @@
 #include "cli/plan_world.h"
 #include "cli/progress.h"
 #include "cli/shared_options.h"
+#include "cli/table.h"
+#include "model/base/append.h"
 #include "model/base/clock.h"
+#include "model/plan/batch_fit.h"
 
 static bool same_limit(const struct space_limit *a, const struct space_limit *b)
 {
@@ -28,6 +31,26 @@ static enum status check_fixed(const struct space_limits *fixed, const struct sp
     return status;
 }
 
+void batch_fit_warn(const struct experiment *experiment, const struct space_limits *limits, struct diags *diags)
+{
+    const struct job *job = &experiment->job;
+    const struct batch_fit fit = batch_fit_of(experiment->gpus, job->global_batch);
+    char text[512], gpus[32];
+    if (limits->dimensions[SPACE_DP].n > 0 || !batch_fits_badly(&fit))
+        return;
+    snprintf(text, sizeof text, "a batch of %lld sequences leaves %d of the %d numbers of replicas that %s GPUs could have",
+             (long long)job->global_batch, fit.left, fit.sizes, grouped(experiment->gpus, gpus, sizeof gpus));
+    if (fit.better)
+        text_append(text, sizeof text,
+                    ": %lld would leave %d: --global-batch %lld, --batch-tokens %lld or --set job.global_batch=%lld",
+                    (long long)fit.better, fit.better_left, (long long)fit.better, (long long)(fit.better * job->seq_len),
+                    (long long)fit.better);
+    for (size_t i = 0; i < diags->n_items; i++)
+        if (strcmp(diags->items[i].text, text) == 0)
+            return;
+    diag_warning(diags, (struct place){0}, "%s", text);
+}
+
 enum status plan_limits(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,
                         struct diags *diags)
 {
@@ -40,7 +63,11 @@ enum status plan_limits(const struct invocation *call, const struct experiment *
     const char *const *texts = option_list(call, "space", &n);
     for (int i = 0; i < n && status == STATUS_OK; i++)
         status = space_restrict(limits, texts[i], (struct place){.file = "--space"}, diags);
-    return status == STATUS_OK ? check_fixed(&fixed, limits, diags) : status;
+    if (status == STATUS_OK)
+        status = check_fixed(&fixed, limits, diags);
+    if (status == STATUS_OK)
+        batch_fit_warn(experiment, limits, diags);
+    return status;
 }
 
 static void search_space(const struct space *space, struct invocation *call, struct search_result *result)

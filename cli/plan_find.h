@@ -9,7 +9,10 @@
 #include "model/plan/search.h"
 #include "model/spec/experiment.h"
 
-/* The layout of the experiment, as far as it is given, and --space. */
+/* Where nothing limits dp: a batch that leaves few numbers of replicas is worth a warning, which names one that leaves more. */
+void batch_fit_warn(const struct experiment *experiment, const struct space_limits *limits, struct diags *diags);
+
+/* The layout of the experiment, as far as it is given, and --space; with batch_fit_warn. */
 MUST_CHECK enum status plan_limits(const struct invocation *call, const struct experiment *experiment,
                                    struct space_limits *limits, struct diags *diags);
 

@@ -34,9 +34,7 @@ static bool add_feature(struct experiment *experiment, struct space_limits *limi
     feature_set bit = (feature_set)1 << feature, has = experiment->job.features;
     if ((has | stood_in_for(has)) & bit)
         return false;
-    if (bit & FEATURES_FLASH)
-        has &= ~FEATURES_FLASH;
-    experiment->job.features = has | bit;
+    experiment->job.features = features_with(has, (enum feature)feature);
     return true;
 }
 
@@ -85,6 +83,15 @@ static bool shard_near(struct experiment *experiment, struct space_limits *limit
         return false;
     snprintf(text, sizeof text, "shard=0,%d", near);
     return widen(limits, SPACE_SHARD, text);
+}
+
+#define RARE_SCHEDULES "schedule=zb-v,dualpipe,dualpipe-v"
+
+/* Of these, which few frameworks run, alone: what is searched anyway stands in the plan without. */
+static bool schedule_rarely(struct experiment *experiment, struct space_limits *limits, int unused)
+{
+    (void)unused;
+    return experiment->gpus > 1 && widen(limits, SPACE_SCHEDULE, RARE_SCHEDULES);
 }
 
 /* --- the job, and what it runs on */
@@ -163,21 +170,22 @@ static bool halve_host_launch(struct experiment *experiment, struct space_limits
 }
 
 static const struct plan_lever LEVERS[] = {
-    {LEVER_PRECISION, "precision bf16", take_precision, PRECISION_BF16},
-    {LEVER_PRECISION, "precision fp8", take_precision, PRECISION_FP8},
-    {LEVER_PRECISION, "precision mxfp8", take_precision, PRECISION_MXFP8},
-    {LEVER_PRECISION, "precision nvfp4", take_precision, PRECISION_NVFP4},
-    {LEVER_PRECISION, "gradients reduced in bf16", reduce_in_bf16, 0},
-    {LEVER_LAYOUT, "offload=auto", offload_any, 0},
-    {LEVER_LAYOUT, "shard in an NVLink domain", shard_near, 0},
-    {LEVER_JOB, "global batch x2", double_batch, 0},
-    {LEVER_JOB, "experts balanced", balance_experts, 0},
-    {LEVER_HARDWARE, "network between nodes x2", double_network, 0},
-    {LEVER_HARDWARE, "NVLink x2", double_nvlink, 0},
-    {LEVER_HARDWARE, "memory size x2", double_memory, 0},
-    {LEVER_HARDWARE, "memory rate x2", double_memory_rate, 0},
-    {LEVER_HARDWARE, "arithmetic peak x2", double_arithmetic, 0},
-    {LEVER_HARDWARE, "host's time per launch /2", halve_host_launch, 0},
+    {LEVER_PRECISION, "precision bf16", take_precision, PRECISION_BF16, "--precision bf16"},
+    {LEVER_PRECISION, "precision fp8", take_precision, PRECISION_FP8, "--precision fp8"},
+    {LEVER_PRECISION, "precision mxfp8", take_precision, PRECISION_MXFP8, "--precision mxfp8"},
+    {LEVER_PRECISION, "precision nvfp4", take_precision, PRECISION_NVFP4, "--precision nvfp4"},
+    {LEVER_PRECISION, "gradients reduced in bf16", reduce_in_bf16, 0, "--set job.gradient_precision=bf16"},
+    {LEVER_LAYOUT, "rare schedules", schedule_rarely, 0, "--space " RARE_SCHEDULES},
+    {LEVER_LAYOUT, "offload=auto", offload_any, 0, "--space offload=auto"},
+    {LEVER_LAYOUT, "shard in an NVLink domain", shard_near, 0, NULL},
+    {LEVER_JOB, "global batch x2", double_batch, 0, NULL},
+    {LEVER_JOB, "experts balanced", balance_experts, 0, "--expert-load 1"},
+    {LEVER_HARDWARE, "network between nodes x2", double_network, 0, NULL},
+    {LEVER_HARDWARE, "NVLink x2", double_nvlink, 0, NULL},
+    {LEVER_HARDWARE, "memory size x2", double_memory, 0, NULL},
+    {LEVER_HARDWARE, "memory rate x2", double_memory_rate, 0, NULL},
+    {LEVER_HARDWARE, "arithmetic peak x2", double_arithmetic, 0, NULL},
+    {LEVER_HARDWARE, "host's time per launch /2", halve_host_launch, 0, NULL},
 };
 _Static_assert(sizeof LEVERS / sizeof LEVERS[0] == N_PLAN_LEVERS - N_FEATURES, "levers beside the features");
 
@@ -186,7 +194,21 @@ struct plan_lever plan_lever_at(int i)
     static const feature_set changes_model = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(SLIDING_WINDOW);
     if (i >= N_FEATURES)
         return LEVERS[i - N_FEATURES];
-    struct plan_lever lever = {changes_model >> i & 1 ? LEVER_MODEL : LEVER_SOFTWARE, "", add_feature, i};
+    struct plan_lever lever = {changes_model >> i & 1 ? LEVER_MODEL : LEVER_SOFTWARE, "", add_feature, i, NULL};
     snprintf(lever.change, sizeof lever.change, "feature %s", feature_names[i]);
     return lever;
+}
+
+char *plan_lever_option(const struct plan_lever *lever, const struct experiment *experiment, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    if (lever->option)
+        snprintf(buffer, size, "%s", lever->option);
+    else if (lever->turn == add_feature)
+        snprintf(buffer, size, "--features +%s", feature_names[lever->argument]);
+    else if (lever->turn == shard_near)
+        snprintf(buffer, size, "--space shard=0,%d", experiment->cluster.nvlink_domain);
+    else if (lever->turn == double_batch)
+        snprintf(buffer, size, "--global-batch %lld", (long long)experiment->job.global_batch * 2);
+    return buffer;
 }

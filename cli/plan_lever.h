@@ -27,10 +27,15 @@ struct plan_lever {
      * then means nothing. */
     bool (*turn)(struct experiment *experiment, struct space_limits *limits, int argument);
     int argument; /* of turn */
+    const char
+        *option; /* what says so on the command line: "--space offload=auto"; NULL: plan_lever_option knows, or none does */
 };
 
 /* One for each feature, in their order, and others. */
-enum { N_PLAN_LEVERS = N_FEATURES + 15 };
+enum { N_PLAN_LEVERS = N_FEATURES + 16 };
 struct plan_lever plan_lever_at(int i);
+
+/* What to type beside the rest for a change of this experiment; "" where no one option says it. Returns buffer. */
+char *plan_lever_option(const struct plan_lever *lever, const struct experiment *experiment, char *buffer, size_t size);
 
 #endif

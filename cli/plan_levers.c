@@ -39,6 +39,7 @@ static void pull(struct plan_levers *levers, const struct space_limits *limits, 
         struct levered_plan *plan = &levers->items[levers->n_items++];
         plan->kind = lever->kind;
         snprintf(plan->change, sizeof plan->change, "%s", lever->change);
+        plan_lever_option(lever, levers->experiment, plan->option, sizeof plan->option);
         search(changed, &searched, call, plan);
         if (plan->fits && levers->base.fits)
             plan->gain = plan->best.tokens_per_s / levers->base.best.tokens_per_s - 1;

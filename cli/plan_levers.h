@@ -15,6 +15,7 @@
 /* The best plan as the job is, or with one change. */
 struct levered_plan {
     char change[64]; /* the lever's; of the job as it is "as it is" */
+    char option[64]; /* what to type for it; "" none */
     enum plan_lever_kind kind;
     bool legal, fits; /* some layout is, does; the rest only if it fits */
     struct best_plan best;

@@ -1,9 +1,12 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/expectation.h"
+#include "cli/packed.h"
 #include "cli/plan_levers.h"
 #include "cli/plan_report.h"
 #include "cli/result.h"
+#include "cli/routing.h"
 #include "cli/table.h"
 #include "model/base/append.h"
 
@@ -14,8 +17,8 @@ static const double WORTH_A_LINE = 0.001; /* of the tokens a second */
 /* The gain is null where there is nothing to gain on. */
 static json_t *levered_json(const struct levered_plan *plan, bool base_fits)
 {
-    json_t *json = json_pack("{s:s, s:s, s:b, s:b}", "change", plan->change, "kind", plan_lever_kind_names[plan->kind], "legal",
-                             plan->legal, "fits", plan->fits);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:b, s:b}", "change", plan->change, "kind", plan_lever_kind_names[plan->kind],
+                             "option", plan->option, "legal", plan->legal, "fits", plan->fits);
     if (!plan->fits)
         return json;
     json_object_set_new(json, "tokens_per_s", json_real(plan->best.tokens_per_s));
@@ -49,8 +52,9 @@ static void csv_row(struct table *table, const struct levered_plan *plan, const 
             table_cell(table, "%s", "");
         plan_cells_csv(table, &plan->best.ranked, &plan->best.rates, plan->best.use, plan->best.host_bytes);
     }
-    while (table->n_cells - before < table->n_columns)
+    while (table->n_cells - before < table->n_columns - 1)
         table_cell(table, "%s", "");
+    table_cell(table, "%s", plan->option);
 }
 
 static void report_csv(const struct plan_levers *levers, const struct invocation *call)
@@ -61,6 +65,7 @@ static void report_csv(const struct plan_levers *levers, const struct invocation
     table_column(&table, "tokens_per_s", NULL, ALIGN_LEFT);
     table_column(&table, "gain", "%", ALIGN_LEFT);
     plan_columns_csv(&table);
+    table_column(&table, "option", NULL, ALIGN_LEFT);
     csv_row(&table, &levers->base, "", levers->base.fits);
     for (int i = 0; i < levers->n_items; i++)
         csv_row(&table, &levers->items[i], plan_lever_kind_names[levers->items[i].kind], levers->base.fits);
@@ -73,6 +78,15 @@ static void report_csv(const struct plan_levers *levers, const struct invocation
 static bool has_line(const struct plan_levers *levers, const struct levered_plan *plan)
 {
     return plan->fits && (!levers->base.fits || plan->gain > WORTH_A_LINE || plan->gain < -WORTH_A_LINE);
+}
+
+/* Has a lever over schedules a line? */
+static bool lists_schedule(const struct plan_levers *levers)
+{
+    for (int i = 0; i < levers->n_items; i++)
+        if (strcmp(levers->items[i].change, "rare schedules") == 0 && has_line(levers, &levers->items[i]))
+            return true;
+    return false;
 }
 
 static void text_row(struct table *table, const struct levered_plan *plan, const char *kind, bool base_fits)
@@ -90,10 +104,11 @@ static void text_row(struct table *table, const struct levered_plan *plan, const
     table_cell(table, "%s", quantity_format(plan->best.tokens_per_s, DIM_COUNT, number, sizeof number));
     if (!*kind || !base_fits) {
         table_cell(table, "-");
-        return;
+    } else {
+        table_tint(table, plan->gain > 0 ? TINT_GOOD : TINT_WARN);
+        table_cell(table, "%+.1f", 100 * plan->gain);
     }
-    table_tint(table, plan->gain > 0 ? TINT_GOOD : TINT_WARN);
-    table_cell(table, "%+.1f", 100 * plan->gain);
+    table_cell(table, "%s", *plan->option ? plan->option : "-");
 }
 
 static void write_table(const struct plan_levers *levers, const struct invocation *call)
@@ -108,6 +123,7 @@ static void write_table(const struct plan_levers *levers, const struct invocatio
     table_column(&table, "OOM", "%", ALIGN_RIGHT);
     table_column(&table, "tokens/s", NULL, ALIGN_RIGHT);
     table_column(&table, "gain", "%", ALIGN_RIGHT);
+    table_column(&table, "option", NULL, ALIGN_LEFT);
     if (levers->base.fits)
         text_row(&table, &levers->base, "", true);
     for (int i = 0; i < levers->n_items; i++)
@@ -135,15 +151,23 @@ static void report_text(const struct plan_levers *levers, const struct invocatio
     char gpus[32], batch[32];
     for (int i = 0; i < levers->n_items; i++)
         uneven |= levers->items[i].best.uneven;
-    fprintf(call->out, "%s on %s x %s (%s), batch %s x %lld tokens, %s: the best layout with one thing changed\n\n",
-            e->model.name, grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name,
+    fprintf(call->out, "%s on %s x %s (%s), batch %s x %lld tokens, %s: the best layout with one thing changed\n", e->model.name,
+            grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name,
             grouped(e->job.global_batch, batch, sizeof batch), (long long)e->job.seq_len, precision_name(e->job.precision));
+    plan_features_write(&e->job, call->out);
+    fputc('\n', call->out);
     if (!levers->base.fits)
         fprintf(call->out, "As it is nothing fits%s.\n\n", levers->base.legal ? "" : ": no layout is legal");
     write_table(levers, call);
     fputs("gain: tokens a second more than as it is. What is changed of the model or the job changes how it learns, too.\n",
           call->out);
+    if (lists_schedule(levers))
+        fputs("Rare schedules: zb-v, dualpipe and dualpipe-v alone, which few frameworks run.\n", call->out);
     fputs("MFU counts attention in full.\n", call->out);
+    if (e->job.load.dropped > 0)
+        fputs(DROPPED_NOTE, call->out);
+    if (job_masks_documents(&e->job))
+        fputs(PACKED_MFU_NOTE, call->out);
     fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", call->out);
     if (uneven)
         fputs(UNEVEN_NOTE, call->out);

@@ -203,6 +203,12 @@ static void report_csv(const struct plan_outcome *outcome, const struct invocati
 
 /* --- text --- */
 
+void plan_features_write(const struct job *job, FILE *out)
+{
+    char text[FEATURES_TEXT];
+    fprintf(out, "features allowed: %s\n", job->features ? features_text(job->features, ", ", text, sizeof text) : "none");
+}
+
 static void write_heading(const struct plan_outcome *outcome, FILE *out)
 {
     const struct setting *s = outcome->setting;
@@ -212,6 +218,7 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
             grouped((int64_t)s->gpus, gpus, sizeof gpus), s->cluster->gpu.name, s->cluster->name,
             grouped((int64_t)s->job->global_batch, batch, sizeof batch), (long long)s->job->seq_len,
             s->job->global_batch == s->gpus && s->gpus > 1 ? " (one sequence per GPU)" : "", precision_name(s->job->precision));
+    plan_features_write(s->job, out);
     trained_write(s, s->job->features, out);
     routing_write(s, out);
     packed_write(s, s->job->features, out);
@@ -427,6 +434,10 @@ static void write_rates(const struct plan_outcome *outcome, FILE *out)
         plan_budget_write(&rates, outcome->setting->job->tokens, out);
         fputs(" of steps alone (msim run adds what failures cost).\n", out);
     }
+    if (outcome->setting->job->load.dropped > 0)
+        fputs(DROPPED_NOTE, out);
+    if (job_masks_documents(outcome->setting->job))
+        fputs(PACKED_MFU_NOTE, out);
 }
 
 /* What the column OOM means, and how to ask for room where the first plan has little. */

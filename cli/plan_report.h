@@ -53,6 +53,9 @@ struct best_plan {
 struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);
 
 /* In call->format. */
+/* A line: the features that layouts of a search may use. */
+void plan_features_write(const struct job *job, FILE *out);
+
 MUST_CHECK enum status plan_report(struct plan_outcome *outcome, struct invocation *call);
 
 #endif

@@ -90,6 +90,8 @@ static void search_point(const struct space *space, struct invocation *call, str
         point->kind = run_kind_of(&point->best.ranked.plan.layout, space_setting(space)->model);
         oversubscribed_text(&point->best.ranked.plan.layout, space_setting(space)->cluster, point->narrow, sizeof point->narrow);
         expectation_unheard(&point->best.ranked.plan.layout, space_setting(space), point->unheard, sizeof point->unheard);
+        point->drops = space_setting(space)->job->load.dropped > 0;
+        point->masks = job_masks_documents(space_setting(space)->job);
     }
     plans_found_free(&found);
 }

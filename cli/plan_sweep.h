@@ -81,6 +81,8 @@ struct sweep_point {
     enum run_kind kind;
     char narrow[OVERSUBSCRIBED_TEXT];          /* what its best layout meets on an oversubscribed fabric (oversubscribed.h) */
     char unheard[UNHEARD_TEXT];                /* what no real run of its kind has (expectation.h) */
+    bool drops;                                /* copies of tokens, beyond the capacity of experts */
+    bool masks;                                /* attention, between documents */
     double tokens;                             /* the budget; 0: none */
     double days, gpu_hours, cost;              /* for it; 0: no budget, or no price */
     double gpu_price;                          /* money per GPU and hour; 0: none is given */

@@ -3,9 +3,11 @@
 
 #include "cli/energy_report.h"
 #include "cli/expectation.h"
+#include "cli/packed.h"
 #include "cli/plan_report.h"
 #include "cli/plan_sweep.h"
 #include "cli/result.h"
+#include "cli/routing.h"
 #include "cli/table.h"
 #include "model/base/append.h"
 #include "model/cost/track_record.h"
@@ -329,6 +331,15 @@ static void text_columns(const struct plan_sweep *sweep, struct table *table)
         table_column(table, "energy", "MWh", ALIGN_RIGHT);
 }
 
+/* Tokens a second of one GPU: four digits, or all before the point, grouped: "9.203", "9,203", "10,183". */
+static char *rate_text(double rate, char *buffer, size_t size)
+{
+    if (rate >= 999.95)
+        return grouped((int64_t)(rate + 0.5), buffer, size);
+    snprintf(buffer, size, "%.4g", rate);
+    return buffer;
+}
+
 static void measure_cells(const struct plan_sweep *sweep, int i, struct table *table)
 {
     const struct sweep_point *point = &sweep->points[i];
@@ -346,7 +357,7 @@ static void measure_cells(const struct plan_sweep *sweep, int i, struct table *t
     table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best.ranked) / point->best.step_s);
     table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best.ranked)->s[CLASS_BUBBLE] / point->best.step_s);
     table_cell(table, "%s", quantity_format(point->best.tokens_per_s, DIM_COUNT, number, sizeof number));
-    table_cell(table, "%.4g", point->best.rates.tokens_per_gpu);
+    table_cell(table, "%s", rate_text(point->best.rates.tokens_per_gpu, number, sizeof number));
     if (plan_axes_gpus(&sweep->axes) >= 0)
         table_cell(table, "%.1f", 100 * scaling(sweep, i));
     if (sweep->budgeted) {
@@ -479,6 +490,22 @@ static void write_fabric_notes(const struct plan_sweep *sweep, FILE *out)
     }
 }
 
+static bool any_drops(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && sweep->points[i].drops)
+            return true;
+    return false;
+}
+
+static bool any_masks(const struct plan_sweep *sweep)
+{
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (sweep->points[i].fits && sweep->points[i].masks)
+            return true;
+    return false;
+}
+
 /* What the column OOM means, where it has a number. */
 static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
 {
@@ -486,6 +513,10 @@ static void write_memory_note(const struct plan_sweep *sweep, FILE *out)
         if (sweep->points[i].fits) {
             fprintf(out, "MFU counts attention in full%s.\n",
                     any_rates_differ(sweep) ? ", 'causal' only the half that a causal mask leaves" : "");
+            if (any_drops(sweep))
+                fputs(DROPPED_NOTE, out);
+            if (any_masks(sweep))
+                fputs(PACKED_MFU_NOTE, out);
             fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
             if (any_offloads(sweep))
                 fputs("host: what a rank keeps in the memory of its host.\n", out);

@@ -24,17 +24,30 @@ static double waiting_seconds(const struct setting *setting, const struct layout
     return fmax(0, step_seconds(setting, layout) - step_seconds(&spread, layout));
 }
 
+/* In per cent, of two digits where that many are known: a share below a ten-thousandth of one is not worth them. */
+static const char *share_text(double share, char *buffer, size_t size)
+{
+    double percent = 100 * share;
+    if (percent <= 0)
+        return "none";
+    if (percent < 1e-4)
+        return "less than 0.0001 %";
+    snprintf(buffer, size, percent < 9.95 ? "%.2g %%" : "%.0f %%", percent);
+    return buffer;
+}
+
 void routing_write(const struct setting *setting, FILE *out)
 {
     const struct expert_load *load = &setting->job->load;
+    char share[32];
     if (!expert_load_given(load))
         return;
     fputs("experts  ", out);
     if (load->busiest > 1)
         fprintf(out, "the busiest is sent %.4g times the mean%s", load->busiest, load->capacity > 0 ? "; " : "");
     if (load->capacity > 0)
-        fprintf(out, "each works on %s %.4g times the mean: %.2g %% of the tokens' copies are dropped",
-                load->padded ? "exactly" : "at most", load->capacity, 100 * load->dropped);
+        fprintf(out, "each works on %s %.4g times the mean: %s of the tokens' copies are dropped",
+                load->padded ? "exactly" : "at most", load->capacity, share_text(load->dropped, share, sizeof share));
     fputc('\n', out);
 }
 
@@ -48,12 +61,13 @@ void routing_write_waiting(const struct setting *setting, const struct layout *l
 {
     const struct expert_load *load = &setting->job->load;
     char text[32];
-    if (!expert_load_given(load) || is_even(load, layout))
+    bool dropping = load->capacity > 0 && !load->padded;
+    if (!expert_load_given(load) || layout->ep == 1 || is_even(load, layout))
         return;
     double waiting = waiting_seconds(setting, layout);
-    fprintf(out, "of this %s is waiting for the busiest of %d ranks, whose experts work on %.3g times the mean\n\n",
+    fprintf(out, "of this %s is waiting for the busiest of %d ranks, whose experts work on %.3g times the mean%s\n\n",
             quantity_format(waiting, DIM_TIME, text, sizeof text), layout->ep,
-            expert_load_rank(load, layout->ep) / expert_load_mean(load));
+            expert_load_rank(load, layout->ep) / expert_load_mean(load), dropping && load->dropped > 0 ? " of what is left" : "");
 }
 
 void routing_json(const struct setting *setting, const struct layout *layout, json_t *object)

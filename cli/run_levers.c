@@ -115,23 +115,27 @@ static void set_interval(struct run_session *s, double seconds)
     s->options.checkpoint.interval = nanos_from_seconds(seconds);
 }
 
-double search_interruptions(const struct search *search)
+double search_time_between(const struct search *search)
 {
-    double n = 0;
-    for (int64_t i = 0; i < search->n; i++)
-        n += (double)search->outcomes[i].interruptions;
-    return n;
+    struct run_account all = {0};
+    for (int64_t i = 0; i < search->n; i++) {
+        all.interruptions += (double)search->outcomes[i].interruptions;
+        for (int use = 0; use < N_TIME_USES; use++)
+            all.use_s[use] += nanos_to_seconds(search->outcomes[i].use[use]);
+    }
+    return run_time_between(&all);
 }
 
-static double young_s(const struct search *search)
+/* Where the search for an interval begins; 0: nothing says. */
+static double likely_interval_s(const struct search *search)
 {
-    double failures = search_interruptions(search), w = nanos_to_seconds(search->s->options.checkpoint.block);
-    return failures > 0 ? sqrt(2 * w * nanos_to_seconds(search->s->options.horizon) * (double)search->n / failures) : 0;
+    const struct best_interval best = best_interval_of(&search->s->options.checkpoint, search_time_between(search));
+    return best.young_s > 0 ? fmax(best.young_s, nanos_to_seconds(checkpoint_lag(&search->s->options.checkpoint))) : 0;
 }
 
 static void improve_interval(struct search *search)
 {
-    double young = young_s(search), now = nanos_to_seconds(search->s->options.checkpoint.interval);
+    double young = likely_interval_s(search), now = nanos_to_seconds(search->s->options.checkpoint.interval);
     best_time(search, young > 0 ? young : now, set_interval);
 }
 
@@ -158,7 +162,7 @@ static void improve_kind(struct search *search)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && search->status == STATUS_OK; i++) {
         search_state_apply(&start, search->s);
         search->status = run_set_checkpoint(search->call, search->s, kinds[i]);
-        double young = young_s(search);
+        double young = likely_interval_s(search);
         if (strcmp(kinds[i], "step") != 0 && young > 0)
             set_interval(search->s, young);
         double value = search_price(search);

@@ -36,7 +36,7 @@ void run_lever_take(const struct run_lever *lever, struct search_state *to, cons
 /* Its place, for people: "30.0 min", "4", "two-stage, 30.0 min", the names of the tests. */
 void run_lever_format(const struct run_lever *lever, const struct search_state *state, char *text, size_t size);
 
-/* Interruptions of all replicas of the candidate that was run last. */
-double search_interruptions(const struct search *search);
+/* Seconds that the candidate that was run last ran between interruptions, over all replicas; 0: there were none. */
+double search_time_between(const struct search *search);
 
 #endif

@@ -100,35 +100,36 @@ struct quantity {
     outcome_function *f;
     enum shown_with with; /* what has to be there for it to say something */
     double text_unit;     /* in those of the name, where people read another one; 0: none */
+    bool is_share;        /* of the replicas: each says 0 or 1 */
 };
 
 static const struct quantity quantities[] = {
-    {"end_s", "training ends", "days", run_end_s, WITH_GOAL, 86400},
-    {"gpu_hours", "GPU-hours", "M", gpu_hours, WITH_GOAL, 1e6},
-    {"cost", "total cost", "M", cost, WITH_GOAL, 1e6},
-    {"energy_at_most_j", "energy at most", "MWh", energy_j, WITH_GOAL, 3.6e9},
-    {"ettr_pct", "ETTR", "%", outcome_ettr_pct, ALWAYS, 0},
-    {"goodput_pct", "goodput", "%", outcome_goodput_pct, ALWAYS, 0},
-    {"mfu_pct", "MFU", "%", mfu_pct, ALWAYS, 0},
-    {"tokens_billion", "tokens", "B", tokens_billion, ALWAYS, 0},
-    {"cost_per_million_tokens", "cost", "per M tokens", token_cost, ALWAYS, 0},
-    {"energy_at_most_j_per_token", "energy at most", "J a token", token_energy_j, ALWAYS, 0},
-    {"failures", "failures", "", failures, ALWAYS, 0},
-    {"lost_s", "lost time", "h", lost_s, ALWAYS, 3600},
-    {"interruptions", "interruptions", "", interruptions, ALWAYS, 0},
-    {"called", "called somebody", "", called, WITH_POLICY, 0},
-    {"relapses", "relapses", "", relapses, WITH_POLICY, 0},
-    {"false_alarms", "false alarms", "", alarms, WITH_POLICY, 0},
-    {"ended_waiting", "ended waiting", "", ended_waiting, ALWAYS, 0},
-    {"training_pct", "training", "%", share_TRAINING, ALWAYS, 0},
-    {"degraded_pct", "degraded", "%", share_DEGRADED, ALWAYS, 0},
-    {"checkpoint_pct", "checkpoint", "%", share_CHECKPOINT, ALWAYS, 0},
-    {"lost_pct", "lost", "%", share_LOST, ALWAYS, 0},
-    {"detection_pct", "detection", "%", share_DETECTION, ALWAYS, 0},
-    {"diagnosis_pct", "diagnosis", "%", share_DIAGNOSIS, WITH_POLICY, 0},
-    {"human_pct", "human", "%", share_HUMAN, WITH_POLICY, 0},
-    {"waiting_pct", "waiting", "%", share_WAITING, ALWAYS, 0},
-    {"restart_pct", "restart", "%", share_RESTART, ALWAYS, 0},
+    {"end_s", "training ends", "days", run_end_s, WITH_GOAL, 86400, false},
+    {"gpu_hours", "GPU-hours", "M", gpu_hours, WITH_GOAL, 1e6, false},
+    {"cost", "total cost", "M", cost, WITH_GOAL, 1e6, false},
+    {"energy_at_most_j", "energy at most", "MWh", energy_j, WITH_GOAL, 3.6e9, false},
+    {"ettr_pct", "ETTR", "%", outcome_ettr_pct, ALWAYS, 0, false},
+    {"goodput_pct", "goodput", "%", outcome_goodput_pct, ALWAYS, 0, false},
+    {"mfu_pct", "MFU", "%", mfu_pct, ALWAYS, 0, false},
+    {"tokens_billion", "tokens", "B", tokens_billion, ALWAYS, 0, false},
+    {"cost_per_million_tokens", "cost", "per M tokens", token_cost, ALWAYS, 0, false},
+    {"energy_at_most_j_per_token", "energy at most", "J a token", token_energy_j, ALWAYS, 0, false},
+    {"failures", "failures", "", failures, ALWAYS, 0, false},
+    {"lost_s", "lost time", "h", lost_s, ALWAYS, 3600, false},
+    {"interruptions", "interruptions", "", interruptions, ALWAYS, 0, false},
+    {"called", "called somebody", "", called, WITH_POLICY, 0, false},
+    {"relapses", "relapses", "", relapses, WITH_POLICY, 0, false},
+    {"false_alarms", "false alarms", "", alarms, WITH_POLICY, 0, false},
+    {"ended_waiting", "ended waiting", "", ended_waiting, ALWAYS, 0, true},
+    {"training_pct", "training", "%", share_TRAINING, ALWAYS, 0, false},
+    {"degraded_pct", "degraded", "%", share_DEGRADED, ALWAYS, 0, false},
+    {"checkpoint_pct", "checkpoint", "%", share_CHECKPOINT, ALWAYS, 0, false},
+    {"lost_pct", "lost", "%", share_LOST, ALWAYS, 0, false},
+    {"detection_pct", "detection", "%", share_DETECTION, ALWAYS, 0, false},
+    {"diagnosis_pct", "diagnosis", "%", share_DIAGNOSIS, WITH_POLICY, 0, false},
+    {"human_pct", "human", "%", share_HUMAN, WITH_POLICY, 0, false},
+    {"waiting_pct", "waiting", "%", share_WAITING, ALWAYS, 0, false},
+    {"restart_pct", "restart", "%", share_RESTART, ALWAYS, 0, false},
 };
 enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 
@@ -152,7 +153,7 @@ static const char *meaning_of(const char *name)
         {"called", "interruptions that needed a person"},
         {"relapses", "faults that were not found and came back"},
         {"false_alarms", "interruptions without a fault"},
-        {"ended_waiting", "still without nodes at the horizon"},
+        {"ended_waiting", "still without nodes at the horizon: share of the replicas"},
         {"training_pct", "of the time: work that counts, at full speed"},
         {"degraded_pct", "extra time on slow nodes and links"},
         {"checkpoint_pct", "blocked by checkpoints"},
@@ -188,6 +189,18 @@ void number_cell(struct table *table, const char *format, double x)
     table_cell(table, "%s", text);
 }
 
+/* Half of the interval, or from where to where a share lies. */
+static void spread_cell(struct table *table, const struct quantity *quantity, struct estimate e, int64_t n)
+{
+    double low, high;
+    if (!quantity->is_share) {
+        number_cell(table, "%.2g", e.half_width / (quantity->text_unit > 0 ? quantity->text_unit : 1));
+        return;
+    }
+    share_interval(e.mean, n, &low, &high);
+    table_cell(table, "%.2g to %.2g", low, high);
+}
+
 static void write_table(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
     struct table table = {0};
@@ -204,7 +217,7 @@ static void write_table(struct invocation *call, const struct run_session *s, co
         table_cell(&table, "%s", quantities[i].title);
         double unit = quantities[i].text_unit > 0 ? quantities[i].text_unit : 1;
         number_cell(&table, "%.5g", e.mean / unit);
-        number_cell(&table, "%.2g", e.half_width / unit);
+        spread_cell(&table, &quantities[i], e, n);
         number_cell(&table, "%.5g", e.p05 / unit);
         number_cell(&table, "%.5g", e.median / unit);
         number_cell(&table, "%.5g", e.p95 / unit);
@@ -259,6 +272,20 @@ static struct run_likely likely_of(const struct run_session *s, const struct rep
                                .gpu_price = s->report.gpu_price};
 }
 
+static json_t *quantity_json(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n,
+                             const struct quantity *quantity)
+{
+    struct estimate e = run_estimate(s, outcomes, n, quantity->f);
+    json_t *object = estimate_json(e);
+    double low, high;
+    if (quantity->is_share) {
+        share_interval(e.mean, n, &low, &high);
+        json_object_set_new(object, "ci95_low", json_real(low));
+        json_object_set_new(object, "ci95_high", json_real(high));
+    }
+    return object;
+}
+
 static enum status write_json(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
                               int64_t n)
 {
@@ -273,7 +300,7 @@ static enum status write_json(struct invocation *call, const struct run_session 
     json_object_set_new(root, "step_time_s", json_real(s->report.step_time_s));
     for (int i = 0; i < N_QUANTITIES; i++)
         if (is_shown(s, &quantities[i]))
-            json_object_set_new(means, quantities[i].name, estimate_json(run_estimate(s, outcomes, n, quantities[i].f)));
+            json_object_set_new(means, quantities[i].name, quantity_json(s, outcomes, n, &quantities[i]));
     if (s->options.goal > 0) {
         json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(s->options.goal)));
         json_object_set_new(root, "reached", json_integer(n_reached(outcomes, n)));
@@ -281,6 +308,8 @@ static enum status write_json(struct invocation *call, const struct run_session 
         if (s->report.simulated)
             json_object_set_new(root, "likely", run_likely_json(&likely));
     }
+    json_object_set_new(root, "repair_mean_s", json_real(s->report.repair_s));
+    json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
     json_object_set_new(root, "estimates", means);
     json_object_set_new(root, "outcomes", outcomes_json(s, outcomes, n));
     return result_write(call, root);
@@ -434,8 +463,6 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
     tell_unreached(call, s, outcomes, n);
     tell_waiting(call, outcomes, n);
     tell_energy(call, s);
-    for (int i = 0; i < s->report.n_assumptions; i++)
-        fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
-                s->report.assumptions[i]);
+    run_assumptions_write(&s->report, call->out);
     return STATUS_OK;
 }

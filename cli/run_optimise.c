@@ -3,7 +3,8 @@
  * rounds where there are several. The best of many candidates on the same luck is always a little better than what there was, if
  * only by that luck: so a lever whose change, undone alone, costs nothing that the replicas tell apart from nothing goes back to
  * where it was. Afterwards every lever is put to its best place alone, which says which change helps most.
- * Young's optimum sqrt(2 w M) and Daly's refinement stand beside.
+ * Young's optimum sqrt(2 w M) and Daly's refinement stand beside, and how long a checkpoint is on its way: no interval below
+ * that is any good.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,7 +28,8 @@ struct optimum {
     bool undone[N_RUN_LEVERS];          /* its change is worth nothing that is told apart from nothing */
     struct estimate kept[N_RUN_LEVERS]; /* how much dearer a token is, percent, with the change undone and the others left */
     struct search_state found;          /* the cheapest, before anything was undone */
-    double young_s, daly_s, mttf_s;     /* at the best */
+    double between_s;                   /* interruptions, at the best */
+    struct best_interval interval;
     struct search_state before, best;
     struct estimate start, end, gain; /* of goodput */
     struct estimate done_start, done; /* of the time when the budget of tokens is trained; nothing without one */
@@ -35,6 +37,7 @@ struct optimum {
     struct {
         struct estimate gain; /* of goodput, alone */
         bool separated;       /* a token is cheaper by more than half of the interval */
+        bool harms;           /* it is dearer by more than that */
         double price;
     } alone[N_RUN_LEVERS];
 };
@@ -42,13 +45,8 @@ struct optimum {
 /* Mean time between interruptions as drawn, and what the closed forms make of it. */
 static void closed_forms(const struct search *search, struct optimum *o)
 {
-    double failures = search_interruptions(search), w = nanos_to_seconds(search->s->options.checkpoint.block);
-    double m =
-        failures > 0 ? nanos_to_seconds(outcomes_horizon(search->outcomes, search->n)) * (double)search->n / failures : HUGE_VAL;
-    double x = w / (2 * m);
-    o->mttf_s = m;
-    o->young_s = sqrt(2 * w * m);
-    o->daly_s = w < 2 * m ? o->young_s * (1 + sqrt(x) / 3 + x / 9) - w : m;
+    o->between_s = search_time_between(search);
+    o->interval = best_interval_of(&search->s->options.checkpoint, o->between_s);
 }
 
 static enum status check_levers(struct invocation *call, const struct run_session *s, struct optimum *o)
@@ -134,6 +132,8 @@ static void undo_noise(struct search *search, struct optimum *o)
         best = state;
         memcpy(worths, others, (size_t)search->n * sizeof *worths);
     }
+    if (best.policy.hot_spares > best.recovery.spares && best.policy.hot_spares != o->before.policy.hot_spares)
+        best.policy.hot_spares = best.recovery.spares; /* no more are hot anyway */
     search_state_apply(&best, search->s);
     free(worths);
     free(others);
@@ -156,6 +156,7 @@ static void try_alone(struct search *search, struct optimum *o)
         o->alone[i].gain = search_gain(search);
         take_worths(search, worths);
         o->alone[i].separated = is_gain(worth_gain(worths, start, search->n), search->n);
+        o->alone[i].harms = is_gain(worth_gain(start, worths, search->n), search->n);
     }
     free(worths);
     free(start);
@@ -325,18 +326,45 @@ static void write_undone(FILE *out, const struct optimum *o)
 }
 
 /* Changes that only the others beside them make worth anything that is told apart from nothing: the gain that speaks for them. */
-static void write_kept(FILE *out, const struct optimum *o, int64_t n)
+static void write_kept(FILE *out, const struct optimum *o, int64_t n, bool harms)
 {
     int told = 0;
+    const char *head = harms ? "\nworth it with the other changes, but harmful alone: "
+                             : "\nworth it with the other changes, alone not told from none: ";
     for (int i = 0; i < N_RUN_LEVERS; i++) {
-        if (!o->used[i] || o->alone[i].separated || !is_gain(o->kept[i], n))
+        if (!o->used[i] || o->alone[i].separated || o->alone[i].harms != harms || !is_gain(o->kept[i], n))
             continue;
-        fprintf(out, "%s%s (without it a token is %.3f +- %.3f %% dearer)",
-                told++ ? ", " : "\nworth it with the other changes, alone not told from none: ", run_levers[i].title,
+        fprintf(out, "%s%s (without it a token is %.3f +- %.3f %% dearer)", told++ ? ", " : head, run_levers[i].title,
                 o->kept[i].mean, o->kept[i].half_width);
     }
     if (told > 0)
         fputc('\n', out);
+}
+
+/* Another kind of checkpoint comes at an interval of its own. */
+static void write_shared_interval(FILE *out, const struct optimum *o)
+{
+    int kind = -1, interval = -1;
+    for (int i = 0; i < N_RUN_LEVERS; i++) {
+        kind = o->used[i] && run_levers[i].value == VALUE_KIND ? i : kind;
+        interval = o->used[i] && run_levers[i].value == VALUE_NANOS ? i : interval;
+    }
+    if (kind >= 0 && interval >= 0 && strcmp(o->before.kind, o->best.kind) != 0)
+        fprintf(out, "\nthe row of %s is at the best interval already; that of %s keeps the kind that there was\n",
+                run_levers[kind].title, run_levers[interval].title);
+}
+
+/* What Young and Daly do not know of. */
+static void write_lag(FILE *out, const struct optimum *o)
+{
+    double lag_s = nanos_to_seconds(checkpoint_lag(&o->best.checkpoint));
+    char lag[32];
+    if (o->interval.daly_s > 0 && o->interval.daly_s < lag_s)
+        fprintf(
+            out,
+            "\nYoung's and Daly's intervals are below the %s after which a checkpoint is safe: training would wait for it, so "
+            "none below that is better\n",
+            quantity_format(lag_s, DIM_TIME, lag, sizeof lag));
 }
 
 /* Below the table: what its numbers stand for. */
@@ -347,8 +375,11 @@ static void write_legend(FILE *out, const struct search *search, const struct op
     for (int i = 0; i < N_RUN_LEVERS; i++)
         for (int j = 0; o->used[i] && run_levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
+    write_lag(out, o);
     write_undone(out, o);
-    write_kept(out, o, search->n);
+    write_kept(out, o, search->n, false);
+    write_kept(out, o, search->n, true);
+    write_shared_interval(out, o);
     if (most >= 0)
         fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", run_levers[most].title,
                 cheaper_pct(o, o->alone[most].price));
@@ -371,13 +402,17 @@ static void write_optimum(struct invocation *call, const struct search *search, 
     gain_cells(&table, o->gain, cheaper_pct(o, o->price_end));
     write_cost(&table, search, o);
     write_end(&table, search, o);
-    plain_row(&table, "Young's interval", o->young_s);
-    plain_row(&table, "Daly's interval", o->daly_s);
-    plain_row(&table, "time between interruptions", o->mttf_s);
+    plain_row(&table, "Young's interval", o->interval.young_s);
+    plain_row(&table, "Daly's interval", o->interval.daly_s);
+    if (checkpoint_lag(&o->best.checkpoint) > 0)
+        plain_row(&table, "until a checkpoint is safe", nanos_to_seconds(checkpoint_lag(&o->best.checkpoint)));
+    plain_row(&table, "time between interruptions", o->between_s);
     table_write(&table, call);
     table_free(&table);
     if (call->format == FORMAT_TEXT)
         write_legend(call->out, search, o);
+    if (call->format == FORMAT_TEXT)
+        run_assumptions_write(&search->s->report, call->out);
 }
 
 static json_t *levers_json(const struct optimum *o)
@@ -407,10 +442,11 @@ static enum status write_optimum_json(struct invocation *call, const struct sear
                         json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:i, s:o}", "checkpoint_interval_s",
                                   nanos_to_seconds(o->best.checkpoint.interval), "spares", o->best.recovery.spares, "goodput",
                                   o->end.mean / 100, "goodput_ci95", o->end.half_width / 100, "goodput_before",
-                                  o->start.mean / 100, "token_cheaper_pct", cheaper_pct(o, o->price_end), "young_s", o->young_s,
-                                  "daly_s", o->daly_s, "mttf_s", o->mttf_s, "checkpoint_interval_before_s",
-                                  nanos_to_seconds(o->before.checkpoint.interval), "replicas", (json_int_t)search->n,
-                                  "evaluations", search->evaluations, "levers", levers_json(o)));
+                                  o->start.mean / 100, "token_cheaper_pct", cheaper_pct(o, o->price_end), "young_s",
+                                  o->interval.young_s, "daly_s", o->interval.daly_s, "mttf_s", o->between_s,
+                                  "checkpoint_interval_before_s", nanos_to_seconds(o->before.checkpoint.interval), "replicas",
+                                  (json_int_t)search->n, "evaluations", search->evaluations, "levers", levers_json(o)));
+    json_object_set_new(root, "assumptions", run_assumptions_json(&search->s->report));
     if (search->s->options.goal > 0) {
         json_object_set_new(json_object_get(root, "optimum"), "end_s", estimate_json(o->done));
         json_object_set_new(json_object_get(root, "optimum"), "end_before_s", estimate_json(o->done_start));

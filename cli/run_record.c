@@ -119,6 +119,7 @@ static void add_policy(json_t *root, const struct run_report *report)
     json_object_set_new(policy, "checkpoint_block_s", json_real(nanos_to_seconds(options->checkpoint.block)));
     json_object_set_new(policy, "detect_s", json_real(nanos_to_seconds(options->recovery.detect)));
     json_object_set_new(policy, "restart_s", json_real(nanos_to_seconds(options->recovery.restart)));
+    json_object_set_new(policy, "repair_mean_s", json_real(report->repair_s));
     json_object_set_new(policy, "checkpoint", json_string(checkpoint_kind_name(options->checkpoint.kind)));
     if (options->checkpoint.kind != CHECKPOINT_BLOCKING)
         json_object_set_new(policy, "checkpoint_persist_s", json_real(nanos_to_seconds(options->checkpoint.persist)));
@@ -209,6 +210,14 @@ static void add_answers(json_t *root, const struct run_report *report)
                         result->ended_waiting ? json_real(nanos_to_seconds(result->waiting_since)) : json_null());
 }
 
+json_t *run_assumptions_json(const struct run_report *report)
+{
+    json_t *assumptions = json_array();
+    for (int i = 0; i < report->n_assumptions; i++)
+        json_array_append_new(assumptions, json_string(report->assumptions[i]));
+    return assumptions;
+}
+
 static void add_step(json_t *root, const struct run_report *report)
 {
     json_object_set_new(root, "step_time_s", json_real(report->step_time_s));
@@ -217,12 +226,11 @@ static void add_step(json_t *root, const struct run_report *report)
     const struct setting setting = experiment_setting(report->experiment);
     trained_json(&setting, report->experiment->job.features, root);
     json_object_set_new(root, "memoryless",
-                        json_pack("{s:f, s:f, s:f}", "ettr_first_order", report->memoryless.first_order, "ettr_exponential",
-                                  report->memoryless.exponential, "best_interval_s", report->memoryless.best_interval_s));
-    json_t *assumptions = json_array();
-    for (int i = 0; i < report->n_assumptions; i++)
-        json_array_append_new(assumptions, json_string(report->assumptions[i]));
-    json_object_set_new(root, "assumptions", assumptions);
+                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "ettr_first_order", report->memoryless.first_order,
+                                  "ettr_exponential", report->memoryless.exponential, "best_interval_s",
+                                  report->memoryless.interval.best_s, "young_s", report->memoryless.interval.young_s, "daly_s",
+                                  report->memoryless.interval.daly_s, "mtbi_s", report->memoryless.between_s));
+    json_object_set_new(root, "assumptions", run_assumptions_json(report));
 }
 
 enum status run_report_json(struct invocation *call, const struct run_report *report)

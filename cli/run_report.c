@@ -237,6 +237,24 @@ static void write_energy(struct table *table, const struct run_report *report)
                         three_digits(report_energy(report) / tokens, power, sizeof power));
 }
 
+/* How often training is interrupted, and how often checkpoints are best taken. */
+static void write_intervals(struct table *table, const struct run_report *report)
+{
+    const struct run_closed_form *form = &report->memoryless;
+    char between[32];
+    if (form->between_s > 0)
+        table_value_row(table, "MTBF", "M: mean time that the job ran between interruptions", "%s",
+                        quantity_format(form->between_s, DIM_TIME, between, sizeof between));
+    if (form->interval.young_s > 0)
+        table_value_row(table, "Young's interval", "sqrt(2 M x block): the best one to first order", "%.3g min",
+                        form->interval.young_s / 60);
+    if (form->interval.young_s > 0)
+        table_value_row(table, "Daly's interval", "the same to a higher order", "%.3g min", form->interval.daly_s / 60);
+    if (checkpoint_lag(&report->options->checkpoint) > 0 && form->interval.best_s > 0)
+        table_value_row(table, "best interval", "Daly's, but no shorter than a checkpoint is on its way to where it is safe",
+                        "%.3g min", form->interval.best_s / 60);
+}
+
 static void write_answers(struct invocation *call, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -248,8 +266,11 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     table_value_row(&table, "goodput", "work that counts, over that of a cluster without faults and checkpoints", "%.3f %%",
                     100 * result->goodput);
     if (report->step_mfu > 0)
-        table_value_row(&table, "MFU", "delivered; attention counted in full", "%.2f %%",
-                        100 * result->goodput * report->step_mfu);
+        table_value_row(&table, "MFU",
+                        job_masks_documents(&report->experiment->job)
+                            ? "delivered; attention counted in full, also what masks between documents leave out"
+                            : "delivered; attention counted in full",
+                        "%.2f %%", 100 * result->goodput * report->step_mfu);
     if (report->step_mfu > 0)
         table_value_row(&table, "MFU of a step", "while nothing fails", "%.2f %%", 100 * report->step_mfu);
     table_value_row(&table, "tokens", "trained", report_tokens(report) < 1e13 ? "%.4g B" : "%.0f B", report_tokens(report) / 1e9);
@@ -274,9 +295,7 @@ static void write_answers(struct invocation *call, const struct run_report *repo
                     "%.3f %%", 100 * report->memoryless.exponential);
     if (report->memoryless.first_order > 0) /* it is good while failures are rare, and says nothing at all where they are not */
         table_value_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
-    if (report->memoryless.best_interval_s > 0)
-        table_value_row(&table, "Young/Daly interval", "best one to first order", "%.3g min",
-                        report->memoryless.best_interval_s / 60);
+    write_intervals(&table, report);
     write_robust_answers(&table, report);
     if (report_token_cost(report) > 0)
         table_value_row(&table, "cost", "money per million tokens, spares included", "%.4g", report_token_cost(report));
@@ -407,6 +426,19 @@ static void write_fabric(const struct invocation *call, const struct run_report 
         fprintf(call->out, "\nnetwork of the step: %s\n", narrow);
 }
 
+void run_assume(struct run_report *report, const char *text)
+{
+    if (report->n_assumptions < MAX_ASSUMPTIONS)
+        report->assumptions[report->n_assumptions++] = text;
+}
+
+void run_assumptions_write(const struct run_report *report, FILE *out)
+{
+    for (int i = 0; i < report->n_assumptions; i++)
+        fprintf(out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
+                report->assumptions[i]);
+}
+
 static void write_text(struct invocation *call, const struct run_report *report)
 {
     write_head(call, report);
@@ -422,9 +454,7 @@ static void write_text(struct invocation *call, const struct run_report *report)
     if (report->result->ended_waiting)
         write_waiting(call, report->result);
     write_fabric(call, report);
-    for (int i = 0; i < report->n_assumptions; i++)
-        fprintf(call->out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
-                report->assumptions[i]);
+    run_assumptions_write(report, call->out);
 }
 
 enum status run_report_write(struct invocation *call, const struct run_report *report)

@@ -4,12 +4,14 @@
 #ifndef MSIM_CLI_RUN_REPORT_H
 #define MSIM_CLI_RUN_REPORT_H
 
+#include <jansson.h>
+
 #include "cli/command.h"
 #include "model/cost/energy.h"
 #include "model/layout/layout.h"
 #include "model/spec/experiment.h"
 #include "sim/checkpoint_cost.h"
-#include "sim/run.h"
+#include "sim/run_closed_form.h"
 #include "sim/startup.h"
 
 enum { MAX_ASSUMPTIONS = 12 };
@@ -28,6 +30,7 @@ struct run_report {
     const struct startup *startup;      /* NULL: a given restart time */
     const struct checkpoint_cost *cost; /* NULL: a given block */
     double gpu_price;                   /* money per GPU-hour; 0: not given */
+    double repair_s;                    /* mean of the repairs; 0: no failure takes a node away */
     const char *assumptions[MAX_ASSUMPTIONS];
     int n_assumptions;
 };
@@ -47,6 +50,12 @@ double report_energy(const struct run_report *report);
 double report_token_cost(const struct run_report *report);
 /* Uses of time that the report shows: those of the plain rules, or all. */
 int report_uses(const struct run_report *report);
+
+/* What nobody said; the text stays the caller's. */
+void run_assume(struct run_report *report, const char *text);
+/* All of it: below a report in text, if there is anything; as a list. */
+void run_assumptions_write(const struct run_report *report, FILE *out);
+json_t *run_assumptions_json(const struct run_report *report);
 
 /* To call->out, in the call's format: text; JSON; CSV of the time series. */
 MUST_CHECK enum status run_report_write(struct invocation *call, const struct run_report *report);

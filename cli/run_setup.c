@@ -1,7 +1,6 @@
 /* From flags and files to a run that can begin. */
 #include "cli/run_setup.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "cli/experiment_options.h"
 #include "cli/fabric_options.h"
 #include "cli/layout_choice.h"
+#include "cli/run_faults.h"
 #include "cli/shared_options.h"
 #include "cli/table.h"
 #include "sim/checkpoint_traffic.h"
@@ -72,15 +72,16 @@ static enum status apply_flags(struct invocation *call, struct faults_request *f
     return STATUS_OK;
 }
 
-static void assume(struct run_report *report, const char *text)
-{
-    report->assumptions[report->n_assumptions++] = text;
-}
-
 /* A policy with stages of its own is asked for. */
 static bool has_stages(const struct faults_request *faults)
 {
     return faults->policy[0] && strcmp(faults->policy, "replay") != 0;
+}
+
+static void assume_unswept(const struct invocation *call, struct run_session *s, const char *key, const char *text)
+{
+    if (!run_sweeps(call, key))
+        run_assume(&s->report, text);
 }
 
 /* What neither the file nor a flag said. Each default is told in the report. */
@@ -91,81 +92,25 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
         faults->trace[0] = '\0';
     } else if (!faults->trace[0]) {
         snprintf(faults->trace, sizeof faults->trace, "llama3-54d");
-        assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
+        run_assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
     }
     bool every_step = strcmp(faults->checkpoint, "step") == 0;
     if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
         faults->checkpoint_interval_s = 1800;
-        assume(&s->report, "checkpoint interval 30 min");
+        assume_unswept(call, s, "checkpoint-interval", "checkpoint interval 30 min");
     }
     if (faults->checkpoint_block_s <= 0 && !option_given(call, "checkpoint-block") && !faults->checkpoint[0])
-        assume(&s->report, "checkpoints block training for no time");
+        assume_unswept(call, s, "checkpoint-block", "checkpoints block training for no time");
     if (faults->detect_s <= 0 && !option_given(call, "detect") && !has_stages(faults))
-        assume(&s->report, "failures are noticed at once");
+        assume_unswept(call, s, "detect", "failures are noticed at once");
     if (faults->restart_s < 0 && !has_stages(faults)) {
         faults->restart_s = 900;
-        assume(&s->report, "restart 15 min");
+        assume_unswept(call, s, "restart", "restart 15 min");
     }
     if (faults->spares < 0) {
         faults->spares = 4;
-        assume(&s->report, "4 spare nodes");
+        assume_unswept(call, s, "spares", "4 spare nodes");
     }
-}
-
-/* --- the trace ---------------------------------------------------------------------------------------------------------------
- */
-
-/* Nodes that the job of an experiment uses. */
-static int32_t job_nodes(const struct experiment *e)
-{
-    return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
-}
-
-/*
- * A shipped trace has its faults on any node of its fleet alike. Did k of them fall on n nodes of its fleet, then all on the
- * first m with probability (m / n)^k: when that is below 5 %, the job is larger than the fleet, and what is beyond never fails.
- */
-static void note_beyond(struct invocation *call, const struct run_session *s)
-{
-    int32_t last = -1;
-    for (size_t i = 0; i < s->trace.n_items; i++)
-        last = s->trace.items[i].node > last ? s->trace.items[i].node : last;
-    if (s->trace.n_outside > 0 || pow((last + 1.0) / s->options.nodes, (double)s->trace.n_items) >= 0.05)
-        return;
-    diag_note(&call->diags, nowhere,
-              "%s has faults on nodes 0 to %" PRId32 " only, and the job uses %" PRId32 " nodes: the others never fail here; "
-              "--fault-model draws faults for all",
-              s->experiment.faults.trace, last, s->options.nodes);
-}
-
-static void note_outside(struct invocation *call, const struct run_session *s, bool shipped)
-{
-    if (shipped)
-        note_beyond(call, s);
-    if (s->trace.n_outside > 0)
-        diag_note(&call->diags, nowhere, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
-                  plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
-                  shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
-}
-
-static enum status read_faults(struct invocation *call, struct run_session *s)
-{
-    s->has_model = s->experiment.faults.model[0] != '\0';
-    if (s->has_model)
-        return fault_model_load(s->experiment.faults.model, &s->model, &call->diags);
-    char *path;
-    bool shipped;
-    enum status status = fault_trace_find(s->experiment.faults.trace, &path, &shipped, &call->diags);
-    if (status != STATUS_OK)
-        return status;
-    int32_t with_spares = s->options.nodes + s->experiment.faults.spares;
-    int32_t known = s->experiment.cluster.nodes > with_spares ? s->experiment.cluster.nodes : with_spares;
-    struct fault_trace_limits limits = {.keep = s->options.nodes, .known = known, .drop = shipped};
-    status = fault_trace_read(path, limits, &s->trace, &call->diags);
-    free(path);
-    if (status == STATUS_OK)
-        note_outside(call, s, shipped);
-    return status;
 }
 
 /* --- the step ----------------------------------------------------------------------------------------------------------------
@@ -179,6 +124,8 @@ static void step_given(struct invocation *call, struct run_session *s)
     if (peak > 0)
         s->report.step_mfu = model_flops_per_step(&setting, setting.job->features, FLOPS_FULL) / (s->report.step_time_s * peak);
 }
+
+static const char assumed_layout[] = "the layout that msim plan puts first";
 
 static void check_memory(struct invocation *call, const struct run_session *s, const struct footprint *memory)
 {
@@ -207,7 +154,7 @@ static enum status step_simulated(struct invocation *call, struct run_session *s
     s->report.step_time_s = step.step_time_s;
     s->report.step_mfu = step.mfu;
     if (!s->experiment.layout.given)
-        assume(&s->report, "the layout that msim plan puts first");
+        run_assume(&s->report, assumed_layout);
     return STATUS_OK;
 }
 
@@ -216,10 +163,13 @@ static enum status find_step(struct invocation *call, struct run_session *s)
     if (!option_given(call, "step-time"))
         return step_simulated(call, s);
     step_given(call, s);
-    if (!has_stages(&s->experiment.faults) && !s->experiment.faults.checkpoint[0])
+    bool alone = option_choice(call, "failover") == FAILOVER_REPLICA; /* what replicas share follows from the layout */
+    if (!has_stages(&s->experiment.faults) && !s->experiment.faults.checkpoint[0] && !alone)
         return STATUS_OK;
     enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
     s->has_layout = status == STATUS_OK;
+    if (s->has_layout && !s->experiment.layout.given)
+        run_assume(&s->report, assumed_layout);
     return status;
 }
 
@@ -375,6 +325,38 @@ static enum status set_checkpoint(struct invocation *call, struct run_session *s
     return STATUS_OK;
 }
 
+void run_warn_interval(struct invocation *call, const struct run_session *s, nanos interval)
+{
+    char every[32], lag[32];
+    nanos safe = checkpoint_lag(&s->options.checkpoint);
+    if (interval >= safe)
+        return;
+    diag_warning(&call->diags, nowhere,
+                 "a checkpoint every %s waits for the one before, which takes %s until it is safe: training stands still "
+                 "meanwhile; an interval of %s or more does not",
+                 quantity_format(nanos_to_seconds(interval), DIM_TIME, every, sizeof every),
+                 quantity_format(nanos_to_seconds(safe), DIM_TIME, lag, sizeof lag), lag);
+}
+
+void run_note_hot_spares(struct invocation *call, const struct run_session *s, int spares)
+{
+    if (s->has_policy && s->policy.hot_spares > spares)
+        diag_note(&call->diags, nowhere,
+                  "policy %s keeps %d hot spares, and there %s %d spare node%s: no more than these are hot", s->policy.name,
+                  s->policy.hot_spares, spares == 1 ? "is" : "are", spares, plural(spares));
+}
+
+static void assume_storage(const struct invocation *call, struct run_session *s)
+{
+    char rate[32];
+    bool loads = s->experiment.faults.checkpoint[0] || (has_stages(&s->experiment.faults) && s->experiment.faults.restart_s < 0);
+    if (!s->has_cost || !loads || option_given(call, "storage-rate") || s->experiment.cluster.storage_rate > 0)
+        return;
+    snprintf(s->storage_text, sizeof s->storage_text, "the checkpoint store takes and gives %s",
+             quantity_format(UNKNOWN_STORAGE, DIM_RATE, rate, sizeof rate));
+    run_assume(&s->report, s->storage_text);
+}
+
 /* How long restarts take: as given, or what starting up takes with these checkpoints. */
 static void set_restart(struct run_session *s)
 {
@@ -433,7 +415,7 @@ static void time_failover(struct invocation *call, struct run_session *s, const 
 static enum status set_failover(struct invocation *call, struct run_session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
-    char why[192] = "which replicas share states follows from the layout, which --step-time stands in for";
+    char why[192] = "which replicas share states follows from the layout";
     if (option_choice(call, "failover") != FAILOVER_REPLICA) {
         if (option_given(call, "regroup"))
             diag_warning(&call->diags, nowhere, "--regroup says nothing without --failover replica");
@@ -445,16 +427,31 @@ static enum status set_failover(struct invocation *call, struct run_session *s)
     }
     time_failover(call, s, &setting);
     if (s->has_policy && s->policy.elastic)
-        assume(&s->report, "a job that has lost all replicas waits for all their nodes, though the policy is elastic");
+        run_assume(&s->report, "a job that has lost all replicas waits for all their nodes, though the policy is elastic");
     s->options.failover = &s->failover;
     return STATUS_OK;
+}
+
+/* Is a node (FAULT_STRAGGLER), or a link, slow for a while? */
+static bool has_slow(const struct run_session *s, enum fault_kind kind)
+{
+    for (size_t i = 0; i < s->trace.n_items; i++)
+        if (s->trace.items[i].kind == kind)
+            return true;
+    for (int i = 0; s->has_model && i < s->model.slow.n; i++)
+        if ((s->model.slow.items[i].kind == 1) == (kind == FAULT_LINK))
+            return true;
+    return false;
 }
 
 /* 0 auto, 1 factor, 2 step. */
 static enum status set_degraded(struct invocation *call, struct run_session *s)
 {
     int how = option_choice(call, "degraded");
-    bool asked = s->has_policy || s->has_model || s->options.failover;
+    bool link = has_slow(s, FAULT_LINK);
+    bool asked = s->has_policy || s->has_model || s->options.failover || link || has_slow(s, FAULT_STRAGGLER);
+    if (how == 0 && option_given(call, "step-time") && link)
+        run_assume(&s->report, "a slow link slows all of the step, as --step-time does not say what of it is communication");
     if (how == 2 && (!s->has_layout || option_given(call, "step-time")))
         diag_note(&call->diags, nowhere,
                   "--degraded step changes nothing where the step is not simulated: without --step-time it is");
@@ -511,10 +508,16 @@ static enum status draw_trace(struct invocation *call, struct run_session *s)
     return status;
 }
 
+/* Nodes that the job of an experiment uses. */
+static int32_t job_nodes(const struct experiment *e)
+{
+    return (int32_t)((e->gpus + e->cluster.gpus_per_node - 1) / e->cluster.gpus_per_node);
+}
+
 enum status run_session_prepare(struct invocation *call, struct run_session *s)
 {
     s->options.nodes = job_nodes(&s->experiment);
-    enum status faults = read_faults(call, s);
+    enum status faults = run_read_faults(call, s);
     enum status stepped = find_step(call, s);
     if (faults != STATUS_OK || stepped != STATUS_OK)
         return faults != STATUS_OK ? faults : stepped;
@@ -524,6 +527,7 @@ enum status run_session_prepare(struct invocation *call, struct run_session *s)
     if (option_choice(call, "checkpoint-network") != NETWORK_FLOW)
         fabric_options_note_idle(call, "checkpoint-network", "flow");
     enum status status = set_checkpoint(call, s);
+    assume_storage(call, s);
     if (status == STATUS_OK)
         status = set_policy(call, s);
     if (status == STATUS_OK)
@@ -537,5 +541,6 @@ void run_session_free(struct run_session *s)
 {
     run_result_free(&s->result);
     fault_trace_free(&s->trace);
+    repairs_free(&s->repairs);
     degraded_destroy(s->degraded);
 }

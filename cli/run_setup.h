@@ -8,6 +8,7 @@
 #include "model/layout/layout.h"
 #include "sim/checkpoint_cost.h"
 #include "sim/fault_model.h"
+#include "sim/repairs.h"
 #include "sim/robust_policy.h"
 #include "sim/startup.h"
 
@@ -17,6 +18,8 @@ struct run_session {
     bool has_model;
     struct fault_model model;
     struct fault_trace trace;
+    struct repairs repairs;                   /* of the model or the trace, as read */
+    char repairs_text[160], storage_text[64]; /* assumptions */
     bool has_policy;
     struct robust_policy policy;
     struct run_robust robust;
@@ -44,6 +47,10 @@ MUST_CHECK enum status run_session_prepare(struct invocation *call, struct run_s
 void run_session_free(struct run_session *s);
 /* Another kind of checkpoint, with what it costs and what restarts from it take; the interval stays, but for "step". */
 MUST_CHECK enum status run_set_checkpoint(struct invocation *call, struct run_session *s, const char *kind);
+/* Checkpoints that are due sooner than the one before is safe wait for it: says so where an interval is that short. */
+void run_warn_interval(struct invocation *call, const struct run_session *s, nanos interval);
+/* A policy that keeps more hot spares than there are spares has these: says so. */
+void run_note_hot_spares(struct invocation *call, const struct run_session *s, int spares);
 /* STATUS_BAD_INPUT when the model would give more faults than a run can hold. */
 MUST_CHECK enum status run_check_faults(struct invocation *call, const struct run_session *s);
 

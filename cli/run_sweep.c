@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/run_faults.h"
 #include "cli/sweep_values.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
@@ -18,7 +19,7 @@
 static const struct place nowhere = {0};
 
 static const char *const key_names[N_RUN_SWEEP_KEYS] = {
-    "gpus", "mttf", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
+    "gpus", "mttf", "repair", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
 
 const char *run_sweep_key_name(enum run_sweep_key key)
 {
@@ -38,7 +39,7 @@ static int key_parse(struct invocation *call, const char *name)
     for (int i = 0; i < N_RUN_SWEEP_KEYS; i++)
         if (strcmp(name, key_names[i]) == 0)
             return i;
-    static const char known[] = "known are gpus, mttf, restart, detect, checkpoint-interval, checkpoint-block and spares";
+    static const char known[] = "known are gpus, mttf, repair, restart, detect, checkpoint-interval, checkpoint-block and spares";
     char hint[128];
     diag_error(&call->diags, nowhere, "--sweep: unknown key '%s'; %s", name,
                name_hint(name, key_names, N_RUN_SWEEP_KEYS, known, hint, sizeof hint));
@@ -269,6 +270,7 @@ static void set_point(struct run_session *s, enum run_sweep_key key, double valu
     nanos time = run_sweep_is_time(key) ? nanos_from_seconds(value) : 0;
     switch (key) {
     case RUN_SWEEP_MTTF: s->model.rate = 86400 / value / s->options.nodes; break;
+    case RUN_SWEEP_REPAIR: run_set_repairs(s, value); break;
     case RUN_SWEEP_RESTART:
         s->options.recovery.restart = s->robust.restart = s->robust.restart_hot = time;
         s->robust.reload = 0; /* as with --restart */
@@ -324,13 +326,14 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
     double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr);
     double *end_s = memory_new((size_t)n, sizeof *end_s);
     point->options.horizon = outcomes_horizon(outcomes, n);
-    double failures = 0, interruptions = 0, horizon_s = nanos_to_seconds(point->options.horizon), use_s[N_TIME_USES];
+    double horizon_s = nanos_to_seconds(point->options.horizon);
+    struct run_account mean = {0};
     for (int64_t i = 0; i < n; i++) {
         goodput[i] = 100 * outcome_goodput(&outcomes[i]);
         ettr[i] = 100 * outcome_ettr(&outcomes[i]);
         end_s[i] = outcome_end_s(&outcomes[i]);
-        failures += (double)outcomes[i].failures / (double)n;
-        interruptions += (double)outcomes[i].interruptions / (double)n;
+        mean.failures += (double)outcomes[i].failures / (double)n;
+        mean.interruptions += (double)outcomes[i].interruptions / (double)n;
         for (int use = 0; use < N_TIME_USES; use++)
             point->use[use] += (double)outcomes[i].use[use] / (double)outcomes[i].horizon / (double)n;
     }
@@ -339,11 +342,8 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
     if (point->options.goal > 0)
         point->end_s = estimate_of(end_s, (size_t)n);
     for (int use = 0; use < N_TIME_USES; use++)
-        use_s[use] = point->use[use] * horizon_s;
-    struct run_closed_form form = point->options.robust
-                                      ? run_closed_form_of_policy(&point->options, use_s, llround(interruptions))
-                                      : run_closed_form(&point->options, llround(failures));
-    point->closed_form = 100 * form.exponential;
+        mean.use_s[use] = point->use[use] * horizon_s;
+    point->closed_form = 100 * run_closed_form_of(&point->options, &mean).exponential;
     free(goodput);
     free(ettr);
     free(end_s);
@@ -397,6 +397,11 @@ enum status run_sweep(struct invocation *call, struct run_session *s)
         status = STATUS_USAGE;
     }
     if (status == STATUS_OK) {
+        int interval = run_grid_axis(grid, RUN_SWEEP_INTERVAL);
+        run_warn_interval(call, s,
+                          interval >= 0 ? nanos_from_seconds(grid->axes[interval].values[0]) : s->options.checkpoint.interval);
+        int spares = run_grid_axis(grid, RUN_SWEEP_SPARES);
+        run_note_hot_spares(call, s, spares >= 0 ? (int)grid->axes[spares].values[0] : s->options.recovery.spares);
         round_sizes(call, s, grid);
         int64_t n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
         points = memory_new((size_t)grid->n_points, sizeof *points);

@@ -9,6 +9,7 @@
 enum run_sweep_key {
     RUN_SWEEP_GPUS,
     RUN_SWEEP_MTTF,
+    RUN_SWEEP_REPAIR,
     RUN_SWEEP_RESTART,
     RUN_SWEEP_DETECT,
     RUN_SWEEP_INTERVAL,

@@ -24,6 +24,31 @@ static bool is_weak_scaling(const struct run_grid *grid)
     return run_grid_axis(grid, RUN_SWEEP_GPUS) >= 0;
 }
 
+/* Spares of which there is a share of a node more or less: what steps for no reason but that. */
+static bool has_stepped_spares(const struct run_session *s, const struct run_grid *grid)
+{
+    return is_weak_scaling(grid) && run_grid_axis(grid, RUN_SWEEP_SPARES) < 0 && s->options.recovery.spares > 0;
+}
+
+static void spares_note(const struct run_session *s, char *text, size_t size)
+{
+    char gpus[32];
+    snprintf(text, size,
+             "spares are in proportion to the GPUs, %d for %s, rounded up to whole nodes: a kink of the waiting where they step "
+             "is theirs",
+             s->options.recovery.spares, grouped(s->experiment.gpus, gpus, sizeof gpus));
+}
+
+/* For people, the unit in which all values of an axis are handy. */
+static double axis_unit(const struct run_sweep_axis *axis, bool csv, const char **name)
+{
+    double high = axis->values[axis->n - 1];
+    bool is_time = run_sweep_is_time(axis->key);
+    double unit = !is_time || csv ? 1 : high >= 5 * DAY_S ? DAY_S : high >= 2 * 3600 ? 3600 : high >= 120 ? 60 : 1;
+    *name = !is_time ? NULL : unit >= DAY_S ? "d" : unit >= 3600 ? "h" : unit >= 60 ? "min" : "s";
+    return unit;
+}
+
 static void size_columns(const struct run_grid *grid, struct table *table)
 {
     if (is_weak_scaling(grid))
@@ -44,9 +69,11 @@ static void size_cells(const struct run_grid *grid, const struct run_point *poin
 static void columns(const struct run_grid *grid, const struct run_point *points, bool csv, struct table *table)
 {
     static const char *const end_titles[] = {"ends p05", "ends median", "ends p95"};
-    for (int a = 0; a < grid->n_axes; a++)
-        table_column(table, run_sweep_key_name(grid->axes[a].key), run_sweep_is_time(grid->axes[a].key) ? "s" : NULL,
-                     ALIGN_RIGHT);
+    for (int a = 0; a < grid->n_axes; a++) {
+        const char *unit;
+        (void)axis_unit(&grid->axes[a], csv, &unit);
+        table_column(table, run_sweep_key_name(grid->axes[a].key), unit, ALIGN_RIGHT);
+    }
     if (!csv)
         size_columns(grid, table);
     table_column(table, "goodput", "%", ALIGN_RIGHT);
@@ -66,8 +93,9 @@ static void columns(const struct run_grid *grid, const struct run_point *points,
 static void row(const struct run_grid *grid, const struct run_point *points, int i, bool csv, struct table *table)
 {
     const struct run_point *point = &points[i];
+    const char *unit;
     for (int a = 0; a < grid->n_axes; a++)
-        table_cell(table, "%.6g", shown_value(grid, a, i, points));
+        table_cell(table, "%.6g", shown_value(grid, a, i, points) / axis_unit(&grid->axes[a], csv, &unit));
     if (!csv)
         size_cells(grid, point, table);
     table_cell(table, "%.3f", point->goodput.mean);
@@ -117,6 +145,13 @@ static void write_table(struct invocation *call, const struct run_session *s, co
             "(ci95: half of the goodput's 95 % interval; MFU: delivered, attention in full; memoryless: the ETTR of exponential "
             "failures at this rate and unlimited spares)\n",
             call->out);
+    char note[256];
+    if (!csv && has_stepped_spares(s, grid)) {
+        spares_note(s, note, sizeof note);
+        fprintf(call->out, "(%s)\n", note);
+    }
+    if (!csv)
+        run_assumptions_write(&s->report, call->out);
 }
 
 /* --- JSON --- */
@@ -163,6 +198,14 @@ static enum status write_json(struct invocation *call, const struct run_session 
                         json_pack("{s:s, s:s, s:b, s:I, s:o, s:o}", "key", run_sweep_key_name(first->key), "unit",
                                   run_sweep_is_time(first->key) ? "s" : "", "logarithmic", first->logarithmic, "replicas",
                                   (json_int_t)n, "axes", axes, "points", list));
+    json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
+    char note[256];
+    json_t *notes = json_array();
+    if (has_stepped_spares(s, grid)) {
+        spares_note(s, note, sizeof note);
+        json_array_append_new(notes, json_string(note));
+    }
+    json_object_set_new(root, "notes", notes);
     return result_write(call, root);
 }
 

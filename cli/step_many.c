@@ -91,9 +91,13 @@ static enum status share(struct step_spread *spread, enum status status)
     return STATUS_OK;
 }
 
-static bool draws_documents(const struct job_setup *setup, const struct packing *packing)
+/* Attention that is not fused computes every pair, however long documents are. */
+static bool draws_documents(const struct job_setup *setup)
 {
-    return job_masks_documents(&setup->experiment.job) && packing->skips && packing->pairs > 0;
+    if (!job_masks_documents(&setup->experiment.job))
+        return false;
+    struct packing packing = packing_of(&setup->setting, setup->layout.features);
+    return packing.skips && packing.pairs > 0;
 }
 
 static enum status draw(struct invocation *call, const struct job_setup *setup, struct step_spread *spread)
@@ -107,7 +111,7 @@ static enum status draw(struct invocation *call, const struct job_setup *setup, 
         const struct step_replicas_request request = {.pipelines = pipelines,
                                                       .gpus = setup->experiment.gpus,
                                                       .jitter = spread->jitter,
-                                                      .packing = draws_documents(setup, &packing) ? &packing : NULL,
+                                                      .packing = draws_documents(setup) ? &packing : NULL,
                                                       .sequences = setup->layout.micro_batch,
                                                       .seed = call->seed,
                                                       .n = spread->n,
@@ -147,6 +151,7 @@ static void summarise(struct step_spread *spread, const struct step_result *alik
     spread->mean = *alike;
     spread->mean.step_time_s = spread->time.mean;
     spread->mean.mfu *= rate;
+    spread->mean.mfu_masked *= rate;
     spread->mean.tokens_per_s *= rate;
     free(seconds);
 }
@@ -185,14 +190,18 @@ static void write_row(struct table *table, const struct step_spread *spread, con
 }
 
 /* One GPU waits for nobody. */
-static void write_cost(const struct invocation *call, int gpus, bool documents, const struct step_spread *spread)
+static void write_cost(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
     char number[32];
+    int gpus = setup->experiment.gpus;
     if (gpus > 1)
         fprintf(call->out, "Waiting for the slowest of %s GPUs%s costs %.2f %% of the mean step, and in the longest %.2f %%. ",
-                grouped(gpus, number, sizeof number), documents ? " and the longest documents" : "",
+                grouped(gpus, number, sizeof number), draws_documents(setup) ? " and the longest documents" : "",
                 shown_pct(spread, spread->time.mean), shown_pct(spread, spread->at[N_SHARES - 1]));
-    fprintf(call->out, "MFU of the mean: %.1f %%.\n", 100 * spread->mean.mfu);
+    fprintf(call->out, "MFU of the mean: %.1f %%", 100 * spread->mean.mfu);
+    if (job_masks_documents(&setup->experiment.job))
+        fprintf(call->out, " (attention counted in full), %.1f %% (within documents)", 100 * spread->mean.mfu_masked);
+    fputs(".\n", call->out);
 }
 
 static void write_text(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
@@ -206,7 +215,7 @@ static void write_text(const struct invocation *call, const struct job_setup *se
             "%s steps, each on GPUs that draw their own speed: arithmetic takes 1 +- %.3g %% (standard deviation%s%s)%s\n\n",
             grouped(spread->n, n, sizeof n), 100 * spread->jitter, option_given(call, "jitter") ? "" : ", clock_spread of ",
             option_given(call, "jitter") ? "" : e->cluster.gpu.name,
-            job_masks_documents(&e->job) ? ",\nand sequences that draw their documents" : "");
+            draws_documents(setup) ? ",\nand sequences that draw their documents" : "");
     table_column(&table, "step", NULL, ALIGN_LEFT);
     table_column(&table, "time", "s", ALIGN_RIGHT);
     table_column(&table, "jitter", "% of mean", ALIGN_RIGHT);
@@ -214,7 +223,7 @@ static void write_text(const struct invocation *call, const struct job_setup *se
     snprintf(mean, sizeof mean, "95 %% confidence: %.4f to %.4f s", spread->time.mean - spread->time.half_width,
              spread->time.mean + spread->time.half_width);
     write_row(&table, spread, "equal GPUs", spread->alike_s,
-              job_masks_documents(&e->job) ? "no jitter, documents of an average sequence" : "no jitter");
+              draws_documents(setup) ? "no jitter, documents of an average sequence" : "no jitter");
     write_row(&table, spread, "mean", spread->time.mean, mean);
     for (int i = 0; i < N_SHARES; i++)
         write_row(&table, spread, SHARES[i].name, spread->at[i],
@@ -223,7 +232,7 @@ static void write_text(const struct invocation *call, const struct job_setup *se
     table_write(&table, call);
     table_free(&table);
     fputc('\n', call->out);
-    write_cost(call, e->gpus, job_masks_documents(&e->job), spread);
+    write_cost(call, setup, spread);
     step_report_write_budget(&mean_step, call->out);
     step_report_write_misfit(&mean_step, call);
 }
@@ -279,6 +288,8 @@ static enum status write_json(struct invocation *call, const struct job_setup *s
     json_object_set_new(result, "jitter_pct", json_real(100 * spread->jitter));
     json_object_set_new(result, "step_time_s", json_real(spread->time.mean));
     json_object_set_new(result, "mfu_pct", json_real(100 * spread->mean.mfu));
+    if (job_masks_documents(&setup->experiment.job))
+        json_object_set_new(result, "mfu_documents_pct", json_real(100 * spread->mean.mfu_masked));
     step_report_put_size(&mean_step, result);
     json_object_set_new(result, "equal_gpus_s", json_real(spread->alike_s));
     json_object_set_new(result, "expected_s", json_real(spread->expected_s));
@@ -312,7 +323,7 @@ enum status step_many(struct invocation *call, const struct job_setup *setup)
                    setup->experiment.cluster.gpu.name, 100 * spread.jitter, 100 * STEP_JITTER_MAX);
         return STATUS_BAD_INPUT;
     }
-    if (spread.jitter <= 0 && !option_given(call, "jitter") && !job_masks_documents(&setup->experiment.job))
+    if (spread.jitter <= 0 && !option_given(call, "jitter") && !draws_documents(setup))
         diag_note(&call->diags, NOWHERE,
                   "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter",
                   setup->experiment.cluster.gpu.name);

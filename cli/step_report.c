@@ -118,6 +118,13 @@ static void assume_documents(struct step_report *report)
                "documents add is not counted");
 }
 
+/* Does the schedule run a forward and a backward pass side by side (model/program/program.h, Pairs)? */
+static bool runs_pairs(const struct layout *layout)
+{
+    return layout->schedule == SCHEDULE_DUALPIPE || layout->schedule == SCHEDULE_DUALPIPEV ||
+           (layout->schedule == SCHEDULE_INTERLEAVED && (layout->features & FEATURE_BIT(EP_OVERLAP)));
+}
+
 void step_report_complete(struct step_report *report)
 {
     const struct job *job = &report->setup->experiment.job;
@@ -168,6 +175,11 @@ void step_report_complete(struct step_report *report)
     bool by_kernel = report->detail == DETAIL_KERNEL;
     if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
         assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
+    if (by_kernel && runs_pairs(layout))
+        assume(report,
+               "kernel by kernel the two passes of a pair (%s) follow one another and hide nothing of each other's exchanges; "
+               "by chunk and layer they do, so this step is the longer",
+               layout->schedule == SCHEDULE_INTERLEAVED ? "ep_overlap" : schedule_name(layout->schedule));
     if (!by_kernel && layout_checkpoints_in_python(layout, model) && report->setup->experiment.cluster.gpu.host_pause_s > 0)
         assume(report,
                "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "

@@ -109,6 +109,20 @@ static bool is_replicas(const struct figure_input *input)
     return input->result == NULL && csv_table_column(&input->csv, "replica") >= 0 && csv_table_column(&input->csv, "seed") >= 0;
 }
 
+/* What of the commands can be drawn, for a result that cannot. */
+static const char *drawable(const json_t *result)
+{
+    if (json_object_get(json_object_get(result, "levers"), "changes"))
+        return ": --levers of msim plan is a table; its search without --levers, or its --sweep, can be drawn";
+    if (json_object_get(result, "a") && json_object_get(result, "b"))
+        return " of two experiments side by side; msim step writes each by itself (--format json -o), and both are drawn as msim "
+               "plot "
+               "A.json B.json";
+    return "; what can be drawn, with --format json, is a step of msim step or its --replicas, a search of msim plan or its "
+           "--sweep, "
+           "msim run with its --replicas and --sweep, msim compare, and msim faults summary";
+}
+
 enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *diags)
 {
     const json_t *result = input->result;
@@ -134,8 +148,7 @@ enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *
         return FIGURE_SCATTER;
     if (json_object_get(result, "breakdown") || json_object_get(result, "plans"))
         return FIGURE_BREAKDOWN;
-    diag_error(diags, (struct place){.file = input->name},
-               "nothing to draw; results of 'msim step', plan, run and compare (--format json) can be drawn");
+    diag_error(diags, (struct place){.file = input->name}, "nothing to draw%s", drawable(result));
     return N_FIGURE_KINDS;
 }
 

@@ -47,6 +47,7 @@ static const struct {
     const char *title;      /* "batch 256" */
     const char *what;       /* not the same ... */
 } works[] = {{"model", "name", "", "model"},
+             {"cluster", "gpu", "", "GPU"},
              {"cluster", "gpus", "GPUs", "number of GPUs"},
              {"job", "global_batch", "batch", "batch"},
              {"job", "seq_len", "tokens", "sequence length"},
@@ -56,7 +57,8 @@ enum { N_WORKS = sizeof works / sizeof *works };
 static const json_t *work_of(const struct figure_input *input, int w)
 {
     const json_t *config = json_object_get(input->result, "config");
-    return json_object_get(json_object_get(config, works[w].part), works[w].key);
+    const json_t *work = json_object_get(json_object_get(config, works[w].part), works[w].key);
+    return json_is_object(work) ? json_object_get(work, "name") : work; /* a GPU, by its name */
 }
 
 /* Which of these the inputs do not have in common. */

@@ -14,6 +14,15 @@ static enum status nothing(const struct figure_input *input, const char *what, c
 
 /* --- sweep --- */
 
+static enum status too_many(const struct figure_input *input, size_t axes, struct diags *diags)
+{
+    diag_error(
+        diags, (struct place){.file = input->name},
+        "this sweep is of %zu things, and the figure shows one; sweep one at a time with 'msim run --sweep', the others fixed",
+        axes);
+    return STATUS_BAD_INPUT;
+}
+
 /* Seconds as the unit in which the whole axis has handy numbers. */
 static double axis_unit(const json_t *sweep, double high, const char **name)
 {
@@ -30,6 +39,7 @@ static const char *axis_name(const char *key)
 {
     static const char *const names[][2] = {{"gpus", "GPUs"},
                                            {"mttf", "mean time to failure"},
+                                           {"repair", "mean time until a failed node is back"},
                                            {"restart", "restart time"},
                                            {"detect", "detection time"},
                                            {"checkpoint-interval", "checkpoint interval"},
@@ -93,7 +103,7 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
     if (n < 2 || !key)
         return nothing(input, "sweep", "msim run --sweep", diags);
     if (json_array_size(json_object_get(sweep, "axes")) > 1)
-        return nothing(input, "sweep of one thing alone", "msim run --sweep", diags);
+        return too_many(input, json_array_size(json_object_get(sweep, "axes")), diags);
     double high = figure_number(json_array_get(points, n - 1), "value"), scale = axis_unit(sweep, high, &unit);
     fputs("$points << EOD\n", out);
     json_array_foreach((json_t *)points, i, point)

@@ -19,6 +19,11 @@ void training_init(struct training *training, struct checkpoint_policy policy)
     *training = (struct training){.policy = policy, .speed = FULL_SPEED};
 }
 
+nanos checkpoint_lag(const struct checkpoint_policy *policy)
+{
+    return policy->kind == CHECKPOINT_BLOCKING ? 0 : policy->persist;
+}
+
 /* --- from snapshot to safe ----------------------------------------------------------------------------------------------------
  */
 
@@ -50,7 +55,7 @@ static void snapshot_taken(struct training *training, struct ledger *ledger)
     training->work = 0;
     training->carry = 0;
     ledger_promote(ledger, LEVEL_FRESH, LEVEL_STAGED);
-    training->persist_left = training->policy.kind == CHECKPOINT_BLOCKING ? 0 : training->policy.persist;
+    training->persist_left = checkpoint_lag(&training->policy);
     if (training->persist_left == 0)
         persisted(training, ledger);
 }

@@ -72,6 +72,8 @@ nanos training_fail(struct training *training, struct ledger *ledger, bool memor
  * way wait meanwhile. Returns the time lost. */
 nanos training_lose_step(struct training *training, struct ledger *ledger, nanos step);
 
+/* From the end of a block until its state is safe: 0 where the block lasts until then. */
+nanos checkpoint_lag(const struct checkpoint_policy *policy);
 /* From now, training stopped, until all of its work is in storage. */
 nanos checkpoint_save_time(const struct checkpoint_policy *policy);
 /* It is there. */

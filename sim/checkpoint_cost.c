@@ -6,7 +6,6 @@
 #include "model/cost/footprint.h"
 #include "model/cost/precision_bytes.h"
 
-#define UNKNOWN_STORAGE 10e9 /* B/s; an assumption for a cluster that does not say */
 enum { GPUS_PER_PCIE_SWITCH = 2 };
 
 /* What the optimizer keeps of so many parameters of a model: a master copy in fp32 and its moments; of Muon's matrices one. */

@@ -41,7 +41,10 @@ struct checkpoint_cost {
     double load_all_s, load_broadcast_s, load_memory_s;
 };
 
-/* storage_rate: B/s of the store; 0: the cluster's, or 10 GB/s when it does not say. */
+/* B/s of a store of which nothing is said: an assumption. */
+#define UNKNOWN_STORAGE 10e9
+
+/* storage_rate: B/s of the store; 0: the cluster's, or UNKNOWN_STORAGE when it does not say. */
 void checkpoint_cost_of(const struct layout *layout, const struct setting *trained, double storage_rate,
                         struct checkpoint_cost *cost);
 

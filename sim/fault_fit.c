@@ -63,33 +63,50 @@ double fit_moments(const double *x, size_t n, double *deviation)
     return mean;
 }
 
+double chi_squared_quantile(double p, double degrees)
+{
+    double low = 0, high = degrees + 20 * sqrt(2 * degrees) + 50; /* beyond any tail that a double tells from 0 */
+    for (int i = 0; i < 200 && high - low > 1e-14 * high; i++) {
+        double middle = (low + high) / 2;
+        *(gsl_cdf_chisq_P(middle, degrees) < p ? &low : &high) = middle;
+    }
+    return high;
+}
+
 /* --- causes, repairs, slow things ---------------------------------------------------------------------------------------------
  */
 
-static enum repair_kind repair_of_component(enum component component)
+/* The kind of repair of a cause: as the model says that the trace is drawn from or fitted like, or as its name does. What took a
+ * node away though its kind takes none was software. */
+static enum repair_kind repair_of_cause(const struct fault_causes *known, const char *name)
 {
-    switch (component) {
-    case COMPONENT_NIC:
-    case COMPONENT_LINK:
-    case COMPONENT_SWITCH: return REPAIR_NETWORK;
-    case COMPONENT_SOFTWARE: return REPAIR_SOFTWARE;
-    case COMPONENT_POWER: return REPAIR_FACILITY;
-    default: return REPAIR_HARDWARE;
-    }
+    enum repair_kind repair = repair_of_text(name);
+    for (int i = 0; known && i < known->n; i++)
+        if (strcmp(known->items[i].name, name) == 0)
+            repair = (enum repair_kind)known->items[i].repair;
+    return repair == REPAIR_NONE ? REPAIR_SOFTWARE : repair;
 }
 
-static void keep_cause(struct fault_causes *causes, const char *name, size_t n, size_t n_empty)
+static enum component component_of_cause(const struct fault_causes *known, const char *name)
 {
-    enum component component = component_of_text(name);
+    for (int i = 0; known && i < known->n; i++)
+        if (strcmp(known->items[i].name, name) == 0)
+            return (enum component)known->items[i].component;
+    return component_of_text(name);
+}
+
+static void keep_cause(const struct fault_causes *known, struct fault_causes *causes, const char *name, size_t n, size_t n_empty)
+{
     int at = causes->n < MAX_CAUSES ? causes->n++ : MAX_CAUSES - 1; /* the rest shares the last row */
     struct fault_cause *cause = &causes->items[at];
     snprintf(cause->name, sizeof cause->name, "%s", *name ? name : "unknown");
-    cause->component = (int)component;
-    cause->repair = 2 * n_empty > n ? REPAIR_NONE : (int)repair_of_component(component);
+    cause->component = (int)component_of_cause(known, name);
+    cause->repair = 2 * n_empty > n ? REPAIR_NONE : (int)repair_of_cause(known, name);
     cause->weight += (double)n;
 }
 
-static void fit_causes(const struct fault_trace *trace, const bool *grouped, struct fault_model *model)
+static void fit_causes(const struct fault_trace *trace, const bool *grouped, const struct fault_causes *known,
+                       struct fault_model *model)
 {
     size_t n = trace->n_details + 1;
     size_t *counts = memory_new(2 * n, sizeof *counts);
@@ -103,28 +120,29 @@ static void fit_causes(const struct fault_trace *trace, const bool *grouped, str
     }
     for (size_t i = 0; i < n; i++)
         if (counts[2 * i] > 0)
-            keep_cause(&model->causes, i + 1 < n ? trace->details[i] : "", counts[2 * i], counts[2 * i + 1]);
+            keep_cause(known, &model->causes, i + 1 < n ? trace->details[i] : "", counts[2 * i], counts[2 * i + 1]);
     if (model->causes.n == 0) /* groups alone: a model needs a cause all the same */
-        keep_cause(&model->causes, "", 1, 0);
+        keep_cause(known, &model->causes, "", 1, 0);
     free(counts);
 }
 
-static void fit_repair(const struct fault_trace *trace, const bool *grouped, enum repair_kind kind, struct fault_fit *fit)
+static void fit_repair(const struct fault_trace *trace, const bool *grouped, const struct fault_causes *known,
+                       enum repair_kind kind, struct fault_fit *fit)
 {
     double *x = memory_new(trace->n_items, sizeof *x), sigma;
     struct repair_goodness *goodness = &fit->repairs[kind];
     for (size_t i = 0; i < trace->n_items; i++) {
         const struct fault *fault = &trace->items[i];
         if (fault->kind == FAULT_NODE && fault->down > 0 && !grouped[i] &&
-            repair_of_component(component_of_text(fault_trace_detail(trace, fault))) == kind)
+            repair_of_cause(known, fault_trace_detail(trace, fault)) == kind)
             x[goodness->n++] = log((double)fault->down / 3600e9);
     }
     double n = (double)goodness->n, mu = fit_moments(x, goodness->n, &sigma);
     if (goodness->n >= LEAST_FAILURES && sigma > 0) {
         double t = gsl_cdf_tdist_Pinv(0.975, n - 1) * sigma / sqrt(n);
         goodness->mu = (struct interval_estimate){mu, mu - t, mu + t};
-        goodness->sigma = (struct interval_estimate){sigma, sigma * sqrt((n - 1) / gsl_cdf_chisq_Pinv(0.975, n - 1)),
-                                                     sigma * sqrt((n - 1) / gsl_cdf_chisq_Pinv(0.025, n - 1))};
+        goodness->sigma = (struct interval_estimate){sigma, sigma * sqrt((n - 1) / chi_squared_quantile(0.975, n - 1)),
+                                                     sigma * sqrt((n - 1) / chi_squared_quantile(0.025, n - 1))};
         fit->model.repairs[kind] = (struct repair_time){mu, sigma};
         for (size_t i = 0; i < goodness->n; i++)
             x[i] = gsl_cdf_ugaussian_P((x[i] - mu) / sigma);
@@ -162,29 +180,49 @@ static void fit_slow(const struct fault_trace *trace, enum fault_kind kind, doub
 /* --- the whole ---------------------------------------------------------------------------------------------------------------
  */
 
+/* Failures that share their second with another node's. */
+static size_t count_together(const struct fault_trace *trace)
+{
+    size_t together = 0;
+    for (size_t i = 0; i < trace->n_items; i++) {
+        const struct fault *at = &trace->items[i];
+        bool before = i > 0 && at[-1].time == at->time && at[-1].node != at->node;
+        bool behind = i + 1 < trace->n_items && at[1].time == at->time && at[1].node != at->node;
+        together += at->kind == FAULT_NODE && (before || behind);
+    }
+    return together;
+}
+
+/* Variance over mean of the nodes' numbers of failures: 1 where all fail alike, independently of what was before. */
+static double node_dispersion(const struct fault_trace *trace, int32_t nodes, nanos horizon)
+{
+    double *counts = memory_new((size_t)nodes, sizeof *counts), deviation;
+    for (size_t i = 0; i < trace->n_items; i++)
+        if (trace->items[i].kind == FAULT_NODE && trace->items[i].time < horizon && trace->items[i].node < nodes)
+            counts[trace->items[i].node]++;
+    double mean = fit_moments(counts, (size_t)nodes, &deviation);
+    free(counts);
+    return mean > 0 ? deviation * deviation / mean : 1;
+}
+
 static void fit_rate(const struct fault_trace *trace, int32_t nodes, nanos horizon, struct fault_fit *fit)
 {
     double down_s = 0, n = (double)fit->n_failures;
-    size_t together = 0;
     for (size_t i = 0; i < trace->n_items; i++) {
         const struct fault *fault = &trace->items[i];
         if (fault->kind != FAULT_NODE)
             continue;
         nanos end = fault->time + fault->down < horizon ? fault->time + fault->down : horizon;
         down_s += end > fault->time ? nanos_to_seconds(end - fault->time) : 0;
-        bool same =
-            (i > 0 && trace->items[i - 1].time == fault->time && trace->items[i - 1].node != fault->node) ||
-            (i + 1 < trace->n_items && trace->items[i + 1].time == fault->time && trace->items[i + 1].node != fault->node);
-        together += same;
     }
     struct fault_statistics statistics;
     fault_statistics(trace, nodes, horizon, &statistics);
-    double spread = sqrt(fmax(1, statistics.variance_to_mean));
+    double spread = sqrt(fmax(1, fmax(statistics.variance_to_mean, node_dispersion(trace, nodes, horizon))));
     fault_statistics_free(&statistics);
     double days = fmax(nanos_to_seconds(horizon) * nodes - down_s, 1) / DAY_S;
-    double low = gsl_cdf_chisq_Pinv(0.025, 2 * n) / 2, high = gsl_cdf_chisq_Pinv(0.975, 2 * n + 2) / 2;
+    double low = chi_squared_quantile(0.025, 2 * n) / 2, high = chi_squared_quantile(0.975, 2 * n + 2) / 2;
     fit->rate = (struct interval_estimate){n / days, fmax(n - (n - low) * spread, 0) / days, (n + (high - n) * spread) / days};
-    fit->simultaneous = (double)together / n;
+    fit->simultaneous = (double)count_together(trace) / n;
 }
 
 /* What is left for the nodes themselves: without groups, without early deaths, and without followers, which bursts bring. */
@@ -208,8 +246,8 @@ static void keep_model(const char *name, int32_t nodes, nanos horizon, struct fa
     model->days = nanos_to_seconds(horizon) / DAY_S;
 }
 
-enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t nodes, nanos horizon, struct fault_fit *fit,
-                      struct diags *diags)
+enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t nodes, nanos horizon,
+                      const struct fault_causes *known, struct fault_fit *fit, struct diags *diags)
 {
     struct fault_fit *f = memory_new(1, sizeof *f);
     for (size_t i = 0; i < trace->n_items; i++)
@@ -226,9 +264,9 @@ enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t
     fit_early(trace, grouped, nodes, horizon, f);
     fit_rate(trace, nodes, horizon, f);
     keep_model(name, nodes, horizon, f);
-    fit_causes(trace, grouped, &f->model);
-    for (int kind = REPAIR_HARDWARE; kind < REPAIR_REBOOT; kind++)
-        fit_repair(trace, grouped, (enum repair_kind)kind, f);
+    fit_causes(trace, grouped, known, &f->model);
+    for (int kind = REPAIR_HARDWARE; kind < N_REPAIR_KINDS; kind++)
+        fit_repair(trace, grouped, known, (enum repair_kind)kind, f);
     fit_slow(trace, FAULT_STRAGGLER, nodes * f->model.days, &f->model);
     fit_slow(trace, FAULT_LINK, nodes * f->model.days, &f->model);
     free(grouped);

@@ -10,7 +10,8 @@
  * and that of the fleet the product over nodes of the mixture of both kinds. It is maximised by Nelder and Mead's simplex (GSL),
  * with and without lemons; lemons are kept when Akaike's criterion says so. Confidence intervals (95 %) come from the curvature
  * at the maximum (inverse of the observed information, on the logarithms); the rate's is Poisson's exact one, widened by the
- * square root of the daily variance over mean where failures come in clusters. Up times below a minute count as one.
+ * square root of the variance over mean, of the days' failures or of the nodes', the larger: failures that come in clusters, and
+ * nodes that are unlike, tell less of the rate of other such fleets. Up times below a minute count as one.
  *
  * Bursts. With probability p a failure is followed by another on its node after an exponential gap of mean b, so the density of
  * up times becomes the mixture (1 - p) Weibull + p exponential. b is two days at most. The two parameters are kept
@@ -21,7 +22,8 @@
  *
  * The model's rate is that of the nodes themselves: the observed one less what groups, early deaths and bursts bring.
  *
- * Repairs. Lognormal by kind of repair, by mean and deviation of the logarithms, where at least 5 are known.
+ * Repairs. Lognormal by kind of repair, which a cause's name tells as it does in models (sim/fault_keywords.c), by mean and
+ * deviation of the logarithms, where at least 5 are known.
  *
  * Goodness of fit: Kolmogorov-Smirnov distances and their p-values. Up times are compared with the fitted distribution of their
  * node's kind, given that they ended before the horizon. The p-values take the parameters as given, so they are too kind.
@@ -64,9 +66,10 @@ struct fault_fit {
     double simultaneous; /* share of failures that share their second with another node's */
 };
 
-/* `nodes` above every node of the trace; fewer than 5 failures cannot be fitted (STATUS_BAD_INPUT, with a diagnostic). */
+/* `known` (may be NULL): causes whose component and kind of repair are not what their names speak of (sim/fault_keywords.c).
+ * `nodes` above every node of the trace; fewer than 5 failures cannot be fitted (STATUS_BAD_INPUT, with a diagnostic). */
 MUST_CHECK enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t nodes, nanos horizon,
-                                 struct fault_fit *fit, struct diags *diags);
+                                 const struct fault_causes *known, struct fault_fit *fit, struct diags *diags);
 
 /* Chance of a Kolmogorov-Smirnov distance this large or larger between n numbers and their own distribution. */
 double ks_p_value(double distance, size_t n);

@@ -146,8 +146,8 @@ static void keep_group(const struct fault_trace *trace, const struct tally *tall
     group->rate = n / visible / days;
     group->repair.mu = fit_moments(tally->log_hours, tally->n_repairs, &group->repair.sigma);
     goodness->n_events = tally->n_events;
-    goodness->rate = (struct interval_estimate){group->rate, gsl_cdf_chisq_Pinv(0.025, 2 * n) / 2 / visible / days,
-                                                gsl_cdf_chisq_Pinv(0.975, 2 * n + 2) / 2 / visible / days};
+    goodness->rate = (struct interval_estimate){group->rate, chi_squared_quantile(0.025, 2 * n) / 2 / visible / days,
+                                                chi_squared_quantile(0.975, 2 * n + 2) / 2 / visible / days};
     fit->n_grouped += tally->n_hits;
 }
 

@@ -17,6 +17,9 @@ void fit_nodes(const struct fault_trace *trace, const bool *grouped, int32_t nod
 /* Early deaths, from when the same faults come. */
 void fit_early(const struct fault_trace *trace, const bool *grouped, int32_t nodes, nanos horizon, struct fault_fit *fit);
 
+/* The number that a chi-squared variate with so many degrees of freedom stays below with probability p in (0, 1), to 14 digits,
+ * by bisection: GSL's inverse does not converge for some thousands of degrees, and ends the process. */
+double chi_squared_quantile(double p, double degrees);
 /* Mean and deviation of n numbers. */
 double fit_moments(const double *x, size_t n, double *deviation);
 /* The least value of f, by Nelder and Mead's simplex from *x with a first step along every axis, in at most so many iterations;

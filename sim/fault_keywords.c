@@ -1,4 +1,5 @@
-/* What the name of a cause speaks of, as a filter over the logs would tell it. */
+/* What the name of a cause speaks of, as a filter over the logs would tell it, and how such things are repaired: the one table
+ * of causes. Models whose causes say nothing else, runs under a policy, and fits of traces go by it. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -9,59 +10,73 @@ struct keyword {
     const char *text;
     enum component component;
     enum symptom symptom;
+    enum repair_kind repair;
 };
 
-/* The first that occurs counts, so what is special stands before what is general. */
+/* The first that occurs counts, so what is special stands before what is general. Repairs are those of the published fleets in
+ * sim/fault_models: what resets and reboots mend (Delta, ByteRobust), and what takes no node away. */
 static const struct keyword keywords[] = {
-    {"silent", COMPONENT_SILENT, SYMPTOM_SILENT},
-    {"nan", COMPONENT_SILENT, SYMPTOM_SILENT},
-    {"watchdog", COMPONENT_UNKNOWN, SYMPTOM_HANG},
-    {"hang", COMPONENT_UNKNOWN, SYMPTOM_HANG},
-    {"timeout", COMPONENT_UNKNOWN, SYMPTOM_HANG},
-    {"hbm", COMPONENT_HBM, SYMPTOM_EXIT},
-    {"hbm3", COMPONENT_HBM, SYMPTOM_EXIT},
-    {"ecc", COMPONENT_HBM, SYMPTOM_EXIT},
-    {"dbe", COMPONENT_HBM, SYMPTOM_EXIT},
-    {"row remap", COMPONENT_HBM, SYMPTOM_EXIT},
-    {"nvlink", COMPONENT_NVLINK, SYMPTOM_EXIT},
-    {"nvswitch", COMPONENT_NVLINK, SYMPTOM_EXIT},
-    {"off the bus", COMPONENT_GPU, SYMPTOM_EXIT},
-    {"otb", COMPONENT_GPU, SYMPTOM_EXIT},
-    {"gsp", COMPONENT_GPU, SYMPTOM_HANG},
-    {"system processor", COMPONENT_GPU, SYMPTOM_HANG},
-    {"cuda", COMPONENT_GPU, SYMPTOM_EXIT},
-    {"xid", COMPONENT_GPU, SYMPTOM_EXIT},
-    {"gpu", COMPONENT_GPU, SYMPTOM_EXIT},
-    {"nic", COMPONENT_NIC, SYMPTOM_HANG},
-    {"switch", COMPONENT_SWITCH, SYMPTOM_HANG},
-    {"tor", COMPONENT_SWITCH, SYMPTOM_HANG},
-    {"cable", COMPONENT_LINK, SYMPTOM_HANG},
-    {"link", COMPONENT_LINK, SYMPTOM_HANG},
-    {"network", COMPONENT_LINK, SYMPTOM_HANG},
-    {"infiniband", COMPONENT_LINK, SYMPTOM_HANG},
-    {"interconnect", COMPONENT_LINK, SYMPTOM_HANG},
-    {"power", COMPONENT_POWER, SYMPTOM_UNREACHABLE},
-    {"rack", COMPONENT_POWER, SYMPTOM_UNREACHABLE},
-    {"facilit", COMPONENT_POWER, SYMPTOM_UNREACHABLE},
-    {"software", COMPONENT_SOFTWARE, SYMPTOM_EXIT},
-    {"dependency", COMPONENT_SOFTWARE, SYMPTOM_EXIT},
-    {"container", COMPONENT_SOFTWARE, SYMPTOM_EXIT},
-    {"human", COMPONENT_SOFTWARE, SYMPTOM_EXIT},
-    {"ssd", COMPONENT_STORAGE, SYMPTOM_EXIT},
-    {"disk", COMPONENT_STORAGE, SYMPTOM_EXIT},
-    {"file", COMPONENT_STORAGE, SYMPTOM_EXIT},
-    {"storage", COMPONENT_STORAGE, SYMPTOM_EXIT},
-    {"hdfs", COMPONENT_STORAGE, SYMPTOM_EXIT},
-    {"cpu", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"memory", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"dimm", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"chassis", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"host", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"maintenance", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"board", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"kernel", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"node", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
-    {"hardware", COMPONENT_HOST, SYMPTOM_UNREACHABLE},
+    {"xid 119", COMPONENT_GPU, SYMPTOM_HANG, REPAIR_REBOOT},
+    {"xid 120", COMPONENT_GPU, SYMPTOM_HANG, REPAIR_REBOOT},
+    {"xid 74", COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_REBOOT},
+    {"pmu", COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_REBOOT},
+    {"gsp", COMPONENT_GPU, SYMPTOM_HANG, REPAIR_HARDWARE},
+    {"system processor", COMPONENT_GPU, SYMPTOM_HANG, REPAIR_HARDWARE},
+    {"maintenance", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_FACILITY},
+    {"power supply", COMPONENT_POWER, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"overload", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_REBOOT},
+    {"out of memory", COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE},
+    {"disk space", COMPONENT_STORAGE, SYMPTOM_EXIT, REPAIR_REBOOT},
+    {"file system mount", COMPONENT_STORAGE, SYMPTOM_EXIT, REPAIR_REBOOT},
+    {"software bug", COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE},
+    {"service", COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE},
+    {"undetermined", COMPONENT_UNKNOWN, SYMPTOM_UNREACHABLE, REPAIR_SOFTWARE},
+    {"silent", COMPONENT_SILENT, SYMPTOM_SILENT, REPAIR_HARDWARE},
+    {"nan", COMPONENT_SILENT, SYMPTOM_SILENT, REPAIR_HARDWARE},
+    {"watchdog", COMPONENT_UNKNOWN, SYMPTOM_HANG, REPAIR_NONE},
+    {"hang", COMPONENT_UNKNOWN, SYMPTOM_HANG, REPAIR_NONE},
+    {"timeout", COMPONENT_UNKNOWN, SYMPTOM_HANG, REPAIR_NONE},
+    {"hbm", COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"hbm3", COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"ecc", COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"dbe", COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},
+    {"row remap", COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"nvlink", COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"nvswitch", COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"off the bus", COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"otb", COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"cuda", COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"xid", COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"gpu", COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"nic", COMPONENT_NIC, SYMPTOM_HANG, REPAIR_HARDWARE},
+    {"switch", COMPONENT_SWITCH, SYMPTOM_HANG, REPAIR_NETWORK},
+    {"tor", COMPONENT_SWITCH, SYMPTOM_HANG, REPAIR_NETWORK},
+    {"cable", COMPONENT_LINK, SYMPTOM_HANG, REPAIR_NETWORK},
+    {"link", COMPONENT_LINK, SYMPTOM_HANG, REPAIR_NETWORK},
+    {"network", COMPONENT_LINK, SYMPTOM_HANG, REPAIR_NETWORK},
+    {"infiniband", COMPONENT_LINK, SYMPTOM_HANG, REPAIR_NETWORK},
+    {"interconnect", COMPONENT_LINK, SYMPTOM_HANG, REPAIR_NETWORK},
+    {"power", COMPONENT_POWER, SYMPTOM_UNREACHABLE, REPAIR_FACILITY},
+    {"rack", COMPONENT_POWER, SYMPTOM_UNREACHABLE, REPAIR_FACILITY},
+    {"facilit", COMPONENT_POWER, SYMPTOM_UNREACHABLE, REPAIR_FACILITY},
+    {"software", COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_SOFTWARE},
+    {"dependency", COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE},
+    {"container", COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE},
+    {"human", COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_SOFTWARE},
+    {"ssd", COMPONENT_STORAGE, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"disk", COMPONENT_STORAGE, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"file", COMPONENT_STORAGE, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"storage", COMPONENT_STORAGE, SYMPTOM_EXIT, REPAIR_HARDWARE},
+    {"hdfs", COMPONENT_STORAGE, SYMPTOM_EXIT, REPAIR_NONE},
+    {"cpu", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"memory", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"dimm", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"chassis", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"host", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"board", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"kernel", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"node", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
+    {"hardware", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
 };
 
 /* At the beginning of a word, and short ones as whole words: "maintenance" holds no NaN, and "storage" no ToR. */
@@ -96,4 +111,10 @@ enum symptom symptom_of_text(const char *cause)
 {
     const struct keyword *keyword = find(cause);
     return keyword ? keyword->symptom : SYMPTOM_UNREACHABLE;
+}
+
+enum repair_kind repair_of_text(const char *cause)
+{
+    const struct keyword *keyword = find(cause);
+    return keyword ? keyword->repair : REPAIR_HARDWARE;
 }

@@ -38,8 +38,9 @@ static const struct schema repair_schema = SCHEMA("repair time", repair_rows);
 
 static const struct field cause_rows[] = {
     TEXT("name", struct fault_cause, name, REQUIRED, "as it stands in traces"),
-    CHOICE("component", struct fault_cause, component, components, "unknown", "what failed"),
-    CHOICE("repair", struct fault_cause, repair, repairs, "hardware", "how it is repaired; none: the node is not taken away"),
+    CHOICE("component", struct fault_cause, component, components, "unknown", "what failed; as the name says when left out"),
+    CHOICE("repair", struct fault_cause, repair, repairs, "hardware",
+           "how it is repaired; as the name says when left out; none: no node is taken away"),
     QUANTITY("count", struct fault_cause, weight, DIM_COUNT, 0, 1e12, UNSET, "how many were seen: the weight"),
 };
 static const struct schema cause_schema = SCHEMA("cause", cause_rows);
@@ -67,6 +68,16 @@ static const struct schema slow_schema = SCHEMA("slow", slow_rows);
 
 /* --- lists of mappings --- */
 
+/* A cause is what its name speaks of, as fits of traces read it, unless the model says otherwise. */
+static void complete_cause(const struct yaml_node *mapping, struct fault_cause *cause)
+{
+    const struct yaml_node *component = yaml_find(mapping, "component"), *repair = yaml_find(mapping, "repair");
+    if (!component || yaml_is_null(component))
+        cause->component = (int)component_of_text(cause->name);
+    if (!repair || yaml_is_null(repair))
+        cause->repair = (int)repair_of_text(cause->name);
+}
+
 static int read_list(const struct field *row, const struct yaml_node *value, const struct schema *schema, char *items,
                      size_t size, int max, struct diags *diags)
 {
@@ -80,10 +91,14 @@ static int read_list(const struct field *row, const struct yaml_node *value, con
             diag_error(diags, child->at, "%s: at most %d entries", row->key, max);
             break;
         }
-        if (child->kind == YAML_MAPPING)
-            schema_read(schema, child, items + (size_t)n++ * size, diags);
-        else
+        if (child->kind == YAML_MAPPING) {
+            schema_read(schema, child, items + (size_t)n * size, diags);
+            if (schema == &cause_schema)
+                complete_cause(child, (struct fault_cause *)(void *)(items + (size_t)n * size));
+            n++;
+        } else {
             diag_error(diags, child->at, "%s: an entry is a mapping; this is %s", row->key, yaml_kind_name(child->kind));
+        }
     }
     return n;
 }
@@ -155,17 +170,31 @@ static const struct field model_rows[] = {
     CUSTOM("groups", struct fault_model, groups, read_groups, write_groups, UNSET, "events that hit many nodes"),
     CUSTOM("slow", struct fault_model, slow, read_slows, write_slows, UNSET, "what slows nodes and links"),
 };
-static const struct schema model_schema = SCHEMA("fault model", model_rows);
+const struct schema fault_model_schema = SCHEMA("fault model", model_rows);
 
 /* --- reading -----------------------------------------------------------------------------------------------------------------
  */
 
+/* Reboots are an assumption: a median of 8 min. */
+static const struct repair_time lanl[N_REPAIR_KINDS] = {
+    [REPAIR_HARDWARE] = {0.224, 1.253}, [REPAIR_NETWORK] = {0.032, 1.595}, [REPAIR_SOFTWARE] = {-0.217, 1.467},
+    [REPAIR_FACILITY] = {1.556, 1.217}, [REPAIR_REBOOT] = {-2.0, 0.5},
+};
+
+bool fault_model_repairs_are_lanls(const struct fault_model *model)
+{
+    int repaired = 0;
+    for (int i = 0; i < model->causes.n; i++) {
+        int kind = model->causes.items[i].repair;
+        if (kind != REPAIR_NONE && memcmp(&model->repairs[kind], &lanl[kind], sizeof lanl[kind]) != 0)
+            return false;
+        repaired += kind != REPAIR_NONE;
+    }
+    return repaired > 0;
+}
+
 static void fill_repairs(struct fault_model *model)
 {
-    static const struct repair_time lanl[N_REPAIR_KINDS] = {
-        [REPAIR_HARDWARE] = {0.224, 1.253}, [REPAIR_NETWORK] = {0.032, 1.595}, [REPAIR_SOFTWARE] = {-0.217, 1.467},
-        [REPAIR_FACILITY] = {1.556, 1.217}, [REPAIR_REBOOT] = {-2.0, 0.5},
-    };
     for (int i = 0; i < N_REPAIR_KINDS; i++)
         if (model->repairs[i].sigma <= 0 && model->repairs[i].mu >= 0 && model->repairs[i].mu <= 0)
             model->repairs[i] = lanl[i];
@@ -197,7 +226,7 @@ static enum status read_tree(struct yaml_node *root, struct fault_model *model, 
         diag_error(diags, root->at, "a fault model is a mapping with the keys name, source, rate, causes; this is %s",
                    yaml_kind_name(root->kind));
     else
-        schema_read(&model_schema, root, read, diags);
+        schema_read(&fault_model_schema, root, read, diags);
     if (diags->n_errors == before)
         complete(read, root->at, diags);
     bool good = diags->n_errors == before;
@@ -227,7 +256,7 @@ enum status fault_model_load(const char *name, struct fault_model *model, struct
 
 char *fault_model_to_json(const struct fault_model *model)
 {
-    json_t *root = schema_write(&model_schema, model);
+    json_t *root = schema_write(&fault_model_schema, model);
     if (model->failures > 0)
         json_object_del(root, "rate");
     if (model->lemon_share <= 0)

@@ -6,7 +6,7 @@
  *   lemons     a share of the nodes fails `factor` times as often as the rest; the fleet's mean rate stays
  *   early      a share of the nodes is defective from the start and fails once more, after an exponential time of mean `days`
  *   burst      with `probability` a failure is followed by another one on the same node, an exponential gap of mean `hours` later
- *   causes     component, weight (a published count), what is repaired and how a job notices
+ *   causes     component, weight (a published count) and how it is repaired, both what the name speaks of when left out
  *   repairs    lognormal hours by kind of repair: ln hours is normal (mu, sigma)
  *   groups     events that hit many nodes at once: a rack, a ToR switch, a power feed. Nodes [i * nodes, (i + 1) * nodes) are a
  *              group; events are a Poisson process of `rate` per group and day; each node of the group is hit with probability
@@ -58,10 +58,6 @@ enum symptom {
     N_SYMPTOMS
 };
 
-/* The component and symptom that a cause's name speaks of, as a log filter would tell them: by keywords. */
-enum component component_of_text(const char *cause);
-enum symptom symptom_of_text(const char *cause);
-
 enum repair_kind {
     REPAIR_NONE,
     REPAIR_HARDWARE,
@@ -71,6 +67,12 @@ enum repair_kind {
     REPAIR_REBOOT,
     N_REPAIR_KINDS
 };
+
+/* The component and symptom that a cause's name speaks of, as a log filter would tell them: by keywords. And how such a thing is
+ * repaired; none: the node is not taken away. */
+enum component component_of_text(const char *cause);
+enum symptom symptom_of_text(const char *cause);
+enum repair_kind repair_of_text(const char *cause);
 
 enum { MAX_CAUSES = 64, MAX_GROUPS = 8, MAX_SLOW = 8, CAUSE_SIZE = 64 };
 
@@ -141,8 +143,13 @@ MUST_CHECK enum status fault_model_load(const char *name, struct fault_model *mo
 MUST_CHECK enum status fault_model_parse(const char *name, const char *bytes, size_t n, struct fault_model *model,
                                          struct diags *diags);
 
-/* Those that come with msim. */
+/* Those that come with msim, and the keys of one. */
 extern const struct shipped fault_models;
+struct schema;
+extern const struct schema fault_model_schema; /* struct fault_model */
+
+/* All its causes' repairs are the fallback's, LANL's of 1996-2005: of no fleet of GPUs. */
+bool fault_model_repairs_are_lanls(const struct fault_model *model);
 
 /* A JSON text that fault_model_parse turns into an equal model; the caller frees it. */
 char *fault_model_to_json(const struct fault_model *model);

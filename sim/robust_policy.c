@@ -9,6 +9,8 @@
 #include "model/spec/schema.h"
 #include "model/spec/shipped.h"
 
+const struct shipped robust_policies = {.folder = "sim/policies", .endings = {".yaml"}, .also = "replay and files"};
+
 /* --- the diagnostic suite --- */
 
 /* {gpu: 90%, nvlink: 80%}: any component that is left out is not found. */
@@ -102,6 +104,7 @@ static const struct field policy_rows[] = {
     TIME("straggler_find", straggler_find_s, "0s", "until a slow node is found; 0s: never"),
     TIME("recheck", recheck_s, "2h", "that a condemned healthy node is away"),
     INTEGER("blocklist_failures", struct robust_policy, blocklist_failures, 0, 1000, UNSET, "of a node, until it is listed"),
+    TIME("blocklist_window", blocklist_window_s, "30d", "within which they count; 0s: all of its life"),
     TIME("blocklist", blocklist_s, "7d", "that a listed node is away"),
     INTEGER("hot_spares", struct robust_policy, hot_spares, 0, 1e6, UNSET, "spares that stand ready"),
     PART("drift_per_day", drift_per_day, UNSET, "of the speed, lost per day since the last restart"),
@@ -109,14 +112,14 @@ static const struct field policy_rows[] = {
     BOOLEAN("elastic", struct robust_policy, elastic, "false", "go on with fewer replicas instead of waiting"),
     CUSTOM("tests", struct robust_policy, tests, read_tests, write_tests, REQUIRED, "the diagnostic suite, in order"),
 };
-static const struct schema policy_schema = SCHEMA("recovery policy", policy_rows);
+const struct schema robust_policy_schema = SCHEMA("recovery policy", policy_rows);
 
 static enum status read_tree(struct yaml_node *root, struct robust_policy *policy, struct diags *diags)
 {
     size_t before = diags->n_errors;
     struct robust_policy read = {0};
     if (root->kind == YAML_MAPPING)
-        schema_read(&policy_schema, root, &read, diags);
+        schema_read(&robust_policy_schema, root, &read, diags);
     else
         diag_error(diags, root->at, "a recovery policy is a mapping; this is %s", yaml_kind_name(root->kind));
     if (diags->n_errors == before && read.heartbeat_timeout_s < read.heartbeat_s)
@@ -138,9 +141,8 @@ enum status robust_policy_parse(const char *name, const char *bytes, size_t n, s
 
 enum status robust_policy_load(const char *name, struct robust_policy *policy, struct diags *diags)
 {
-    static const struct shipped policies = {.folder = "sim/policies", .endings = {".yaml"}, .also = "replay and files"};
     struct arena arena = {0};
-    struct yaml_node *root = shipped_yaml(&policies, "policy", name, &arena, diags);
+    struct yaml_node *root = shipped_yaml(&robust_policies, "policy", name, &arena, diags);
     enum status status = root ? read_tree(root, policy, diags) : STATUS_BAD_INPUT;
     arena_free(&arena);
     return status;
@@ -148,7 +150,7 @@ enum status robust_policy_load(const char *name, struct robust_policy *policy, s
 
 char *robust_policy_to_json(const struct robust_policy *policy)
 {
-    json_t *root = schema_write(&policy_schema, policy);
+    json_t *root = schema_write(&robust_policy_schema, policy);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     json_decref(root);
     return text ? text : memory_copy_text("{}");

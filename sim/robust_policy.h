@@ -60,8 +60,9 @@ struct robust_policy {
     double straggler_find_s;    /* until monitoring has found a slow node, which leaves at the next restart; 0: never */
     double recheck_s;           /* how long a condemned healthy node, or a straggler, is away */
     int blocklist_failures;     /* a node that failed this often ... 0: no blocklist */
-    double blocklist_s;         /* ... is away for this long at least */
-    int hot_spares;             /* nodes that stand ready with image and process: no scheduling for that many replacements */
+    double blocklist_window_s;  /* ... within this time (0: in its life) ... */
+    double blocklist_s;         /* ... is away for this long at least, and counts anew */
+    int hot_spares;             /* of the spares, nodes that stand ready with image and process: no scheduling for so many */
     double drift_per_day;       /* loss of speed per day since the last restart, from per-rank jitter */
     double drift_limit;         /* most that is lost */
     bool elastic;               /* go on with fewer data-parallel replicas instead of waiting for nodes */
@@ -72,6 +73,9 @@ struct robust_policy {
 MUST_CHECK enum status robust_policy_load(const char *name, struct robust_policy *policy, struct diags *diags);
 MUST_CHECK enum status robust_policy_parse(const char *name, const char *bytes, size_t n, struct robust_policy *policy,
                                            struct diags *diags);
+/* Those that come with msim, and the keys of one. */
+extern const struct shipped robust_policies;
+extern const struct schema robust_policy_schema; /* struct robust_policy */
 char *robust_policy_to_json(const struct robust_policy *policy);
 
 /* A hang is noticed by its traffic, not by the collective's timeout. */

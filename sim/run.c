@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -402,35 +401,4 @@ nanos run_bin_length(const struct run_result *result, size_t i)
 {
     nanos start = (nanos)i * result->bin;
     return i + 1 < result->n_series ? result->bin : result->horizon - start;
-}
-
-struct run_closed_form run_closed_form(const struct run_options *options, int64_t failures)
-{
-    double d = nanos_to_seconds(options->checkpoint.interval), w = nanos_to_seconds(options->checkpoint.block);
-    double r = nanos_to_seconds(options->recovery.detect + options->recovery.restart);
-    double rate = (double)failures / (nanos_to_seconds(options->horizon));
-    struct run_closed_form form = {.first_order = (1 - rate * (r + d / 2)) / (1 + w / d), .exponential = 1 / (1 + w / d)};
-    if (failures == 0)
-        return form;
-    if (options->failover) {
-        const struct run_failover *f = options->failover;
-        double each = rate * nanos_to_seconds(options->recovery.detect + 2 * f->regroup + f->step / 2);
-        return (struct run_closed_form){.first_order = (1 - each) / (1 + w / d), .exponential = 1 / (1 + each) / (1 + w / d)};
-    }
-    /* q / (1 - q) and exp(L R) - 1 without the cancellation at small rates */
-    double odds = 1 / expm1(rate * (d + w));
-    form.exponential = d * odds / (1 / rate + expm1(rate * r) / rate);
-    form.best_interval_s = sqrt(2 * w / rate);
-    return form;
-}
-
-struct run_closed_form run_closed_form_of_policy(const struct run_options *options, const double *use, int64_t interruptions)
-{
-    struct run_options mean = *options;
-    double n = (double)interruptions;
-    if (interruptions > 0) {
-        mean.recovery.detect = nanos_from_seconds((use[USE_DETECTION] + use[USE_DIAGNOSIS] + use[USE_HUMAN]) / n);
-        mean.recovery.restart = nanos_from_seconds(use[USE_RESTART] / n);
-    }
-    return run_closed_form(&mean, interruptions);
 }

@@ -22,10 +22,11 @@
  * sim/recovery_machine.h instead of a fixed detection and restart time:
  *
  *   - what is noticed when, what is found, who is called, and whether the fault comes back, is drawn from the fault's own stream
+ *   - a node whose outages within the blocklist's window are too many stays away for longer, and counts anew
  *   - condemned healthy nodes, blocklisted nodes and found stragglers are away as failed ones are, and use up spares; stragglers
  *     leave at a restart, the slowest first, as many as it need not wait for: a slow node is better than none
  *   - a failure or planned outage of a node that is not in the job (down, or listed) does nothing to the job
- *   - restarts take `restart`, or `restart_hot` while no more nodes are down than hot spares stand ready
+ *   - restarts take `restart`, or `restart_hot` while no more nodes are down than spares stand ready as hot ones
  *   - a link that is gone (below 5 % of its speed) for longer than the collective timeout ends training as a hang
  *   - elastic: when nodes are short the job goes on with fewer replicas; a returned node lets them grow after a planned restart
  *   - the speed drifts down since the last restart, in steps of an hour
@@ -45,14 +46,7 @@
  * otherwise, and training goes on. The result is that of the time until then, and `horizon` in it is when that was. Work in
  * progress at the horizon does not reach the goal.
  *
- * For plausibility, the memoryless answers with unlimited spares (failures at rate L, recovery R = detect + restart, interval D,
- * block w, q = exp(-L (D + w))):
- *
- *     first order   (1 - L (R + D/2)) / (1 + w/D)
- *     exponential   D q/(1 - q) / (1/L + (exp(L R) - 1)/L)
- *
- * and Young and Daly's first-order optimum of the interval, sqrt(2 w / L). The first counts one interval half lost and one
- * recovery per failure; it is good while L (R + D/2) is small. The second is exact for a Poisson process of failures.
+ * What memoryless failures would make of the same stands in sim/run_closed_form.h.
  *
  * Cost: O((faults + bins) log faults), and one multiplication per bin however many checkpoints; 4,424 faults over 974 days take
  * well under a millisecond. Checked against an independent event-list program and a published replay (tests/sim/run).
@@ -152,16 +146,5 @@ void run_result_free(struct run_result *result);
 
 /* Length of bin i of the series. */
 nanos run_bin_length(const struct run_result *result, size_t i);
-
-/* The memoryless answers above for `failures` over the horizon. With failover an interruption costs c = detection, two
- * regroupings and half a step of training: (1 - L c) / (1 + w/D), and 1 / (1 + L c) / (1 + w/D); no interval is best. */
-struct run_closed_form {
-    double first_order, exponential;
-    double best_interval_s; /* Young and Daly; 0 when checkpoints cost nothing or nothing fails */
-};
-struct run_closed_form run_closed_form(const struct run_options *options, int64_t failures);
-/* The same for a robust policy, whose recoveries differ: with what each interruption took in the mean. `use` [N_TIME_USES]
- * seconds spent, over `interruptions`. */
-struct run_closed_form run_closed_form_of_policy(const struct run_options *options, const double *use, int64_t interruptions);
 
 #endif

@@ -23,6 +23,12 @@ struct absence {
     nanos ready; /* NEVER while no node is there */
 };
 
+/* An outage that counts for the blocklist. */
+struct node_failure {
+    nanos time;
+    int32_t before; /* of the same node, in an array of these; -1: none that counts */
+};
+
 /* What a cause speaks of: read once for each. */
 struct cause_reading {
     enum component component;
@@ -60,11 +66,14 @@ struct run {
     struct latent *latent;
     size_t n_latent, latent_capacity;
     struct cause_reading *causes; /* [n_details + 1], the last for faults without a cause; NULL without a policy */
-    uint16_t *node_failures;      /* [nodes] for the blocklist; NULL without */
-    nanos trained_since;          /* the last restart; speed drifts from there */
-    nanos next_drift;             /* NEVER without drift */
-    nanos next_alarm;             /* NEVER while nothing trains, or without false alarms */
-    int64_t restarts;             /* the stream of the next alarm */
+    /* For the blocklist: outages of nodes, each with the one before of its node; NULL without. */
+    struct node_failure *node_failures;
+    int32_t *last_failure; /* [nodes] in node_failures, -1: none that counts */
+    size_t n_node_failures, node_failures_capacity;
+    nanos trained_since; /* the last restart; speed drifts from there */
+    nanos next_drift;    /* NEVER without drift */
+    nanos next_alarm;    /* NEVER while nothing trains, or without false alarms */
+    int64_t restarts;    /* the stream of the next alarm */
     int32_t missing_replicas;
     int64_t relapses, alarms, outside, called, condemned, listed, by_channel[N_CHANNELS];
 };

@@ -152,6 +152,14 @@ struct estimate estimate_of(double *x, size_t n)
     return e;
 }
 
+void share_interval(double mean, int64_t n, double *low, double *high)
+{
+    double z = gsl_cdf_ugaussian_Pinv(0.975), t = z * z / (double)n;
+    double centre = (mean + t / 2) / (1 + t), half = sqrt(mean * (1 - mean) * t + t * t / 4) / (1 + t);
+    *low = fmax(centre - half, 0);
+    *high = fmin(centre + half, 1);
+}
+
 double outcome_goodput(const struct replica_outcome *outcome)
 {
     return (double)outcome->use[USE_TRAINING] / (double)outcome->horizon;

@@ -6,9 +6,10 @@
  * answers themselves). Outcomes stand in an array by r and are only added up in that order, in integers where they are times: the
  * summary has the same bytes however the work was divided.
  *
- * Confidence intervals of means are Student's at 95 %: mean +- t(0.975, n - 1) s / sqrt(n). Percentiles are of all n outcomes
- * sorted, none left out or binned: the share q is at place q (n - 1), counted from 0, and between two neighbours in proportion
- * (definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996; the usual one of R and NumPy).
+ * Confidence intervals of means (of shares of the replicas: share_interval) are Student's at 95 %: mean +- t(0.975, n - 1) s /
+ * sqrt(n). Percentiles are of all n outcomes sorted, none left out or binned: the share q is at place q (n - 1), counted from 0,
+ * and between two neighbours in proportion (definition 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996;
+ * the usual one of R and NumPy).
  *
  * An outcome whose value is only known to be beyond the horizon (when a goal was reached that was not) counts as infinite:
  * percentiles below it are what they would be, those that reach it infinite, and there is no mean.
@@ -53,6 +54,10 @@ struct estimate {
 };
 /* n numbers, sorted in passing. Where some are infinite, so are mean and half_width, and deviation. */
 struct estimate estimate_of(double *x, size_t n);
+
+/* 95 % interval of a probability of which n replicas, above 0, say the share `mean`: Wilson's score interval (JASA 22, 1927),
+ * which is of some width where none or all of them say so. */
+void share_interval(double mean, int64_t n, double *low, double *high);
 
 /* Mean length of the runs, rounded. */
 nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n);

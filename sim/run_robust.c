@@ -47,7 +47,10 @@ static nanos draw_alarm(struct run *run, nanos time)
 
 bool robust_is_hot(const struct run *run)
 {
-    return run->options->robust && run->cluster.n_down <= run->options->robust->policy->hot_spares;
+    if (!run->options->robust)
+        return false;
+    int hot = run->options->robust->policy->hot_spares, spares = run->recovery.policy.spares;
+    return run->cluster.n_down <= (hot < spares ? hot : spares);
 }
 
 /* How many nodes may leave at a restart that waits for none: slow ones are better than none. */
@@ -122,18 +125,36 @@ static void begin_recovery(struct run *run, nanos time, const struct verdict *ve
     recovery_begin(&run->recovery, time, lacking, &plan);
 }
 
+/* A node leaves; whether it has failed too often within the window, after which its count begins anew. */
+static bool fails_too_often(struct run *run, int32_t node, nanos time)
+{
+    const struct robust_policy *policy = run->options->robust->policy;
+    nanos window = policy->blocklist_window_s > 0 ? nanos_from_seconds(policy->blocklist_window_s) : NEVER;
+    int n = 1;
+    if (!run->last_failure)
+        return false;
+    for (int32_t i = run->last_failure[node]; i >= 0 && time - run->node_failures[i].time < window;
+         i = run->node_failures[i].before)
+        n++;
+    if (n >= policy->blocklist_failures) {
+        run->last_failure[node] = -1;
+        return true;
+    }
+    run->node_failures =
+        memory_grow(run->node_failures, &run->node_failures_capacity, run->n_node_failures + 1, sizeof *run->node_failures);
+    run->node_failures[run->n_node_failures] = (struct node_failure){.time = time, .before = run->last_failure[node]};
+    run->last_failure[node] = (int32_t)run->n_node_failures++;
+    return false;
+}
+
 /* The node leaves for its repair; one that fails too often for longer. */
 static void evict(struct run *run, const struct fault *fault)
 {
-    const struct robust_policy *policy = run->options->robust->policy;
     struct fault outage = *fault;
-    if (run->node_failures && fault->down > 0 && run->node_failures[fault->node] < UINT16_MAX)
-        run->node_failures[fault->node]++;
-    if (run->node_failures && policy->blocklist_failures > 0 && run->node_failures[fault->node] >= policy->blocklist_failures) {
-        nanos listed = nanos_from_seconds(policy->blocklist_s);
+    if (fault->down > 0 && fails_too_often(run, fault->node, fault->time)) {
+        nanos listed = nanos_from_seconds(run->options->robust->policy->blocklist_s);
         run->listed += outage.down < listed;
         outage.down = outage.down < listed ? listed : outage.down;
-        run->node_failures[fault->node] = 0;
     }
     cluster_state_begin(&run->cluster, &outage);
 }
@@ -380,8 +401,11 @@ static struct cause_reading *read_causes(const struct fault_trace *trace)
 
 void robust_open(struct run *run)
 {
-    if (run->options->robust->policy->blocklist_failures > 0)
-        run->node_failures = memory_new((size_t)run->options->nodes, sizeof *run->node_failures);
+    if (run->options->robust->policy->blocklist_failures > 0) {
+        run->last_failure = memory_new((size_t)run->options->nodes, sizeof *run->last_failure);
+        for (int32_t i = 0; i < run->options->nodes; i++)
+            run->last_failure[i] = -1;
+    }
     run->causes = read_causes(run->trace);
     robust_restart(run, 0);
 }
@@ -391,4 +415,5 @@ void robust_close(struct run *run)
     free(run->latent);
     free(run->causes);
     free(run->node_failures);
+    free(run->last_failure);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/cost/documents.h"
 
 /* Transfers already asked for: a program holds few distinct ones, met in runs. */
 enum { KNOWN_BITS = 8, N_KNOWN = 1 << KNOWN_BITS };
@@ -160,6 +161,9 @@ void step_costs_create(const struct program *program, const struct machine *mach
     struct known_transfer transfers[N_KNOWN] = {{0}};
     size_t n_works = (size_t)program->works.n_items;
     struct known_works works = {memory_new(n_works, sizeof(nanos)), memory_new(n_works, sizeof(bool))};
+    struct documents_memo walks = {0};
+    struct machine keeping = *machine;
+    keeping.walks = &walks;
 
     costs->ops = memory_new(program->n_ops, sizeof *costs->ops);
     costs->works = memory_new(n_works, sizeof *costs->works);
@@ -169,7 +173,7 @@ void step_costs_create(const struct program *program, const struct machine *mach
     for (uint32_t i = 0; i < program->n_ops; i++) {
         const struct op *op = &program->ops[i];
         if (op->work >= 0) /* a computation, or an exchange beside one */
-            costs->ops[i] = work_time(program, machine, costs, &works, op);
+            costs->ops[i] = work_time(program, &keeping, costs, &works, op);
         else if (op->kind != OP_JOIN && op->kind != OP_COMPUTE && network->uniform)
             costs->ops[i] = transfer_time(op, network, transfers);
     }

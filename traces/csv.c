@@ -130,10 +130,10 @@ static bool is_comment(const char *text, size_t n)
     return n > 0 && text[0] == '#';
 }
 
-/* What separates the names of the header: semicolons or tabs where it has no comma. */
+/* What separates the names of the header: semicolons, tabs or bars where it has no comma. */
 static char separator_of(const char *header, size_t n)
 {
-    size_t semicolons = 0, tabs = 0;
+    size_t semicolons = 0, tabs = 0, bars = 0;
     bool quoted = false;
     for (size_t i = 0; i < n; i++) {
         quoted ^= header[i] == '"';
@@ -143,8 +143,9 @@ static char separator_of(const char *header, size_t n)
             return ',';
         semicolons += header[i] == ';';
         tabs += header[i] == '\t';
+        bars += header[i] == '|';
     }
-    return semicolons ? ';' : tabs ? '\t' : ',';
+    return semicolons ? ';' : tabs ? '\t' : bars ? '|' : ',';
 }
 
 /* The column, in characters, of byte `at` in the line that starts at `line`. Continuation bytes of UTF-8 do not count. */

@@ -1,119 +1,324 @@
-/* Tables of jobs: those that failed, as failures at their ends. */
+/* Tables of jobs: those that a node ended, as failures at their ends. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "traces/csv.h"
 #include "traces/lanl_trace.h"
 #include "traces/trace_convert.h"
 
-/* The same column under the names that public tables use. */
-static const char *const state_names[] = {"state", "status", "job_state", NULL};
-static const char *const end_names[] = {"end_s", "end", "end_time", "finished_time", NULL};
-static const char *const start_names[] = {"start_s", "start", "start_time", "submit_s", "submit_time", "submitted_time", NULL};
-static const char *const duration_names[] = {"duration_s", "duration", "run_time", NULL};
-static const char *const node_names[] = {"node", "nodes", "host", "hosts", "node_list", NULL};
+/* --- columns ------------------------------------------------------------------------------------------------------------------
+ */
+
+/* The same column under the names that public tables and sacct use, in lower case and without what is no letter. */
+static const char *const state_names[] = {"state", "status", "jobstate", NULL};
+static const char *const end_names[] = {"ends", "end", "endtime", "finishedtime", NULL};
+static const char *const start_names[] = {"starts", "start",      "starttime",     "submits",
+                                          "submit", "submittime", "submittedtime", NULL};
+static const char *const duration_names[] = {"durations", "duration", "runtime", NULL};
+static const char *const node_names[] = {"node", "host", "nodelist", "nodes", "hosts", NULL};
+static const char *const gpu_names[] = {"numgpu", "gpus", "gpunum", "numgpus", "ngpus", NULL};
+static const char *const id_names[] = {"jobid", NULL};
 
 struct columns {
-    int state, end, start, duration, node;
+    int state, end, start, duration, node, gpus, id;
 };
+
+/* "Node_List" as "nodelist", "NODE_FAIL" as "nodefail". */
+static void bare_word(const char *text, char *word, size_t size)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < size; text++)
+        if (isalnum((unsigned char)*text))
+            word[n++] = (char)tolower((unsigned char)*text);
+    word[n] = '\0';
+}
 
 static int find(const struct csv_table *table, const char *const *names)
 {
+    char word[64];
     for (; *names; names++)
-        if (csv_table_column(table, *names) >= 0)
-            return csv_table_column(table, *names);
+        for (int i = 0; i < table->n_columns; i++) {
+            bare_word(table->header[i], word, sizeof word);
+            if (strcmp(word, *names) == 0)
+                return i;
+        }
     return -1;
 }
 
-static bool failed(const char *state)
+/* A column of the plural that holds nothing but whole numbers, or nothing, says how many nodes a job had. */
+static bool holds_counts(const struct csv_table *table, int column)
 {
-    static const char *const words[] = {"fail", "error", "timeout", "crash"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasestr(state, words[i]))
+    char word[64];
+    if (column < 0)
+        return false;
+    bare_word(table->header[column], word, sizeof word);
+    if (strcmp(word, "nodes") != 0 && strcmp(word, "hosts") != 0)
+        return false;
+    for (size_t row = 0; row < table->n_rows; row++) {
+        const char *text = csv_cell(table, row, column);
+        char *end;
+        double count = strtod(text, &end); /* as 8, or 8.0 */
+        if (*end || count != floor(count))
+            return false;
+    }
+    return true;
+}
+
+static bool find_columns(const struct csv_table *table, const struct convert_options *options, struct columns *columns,
+                         struct diags *diags)
+{
+    size_t errors = diags->n_errors;
+    struct place at = csv_header_place(table, 0);
+    *columns =
+        (struct columns){find(table, state_names), find(table, end_names), find(table, start_names), find(table, duration_names),
+                         find(table, node_names),  find(table, gpu_names), find(table, id_names)};
+    bool counts = holds_counts(table, columns->node);
+    if (columns->state < 0)
+        diag_error(diags, at, "no column says how a job ended; name it state or status (a table without one shows no failures)");
+    if (columns->end < 0 && (columns->start < 0 || columns->duration < 0))
+        diag_error(diags, at, "no column says when a job ended; name it end_s, or give start_s (or submit_s) and duration_s");
+    if ((columns->node < 0 || counts) && options->nodes <= 0)
+        diag_error(diags, counts ? csv_header_place(table, columns->node) : at,
+                   "%s; name nodes in a column node, or give --nodes to spread the failures over so many",
+                   counts ? "these are numbers of nodes, and no column says which they were"
+                          : "no column says which node a job was on");
+    if (counts)
+        columns->node = -1;
+    return diags->n_errors == errors;
+}
+
+/* --- times --------------------------------------------------------------------------------------------------------------------
+ */
+
+/* "Z", "UTC", "+08:00", "+0800", "-05": how far a clock is ahead of universal time; false: not such a text. */
+static bool zone_of(const char *text, nanos *ahead)
+{
+    unsigned hours, minutes = 0;
+    int end = 0;
+    *ahead = 0;
+    text += *text == ' ';
+    if (strcmp(text, "") == 0 || strcmp(text, "Z") == 0 || strcmp(text, "UTC") == 0)
+        return true;
+    if ((*text != '+' && *text != '-') || !isdigit((unsigned char)text[1]) || sscanf(text + 1, "%2u%n", &hours, &end) != 1)
+        return false;
+    const char *rest = text + 1 + end;
+    rest += *rest == ':';
+    if (*rest && (!isdigit((unsigned char)*rest) || sscanf(rest, "%2u%n", &minutes, &end) != 1 || rest[end]))
+        return false;
+    if (hours > 14 || minutes > 59)
+        return false;
+    *ahead = (*text == '-' ? -1 : 1) * (nanos)(hours * 60 + minutes) * 60 * NANOS_PER_SECOND;
+    return true;
+}
+
+/* "2024-03-03T12:01:02", with a fraction, which is left aside, and a zone. */
+static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
+{
+    char date[20];
+    nanos ahead = 0;
+    size_t n = strspn(text, "0123456789-"); /* the day */
+    if (text[n] == 'T' || (text[n] == ' ' && isdigit((unsigned char)text[n + 1])))
+        n += 1 + strspn(text + n + 1, "0123456789:");
+    if (n == 0 || n >= sizeof date)
+        return false;
+    memcpy(date, text, n);
+    date[n] = '\0';
+    const char *rest = text + n;
+    if (*rest == '.')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    if (!local_time_parse(date, time) || !zone_of(rest, &ahead))
+        return false;
+    *zoned = *rest != '\0';
+    *time -= ahead;
+    return true;
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------------------------------------
+ */
+
+enum ending { ENDED_WELL, ENDED_BY_ITSELF, ENDED_BY_NODE };
+
+static bool has_any(const char *word, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (strstr(word, *parts))
             return true;
     return false;
 }
 
-/* Seconds, or a date. */
-static bool cell_time(const struct csv_table *table, size_t row, int column, nanos *time, struct diags *diags)
+/* As Slurm's states, and what other schedulers write in their place. */
+static enum ending ending_of(const char *state)
 {
-    const char *text = csv_cell(table, row, column);
+    static const char *const of_node[] = {"nodefail", "nodeerr",        "nodelost", "nodedown",   "nodefault",
+                                          "hostfail", "hostdown",       "bootfail", "launchfail", "reconfigfail",
+                                          "hardware", "infrastructure", NULL};
+    static const char *const of_job[] = {"fail", "error", "crash", NULL};
+    static const char *const of_limits[] = {"timeout", "deadline", "memory", "oom", NULL};
+    char word[80];
+    bare_word(state, word, sizeof word);
+    if (has_any(word, of_node))
+        return ENDED_BY_NODE;
+    return has_any(word, of_job) && !has_any(word, of_limits) ? ENDED_BY_ITSELF : ENDED_WELL;
+}
+
+struct reading {
+    const struct csv_table *table;
+    struct columns columns;
+    const struct convert_options *options;
+    struct host_table hosts;
+    struct fault_trace trace;
+    size_t n_failed, n_several; /* jobs that just failed and are left out; failures of jobs on several nodes */
+    size_t n_dates, n_zoned;    /* times that are dates, and that name a zone */
+    struct diags *diags;
+};
+
+/* Seconds, or a date. */
+static bool cell_time(struct reading *reading, size_t row, int column, nanos *time)
+{
+    const char *text = csv_cell(reading->table, row, column);
     char *end;
+    bool zoned;
     double seconds = strtod(text, &end);
     if (end != text && !*end && isfinite(seconds) && fabs(seconds) < 4e9) {
         *time = nanos_from_seconds(seconds);
         return true;
     }
-    if (local_time_parse(text, time))
+    if (zoned_time_parse(text, time, &zoned)) {
+        reading->n_zoned += zoned;
+        reading->n_dates++;
         return true;
-    diag_error(diags, csv_place(table, row, column), "'%.40s' is neither seconds nor a time such as 2017-10-03T07:15:00", text);
+    }
+    diag_error(reading->diags, csv_place(reading->table, row, column),
+               "'%.40s' is neither seconds nor a time such as 2017-10-03T07:15:00, 2017-10-03T07:15:00Z or "
+               "2017-10-03T07:15:00+08:00",
+               text);
     return false;
 }
 
-static bool end_of(const struct csv_table *table, const struct columns *columns, size_t row, nanos *end, struct diags *diags)
+static bool end_of(struct reading *reading, size_t row, nanos *end)
 {
+    const struct columns *columns = &reading->columns;
     nanos duration = 0;
     if (columns->end >= 0)
-        return cell_time(table, row, columns->end, end, diags);
-    if (!cell_time(table, row, columns->start, end, diags) || !cell_time(table, row, columns->duration, &duration, diags))
+        return cell_time(reading, row, columns->end, end);
+    if (!cell_time(reading, row, columns->start, end) || !cell_time(reading, row, columns->duration, &duration))
         return false;
     *end += duration;
     return true;
 }
 
-/* The first of a list such as "n17,n18" or "n17 n18". */
-static int32_t node_of(const struct csv_table *table, const struct columns *columns, size_t row,
-                       const struct convert_options *options, struct host_table *hosts)
+/* "gpu[001-003,007]" is gpu001, gpu002, gpu003 and gpu007; others stand one behind the other, "n17,n18" or "n17 n18". The first
+ * of them; false: nothing is named. */
+static bool first_node(const char *text, char *name, size_t size, bool *several)
 {
-    const char *text = csv_cell(table, row, columns->node);
-    size_t length = strcspn(text, ",; |");
-    if (columns->node >= 0 && length > 0)
-        return host_number(hosts, text, length);
-    return (int32_t)(row % (size_t)(options->nodes > 0 ? options->nodes : 1));
+    size_t prefix = strcspn(text, ",;+ |["), n = 0, suffix = 0;
+    const char *rest = text + prefix, *after = rest;
+    if (strncmp(text, "None", 4) == 0 || strcmp(text, "(null)") == 0)
+        return false;
+    if (*rest == '[') {
+        n = strcspn(rest + 1, "-,]");
+        after = rest + strcspn(rest, "]");
+        after += *after == ']';
+        suffix = strcspn(after, ",;+ |[");
+        *several = rest[1 + n] == '-' || rest[1 + n] == ',' || after[suffix];
+    } else {
+        *several = *rest != '\0';
+    }
+    snprintf(name, size, "%.*s%.*s%.*s", (int)(prefix < 100 ? prefix : 100), text, (int)(n < 20 ? n : 20), rest + 1,
+             (int)(suffix < 100 ? suffix : 100), after);
+    return *name != '\0';
 }
 
-static bool find_columns(const struct csv_table *table, struct columns *columns, struct diags *diags)
+static bool node_of(struct reading *reading, size_t row, int32_t *node)
 {
-    *columns = (struct columns){find(table, state_names), find(table, end_names), find(table, start_names),
-                                find(table, duration_names), find(table, node_names)};
-    if (columns->state < 0)
-        diag_error(diags, csv_header_place(table, 0), "no column says how a job ended; name it state or status");
-    if (columns->end < 0 && (columns->start < 0 || columns->duration < 0))
-        diag_error(diags, csv_header_place(table, 0),
-                   "no column says when a job ended; name it end_s, or give start_s (or submit_s) and duration_s");
-    return columns->state >= 0 && (columns->end >= 0 || (columns->start >= 0 && columns->duration >= 0));
+    char name[256];
+    bool several = false;
+    if (reading->columns.node < 0) {
+        *node = (int32_t)(row % (size_t)reading->options->nodes);
+        return true;
+    }
+    if (!first_node(csv_cell(reading->table, row, reading->columns.node), name, sizeof name, &several))
+        return false;
+    reading->n_several += several;
+    *node = host_number(&reading->hosts, name, strlen(name));
+    return true;
+}
+
+/* 17.batch and 17.0 are steps of Slurm's job 17, which has a row of its own. */
+static bool is_step(const struct reading *reading, size_t row)
+{
+    return strchr(csv_cell(reading->table, row, reading->columns.id), '.') != NULL;
+}
+
+static bool without_gpus(const struct reading *reading, size_t row)
+{
+    const char *text = csv_cell(reading->table, row, reading->columns.gpus);
+    char *end;
+    return *text && strtod(text, &end) <= 0 && end != text;
+}
+
+static void read_row(struct reading *reading, size_t row)
+{
+    struct fault fault = {.down = reading->options->down, .speed = FULL_SPEED, .kind = FAULT_NODE};
+    const char *state = csv_cell(reading->table, row, reading->columns.state);
+    enum ending ending = ending_of(state);
+    if (ending == ENDED_WELL || is_step(reading, row))
+        return;
+    if (ending == ENDED_BY_ITSELF && (!reading->options->failed_jobs || without_gpus(reading, row)))
+        reading->n_failed++;
+    else if (!end_of(reading, row, &fault.time))
+        return;
+    else if (node_of(reading, row, &fault.node))
+        fault_trace_add(&reading->trace, fault, state);
+    else
+        reading->trace.n_outside++;
+}
+
+static void tell(const struct reading *reading)
+{
+    const struct place at = {.file = reading->table->name};
+    if (reading->n_failed > 0)
+        diag_note(reading->diags, at, "left out: %zu job%s that just failed, %s", reading->n_failed,
+                  reading->n_failed == 1 ? "" : "s",
+                  reading->options->failed_jobs ? "without GPUs"
+                                                : "perhaps by bugs of the job; --failed-jobs counts those with GPUs, too");
+    if (reading->n_zoned > 0 && reading->n_zoned < reading->n_dates)
+        diag_note(reading->diags, at, "%zu of %zu times name a zone; the others are taken for universal time", reading->n_zoned,
+                  reading->n_dates);
+    if (reading->columns.node < 0)
+        diag_note(reading->diags, at,
+                  "no column names nodes: failures are spread over --nodes %d; how uneven nodes are cannot be told from them",
+                  (int)reading->options->nodes);
+    if (reading->n_several > 0)
+        diag_note(reading->diags, at, "%zu failure%s of jobs on several nodes: the first of the list is taken",
+                  reading->n_several, reading->n_several == 1 ? "" : "s");
 }
 
 enum status job_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                            struct diags *diags)
 {
     struct csv_table table;
-    struct fault_trace read = {0};
-    struct host_table hosts = {0};
-    struct columns columns;
     size_t errors = diags->n_errors;
     enum status status = csv_table_read(path, &table, diags);
     if (status != STATUS_OK)
         return status;
-    bool good = find_columns(&table, &columns, diags);
-    for (size_t row = 0; good && row < table.n_rows; row++) {
-        struct fault fault = {.down = options->down, .speed = FULL_SPEED, .kind = FAULT_NODE};
-        const char *state = csv_cell(&table, row, columns.state);
-        if (!failed(state) || !end_of(&table, &columns, row, &fault.time, diags))
-            continue;
-        fault.node = node_of(&table, &columns, row, options, &hosts);
-        fault_trace_add(&read, fault, state);
-    }
-    host_table_free(&hosts);
+    struct reading reading = {.table = &table, .options = options, .diags = diags};
+    bool good = find_columns(&table, options, &reading.columns, diags);
+    for (size_t row = 0; good && row < table.n_rows; row++)
+        read_row(&reading, row);
+    good = diags->n_errors == errors;
+    if (good)
+        tell(&reading);
+    host_table_free(&reading.hosts);
     csv_table_free(&table);
-    if (!good || diags->n_errors > errors) {
-        fault_trace_free(&read);
-        return STATUS_BAD_INPUT;
-    }
-    status = convert_finish(&read, options, -1, path, diags);
+    /* Two failures on a node that was made up are two. */
+    nanos merge = reading.columns.node < 0 ? 0 : options->merge;
+    status = good ? convert_finish(&reading.trace, merge, NULL, -1, path, diags) : STATUS_BAD_INPUT;
     if (status == STATUS_OK)
-        *trace = read;
+        *trace = reading.trace;
+    else
+        fault_trace_free(&reading.trace);
     return status;
 }

@@ -29,8 +29,15 @@ struct device {
     double slowest;
 };
 
+/* Why a GPU runs below its clock, of NVML's clocks event reasons: what is wrong with it. Not counted are 0x1 idling, 0x2 clocks
+ * that somebody set, 0x4 the power cap, under which a loaded GPU usually runs, 0x10 sync boost and 0x100 display clocks. */
+enum { HARDWARE_SLOWDOWN = 0x8, SOFTWARE_THERMAL = 0x20, HARDWARE_THERMAL = 0x40, POWER_BRAKE = 0x80 };
+#define SICK_REASONS (HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL | POWER_BRAKE)
+
 struct reading {
     const struct csv_table *table;
+    const char *path;
+    size_t n_capped; /* rows that are slow for reasons that do not count */
     struct columns columns;
     struct host_table hosts, gpus;
     struct device *devices;
@@ -63,7 +70,7 @@ static bool time_of(const char *text, nanos *time)
 static struct device *device_of(struct reading *reading, size_t row, int32_t *node)
 {
     char name[300];
-    const char *host = csv_cell(reading->table, row, reading->columns.host);
+    const char *host = reading->columns.host < 0 ? reading->path : csv_cell(reading->table, row, reading->columns.host);
     *node = host_number(&reading->hosts, host, strlen(host));
     snprintf(name, sizeof name, "%.200s/%.80s", host, csv_cell(reading->table, row, reading->columns.gpu));
     size_t gpu = (size_t)host_number(&reading->gpus, name, strlen(name)), before = reading->capacity;
@@ -86,8 +93,9 @@ static void see_clock(struct reading *reading, struct device *device, size_t row
 {
     double clock = number_of(reading, row, reading->columns.clock), top = number_of(reading, row, reading->columns.clock_max);
     const char *why = csv_cell(reading->table, row, reading->columns.throttle);
-    bool throttled = strtoull(why, NULL, 0) > 1; /* bit 0: idle */
-    bool slow = throttled && clock > 0 && top > 0 && clock < 0.95 * top;
+    unsigned long long reasons = strtoull(why, NULL, 0);
+    bool below = clock > 0 && top > 0 && clock < 0.95 * top, slow = below && (reasons & SICK_REASONS);
+    reading->n_capped += below && !slow && reasons > 1;
     if (device->slow && !slow)
         end_slow(reading, device, node, time);
     if (slow && !device->slow)
@@ -141,32 +149,61 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
     return columns->time >= 0 && (columns->ecc >= 0 || columns->clock >= 0);
 }
 
-enum status smi_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
-                           struct diags *diags)
+static enum status read_file(struct reading *reading, const char *path)
 {
     struct csv_table table;
-    size_t errors = diags->n_errors;
-    enum status status = csv_table_read(path, &table, diags);
+    size_t errors = reading->diags->n_errors;
+    enum status status = csv_table_read(path, &table, reading->diags);
     if (status != STATUS_OK)
         return status;
-    struct reading reading = {.table = &table, .options = options, .diags = diags};
-    bool good = find_columns(&table, &reading.columns, diags);
+    reading->table = &table;
+    reading->path = path;
+    bool good = find_columns(&table, &reading->columns, reading->diags);
+    if (good && reading->columns.host < 0)
+        host_number(&reading->hosts, path, strlen(path)); /* also where nothing happens */
     for (size_t row = 0; good && row < table.n_rows; row++)
-        read_row(&reading, row);
+        read_row(reading, row);
+    csv_table_free(&table);
+    return reading->diags->n_errors > errors ? STATUS_BAD_INPUT : STATUS_OK;
+}
+
+static void tell(const struct reading *reading, const char *const *paths, int n_paths)
+{
+    const struct place at = {.file = paths[0]};
+    if (n_paths > 1)
+        diag_note(reading->diags, at,
+                  "%d files, %zu host%s, numbered in order of appearance; without a column host a file is one", n_paths,
+                  reading->hosts.n, reading->hosts.n == 1 ? "" : "s");
+    if (reading->n_capped > 0)
+        diag_note(
+            reading->diags, at,
+            "left out: %zu row%s of GPUs below their clocks for reasons that are no fault (power cap, clocks that were set, "
+            "sync boost)",
+            reading->n_capped, reading->n_capped == 1 ? "" : "s");
+}
+
+enum status smi_trace_read(const char *const *paths, int n_paths, const struct convert_options *options,
+                           struct fault_trace *trace, struct diags *diags)
+{
+    size_t errors = diags->n_errors;
+    struct reading reading = {.options = options, .diags = diags};
+    for (int i = 0; i < n_paths; i++)
+        if (read_file(&reading, paths[i]) != STATUS_OK)
+            break;
     for (size_t i = 0; i < reading.gpus.n; i++) {
         if (reading.devices[i].slow)
             end_slow(&reading, &reading.devices[i], reading.devices[i].node, reading.devices[i].last);
     }
+    bool good = diags->n_errors == errors;
+    if (good)
+        tell(&reading, paths, n_paths);
     host_table_free(&reading.hosts);
     host_table_free(&reading.gpus);
     free(reading.devices);
-    csv_table_free(&table);
-    if (!good || diags->n_errors > errors) {
-        fault_trace_free(&reading.trace);
-        return STATUS_BAD_INPUT;
-    }
-    status = convert_finish(&reading.trace, options, -1, path, diags);
+    enum status status = good ? convert_finish(&reading.trace, options->merge, NULL, -1, paths[0], diags) : STATUS_BAD_INPUT;
     if (status == STATUS_OK)
         *trace = reading.trace;
+    else
+        fault_trace_free(&reading.trace);
     return status;
 }

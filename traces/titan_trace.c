@@ -60,7 +60,7 @@ enum status titan_trace_read(const char *path, const struct convert_options *opt
         fault_trace_free(&read);
         return STATUS_BAD_INPUT;
     }
-    status = convert_finish(&read, options, -1, path, diags);
+    status = convert_finish(&read, options->merge, NULL, -1, path, diags);
     if (status == STATUS_OK)
         *trace = read;
     return status;

@@ -10,14 +10,17 @@
 
 int32_t host_number(struct host_table *table, const char *name, size_t length)
 {
-    for (size_t i = table->n; i > 0; i--)
-        if (strncmp(table->names[i - 1], name, length) == 0 && table->names[i - 1][length] == '\0')
-            return (int32_t)(i - 1);
+    /* Records come again and again in one order: the last and the next are tried first, then those that were new last. */
+    for (size_t i = 0; i <= table->n + 1; i++) {
+        size_t at = i < 2 ? table->last + i : table->n + 1 - i;
+        if (at < table->n && strncmp(table->names[at], name, length) == 0 && table->names[at][length] == '\0')
+            return (int32_t)(table->last = at);
+    }
     table->names = memory_grow(table->names, &table->capacity, table->n + 1, sizeof *table->names);
     char *copy = memory_new(length + 1, 1);
     memcpy(copy, name, length);
     table->names[table->n] = copy;
-    return (int32_t)table->n++;
+    return (int32_t)(table->last = table->n++);
 }
 
 void host_table_free(struct host_table *table)
@@ -28,14 +31,93 @@ void host_table_free(struct host_table *table)
     *table = (struct host_table){0};
 }
 
-/* The last event of this node and cause that was kept, looking back no further than `merge`. */
-static bool repeats(const struct fault_trace *trace, size_t kept, const struct fault *fault, nanos merge)
+/* --- repeats -----------------------------------------------------------------------------------------------------------------
+ */
+
+/* A fault where its repeats lie beside it. */
+struct sighting {
+    int32_t node, cause; /* cause -1: any */
+    int rank;
+    nanos time;
+    size_t index;
+};
+
+static int sighting_compare(const void *a, const void *b)
 {
-    for (size_t i = kept; i > 0 && trace->items[i - 1].time > fault->time - merge; i--)
-        if (trace->items[i - 1].node == fault->node && trace->items[i - 1].detail == fault->detail)
-            return true;
-    return false;
+    const struct sighting *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->cause != y->cause)
+        return x->cause < y->cause ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
 }
+
+static struct sighting *sightings_of(const struct fault_trace *trace, const int *ranks)
+{
+    struct sighting *all = memory_new(trace->n_items ? trace->n_items : 1, sizeof *all);
+    for (size_t i = 0; i < trace->n_items; i++) {
+        const struct fault *fault = &trace->items[i];
+        int rank = ranks && fault->detail >= 0 ? ranks[fault->detail] : 0;
+        all[i] = (struct sighting){fault->node, ranks ? -1 : fault->detail, rank, fault->time, i};
+    }
+    qsort(all, trace->n_items, sizeof *all, sighting_compare);
+    return all;
+}
+
+/* What slows lasts from the first sighting to the end of the last, and is as slow as the worst of them. */
+static void extend(struct fault *first, const struct fault *next)
+{
+    nanos end = next->time + next->down;
+    if (end > first->time + first->down)
+        first->down = end - first->time;
+    if (next->speed < first->speed)
+        first->speed = next->speed;
+}
+
+/* Marks all but one of the faults [n_items] that are one event: the worst, or the first of those. */
+static void mark_repeats(struct fault_trace *trace, const struct sighting *all, nanos merge, bool *repeated)
+{
+    size_t kept = 0; /* of the event so far */
+    nanos last = 0;  /* when it was seen last */
+    for (size_t i = 0; i < trace->n_items; i++) {
+        struct fault *fault = &trace->items[all[i].index], *first = &trace->items[all[kept].index];
+        bool slow = fault->kind == FAULT_STRAGGLER || fault->kind == FAULT_LINK;
+        nanos end = slow ? fault->time + fault->down : fault->time;
+        bool same = i > 0 && all[i].node == all[i - 1].node && all[i].cause == all[i - 1].cause && all[i].time - last < merge;
+        last = same && last > end ? last : end;
+        if (!same) {
+            kept = i;
+        } else if (all[i].rank > all[kept].rank) {
+            repeated[all[kept].index] = true;
+            kept = i;
+        } else {
+            repeated[all[i].index] = true;
+            if (slow)
+                extend(first, fault);
+        }
+    }
+}
+
+static void merge_repeats(struct fault_trace *trace, nanos merge, const int *ranks)
+{
+    size_t kept = 0;
+    if (merge <= 0 || trace->n_items == 0)
+        return;
+    bool *repeated = memory_new(trace->n_items, sizeof *repeated);
+    struct sighting *all = sightings_of(trace, ranks);
+    mark_repeats(trace, all, merge, repeated);
+    for (size_t i = 0; i < trace->n_items; i++)
+        if (!repeated[i])
+            trace->items[kept++] = trace->items[i];
+    trace->n_items = kept;
+    free(all);
+    free(repeated);
+}
+
+/* --- the end -----------------------------------------------------------------------------------------------------------------
+ */
 
 /* The midnight before a time, which may lie before time 0. */
 static nanos midnight(nanos time)
@@ -43,10 +125,9 @@ static nanos midnight(nanos time)
     return time - (time % DAY + DAY) % DAY;
 }
 
-enum status convert_finish(struct fault_trace *trace, const struct convert_options *options, nanos zero, const char *path,
+enum status convert_finish(struct fault_trace *trace, nanos merge, const int *ranks, nanos zero, const char *path,
                            struct diags *diags)
 {
-    size_t kept = 0;
     fault_trace_sort(trace);
     if (zero < 0 && trace->n_items > 0)
         zero = midnight(trace->items[0].time);
@@ -55,13 +136,8 @@ enum status convert_finish(struct fault_trace *trace, const struct convert_optio
         fault_trace_free(trace);
         return STATUS_BAD_INPUT;
     }
-    for (size_t i = 0; i < trace->n_items; i++) {
-        if (options->merge > 0 && repeats(trace, kept, &trace->items[i], options->merge))
-            continue;
-        trace->items[kept++] = trace->items[i];
-    }
-    trace->n_items = kept;
-    for (size_t i = 0; i < kept; i++)
+    merge_repeats(trace, merge, ranks);
+    for (size_t i = 0; i < trace->n_items; i++)
         trace->items[i].time -= zero;
     return STATUS_OK;
 }

@@ -5,22 +5,31 @@
  *          by cabinet, cage, slot and node as ((column * 8 + row) * 3 + cage) * 32 + slot * 4 + node: places of the floor, also
  *          those without a node.
  *
- *   jobs:  a table of jobs, as Philly's or Acme's: a state (status, state), an end (end_s, end, or a submission or start plus a
- *          duration). A job whose state says that it failed (fail, node_fail, timeout, error) is a failure at its end. The node
- *          is the column node (nodes, host: the first that is named), or the row's number modulo `nodes` without one.
+ *   jobs:  a table of jobs (sacct -P too). Columns, in any case and with or without underscores: state (status, job_state); end
+ *          (end_s, end_time, finished_time), or a start (start_s, start_time, submit_s, submit, submit_time, submitted_time) with
+ *          a duration (duration_s, run_time), as seconds or dates, also with a zone; node (nodes, host, hosts, node_list); the
+ *          GPUs (num_gpu, gpus, gpu_num). A job whose state names its node or the hardware (NODE_FAIL, BOOT_FAIL, LAUNCH_FAILED,
+ *          ...) is a failure at its end; one that just failed only with `failed_jobs`, and then if it had GPUs; never one that
+ *          ran out of time or memory. The node is the first of a list such as gpu[001-003,007]. Where no column names nodes, or
+ *          `nodes` counts them, the row's number modulo `nodes`: made up, so nothing is taken for a repeat. Steps of Slurm's
+ *          jobs (JobID 17.batch) are left out.
  *
- *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after seconds since boot ("[12345.678]") or a date, as
- *          dmesg (also -T, -x, --raw, --time-format iso), syslog and journalctl (short, -iso, -precise, -full) write it, with or
- *          without a host; and Prometheus text, DCGM_FI_DEV_XID_ERRORS{...Hostname="..."} 79 MILLISECONDS. Of lines without a
- *          year (syslog, journalctl short) one that is more than half a year before those above it begins a new year, which is
- *          told.
+ *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h), with or without a host; and
+ *          Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 MILLISECONDS: a gauge that keeps a GPU's last Xid,
+ *          so that a change of it counts, to anything but 0. What Xids mean is said by xid.h: those of information and unknown
+ *          ones are no faults, a program's own errors take no node away. Xids of one node within `merge` are one fault, the worst
+ *          of them; told is how many of which were left out. Several files are one trace; where lines name no host, each file is
+ *          one, numbered in order of appearance, also without faults. Yearless lines of a file are taken to end within half a
+ *          year of those of the file before.
  *
- *   smi:   nvidia-smi --query-gpu=timestamp,... --format=csv (repeated; a column host added for many nodes). Uncorrected ECC
- *          errors that grow are failures; an SM clock below its maximum under a throttle reason is a straggler until it is back.
+ *   smi:   nvidia-smi --query-gpu=timestamp,... --format=csv (repeated; a column host added for many nodes, or each file is one).
+ *          Uncorrected ECC errors that grow are failures. A straggler is an SM clock below 95 % of its maximum while the hardware
+ *          slows it (0x8), it is too hot (software 0x20, hardware 0x40) or the power brake is on (0x80). The power cap (0x4),
+ *          under which a loaded GPU runs, and clocks that somebody set (0x2), sync boost (0x10) or idling (0x1) are none.
  *
  * Times become seconds since the first event's midnight, or since its own start for seconds since boot. What a source does not
- * say, how long a node was away, is the `down` given. Rows of equal node and cause within `merge` are one event. Wrong rows are
- * reported with their places; nothing is written then.
+ * say, how long a node was away, is the `down` given. Events of one node and cause, each closer than `merge` to the one before,
+ * are one. Wrong rows are reported with their places; nothing is written then.
  */
 #ifndef MSIM_TRACES_TRACE_CONVERT_H
 #define MSIM_TRACES_TRACE_CONVERT_H
@@ -28,19 +37,21 @@
 #include "traces/fault_trace.h"
 
 struct convert_options {
-    nanos down;    /* of a failure whose source does not say */
-    nanos merge;   /* events of one node and cause closer than this are one; 0: none */
-    int32_t nodes; /* of the cluster, for jobs that name none */
+    nanos down;       /* of a failure whose source does not say */
+    nanos merge;      /* events of one node and cause, each closer than this to the one before, are one; 0: none */
+    int32_t nodes;    /* of the cluster, for jobs that name none; 0: not said */
+    bool failed_jobs; /* jobs that just failed are failures of their nodes, too */
 };
 
 MUST_CHECK enum status titan_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                                         struct diags *diags);
 MUST_CHECK enum status job_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                                       struct diags *diags);
-MUST_CHECK enum status xid_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
-                                      struct diags *diags);
-MUST_CHECK enum status smi_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
-                                      struct diags *diags);
+/* One file or more. */
+MUST_CHECK enum status xid_trace_read(const char *const *paths, int n_paths, const struct convert_options *options,
+                                      struct fault_trace *trace, struct diags *diags);
+MUST_CHECK enum status smi_trace_read(const char *const *paths, int n_paths, const struct convert_options *options,
+                                      struct fault_trace *trace, struct diags *diags);
 
 /* --- for the readers ---------------------------------------------------------------------------------------------------------
  */
@@ -48,14 +59,14 @@ MUST_CHECK enum status smi_trace_read(const char *path, const struct convert_opt
 /* Names as numbers, in order of appearance. */
 struct host_table {
     char **names;
-    size_t n, capacity;
+    size_t n, capacity, last;
 };
 int32_t host_number(struct host_table *table, const char *name, size_t length);
 void host_table_free(struct host_table *table);
 
-/* Sorts, merges, and moves the first event's midnight (or `zero`, when not negative) to 0. A trace that is too long is released.
- */
-MUST_CHECK enum status convert_finish(struct fault_trace *trace, const struct convert_options *options, nanos zero,
-                                      const char *path, struct diags *diags);
+/* Sorts, merges, and moves the first event's midnight (or `zero`, when not negative) to 0. With ranks [n_details] events of a
+ * node are one whatever their causes, and the one of the highest rank is kept. A trace that is too long is released. */
+MUST_CHECK enum status convert_finish(struct fault_trace *trace, nanos merge, const int *ranks, nanos zero, const char *path,
+                                      struct diags *diags);
 
 #endif

@@ -49,17 +49,25 @@ struct tiling {
     double block;         /* scores of a block, what keys are divided by */
 };
 
-/* Tiles begin anew with every document. Of ranks that share a sequence each has its part of the tiles, and one more begins where
- * a chunk does, half full on average; blocks are in proportion to pairs, those of the fullest rank. */
-static struct tiling tiling_of_documents(const struct work_attention *a, int tile, bool backward)
+/* Tiles, of queries or backward of keys, begin anew with every document. What is not all of a sequence, a rank's queries or the
+ * keys of a ring's step, has its part of them, and one more begins where a chunk does, half full on average. Blocks are in
+ * proportion to pairs, those of the fullest rank. */
+static struct tiling tiling_of_documents(const struct work_attention *a, int tile, bool backward, struct documents_memo *memo)
 {
     const struct work_documents *d = &a->documents;
     double heads = (double)a->batch * a->heads, block = (double)tile * tile;
-    double ranks = d->sequence / (double)a->query_tokens, across = (double)(backward ? a->query_tokens : a->key_tokens);
-    struct document_tiles whole = documents_tiles(&d->lengths, d->sequence, d->window, tile);
-    double per_pair = block * whole.blocks / d->pairs;
-    double tiles = whole.tiles / ranks + (1 - 1 / ranks);
-    double longest = ceil(documents_longest(&d->lengths, d->sequence, (double)a->batch) / tile);
+    double rows = (double)(backward ? a->key_tokens : a->query_tokens), part = rows / d->sequence;
+    double across = (double)(backward ? a->query_tokens : a->key_tokens);
+    const struct documents_question question = {.mean = d->lengths.mean,
+                                                .spread = d->lengths.spread,
+                                                .tokens = d->sequence,
+                                                .window = d->window,
+                                                .sequences = (double)a->batch,
+                                                .tile = tile};
+    struct documents_walk walk = documents_walk(memo, &question);
+    double per_pair = block * walk.tiles.blocks / d->pairs;
+    double tiles = walk.tiles.tiles * part + (1 - part);
+    double longest = ceil(walk.longest / tile);
     double band = d->window > 0 ? 1 + ceil((d->window - 1) / tile) : longest;
     return (struct tiling){
         .tiles = heads * tiles,
@@ -69,14 +77,14 @@ static struct tiling tiling_of_documents(const struct work_attention *a, int til
     };
 }
 
-static struct tiling tiling_of(const struct work_attention *a, int tile, bool backward)
+static struct tiling tiling_of(const struct work_attention *a, int tile, bool backward, struct documents_memo *memo)
 {
     double heads = (double)a->batch * a->heads, span = a->pairs / (double)a->query_tokens;
     bool documents = a->documents.lengths.mean > 0;
     if (tile == 0)
         return (struct tiling){.tiles = 1, .mean = heads * a->pairs * (documents ? a->documents.fullest : 1)};
     if (documents)
-        return tiling_of_documents(a, tile, backward);
+        return tiling_of_documents(a, tile, backward, memo);
     struct mask mask = mask_of(a, span);
     double rows = (double)(backward ? a->key_tokens : a->query_tokens);
     double across = (double)(backward ? a->query_tokens : a->key_tokens);
@@ -134,13 +142,18 @@ static double traffic_seconds(const struct gpu *gpu, const struct work_attention
     return (backward ? 2 : 1) * (in + out) / (gpu->hbm_rate * gpu->memory.bandwidth_fraction); /* and the gradients of all */
 }
 
-struct cost attention_cost(const struct gpu *gpu, const struct work_attention *a, bool backward)
+struct cost attention_cost_kept(const struct gpu *gpu, const struct work_attention *a, bool backward, struct documents_memo *memo)
 {
     const struct attention_parameters *p = parameters_of(gpu, a);
-    struct tiling tiling = tiling_of(a, p->tile, backward);
+    struct tiling tiling = tiling_of(a, p->tile, backward, memo);
     double overhead = p->tile_overhead_s * (backward ? BACKWARD_PRODUCTS : 1);
     double compute = makespan(gpu, p, tiling, score_seconds(gpu, p, a, backward), overhead);
     double memory = traffic_seconds(gpu, a, backward);
     double both = cbrt(compute * compute * compute + memory * memory * memory);
     return (struct cost){.launch_s = p->fixed_s + gpu->launch_s, .compute_s = compute, .memory_s = both - compute};
+}
+
+struct cost attention_cost(const struct gpu *gpu, const struct work_attention *a, bool backward)
+{
+    return attention_cost_kept(gpu, a, backward, NULL);
 }

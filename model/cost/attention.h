@@ -31,8 +31,9 @@
  *
  *     tiles  = sum over k of p(k M),    blocks = sum over k of p(k M) min(k + 1, 1 + ceil((window - 1) / M))
  *
- * of a head, and the longest tile is that of the piece which half of all calls exceed. In a step of a ring every tile is there
- * and has its share of the blocks: kernels that find nothing to do for a tile still start it.
+ * of a head, and the longest tile is that of the piece which half of all calls exceed. Of ranks that share sequences each has
+ * its part of the tiles of queries; backward those of all keys that it is given, in a step of a ring of that step's. There every
+ * tile has its share of the blocks: kernels that find nothing to do for a tile still start it.
  *
  * Sources: FlashAttention-2 (Dao 2023, arXiv:2307.08691), -3 (Shah et al. 2024, arXiv:2407.08608: products hide under softmax of
  * the other warpgroup, 3.9 TFLOPS of exponentials against 989 of products on H100). Generations of kernels differ by their
@@ -43,9 +44,11 @@
  * Biases of distance (ALiBi) were no part of these kernels until FlashAttention 2.4 (January 2024); models trained with them used
  * slower ones. What is left of the speed, 0.65, is that of 139 FSDP runs of MPT models on A100 (llm-foundry's tables).
  *
- * Validity: long loops; heads of 64 to 256. Which order tiles run in is the library's, so times between 1 and 3 tiles per SM
- * are uncertain by 10 to 20 %. Grouped queries share K and V in cache, which changes only the traffic. Scores of fp8 operands
- * need conversions that `fraction` has swallowed. Unfused attention is built from GEMM and memory-bound works (work_attention.c).
+ * Validity: long loops; heads of 64 to 256. Backward, edges of whole sequences are counted on every tile of keys, too many where
+ * ranks share the queries of gathered keys and each has a part of the edges; those of documents are counted on a rank's queries.
+ * Which order tiles run in is the library's, so times between 1 and 3 tiles per SM are uncertain by 10 to 20 %. Grouped queries
+ * share K and V in cache, which changes only the traffic. Scores of fp8 operands need conversions that `fraction` has swallowed.
+ * Unfused attention is built from GEMM and memory-bound works (work_attention.c).
  */
 #ifndef MSIM_MODEL_COST_ATTENTION_H
 #define MSIM_MODEL_COST_ATTENTION_H
@@ -53,6 +56,11 @@
 #include "model/cost/cost.h"
 #include "model/cost/work.h"
 
+struct documents_memo;
+
 struct cost attention_cost(const struct gpu *gpu, const struct work_attention *attention, bool backward);
+/* The same, with what is known of documents kept from call to call (documents.h). */
+struct cost attention_cost_kept(const struct gpu *gpu, const struct work_attention *attention, bool backward,
+                                struct documents_memo *memo);
 
 #endif

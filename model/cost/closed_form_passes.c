@@ -119,8 +119,12 @@ struct costing {
 static struct costing costing_at_pace(const struct pass_costs *costs, const struct setting *setting, const struct layout *layout,
                                       double pace)
 {
-    struct machine machine = {
-        .cluster = setting->cluster, .layout = layout, .job = setting->job, .pace = pace, .gemms = costs->gemms};
+    struct machine machine = {.cluster = setting->cluster,
+                              .layout = layout,
+                              .job = setting->job,
+                              .pace = pace,
+                              .gemms = costs->gemms,
+                              .walks = costs->walks};
     machine.spans[GROUP_TP] = layout_span(layout, setting->cluster, GROUP_TP);
     machine.spans[GROUP_CP] = layout_span(layout, setting->cluster, GROUP_CP);
     machine.spans[GROUP_CP_HEADS] = layout_span(layout, setting->cluster, GROUP_CP_HEADS);
@@ -333,6 +337,7 @@ static struct pass_costs *costs_of_all(struct pass_cache *cache, const struct se
     *slot = memory_new(1, sizeof **slot);
     (*slot)->key = key;
     (*slot)->gemms = &cache->gemms;
+    (*slot)->walks = &cache->walks;
     if (layout_offloads(layout, OFFLOAD_ACTIVATIONS))
         (*slot)->copy_s = copy_of_layer(setting, layout);
     return *slot;
@@ -373,6 +378,7 @@ struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting 
     struct pass_costs *costs = memory_new(1, sizeof *costs);
     costs->key = key;
     costs->gemms = &cache->gemms;
+    costs->walks = &cache->walks;
     costs->repeated = costs_of_all(cache, setting, &repeated);
     costs->whole = costs_of_all(cache, setting, &whole);
     pass_costs_know_all(costs->repeated, setting, &repeated);

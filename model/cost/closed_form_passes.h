@@ -19,6 +19,7 @@
 #define MSIM_MODEL_COST_CLOSED_FORM_PASSES_H
 
 #include "model/cost/cost.h"
+#include "model/cost/documents.h"
 #include "model/cost/gemm_memo.h"
 #include "model/cost/work.h"
 
@@ -90,6 +91,7 @@ struct pass_costs {
     enum parts_known known;
     double pace;                         /* of the machine under this key */
     struct gemm_memo *gemms;             /* the cache's */
+    struct documents_memo *walks;        /* and this */
     struct pass_costs *repeated, *whole; /* partial: layers that are repeated (these parts but for the head), and the others */
     struct part parts[N_PASSES][N_PASS_PARTS];
     struct part_seconds (*kinds)[N_LAYER_KINDS]; /* by pass: where layers have kinds by a pattern, one of each; otherwise NULL */
@@ -105,6 +107,7 @@ struct pass_cache {
     struct pass_costs **slots; /* open addressing; NULL: free */
     size_t n_slots, n_used;
     struct gemm_memo gemms;
+    struct documents_memo walks;
 };
 void pass_cache_init(struct pass_cache *cache);
 void pass_cache_free(struct pass_cache *cache);

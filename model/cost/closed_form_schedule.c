@@ -6,11 +6,6 @@
 #include "model/cost/adapter.h"
 #include "model/cost/closed_form_question.h"
 
-bool schedule_divides(enum schedule schedule)
-{
-    return schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV;
-}
-
 bool schedule_ends_with_weights(enum schedule schedule)
 {
     return schedule >= SCHEDULE_ZB1P;

@@ -26,8 +26,6 @@ struct schedule_time {
     double bubble_s; /* what the schedule takes beyond all that: of a slow stage's work too, what others wait for it */
 };
 
-/* The backward pass comes in two parts. */
-bool schedule_divides(enum schedule schedule);
 /* Weights' gradients fill up the end of the step: they are a stage's last passes, and all stages end at about the same time. */
 bool schedule_ends_with_weights(enum schedule schedule);
 /* Micro-batches whose forward and backward passes run in pairs. */

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "model/cost/oversubscription.h"
+
 /* NCCL's tuning constants (src/graph/tuning.cc, 2.28): microseconds per network hop of the Simple protocol, ring and tree. */
 #define NET_HOP_S 14e-6
 /* The same table's NVLink hop of a ring in the Simple protocol: what a local step costs in a ring that also crosses the network
@@ -60,11 +62,13 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
     return (struct cost){.latency_s = gpu->nccl_base_s + gpu->nccl_hop_s * steps_of(collective, n), .bandwidth_s = seconds};
 }
 
-/* B/s of the NICs of a group's members in one domain, which share them; other groups may use them too. */
+/* B/s of the NICs of a group's members in one domain, which share them; other groups may use them too. Where rings would fill the
+ * links above leaves or pods, their part of these. */
 static double nics_rate(const struct cluster *cluster, struct group_span span)
 {
-    return cluster_nics_of(cluster, span.ranks_per_domain) * cluster->nic_rate * cluster->net_fraction /
-           (span.sharing > 1 ? span.sharing : 1);
+    double nics = cluster_nics_of(cluster, span.ranks_per_domain) * cluster->nic_rate * cluster->net_fraction /
+                  (span.sharing > 1 ? span.sharing : 1);
+    return nics / fmax(1, oversubscription_of_rings(cluster, span));
 }
 
 /* Bus bandwidth of a group's ring through the network. */
@@ -120,27 +124,26 @@ static struct collective_phases hierarchical(const struct cluster *cluster, enum
     return phases;
 }
 
+/* What leaves a leaf or pod in trees, where in a ring `ring` of what NICs send does. Of the neighbours in order that it holds
+ * each tree has three edges to others at most: from the highest to its parent, and to a child on either side. Of the two trees
+ * that is 6 halves of S / r while the busiest NIC sends TREE_LINKS. One domain alone has no more than these, and two leaves have
+ * two edges of each tree between them. */
+static double tree_exits(double ring, int domains, int units)
+{
+    return units > 2 && domains > units ? fmin(1, 6.0 / TREE_LINKS * ring) : ring;
+}
+
 static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
     double depth = ceil(log2(span.domains));
+    span.leaf_exits.to_next = tree_exits(span.leaf_exits.to_next, span.domains, span.leaves);
+    span.pod_exits.to_next = tree_exits(span.pod_exits.to_next, span.domains, span.pods);
     double rate = network_rate(cluster, span) * TREE_BANDWIDTH;
     return (struct cost){
         .latency_s = gpu->nccl_base_s + 2 * ((span.ranks_per_domain - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
         .bandwidth_s = fmin(span.domains, TREE_LINKS) / 2 * bytes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
     };
-}
-
-/* What an all-to-all finds of oversubscription between leaves and pods, at least 1. Of n equal parts 1/n stays in its own. In a
- * dragonfly what goes to another group takes a local cable in each. */
-static double oversubscribed(const struct cluster *cluster, struct group_span span)
-{
-    double beyond_pod = span.pods > 1 ? (1 - 1.0 / span.pods) : 0;
-    double local = cluster->topology == TOPOLOGY_DRAGONFLY ? 1 + beyond_pod : 1;
-    double pod = fmax(1, beyond_pod * cluster_pod_oversubscription(cluster));
-    double leaf = span.leaves > 1 ? fmax(1, (1 - 1.0 / span.leaves) * local * cluster_leaf_oversubscription(cluster)) : 1;
-
-    return fmax(pod, leaf);
 }
 
 /* Every rank sends to every other: what leaves the domain goes through its own NIC, beside the NVLink part. `leaving` bytes
@@ -151,7 +154,7 @@ static struct cost network_all_to_all(const struct cluster *cluster, struct grou
 {
     double n = span.ranks, inside = span.ranks_per_domain;
     double nic = cluster_gpu_nic_rate(cluster) * cluster->net_fraction;
-    double outward = leaving / nic * oversubscribed(cluster, span);
+    double outward = leaving / nic * fmax(1, oversubscription_of_all_to_all(cluster, span));
     double arriving = bytes * (n - inside) / n - leaving; /* copies made on arrival */
     double inward = (bytes * (inside - 1) / n + arriving) / local_rate(&cluster->gpu, span);
     return (struct cost){
@@ -217,6 +220,7 @@ bool collective_takes_tree(const struct cluster *cluster, struct group_span span
     if (span.domains <= 1 || bytes <= 0 || cluster->collective_algorithm == ALGORITHM_RING ||
         cluster->collective_algorithm == ALGORITHM_HIERARCHICAL)
         return false;
+    span.leaf_exits = span.pod_exits = (struct group_exits){0}; /* NCCL knows its NICs' rate, not what is above the leaves */
     return cluster->collective_algorithm == ALGORITHM_TREE ||
            cost_seconds(network_tree(cluster, span, bytes)) <
                cost_seconds(network_ring(cluster, COLLECTIVE_ALL_REDUCE, span, bytes));

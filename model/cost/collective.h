@@ -1,5 +1,5 @@
 /*
- * collective.h - time of a collective over a group with the fabric to itself.
+ * collective.h - time of a collective over a group, with the fabric to itself and the other groups of its kind.
  *
  * Symbols: n ranks, S bytes of the full buffer (as nccl-tests counts it: what all-gather produces, what all-reduce and
  * reduce-scatter take, what one rank of an all-to-all sends), V = S (n-1)/n, doubled for an all-reduce. Inside one NVLink domain
@@ -34,10 +34,9 @@
  * the flat ring where latency counts and slower where bandwidth does. Groups with one rank in a domain have only the middle
  * phase.
  *
- * Oversubscribed layers: the part of a ring's hops that leave a pod is small (rings follow placement), so rings keep their
- * bandwidth and only all-to-all beyond a pod divides by the oversubscription. Of a dragonfly the pods are its groups, and the
- * oversubscription what a group's NICs send over what its global cables carry (cluster_pod_oversubscription): routing is taken to
- * fill them all. Real fabrics collide; that is the flow network's subject.
+ * Where all groups of the kind at once would overfill what is above leaves or pods, r NIC rates are divided by how much, and in
+ * an all-to-all what leaves the domain takes so much longer (oversubscription.h). Which algorithm NCCL takes does not depend on
+ * it: it knows the rate of its NICs. Real fabrics collide; that is the flow network's subject.
  */
 #ifndef MSIM_MODEL_COST_COLLECTIVE_H
 #define MSIM_MODEL_COST_COLLECTIVE_H

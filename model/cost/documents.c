@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 
@@ -116,16 +117,55 @@ double documents_pieces(const struct documents *d, double tokens, double longer_
     return at_distance(d, tokens, longer_than) - at_distance(d, tokens, longer_than + 1);
 }
 
+/* How many lengths from the median on, in standard deviations of their logarithm, all but 1e-15 of them are within. */
+#define ALL_LENGTHS 8.0
+
+/* Nearly all tokens are in documents longer than the first, so that q is a straight line up to there; hardly any in documents
+ * longer than the second, behind which it is nothing. */
+static double shortest(const struct documents *d)
+{
+    return d->mean * exp(-0.5 * d->spread * d->spread - ALL_LENGTHS * d->spread);
+}
+
+static double longest(const struct documents *d)
+{
+    return d->mean * exp(0.5 * d->spread * d->spread + ALL_LENGTHS * d->spread);
+}
+
+/* Rows k to k + n - 1, of which row i has p(i tile) tiles of min(i + 1, across) blocks: all at the middle one. That is exact of
+ * tiles where p is a straight line, and of blocks but for what a product of two lines has more. */
+static void add_rows(const struct documents *d, double tokens, int tile, double across, double k, double n,
+                     struct document_tiles *sum)
+{
+    double middle = k + 0.5 * (n - 1), pieces = n * documents_pieces(d, tokens, middle * tile);
+    sum->tiles += pieces;
+    sum->blocks += pieces * fmin(middle + 1, across);
+}
+
+static void add_straight(const struct documents *d, double tokens, int tile, double across, double k, double n,
+                         struct document_tiles *sum)
+{
+    add_rows(d, tokens, tile, across, k, n, sum);
+    if (n < 2 || k >= across)
+        return;
+    double first = documents_pieces(d, tokens, k * tile), last = documents_pieces(d, tokens, (k + n - 1) * tile);
+    sum->blocks += (last - first) / (n - 1) * n * (n * n - 1) / 12;
+}
+
 struct document_tiles documents_tiles(const struct documents *d, double tokens, double window, int tile)
 {
     struct document_tiles sum = {0};
     double across = window > 0 ? 1 + ceil((window - 1) / tile) : INFINITY;
-    double rows = ceil(tokens / tile), widens = fmin(1.0 / 16, d->spread / 8), n;
-    for (double k = 0; k < rows; k += n) { /* a tile and its blocks for each piece that reaches it; far away several at once */
-        n = fmin(fmax(1, floor(k * widens)), rows - k);
-        double middle = k + 0.5 * (n - 1), pieces = n * documents_pieces(d, tokens, middle * tile);
-        sum.tiles += pieces;
-        sum.blocks += pieces * fmin(middle + 1, across);
+    double rows = ceil(tokens / tile), widens = fmin(1.0 / 16, d->spread / 12), end = longest(d), n;
+    double straight = fmin(rows, floor((shortest(d) - 1) / tile) + 1);
+    for (double k = 0; k < rows && k * tile <= end; k += n) { /* far away several rows at once */
+        if (k < straight) {
+            n = fmin(straight, k < across ? across : INFINITY) - k;
+            add_straight(d, tokens, tile, across, k, n, &sum);
+        } else {
+            n = fmin(fmax(1, floor(k * widens)), rows - k);
+            add_rows(d, tokens, tile, across, k, n, &sum);
+        }
     }
     return sum;
 }
@@ -141,6 +181,29 @@ double documents_longest(const struct documents *d, double tokens, double sequen
             high = middle;
     }
     return high;
+}
+
+/* --- what is asked again and again */
+
+static bool same_question(const struct documents_question *a, const struct documents_question *b)
+{
+    return memcmp(a, b, sizeof *a) == 0; /* doubles and one integer as wide: no gaps */
+}
+
+struct documents_walk documents_walk(struct documents_memo *memo, const struct documents_question *q)
+{
+    for (int i = 0; memo && i < memo->n; i++)
+        if (same_question(&memo->kept[i].question, q))
+            return memo->kept[i].walk;
+    const struct documents lengths = {.mean = q->mean, .spread = q->spread};
+    struct documents_walk walk = {.tiles = documents_tiles(&lengths, q->tokens, q->window, (int)q->tile),
+                                  .longest = documents_longest(&lengths, q->tokens, q->sequences)};
+    if (!memo)
+        return walk;
+    memo->kept[memo->next] = (struct documents_kept){*q, walk};
+    memo->next = (memo->next + 1) % DOCUMENTS_KEPT;
+    memo->n = memo->n < DOCUMENTS_KEPT ? memo->n + 1 : DOCUMENTS_KEPT;
+    return walk;
 }
 
 /* --- variance */

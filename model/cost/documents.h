@@ -51,6 +51,28 @@ struct document_tiles documents_tiles(const struct documents *documents, double 
 /* The longest piece of `sequences` sequences: half of the times there is a longer one (pieces taken as independent). */
 double documents_longest(const struct documents *documents, double tokens, double sequences);
 
+/* Both for one kernel. They depend on few things, and a search asks for them of every layout: a memo, all zero when empty, keeps
+ * the last answers; it belongs to one thread. NULL: none. */
+struct documents_question {
+    double mean, spread; /* of documents */
+    double tokens, window;
+    double sequences; /* of one call */
+    int64_t tile;
+};
+struct documents_walk {
+    struct document_tiles tiles;
+    double longest; /* tokens */
+};
+enum { DOCUMENTS_KEPT = 16 };
+struct documents_memo {
+    struct documents_kept {
+        struct documents_question question;
+        struct documents_walk walk;
+    } kept[DOCUMENTS_KEPT];
+    int n, next;
+};
+struct documents_walk documents_walk(struct documents_memo *memo, const struct documents_question *question);
+
 /* Standard deviation of a sequence's pairs, relative to their mean; within about 1 %, but of log-normal lengths that differ by
  * less than the grid's tokens / 1,024, when it is too high. Some milliseconds: once a report, not in a search. */
 double documents_variation(const struct documents *documents, double tokens, double window);

@@ -11,6 +11,7 @@
 #include "model/cost/gemm_memo.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/oversubscription.h"
 
 /* SMs that an exchange inside a layer occupies while it runs beside its product: hand-tuned kernels (user buffers) and copy
  * engines leave most to the product (assumption: 16 CTAs). */
@@ -98,6 +99,8 @@ struct cost p2p_cost(const struct machine *machine, double bytes)
     /* Neighbouring stages are tp * cp * dp ranks apart. */
     bool same_domain = l->tp * l->cp * l->dp * l->pp <= machine->cluster->nvlink_domain;
     struct cost cost = message_time(machine->cluster, bytes, same_domain);
+    if (!same_domain)
+        cost.bandwidth_s *= oversubscription_of_messages(machine->cluster, l);
     if (!(l->features &
           FEATURE_BIT(PP_OVERLAP))) /* a blocking exchange drains the queue: the host starts to fill it again behind it */
         cost.launch_s += MESSAGE_LAUNCHES * machine->cluster->gpu.host_launch_s;
@@ -149,7 +152,7 @@ static struct cost attention_time(const struct machine *machine, const struct wo
     struct work_attention drawn = *attention;
     if (drawn.documents.lengths.mean > 0)
         drawn.pairs *= 1 + machine->documents;
-    return paced(machine, attention_cost(&machine->cluster->gpu, &drawn, backward));
+    return paced(machine, attention_cost_kept(&machine->cluster->gpu, &drawn, backward, machine->walks));
 }
 
 static struct cost leaf_cost(const struct machine *machine, const struct work *work)
@@ -253,9 +256,12 @@ static double parts_seconds(const struct machine *machine, struct work_parts par
     int n = parts.pieces;
     if (n == 0)
         return side_by_side(parts.compute_s, c, share);
+    if (n == 1)
+        return parts.compute_s + c;
+    double longer = 0; /* by the first step in the place of one like the others */
     if (parts.first_s > 0)
-        return c + side_by_side(parts.first_s, c, share) + side_by_side((n - 1) * parts.compute_s, (n - 2) * c, share);
-    return n == 1 ? parts.compute_s + c : c + side_by_side(n * parts.compute_s, (n - 1) * c, share);
+        longer = side_by_side(parts.first_s, c, share) - side_by_side(parts.compute_s, c, share);
+    return c + side_by_side(n * parts.compute_s, (n - 1) * c, share) + longer;
 }
 
 struct work_parts work_parts_of(const struct machine *machine, const struct work_table *table, int32_t overlapped)

@@ -8,6 +8,7 @@
 
 #include "model/cost/work.h"
 
+struct documents_memo;
 struct gemm_memo;
 
 struct machine {
@@ -18,6 +19,7 @@ struct machine {
     double pace;             /* arithmetic takes this much longer than on one average GPU with kernels timed alone; see below */
     double documents;        /* query-key pairs of documents beyond those of an average sequence, relative to these; 0 */
     struct gemm_memo *gemms; /* where what products take is kept; NULL: nowhere */
+    struct documents_memo *walks; /* and what is known of documents; or NULL */
     int hosts; /* ranks that wait for one another in every micro-batch: of one model replica; 0: pauses are not counted */
 };
 struct machine machine_of(const struct layout *layout, const struct setting *setting);

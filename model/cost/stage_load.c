@@ -125,33 +125,36 @@ void stage_load_free(struct stage_load *load)
 
 /* --- the fullest */
 
-static int layers_of_stage(const struct layout *layout, const struct transformer *model, int stage)
+/* Layers of the same kinds in the same order. */
+static bool same_range(const struct transformer *m, struct layer_range a, struct layer_range b)
 {
-    int layers = 0;
-    for (int chunk = 0; chunk < layout->vpp; chunk++)
-        layers += layout_layers(layout, model, layout_virtual_stage(layout, stage, chunk)).count;
-    return layers;
+    bool same = a.count == b.count;
+    if (same && is_uniform(m, a) && is_uniform(m, b))
+        return true;
+    for (int i = 0; same && i < a.count; i++)
+        same = kept_kind(layer_kind_of(m, a.first + i)) == kept_kind(layer_kind_of(m, b.first + i));
+    return same;
 }
 
-/* The first stage with more layers than the second, other than the last; the second when there is none. The heavier ones stand
- * together before the last. */
-static int first_heavier_stage(const struct layout *layout, const struct transformer *model)
+/* Two stages that hold the same, ends apart. */
+static bool same_stages(const struct layout *l, const struct transformer *m, int a, int b)
 {
-    if (layout->pp < 4)
-        return layout->pp > 1;
-    int second = layers_of_stage(layout, model, 1), stage = 2;
-    if (layers_of_stage(layout, model, layout->pp - 2) <= second)
-        return 1;
-    while (layers_of_stage(layout, model, stage) <= second)
-        stage++;
-    return stage;
+    bool same = true;
+    int last = layout_virtual_stages(l) - 1;
+    for (int chunk = 0; same && chunk < l->vpp; chunk++) {
+        int va = layout_virtual_stage(l, a, chunk), vb = layout_virtual_stage(l, b, chunk);
+        bool inner = va > 0 && va < last && vb > 0 && vb < last;
+        same = inner && same_range(m, layout_layers(l, m, va), layout_layers(l, m, vb));
+    }
+    return same;
 }
 
 static bool is_of(const struct full_stages *full, const struct layout *l, const struct transformer *model)
 {
     return full->n > 0 && full->key.tp == l->tp && full->key.pp == l->pp && full->key.vpp == l->vpp && full->key.ep == l->ep &&
            full->key.expert_tp == layout_expert_tp(l) && full->key.arrangement == schedule_arrangement(l->schedule) &&
-           full->key.llama == layout_follows_llama(l, model) && full->key.apart == work_keeps_matrices_apart(l, model);
+           full->key.llama == layout_follows_llama(l, model) && full->key.apart == work_keeps_matrices_apart(l, model) &&
+           full->key.divides == schedule_divides(l->schedule);
 }
 
 static void fill_next(struct full_stages *full, const struct layout *l, const struct setting *setting, int stage)
@@ -168,20 +171,21 @@ bool full_stages_of(struct full_stages *full, const struct layout *l, const stru
     if (is_of(full, l, model))
         return false;
     full->n = 0;
-    if (transformer_is_hybrid(model)) {
-        for (int stage = 0; stage < l->pp; stage++)
+    for (int stage = 0; stage < l->pp; stage++) {
+        int i = full->n - 1;
+        while (i >= 0 && !same_stages(l, model, full->stages[i].stage, stage))
+            i--;
+        if (i < 0)
             fill_next(full, l, setting, stage);
-    } else {
-        const int candidates[] = {0, l->pp > 1, first_heavier_stage(l, model), l->pp - 1};
-        for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++)
-            if (i == 0 || candidates[i] != candidates[i - 1])
-                fill_next(full, l, setting, candidates[i]);
+        else if (schedule_divides(l->schedule)) /* more waits for its weights' gradients the later the stage */
+            full->stages[i].stage = stage;
     }
     full->key.tp = l->tp, full->key.pp = l->pp, full->key.vpp = l->vpp, full->key.ep = l->ep;
     full->key.expert_tp = layout_expert_tp(l);
     full->key.arrangement = schedule_arrangement(l->schedule);
     full->key.llama = layout_follows_llama(l, model);
     full->key.apart = work_keeps_matrices_apart(l, model);
+    full->key.divides = schedule_divides(l->schedule);
     return true;
 }
 

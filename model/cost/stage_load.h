@@ -41,9 +41,9 @@ struct stage_load {
 void stage_load_fill(struct stage_load *load, const struct layout *layout, const struct setting *setting, int stage);
 void stage_load_free(struct stage_load *load);
 
-/* The stages one of which is the fullest: activations fall with the stage or are as many everywhere, and the ends hold the
- * tables, so it is the first, the second, the last, or the first of those with a layer more. Where layers have kinds by a pattern
- * it may be any. All zero: of no layout yet. */
+/* The stages one of which is the fullest: of those that hold the same layers, no end among them, the first, as what is in flight
+ * falls with the stage or is as much everywhere; where the backward pass is divided the last, as what waits for its weights'
+ * gradients grows. All zero: of no layout yet. */
 struct full_stages {
     struct stage_load *stages;
     int n;           /* of this layout's */
@@ -51,7 +51,7 @@ struct full_stages {
     struct {         /* whose they are */
         int tp, pp, vpp, ep, expert_tp;
         enum arrangement arrangement;
-        bool llama, apart;
+        bool llama, apart, divides;
     } key;
 };
 /* Fills in those of this layout; false: they are there already. */

@@ -15,6 +15,11 @@ bool schedule_is_folded(enum schedule schedule)
     return schedule == SCHEDULE_ZBV || schedule == SCHEDULE_DUALPIPE || schedule == SCHEDULE_DUALPIPEV;
 }
 
+bool schedule_divides(enum schedule schedule)
+{
+    return schedule == SCHEDULE_ZB1P || schedule == SCHEDULE_ZB2P || schedule == SCHEDULE_ZBV;
+}
+
 enum arrangement schedule_arrangement(enum schedule schedule)
 {
     if (schedule == SCHEDULE_DUALPIPE)

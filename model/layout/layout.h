@@ -237,6 +237,8 @@ void layout_complete(struct layout *layout, const struct setting *setting);
 
 /* Two chunks per stage by construction: ZB-V, DualPipe, DualPipe-V. */
 bool schedule_is_folded(enum schedule schedule);
+/* Every backward pass comes in two parts: gradients for the input, later those for the weights. DualPipe divides only some. */
+bool schedule_divides(enum schedule schedule);
 /* Steps roll into one another: a stage begins the next one without waiting for the others (post-validation of the optimizer's
  * step; Qi and others, arXiv:2401.10241, section 4). */
 bool schedule_rolls(enum schedule schedule);
@@ -291,6 +293,17 @@ enum group_kind {
 const char *group_kind_name(enum group_kind kind);
 
 /*
+ * What leaves a ToR set or a pod while all groups of a kind exchange and every GPU sends to other NVLink domains of its group as
+ * fast as it can: of the GPUs of the set or pod so many send beyond it, as a fraction of them all, where that is most. 0: no
+ * group reaches beyond one.
+ */
+struct group_exits {
+    double to_next; /* each domain to the group's next one, in order and around (pipeline: each rank to the next stage) */
+    double to_all;  /* each rank to all others alike */
+    int units;      /* sets or pods that the job lies in */
+};
+
+/*
  * How a group lies on the machine: what a collective's cost depends on. Rank r sits on GPU r of the cluster, nodes filled in
  * order. Where groups of one kind lie differently (tp = 6 on nodes of 8), the counts are those of the worst placed one.
  *
@@ -305,6 +318,7 @@ struct group_span {
     int pods;             /* aggregation blocks touched */
     int sharing;          /* groups of this kind that use one NIC at the same time (1: alone, or no NIC needed) */
     int islands; /* parts of one node touched that NVLink does not join (1: a node is one NVLink domain, or part of one) */
+    struct group_exits leaf_exits, pod_exits;
 };
 struct group_span layout_span(const struct layout *layout, const struct cluster *cluster, enum group_kind kind);
 int layout_group_size(const struct layout *layout, enum group_kind kind);

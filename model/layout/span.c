@@ -103,13 +103,74 @@ static int gpus_under(int nodes, const struct cluster *cluster, int world)
     return nodes <= 0 || gpus > world ? world : (int)gpus;
 }
 
+/* What GPUs [from, to) have of a block of neighbouring groups; those of a group are `step` apart, or as near as a domain. */
+struct piece {
+    int block, inside, step;
+};
+
+/* Each of `step` neighbours sends from its last one here to its next one there, if it has both. */
+static double piece_to_next(struct piece p)
+{
+    return int_min(p.step, int_min(p.inside, p.block - p.inside));
+}
+
+/* Each here sends to the block but for its own domain, and what is not here is beyond: at most all that it sends, where a group
+ * has no two of its domains here. Groups of less than a domain lie across two: there one sends for each that receives. */
+static double piece_to_all(struct piece p)
+{
+    int beyond = p.block - p.inside;
+    if (p.block <= p.step)
+        return int_min(p.inside, beyond);
+    return (double)p.inside * int_min(beyond, p.block - p.step) / (p.block - p.step);
+}
+
+static struct piece piece_of(int at, int from, int to, int block, int step)
+{
+    int first = at / block * block, last = first + block;
+    return (struct piece){block, int_min(last, to) - (first > from ? first : from), step};
+}
+
+/* Of the first `world` GPUs, which blocks tile, in units of `size`: only the first and the last block of a unit can reach beyond
+ * it, and units begin at the same place of a block again after block / divisor of them. */
+static struct group_exits most_leaving(int world, int size, int block, int step)
+{
+    int units = divide_up(world, size), period = block / int_common_divisor(block, size);
+    struct group_exits most = {.units = units};
+    for (int i = 0; i < units && i < period; i++) {
+        int from = i * size, to = int_min(from + size, world);
+        struct piece first = piece_of(from, from, to, block, step), last = piece_of(to - 1, from, to, block, step);
+        bool two = from / block != (to - 1) / block;
+        double next = piece_to_next(first) + (two ? piece_to_next(last) : 0);
+        double all = piece_to_all(first) + (two ? piece_to_all(last) : 0);
+        most.to_next = next / size > most.to_next ? next / size : most.to_next;
+        most.to_all = all / size > most.to_all ? all / size : most.to_all;
+    }
+    return most;
+}
+
+static struct group_exits exits_of(const struct layout *layout, enum group_kind kind, int size, int domain)
+{
+    struct group_shape shape = group_shape_of(layout, kind);
+    int world = world_ranks(layout), stage = stage_ranks(layout), apart = shape.outer_n > 1 ? shape.outer_stride : shape.stride;
+    if (kind == GROUP_EMBEDDING) { /* the first stage to the last one */
+        double part = (double)int_min(stage, size) / size;
+        return (struct group_exits){part, part, divide_up(world, size)};
+    }
+    if (kind == GROUP_MIRROR)
+        return (struct group_exits){1, 1, divide_up(world, size)};
+    return most_leaving(world, size, kind == GROUP_MODEL ? world : shape.block,
+                        kind == GROUP_PP || apart > domain ? apart : domain);
+}
+
 struct group_span layout_span(const struct layout *layout, const struct cluster *cluster, enum group_kind kind)
 {
     struct group_shape shape = group_shape_of(layout, kind);
     int ranks = shape.n * shape.outer_n, world = world_ranks(layout);
     if (ranks == 1)
-        return (struct group_span){1, 1, 1, 1, 1, 1, 1};
-    struct reach domains = reach_of(&shape, world, used_domain(world, cluster));
+        return (struct group_span){1, 1, 1, 1, 1, 1, 1, {0, 0, 1}, {0, 0, 1}};
+    int domain = used_domain(world, cluster), leaf = gpus_under(cluster_leaf_nodes(cluster), cluster, world),
+        pod = gpus_under(cluster_pod_nodes(cluster), cluster, world);
+    struct reach domains = reach_of(&shape, world, domain);
     struct group_span span = {
         .ranks = ranks,
         .ranks_per_domain = domains.per_unit,
@@ -121,8 +182,12 @@ struct group_span layout_span(const struct layout *layout, const struct cluster 
     };
     if (span.domains == 1)
         return span;
-    span.leaves = reach_of(&shape, world, gpus_under(cluster_leaf_nodes(cluster), cluster, world)).units;
-    span.pods = reach_of(&shape, world, gpus_under(cluster_pod_nodes(cluster), cluster, world)).units;
+    span.leaves = reach_of(&shape, world, leaf).units;
+    span.pods = reach_of(&shape, world, pod).units;
     span.sharing = nic_sharing(&shape, world, cluster);
+    if (span.leaves > 1)
+        span.leaf_exits = exits_of(layout, kind, leaf, domain);
+    if (span.pods > 1)
+        span.pod_exits = exits_of(layout, kind, pod, domain);
     return span;
 }

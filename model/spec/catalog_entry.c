@@ -33,7 +33,7 @@ static enum status unknown_name(const struct yaml_node *value, struct alias_tabl
             candidates[n_candidates++] = near;
     }
     const char *best = nearest_name(value->text, candidates, n_candidates);
-    diag_error(diags, value->at, "no model, GPU or cluster is called '%.60s'%s%s%s", value->text, best ? "; did you mean '" : "",
+    diag_error(diags, value->at, "nothing in the catalog is called '%.60s'%s%s%s", value->text, best ? "; did you mean '" : "",
                best ? best : "; `msim catalog` lists them", best ? "'?" : "");
     return STATUS_BAD_INPUT;
 }

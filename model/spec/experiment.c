@@ -266,6 +266,19 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
               (long long)(job->global_batch * job->seq_len), near);
 }
 
+/* Who names one feature mostly means it beside the usual ones, which names without a sign leave out. */
+static void check_features(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
+{
+    feature_set features = e->job.features, usual = features_usual(&e->cluster.gpu);
+    char said[FEATURES_TEXT], off[FEATURES_TEXT], plus[FEATURES_TEXT];
+    if (!yaml_find(part, "features") || features == 0 || (features & usual) || job_features_change(yaml_find(part, "features")))
+        return;
+    diag_warning(diags, entry_place(part, "features"),
+                 "features: %s alone, without what current training stacks do unasked (%s); +%s is beside these",
+                 features_text(features, ", ", said, sizeof said), features_text(usual, ", ", off, sizeof off),
+                 features_text(features, ",+", plus, sizeof plus));
+}
+
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
 static void complete_job(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -276,8 +289,8 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (gpu->peak_flops[job->precision] <= 0)
         diag_error(diags, entry_place(part, "precision"), "precision: %s has no %s; `msim catalog show %s` lists its peaks",
                    gpu->name, precision_name(job->precision), gpu->name);
-    if (!yaml_find(part, "features"))
-        job->features = features_usual(gpu);
+    job->features = job_features(yaml_find(part, "features"), features_usual(gpu));
+    check_features(part, e, diags);
     if (!job->seq_len)
         job->seq_len = e->model.max_seq_len;
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)

@@ -5,6 +5,7 @@
 
 #include "model/spec/entry.h"
 #include "model/spec/layout_request.h"
+#include "model/spec/schemas.h"
 
 /* One experiment that flags are laid over. */
 struct overlay {
@@ -112,6 +113,35 @@ static struct yaml_node *without_other_batch(struct yaml_node *root, const char 
     return there ? yaml_replace(root, "job", yaml_without(job, other, arena), arena) : root;
 }
 
+static void add_words(struct yaml_node *sequence, const struct yaml_node *value, struct arena *arena)
+{
+    struct yaml_node **end = &sequence->first;
+    while (*end)
+        end = &(*end)->next;
+    const struct yaml_node *word = value->kind == YAML_SEQUENCE ? value->first : value;
+    for (; word; word = value->kind == YAML_SEQUENCE ? word->next : NULL, end = &(*end)->next) {
+        *end = arena_new(arena, 1, sizeof **end);
+        **end = *word;
+        (*end)->next = NULL;
+        (*end)->key = NULL;
+    }
+}
+
+/* Changes of features behind those that were said before, of which they are then; where nothing was, alone. */
+static struct yaml_node *changed_features(const struct yaml_node *before, struct yaml_node *changes, struct arena *arena)
+{
+    if (!before || before->kind == YAML_MAPPING)
+        return changes;
+    struct yaml_node *sequence = arena_new(arena, 1, sizeof *sequence);
+    *sequence = (struct yaml_node){.kind = YAML_SEQUENCE, .at = changes->at};
+    if (!job_features_change(before))
+        add_words(sequence, yaml_scalar("features", "none", arena), arena); /* [] says that there are none, not the usual ones */
+    if (!yaml_is_null(before))
+        add_words(sequence, before, arena);
+    add_words(sequence, changes, arena);
+    return sequence;
+}
+
 /* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
 static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct overlay *o)
 {
@@ -134,6 +164,8 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         snprintf(whole, strlen(key) + 8, "layout.%s", key);
         path = whole;
     }
+    if (value && strcmp(path, "job.features") == 0 && job_features_change(value))
+        value = changed_features(yaml_find(yaml_find(root, "job"), "features"), value, o->arena);
     root = without_counted(without_other_batch(root, path, o->arena), path, o);
     if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
         return with_cluster(root, value, o);

@@ -165,19 +165,52 @@ static void distribution_of_sum(double *p, size_t size, int n)
     gsl_fft_halfcomplex_radix2_inverse(p, 1, size);
 }
 
+/* E[min(G, c)] and the standard deviation of min(G, c): E[G^2; G <= c] = (1 + 1/a) P(a + 2, a c). */
+static double mean_capped(double capacity, double shape)
+{
+    return capacity - mean_below(capacity, shape);
+}
+
+static double deviation_capped(double capacity, double shape)
+{
+    double mean = mean_capped(capacity, shape), above = 1 - gamma_below(shape, shape * capacity);
+    double squares = (1 + 1 / shape) * gamma_below(shape + 2, shape * capacity) + capacity * capacity * above;
+    return sqrt(fmax(0, squares - mean * mean));
+}
+
+/* Of a sum of n capped loads no more is kept than `size` points around its mean, behind which the lattice begins anew: a window
+ * of 20 standard deviations. Cells are an eighth of a load's own deviation, or a quarter where there are so many loads: giving
+ * loads to points then adds up to 1 % to their variance. They are no wider than those of a lattice that holds all of the sum, and
+ * no finer than a 1,024th of the capacity unless those are. */
+struct lattice {
+    size_t size, cells; /* points; steps from 0 to the capacity */
+    double begin;       /* of the window, in steps */
+};
+
+static struct lattice lattice_of(double capacity, double shape, int n)
+{
+    enum { LEAST = 8192, CELLS_MOST = 1024, WINDOW = 20, FINE = 8 };
+    double deviation = fmax(deviation_capped(capacity, shape), 1e-9 * capacity), of_sum = deviation * sqrt(n);
+    struct lattice l = {.size = LEAST};
+    while ((double)l.size < 0.5 * WINDOW * FINE * sqrt(n)) /* cells of a quarter then */
+        l.size *= 2;
+    double fine = fmin(CELLS_MOST, fmin(FINE * capacity / deviation, capacity * (double)l.size / (WINDOW * of_sum)));
+    double whole = floor((double)(l.size - 1) / n);
+    l.cells = (size_t)fmax(1, fmax(whole, floor(fine)));
+    if ((double)l.cells > whole)
+        l.begin = fmax(0, floor((n * mean_capped(capacity, shape) - 0.5 * WINDOW * of_sum) / capacity * (double)l.cells));
+    return l;
+}
+
 /* The expected largest of so many sums of n of them, over the mean of a sum. */
 static double largest_capped(double capacity, double shape, int n, int ranks)
 {
-    enum { LATTICE = 8192, CELLS_LEAST = 16 };
-    size_t size = LATTICE;
-    while (size < (size_t)n * CELLS_LEAST * 2)
-        size *= 2;
-    size_t cells = (size - 1) / (size_t)n;
-    double *p = memory_new(size, sizeof *p), below = 0, points = 0, mean = 0;
-    capped_distribution(p, cells, capacity, shape);
-    distribution_of_sum(p, size, n);
-    for (size_t i = 0; i < (size_t)n * cells; i++) {
-        below = fmin(1, fmax(0, below + p[i]));
+    struct lattice l = lattice_of(capacity, shape, n);
+    double *p = memory_new(l.size, sizeof *p), below = 0, points = l.begin, mean = l.begin;
+    capped_distribution(p, l.cells, capacity, shape);
+    distribution_of_sum(p, l.size, n);
+    for (size_t i = 0; i < l.size; i++) {
+        below = fmin(1, fmax(0, below + p[((size_t)l.begin + i) % l.size]));
         points += 1 - pow(below, ranks);
         mean += 1 - below;
     }
@@ -185,14 +218,31 @@ static double largest_capped(double capacity, double shape, int n, int ranks)
     return points / mean;
 }
 
-static void complete_capped(struct expert_load *load, int experts)
+/* Of the busiest of so many ranks what is left: see the header. */
+static double rank_capped(const struct expert_load *load, int experts, const struct expert_ranks *by)
+{
+    double spread =
+        load->shape > 0 && by->ranks > 1 ? largest_capped(load->capacity, load->shape, experts / by->ranks, by->ranks) : 1;
+    double least = by->rank - by->ranks * load->dropped;
+    return fmin(load->capacity, fmin(by->rank, fmax(least, (1 - load->dropped) * spread)));
+}
+
+/* `most`: times the mean, what an expert has that gets every token. */
+static double share_dropped(double capacity, double shape, int experts, double most)
+{
+    if (shape <= 0)
+        return fmax(0, 1 - capacity);
+    double nobodys = share_beyond(most, shape, experts);
+    return fmax(fmax(0, 1 - capacity), (share_beyond(capacity, shape, experts) - nobodys) / (1 - nobodys));
+}
+
+static void complete_capped(struct expert_load *load, int experts, double most)
 {
     double c = load->capacity;
-    load->dropped = load->shape > 0 ? share_beyond(c, load->shape, experts) : fmax(0, 1 - c);
+    load->dropped = share_dropped(c, load->shape, experts, most);
     for (int i = 0; i < load->n && !load->padded; i++) {
         struct expert_ranks *by = &load->by[i];
-        double spread = load->shape > 0 && by->ranks > 1 ? largest_capped(c, load->shape, experts / by->ranks, by->ranks) : 1;
-        by->rank = fmin(c, (1 - load->dropped) * spread);
+        by->rank = rank_capped(load, experts, by);
         by->largest = fmin(c, fmax(by->rank, by->largest));
     }
 }
@@ -232,7 +282,7 @@ void expert_load_complete(struct expert_load *load, int experts, int top_k)
         load->shape = shape_of(experts, load->busiest);
     complete_ranks(load, experts);
     if (load->capacity > 0 && load->capacity * top_k < experts) /* no expert gets more than every token */
-        complete_capped(load, experts);
+        complete_capped(load, experts, (double)experts / top_k);
     gsl_set_error_handler(handler);
 }
 

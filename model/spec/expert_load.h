@@ -23,16 +23,28 @@
  * These are expectations over layers and micro-batches. A load beyond E / k, which no router gives, is not cut off: as b comes
  * near E / k the law says less.
  *
- * Capacity c (a factor of the mean): what exceeds it at an expert is dropped. Of the tokens' copies goes
+ * Capacity c (a factor of the mean): what exceeds it at an expert is dropped. With
  *
- *     D = E[max(0, X - c)] = (1 - I(c/E; a + 1, (E - 1) a)) - c (1 - I(c/E; a, (E - 1) a))
+ *     B(c) = E[max(0, X - c)] = (1 - I(c/E; a + 1, (E - 1) a)) - c (1 - I(c/E; a, (E - 1) a))
  *
- * as X / E is a beta variable (I: its regularised integral). The busiest rank then has min(c, (1 - D) R'(r)), R' the expected
- * maximum over r sums of E / r of the variables min(G, c), over their mean: the sum's distribution on a lattice by Fourier
- * transform, independent loads assumed (within 2 % of what a conserved sum leaves; tests/spec/test_expert_load.c). Padded to the
- * capacity every expert works on c times the mean whatever it was sent, so all ranks alike.
+ * as X / E is a beta variable (I: its regularised integral), what the law has beyond every token, B(E / k), is no copy of any:
+ * of those there are
  *
- * Completed once for a job (some 0.05 s), for all r that divide E; asking is a look into a short table.
+ *     D = max(1 - c, (B(c) - B(E / k)) / (1 - B(E / k)))
+ *
+ * are dropped, exactly for loads that stop at E / k, and none by a capacity of E / k. The busiest rank then has
+ *
+ *     min(c, R(r), max((1 - D) R'(r), R(r) - r D)),
+ *
+ * R' the expected maximum over r sums of E / r of the variables min(G, c), over their mean: the sum's distribution on a lattice
+ * by Fourier transform. These loads are independent; where few experts have most that caps too much, but a rank's experts do not
+ * drop more than all do, whence R - r D. Of drawn loads whose sum is conserved it is within 2 % for b up to 5 (3 of 8 experts),
+ * and within -4 and +7 % where no more than half of the copies are dropped (4 to 256 experts, any r, c and k, b up to 0.85 E / k;
+ * the worst where the law has some per cent beyond E / k); beyond, up to 17 % too much (tests/spec/test_expert_load.c). Padded to
+ * the capacity every expert works on c times the mean whatever it was sent, so all ranks alike.
+ *
+ * Completed once for a job, for all r that divide E: some 0.02 s of 256 experts, 0.15 s of 83,160; asking is a look into a short
+ * table.
  */
 #ifndef MSIM_MODEL_SPEC_EXPERT_LOAD_H
 #define MSIM_MODEL_SPEC_EXPERT_LOAD_H

@@ -47,6 +47,12 @@ char *adapter_wholes_text(uint32_t wholes, const char *separator, char *buffer, 
     return set_text(wholes, adapter_whole_names, separator, buffer, size);
 }
 
+feature_set features_with(feature_set features, enum feature feature)
+{
+    feature_set bit = (feature_set)1 << feature;
+    return (features & ~(bit & FEATURES_FLASH ? FEATURES_FLASH : 0)) | bit;
+}
+
 feature_set features_usual(const struct gpu *gpu)
 {
     if (gpu_flash_attention(gpu) >= 2)

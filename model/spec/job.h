@@ -112,6 +112,9 @@ typedef uint32_t feature_set;
 /* What a job can say of its loss. */
 #define FEATURES_LOSS (FEATURE_BIT(FUSED_LOSS) | FEATURE_BIT(EAGER_LOSS) | FEATURES_LINEAR_LOSS)
 
+/* A set with one feature more; of the generations of FlashAttention that one alone. */
+feature_set features_with(feature_set features, enum feature feature);
+
 /* FEATURES_USUAL on a GPU: flash_attention in the place of flash_attention2 where it has no kernels for that. */
 feature_set features_usual(const struct gpu *gpu);
 

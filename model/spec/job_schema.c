@@ -19,10 +19,6 @@ static const struct name_set wholes_set = {adapter_whole_names, N_ADAPTER_WHOLES
 static void read_member(const struct field *row, const struct yaml_node *value, const struct name_set *set, uint32_t *members,
                         struct diags *diags)
 {
-    if (value->kind != YAML_SCALAR) {
-        diag_error(diags, value->at, "%s: %s where a name is wanted", row->key, yaml_kind_name(value->kind));
-        return;
-    }
     if (strcmp(value->text, "none") == 0)
         return;
     for (int i = 0; i < set->n; i++)
@@ -40,28 +36,58 @@ static void read_member(const struct field *row, const struct yaml_node *value, 
                name_hint(value->text, set->names, (size_t)set->n, set->example, hint, sizeof hint));
 }
 
-/* A sequence of names, or one text with commas or semicolons between them (as measurement tables write it). The word none stands
- * for no name. */
-static void read_set(const struct field *row, const struct yaml_node *value, const struct name_set *set, void *at,
-                     struct diags *diags)
+/* What reads the words of a value, one after the other. */
+typedef void read_word(void *reader, const struct yaml_node *word);
+
+/* Those of a text, between commas or semicolons (as measurement tables write them). */
+static void text_words(const struct yaml_node *text, read_word *read, void *reader)
 {
-    uint32_t members = 0;
-    if (value->kind == YAML_MAPPING) {
-        diag_error(diags, value->at, "%s is a mapping; it must be a sequence of names", row->key);
-        return;
-    }
-    for (const struct yaml_node *child = value->kind == YAML_SEQUENCE ? value->first : NULL; child; child = child->next)
-        read_member(row, child, set, &members, diags);
-    const char *rest = value->kind == YAML_SCALAR ? value->text : "";
+    const char *rest = text->text;
     while (*(rest += strspn(rest, ",; "))) {
         char name[64];
         size_t n = strcspn(rest, ",; ");
-        struct yaml_node word = {.kind = YAML_SCALAR, .text = name, .at = value->at};
+        struct yaml_node word = {.kind = YAML_SCALAR, .text = name, .at = text->at};
         snprintf(name, sizeof name, "%.*s", (int)n, rest);
-        read_member(row, &word, set, &members, diags);
+        read(reader, &word);
         rest += n;
     }
-    memcpy(at, &members, sizeof members);
+}
+
+/* Those of a sequence of texts, or of one text. A mapping has none. */
+static void each_word(const struct field *row, const struct yaml_node *value, read_word *read, void *reader, struct diags *diags)
+{
+    if (value->kind == YAML_MAPPING)
+        diag_error(diags, value->at, "%s is a mapping; it must be a sequence of names", row->key);
+    if (value->kind == YAML_SCALAR)
+        text_words(value, read, reader);
+    for (const struct yaml_node *child = value->kind == YAML_SEQUENCE ? value->first : NULL; child; child = child->next)
+        if (child->kind == YAML_SCALAR)
+            text_words(child, read, reader);
+        else
+            diag_error(diags, child->at, "%s: %s where a name is wanted", row->key, yaml_kind_name(child->kind));
+}
+
+struct set_reader {
+    const struct field *row;
+    const struct name_set *set;
+    struct diags *diags;
+    uint32_t members;
+};
+
+static void read_set_word(void *reader, const struct yaml_node *word)
+{
+    struct set_reader *r = reader;
+    read_member(r->row, word, r->set, &r->members, r->diags);
+}
+
+/* A set of names. The word none stands for no name. */
+static void read_set(const struct field *row, const struct yaml_node *value, const struct name_set *set, void *at,
+                     struct diags *diags)
+{
+    struct set_reader reader = {row, set, diags, 0};
+    each_word(row, value, read_set_word, &reader, diags);
+    if (value->kind != YAML_MAPPING)
+        memcpy(at, &reader.members, sizeof reader.members);
 }
 
 static json_t *write_set(const struct name_set *set, const void *at)
@@ -75,9 +101,72 @@ static json_t *write_set(const struct name_set *set, const void *at)
     return names;
 }
 
+/*
+ * Features are a set of names, or changes of one: "+ep_overlap" adds a feature, "-tp_overlap" takes one away. Changes alone are
+ * of the usual features; behind names they are of those.
+ */
+struct feature_reader {
+    const struct field *row;
+    struct diags *diags;
+    feature_set usual, features;
+    bool begun, changes; /* a word has been read; a change has */
+};
+
+static bool is_change(const char *word)
+{
+    return word[0] == '+' || word[0] == '-';
+}
+
+static void read_feature(void *reader, const struct yaml_node *word)
+{
+    struct feature_reader *r = reader;
+    bool change = is_change(word->text), takes = word->text[0] == '-';
+    struct yaml_node name = *word;
+    feature_set found = 0;
+    name.text += change;
+    if (change && strcmp(name.text, "none") == 0)
+        diag_error(r->diags, word->at, "%s: '%s' changes nothing; write none alone, or a name behind the sign", r->row->key,
+                   word->text);
+    else if (r->changes && !change)
+        diag_error(r->diags, word->at, "%s: '%s' behind a change; write +%s, or names without a sign first", r->row->key,
+                   word->text, word->text);
+    else
+        read_member(r->row, &name, &features_set, &found, r->diags);
+    if (change && !r->begun)
+        r->features = r->usual;
+    for (int i = 0; i < N_FEATURES; i++)
+        if (found >> i & 1)
+            r->features = takes    ? r->features & ~found
+                          : change ? features_with(r->features, (enum feature)i)
+                                   : r->features | found;
+    r->begun = true;
+    r->changes |= change;
+}
+
+feature_set job_features(const struct yaml_node *value, feature_set usual)
+{
+    struct diags quiet = {0}; /* what is wrong with it has been said when the job was read */
+    const struct field row = {.key = "features"};
+    struct feature_reader reader = {&row, &quiet, usual, 0, false, false};
+    if (!value)
+        return usual;
+    each_word(&row, value, read_feature, &reader, &quiet);
+    diags_free(&quiet);
+    return reader.features;
+}
+
+bool job_features_change(const struct yaml_node *value)
+{
+    const struct yaml_node *first = value && value->kind == YAML_SEQUENCE ? value->first : value;
+    return first && first->kind == YAML_SCALAR && is_change(first->text + strspn(first->text, ",; "));
+}
+
+/* Names only: what changes are of is known when the GPU is. */
 static void read_features(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
-    read_set(row, value, &features_set, at, diags);
+    struct feature_reader reader = {row, diags, 0, 0, false, false};
+    each_word(row, value, read_feature, &reader, diags);
+    memcpy(at, &reader.features, sizeof reader.features);
 }
 
 static json_t *write_features(const struct field *row, const void *at)
@@ -149,7 +238,8 @@ static const struct field job_rows[] = {
     CHOICE("muon_shard", struct job, muon_shard, muon_shard_names, UNSET,
            "muon's states under ZeRO-1: elements of every parameter on each replica, unless told layer_wise, whole parameters on "
            "their owners"),
-    CUSTOM("features", struct job, features, read_features, write_features, UNSET, "software features"),
+    CUSTOM("features", struct job, features, read_features, write_features, UNSET,
+           "software features; +NAME and -NAME change those of current training stacks, or those of a file"),
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window; the model's own when left out"),
     QUANTITY("memory_margin", struct job, memory_margin, DIM_FRACTION, 0, 0.9, UNSET,
              "share of a GPU's memory that a search for layouts leaves free"),

@@ -70,6 +70,7 @@ static void read_offload(const struct field *row, const struct yaml_node *value,
         diag_error(diags, value->at, "%s: %s", row->key, why);
 }
 
+/* In the order in which layouts are written. */
 static const struct field rows[] = {
     INTEGER("tp", struct layout_keys, tp, 1, 1e6, UNSET, "tensor parallelism"),
     INTEGER("cp", struct layout_keys, cp, 1, 1e6, UNSET, "context parallelism"),
@@ -80,9 +81,9 @@ static const struct field rows[] = {
     INTEGER("dp", struct layout_keys, dp, 1, 1e7, UNSET, "data parallelism"),
     INTEGER("ep", struct layout_keys, ep, 1, 1e6, UNSET, "expert parallelism"),
     INTEGER("etp", struct layout_keys, etp, 1, 1e6, UNSET, "ranks that one expert is split over"),
+    INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
     INTEGER("zero", struct layout_keys, zero, 0, 3, UNSET, "ZeRO stage"),
     INTEGER("shard", struct layout_keys, shard, 0, 1e7, UNSET, "ranks that ZeRO shards over (HSDP); 0: all replicas"),
-    INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
     CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
     CUSTOM("recompute", struct layout_keys, recompute, read_recompute, NULL, UNSET, "activations computed again"),
     CUSTOM("offload", struct layout_keys, offload, read_offload, NULL, UNSET, "kept in the host's memory; " AUTO " with " AUTO),
@@ -208,13 +209,14 @@ void layout_request_read(const struct yaml_node *tree, struct layout_request *re
     if (diags->n_errors > before)
         return;
     request->given = !layout_request_searches(tree);
-    for (const struct yaml_node *child = tree->first; child; child = child->next) {
-        const struct field *row = schema_find(&layout_schema, child->key);
+    for (size_t i = 0; i < layout_schema.n_rows; i++) { /* in this order, however it is typed: one layout is one text */
+        const struct field *row = &rows[i];
+        const struct yaml_node *child = yaml_find(tree, row->key);
         char number[32];
-        if (!row || yaml_is_null(child) || strcmp(child->key, AUTO) == 0)
+        if (!child || yaml_is_null(child) || strcmp(row->key, AUTO) == 0)
             continue;
         snprintf(number, sizeof number, "%d", *(const int *)((const char *)&keys + row->offset));
-        text_append(request->text, sizeof request->text, "%s%s=%s", *request->text ? "," : "", child->key,
+        text_append(request->text, sizeof request->text, "%s%s=%s", *request->text ? "," : "", row->key,
                     row->type == FIELD_INT ? number : child->text);
     }
 }

@@ -4,6 +4,7 @@
 #ifndef MSIM_MODEL_SPEC_SCHEMAS_H
 #define MSIM_MODEL_SPEC_SCHEMAS_H
 
+#include "model/spec/job.h"
 #include "model/spec/schema.h"
 
 extern const struct schema gpu_schema;         /* struct gpu */
@@ -13,6 +14,13 @@ extern const struct schema job_schema;         /* struct job */
 extern const struct schema layout_schema;      /* the keys of a layout, checked one by one: layout_request.h */
 extern const struct schema experiment_schema;  /* its parts: rows of pointers, not to be read by others */
 extern const struct schema faults_schema;      /* struct faults_request */
+
+/* The features that a job's `features` say (NULL: nothing, so the usual ones), where changes alone, "+ep_overlap", are of the
+ * usual ones. What is wrong with them is reported when job_schema reads them. */
+struct yaml_node;
+feature_set job_features(const struct yaml_node *value, feature_set usual);
+/* Whether they are such changes. */
+bool job_features_change(const struct yaml_node *value);
 
 /* A cluster without the keys that its topology does not have; as schema_write otherwise. What of a dragonfly followed from the
  * rest is left out unless it is asked for: where it stands it is said, and does not follow when nodes change. */

@@ -151,7 +151,9 @@ START_TEST(spaces_are_widened_where_nobody_asked)
     static const struct {
         const char *change, *asked;
         enum space_dimension dimension;
-    } cases[] = {{"offload=auto", "offload=none", SPACE_OFFLOAD}, {"shard in an NVLink domain", "shard=4", SPACE_SHARD}};
+    } cases[] = {{"offload=auto", "offload=none", SPACE_OFFLOAD},
+                 {"shard in an NVLink domain", "shard=4", SPACE_SHARD},
+                 {"rare schedules", "schedule=1f1b", SPACE_SCHEDULE}};
     struct experiment *e = job(), *as_it_was = job();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct plan_lever lever = lever_named(cases[k].change);
@@ -166,6 +168,9 @@ START_TEST(spaces_are_widened_where_nobody_asked)
             ck_assert(space_limit_allows(&limits.dimensions[SPACE_SHARD], 0) &&
                       space_limit_allows(&limits.dimensions[SPACE_SHARD], 8) &&
                       !space_limit_allows(&limits.dimensions[SPACE_SHARD], 4));
+        if (cases[k].dimension == SPACE_SCHEDULE)
+            for (int schedule = 0; schedule < N_SCHEDULES; schedule++)
+                ck_assert_int_eq(space_limit_allows(&limits.dimensions[SPACE_SCHEDULE], schedule), schedule >= SCHEDULE_ZBV);
         limits = (struct space_limits){0};
         ck_assert_int_eq(space_restrict(&limits, cases[k].asked, (struct place){0}, &diags), STATUS_OK);
         ck_assert(!lever.turn(e, &limits, lever.argument)); /* what somebody asks for is meant */
@@ -174,6 +179,40 @@ START_TEST(spaces_are_widened_where_nobody_asked)
     ck_assert_mem_eq(e, as_it_was, sizeof *e);
     free(e);
     free(as_it_was);
+}
+END_TEST
+
+/* What is to be typed, read as it would be, is what the lever does. */
+START_TEST(options_say_what_levers_do)
+{
+    static const char prefix[] = "--space ";
+    struct experiment *e = job();
+    int features = 0, spaces = 0;
+    for (int i = 0; i < N_PLAN_LEVERS; i++) {
+        struct plan_lever lever = plan_lever_at(i);
+        struct space_limits turned = {0}, typed = {0};
+        struct diags diags = {0};
+        char option[64], expected[64];
+        plan_lever_option(&lever, e, option, sizeof option);
+        ck_assert_int_eq(*option == '\0', lever.kind == LEVER_HARDWARE);
+        snprintf(expected, sizeof expected, "--features +%s", i < N_FEATURES ? feature_names[i] : "");
+        if (i < N_FEATURES) {
+            ck_assert_str_eq(option, expected);
+            features++;
+        } else if (strncmp(option, prefix, strlen(prefix)) == 0) {
+            ck_assert(lever.turn(e, &turned, lever.argument));
+            ck_assert_int_eq(space_restrict(&typed, option + strlen(prefix), (struct place){0}, &diags), STATUS_OK);
+            ck_assert_mem_eq(&turned, &typed, sizeof typed);
+            spaces++;
+        }
+        diags_free(&diags);
+    }
+    struct plan_lever doubled = lever_named("global batch x2");
+    char option[64];
+    ck_assert_str_eq(plan_lever_option(&doubled, e, option, sizeof option), "--global-batch 256");
+    ck_assert_int_eq(features, N_FEATURES);
+    ck_assert_int_eq(spaces, 3);
+    free(e);
 }
 END_TEST
 
@@ -264,6 +303,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, one_thing_changes, 0, sizeof one_thing / sizeof *one_thing);
     tcase_add_test(all, nothing_to_change);
+    tcase_add_test(all, options_say_what_levers_do);
     tcase_add_test(all, experts_are_balanced);
     tcase_add_test(all, spaces_are_widened_where_nobody_asked);
     tcase_add_loop_test(all, features_are_added_that_would_be_used, 0, sizeof features / sizeof *features);

@@ -26,6 +26,7 @@ double layer_bytes_a_token(struct shape *shape);
 
 Suite *suite_kernels(void);
 Suite *suite_collective(void);
+Suite *suite_oversubscription(void);
 Suite *suite_work(void);
 Suite *suite_footprint(void);
 Suite *suite_recompute(void);

@@ -5,6 +5,7 @@ int main(void)
 {
     SRunner *runner = srunner_create(suite_kernels());
     srunner_add_suite(runner, suite_collective());
+    srunner_add_suite(runner, suite_oversubscription());
     srunner_add_suite(runner, suite_work());
     srunner_add_suite(runner, suite_footprint());
     srunner_add_suite(runner, suite_recompute());

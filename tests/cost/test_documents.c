@@ -147,6 +147,54 @@ START_TEST(sums_are_those_of_all_distances)
 }
 END_TEST
 
+/* Hardly different lengths: rows in which q is a straight line are taken together, those behind the longest document left out. */
+START_TEST(straight_rows_are_those_one_by_one)
+{
+    static const double spreads[] = {0, 1e-3, 0.02, 0.3}, windows[] = {0, 5000, 1}, means[] = {100, 100000, 4e6};
+    double s = 1 << 20, spread = spreads[_i / 9], window = windows[_i / 3 % 3], mean = means[_i % 3], tiles = 0, blocks = 0;
+    const struct documents d = {mean, spread};
+    for (double k = 0; k * TILE < s; k++) {
+        double pieces = documents_pieces(&d, s, k * TILE);
+        tiles += pieces;
+        blocks += pieces * (window > 0 ? fmin(k + 1, 1 + ceil((window - 1) / TILE)) : k + 1);
+    }
+    struct document_tiles summed = documents_tiles(&d, s, window, TILE);
+    ck_assert_double_eq_tol(summed.tiles, tiles, (spread > 0 ? 1e-4 : 1e-9) * tiles);
+    ck_assert_double_eq_tol(summed.blocks, blocks, (spread > 0 ? 5e-4 : 1e-9) * blocks);
+}
+END_TEST
+
+/* So that the sums take no longer of a sequence without end: a document of m tokens has m / TILE tiles, and half of one more. */
+START_TEST(long_sequences_take_no_longer)
+{
+    static const double spreads[] = {0, 1e-3};
+    const struct documents d = {1e9 + 1, spreads[_i]};
+    double tokens = 1e14;
+    struct document_tiles summed = documents_tiles(&d, tokens, 0, TILE);
+    ck_assert_double_eq_tol(summed.tiles, tokens / TILE, 1e-4 * tokens / TILE);
+}
+END_TEST
+
+START_TEST(a_memo_answers_the_same)
+{
+    struct documents_memo memo = {0};
+    for (int again = 0; again < 3; again++)
+        for (int i = 0; i < N_DRAWN; i++)
+            for (int tile = 64; tile <= 256; tile *= 2) {
+                const struct documents_question question = {.mean = drawn[i].mean,
+                                                            .spread = drawn[i].spread,
+                                                            .tokens = drawn[i].tokens,
+                                                            .window = drawn[i].window,
+                                                            .sequences = 1 + i,
+                                                            .tile = tile};
+                struct documents_walk kept = documents_walk(&memo, &question), fresh = documents_walk(NULL, &question);
+                ck_assert_double_eq(kept.tiles.tiles, fresh.tiles.tiles);
+                ck_assert_double_eq(kept.tiles.blocks, fresh.tiles.blocks);
+                ck_assert_double_eq(kept.longest, fresh.longest);
+            }
+}
+END_TEST
+
 static struct packing packing_drawn(int i)
 {
     struct packing p = {.documents = {drawn[i].mean, drawn[i].spread},
@@ -287,12 +335,19 @@ END_TEST
 START_TEST(endless_documents_cost_what_sequences_do)
 {
     for (int cp = 1; cp <= 8; cp *= 2) {
+        bool gathers = _i > 0, windowed = _i > 1; /* a ring's first step has most of a window, which whole sequences leave out */
         struct shape whole, endless;
         shape_documents(&whole, cp, (struct documents){0});
         shape_documents(&endless, cp, (struct documents){.mean = 1e9});
+        whole.layout.cp_comm = endless.layout.cp_comm = gathers ? CP_ALL_GATHER : CP_RING;
+        whole.job.window = endless.job.window = windowed ? 1024 : 0;
+        if (windowed)
+            whole.layout.features = endless.layout.features |= FEATURE_BIT(SLIDING_WINDOW);
         if (cp > 1) /* a tile more of a rank's share, half full, is where chunks may begin */
             whole.job.seq_len = endless.job.seq_len = 1 << 20;
-        for (enum pass pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+        /* backward, whole sequences have a window's edges on every tile of keys that is gathered, and documents on a rank's */
+        enum pass last = windowed && cp > 1 ? PASS_FORWARD : PASS_BACKWARD;
+        for (enum pass pass = PASS_FORWARD; pass <= last; pass++) {
             double seconds = pass_seconds(&whole, pass);
             ck_assert_double_eq_tol(pass_seconds(&endless, pass), seconds, (cp > 1 ? 0.005 : 1e-4) * seconds);
         }
@@ -300,7 +355,70 @@ START_TEST(endless_documents_cost_what_sequences_do)
 }
 END_TEST
 
-/* Shorter documents never take longer, in one call or in a ring; and what is not fused computes everything. */
+/* Also where a ring waits for what it exchanges, all of it or part: links so many times as slow. */
+START_TEST(endless_documents_wait_as_sequences_do)
+{
+    static const double slower[] = {1, 10, 100, 200, 300, 450, 650, 1000, 2000};
+    for (int cp = 2; cp <= 8; cp *= 2) {
+        struct shape whole, endless;
+        shape_documents(&whole, cp, (struct documents){0});
+        shape_documents(&endless, cp, (struct documents){.mean = 1e9, .spread = 0.5 * (_i % 2)});
+        whole.job.seq_len = endless.job.seq_len = 1 << 18;
+        whole.cluster.gpu.nccl_rate = endless.cluster.gpu.nccl_rate /= slower[_i];
+        for (enum pass pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
+            double seconds = pass_seconds(&whole, pass);
+            ck_assert_double_eq_tol(pass_seconds(&endless, pass), seconds, 0.005 * seconds);
+        }
+    }
+}
+END_TEST
+
+/* Nothing jumps where documents are as long as a rank's share of a sequence, or a chunk, on one rank or several: means a per cent
+ * apart take no more than 4 % more or less (a tile more of the longest document), and lengths that hardly differ what equal ones
+ * do. */
+START_TEST(near_a_rank_s_share_nothing_jumps)
+{
+    int cp = 1 << _i % 4;
+    for (enum pass pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+        for (int part = 1; part <= 2 * cp; part *= 2) {
+            double before = 0, share = 32768.0 / part;
+            for (double mean = 0.95 * share; mean < 1.05 * share; mean += 0.01 * share) {
+                struct shape s;
+                shape_documents(&s, cp, (struct documents){.mean = mean});
+                s.job.seq_len = 32768;
+                s.layout.cp_comm = _i < 4 ? CP_RING : CP_ALL_GATHER;
+                double alike = pass_seconds(&s, pass);
+                s.job.documents.spread = 1e-9;
+                ck_assert_double_eq_tol(pass_seconds(&s, pass), alike, 1e-3 * alike);
+                if (before > 0)
+                    ck_assert_double_eq_tol(alike, before, 0.04 * before);
+                before = alike;
+            }
+        }
+}
+END_TEST
+
+/* In a step of a ring a rank has its own keys or another's, never all of them: what tiles cost does not grow with the ranks. */
+START_TEST(a_ring_has_a_rank_s_tiles_at_a_time)
+{
+    struct shape s;
+    shape_documents(&s, 8, (struct documents){.mean = 300});
+    s.job.seq_len = 1 << 17;
+    struct work work = attention_work(&s);
+    struct work_attention step = work.attention;
+    double tile_s = s.cluster.gpu.attention.tile_overhead_s;
+    step.key_tokens /= 8, step.pairs *= 1e-9; /* what is left are tiles: 3.3 to a document, with those that are not full */
+    double tiles = 16 * ((1 << 17) / 8 / TILE + (1 << 17) / 8 / 300.0 * 0.75);
+    s.cluster.gpu.memory.bandwidth_fraction = 0;
+    struct cost cost = attention_cost(&s.cluster.gpu, &step, true);
+    double expected = 2.5 * tile_s * tiles / s.cluster.gpu.sms;
+    ck_assert_double_gt(tile_s, 0);
+    ck_assert_double_eq_tol(cost.compute_s, expected, 0.2 * expected);
+}
+END_TEST
+
+/* Shorter documents never take longer, in one call or in a ring, but for the tiles that begin anew with them; and what is not
+ * fused computes everything. */
 START_TEST(shorter_documents_take_less)
 {
     for (int cp = 1; cp <= 4; cp *= 4) {
@@ -351,10 +469,16 @@ Suite *suite_documents(void)
     tcase_add_test(cases, by_hand);
     tcase_add_loop_test(cases, age_is_stationary, 0, N_DRAWN);
     tcase_add_loop_test(cases, sums_are_those_of_all_distances, 0, N_DRAWN);
+    tcase_add_loop_test(cases, straight_rows_are_those_one_by_one, 0, 36);
+    tcase_add_loop_test(cases, long_sequences_take_no_longer, 0, 2);
+    tcase_add_test(cases, a_memo_answers_the_same);
     tcase_add_loop_test(cases, draws_have_the_mean_and_the_spread, 0, N_DRAWN);
     tcase_add_test(cases, limits);
     tcase_add_loop_test(cases, chunks_are_counted, 0, 4);
-    tcase_add_test(cases, endless_documents_cost_what_sequences_do);
+    tcase_add_loop_test(cases, endless_documents_cost_what_sequences_do, 0, 3);
+    tcase_add_loop_test(cases, endless_documents_wait_as_sequences_do, 0, 9);
+    tcase_add_loop_test(cases, near_a_rank_s_share_nothing_jumps, 0, 8);
+    tcase_add_test(cases, a_ring_has_a_rank_s_tiles_at_a_time);
     tcase_add_test(cases, shorter_documents_take_less);
     tcase_add_test(cases, without_tiles_pairs_count);
     suite_add_tcase(suite, cases);

@@ -270,6 +270,58 @@ START_TEST(the_peak_is_of_the_fullest_stage)
 }
 END_TEST
 
+/* Layers that differ: dense ones before mixtures, one mixture in two, mixers and attention by a pattern, and prediction modules.
+ */
+static void layers_differ(struct transformer *model, int how)
+{
+    if (how < 3)
+        model->moe = (struct mixture){.experts = 16, .top_k = 2, .expert_ffn = 1024, .every = 1 + how / 2};
+    if (how < 2)
+        model->moe.first_dense_layers = 1 + 2 * how;
+    if (how == 1)
+        model->mtp_layers = 1;
+    if (how == 3) {
+        memcpy(model->layer_pattern, "MMM-*-", 7);
+        model->mixer = (struct state_mixer){
+            .kind = MIXER_MAMBA2, .heads = 64, .head_dim = 64, .groups = 8, .state = 128, .conv = 4, .chunk = 256, .norm = true};
+    }
+}
+
+/* The same where layers differ, with every schedule, as much repeated as can be, and optimizers that tell matrices apart. What is
+ * repeated for weights' gradients that wait is most on a late stage of a divided schedule; experts are first behind the layers
+ * that are dense. */
+START_TEST(the_peak_is_of_the_fullest_stage_where_layers_differ)
+{
+    static const int recomputes[] = {RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT};
+    bool inside = false, late = false;
+    for (int i = 0; i < 4 * (N_SCHEDULES - 1) * 3 * 2 * 6; i++) {
+        struct shape s;
+        struct footprint peak, one;
+        int how = i % 4, rest = i / 4, fullest;
+        shape_gpt(&s, 26 + 3 * how, 2048, 16, 1, 4 + 2 * (rest / (N_SCHEDULES - 1) / 6 % 6), 1, 1);
+        layers_differ(&s.model, how);
+        s.layout.schedule = (enum schedule)(1 + rest % (N_SCHEDULES - 1));
+        s.layout.vpp = s.layout.schedule == SCHEDULE_INTERLEAVED || schedule_is_folded(s.layout.schedule) ? 2 : 1;
+        s.layout.recompute.what = (enum recompute_what)recomputes[rest / (N_SCHEDULES - 1) % 3];
+        s.job.optimizer = rest / (N_SCHEDULES - 1) / 3 % 2 && how < 3 ? OPTIMIZER_MUON : OPTIMIZER_ADAM;
+        s.job.global_batch = 4 * s.layout.pp;
+        s.layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);
+        double most = 0;
+        for (int stage = 0; stage < s.layout.pp; stage++) {
+            footprint_of_stage(&s.layout, &s.setting, stage, &one);
+            most = one.total > most ? one.total : most;
+        }
+        footprint_peak(&s.layout, &s.setting, &peak, &fullest);
+        ck_assert_double_eq(peak.total, most);
+        footprint_of_stage(&s.layout, &s.setting, fullest, &one);
+        ck_assert_double_eq(one.total, most);
+        inside = inside || (fullest > 1 && fullest < s.layout.pp - 2);
+        late = late || (fullest == s.layout.pp - 2 && s.layout.pp > 4);
+    }
+    ck_assert(inside && late); /* both happen */
+}
+END_TEST
+
 /* With scores in memory or without, at any vocabulary: keeping less never takes more. */
 START_TEST(recomputation_never_takes_more)
 {
@@ -432,6 +484,7 @@ Suite *suite_footprint(void)
     tcase_add_test(all, eager_stacks_keep_what_was_gathered);
     tcase_add_test(all, narrow_operands_are_kept_narrow);
     tcase_add_test(all, the_peak_is_of_the_fullest_stage);
+    tcase_add_test(all, the_peak_is_of_the_fullest_stage_where_layers_differ);
     tcase_add_test(all, recomputation_never_takes_more);
     tcase_add_test(all, each_repeated_layer_frees_all_but_its_input);
     tcase_add_test(all, logits_by_the_loss);

@@ -9,12 +9,16 @@
 static enum status convert(char source, const char *path, struct fault_trace *trace, struct diags *diags)
 {
     const struct convert_options how = {.down = 3600 * NANOS_PER_SECOND, .merge = 300 * NANOS_PER_SECOND, .nodes = 16};
+    const struct convert_options failed = {.down = 0, .merge = how.merge, .nodes = 3, .failed_jobs = true};
+    const char *const twice[] = {path, path};
     const struct lanl_window window = {.from = LANL_FIRST_DAY};
     switch (source) {
     case 't': return titan_trace_read(path, &how, trace, diags);
     case 'j': return job_trace_read(path, &how, trace, diags);
-    case 'x': return xid_trace_read(path, &how, trace, diags);
-    case 's': return smi_trace_read(path, &how, trace, diags);
+    case 'x': return xid_trace_read(&path, 1, &how, trace, diags);
+    case 's': return smi_trace_read(&path, 1, &how, trace, diags);
+    case 'f': return job_trace_read(path, &failed, trace, diags);
+    case 'X': return xid_trace_read(twice, 2, &how, trace, diags);
     default: return lanl_trace_read(path, &window, trace, diags);
     }
 }

@@ -4,11 +4,13 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "traces/launch/framework_config.h"
+#include "traces/launch/framework_export.h"
 #include "traces/launch/framework_keys.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron_export.h"
 #include "traces/launch/megatron_log.h"
 #include "traces/launch/megatron_meaning.h"
+#include "traces/launch/python_keys.h"
 
 static void check_log(const struct launch_log *log)
 {
@@ -28,8 +30,26 @@ static void check_job(const struct launch_job *job)
     fclose(out);
     fuzz_expect(launch_shell_parse("export", script, n, NULL, &words, &diags) == STATUS_OK, "what is written can be read");
     launch_words_free(&words);
-    diags_free(&diags);
     free(script);
+    static const char *const names[] = {"NeMo", "nanotron", "torchtitan", "Megatron-Bridge", "NeMo 2"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        out = open_memstream(&script, &n);
+        framework_write_config(names[i], job, NULL, 0, out, &diags);
+        fclose(out);
+        fuzz_expect(n > 0, "something is said of every job");
+        free(script);
+    }
+    diags_free(&diags);
+}
+
+/* Of any text what a program would say. */
+static void check_program(const char *text, size_t size)
+{
+    struct arena arena = {0};
+    struct diags diags = {0};
+    fuzz_expect(python_parse("input", text, size, &arena, &diags)->kind == YAML_MAPPING, "a program says nothing, or fields");
+    diags_free(&diags);
+    arena_free(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -45,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(text, data, size);
     size = launch_plain(text, size);
     text[size] = '\0';
+    check_program(text, size);
     struct launch_log log;
     enum status status = STATUS_OK;
     if (launch_is_log(text, size)) {

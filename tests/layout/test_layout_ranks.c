@@ -6,6 +6,7 @@
 
 #include "model/base/memory.h"
 #include "model/layout/layout.h"
+#include "model/layout/ranks.h"
 #include "tests/suite.h"
 
 static int count_of(int layers, int pp, int vpp, int v)
@@ -411,6 +412,17 @@ START_TEST(spans_against_brute_force)
 }
 END_TEST
 
+static struct group_span lies(int ranks, int per_domain, int domains, int leaves, int pods, int sharing, int islands)
+{
+    return (struct group_span){.ranks = ranks,
+                               .ranks_per_domain = per_domain,
+                               .domains = domains,
+                               .leaves = leaves,
+                               .pods = pods,
+                               .sharing = sharing,
+                               .islands = islands};
+}
+
 static void expect_span(struct group_span got, struct group_span want)
 {
     ck_assert_int_eq(got.ranks, want.ranks);
@@ -422,28 +434,97 @@ static void expect_span(struct group_span got, struct group_span want)
     ck_assert_int_eq(got.islands, want.islands);
 }
 
+/* The part of a unit's GPUs that sends beyond it, rank by rank, in the unit where it is most: each to the next domain of its
+ * group in order (pipeline: the next rank), or to all members in other domains alike. */
+static struct group_exits count_exits(const struct layout *layout, enum group_kind kind, int node, int size)
+{
+    int n = layout_group_size(layout, kind), world = layout->tp * layout->cp * layout->dp * layout->pp, members[1024];
+    double *next = memory_new((size_t)world, sizeof *next), *all = memory_new((size_t)world, sizeof *all);
+    struct group_exits most = {0};
+    for (int r = 0; r < world; r++) {
+        layout_group_members(layout, kind, r, members);
+        int own = 0, elsewhere = 0, beyond = 0;
+        while (members[own] != r)
+            own++;
+        int to = (own + 1) % n;
+        while (kind != GROUP_PP && members[to] / node == r / node)
+            to = (to + 1) % n;
+        for (int i = 0; i < n; i++) {
+            elsewhere += members[i] / node != r / node;
+            beyond += members[i] / size != r / size;
+        }
+        next[r / size] += members[to] / size != r / size;
+        all[r / size] += (double)beyond / elsewhere;
+    }
+    for (int unit = 0; unit * size < world; unit++) {
+        most.to_next = fmax(most.to_next, next[unit] / size);
+        most.to_all = fmax(most.to_all, all[unit] / size);
+    }
+    free(next);
+    free(all);
+    return most;
+}
+
+/* Groups that fill domains, or have one rank in each; units of whole domains, however groups fall on them. */
+START_TEST(exits_match_counting)
+{
+    static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP, GROUP_DP, GROUP_EP, GROUP_EXPERT_DP, GROUP_REPLICA, GROUP_PP};
+    static const int nodes[] = {1, 2, 4, 8};
+    uint64_t state = 29;
+    int counted = 0, uneven = 0;
+    for (int round = 0; round < 600; round++) {
+        struct layout layout = random_layout(&state);
+        int node = pick(&state, nodes, 4), leaf_nodes = 1 + (int)(next_random(&state) % 6), size = leaf_nodes * node;
+        struct cluster cluster = {.gpus_per_node = node, .nvlink_domain = node, .nics_per_node = node, .leaf_nodes = leaf_nodes};
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            struct group_span span = layout_span(&layout, &cluster, kinds[i]);
+            struct group_shape shape = group_shape_of(&layout, kinds[i]);
+            ck_assert(span.leaf_exits.to_next >= 0 && span.leaf_exits.to_next <= 1);
+            ck_assert(span.leaf_exits.to_all >= 0 && span.leaf_exits.to_all <= 1 + 1e-12);
+            bool whole = shape.block % node == 0 && (shape.stride % node == 0 || node % shape.stride == 0);
+            if (span.leaves == 1) {
+                ck_assert(span.leaf_exits.to_next <= 0 && span.leaf_exits.to_all <= 0);
+                continue;
+            }
+            if (!whole || shape.n > 1024)
+                continue;
+            struct group_exits want = count_exits(&layout, kinds[i], node, size);
+            ck_assert_double_eq_tol(span.leaf_exits.to_next, want.to_next, 1e-12);
+            counted++;
+            uneven += shape.block % size != 0 && size % shape.block != 0;
+            /* members of one group in a unit are as many as of another */
+            int step = shape.stride > node ? shape.stride : node;
+            if (size % step == 0 && kinds[i] != GROUP_PP)
+                ck_assert_double_eq_tol(span.leaf_exits.to_all, want.to_all, 1e-12);
+        }
+    }
+    ck_assert_int_gt(counted, 300);
+    ck_assert_int_gt(uneven, 30);
+}
+END_TEST
+
 START_TEST(spans_by_hand)
 {
     struct layout megascale = {.tp = 8, .cp = 1, .pp = 8, .vpp = 6, .dp = 192, .ep = 1};
     struct cluster a100 = {.gpus_per_node = 8, .nvlink_domain = 8, .nics_per_node = 8, .leaf_nodes = 64};
-    expect_span(layout_span(&megascale, &a100, GROUP_TP), (struct group_span){8, 8, 1, 1, 1, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_PP), (struct group_span){8, 1, 8, 8, 1, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_MODEL), (struct group_span){64, 8, 8, 8, 1, 1, 1});
-    expect_span(layout_span(&megascale, &a100, GROUP_EP), (struct group_span){1, 1, 1, 1, 1, 1, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_TP), lies(8, 8, 1, 1, 1, 1, 1));
+    expect_span(layout_span(&megascale, &a100, GROUP_DP), lies(192, 1, 192, 3, 1, 1, 1));
+    expect_span(layout_span(&megascale, &a100, GROUP_PP), lies(8, 1, 8, 8, 1, 1, 1));
+    expect_span(layout_span(&megascale, &a100, GROUP_MODEL), lies(64, 8, 8, 8, 1, 1, 1));
+    expect_span(layout_span(&megascale, &a100, GROUP_EP), lies(1, 1, 1, 1, 1, 1, 1));
 
     a100.nics_per_node = 4; /* two data-parallel groups on each NIC */
-    expect_span(layout_span(&megascale, &a100, GROUP_DP), (struct group_span){192, 1, 192, 3, 1, 2, 1});
+    expect_span(layout_span(&megascale, &a100, GROUP_DP), lies(192, 1, 192, 3, 1, 2, 1));
     struct layout fsdp = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 128, .ep = 1};
-    expect_span(layout_span(&fsdp, &a100, GROUP_DP), (struct group_span){128, 8, 16, 1, 1, 1, 1});
+    expect_span(layout_span(&fsdp, &a100, GROUP_DP), lies(128, 8, 16, 1, 1, 1, 1));
     struct layout half = {.tp = 2, .cp = 1, .pp = 1, .vpp = 1, .dp = 64, .ep = 1};
-    expect_span(layout_span(&half, &a100, GROUP_DP), (struct group_span){64, 4, 16, 1, 1, 2, 1});
+    expect_span(layout_span(&half, &a100, GROUP_DP), lies(64, 4, 16, 1, 1, 2, 1));
     struct layout part = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 2, .ep = 1}; /* two of eight GPUs */
-    expect_span(layout_span(&part, &a100, GROUP_DP), (struct group_span){2, 2, 1, 1, 1, 1, 1});
+    expect_span(layout_span(&part, &a100, GROUP_DP), lies(2, 2, 1, 1, 1, 1, 1));
     /* Two stages of four ranks a node, half of a stage in the group: ranks 0, 1, 4, 5, 8, 9, 12 and 13. The two such groups of
      * a node have eight members on four NICs. */
     struct layout small = {.tp = 2, .cp = 1, .pp = 4, .vpp = 1, .dp = 2, .ep = 1};
-    expect_span(layout_span(&small, &a100, GROUP_MODEL), (struct group_span){8, 4, 2, 1, 1, 2, 1});
+    expect_span(layout_span(&small, &a100, GROUP_MODEL), lies(8, 4, 2, 1, 1, 2, 1));
 }
 END_TEST
 
@@ -452,10 +533,10 @@ START_TEST(spans_of_boards)
 {
     struct cluster boards = {.gpus_per_node = 8, .nvlink_domain = 4, .nics_per_node = 4, .leaf_nodes = 16};
     struct layout wide = {.tp = 8, .cp = 1, .pp = 6, .vpp = 1, .dp = 8, .ep = 1};
-    expect_span(layout_span(&wide, &boards, GROUP_TP), (struct group_span){8, 8, 1, 1, 1, 1, 2});
+    expect_span(layout_span(&wide, &boards, GROUP_TP), lies(8, 8, 1, 1, 1, 1, 2));
     struct layout narrow = {.tp = 4, .cp = 1, .pp = 12, .vpp = 1, .dp = 8, .ep = 1};
-    expect_span(layout_span(&narrow, &boards, GROUP_TP), (struct group_span){4, 4, 1, 1, 1, 1, 1});
-    expect_span(layout_span(&narrow, &boards, GROUP_DP), (struct group_span){8, 2, 4, 1, 1, 2, 2});
+    expect_span(layout_span(&narrow, &boards, GROUP_TP), lies(4, 4, 1, 1, 1, 1, 1));
+    expect_span(layout_span(&narrow, &boards, GROUP_DP), lies(8, 2, 4, 1, 1, 2, 2));
 }
 END_TEST
 
@@ -464,14 +545,14 @@ START_TEST(spans_of_large_domains)
 {
     struct cluster nvl72 = {.gpus_per_node = 4, .nvlink_domain = 72, .nics_per_node = 4, .leaf_nodes = 0};
     struct layout moe = {.tp = 1, .cp = 1, .pp = 4, .vpp = 4, .dp = 64, .ep = 64};
-    expect_span(layout_span(&moe, &nvl72, GROUP_EP), (struct group_span){64, 64, 1, 1, 1, 1, 1});
-    expect_span(layout_span(&moe, &nvl72, GROUP_PP), (struct group_span){4, 1, 4, 1, 1, 1, 1});
+    expect_span(layout_span(&moe, &nvl72, GROUP_EP), lies(64, 64, 1, 1, 1, 1, 1));
+    expect_span(layout_span(&moe, &nvl72, GROUP_PP), lies(4, 1, 4, 1, 1, 1, 1));
     struct layout fsdp = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 256, .ep = 1};
-    expect_span(layout_span(&fsdp, &nvl72, GROUP_DP), (struct group_span){256, 64, 4, 1, 1, 1, 1});
+    expect_span(layout_span(&fsdp, &nvl72, GROUP_DP), lies(256, 64, 4, 1, 1, 1, 1));
     struct layout whole = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 144, .ep = 1};
-    expect_span(layout_span(&whole, &nvl72, GROUP_DP), (struct group_span){144, 72, 2, 1, 1, 1, 1});
+    expect_span(layout_span(&whole, &nvl72, GROUP_DP), lies(144, 72, 2, 1, 1, 1, 1));
     struct layout small = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 40, .ep = 1};
-    expect_span(layout_span(&small, &nvl72, GROUP_DP), (struct group_span){40, 40, 1, 1, 1, 1, 1});
+    expect_span(layout_span(&small, &nvl72, GROUP_DP), lies(40, 40, 1, 1, 1, 1, 1));
 }
 END_TEST
 
@@ -491,6 +572,7 @@ int main(void)
     tcase_add_test(tcase, hybrid_groups_by_hand);
     tcase_add_test(tcase, groups_partition);
     tcase_add_test(tcase, spans_against_brute_force);
+    tcase_add_test(tcase, exits_match_counting);
     tcase_add_test(tcase, spans_by_hand);
     tcase_add_test(tcase, spans_of_large_domains);
     tcase_add_test(tcase, spans_of_boards);

@@ -122,6 +122,89 @@ START_TEST(a_gpu_alone_has_nodes_enough)
 }
 END_TEST
 
+/* +NAME and -NAME are of the usual features, of a file's, or of what was said before, in the order in which they stand. */
+START_TEST(features_change)
+{
+    const struct experiment_flags named = {.model = "llama2-7b", .cluster = "dgx-h100"};
+    struct experiment_flags flags = named;
+    load(&flags);
+    const feature_set usual = e.job.features, file = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(PARALLEL_BLOCK) |
+                                                     FEATURE_BIT(SLIDING_WINDOW) | FEATURE_BIT(TP_OVERLAP) |
+                                                     FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP);
+    const struct {
+        bool of_file;
+        const char *overrides[2];
+        feature_set features;
+    } cases[] = {
+        {false, {"job.features=[+ep_overlap]", NULL}, usual | FEATURE_BIT(EP_OVERLAP)},
+        {false, {"job.features=+ep_overlap,-tp_overlap", NULL}, (usual | FEATURE_BIT(EP_OVERLAP)) & ~FEATURE_BIT(TP_OVERLAP)},
+        {false, {"job.features=[-tp_overlap, +tp_overlap]", NULL}, usual},
+        {false, {"job.features=+flash_attention3", NULL}, (usual & ~FEATURES_FLASH) | FEATURE_BIT(FLASH_ATTENTION3)},
+        {false, {"job.features=[compile, +cuda_graphs]", NULL}, FEATURE_BIT(COMPILE) | FEATURE_BIT(CUDA_GRAPHS)},
+        {false, {"job.features=none", "job.features=+compile"}, FEATURE_BIT(COMPILE)},
+        {false,
+         {"job.features=+compile", "job.features=[+cuda_graphs]"},
+         usual | FEATURE_BIT(COMPILE) | FEATURE_BIT(CUDA_GRAPHS)},
+        {false, {"job.features=+compile", "job.features=async_tp"}, FEATURE_BIT(ASYNC_TP)},
+        {false, {"job.features=[]", "job.features=+compile"}, FEATURE_BIT(COMPILE)},
+        {false,
+         {"job.features=[-tp_overlap]", "job.features=+compile"},
+         (usual | FEATURE_BIT(COMPILE)) & ~FEATURE_BIT(TP_OVERLAP)},
+        {true, {"job.features=-tp_overlap", NULL}, file & ~FEATURE_BIT(TP_OVERLAP)},
+        {true, {"job.features=[+compile]", "job.features=-pp_overlap"}, (file | FEATURE_BIT(COMPILE)) & ~FEATURE_BIT(PP_OVERLAP)},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        flags = cases[i].of_file ? the_file : named;
+        flags.overrides = cases[i].overrides;
+        flags.n_overrides = cases[i].overrides[1] ? 2 : 1;
+        load(&flags);
+        ck_assert_msg(e.job.features == cases[i].features, "%s: %x, not %x", cases[i].overrides[0], e.job.features,
+                      cases[i].features);
+    }
+}
+END_TEST
+
+/* Who names one feature is told what that turns off; who changes the usual ones, or names one of them, means it. */
+START_TEST(lone_features_warn)
+{
+    static const char *const overrides[] = {"job.features=ep_overlap", "job.features=+ep_overlap", "job.features=tp_overlap",
+                                            "job.features=none"};
+    for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++) {
+        struct experiment_flags flags = {
+            .model = "llama2-7b", .cluster = "dgx-h100", .overrides = &overrides[i], .n_overrides = 1};
+        struct diags diags = {0};
+        ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
+        char *words = said(&diags);
+        ck_assert_msg((strstr(words, "+ep_overlap is beside these") != NULL) == (i == 0), "%s: %s", overrides[i], words);
+        free(words);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
+/* However a layout is typed, what is written of it is one text. */
+START_TEST(layouts_have_one_order)
+{
+    static const char *const typed[] = {"tp=8,pp=4,vpp=2,mb=1,zero=1,shard=8", "shard=8,zero=1,mb=1,vpp=2,pp=4,tp=8",
+                                        "mb1 pp4 z1/8 vpp2 tp8"};
+    char *first = NULL;
+    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
+        struct experiment_flags flags = the_file;
+        flags.layout = typed[i];
+        load(&flags);
+        ck_assert_str_eq(e.layout.text, "tp=8,pp=4,vpp=2,micro_batch=1,zero=1,shard=8");
+        char *json = experiment_to_json(&e);
+        if (first)
+            ck_assert_str_eq(json, first);
+        else
+            first = json;
+        if (json != first)
+            free(json);
+    }
+    free(first);
+}
+END_TEST
+
 START_TEST(flags_win)
 {
     struct experiment_flags flags = the_file;
@@ -285,7 +368,7 @@ START_TEST(auto_keeps_what_is_named)
     flags.layout = "auto,pp=4, tp=8";
     load(&flags);
     ck_assert(!e.layout.given);
-    ck_assert_str_eq(e.layout.text, "pp=4,tp=8");
+    ck_assert_str_eq(e.layout.text, "tp=8,pp=4");
 }
 END_TEST
 
@@ -362,6 +445,11 @@ static const struct {
     {"jib.global_batch=8", "jib.global_batch: error: unknown key 'jib' in experiment; did you mean 'job'?\n"},
     {"job.globalbatch=8", "job.globalbatch: error: unknown key 'globalbatch' in job; did you mean 'global_batch'?\n"},
     {"job.global_batch.x=8", "job.global_batch.x: error: global_batch is a mapping; it must be a single value\n"},
+    {"job.features=[+compile, async_data]",
+     "job.features: error: features: 'async_data' behind a change; write +async_data, or names without a sign first\n"},
+    {"job.features=+none",
+     "job.features: error: features: '+none' changes nothing; write none alone, or a name behind the sign\n"},
+    {"job.features=-tp_overlp", "job.features: error: features: unknown 'tp_overlp'; did you mean 'tp_overlap'?\n"},
     {"job.features=[", "job.features: error: not valid YAML or JSON: flow sequence without a closing bracket\n"},
     {"cluster.nic_rate=200",
      "cluster.nic_rate: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
@@ -625,6 +713,9 @@ int main(void)
     tcase_add_test(tests, the_example_of_the_manual);
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
+    tcase_add_test(tests, features_change);
+    tcase_add_test(tests, lone_features_warn);
+    tcase_add_test(tests, layouts_have_one_order);
     tcase_add_test(tests, flags_win);
     tcase_add_test(tests, another_cluster_keeps_the_jobs_size);
     tcase_add_test(tests, another_cluster_keeps_the_files_nodes);

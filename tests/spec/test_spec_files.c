@@ -209,7 +209,7 @@ START_TEST(kinds_are_told_apart)
     ck_assert_int_eq(catalog_entry(temporary_file("w.yaml", what, strlen(what)), &entry, &diags), STATUS_BAD_INPUT);
     ck_assert_int_eq(catalog_entry(TEST_DATA "/megascale.yaml", &entry, &diags), STATUS_BAD_INPUT);
     ck_assert_int_eq(catalog_entry("b300-nodes", &entry, &diags), STATUS_BAD_INPUT);
-    assert_contains(said(&diags), "no model, GPU or cluster is called 'b300-nodes'; did you mean 'b300-node'?");
+    assert_contains(said(&diags), "nothing in the catalog is called 'b300-nodes'; did you mean 'b300-node'?");
     diags_free(&diags);
 }
 END_TEST

@@ -10,14 +10,18 @@
 #include "traces/launch/framework_keys.h"
 #include "traces/launch/launch_shell.h"
 
-/* A configuration (NULL: none) and what stands behind it on a command line. */
 struct told tell(const char *config, const char *line, int gpus)
+{
+    return tell_as("c", config, line, gpus);
+}
+
+struct told tell_as(const char *path, const char *config, const char *line, int gpus)
 {
     struct told t = {0};
     bool companion;
     struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
     if (config)
-        ck_assert_int_eq(framework_config_parse("c", config, strlen(config), &t.words, &companion, &t.diags), STATUS_OK);
+        ck_assert_int_eq(framework_config_parse(path, config, strlen(config), &t.words, &companion, &t.diags), STATUS_OK);
     if (line)
         ck_assert_int_eq(launch_shell_words("--with", line, &t.words, &t.diags), STATUS_OK);
     framework_take_overrides(&t.words);

@@ -15,6 +15,8 @@ struct told {
 
 /* A configuration (NULL: none) and what stands behind it on a command line (NULL: nothing), on so many GPUs (0: as they say). */
 struct told tell(const char *config, const char *line, int gpus);
+/* The same of a configuration whose language its name tells. */
+struct told tell_as(const char *path, const char *config, const char *line, int gpus);
 /* The same for a file of tests/traces/configurations. */
 struct told tell_file(const char *name, const char *line, int gpus);
 void told_free(struct told *told);

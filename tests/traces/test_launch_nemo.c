@@ -117,6 +117,77 @@ START_TEST(nemo_settles_what_is_said_twice)
 }
 END_TEST
 
+/* A program's assignments; the model, the nodes and what recipes have by themselves are of the function that makes it. */
+START_TEST(recipes_that_are_programs)
+{
+    static const struct {
+        const char *text;
+        int gpus;
+        const char *layout, *warning;
+        int layers;
+    } cases[] = {
+        {"def make():\n"
+         "    recipe = llm.llama31_405b.pretrain_recipe(name='x', num_nodes=72, num_gpus_per_node=8)\n"
+         "    recipe.trainer.strategy.tensor_model_parallel_size = 8\n"
+         "    recipe.trainer.strategy.pipeline_model_parallel_size = 9\n"
+         "    recipe.trainer.strategy.virtual_pipeline_model_parallel_size = 7\n"
+         "    recipe.trainer.strategy.sequence_parallel = True\n"
+         "    recipe.data = run.Config(Data, micro_batch_size=1, global_batch_size=512, seq_length=8192)\n"
+         "    return recipe\n",
+         0, "tp=8,cp=1,pp=9,vpp=7,dp=8,ep=1,mb=1,zero=1,sp=1,recompute=none,schedule=interleaved",
+         "llm.llama31_405b.pretrain_recipe (layout and batch that the recipe sets itself are not known", 126},
+        {"cfg = qwen3_30b_a3b_pretrain_config(dir=args.dir)\n" /* a part of which is computed */
+         "cfg.model.tensor_model_parallel_size = 2\ncfg.model.expert_model_parallel_size = 8\n"
+         "cfg.model.expert_tensor_parallel_size = 1\ncfg.model.recompute_granularity = 'selective'\n"
+         "cfg.model.recompute_modules = ['layernorm', 'moe_act']\ncfg.model.sequence_parallel = True\n"
+         "cfg.train.micro_batch_size = mb\ncfg.train.micro_batch_size = 2\ncfg.train.global_batch_size = 512\n"
+         "cfg.dataset.sequence_length = 4096\n",
+         64, "tp=2,cp=1,pp=1,vpp=1,dp=32,ep=8,mb=2,zero=1,sp=1,recompute=layernorm+moe_act,schedule=none",
+         "cfg.train.micro_batch_size is left out: the program computes its value", 48},
+        {"cfg = my_pretrain_config()\ncfg.model = Provider(num_layers=4, hidden_size=512, num_attention_heads=8,\n"
+         "    seq_length=1024, vocab_size=1000)\ncfg.train.micro_batch_size = 1\ncfg.train.global_batch_size = 512\n"
+         "cfg.mixed_precision = get_mixed_precision_config('bf16_with_mxfp8_mixed')\n",
+         8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=0,sp=0,recompute=none,schedule=none",
+         "what else its recipe has is not known", 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell_as("recipe.py", cases[i].text, NULL, cases[i].gpus);
+        expect_layout(&t, cases[i].layout, 512);
+        expect_warning(&t, cases[i].warning);
+        ck_assert_int_eq(t.d.job.model.layers, cases[i].layers);
+        ck_assert_int_eq(t.d.job.job.precision, i == 2 ? PRECISION_MXFP8 : PRECISION_BF16);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* A gradient's sums are as its recipe has them unless that is changed itself. */
+START_TEST(programs_change_what_they_called)
+{
+    static const char start[] = "cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\n"
+                                "cfg.dataset.sequence_length = 8192\n";
+    static const struct {
+        const char *text;
+        enum precision gradients;
+    } cases[] = {
+        {"cfg.mixed_precision = 'bf16_mixed'\n", PRECISION_FP32},
+        {"cfg.mixed_precision = get_mixed_precision_config('bf16_mixed')\ncfg.mixed_precision.grad_reduce_in_fp32 = False\n",
+         PRECISION_BF16},
+        {"cfg.ddp.grad_reduce_in_fp32 = False\n", PRECISION_BF16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "%s%s", start, cases[i].text);
+        struct told t = tell_as("recipe.py", text, NULL, 8);
+        ck_assert_uint_eq(t.diags.n_errors, 0);
+        ck_assert_int_eq(t.d.job.job.precision, PRECISION_BF16);
+        ck_assert_int_eq(t.d.job.job.gradient_precision, cases[i].gradients);
+        ck_assert_int_eq(t.d.job.model.layers, 32);
+        told_free(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_nemo");
@@ -125,6 +196,8 @@ int main(void)
     tcase_add_test(all, nemo2_by_shape);
     tcase_add_test(all, bridge_by_its_container);
     tcase_add_test(all, nemo_settles_what_is_said_twice);
+    tcase_add_test(all, recipes_that_are_programs);
+    tcase_add_test(all, programs_change_what_they_called);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

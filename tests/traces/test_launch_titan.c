@@ -201,6 +201,48 @@ START_TEST(keys_that_are_told)
 }
 END_TEST
 
+/* Modules of each stage by their names: how many chunks they make, and where they are not divided as msim divides them. */
+START_TEST(stages_by_their_modules)
+{
+    static const struct {
+        const char *schedule, *modules;
+        int vpp;
+        const char *warning;
+    } cases[] = {
+        {"1F1B", "[\"tok_embeddings\", @0 @1], [@2 @3 \"norm\", \"output\"]", 1, NULL},
+        {"1F1B", "[\"tok_embeddings\", @0 @1 @2], [@3 \"norm\", \"output\"]", 1,
+         "parallelism.module_fqns_per_model_part (layers of virtual stage 0: 24 are said, 16 are taken"},
+        {"Interleaved1F1B", "[\"tok_embeddings\", @0], [@1], [@2], [@3 \"norm\", \"output\"]", 2, NULL},
+        {"ZBVZeroBubble", "[\"tok_embeddings\", @0], [@1], [@2], [@3 \"norm\", \"output\"]", 2, NULL},
+        {"1F1B", "[\"tok_embeddings\", @0], [@1], [@2], [@3 \"norm\", \"output\"]", 1,
+         "2 stages on each rank of a schedule that has 1; even ones are taken"},
+        {"1F1B", "[\"tok_embeddings\", @1 @0], [@2 @3 \"norm\", \"output\"]", 1, "stages divided by hand"},
+        {"1F1B", "[\"tok_embeddings\", @0 @1], [@2 @3 \"norm\", \"rotary\"]", 1, "stages divided by hand"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char keys[2048] = "", text[4096];
+        size_t n = 0;
+        for (const char *p = cases[i].modules; *p; p++)
+            if (*p == '@') {
+                int first = 8 * (*++p - '0');
+                for (int k = first; k < first + 8; k++)
+                    n += (size_t)snprintf(keys + n, sizeof keys - n, "\"layers.%d\", ", k);
+            } else {
+                keys[n++] = *p;
+            }
+        snprintf(text, sizeof text,
+                 MODEL "[activation_checkpoint]\nmode = \"none\"\n[compile]\nenable = true\n[training]\n" BATCH
+                       "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"%s\"\n"
+                       "module_fqns_per_model_part = [%s]\n",
+                 cases[i].schedule, keys);
+        struct told t = tell(text, NULL, 16);
+        ck_assert_int_eq(t.d.job.layout.vpp, cases[i].vpp);
+        expect_said(&t, cases[i].warning);
+        told_free(&t);
+    }
+}
+END_TEST
+
 START_TEST(titan_masks_between_documents)
 {
     struct told t = tell(MODEL "attn_mask_type = \"block_causal\"\n[training]\n" BATCH, NULL, 8);
@@ -433,6 +475,7 @@ int main(void)
     tcase_add_test(all, forced_balance);
     tcase_add_test(all, the_latest_table_wins);
     tcase_add_test(all, schedules_by_every_spelling);
+    tcase_add_test(all, stages_by_their_modules);
     tcase_add_test(all, modes_of_recomputation);
     tcase_add_test(all, eight_bits_by_their_keys);
     tcase_add_test(all, keys_that_are_told);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_program.h"
 #include "traces/launch/framework_slips.h"
+#include "traces/launch/python_keys.h"
 #include "traces/launch/toml.h"
 
 static bool has_ending(const char *path, const char *ending)
@@ -16,7 +18,7 @@ static bool has_ending(const char *path, const char *ending)
 
 static bool is_named_config(const char *path)
 {
-    static const char *const endings[] = {".yaml", ".yml", ".json", ".toml"};
+    static const char *const endings[] = {".yaml", ".yml", ".json", ".toml", ".py"};
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
         if (has_ending(path, endings[i]))
             return true;
@@ -54,7 +56,7 @@ static void read_arguments(struct launch_words *words, const struct yaml_node *a
 
 /* --- files --- */
 
-static const struct framework *find_framework(const struct yaml_node *root)
+const struct framework *framework_of_keys(const struct yaml_node *root)
 {
     static const char *const deepspeed[] = {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
                                             "gradient_accumulation_steps"};
@@ -78,7 +80,7 @@ static enum status read_root(const struct yaml_node *root, const char *path, str
         read_arguments(words, arguments);
         return STATUS_OK;
     }
-    const struct framework *framework = root->kind == YAML_MAPPING ? find_framework(root) : NULL;
+    const struct framework *framework = root->kind == YAML_MAPPING ? framework_of_keys(root) : NULL;
     if (!framework) {
         bool ours = root->kind == YAML_MAPPING && yaml_find(root, "cluster");
         diag_error(
@@ -102,9 +104,14 @@ enum status framework_config_parse(const char *path, const char *bytes, size_t n
 {
     struct arena arena = {0};
     size_t first = words->n, errors = diags->n_errors;
-    bool toml = has_ending(path, ".toml") || (!is_named_config(path) && toml_begins(bytes, n));
-    const struct yaml_node *root = toml ? toml_parse(path, bytes, n, &arena, diags) : yaml_parse(path, bytes, n, &arena, diags);
-    enum status status = root ? read_root(root, path, words, companion, diags) : STATUS_BAD_INPUT;
+    bool toml = has_ending(path, ".toml") || (!is_named_config(path) && toml_begins(bytes, n)), python = has_ending(path, ".py");
+    const struct yaml_node *root = python ? python_parse(path, bytes, n, &arena, diags)
+                                   : toml ? toml_parse(path, bytes, n, &arena, diags)
+                                          : yaml_parse(path, bytes, n, &arena, diags);
+    *companion = false;
+    enum status status = !root    ? STATUS_BAD_INPUT
+                         : python ? framework_read_program(root, path, words, diags)
+                                  : read_root(root, path, words, companion, diags);
     for (size_t i = first; i < words->n; i++)
         words->items[i].at.file = path;
     arena_free(&arena);

@@ -17,9 +17,10 @@
  *   Colossal-AI      arguments of a plugin, or an application's flags
  *   companions       DeepSpeed's, accelerate's and peft's configurations only say more about a job that others describe
  *
- * and test recipes of Megatron-LM (MODEL_ARGS). YAML, JSON or TOML. Keys that no table has are ignored: most of a configuration
- * is about data and logging. Names, defaults and meanings of keys are written down from knowledge of these programs; a later
- * release may call things otherwise, which shows in what is "not said".
+ * and test recipes of Megatron-LM (MODEL_ARGS). YAML, JSON or TOML, or of the recipes that are programs (Megatron-Bridge, NeMo 2)
+ * what a file that ends in .py assigns to their fields (python_keys.h). Keys that no table has are ignored: most of a
+ * configuration is about data and logging. Names, defaults and meanings of keys are written down from knowledge of these
+ * programs; a later release may call things otherwise, which shows in what is "not said".
  */
 #ifndef MSIM_TRACES_FRAMEWORK_CONFIG_H
 #define MSIM_TRACES_FRAMEWORK_CONFIG_H

@@ -1,29 +1,28 @@
 #include "traces/launch/framework_export.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/append.h"
-#include "traces/launch/framework_tables.h"
-#include "traces/launch/megatron_export.h"
+#include "traces/launch/framework_exporting.h"
 
-enum { KEYS_MAX = 96, TEXT_SIZE = 128 };
-
-struct config_line {
-    const char *path;
-    char value[TEXT_SIZE];
-    bool is_list; /* of one, perhaps */
+/* Those that say a part in words of their own. */
+static const struct exporter exporters[] = {
+    {&framework_torchtitan, titan_plain, titan_complete, titan_open, NULL, {0}},
+    {&framework_bridge, NULL, bridge_complete, bridge_open, bridge_close, BRIDGE_OBJECT},
+    {&framework_nemo2, NULL, nemo2_complete, nemo2_open, nemo2_close, NEMO2_OBJECT},
 };
+static const struct exporter plainly = {0};
 
-struct config {
-    const struct framework *framework;
-    const struct launch_job *job;
-    struct megatron_export exported;
-    struct config_line lines[KEYS_MAX];
-    int n;
-    bool covered[N_ARGUMENTS]; /* a key says it */
-};
+static const struct exporter *exporter_of(const struct framework *framework)
+{
+    for (size_t i = 0; i < sizeof exporters / sizeof exporters[0]; i++)
+        if (exporters[i].framework == framework)
+            return &exporters[i];
+    return &plainly;
+}
 
 /* What an argument is in effect, as a log would say; "None" where it is nothing. */
 static const char *effective(const struct config *c, int argument)
@@ -34,21 +33,6 @@ static const char *effective(const struct config *c, int argument)
     return strcmp(text, "true") == 0 ? "True" : strcmp(text, "false") == 0 ? "False" : text;
 }
 
-static bool is_written(const struct config *c, const char *path)
-{
-    for (int i = 0; i < c->n; i++)
-        if (strcmp(c->lines[i].path, path) == 0)
-            return true;
-    return false;
-}
-
-static void add_line(struct config *c, const char *path, const char *value)
-{
-    assert(c->n < KEYS_MAX);
-    c->lines[c->n].path = path;
-    snprintf(c->lines[c->n++].value, TEXT_SIZE, "%s", value);
-}
-
 static bool applies(const struct config *c, int argument)
 {
     enum argument_when when = megatron_rows[argument].when;
@@ -57,23 +41,62 @@ static bool applies(const struct config *c, int argument)
     if (argument == (c->job->model.gated_mlp ? ARGUMENT_NO_GELU_FUSION : ARGUMENT_NO_SWIGLU_FUSION))
         return false;
     return when == WHEN_ALWAYS || (when == WHEN_MIXTURE && c->job->model.moe.experts) ||
-           (when == WHEN_CONTEXT && c->job->layout.cp > 1) || (when == WHEN_ROTARY && c->job->model.rope_theta > 0);
+           (when == WHEN_CONTEXT && c->job->layout.cp > 1) ||
+           (when == WHEN_LATENT && c->job->model.attention == ATTENTION_LATENT) ||
+           (when == WHEN_ROTARY && c->job->model.rope_theta > 0);
 }
 
 /* --- keys --- */
 
-/* The word that says what an argument is. */
+/* Has an argument a key that takes its value as it is? */
+static bool has_own_key(const struct config *c, int argument)
+{
+    for (const struct framework_key *key = c->framework->keys; key->path; key++)
+        if (key->name && megatron_find(key->name, true) == argument)
+            return true;
+    return false;
+}
+
+static bool is_said(const struct config *c, const struct framework_word *w)
+{
+    int argument = w->name ? megatron_find(w->name, true) : -1;
+    return argument >= 0 && strcmp(effective(c, argument), w->value) == 0;
+}
+
+/* How many arguments a word says as they are; 0 where one of them is something else, unless a key of its own says so. */
+static int says(const struct config *c, const struct framework_key *key, const char *word)
+{
+    int n = 0;
+    for (const struct framework_word *w = key->words; w->word; w++) {
+        if (strcmp(w->word, word) != 0 || !w->name)
+            continue;
+        if (is_said(c, w))
+            n++;
+        else if (!has_own_key(c, megatron_find(w->name, true)))
+            return 0;
+    }
+    return n;
+}
+
+/* The word that says most of what arguments are, the first of several. */
 static void write_word(struct config *c, const struct framework_key *key)
 {
+    const char *best = NULL;
+    int most = 0;
     for (const struct framework_word *w = key->words; w->word; w++) {
-        int argument = w->name ? megatron_find(w->name, true) : -1;
-        if (argument < 0 || strcmp(effective(c, argument), w->value) != 0)
-            continue;
-        if (!is_written(c, key->path))
-            add_line(c, key->path, w->word);
-        c->covered[argument] = true;
-        return;
+        int n = is_said(c, w) ? says(c, key, w->word) : 0;
+        if (n > most) {
+            most = n;
+            best = w->word;
+        }
     }
+    if (!best)
+        return;
+    if (!framework_lines_have(&c->lines, key->path))
+        framework_lines_add(&c->lines, key->path, best);
+    for (const struct framework_word *w = key->words; w->word; w++)
+        if (strcmp(w->word, best) == 0 && is_said(c, w))
+            c->covered[megatron_find(w->name, true)] = true;
 }
 
 /* A key that has others inside, such as peft.peft_scheme, beside what it may be by itself. */
@@ -91,40 +114,99 @@ static bool is_adapters(int argument)
     return argument == ARGUMENT_ADAPTER || argument == ARGUMENT_ADAPTER_RANK || argument == ARGUMENT_ADAPTER_TARGETS;
 }
 
-static void write_key(struct config *c, const struct framework_key *key)
+/* How an export has a key: not at all, with its value, also where that is nothing, or only where it is not as usual. */
+enum writing { NOT_WRITTEN, WRITTEN, WRITTEN_WHOLLY, WRITTEN_SELDOM };
+
+/* The path in a list of those that are written, behind what says how. */
+static const char *path_of(const char *written, enum writing *how)
 {
-    if (key->words) {
-        write_word(c, key);
-        return;
-    }
-    int argument = megatron_find(key->name, true);
-    if (argument < 0 || !applies(c, argument) || is_mapping(c, key->path))
+    *how = *written == '?' ? WRITTEN_WHOLLY : *written == '!' ? WRITTEN_SELDOM : WRITTEN;
+    return written + (*how != WRITTEN);
+}
+
+static enum writing writing_of(const struct config *c, const char *path)
+{
+    enum writing how;
+    for (const char *const *written = c->framework->written; written && *written; written++)
+        if (strcmp(path_of(*written, &how), path) == 0)
+            return how;
+    return c->framework->written ? NOT_WRITTEN : WRITTEN;
+}
+
+static bool is_usual(const struct config *c, int argument)
+{
+    const char *text = c->exported.arguments.of[argument].text, *fallback = megatron_rows[argument].fallback;
+    return !text || (fallback && strcmp(text, fallback) == 0);
+}
+
+/* A key whose value is the argument's. */
+static void write_value(struct config *c, const char *path, int argument, bool opposite)
+{
+    if (!applies(c, argument) || is_mapping(c, path))
         return;
     const char *value = effective(c, argument);
     bool said = c->covered[argument] && is_adapters(argument); /* by the first of several keys */
+    bool nothing = strcmp(value, "None") == 0;
+    enum writing how = writing_of(c, path);
     c->covered[argument] = true;
-    if (said || is_written(c, key->path) || strcmp(value, "None") == 0)
+    if (said || framework_lines_have(&c->lines, path) || (nothing && how != WRITTEN_WHOLLY) ||
+        (how == WRITTEN_SELDOM && is_usual(c, argument)))
         return;
     bool truth = strcmp(value, "True") == 0;
-    add_line(c, key->path, !key->opposite ? value : truth ? "False" : "True");
-    c->lines[c->n - 1].is_list = argument == ARGUMENT_ADAPTER_TARGETS;
+    struct framework_line *line = framework_lines_add(&c->lines, path, !opposite ? value : truth ? "False" : "True");
+    line->is_list |= !nothing && (argument == ARGUMENT_ADAPTER_TARGETS ||
+                                  (argument == ARGUMENT_RECOMPUTE_MODULES && c->framework->form == FORM_PYTHON));
+    line->is_text = argument == ARGUMENT_LAYERS_BETWEEN;
+}
+
+static void write_key(struct config *c, const struct framework_key *key)
+{
+    int argument = key->name ? megatron_find(key->name, true) : -1;
+    if (!writing_of(c, key->path))
+        return;
+    if (key->words)
+        write_word(c, key);
+    else if (argument >= 0 && !key->inside)
+        write_value(c, key->path, argument, key->opposite);
+}
+
+/* Keys that are called as arguments are, in mappings of such. */
+static void write_dests(struct config *c)
+{
+    for (const char *const *written = c->framework->groups ? c->framework->written : NULL; written && *written; written++) {
+        enum writing how;
+        const char *path = path_of(*written, &how);
+        int argument = megatron_find(strrchr(path, '.') + 1, true);
+        bool key = false;
+        for (const struct framework_key *k = c->framework->keys; k->path; k++)
+            key |= strcmp(k->path, path) == 0;
+        if (!key && argument >= 0)
+            write_value(c, path, argument, false);
+    }
 }
 
 /* --- what is said in other words --- */
 
-static void set_number(struct config *c, enum argument argument, int64_t value)
+void config_set(struct config *c, enum argument argument, const char *format, ...)
 {
-    char *text = arena_new(&c->exported.arena, 24, 1);
-    snprintf(text, 24, "%lld", (long long)value);
+    enum { TEXT_SIZE = 128 };
+    va_list values;
+    char *text = arena_new(&c->exported.arena, TEXT_SIZE, 1);
+    va_start(values, format);
+    vsnprintf(text, TEXT_SIZE, format, values);
+    va_end(values);
     c->exported.arguments.of[argument].text = text;
 }
 
-static bool has_key(const struct config *c, enum argument argument)
+void config_write_command(const struct config *c, const char *program, FILE *out)
 {
-    for (const struct framework_key *key = c->framework->keys; key->path; key++)
-        if (key->name && megatron_find(key->name, true) == (int)argument)
-            return true;
-    return false;
+    int per_node = config_node_gpus(c);
+    fprintf(out, "# torchrun --nproc_per_node %d --nnodes %d %s\n", per_node, per_node ? c->job->gpus / per_node : 0, program);
+}
+
+static void set_number(struct config *c, enum argument argument, int64_t value)
+{
+    config_set(c, argument, "%lld", (long long)value);
 }
 
 /* In NeMo's words; in nobody's where the framework has no key for them. */
@@ -136,17 +218,24 @@ static void complete_adapter(struct config *c)
                                         [ADAPT_MLP_DOWN] = "mlp_fc2"};
     const struct adapter *adapter = &c->job->job.adapter;
     struct megatron_arguments *a = &c->exported.arguments;
-    char *targets = arena_new(&c->exported.arena, TEXT_SIZE, 1);
+    enum { TARGETS_SIZE = 128 };
+    char *targets = arena_new(&c->exported.arena, TARGETS_SIZE, 1);
     if (!job_adapts(&c->job->job))
         return;
-    if (!has_key(c, ARGUMENT_ADAPTER)) {
+    if (has_own_key(c, ARGUMENT_ADAPTER) && c->framework->form == FORM_PYTHON) {
+        megatron_export_lose(&c->exported, "adapters of rank %lld: a recipe that pretrains has none", (long long)adapter->rank);
+        for (int i = ARGUMENT_ADAPTER; i <= ARGUMENT_ADAPTER_SHARING; i++)
+            c->covered[i] = true;
+        return;
+    }
+    if (!has_own_key(c, ARGUMENT_ADAPTER)) {
         megatron_export_lose(&c->exported, "adapters of rank %lld: %s trains all weights", (long long)adapter->rank,
                              c->framework->name);
         return;
     }
     for (int i = 0; i < N_ADAPTER_TARGETS; i++)
         if (adapter->targets >> i & 1)
-            text_append(targets, TEXT_SIZE, "%s%s", *targets ? " " : "", names[i]);
+            text_append(targets, TARGETS_SIZE, "%s%s", *targets ? " " : "", names[i]);
     a->of[ARGUMENT_ADAPTER].text = "lora";
     a->of[ARGUMENT_ADAPTER_TARGETS].text = targets;
     set_number(c, ARGUMENT_ADAPTER_RANK, adapter->rank);
@@ -171,7 +260,6 @@ static void complete(struct config *c)
         a->of[ARGUMENT_FLASH].text = "true";
     if (a->of[ARGUMENT_OFFLOAD_LAYERS].text)
         a->of[ARGUMENT_OFFLOAD_ACTIVATIONS].text = "true"; /* which switches, and Megatron-LM's number does, too */
-    complete_adapter(c);
 }
 
 /* nanotron counts micro-batches. */
@@ -181,7 +269,7 @@ static void write_batches(struct config *c)
     if (strcmp(c->framework->name, "nanotron") != 0)
         return;
     snprintf(text, sizeof text, "%lld", (long long)layout_micro_batches(&c->job->layout, &c->job->job));
-    add_line(c, "tokens.batch_accumulation_per_replica", text);
+    framework_lines_add(&c->lines, "tokens.batch_accumulation_per_replica", text);
     c->covered[ARGUMENT_GLOBAL_BATCH] = true;
 }
 
@@ -202,8 +290,9 @@ static bool is_implied(const struct config *c, int argument)
     case ARGUMENT_GROUPED_QUERIES: return c->covered[ARGUMENT_QUERY_GROUPS];
     case ARGUMENT_DISTRIBUTED_OPTIMIZER: return c->covered[ARGUMENT_ZERO_STAGE];
     case ARGUMENT_MEGATRON_FSDP:
-    case ARGUMENT_SHARDING: return c->job->layout.zero == 3 && is_written(c, "model.fsdp");
-    case ARGUMENT_ZERO_STAGE: return c->covered[ARGUMENT_DISTRIBUTED_OPTIMIZER] && c->job->layout.zero < 2;
+    case ARGUMENT_SHARDING: return c->job->layout.zero == 3 && framework_lines_have(&c->lines, "model.fsdp");
+    case ARGUMENT_ZERO_STAGE:
+        return c->covered[ARGUMENT_SHARDING] || (c->covered[ARGUMENT_DISTRIBUTED_OPTIMIZER] && c->job->layout.zero < 2);
     case ARGUMENT_NODE_GPUS:
     case ARGUMENT_NODES: return c->covered[ARGUMENT_DP_LOGGED];
     case ARGUMENT_DP_LOGGED: return c->covered[ARGUMENT_NODES];
@@ -220,6 +309,7 @@ static bool is_implied(const struct config *c, int argument)
     case ARGUMENT_PARAMETER_OVERLAP: return c->job->layout.zero == 0;
     case ARGUMENT_RECOMPUTE_METHOD:
     case ARGUMENT_RECOMPUTE_LAYERS: return c->covered[ARGUMENT_RECOMPUTE] && c->job->layout.recompute.of == RECOMPUTE_ALL;
+    case ARGUMENT_NO_PP_OVERLAP: return c->job->layout.schedule != SCHEDULE_INTERLEAVED;
     case ARGUMENT_NO_SCATTER_GATHER: return c->job->layout.sequence_parallel || c->job->layout.tp == 1 || c->job->layout.pp == 1;
     default: return false;
     }
@@ -250,49 +340,6 @@ static void find_lost(struct config *c)
 
 /* --- the file --- */
 
-/* Closes and opens mappings between two paths. */
-static void open_groups(const char *before, const char *path, FILE *out)
-{
-    int depth = 0;
-    size_t at = 0;
-    for (const char *dot; (dot = strchr(path + at, '.')); at = (size_t)(dot - path) + 1, depth++) {
-        size_t n = (size_t)(dot - path) + 1;
-        if (strncmp(before, path, n) != 0)
-            fprintf(out, "%*s%.*s:\n", 2 * depth, "", (int)(n - 1 - at), path + at);
-    }
-}
-
-static int compare_lines(const void *a, const void *b)
-{
-    const struct config_line *x = a, *y = b;
-    return strcmp(x->path, y->path);
-}
-
-static void write_value(const char *value, bool is_list, FILE *out)
-{
-    bool list = is_list || strchr(value, ' ') != NULL;
-    fputs(list ? " [" : " ", out);
-    for (const char *p = value; *p; p++)
-        fputs(*p == ' ' ? ", " : (char[]){*p, '\0'}, out);
-    fputs(list ? "]\n" : "\n", out);
-}
-
-static void write_lines(struct config *c, FILE *out)
-{
-    const char *before = "";
-    qsort(c->lines, (size_t)c->n, sizeof *c->lines, compare_lines);
-    for (int i = 0; i < c->n; i++) {
-        const char *path = c->lines[i].path, *dot = strrchr(path, '.');
-        int depth = 0;
-        for (const char *p = path; *p; p++)
-            depth += *p == '.';
-        open_groups(before, path, out);
-        fprintf(out, "%*s%s:", 2 * depth, "", dot ? dot + 1 : path);
-        write_value(c->lines[i].value, c->lines[i].is_list, out);
-        before = path;
-    }
-}
-
 static void config_fill(struct config *c, const char *framework, const struct launch_job *job)
 {
     *c = (struct config){.job = job};
@@ -300,10 +347,17 @@ static void config_fill(struct config *c, const char *framework, const struct la
         if (strcmp(frameworks[i]->name, framework) == 0)
             c->framework = frameworks[i];
     assert(c->framework);
-    megatron_export(job, &c->exported);
-    complete(c);
+    const struct exporter *exporter = exporter_of(c->framework);
+    const struct launch_job plain = exporter->plain ? exporter->plain(job) : *job;
+    megatron_export(&plain, &c->exported);
+    if (!exporter->plain)
+        complete(c);
+    if (exporter->complete)
+        exporter->complete(c);
+    complete_adapter(c);
     for (const struct framework_key *key = c->framework->keys; key->path; key++)
         write_key(c, key);
+    write_dests(c);
     write_batches(c);
     find_lost(c);
 }
@@ -319,20 +373,45 @@ void framework_write_config(const char *framework, const struct launch_job *job,
         fprintf(out, "# Not said by any key: %s.\n", c->exported.lost[i]);
         diag_warning(diags, (struct place){0}, "--export: no key says %s", c->exported.lost[i]);
     }
-    write_lines(c, out);
+    const struct exporter *exporter = exporter_of(c->framework);
+    if (exporter->open)
+        exporter->open(c, out);
+    framework_lines_write(&c->lines, c->framework->form, &exporter->object, out);
+    if (exporter->close)
+        exporter->close(c, out);
+    framework_lines_free(&c->lines);
     megatron_export_free(&c->exported);
     free(c);
 }
 
 /* --- what can be said --- */
 
-struct framework_layouts framework_layouts_of(const char *framework, const struct transformer *model)
+/* Its exchanges between replicas are beside the passes, where the job lets any be; of those within tp the compiler's alone are.
+ */
+static struct framework_layouts titan_layouts(feature_set features)
+{
+    struct framework_layouts can = {{"schedule=none,gpipe,1f1b,interleaved", "zero=2,3", "recompute=none,selective,full", "sp=1",
+                                     "cp_comm=ring,all_gather", "pp_overlap=0"},
+                                    RECOMPUTE_NONE};
+    int n = 6;
+    if (features & FEATURE_BIT(DP_OVERLAP))
+        can.restrictions[n++] = "dp_overlap=1";
+    if (!(features & FEATURE_BIT(ASYNC_TP)))
+        can.restrictions[n++] = "tp_overlap=0";
+    return can;
+}
+
+struct framework_layouts framework_layouts_of(const char *framework, const struct transformer *model, feature_set features)
 {
     static const char megatron_schedules[] = "schedule=none,1f1b,interleaved";
     const char *sequences = model->moe.experts ? "sp=1" : NULL; /* which Megatron-Core asks for beside tp */
     if (strcmp(framework, "nanotron") == 0)
         return (struct framework_layouts){{"schedule=none,1f1b", "zero=0,1", "recompute=none,full", "pp_overlap=0"},
                                           RECOMPUTE_NONE};
+    if (strcmp(framework, "torchtitan") == 0)
+        return titan_layouts(features);
+    if (strcmp(framework, "NeMo 2") == 0)
+        return (struct framework_layouts){{megatron_schedules, "zero=0,1", sequences}, RECOMPUTE_MLP_ACT};
     if (strcmp(framework, "NeMo") == 0)
         return (struct framework_layouts){{megatron_schedules, "zero=0,1,3", sequences}, layout_modules_of(model)};
     return (struct framework_layouts){{megatron_schedules, sequences}, RECOMPUTE_MLP_ACT};
@@ -346,6 +425,7 @@ int framework_n_lost(const char *framework, const struct launch_job *job)
     else
         config_fill(c, framework, job);
     int n = c->exported.n_lost;
+    framework_lines_free(&c->lines);
     megatron_export_free(&c->exported);
     free(c);
     return n;

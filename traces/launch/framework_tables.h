@@ -23,6 +23,8 @@ struct framework_key {
     bool inside; /* that there is something in its mapping or list is what counts */
 };
 
+enum framework_form { FORM_YAML, FORM_TOML, FORM_PYTHON };
+
 struct framework {
     const char *name;
     const char *signs[3];               /* keys, by their paths, that tell it: all of them */
@@ -38,6 +40,10 @@ struct framework {
     void (*more)(struct launch_words *words, const struct yaml_node *root); /* what is not one key; NULL: nothing */
     const char *const *ignored; /* paths of keys that change neither time nor memory, '*' behind what many begin with, '.' behind
                                  * a mapping: others that nobody reads are told one by one. NULL: nobody knows them all */
+    enum framework_form form;   /* of an export */
+    const char *const *written; /* the keys of an export, where the table has several for one thing or the mappings others;
+                                 * '?' before those that are there with nothing, too, '!' before those that are there where
+                                 * they are not as usual. NULL: all of the table */
 };
 
 enum { N_FRAMEWORKS = 17 };
@@ -46,6 +52,8 @@ extern const struct framework *const frameworks[N_FRAMEWORKS]; /* the first whos
 /* Of torch's own stacks (framework_tables_torch.c, framework_torchtitan.c, framework_composer.c). */
 extern const struct framework framework_torchtitan, framework_axolotl, framework_factory, framework_trainer, framework_accelerate,
     framework_olmo, framework_foundry, framework_peft;
+/* Recipes that are programs (framework_tables.c). */
+extern const struct framework framework_bridge, framework_nemo2;
 /* In files of their own. */
 extern const struct framework framework_maxtext, framework_olmo_core, framework_colossal, framework_litgpt;
 /* What `nemo llm pretrain --factory RECIPE` does unasked. */

@@ -1,6 +1,7 @@
 /* torchtitan: job_config in TOML. */
 #include <string.h>
 
+#include "model/base/append.h"
 #include "traces/launch/framework_keys.h"
 #include "traces/launch/framework_torch.h"
 
@@ -83,7 +84,6 @@ static const struct framework_key titan_keys[] = {
     ANYWHERE("pipeline_parallel_schedule_csv", "pipeline_schedule_file"),
     ANYWHERE("pipeline_parallel_microbatches", "pipeline_parallel_microbatches"),
     ANYWHERE("pipeline_parallel_split_points", "pipeline_split_points"),
-    FRAMEWORK_INSIDE("parallelism.module_fqns_per_model_part", "pipeline_split_points"),
     AS("parallelism.pipeline_parallel_microbatch_size", "micro_batch_size"),
     AS("parallelism.pipeline_parallel_layers_per_stage", "pipeline_parallel_layers_per_stage"),
     AS("parallelism.pipeline_parallel_first_stage_less_layers", "first_stage_less_layers"),
@@ -107,7 +107,30 @@ static const struct framework_key titan_keys[] = {
     AS("quantize.linear.float8.enable_fsdp_float8_all_gather", "fp8_param_gather"),
     {0},
 };
-/* What its JobConfig has without a key; its flavours of a model under the names that their makers gave them. */
+/* What an export says, by the names of 2025: what is compiled, stages by hand, the model and what is seldom there it
+ * says by itself. */
+static const char *const titan_written[] = {"training.local_batch_size",
+                                            "training.global_batch_size",
+                                            "training.seq_len",
+                                            "training.mixed_precision_param",
+                                            "training.mixed_precision_reduce",
+                                            "training.enable_cpu_offload",
+                                            "parallelism.data_parallel_replicate_degree",
+                                            "parallelism.data_parallel_shard_degree",
+                                            "parallelism.fsdp_reshard_after_forward",
+                                            "parallelism.tensor_parallel_degree",
+                                            "parallelism.context_parallel_degree",
+                                            "parallelism.pipeline_parallel_degree",
+                                            "parallelism.pipeline_parallel_schedule",
+                                            "parallelism.pipeline_parallel_microbatch_size",
+                                            "parallelism.pipeline_parallel_layers_per_stage",
+                                            "parallelism.expert_parallel_degree",
+                                            "parallelism.expert_tensor_parallel_degree",
+                                            "activation_checkpoint.mode",
+                                            "activation_checkpoint.selective_ac_option",
+                                            NULL};
+/* What its JobConfig has without a key; its flavours of a model under the names that their makers gave them. PyTorch's schedules
+ * of several chunks wait for each turn's messages before the next one (PipelineScheduleMulti; from memory). */
 static const struct framework_word titan_fixed[] = {
     PLAIN_TORCH,
     EAGER_LOGITS,
@@ -115,13 +138,24 @@ static const struct framework_word titan_fixed[] = {
     {NULL, "sequence_parallel", "True"},
     {NULL, "data_parallel_shard_degree", "-1"},
     {NULL, "pipeline_parallel_schedule", "1F1B"},
+    {NULL, "overlap_p2p_comm", "False"},
     {NULL, "recompute_granularity", "selective"},
     {NULL, "recompute_every_layers", "2"},
     {NULL, "expert_tensor_parallel_size", "1"},
     {NULL, "cp_comm_type", "all_gather"},
     {0},
 };
-static const struct framework_word titan_models[] = {{"llama3-405B", NULL, "llama3.1-405b"},
+static const struct framework_word titan_models[] = {{"llama3-8B", NULL, "llama3-8b"},
+                                                     {"llama3-70B", NULL, "llama3-70b"},
+                                                     {"llama3-405B", NULL, "llama3.1-405b"},
+                                                     {"qwen3-0.6B", NULL, "qwen3-0.6b"},
+                                                     {"qwen3-1.7B", NULL, "qwen3-1.7b"},
+                                                     {"qwen3-4B", NULL, "qwen3-4b"},
+                                                     {"qwen3-8B", NULL, "qwen3-8b"},
+                                                     {"qwen3-14B", NULL, "qwen3-14b"},
+                                                     {"qwen3-32B", NULL, "qwen3-32b"},
+                                                     {"qwen3-30B-A3B", NULL, "qwen3-30b-a3b"},
+                                                     {"qwen3-235B-A22B", NULL, "qwen3-235b-a22b"},
                                                      {"deepseek_v3-671B", NULL, "deepseek-v3"},
                                                      {"deepseek_v3-236B", NULL, "deepseek-v2"},
                                                      {"deepseek_v3-16B", NULL, "deepseek-v2-lite"},
@@ -129,7 +163,7 @@ static const struct framework_word titan_models[] = {{"llama3-405B", NULL, "llam
                                                      {"llama4-17bx128e", NULL, "llama4-maverick"},
                                                      {0}};
 /* Where components are listed the model and the loss are compiled if they are among them. */
-static void titan_more(struct launch_words *words, const struct yaml_node *root)
+static void read_components(struct launch_words *words, const struct yaml_node *root)
 {
     const struct yaml_node *components = framework_find(root, "compile.components");
     bool listed = components && components->kind == YAML_SEQUENCE, model = false, loss = false;
@@ -143,6 +177,54 @@ static void titan_more(struct launch_words *words, const struct yaml_node *root)
         framework_add(words, components, "compile.components", "compiled_cross_entropy", "False");
 }
 
+/* A stage by the names of its modules as Megatron-LM's layout has it: "Et*3". How many layers there are up to its end, behind
+ * `layers` before it; -1: they are not the next ones. */
+static int read_stage(const struct yaml_node *stage, int layers, char *text, size_t size)
+{
+    char next[32], ends[2][2] = {"", ""};
+    int first = layers;
+    for (const struct yaml_node *item = stage->kind == YAML_SEQUENCE ? stage->first : NULL; item; item = item->next) {
+        const char *name = item->kind == YAML_SCALAR ? item->text : "";
+        snprintf(next, sizeof next, "layers.%d", layers);
+        if (strcmp(name, "tok_embeddings") == 0)
+            memcpy(ends[0], "E", 2);
+        else if (strcmp(name, "output") == 0)
+            memcpy(ends[1], "L", 2);
+        else if (strcmp(name, next) == 0)
+            layers++;
+        else if (strcmp(name, "norm") != 0)
+            return -1;
+    }
+    text_append(text, size, "%s%s", first || *text ? "|" : "", ends[0]);
+    if (layers > first)
+        text_append(text, size, layers - first > 1 ? "t*%d" : "t", layers - first);
+    text_append(text, size, "%s", ends[1]);
+    return stage->kind == YAML_SEQUENCE ? layers : -1;
+}
+
+/* Stages by hand; such as are no layers in their order are only told. */
+static void read_modules(struct launch_words *words, const struct yaml_node *root)
+{
+    enum { STAGES_SIZE = 4096 };
+    static const char path[] = "parallelism.module_fqns_per_model_part";
+    const struct yaml_node *parts = framework_find(root, path);
+    char text[STAGES_SIZE] = "";
+    int layers = 0;
+    if (!parts || parts->kind != YAML_SEQUENCE || !parts->first)
+        return;
+    for (const struct yaml_node *part = parts->first; part && layers >= 0; part = part->next)
+        layers = read_stage(part, layers, text, sizeof text);
+    bool whole = layers > 0 && strlen(text) + 1 < sizeof text;
+    framework_add(words, parts, path, whole ? "pipeline_model_parallel_layout" : "pipeline_split_points",
+                  whole ? launch_text(words, text, strlen(text)) : "several");
+}
+
+static void titan_more(struct launch_words *words, const struct yaml_node *root)
+{
+    read_components(words, root);
+    read_modules(words, root);
+}
+
 const struct framework framework_torchtitan = {.name = "torchtitan",
                                                .signs = {"training", "model"},
                                                .fixed = titan_fixed,
@@ -150,4 +232,6 @@ const struct framework framework_torchtitan = {.name = "torchtitan",
                                                .model = {"model.name", "model.flavor"},
                                                .models = titan_models,
                                                .more = titan_more,
+                                               .form = FORM_TOML,
+                                               .written = titan_written,
                                                .unset = "-1"};

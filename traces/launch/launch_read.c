@@ -14,19 +14,6 @@
 
 /* --- files --- */
 
-/* A program that builds its configuration is none. */
-static enum status refuse_program(const char *path, struct diags *diags)
-{
-    size_t n = strlen(path);
-    if (n < 4 || strcmp(path + n - 3, ".py") != 0)
-        return STATUS_OK;
-    diag_error(
-        diags, (struct place){.file = path},
-        "a Python program is not run; give the configuration that it makes as YAML or JSON (Megatron-Bridge: run_config.yaml "
-        "beside the checkpoints), or a log of it");
-    return STATUS_BAD_INPUT;
-}
-
 /* What a source has, once it is there. */
 static enum status read_bytes(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
 {
@@ -52,9 +39,7 @@ static enum status read_bytes(struct launch_source *source, const struct launch_
 
 static enum status read_source(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
 {
-    enum status status = refuse_program(source->path, diags);
-    if (status == STATUS_OK)
-        status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
+    enum status status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
     return status == STATUS_OK ? read_bytes(source, how, diags) : status;
 }
 

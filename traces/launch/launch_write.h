@@ -27,6 +27,8 @@ MUST_CHECK enum status launch_machine_find(const char *cluster, const char *gpu,
 
 /* The model of the catalog with this shape, whatever its vocabulary (frameworks pad it) and longest sequence; "" none. */
 void launch_catalog_name(const struct transformer *model, char *name, size_t size);
+/* Have two models the same shape, but for vocabulary and longest sequence? */
+bool launch_same_shape(const struct transformer *a, const struct transformer *b);
 
 /* A run that was measured. */
 struct launch_run {

@@ -50,7 +50,7 @@ void meaning_chunks(struct meaning *m)
     struct layout *l = &m->description->job.layout;
     enum argument by = ARGUMENT_CHUNKS_LOGGED;
     l->vpp = 1;
-    if (meaning_has(m, ARGUMENT_PP_SCHEDULE))
+    if (meaning_has(m, ARGUMENT_PP_SCHEDULE) && !meaning_has(m, ARGUMENT_STAGE_LAYOUT))
         return;
     if (meaning_has(m, ARGUMENT_CHUNKS_LOGGED))
         l->vpp = (int)meaning_int(m, by, 1, 1);
@@ -106,7 +106,9 @@ void meaning_stages(struct meaning *m)
 {
     const struct launch_job *job = &m->description->job;
     int stages = layout_virtual_stages(&job->layout), n = stages;
-    if (job->layout.pp == 1 || stages > PIECES_MAX || job->model.layers < 1 || meaning_has(m, ARGUMENT_PP_SCHEDULE))
+    if (job->layout.pp == 1 || stages > PIECES_MAX || job->model.layers < 1)
+        return;
+    if (meaning_has(m, ARGUMENT_PP_SCHEDULE) && !meaning_has(m, ARGUMENT_STAGE_LAYOUT))
         return;
     int *layers = memory_new(PIECES_MAX, sizeof *layers), sharing;
     enum argument said = ARGUMENT_PP;

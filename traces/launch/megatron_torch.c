@@ -41,6 +41,18 @@ static bool is_schedule(const char *name, const char *known)
     }
 }
 
+/* Are as many chunks as stages are named on each rank what a schedule can have? One has one, others two, the interleaved one more
+ * if need be. */
+static bool chunks_fit(struct meaning *m, int usual)
+{
+    const struct layout *l = &m->description->job.layout;
+    if (l->vpp == usual || (l->schedule == SCHEDULE_INTERLEAVED && l->vpp > 1))
+        return true;
+    meaning_not_modelled(m, ARGUMENT_STAGE_LAYOUT, "%d stage%s on each rank of a schedule that has %d; even ones are taken",
+                         l->vpp, l->vpp == 1 ? "" : "s", usual);
+    return false;
+}
+
 bool meaning_torch_schedule(struct meaning *m)
 {
     static const struct {
@@ -66,6 +78,10 @@ bool meaning_torch_schedule(struct meaning *m)
         if (!is_schedule(name, known[i].name))
             continue;
         l->schedule = known[i].schedule;
+        if (meaning_has(m, ARGUMENT_STAGE_LAYOUT) && chunks_fit(m, known[i].chunks)) {
+            meaning_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
+            return true;
+        }
         l->vpp = known[i].chunks;
         if (known[i].other)
             meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%s; interleaved 1F1B is taken", name);

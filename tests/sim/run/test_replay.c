@@ -9,6 +9,7 @@
 
 #include "case.h"
 #include "model/base/memory.h"
+#include "sim/run_closed_form.h"
 #include "tests/suite.h"
 #include "traces/csv.h"
 
@@ -55,7 +56,7 @@ static void check_row(const struct csv_table *table, size_t row, const struct fa
     ck_assert_double_eq_tol(idle / 3600, number(table, row, "idle_h"), 0.00501);
     ck_assert_double_eq_tol(result.ettr, number(table, row, "ettr"), 0.00000501);
     ck_assert(result.ettr == result.goodput);
-    struct run_closed_form form = run_closed_form(&options, result.failures);
+    struct run_closed_form form = run_closed_form(&options, (double)result.failures);
     ck_assert_double_eq_tol(form.first_order, number(table, row, "ettr_first_order"), 0.00000501);
     ck_assert_double_eq_tol(form.exponential, number(table, row, "ettr_exponential"), 0.00000501);
     run_result_free(&result);

@@ -293,6 +293,65 @@ START_TEST(hot_spares_restart_sooner)
 }
 END_TEST
 
+/* Two of the spares are hot at most, for there are two: three outages at once. */
+START_TEST(hot_spares_are_spares)
+{
+    static const int hot[] = {0, 1, 2, 8}, spares[] = {2, 2, 2, 2, 0, 0, 0, 0};
+    static const int restarts_s[] = {500 + 500 + 500, 70 + 500 + 500, 70 + 70 + 500, 70 + 70 + 500, 1500, 1500, 1500, 1500};
+    for (size_t i = 0; i < sizeof spares / sizeof *spares; i++) {
+        struct robust_policy policy = plain_policy();
+        policy.hot_spares = hot[i % 4];
+        struct run_robust robust = {.policy = &policy, .restart = SECONDS(500), .restart_hot = SECONDS(70), .seed = 1};
+        struct fault_trace trace = {0};
+        for (int node = 0; node < 3; node++) /* without spares each is back before the next one fails */
+            add_fault(&trace, DAYS(1 + node), node, spares[i] > 0 ? DAYS(6) : DAYS(1) / 2, "Power supply");
+        struct run_result result = run_policy(&robust, 30, spares[i], &trace);
+        ck_assert_int_eq(result.use[USE_RESTART], SECONDS(restarts_s[i]));
+        run_result_free(&result);
+        fault_trace_free(&trace);
+    }
+}
+END_TEST
+
+/* Node 3 fails three times, so many days apart; between, node 4 does, which is none of its failures. */
+START_TEST(blocklists_count_within_their_window)
+{
+    static const struct {
+        int apart_d;
+        double window_s;
+        int listed;
+    } cases[] = {{10, 30 * 86400.0, 1},
+                 {14, 30 * 86400.0, 1},
+                 {15, 30 * 86400.0, 0},
+                 {20, 30 * 86400.0, 0},
+                 {20, 0, 1},
+                 {20, 41 * 86400.0, 1},
+                 {10, 1, 0}};
+    static const char *const shipped[] = {"byterobust", "megascale", "manual"}; /* of which the last does not say */
+    for (size_t k = 0; k < sizeof shipped / sizeof *shipped; k++)
+        ck_assert_double_eq_tol(case_policy(shipped[k]).blocklist_window_s, 30 * 86400.0, 1e-6);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct robust_policy policy = plain_policy();
+        policy.blocklist_failures = 3;
+        policy.blocklist_window_s = cases[k].window_s;
+        policy.blocklist_s = 3600;
+        struct run_robust robust = {.policy = &policy, .restart = SECONDS(60), .restart_hot = SECONDS(60), .seed = 1};
+        struct fault_trace trace = {0};
+        for (int i = 0; i < 3; i++) {
+            add_fault(&trace, DAYS(1 + i * cases[k].apart_d), 3, SECONDS(600), "Power supply");
+            add_fault(&trace, DAYS(2 + i * cases[k].apart_d), 4 + i, SECONDS(600), "Power supply");
+        }
+        if (cases[k].listed) /* after that it counts as the first */
+            add_fault(&trace, DAYS(3 + 2 * cases[k].apart_d), 3, SECONDS(600), "Power supply");
+        struct run_result result = run_policy(&robust, 60, 0, &trace);
+        ck_assert_int_eq(result.listed, cases[k].listed);
+        ck_assert_int_eq(result.use[USE_WAITING] + result.use[USE_DETECTION], SECONDS(6 * 600 + cases[k].listed * (600 + 3000)));
+        run_result_free(&result);
+        fault_trace_free(&trace);
+    }
+}
+END_TEST
+
 /* A node that failed too often is away for an hour at least, and for as long as its repair takes; without spares that is waited.
  */
 START_TEST(blocklists_never_shorten_a_repair)
@@ -449,6 +508,8 @@ int main(void)
     tcase_add_test(all, hangs_that_nothing_watches_time_out);
     tcase_add_test(all, rare_heartbeats_are_missed_within_their_timeout);
     tcase_add_test(all, hot_spares_restart_sooner);
+    tcase_add_test(all, hot_spares_are_spares);
+    tcase_add_test(all, blocklists_count_within_their_window);
     tcase_add_test(all, blocklists_never_shorten_a_repair);
     tcase_add_test(all, what_comes_back_waits_for_the_restart);
     tcase_add_test(all, restarts_do_not_put_off_what_comes_back);

@@ -243,6 +243,27 @@ START_TEST(test_percentiles_of_what_has_not_ended)
 }
 END_TEST
 
+/* Wilson's: of none of 30, up to z^2 / (n + z^2); half of four, (1 -+ sqrt(t / (1 + t))) / 2 with t = z^2 / n; the same seen from
+ * the other side. */
+START_TEST(shares_have_an_interval_that_is_never_empty)
+{
+    const double z2 = 3.841458820694124;
+    double low, high, other_low, other_high;
+    share_interval(0, 30, &low, &high);
+    ck_assert_double_eq_tol(low, 0, 1e-15);
+    ck_assert_double_eq_tol(high, z2 / (30 + z2), 1e-12);
+    share_interval(1, 30, &other_low, &other_high);
+    ck_assert_double_eq_tol(other_low, 1 - high, 1e-12);
+    ck_assert_double_eq_tol(other_high, 1, 1e-12);
+    share_interval(0.5, 4, &low, &high);
+    ck_assert_double_eq_tol(low, (1 - sqrt(z2 / 4 / (1 + z2 / 4))) / 2, 1e-12);
+    ck_assert_double_eq_tol(high, 1 - low, 1e-12);
+    share_interval(81 / 263.0, 263, &low, &high); /* Newcombe, Statistics in Medicine 17, 1998, Table I, from memory */
+    ck_assert_double_eq_tol(low, 0.2553, 5e-5);
+    ck_assert_double_eq_tol(high, 0.3662, 5e-5);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("until");
@@ -255,6 +276,7 @@ int main(void)
     tcase_add_test(all, test_replicas_look_far_enough);
     tcase_add_test(all, test_percentiles);
     tcase_add_test(all, test_percentiles_of_what_has_not_ended);
+    tcase_add_test(all, shares_have_an_interval_that_is_never_empty);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

@@ -13,6 +13,7 @@
 #include "sim/checkpoint_cost.h"
 #include "sim/fault_fit.h"
 #include "sim/faults.h"
+#include "sim/run_closed_form.h"
 #include "sim/run_replicas.h"
 #include "sim/startup.h"
 #include "tests/suite.h"
@@ -62,11 +63,78 @@ START_TEST(test_exponential_failures_give_the_closed_form)
         struct run_options options = case_options(1536, 365 * 86400.0, cases[i].interval, cases[i].block, cases[i].restart, 1536);
         struct estimate e = ettr_of(&options, &model, true, 100, 2);
         double failures = model.rate * 1536 * 365;
-        double expected = run_closed_form(&options, llround(failures)).exponential;
+        double expected = run_closed_form(&options, failures).exponential;
         ck_assert_msg(fabs(e.mean - expected) < e.half_width, "case %zu: %.6f +- %.6f, closed form %.6f", i, e.mean, e.half_width,
                       expected);
         ck_assert_double_lt(e.half_width, 0.002);
     }
+}
+END_TEST
+
+/* State that is safe a while after its block, sooner and later than the next one is due. Without the lag the closed form would be
+ * 1.1 points (the first case) to 40 points off. */
+START_TEST(test_closed_form_knows_the_way_to_storage)
+{
+    struct fault_model model = model_named("llama3");
+    static const struct {
+        double interval, block, persist;
+    } cases[] = {{1800, 0.2, 114}, {600, 5, 600}, {114, 0.2, 114}, {70, 0.2, 114}, {300, 30, 3000}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run_options options = case_options(2048, 365 * 86400.0, cases[i].interval, cases[i].block, 600, 2048);
+        options.checkpoint.kind = CHECKPOINT_TWO_STAGE;
+        options.checkpoint.persist = nanos_from_seconds(cases[i].persist);
+        struct estimate e = ettr_of(&options, &model, true, 60, 2);
+        struct run_closed_form form = run_closed_form(&options, model.rate * 2048 * 365);
+        ck_assert_msg(fabs(e.mean - form.exponential) < e.half_width, "case %zu: %.6f +- %.6f, closed form %.6f", i, e.mean,
+                      e.half_width, form.exponential);
+        ck_assert_double_lt(e.half_width, 0.003);
+        double each = 600 + cases[i].persist + fmax(cases[i].interval, cases[i].persist) / 2; /* each^2 / M^2 is left out */
+        double left_out = pow(each / form.between_s, 2);
+        ck_assert_double_eq_tol(form.first_order, form.exponential, left_out);
+        options.checkpoint.kind = CHECKPOINT_BLOCKING; /* of which there is no other way to storage */
+        ck_assert_double_gt(run_closed_form(&options, model.rate * 2048 * 365).exponential, form.exponential + 0.005);
+    }
+}
+END_TEST
+
+/* By hand: M = 10,000 s, w = 0.5 s: sqrt(2 w M) = 100 s. */
+START_TEST(test_no_interval_is_best_below_the_lag)
+{
+    struct checkpoint_policy policy = {.interval = SECONDS(1800), .block = SECONDS(1) / 2, .kind = CHECKPOINT_TWO_STAGE};
+    policy.persist = SECONDS(30);
+    struct best_interval best = best_interval_of(&policy, 10000);
+    ck_assert_double_eq_tol(best.young_s, 100, 1e-9);
+    ck_assert_double_eq_tol(best.daly_s, 100 * (1 + 0.005 / 3 + 0.000025 / 9) - 0.5, 1e-9);
+    ck_assert_double_eq_tol(best.best_s, best.daly_s, 1e-12);
+    policy.persist = SECONDS(114);
+    ck_assert_double_eq_tol(best_interval_of(&policy, 10000).best_s, 114, 1e-12);
+    ck_assert_double_eq_tol(best_interval_of(&policy, 10000).young_s, 100, 1e-9);
+    policy.kind = CHECKPOINT_BLOCKING;
+    ck_assert_double_eq_tol(best_interval_of(&policy, 10000).best_s, best.daly_s, 1e-12);
+    ck_assert_double_eq_tol(best_interval_of(&policy, 0).best_s, 0, 1e-15);
+}
+END_TEST
+
+/* Waiting for nodes is left out of everything, and so are failures while nothing runs: 100,000 s, of which 80,000 s ran with 8
+ * interruptions, 8,000 s recovered and 12,000 s waited. */
+START_TEST(test_closed_form_of_a_policy_does_not_wait)
+{
+    const struct run_robust robust = {.restart = 0};
+    struct run_options options = case_options(64, 100000, 1000, 0, 0, 4);
+    struct run_account account = {.failures = 11, .interruptions = 8};
+    options.robust = &robust;
+    account.use_s[USE_TRAINING] = 75000, account.use_s[USE_LOST] = 5000, account.use_s[USE_WAITING] = 12000;
+    account.use_s[USE_RESTART] = 6000, account.use_s[USE_HUMAN] = 2000;
+    struct run_closed_form form = run_closed_form_of(&options, &account);
+    ck_assert_double_eq_tol(form.between_s, 10000, 1e-9);
+    ck_assert_double_eq_tol(form.exponential, 1000 / expm1(0.1) / 11000, 1e-12);
+    ck_assert_double_eq_tol(form.first_order, 1 - 1500.0 / 11000, 1e-12);
+    account.use_s[USE_WAITING] = 900000;
+    options.horizon = SECONDS(988000);
+    ck_assert_double_eq_tol(run_closed_form_of(&options, &account).exponential, form.exponential, 1e-12);
+    options.robust = NULL; /* by the plain rules all failures of the horizon count */
+    ck_assert_double_eq_tol(run_closed_form_of(&options, &account).exponential, run_closed_form(&options, 11).exponential, 1e-15);
+    ck_assert_double_eq_tol(run_closed_form_of(&options, &account).between_s, 10000, 1e-9);
 }
 END_TEST
 
@@ -75,7 +143,7 @@ START_TEST(test_best_interval_is_youngs)
 {
     struct fault_model model = model_named("llama3");
     struct run_options options = case_options(1536, 180 * 86400.0, 1, 30, 300, 1536);
-    double young = run_closed_form(&options, llround(model.rate * 1536 * 180)).best_interval_s, at_young = 0, best = 0;
+    double young = run_closed_form(&options, model.rate * 1536 * 180).interval.young_s, at_young = 0, best = 0;
     for (int i = -4; i <= 4; i++) {
         options.checkpoint.interval = nanos_from_seconds(young * pow(1.35, i));
         double mean = ettr_of(&options, &model, true, 40, 2).mean;
@@ -294,7 +362,7 @@ START_TEST(test_a_fit_recovers_its_model)
         struct fault_fit fit;
         struct diags diags = {0};
         faults_generate(&model, 2048, DAYS(700), seed, &trace);
-        ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), &fit, &diags), STATUS_OK);
+        ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), NULL, &fit, &diags), STATUS_OK);
         check_inside("rate", fit.rate, model.rate);
         check_inside("shape", fit.shape, model.shape);
         check_inside("lemon share", fit.lemon_share, model.lemon_share);
@@ -323,7 +391,7 @@ START_TEST(test_a_fit_tells_apart_what_comes_together)
     struct fault_fit fit;
     struct diags diags = {0};
     faults_generate(&model, 1024, DAYS(400), 5, &trace);
-    ck_assert_int_eq(fault_fit(&trace, "drawn", 1024, DAYS(400), &fit, &diags), STATUS_OK);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 1024, DAYS(400), NULL, &fit, &diags), STATUS_OK);
     ck_assert(fit.lemons && fit.bursts && fit.early);
     check_inside("shape", fit.shape, model.shape);
     check_inside("burst probability", fit.burst_probability, model.burst_probability);
@@ -355,13 +423,13 @@ START_TEST(test_a_fit_sees_no_lemons_where_none_are)
     model.lemon_share = 0;
     model.shape = 1;
     faults_generate(&model, 2048, DAYS(700), 9, &trace);
-    ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), &fit, &diags), STATUS_OK);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 2048, DAYS(700), NULL, &fit, &diags), STATUS_OK);
     ck_assert_double_eq_tol(fit.shape.value, 1, 0.05);
     ck_assert(!fit.lemons || fit.lemon_factor.value < 2);
     ck_assert(!fit.early && fit.model.groups.n == 0);
     ck_assert(!fit.bursts);
     fault_trace_free(&trace);
-    ck_assert_int_eq(fault_fit(&trace, "nothing", 10, DAYS(1), &fit, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(fault_fit(&trace, "nothing", 10, DAYS(1), NULL, &fit, &diags), STATUS_BAD_INPUT);
     diags_free(&diags);
 }
 END_TEST
@@ -373,6 +441,9 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_test(all, test_exponential_failures_give_the_closed_form);
     tcase_add_test(all, test_best_interval_is_youngs);
+    tcase_add_test(all, test_closed_form_knows_the_way_to_storage);
+    tcase_add_test(all, test_no_interval_is_best_below_the_lag);
+    tcase_add_test(all, test_closed_form_of_a_policy_does_not_wait);
     tcase_add_test(all, test_two_stages_by_hand);
     tcase_add_test(all, test_neighbours_by_hand);
     tcase_add_test(all, test_memory_is_stale_after_silent_corruption);

@@ -1,0 +1,61 @@
+/* Batches and the replicas that they divide among. */
+#include "model/plan/batch_fit.h"
+
+#include <stdlib.h>
+
+enum { DIVISORS_MOST = 512 }; /* no number up to 16 million has more than 504, which 14,414,400 has */
+
+struct divisors {
+    int items[DIVISORS_MOST];
+    int n;
+};
+
+static struct divisors divisors_of(int number)
+{
+    struct divisors d = {.n = 0};
+    for (int i = 1; (int64_t)i * i <= number; i++)
+        if (number % i == 0) {
+            d.items[d.n++] = i;
+            if (i != number / i)
+                d.items[d.n++] = number / i;
+        }
+    return d;
+}
+
+/* How many of them, none above `most`, divide a batch. */
+static int divide(const struct divisors *d, int64_t most, int64_t batch)
+{
+    int n = 0;
+    for (int i = 0; i < d->n; i++)
+        n += d->items[i] <= most && batch % d->items[i] == 0;
+    return n;
+}
+
+static void consider(struct batch_fit *fit, const struct divisors *d, int64_t batch, int64_t other)
+{
+    int64_t range = batch / 8 > 1 ? batch / 8 : 1, apart = llabs(other - batch);
+    if (other < 1 || apart > range)
+        return;
+    int left = divide(d, batch, other);
+    int64_t best = fit->better ? llabs(fit->better - batch) : 0;
+    if (left > fit->better_left || (left == fit->better_left && fit->better && apart < best)) {
+        fit->better = other;
+        fit->better_left = left;
+    }
+}
+
+struct batch_fit batch_fit_of(int gpus, int64_t batch)
+{
+    const struct divisors d = divisors_of(gpus);
+    struct batch_fit fit = {.left = divide(&d, batch, batch)};
+    fit.better_left = fit.left;
+    for (int i = 0; i < d.n; i++)
+        fit.sizes += d.items[i] <= batch;
+    /* What as many as possible divide is a multiple of their least common multiple, which is a divisor of the GPUs too. */
+    for (int i = 0; i < d.n; i++) {
+        int64_t below = batch / d.items[i] * d.items[i];
+        consider(&fit, &d, batch, below);
+        consider(&fit, &d, batch, below + d.items[i]);
+    }
+    return fit;
+}

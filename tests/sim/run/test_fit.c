@@ -1,0 +1,159 @@
+/*
+ * A fit of a fault trace: what kind of thing its causes are, and how often its intervals hold what made the trace.
+ *
+ * What is proved: causes of every shipped model are what the one table of causes says; a model that leaves kinds out has them
+ * from it, and a fit takes those that a model says otherwise; over many seeds 95 % intervals of rate, shape and repairs hold the
+ * truth as often as a binomial variate would (fewer by chance: one in three hundred for each, and the seeds are fixed); quantiles
+ * of chi-squared are inverse to its distribution.
+ */
+#include <check.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "sim/fault_fit_parts.h"
+#include "sim/faults.h"
+#include "tests/suite.h"
+
+#define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
+
+static void load(const char *name, struct fault_model *model)
+{
+    struct diags diags = {0};
+    ck_assert_int_eq(fault_model_load(name, model, &diags), STATUS_OK);
+    diags_free(&diags);
+}
+
+START_TEST(shipped_causes_are_what_the_table_says)
+{
+    struct fault_model *model = memory_new(1, sizeof *model);
+    size_t n;
+    char **names = shipped_names(&fault_models, &n);
+    ck_assert_uint_ge(n, 7);
+    for (size_t i = 0; i < n; i++) {
+        load(names[i], model);
+        for (int k = 0; k < model->causes.n; k++) {
+            const struct fault_cause *cause = &model->causes.items[k];
+            ck_assert_msg(cause->repair == (int)repair_of_text(cause->name), "%s: repair of '%s'", names[i], cause->name);
+            ck_assert_msg(cause->component == (int)component_of_text(cause->name), "%s: component of '%s'", names[i],
+                          cause->name);
+        }
+    }
+    names_free(names);
+    free(model);
+}
+END_TEST
+
+START_TEST(kinds_that_are_left_out)
+{
+    static const char text[] = "name: x\nsource: test\nrate: 1e-3\nnodes: 4\ndays: 1\n"
+                               "causes: [{name: Power supply, count: 1}, {name: NIC, count: 1, repair: network},\n"
+                               "         {name: Software bug, count: 1}, {name: gremlin, count: 1}]\n";
+    struct fault_model *model = memory_new(1, sizeof *model);
+    struct diags diags = {0};
+    ck_assert_int_eq(fault_model_parse("x", text, strlen(text), model, &diags), STATUS_OK);
+    const struct fault_cause *causes = model->causes.items;
+    ck_assert_int_eq(causes[0].component, COMPONENT_POWER);
+    ck_assert_int_eq(causes[0].repair, REPAIR_HARDWARE);
+    ck_assert_int_eq(causes[1].component, COMPONENT_NIC);
+    ck_assert_int_eq(causes[1].repair, REPAIR_NETWORK);
+    ck_assert_int_eq(causes[2].repair, REPAIR_NONE);
+    ck_assert_int_eq(causes[3].component, COMPONENT_UNKNOWN);
+    ck_assert_int_eq(causes[3].repair, REPAIR_HARDWARE);
+    diags_free(&diags);
+    free(model);
+}
+END_TEST
+
+/* A name speaks of hardware, the model repairs it as a facility. */
+START_TEST(a_model_says_otherwise)
+{
+    struct fault_model *model = memory_new(1, sizeof *model);
+    struct fault_fit *fit = memory_new(1, sizeof *fit);
+    struct fault_trace trace;
+    struct diags diags = {0};
+    load("llama3", model);
+    model->causes = (struct fault_causes){{{"Faulty GPU", COMPONENT_LINK, REPAIR_FACILITY, 1}}, 1};
+    faults_generate(model, 256, DAYS(100), 1, &trace);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 256, DAYS(100), &model->causes, fit, &diags), STATUS_OK);
+    ck_assert_uint_gt(fit->repairs[REPAIR_FACILITY].n, 50);
+    ck_assert_uint_eq(fit->repairs[REPAIR_HARDWARE].n, 0);
+    ck_assert_int_eq(fit->model.causes.items[0].repair, REPAIR_FACILITY);
+    ck_assert_int_eq(fit->model.causes.items[0].component, COMPONENT_LINK);
+    ck_assert_int_eq(fault_fit(&trace, "drawn", 256, DAYS(100), NULL, fit, &diags), STATUS_OK);
+    ck_assert_uint_eq(fit->repairs[REPAIR_FACILITY].n, 0);
+    ck_assert_uint_gt(fit->repairs[REPAIR_HARDWARE].n, 50);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+    free(model);
+    free(fit);
+}
+END_TEST
+
+static bool holds(struct interval_estimate e, double truth)
+{
+    return e.low <= truth && truth <= e.high;
+}
+
+/* Of 40 intervals of 95 % fewer than 34 hold with probability 0.0034. */
+enum { SEEDS = 40, HOLD_LEAST = 34, NODES = 400, HORIZON_DAYS = 300 };
+
+START_TEST(intervals_hold_what_made_the_trace)
+{
+    enum { RATE, SHAPE, HARDWARE_MU, HARDWARE_SIGMA, NETWORK_MU, NETWORK_SIGMA, FACILITY_MU, FACILITY_SIGMA, N };
+    static const char *const names[N] = {"rate",       "shape",         "hardware mu", "hardware sigma",
+                                         "network mu", "network sigma", "facility mu", "facility sigma"};
+    struct fault_model *model = memory_new(1, sizeof *model);
+    struct fault_fit *fit = memory_new(1, sizeof *fit);
+    int held[N] = {0};
+    load("llama3", model);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct fault_trace trace;
+        struct diags diags = {0};
+        faults_generate(model, NODES, DAYS(HORIZON_DAYS), seed, &trace);
+        ck_assert_int_eq(fault_fit(&trace, "drawn", NODES, DAYS(HORIZON_DAYS), NULL, fit, &diags), STATUS_OK);
+        held[RATE] += holds(fit->rate, model->rate);
+        held[SHAPE] += holds(fit->shape, model->shape);
+        for (int kind = REPAIR_HARDWARE, at = HARDWARE_MU; kind <= REPAIR_FACILITY; kind++) {
+            if (kind == REPAIR_SOFTWARE) /* llama3's takes no node away */
+                continue;
+            held[at++] += holds(fit->repairs[kind].mu, model->repairs[kind].mu);
+            held[at++] += holds(fit->repairs[kind].sigma, model->repairs[kind].sigma);
+        }
+        fault_trace_free(&trace);
+        diags_free(&diags);
+    }
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(held[i] >= HOLD_LEAST, "%s: %d of %d intervals hold", names[i], held[i], SEEDS);
+    free(model);
+    free(fit);
+}
+END_TEST
+
+START_TEST(quantiles_are_inverse)
+{
+    static const double tails[] = {0.025, 0.5, 0.975};
+    for (double degrees = 1; degrees < 1e6; degrees = floor(degrees * 1.1) + 1)
+        for (int i = 0; i < 3; i++)
+            ck_assert_double_eq_tol(gsl_cdf_chisq_P(chi_squared_quantile(tails[i], degrees), degrees), tails[i], 1e-9);
+    ck_assert_double_eq_tol(chi_squared_quantile(0.95, 1), 3.841459, 1e-6); /* as any table has them */
+    ck_assert_double_eq_tol(chi_squared_quantile(0.95, 10), 18.307038, 1e-6);
+    ck_assert_double_eq_tol(chi_squared_quantile(0.025, 100), 74.221927, 1e-6);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fit");
+    TCase *tests = tcase_create("fit");
+    tcase_set_timeout(tests, 240);
+    tcase_add_test(tests, shipped_causes_are_what_the_table_says);
+    tcase_add_test(tests, kinds_that_are_left_out);
+    tcase_add_test(tests, a_model_says_otherwise);
+    tcase_add_test(tests, intervals_hold_what_made_the_trace);
+    tcase_add_test(tests, quantiles_are_inverse);
+    suite_add_tcase(suite, tests);
+    return suite_run(suite);
+}

@@ -1,0 +1,328 @@
+/*
+ * Records of other systems as fault traces.
+ *
+ * What is proved, by cases that are counted by hand: events repeat as long as each is close to the one before; of a gauge that
+ * keeps its last value changes count; Xids of one node are one fault, the worst, in any order of the lines; what informs and what
+ * is unknown is no fault and is told; many files are one trace, each a host; jobs fail by states that name the node, on the first
+ * node of any list, at universal times; nodes that nobody named are asked for and never merged; GPUs are slow by what is wrong
+ * with them, not by their power cap.
+ */
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/append.h"
+#include "tests/suite.h"
+#include "traces/trace_convert.h"
+#include "traces/xid.h"
+
+#define MINUTE (60 * NANOS_PER_SECOND)
+static const struct convert_options usual = {.down = 60 * MINUTE, .merge = 5 * MINUTE};
+
+enum { FILES_MAX = 3 };
+struct files {
+    char paths[FILES_MAX][32];
+    const char *names[FILES_MAX];
+    int n;
+};
+
+static void files_add(struct files *files, const char *text)
+{
+    char *path = files->paths[files->n];
+    snprintf(path, sizeof files->paths[0], "convert-XXXXXX");
+    int descriptor = mkstemp(path);
+    ck_assert_int_ge(descriptor, 0);
+    ck_assert_int_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
+    close(descriptor);
+    files->names[files->n++] = path;
+}
+
+/* "second node down detail;" of every fault, or the mistakes; notes behind. */
+static void text_of(const struct fault_trace *trace, const struct diags *diags, enum status status, char *text, size_t size)
+{
+    *text = '\0';
+    for (size_t i = 0; status == STATUS_OK && i < trace->n_items; i++) {
+        const struct fault *fault = &trace->items[i];
+        text_append(text, size, "%" PRId64 " %" PRId32 " %" PRId64 " %.6s;", fault->time / NANOS_PER_SECOND, fault->node,
+                    fault->down / NANOS_PER_SECOND, fault_trace_detail(trace, fault));
+    }
+    for (size_t i = 0; i < diags->n_items; i++)
+        text_append(text, size, "|%s", diags->items[i].text);
+}
+
+typedef enum status several(const char *const *paths, int n, const struct convert_options *options, struct fault_trace *trace,
+                            struct diags *diags);
+
+/* What a reader makes of texts, each in a file of its own. */
+static const char *converted(several *reader, struct convert_options options, const char *const *texts)
+{
+    static char text[4096];
+    struct files files = {.n = 0};
+    struct fault_trace trace = {0};
+    struct diags diags = {0};
+    for (; *texts; texts++)
+        files_add(&files, *texts);
+    enum status status = reader(files.names, files.n, &options, &trace, &diags);
+    text_of(&trace, &diags, status, text, sizeof text);
+    ck_assert_int_eq(status == STATUS_OK, diags.n_errors == 0);
+    if (status == STATUS_OK)
+        fault_trace_free(&trace);
+    for (int i = 0; i < files.n; i++)
+        unlink(files.names[i]);
+    diags_free(&diags);
+    return text;
+}
+
+static enum status jobs(const char *const *paths, int n, const struct convert_options *options, struct fault_trace *trace,
+                        struct diags *diags)
+{
+    ck_assert_int_eq(n, 1);
+    return job_trace_read(paths[0], options, trace, diags);
+}
+
+static enum status titan(const char *const *paths, int n, const struct convert_options *options, struct fault_trace *trace,
+                         struct diags *diags)
+{
+    ck_assert_int_eq(n, 1);
+    return titan_trace_read(paths[0], options, trace, diags);
+}
+
+#define ONE(text)           ((const char *const[]){text, NULL})
+#define XID(options, t)     converted(xid_trace_read, options, ONE(t))
+#define SMI(options, t)     converted(smi_trace_read, options, ONE(t))
+#define JOBS(options, t)    converted(jobs, options, ONE(t))
+#define STARTS(text, begin) ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "%s", text)
+#define HAS(text, part)     ck_assert_msg(strstr(text, part) != NULL, "%s", text)
+
+#define LINE(time, host, xid) time " " host " kernel: NVRM: Xid (PCI:0000:1b:00): " xid ", x\n"
+
+/* --- repeats --- */
+
+/* 0, 4, 8 and 12 min are one; 17 min is five later. With 0 all are kept. */
+START_TEST(repeats_slide)
+{
+    static const char log[] =
+        LINE("Nov 23 07:00:00", "n1", "79") LINE("Nov 23 07:04:00", "n1", "79") LINE("Nov 23 07:08:00", "n1", "79")
+            LINE("Nov 23 07:12:00", "n1", "79") LINE("Nov 23 07:17:00", "n1", "79") LINE("Nov 23 07:04:30", "n2", "79");
+    struct convert_options none = usual;
+    none.merge = 0;
+    ck_assert_str_eq(XID(usual, log), "25200 0 3600 Xid 79;25470 1 3600 Xid 79;26220 0 3600 Xid 79;");
+    ck_assert_str_eq(XID(none, log), "25200 0 3600 Xid 79;25440 0 3600 Xid 79;25470 1 3600 Xid 79;25680 0 3600 Xid 79;"
+                                     "25920 0 3600 Xid 79;26220 0 3600 Xid 79;");
+    static const char floor[] = "time,location,event\n2014-01-01T00:00:00,c0-0c0s0n1,DBE\n2014-01-01T00:04:00,c0-0c0s0n1,DBE\n"
+                                "2014-01-01T00:08:00,c0-0c0s0n1,DBE\n2014-01-01T00:08:30,c0-0c0s0n1,OTB\n";
+    ck_assert_str_eq(converted(titan, usual, ONE(floor)), "0 1 3600 Double;510 1 3600 Off th;");
+}
+END_TEST
+
+/* --- Xids --- */
+
+#define DCGM(gpu, xid, seconds) "DCGM_FI_DEV_XID_ERRORS{gpu=\"" gpu "\",Hostname=\"n1\"} " xid " " seconds "000\n"
+
+/* A gauge keeps its last value: scraped again it is no new error, for any window, nor in another order. */
+START_TEST(a_gauge_counts_changes)
+{
+    static const char scrapes[] = DCGM("0", "0", "86400") DCGM("0", "79", "90000") DCGM("0", "79", "93600")
+        DCGM("1", "0", "93600") DCGM("0", "79", "97200") DCGM("0", "0", "100800") DCGM("0", "48", "108000")
+            DCGM("0", "79", "104400") DCGM("1", "31", "111600") DCGM("1", "31", "115200");
+    STARTS(XID(usual, scrapes),
+           "3600 0 3600 Xid 79;18000 0 3600 Xid 79;21600 0 3600 Xid 48;25200 0 0 Xid 31;|errors of the programs");
+    char days[40000] = "", line[96];
+    for (int i = 0; i < 288; i++) { /* every 10 min for two days */
+        snprintf(line, sizeof line, "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",Hostname=\"n1\"} 79 %d000\n", 86400 + 600 * i);
+        text_append(days, sizeof days, "%s", line);
+    }
+    ck_assert_str_eq(XID(usual, days), "0 0 3600 Xid 79;");
+}
+END_TEST
+
+/* A double-bit error tells itself in five Xids, and in two on nodes that it did not happen to. */
+START_TEST(one_event_is_one_fault)
+{
+    static const char event[] = LINE("Nov 23 00:00:01", "n1", "48") LINE("Nov 23 00:00:01", "n1", "63")
+        LINE("Nov 23 00:00:02", "n1", "95") LINE("Nov 23 00:00:03", "n1", "154") LINE("Nov 23 00:00:04", "n1", "45")
+            LINE("Nov 23 00:00:04", "n2", "45") LINE("Nov 23 00:00:04", "n3", "45");
+    ck_assert_str_eq(XID(usual, event), "1 0 3600 Xid 48;|left out, as nothing ends by them: Xid 45 (3), 63 (1), 154 (1)");
+    /* The worst is kept where it stands, and a lost GPU is worse than one to reset, that worse than the program's error. */
+    static const char worse[] =
+        LINE("Nov 23 00:00:01", "n1", "31") LINE("Nov 23 00:00:02", "n1", "94") LINE("Nov 23 00:00:03", "n1", "119")
+            LINE("Nov 23 00:00:04", "n1", "79") LINE("Nov 23 00:00:05", "n1", "48") LINE("Nov 23 00:00:06", "n1", "13");
+    STARTS(XID(usual, worse), "4 0 3600 Xid 79;|errors of the programs themselves, which take no node away: Xid 13 (1), 31 (1)");
+}
+END_TEST
+
+START_TEST(classes_of_xids)
+{
+    static const int inform[] = {45, 63, 92, 121, 154}, programs[] = {8, 13, 31, 32, 43, 69, 109, 137}, unknown[] = {1, 999};
+    static const int hardware[] = {48, 61, 62, 64, 74, 79, 94, 95, 119, 120, 140, 143};
+    const char *meaning;
+    char head[16];
+    for (size_t i = 0; i < sizeof inform / sizeof *inform; i++)
+        ck_assert_int_eq(xid_classify(inform[i], &meaning), XID_INFORMATION);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        ck_assert_int_eq(xid_classify(programs[i], &meaning), XID_APPLICATION);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        ck_assert_int_eq(xid_classify(unknown[i], &meaning), XID_UNKNOWN);
+    for (size_t i = 0; i < sizeof hardware / sizeof *hardware; i++)
+        ck_assert_int_ge(xid_classify(hardware[i], &meaning), XID_CONTAINED);
+    for (int number = 1; number <= XID_LARGEST; number++)
+        if (xid_classify(number, &meaning) != XID_UNKNOWN) { /* the reader finds the number in the meaning again */
+            int n = snprintf(head, sizeof head, "Xid %d: ", number);
+            ck_assert_msg(strncmp(meaning, head, (size_t)n) == 0, "%d: %s", number, meaning);
+        }
+    ck_assert_str_eq(XID(usual, LINE("Nov 23 00:00:01", "n1", "999") LINE("Nov 23 00:00:01", "n1", "998")
+                                    LINE("Nov 23 00:00:02", "n1", "999")),
+                     "|left out, as their meaning is unknown: Xid 998 (1), 999 (2)");
+}
+END_TEST
+
+#define BARE(time, xid) time " NVRM: Xid (PCI:0000:1b:00): " xid ", x\n"
+
+/* A file without hosts is one, a healthy one too; where lines name their host that counts. */
+START_TEST(many_files_are_one_trace)
+{
+    const char *const three[] = {BARE("[Mon Nov 23 07:00:00 2026]", "79"), "[Mon Nov 23 07:00:00 2026] usb\n",
+                                 BARE("[Mon Nov 23 07:00:01 2026]", "79"), NULL};
+    const char *text = converted(xid_trace_read, usual, three);
+    STARTS(text, "25200 0 3600 Xid 79;25201 2 3600 Xid 79;|3 files, 3 hosts,");
+    const char *const named[] = {LINE("Nov 23 00:00:01", "n1", "79"), LINE("Nov 23 01:00:01", "n1", "79"), NULL};
+    STARTS(converted(xid_trace_read, usual, named), "1 0 3600 Xid 79;3601 0 3600 Xid 79;|2 files, 1 host,");
+    const char *const booted[] = {BARE("[5.5]", "79"), BARE("[9.5]", "48"), NULL};
+    text = converted(xid_trace_read, usual, booted);
+    STARTS(text, "0 0 3600 Xid 79;4 1 3600 Xid 48;|");
+    HAS(text, "as if all hosts had booted at once");
+    const char *const mixed[] = {BARE("[5.5]", "79"), BARE("[Mon Nov 23 07:00:00 2026]", "79"), NULL};
+    ck_assert_str_eq(converted(xid_trace_read, usual, mixed),
+                     "|this line has a date with its year, those above seconds since boot; convert them apart");
+}
+END_TEST
+
+/* One file ends in January, the next in December: of the winter between, not eleven months later. */
+START_TEST(files_without_years_are_of_one_winter)
+{
+    const char *const winter[] = {LINE("Jan  1 00:00:00", "n1", "79"), LINE("Dec 31 00:00:00", "n2", "79"), NULL};
+    STARTS(converted(xid_trace_read, usual, winter), "0 1 3600 Xid 79;86400 0 3600 Xid 79;|its lines name no year");
+    const char *const turned[] = {LINE("Dec 31 00:00:00", "n1", "79") LINE("Jan  1 00:00:00", "n1", "48"),
+                                  LINE("Jan  1 00:00:09", "n2", "79"), NULL};
+    STARTS(converted(xid_trace_read, usual, turned), "0 0 3600 Xid 79;86400 0 3600 Xid 48;86409 1 3600 Xid 79;|");
+}
+END_TEST
+
+/* --- jobs --- */
+
+START_TEST(states_that_name_the_node)
+{
+    static const char table[] = "state,end_s,node,gpus\nNODE_FAIL,100,a,8\nFAILED,1000,b,8\nFAILED,2000,b,0\nTIMEOUT,3000,a,8\n"
+                                "OUT_OF_MEMORY,4000,a,8\nBOOT_FAIL,5000,c,8\nCANCELLED by 7,6000,a,8\nCOMPLETED,7000,a,8\n"
+                                "Hardware error,8000,a,8\nOOM error,9000,a,8\nDEADLINE,9000,a,8\nNode Failure,9500,,8\n";
+    struct convert_options asked = usual;
+    asked.failed_jobs = true;
+    STARTS(JOBS(usual, table),
+           "100 0 3600 NODE_F;5000 1 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 2 jobs that just failed, perhaps");
+    STARTS(JOBS(asked, table),
+           "100 0 3600 NODE_F;1000 1 3600 FAILED;5000 2 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 1 job that");
+    HAS(JOBS(usual, "status,end\nfailed,7\n"), "no column says which node");
+}
+END_TEST
+
+/* Numbers under `nodes` are how many, under `node` which. Made-up nodes keep all failures, at one moment too. */
+START_TEST(nodes_that_nobody_named)
+{
+    static const char counts[] = "state,end_s,nodes\nNODE_FAIL,10,8\nNODE_FAIL,10,8\nNODE_FAIL,11,16\n";
+    struct convert_options two = usual;
+    two.nodes = 2;
+    STARTS(JOBS(usual, counts), "|these are numbers of nodes");
+    STARTS(JOBS(usual, "state,end_s,Nodes\nNODE_FAIL,10,8.0\nNODE_FAIL,10,\n"), "|these are numbers of nodes");
+    ck_assert_str_eq(JOBS(usual, "state,end_s,hosts\nNODE_FAIL,10,10.0.0.1\nNODE_FAIL,10,10.0.0.2\n"),
+                     "10 0 3600 NODE_F;10 1 3600 NODE_F;");
+    STARTS(JOBS(two, counts), "10 0 3600 NODE_F;10 1 3600 NODE_F;11 0 3600 NODE_F;|no column names nodes");
+    ck_assert_str_eq(JOBS(usual, "state,end_s,node\nNODE_FAIL,10,8\nNODE_FAIL,11,16\nNODE_FAIL,12,8\n"),
+                     "10 0 3600 NODE_F;11 1 3600 NODE_F;");
+}
+END_TEST
+
+/* sacct -P: bars, capitals, hosts in brackets, steps, dates. 07:00+08:00 is 23:00Z of the day before. */
+START_TEST(as_slurm_writes)
+{
+    static const char sacct[] = "JobID|State|Submit|Start|End|NodeList\n"
+                                "1|NODE_FAIL|x|x|2024-03-02T00:00:00Z|gpu[001-003,007]\n"
+                                "2|NODE_FAIL|x|x|2024-03-02T07:00:00+08:00|gpu[007,009]-ib\n"
+                                "2.batch|NODE_FAIL|x|x|2024-03-02T09:00:00+0800|gpu007\n"
+                                "3|NODE_FAIL|x|x|2024-03-01T20:00:00.25-0500|gpu001\n"
+                                "4|BOOT_FAIL|x|x|2024-03-02 02:00:00 UTC|None assigned\n"
+                                "5|NODE_FAIL|x|x|2024-03-02T02:00:00+00|gpu007-ib\n";
+    const char *text = JOBS(usual, sacct);
+    STARTS(text,
+           "82800 1 3600 NODE_F;86400 0 3600 NODE_F;90000 0 3600 NODE_F;93600 1 3600 NODE_F;|2 failures of jobs on several");
+    text = JOBS(usual, "state,end,node\nNODE_FAIL,2024-03-02T00:00:00+25:00,a\nNODE_FAIL,2024-03-02T00:00:00+8x,a\n"
+                       "NODE_FAIL,2024-02-30T00:00:00Z,a\n");
+    HAS(text, "'2024-03-02T00:00:00+25:00' is neither");
+    HAS(text, "'2024-03-02T00:00:00+8x' is neither");
+    HAS(text, "'2024-02-30T00:00:00Z' is neither");
+    HAS(JOBS(usual, "state,end,node\nNODE_FAIL,2024-03-02T00:00:00,a\nNODE_FAIL,2024-03-02T00:00:00Z,b\n"),
+        "1 of 2 times name a zone");
+}
+END_TEST
+
+/* --- nvidia-smi --- */
+
+#define SMI_HEAD                                                                                                                 \
+    "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz], "                                                           \
+    "clocks_event_reasons.active\n"
+#define SMI_ROW(minute, clock, why) "2024/03/03 12:" minute ":00.345, 0, " clock " MHz, 1980 MHz, " why "\n"
+
+/* Below 95 % of the clock (1881 MHz) by each of the reasons. */
+START_TEST(slow_by_what_is_wrong)
+{
+    static const struct {
+        const char *why;
+        bool slow;
+    } rows[] = {{"0x0000000000000001", false}, {"0x0000000000000002", false}, {"0x0000000000000004", false},
+                {"0x0000000000000008", true},  {"0x0000000000000010", false}, {"0x0000000000000020", true},
+                {"0x0000000000000040", true},  {"0x0000000000000080", true},  {"0x0000000000000100", false},
+                {"0x0000000000000044", true},  {"0x0000000000000016", false}};
+    char table[512];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(table, sizeof table,
+                 SMI_HEAD "2024/03/03 00:01:00.345, 0, 1650 MHz, 1980 MHz, %s\n"
+                          "2024/03/03 00:03:00.345, 0, 1980 MHz, 1980 MHz, 0x0000000000000000\n",
+                 rows[i].why);
+        const char *text = SMI(usual, table);
+        ck_assert_msg((strncmp(text, "60 0 120 GPU cl;", 16) == 0) == rows[i].slow, "%s: %s", rows[i].why, text);
+        ck_assert_msg((strchr(text, ';') != NULL) == rows[i].slow, "%s: %s", rows[i].why, text);
+    }
+    HAS(SMI(usual, SMI_HEAD SMI_ROW("01", "1650", "0x4")), "left out: 1 row of GPUs below their clocks");
+}
+END_TEST
+
+/* On and off every two minutes is one slow time; files without a column host are hosts. */
+START_TEST(slow_times_join)
+{
+    static const char flaps[] = SMI_HEAD SMI_ROW("00", "1500", "0x20") SMI_ROW("02", "1980", "0x0") SMI_ROW("04", "990", "0x20")
+        SMI_ROW("06", "1980", "0x0") SMI_ROW("08", "1500", "0x20") SMI_ROW("10", "1980", "0x0");
+    STARTS(SMI(usual, flaps), "43200 0 600 GPU cl;");
+    const char *const two[] = {SMI_HEAD SMI_ROW("00", "1980", "0x0"), flaps, NULL};
+    STARTS(converted(smi_trace_read, usual, two), "43200 1 600 GPU cl;|2 files, 2 hosts,");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("convert");
+    TCase *tests = tcase_create("records");
+    tcase_add_test(tests, repeats_slide);
+    tcase_add_test(tests, a_gauge_counts_changes);
+    tcase_add_test(tests, one_event_is_one_fault);
+    tcase_add_test(tests, classes_of_xids);
+    tcase_add_test(tests, many_files_are_one_trace);
+    tcase_add_test(tests, files_without_years_are_of_one_winter);
+    tcase_add_test(tests, states_that_name_the_node);
+    tcase_add_test(tests, nodes_that_nobody_named);
+    tcase_add_test(tests, as_slurm_writes);
+    tcase_add_test(tests, slow_by_what_is_wrong);
+    tcase_add_test(tests, slow_times_join);
+    suite_add_tcase(suite, tests);
+    return suite_run(suite);
+}

@@ -1,0 +1,27 @@
+/*
+ * framework_program.h - recipes that are programs: what a program in Python assigns to a recipe's fields (python_keys.h), as
+ * words.
+ */
+#ifndef MSIM_TRACES_FRAMEWORK_PROGRAM_H
+#define MSIM_TRACES_FRAMEWORK_PROGRAM_H
+
+#include "model/spec/yaml.h"
+#include "traces/launch/framework_tables.h"
+#include "traces/launch/launch_words.h"
+
+/* A recipe that pretrains a model of the catalog; of Megatron-Bridge's the folder that has it. */
+struct recipe {
+    const char *model, *family, *name;
+};
+/* NULL after the last. The first two stand in for others, of grouped and of latent attention. */
+extern const struct recipe bridge_recipes[], nemo2_recipes[];
+
+/* The framework whose keys a tree has; NULL: none. */
+const struct framework *framework_of_keys(const struct yaml_node *root);
+
+/* Words of a program's tree. A model that it does not describe is the recipe's, by its name, and so is what recipes have by
+ * themselves; layouts of theirs are not known, which is told. */
+MUST_CHECK enum status framework_read_program(const struct yaml_node *root, const char *path, struct launch_words *words,
+                                              struct diags *diags);
+
+#endif
