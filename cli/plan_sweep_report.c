@@ -477,17 +477,18 @@ static void write_unheard(const struct plan_sweep *sweep, FILE *out)
         fputs(": the range says less of their steps\n", out);
 }
 
-/* Of each point on an oversubscribed fabric; what the one before said is not said again. */
-static void write_fabric_notes(const struct plan_sweep *sweep, FILE *out)
+/* Of the point whose layout fills an oversubscribed fabric most. */
+static void write_fabric_note(const struct plan_sweep *sweep, FILE *out)
 {
     char text[512];
-    const char *last = "";
+    int n = 0, most = 0;
     for (int i = 0; i < sweep->axes.n_points; i++) {
-        const char *narrow = sweep->points[i].narrow;
-        if (narrow[0] && strcmp(narrow, last) != 0)
-            fprintf(out, "Network at %s: %s.\n", plan_axes_text(&sweep->axes, i, text, sizeof text), narrow);
-        last = narrow;
+        n += sweep->points[i].narrow[0] != '\0';
+        most = sweep->points[i].load > sweep->points[most].load ? i : most;
     }
+    if (n > 0)
+        fprintf(out, "Network at %s%s: %s.\n", plan_axes_text(&sweep->axes, most, text, sizeof text),
+                n > 1 ? ", the fullest" : "", sweep->points[most].narrow);
 }
 
 static bool any_drops(const struct plan_sweep *sweep)
@@ -619,7 +620,7 @@ static void report_text(const struct plan_sweep *sweep, const struct invocation 
     write_reasons(sweep, call->out);
     write_expectation(sweep, call->out);
     write_unheard(sweep, call->out);
-    write_fabric_notes(sweep, call->out);
+    write_fabric_note(sweep, call->out);
     write_memory_note(sweep, call->out);
     write_energy_note(sweep, call->out);
     write_price_note(sweep, call->out);
