@@ -305,7 +305,7 @@ const struct command command_run = {
         "recoveries. MTBF is the mean time that the job ran between interruptions; Young's and Daly's intervals follow from it "
         "and "
         "from what a checkpoint blocks. One that goes to storage in the background is safe a while later: an interval below that "
-        "makes training wait for the one before, and no interval below it is better than it.\n"
+        "makes training wait for the one before, and none below it is better than it while it is shorter than the MTBF.\n"
         "\n"
         "Power and energy are upper bounds: the job's GPUs and the spares at board power, or nodes at their node_power, times "
         "pue, "

@@ -353,10 +353,13 @@ static json_t *real_or_null(bool known, double value)
 
 static json_t *json_accuracy(const struct accuracy *a)
 {
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f}, s:{s:I, s:I, s:I}}", "n", (json_int_t)a->n,
-                     "n_sources", (json_int_t)a->n_sources, "mape_pct", a->mape_pct, "macro_mape_pct", a->macro_mape_pct,
-                     "median_ape_pct", a->median_ape_pct, "p90_ape_pct", a->p90_ape_pct, "bias_pct", a->bias_pct,
-                     "measured_over_predicted", "p10", a->ratio.low, "p50", a->ratio.middle, "p90", a->ratio.high, "oom", "found",
+    bool timed = a->n > 0;
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I}}", "n", (json_int_t)a->n,
+                     "n_sources", (json_int_t)a->n_sources, "mape_pct", real_or_null(timed, a->mape_pct), "macro_mape_pct",
+                     real_or_null(timed, a->macro_mape_pct), "median_ape_pct", real_or_null(timed, a->median_ape_pct),
+                     "p90_ape_pct", real_or_null(timed, a->p90_ape_pct), "bias_pct", real_or_null(timed, a->bias_pct),
+                     "measured_over_predicted", "p10", real_or_null(timed, a->ratio.low), "p50",
+                     real_or_null(timed, a->ratio.middle), "p90", real_or_null(timed, a->ratio.high), "oom", "found",
                      (json_int_t)a->oom_found, "missed", (json_int_t)a->oom_missed, "false_alarms",
                      (json_int_t)a->oom_false_alarms);
 }

@@ -359,7 +359,7 @@ static void write_lag(FILE *out, const struct optimum *o)
 {
     double lag_s = nanos_to_seconds(checkpoint_lag(&o->best.checkpoint));
     char lag[32];
-    if (o->interval.daly_s > 0 && o->interval.daly_s < lag_s)
+    if (o->interval.daly_s > 0 && o->interval.daly_s < lag_s && o->interval.best_s >= lag_s)
         fprintf(
             out,
             "\nYoung's and Daly's intervals are below the %s after which a checkpoint is safe: training would wait for it, so "

@@ -26,7 +26,7 @@ struct best_interval best_interval_of(const struct checkpoint_policy *policy, do
     double w = r.block, x = w / (2 * between_s);
     best.young_s = sqrt(2 * w * between_s);
     best.daly_s = x < 1 ? best.young_s * (1 + sqrt(x) / 3 + x / 9) - w : between_s;
-    best.best_s = fmax(best.daly_s, r.lag);
+    best.best_s = fmax(best.daly_s, fmin(r.lag, between_s));
     return best;
 }
 

@@ -17,7 +17,8 @@
  *
  *     sqrt(2 w M) (1 + sqrt(w / 2M) / 3 + (w / 2M) / 9) - w   for w < 2M, else M
  *
- * Where D < P checkpoints come no oftener, and only less work lies between them: so the best interval is P at least.
+ * Where D < P checkpoints follow one another every P + w whatever D is, and the exponential form is D exp(-L D) times what D does
+ * not change: it grows up to D = 1/L = M, so the best interval is the shorter of P and M at least.
  *
  * With failover (sim/failover.h) an interruption costs c = detection, two regroupings and half a step of training, and no
  * interval is best: (1 - L c) D / (E + w), and 1 / (1 + L c) D / (E + w).
@@ -30,7 +31,7 @@
 /* Seconds; 0: nothing fails, or checkpoints cost nothing and are safe at once. */
 struct best_interval {
     double young_s, daly_s;
-    double best_s; /* Daly's, but the lag at least */
+    double best_s; /* Daly's, but at least the lag, or the time between interruptions where that is shorter */
 };
 /* `between_s`: M; 0 or infinite where nothing fails. */
 struct best_interval best_interval_of(const struct checkpoint_policy *policy, double between_s);

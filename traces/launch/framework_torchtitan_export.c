@@ -256,11 +256,12 @@ static void write_offload(struct config *c)
     }
 }
 
-/* The model and the loss are compiled, each or both; a loss that is not is of an fp32 copy of the logits. */
+/* The model and the loss are compiled, each or both; a loss that is not is of an fp32 copy of the logits. What a job has of fused
+ * operators is the compiler's here: without it layers would keep far more than the layout was chosen for. */
 static void write_compiled(struct config *c)
 {
     feature_set used = c->job->job.features;
-    bool model = used & FEATURE_BIT(COMPILE), loss = !(used & FEATURE_BIT(EAGER_LOSS));
+    bool model = used & (FEATURE_BIT(COMPILE) | FEATURE_BIT(FUSED_OPS)), loss = !(used & FEATURE_BIT(EAGER_LOSS));
     cover(c, ARGUMENT_LOSS_EAGER);
     cover(c, ARGUMENT_LOSS_COMPILED);
     cover(c, ARGUMENT_COMPILE);

@@ -430,6 +430,14 @@ static void write_precision(struct writing *w)
         set(w, ARGUMENT_TRAIN_SAMPLES, "%.0f", job->tokens / (double)job->seq_len);
 }
 
+/* Moments that are narrower than the master weight. */
+static void write_moments(struct writing *w)
+{
+    enum precision moments = w->job->job.moment_precision;
+    if (moments != PRECISION_FP32)
+        lose(w, "the optimizer's moments in %s", precision_name(moments));
+}
+
 /* Megatron-LM masks at the ends of what its data has for documents. */
 static void write_documents(struct writing *w)
 {
@@ -507,6 +515,7 @@ void megatron_export(const struct launch_job *job, struct megatron_export *expor
     write_precision(&w);
     write_features(&w);
     write_documents(&w);
+    write_moments(&w);
     if (job->job.optimizer == OPTIMIZER_LAMB)
         lose(&w, "optimizer lamb: Megatron-LM has none");
 }

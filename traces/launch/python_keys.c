@@ -206,12 +206,13 @@ static struct yaml_node *read_sum(struct python *y)
 
 static struct yaml_node *read_list(struct python *y, int depth)
 {
-    struct yaml_node *list = new_node(y, YAML_SEQUENCE, y->p++);
+    struct yaml_node *list = new_node(y, YAML_SEQUENCE, y->p++), **last = &list->first;
     for (skip_blanks(y, true); !at(y, ']'); skip_blanks(y, true)) {
         struct yaml_node *item = read_value(y, depth + 1);
         if (!item)
             return NULL;
-        append_node(list, item);
+        *last = item;
+        last = &item->next;
         skip_blanks(y, true);
         if (!at(y, ',') && !at(y, ']'))
             return NULL;

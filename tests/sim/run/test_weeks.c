@@ -108,6 +108,7 @@ START_TEST(test_no_interval_is_best_below_the_lag)
     ck_assert_double_eq_tol(best.best_s, best.daly_s, 1e-12);
     policy.persist = SECONDS(114);
     ck_assert_double_eq_tol(best_interval_of(&policy, 10000).best_s, 114, 1e-12);
+    ck_assert_double_eq_tol(best_interval_of(&policy, 100).best_s, 100, 1e-12); /* no longer than the way between two failures */
     ck_assert_double_eq_tol(best_interval_of(&policy, 10000).young_s, 100, 1e-9);
     policy.kind = CHECKPOINT_BLOCKING;
     ck_assert_double_eq_tol(best_interval_of(&policy, 10000).best_s, best.daly_s, 1e-12);
