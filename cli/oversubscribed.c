@@ -30,7 +30,7 @@ double oversubscribed_load(const struct layout *layout, const struct cluster *cl
     return narrow ? most : 0;
 }
 
-char *oversubscribed_text(const struct layout *layout, const struct cluster *cluster, char *buffer, size_t size)
+double oversubscribed_text(const struct layout *layout, const struct cluster *cluster, char *buffer, size_t size)
 {
     double leaf = cluster_leaf_oversubscription(cluster), pod = cluster_pod_oversubscription(cluster);
     enum group_kind kind = GROUP_DP;
@@ -38,7 +38,7 @@ char *oversubscribed_text(const struct layout *layout, const struct cluster *clu
 
     buffer[0] = '\0';
     if (load <= 0)
-        return buffer;
+        return 0;
     text_append(buffer, size, "the fabric is oversubscribed (");
     if (leaf > 1)
         text_append(buffer, size, "%.3g:1 above leaves", leaf);
@@ -55,6 +55,6 @@ char *oversubscribed_text(const struct layout *layout, const struct cluster *clu
     if (load > 1.005)
         text_append(buffer, size, ", so %s %.3g times as long (charged)",
                     kind == GROUP_PP ? "those that leave take" : "they take", load);
-    return text_append(buffer, size,
-                       "; --network flow shows what exchanges that meet cost, --placement random what scattered ranks do");
+    text_append(buffer, size, "; --network flow shows what exchanges that meet cost, --placement random what scattered ranks do");
+    return load;
 }

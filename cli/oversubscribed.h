@@ -18,7 +18,7 @@ enum { OVERSUBSCRIBED_TEXT = 320 };
 /* How full rings, all-to-all, or a pipeline's messages, of the kind that fills them most make the links above leaves or pods, of
  * what those can carry; 0: none leaves a leaf, or nothing is oversubscribed. */
 double oversubscribed_load(const struct layout *layout, const struct cluster *cluster, enum group_kind *kind);
-/* "the fabric is oversubscribed (2:1 above the leaves): ..."; no full stop. "" where the load is 0. Returns buffer. */
-char *oversubscribed_text(const struct layout *layout, const struct cluster *cluster, char *buffer, size_t size);
+/* "the fabric is oversubscribed (2:1 above the leaves): ..."; no full stop. Returns the load; "" where that is 0. */
+double oversubscribed_text(const struct layout *layout, const struct cluster *cluster, char *buffer, size_t size);
 
 #endif

@@ -461,8 +461,7 @@ static void write_fabric(const struct plan_outcome *outcome, const struct invoca
     char narrow[OVERSUBSCRIBED_TEXT];
     if (outcome->n_shown == 0 || option_choice(call, "network") > 0)
         return;
-    oversubscribed_text(&outcome->found.plans[0].plan.layout, outcome->setting->cluster, narrow, sizeof narrow);
-    if (narrow[0])
+    if (oversubscribed_text(&outcome->found.plans[0].plan.layout, outcome->setting->cluster, narrow, sizeof narrow) > 0)
         fprintf(call->out, "Network: %s.\n", narrow);
 }
 

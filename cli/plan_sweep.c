@@ -89,9 +89,7 @@ static void search_point(const struct space *space, struct invocation *call, str
         point->best = best_plan_of(&found, space_setting(space));
         point->kind = run_kind_of(&point->best.ranked.plan.layout, space_setting(space)->model);
         const struct cluster *cluster = space_setting(space)->cluster;
-        enum group_kind kind;
-        point->load = oversubscribed_load(&point->best.ranked.plan.layout, cluster, &kind);
-        oversubscribed_text(&point->best.ranked.plan.layout, cluster, point->narrow, sizeof point->narrow);
+        point->load = oversubscribed_text(&point->best.ranked.plan.layout, cluster, point->narrow, sizeof point->narrow);
         expectation_unheard(&point->best.ranked.plan.layout, space_setting(space), point->unheard, sizeof point->unheard);
         point->drops = space_setting(space)->job->load.dropped > 0;
         point->masks = job_masks_documents(space_setting(space)->job);

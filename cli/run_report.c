@@ -418,11 +418,11 @@ static void write_waiting(const struct invocation *call, const struct run_result
                 nanos_to_seconds(result->next_repair) / 86400);
 }
 
-/* The step is the analytic network's, which charges rings and messages nothing for such a fabric. */
+/* The step is the analytic network's, which charges each kind of exchange by itself for such a fabric. */
 static void write_fabric(const struct invocation *call, const struct run_report *report)
 {
     char narrow[OVERSUBSCRIBED_TEXT];
-    if (report->simulated && oversubscribed_text(report->simulated, &report->experiment->cluster, narrow, sizeof narrow)[0])
+    if (report->simulated && oversubscribed_text(report->simulated, &report->experiment->cluster, narrow, sizeof narrow) > 0)
         fprintf(call->out, "\nnetwork of the step: %s\n", narrow);
 }
 

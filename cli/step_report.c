@@ -125,6 +125,51 @@ static bool runs_pairs(const struct layout *layout)
            (layout->schedule == SCHEDULE_INTERLEAVED && (layout->features & FEATURE_BIT(EP_OVERLAP)));
 }
 
+/* What the network is taken to be. */
+static void assume_network(struct step_report *report)
+{
+    const struct layout *layout = &report->setup->layout;
+    const struct cluster *cluster = &report->setup->experiment.cluster;
+
+    if (report->flow != NULL)
+        assume(report,
+               report->flow->packets.wanted
+                   ? "packet network: edges of a collective run beside one another and the slowest ends it; headers take no time"
+                   : "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
+    if (report->flow != NULL && cluster->nvlink_domain > 1)
+        assume(report,
+               "collectives inside an NVLink domain keep their closed-form time and count nowhere in the use of its links");
+    if (report->flow != NULL && report->detail != DETAIL_KERNEL && passes_cross(layout, cluster))
+        assume(report, "exchanges within passes, of experts or of context, keep their closed-form time between nodes too: "
+                       "--detail kernel puts them on the links");
+    if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
+        assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
+    if (report->flow == NULL)
+        assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
+    char narrow[OVERSUBSCRIBED_TEXT];
+    if (report->flow == NULL && oversubscribed_text(layout, cluster, narrow, sizeof narrow) > 0)
+        assume(report, "%s", narrow);
+}
+
+/* What is left out kernel by kernel, and what counts by chunk and layer alone. */
+static void assume_detail(struct step_report *report)
+{
+    const struct layout *layout = &report->setup->layout;
+    const struct experiment *experiment = &report->setup->experiment;
+    bool by_kernel = report->detail == DETAIL_KERNEL;
+    if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
+        assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
+    if (by_kernel && runs_pairs(layout))
+        assume(report,
+               "kernel by kernel the two passes of a pair (%s) follow one another and hide nothing of each other's exchanges; "
+               "by chunk and layer they do, so this step is the longer",
+               layout->schedule == SCHEDULE_INTERLEAVED ? "ep_overlap" : schedule_name(layout->schedule));
+    if (!by_kernel && layout_checkpoints_in_python(layout, &experiment->model) && experiment->cluster.gpu.host_pause_s > 0)
+        assume(report,
+               "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
+               "does: host_pause a layer and rank, among the host's time");
+}
+
 void step_report_complete(struct step_report *report)
 {
     const struct job *job = &report->setup->experiment.job;
@@ -140,24 +185,7 @@ void step_report_complete(struct step_report *report)
         assume(report, "ranks of one stage behave alike: no stragglers%s; one rank per stage is simulated", pace);
     else
         assume(report, "all GPUs and links are equally fast: no stragglers%s", pace);
-    if (report->flow != NULL)
-        assume(report,
-               report->flow->packets.wanted
-                   ? "packet network: edges of a collective run beside one another and the slowest ends it; headers take no time"
-                   : "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
-    if (report->flow != NULL && report->setup->experiment.cluster.nvlink_domain > 1)
-        assume(report,
-               "collectives inside an NVLink domain keep their closed-form time and count nowhere in the use of its links");
-    if (report->flow != NULL && report->detail != DETAIL_KERNEL && passes_cross(layout, &report->setup->experiment.cluster))
-        assume(report, "exchanges within passes, of experts or of context, keep their closed-form time between nodes too: "
-                       "--detail kernel puts them on the links");
-    if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
-        assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
-    if (report->flow == NULL)
-        assume(report, "analytic network: messages and collectives do not slow one another down beyond what their group shares");
-    char narrow[OVERSUBSCRIBED_TEXT];
-    if (report->flow == NULL && oversubscribed_text(layout, &report->setup->experiment.cluster, narrow, sizeof narrow)[0])
-        assume(report, "%s", narrow);
+    assume_network(report);
     if (job_masks_documents(job))
         assume_documents(report);
     if (job_adapts(job))
@@ -172,18 +200,7 @@ void step_report_complete(struct step_report *report)
         assume(report, "zero=2 with a pipeline is charged like zero=1: gradients of the micro-batches add up "
                        "whole until the step ends (DeepSpeed's pipeline engine refuses it, Megatron-LM's distributed optimizer "
                        "is zero=1)");
-    bool by_kernel = report->detail == DETAIL_KERNEL;
-    if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
-        assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
-    if (by_kernel && runs_pairs(layout))
-        assume(report,
-               "kernel by kernel the two passes of a pair (%s) follow one another and hide nothing of each other's exchanges; "
-               "by chunk and layer they do, so this step is the longer",
-               layout->schedule == SCHEDULE_INTERLEAVED ? "ep_overlap" : schedule_name(layout->schedule));
-    if (!by_kernel && layout_checkpoints_in_python(layout, model) && report->setup->experiment.cluster.gpu.host_pause_s > 0)
-        assume(report,
-               "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
-               "does: host_pause a layer and rank, among the host's time");
+    assume_detail(report);
     if (!offload_is_none(&layout->offload))
         assume(report, "copies to and from the host reach %g of their link, and take nothing from what runs beside them",
                HOST_LINK_FRACTION);

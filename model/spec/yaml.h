@@ -62,6 +62,10 @@ struct yaml_node *yaml_overlay(const struct yaml_node *under, const struct yaml_
 struct yaml_node *yaml_with(const struct yaml_node *mapping, const char *path, const struct yaml_node *value,
                             struct arena *arena);
 
+/* A child behind those of a mapping or a sequence. `last`: that which is the last one, followed up here so that many in a row do
+ * not walk the list each (it may be NULL, or point to NULL at first). */
+void yaml_append(struct yaml_node *parent, struct yaml_node **last, struct yaml_node *child);
+
 /* `mapping` without a key. */
 struct yaml_node *yaml_without(const struct yaml_node *mapping, const char *key, struct arena *arena);
 

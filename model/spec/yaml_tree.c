@@ -41,13 +41,14 @@ static struct yaml_node *copy_of(const struct yaml_node *node, struct arena *are
     return copy;
 }
 
-static void append(struct yaml_node *mapping, struct yaml_node **last, struct yaml_node *child)
+void yaml_append(struct yaml_node *parent, struct yaml_node **last, struct yaml_node *child)
 {
-    if (*last)
-        (*last)->next = child;
-    else
-        mapping->first = child;
-    *last = child;
+    struct yaml_node **end = last && *last ? &(*last)->next : &parent->first;
+    while (*end)
+        end = &(*end)->next;
+    *end = child;
+    if (last)
+        *last = child;
 }
 
 /* Recursion follows the nesting, which yaml_parse bounds by YAML_DEPTH_MAX. */
@@ -60,11 +61,11 @@ struct yaml_node *yaml_overlay(const struct yaml_node *under, const struct yaml_
     result->first = NULL;
     for (const struct yaml_node *old = under->first; old; old = old->next) {
         const struct yaml_node *new = yaml_find(over, old->key);
-        append(result, &last, new ? yaml_overlay(old, new, arena) : copy_of(old, arena));
+        yaml_append(result, &last, new ? yaml_overlay(old, new, arena) : copy_of(old, arena));
     }
     for (const struct yaml_node *new = over->first; new; new = new->next)
         if (!yaml_find(under, new->key))
-            append(result, &last, copy_of(new, arena));
+            yaml_append(result, &last, copy_of(new, arena));
     return result;
 }
 
@@ -97,7 +98,7 @@ struct yaml_node *yaml_without(const struct yaml_node *mapping, const char *key,
     result->first = NULL;
     for (const struct yaml_node *child = mapping->first; child; child = child->next)
         if (strcmp(child->key, key) != 0)
-            append(result, &last, copy_of(child, arena));
+            yaml_append(result, &last, copy_of(child, arena));
     return result;
 }
 

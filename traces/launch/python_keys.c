@@ -143,14 +143,6 @@ static const char *copy(struct python *y, const char *text, size_t n)
     return copied;
 }
 
-static void append_node(struct yaml_node *parent, struct yaml_node *child)
-{
-    struct yaml_node **last = &parent->first;
-    while (*last)
-        last = &(*last)->next;
-    *last = child;
-}
-
 static struct yaml_node *read_value(struct python *y, int depth);
 
 static struct yaml_node *read_string(struct python *y)
@@ -206,13 +198,12 @@ static struct yaml_node *read_sum(struct python *y)
 
 static struct yaml_node *read_list(struct python *y, int depth)
 {
-    struct yaml_node *list = new_node(y, YAML_SEQUENCE, y->p++), **last = &list->first;
+    struct yaml_node *list = new_node(y, YAML_SEQUENCE, y->p++), *last = NULL;
     for (skip_blanks(y, true); !at(y, ']'); skip_blanks(y, true)) {
         struct yaml_node *item = read_value(y, depth + 1);
         if (!item)
             return NULL;
-        *last = item;
-        last = &item->next;
+        yaml_append(list, &last, item);
         skip_blanks(y, true);
         if (!at(y, ',') && !at(y, ']'))
             return NULL;
@@ -238,7 +229,7 @@ static bool read_argument(struct python *y, struct yaml_node *call, int depth)
             return false;
         value->key = copy(y, name, strlen(name));
         value->key_at = key_at;
-        append_node(call, value);
+        yaml_append(call, NULL, value);
         return true;
     }
     struct yaml_node *target = yaml_find(call, "_target_"), *values = yaml_find(call, "_args_");
@@ -254,9 +245,9 @@ static bool read_argument(struct python *y, struct yaml_node *call, int depth)
     if (!values) {
         values = new_node(y, YAML_SEQUENCE, start);
         values->key = "_args_";
-        append_node(call, values);
+        yaml_append(call, NULL, values);
     }
-    append_node(values, value);
+    yaml_append(values, NULL, value);
     return true;
 }
 
@@ -265,7 +256,7 @@ static struct yaml_node *read_call(struct python *y, const char *name, const cha
     struct yaml_node *call = new_node(y, YAML_MAPPING, start), *target = new_node(y, YAML_SCALAR, start);
     target->key = "_target_";
     target->text = copy(y, name, strlen(name));
-    append_node(call, target);
+    yaml_append(call, NULL, target);
     y->p++;
     for (skip_blanks(y, true); !at(y, ')'); skip_blanks(y, true)) {
         if (y->p == y->end || !read_argument(y, call, depth))
@@ -324,7 +315,7 @@ static struct yaml_node *child_of(struct python *y, struct yaml_node *mapping, c
     if (!child) {
         child = new_node(y, YAML_MAPPING, at_);
         child->key = copy(y, key, n);
-        append_node(mapping, child);
+        yaml_append(mapping, NULL, child);
         y->n_keys++;
     }
     return child;
@@ -362,7 +353,7 @@ static void append(struct yaml_node *field, struct yaml_node *value)
         field->kind = YAML_SEQUENCE;
         field->first = NULL;
     }
-    append_node(field, value);
+    yaml_append(field, NULL, value);
 }
 
 /* What an object begins as, where that is a recipe: all of the call, or, where the program computes a part of it, what is called.
@@ -383,7 +374,7 @@ static void read_recipe(struct python *y)
         call = new_node(&trial, YAML_MAPPING, start);
         target->key = "_target_";
         target->text = copy(y, name, strlen(name));
-        append_node(call, target);
+        yaml_append(call, NULL, target);
     }
     assign(child_of(y, y->root, "_recipe_", strlen("_recipe_"), start), call);
 }

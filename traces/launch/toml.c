@@ -90,14 +90,6 @@ static struct yaml_node *node_new(struct reader *r, enum yaml_kind kind, struct 
     return node;
 }
 
-static void append(struct yaml_node *parent, struct yaml_node *child)
-{
-    struct yaml_node **last = &parent->first;
-    while (*last)
-        last = &(*last)->next;
-    *last = child;
-}
-
 static struct yaml_node *find(const struct yaml_node *parent, const char *key)
 {
     return (struct yaml_node *)yaml_find(parent, key);
@@ -127,7 +119,7 @@ static struct yaml_node *descend(struct reader *r, struct yaml_node *parent, con
         child = node_new(r, YAML_MAPPING, at);
         child->key = part;
         child->alias = made;
-        append(parent, child);
+        yaml_append(parent, NULL, child);
         return child;
     }
     if (child->kind == YAML_SEQUENCE && child->alias == TABLES) {
@@ -331,7 +323,7 @@ static void read_pair(struct reader *r, struct yaml_node *table, int depth)
         return;
     value->key = last;
     value->key_at = key.at;
-    append(table, value);
+    yaml_append(table, NULL, value);
 }
 
 static struct yaml_node *read_array(struct reader *r, int depth)
@@ -474,11 +466,11 @@ static struct yaml_node *open_item(struct reader *r, struct yaml_node *root, con
         list = node_new(r, YAML_SEQUENCE, key->at);
         list->key = last;
         list->alias = TABLES;
-        append(parent, list);
+        yaml_append(parent, NULL, list);
     }
     struct yaml_node *item = node_new(r, YAML_MAPPING, key->at);
     item->alias = TABLE;
-    append(list, item);
+    yaml_append(list, NULL, item);
     return item;
 }
 

@@ -100,6 +100,15 @@ double seconds_of(const struct run_result *result, enum time_use use)
     return (double)result->use[use] / 1e9;
 }
 
+struct fault_model case_fault_model(const char *name)
+{
+    struct fault_model model;
+    struct diags diags = {0};
+    ck_assert_int_eq(fault_model_load(name, &model, &diags), STATUS_OK);
+    diags_free(&diags);
+    return model;
+}
+
 struct robust_policy case_policy(const char *name)
 {
     struct robust_policy policy;

@@ -2,6 +2,7 @@
 #ifndef MSIM_TESTS_SIM_RUN_CASE_H
 #define MSIM_TESTS_SIM_RUN_CASE_H
 
+#include "sim/fault_model.h"
 #include "sim/robust_policy.h"
 #include "sim/run.h"
 
@@ -17,8 +18,9 @@ struct run_options case_options(int nodes, double horizon, double interval, doub
 /* Runs it, checks what holds for every run (uses add up to the horizon, in every bin and in the whole), and returns it. */
 struct run_result case_run(const struct run_options *options, const struct fault_trace *trace);
 
-/* A policy that comes with the program. */
+/* A policy, and a fault model, that come with the program. */
 struct robust_policy case_policy(const char *name);
+struct fault_model case_fault_model(const char *name);
 
 double seconds_of(const struct run_result *result, enum time_use use);
 

@@ -11,15 +11,6 @@
 #include "sim/repairs.h"
 #include "tests/suite.h"
 
-static struct fault_model model_named(const char *name)
-{
-    struct fault_model model;
-    struct diags diags = {0};
-    ck_assert_int_eq(fault_model_load(name, &model, &diags), STATUS_OK);
-    diags_free(&diags);
-    return model;
-}
-
 /* Two kinds, 3 : 1, and one that takes nothing away: hours of exp(0.5) = 1.6487 and exp(1 + 0.5 * 4) = 20.0855. */
 static struct fault_model two_kinds(void)
 {
@@ -61,7 +52,7 @@ START_TEST(drawn_outages_have_the_mean)
 {
     static const double means_h[] = {1, 24, 72};
     for (size_t k = 0; k < sizeof means_h / sizeof *means_h; k++) {
-        struct fault_model model = model_named("llama3");
+        struct fault_model model = case_fault_model("llama3");
         struct repairs repairs = repairs_of_model(&model);
         struct fault_trace trace;
         repairs_set_model(&repairs, 3600 * means_h[k], &model);
@@ -110,7 +101,7 @@ END_TEST
 /* Those that say whose repairs they have; a Delta's are its own. */
 START_TEST(whose_repairs)
 {
-    struct fault_model model = model_named("llama3"), delta = model_named("delta"), rsc = model_named("rsc-1");
+    struct fault_model model = case_fault_model("llama3"), delta = case_fault_model("delta"), rsc = case_fault_model("rsc-1");
     ck_assert(fault_model_repairs_are_lanls(&model));
     ck_assert(fault_model_repairs_are_lanls(&rsc));
     ck_assert(!fault_model_repairs_are_lanls(&delta));

@@ -18,15 +18,6 @@
 #include "sim/startup.h"
 #include "tests/suite.h"
 
-static struct fault_model model_named(const char *name)
-{
-    struct fault_model model;
-    struct diags diags = {0};
-    ck_assert_int_eq(fault_model_load(name, &model, &diags), STATUS_OK);
-    diags_free(&diags);
-    return model;
-}
-
 static struct estimate ettr_of(const struct run_options *options, const struct fault_model *model, bool poisson, int64_t n,
                                int threads)
 {
@@ -55,7 +46,7 @@ static struct estimate ettr_of(const struct run_options *options, const struct f
 
 START_TEST(test_exponential_failures_give_the_closed_form)
 {
-    struct fault_model model = model_named("llama3");
+    struct fault_model model = case_fault_model("llama3");
     static const struct {
         double interval, block, restart;
     } cases[] = {{1800, 0, 900}, {1800, 30, 900}, {600, 5, 300}, {7200, 60, 1800}};
@@ -75,7 +66,7 @@ END_TEST
  * 1.1 points (the first case) to 40 points off. */
 START_TEST(test_closed_form_knows_the_way_to_storage)
 {
-    struct fault_model model = model_named("llama3");
+    struct fault_model model = case_fault_model("llama3");
     static const struct {
         double interval, block, persist;
     } cases[] = {{1800, 0.2, 114}, {600, 5, 600}, {114, 0.2, 114}, {70, 0.2, 114}, {300, 30, 3000}};
@@ -142,7 +133,7 @@ END_TEST
 /* Nowhere near Young's interval is anything better by more than a few parts in 10,000, and far from it everything is worse. */
 START_TEST(test_best_interval_is_youngs)
 {
-    struct fault_model model = model_named("llama3");
+    struct fault_model model = case_fault_model("llama3");
     struct run_options options = case_options(1536, 180 * 86400.0, 1, 30, 300, 1536);
     double young = run_closed_form(&options, model.rate * 1536 * 180).interval.young_s, at_young = 0, best = 0;
     for (int i = -4; i <= 4; i++) {
@@ -258,7 +249,7 @@ END_TEST
 /* Looking at the clock does not matter, whatever the kind. */
 START_TEST(test_series_width_does_not_matter_in_stages)
 {
-    struct fault_model model = model_named("megascale");
+    struct fault_model model = case_fault_model("megascale");
     struct robust_policy policy = case_policy("megascale");
     struct run_robust robust = {
         .policy = &policy, .restart = SECONDS(190), .restart_hot = SECONDS(120), .seed = 5, .replicas = 8};
@@ -329,7 +320,7 @@ END_TEST
 START_TEST(test_threads_do_not_matter)
 {
     enum { N = 24 };
-    struct fault_model model = model_named("megascale");
+    struct fault_model model = case_fault_model("megascale");
     struct robust_policy policy = case_policy("megascale");
     struct run_robust robust = {.policy = &policy, .restart = SECONDS(190), .restart_hot = SECONDS(120)};
     struct run_options options = case_options(1536, 30 * 86400.0, 1800, 1, 0, 4);
@@ -356,7 +347,7 @@ static void check_inside(const char *what, struct interval_estimate e, double tr
 
 START_TEST(test_a_fit_recovers_its_model)
 {
-    struct fault_model model = model_named("llama3");
+    struct fault_model model = case_fault_model("llama3");
     model.lemon_share = 0.03;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct fault_trace trace;
@@ -381,7 +372,7 @@ END_TEST
 /* Everything that makes failures come together: bursts, early deaths, racks and switches. */
 START_TEST(test_a_fit_tells_apart_what_comes_together)
 {
-    struct fault_model model = model_named("llama3");
+    struct fault_model model = case_fault_model("llama3");
     model.rate = 4e-3, model.shape = 0.75, model.lemon_share = 0.02;
     model.burst_probability = 0.15, model.burst_hours = 3;
     model.early_share = 0.2, model.early_days = 10;
@@ -417,7 +408,7 @@ END_TEST
 
 START_TEST(test_a_fit_sees_no_lemons_where_none_are)
 {
-    struct fault_model model = model_named("llama3");
+    struct fault_model model = case_fault_model("llama3");
     struct fault_trace trace = {0};
     struct fault_fit fit;
     struct diags diags = {0};
