@@ -17,7 +17,9 @@ enum { GPU_STATE_MAX = 256 };             /* of the scan's, LANES MOST_ROWS in k
 static const double PROBE_SECONDS = 0.02; /* per kernel and size */
 
 /* What the runtime does not do beside computing: it would be predicted and not happen. */
-#define NOT_EXECUTED (FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))
+#define NOT_EXECUTED                                                                                                             \
+    (FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP) | FEATURE_BIT(FP8_ACTIVATION_INPUT) |                             \
+     FEATURE_BIT(FP12_ATTENTION_OUTPUT))
 
 static bool is_overridden(const struct invocation *call, const char *key)
 {

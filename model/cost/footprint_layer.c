@@ -39,13 +39,19 @@ static bool keeps_input(const struct setting *setting, enum adapter_target targe
     return !job_adapts(setting->job) || job_adapts_target(setting->job, target);
 }
 
+/* What an activation function reads, bytes an element of what it gives: two halves where it is gated. */
+static double activation_input_bytes(const struct layout *layout, const struct transformer *m)
+{
+    return (m->gated_mlp ? 2 : 1) * (has_any(layout, FEATURE_BIT(FP8_ACTIVATION_INPUT)) ? 1 : 2);
+}
+
 /* Dense feed-forward: input of the first matrix is counted in `local`; its output(s); what an eager activation keeps between its
  * passes, and its output. */
 static struct kept kept_by_mlp(const struct layout *layout, const struct setting *setting, enum recompute_what modules)
 {
     const struct transformer *m = setting->model;
     bool eager = !has_any(layout, FEATURES_FUSING);
-    double read = m->gated_mlp ? 4 : 2, between = eager ? read / 2 : 0;
+    double read = activation_input_bytes(layout, m), between = eager ? (m->gated_mlp ? 2 : 1) : 0;
     double given = keeps_input(setting, ADAPT_MLP_DOWN) ? operand_bytes(layout, setting) : 0;
     if (modules & RECOMPUTE_MLP)
         return (struct kept){0};
@@ -64,7 +70,7 @@ static struct kept kept_by_experts(const struct layout *layout, const struct set
     double busiest = expert_load_rank(&setting->job->load, layout->ep);
     double routed = (double)moe->expert_ffn * moe->top_k * busiest,
            operand = job_adapts(setting->job) ? 0 : operand_bytes(layout, setting);
-    double read = m->gated_mlp ? 4 : 2, given = (m->gated_mlp && m->mlp_limit > 0 ? 4 : 0) + operand;
+    double read = activation_input_bytes(layout, m), given = (m->gated_mlp && m->mlp_limit > 0 ? 4 : 0) + operand;
     double copies = operand + (has_any(layout, FEATURE_BIT(FUSED_OPS)) ? 0 : 2);
     if (modules & RECOMPUTE_MOE)
         return (struct kept){0};
@@ -112,13 +118,15 @@ static struct kept kept_by_attention(const struct layout *layout, const struct s
     bool projects = keeps_input(setting, ADAPT_PROJECTION),
          reads = keeps_input(setting, ADAPT_QKV) || modules & RECOMPUTE_MLA_UP_PROJ;
     bool needs = !repeats && !swaps && has_any(layout, FEATURES_FLASH); /* attention itself its output */
-    struct kept k = {.split = projects || needs || m->output_gate ? 2 * width.value : 0,
+    bool narrow = has_any(layout, FEATURE_BIT(FP12_ATTENTION_OUTPUT));
+    double given = narrow ? 1.5 * width.value : 2 * width.value;
+    struct kept k = {.split = projects || needs || m->output_gate ? given : 0,
                      .whole = latent ? latent_bytes(&m->latent, reads) : 0}; /* the output */
     if (swaps && !repeats) /* as they were sent to other ranks, and the output as it was made there */
-        k.split += 2 * (sent_width_of(layout, m, width) + width.value);
+        k.split += 2 * sent_width_of(layout, m, width) + given;
     else if (!(modules & RECOMPUTE_MLA_UP_PROJ))
         k.split += 2 * (width.query + width.key_value); /* q; k, v */
-    if (keeps_casts(layout, setting))
+    if (keeps_casts(layout, setting) && !narrow)
         k.split += width.value * operand_bytes(layout, setting); /* the output once more, as the projection reads it */
     if (m->output_gate)
         k.split += (projects ? 2 : 1) * 2 * width.value; /* the gate, and the output behind it */

@@ -70,6 +70,7 @@ static void activation(struct layer_builder *b, int64_t ffn, bool backward)
     }
     builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_ACTIVATION_BACKWARD : MEMORY_ACTIVATION, "activation",
                    elements * passes * BF16, kernels);
+    kept_activation_input(b, CLASS_MEMORY_BOUND, elements);
 }
 
 /* Whether the next product's output was kept: the first, third, ... when every second one is. */
@@ -403,6 +404,7 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
     query_key_norm(b, false);
     rotary(b);
     attention_core(b, windowed, false);
+    kept_attention_output(b, false);
     output_gate(b, false);
     if (!ends)
         row_forward(b, projection_of(b), reduce);
@@ -516,6 +518,8 @@ static void attention_backward_branch(struct layer_builder *b, bool windowed, bo
                                       bool weight)
 {
     struct linear_group inputs = attention_inputs_of(b);
+    if (input || !b->frozen)
+        kept_attention_output(b, true);
     row_backward(b, projection_of(b), gathers, input, weight);
     if (input) {
         output_gate(b, true);

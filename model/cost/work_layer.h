@@ -60,6 +60,10 @@ void mixture_forward(struct layer_builder *b);
 void mixture_modules(struct layer_builder *b, enum recompute_what modules);
 void mixture_backward(struct layer_builder *b, bool input, bool weight);
 void attention_core(struct layer_builder *b, bool windowed, bool backward);
+/* Features keep them in fewer bits (work_kept.c): what an activation that gives `elements` reads, on the way there or back, and
+ * what attention gives. */
+void kept_activation_input(struct layer_builder *b, enum work_class class, double elements);
+void kept_attention_output(struct layer_builder *b, bool backward);
 /* A mixer with a state: `gather` and `reduce` (or -1) are exchanged before and behind it; `ends`: without the output projection.
  * Backward, whether it gathers the output's gradient, and exchanges the input's. */
 void mixer_forward(struct layer_builder *b, int32_t gather, int32_t reduce, bool ends);

@@ -150,6 +150,7 @@ static void expert_activation(struct layer_builder *b, double rows, int64_t widt
         builder_memory(b, CLASS_EXPERTS, MEMORY_STREAM, "expert_clamp", rows * (double)width * clamp, 3);
     builder_memory(b, CLASS_EXPERTS, backward ? MEMORY_ACTIVATION_BACKWARD : MEMORY_ACTIVATION, "expert_activation",
                    rows * (double)width * passes * 2, 1);
+    kept_activation_input(b, CLASS_EXPERTS, rows * (double)width);
 }
 
 /*

@@ -84,7 +84,9 @@ struct documents {
     X(FUSED_LINEAR_LOSS, "fused_linear_loss",                                                                                    \
       "logits, loss and their gradients over chunks of tokens, no more logits in memory")                                        \
     X(CUT_LOSS, "cut_loss", "no logits in memory at all; the backward pass computes them again")                                 \
-    X(EAGER_LOSS, "eager_loss", "cross entropy of an fp32 copy of the logits, where the rest is fused, compiled or sharded")
+    X(EAGER_LOSS, "eager_loss", "cross entropy of an fp32 copy of the logits, where the rest is fused, compiled or sharded")     \
+    X(FP8_ACTIVATION_INPUT, "fp8_activation_input", "what activation functions read kept in 8 bits for the backward pass")       \
+    X(FP12_ATTENTION_OUTPUT, "fp12_attention_output", "what attention gives kept once, in 12 bits, for the backward pass")
 
 enum feature {
 #define X(id, name, what) FEATURE_##id,

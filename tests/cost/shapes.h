@@ -19,6 +19,12 @@ void shape_megascale(struct shape *shape);
 /* A GPT of the given size on one 8-GPU node (Korthikanti et al. table 3). */
 void shape_gpt(struct shape *shape, int layers, int64_t hidden, int heads, int tp, int pp, int vpp, int micro_batch);
 
+/* One stage, fused operators and FlashAttention: 2,048 tokens of 12,288 on 8 tensor-parallel ranks, a feed-forward part of 4 h.
+ */
+void shape_layer(struct shape *shape);
+/* DeepSeek-V3's widths on one rank. */
+void shape_latent_mixture(struct shape *shape);
+
 /* FLOPs of a pass over the first layers. */
 double pass_flops(const struct shape *shape, enum pass pass, int layers);
 /* Bytes that one layer more keeps, per token; leaves the model with two. */
@@ -40,5 +46,6 @@ Suite *suite_mixer(void);
 Suite *suite_adapter(void);
 Suite *suite_experts(void);
 Suite *suite_documents(void);
+Suite *suite_kept(void);
 
 #endif

@@ -19,5 +19,6 @@ int main(void)
     srunner_add_suite(runner, suite_adapter());
     srunner_add_suite(runner, suite_experts());
     srunner_add_suite(runner, suite_documents());
+    srunner_add_suite(runner, suite_kept());
     return suites_run(runner);
 }

@@ -6,29 +6,6 @@
 
 #define LIGHT (RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT)
 
-/* One stage, fused operators and FlashAttention: 2,048 tokens of 12,288 on 8 tensor-parallel ranks, a feed-forward part of 4 h.
- */
-static void shape_layer(struct shape *s)
-{
-    shape_megascale(s);
-    s->layout.pp = s->layout.vpp = 1, s->layout.dp = 32, s->layout.schedule = SCHEDULE_NONE, s->layout.sequence_parallel = false;
-    s->layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);
-}
-
-/* DeepSeek-V3's widths on one rank. */
-static void shape_latent_mixture(struct shape *s)
-{
-    shape_layer(s);
-    struct transformer *m = &s->model;
-    s->layout.tp = 1, s->layout.dp = 256, s->layout.ep = 32;
-    m->hidden = 7168, m->heads = m->kv_heads = 128, m->gated_mlp = true, m->norm = NORM_RMS, m->linear_bias = false;
-    m->position = POSITION_ROTARY;
-    m->attention = ATTENTION_LATENT;
-    m->latent =
-        (struct latent_attention){.q_lora_rank = 1536, .kv_lora_rank = 512, .qk_nope_dim = 128, .qk_rope_dim = 64, .v_dim = 128};
-    m->moe = (struct mixture){.experts = 256, .top_k = 8, .expert_ffn = 2048, .shared_experts = 1, .every = 1};
-}
-
 static double kept(struct shape *s, int modules)
 {
     s->layout.recompute.what = (enum recompute_what)modules;
