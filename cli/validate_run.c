@@ -107,7 +107,8 @@ static void add_spans(const struct program *program, const struct timeline *time
     }
 }
 
-/* What comes and goes is counted with its tensors (gathered_bytes): of gradients and weights that the host has the rest stays. */
+/* What comes and goes is counted with its tensors (gathered_bytes): of gradients and weights that the host has the rest stays, of
+ * those that are scattered the rank's share. */
 static void stay_here(const struct layout *layout, const struct setting *setting, int stage, struct footprint *f)
 {
     struct layout stays = *layout;
@@ -115,6 +116,11 @@ static void stay_here(const struct layout *layout, const struct setting *setting
     stays.offload = (struct offload){0};
     footprint_of_stage(&stays, setting, stage, &all);
     f->weights = all.weights * (1 - offload_share(&layout->offload, OFFLOAD_PARAMETERS));
+    if (layout_scatters_gradients(layout)) {
+        stays.zero = 3; /* of which the share alone is counted as gradients */
+        footprint_of_stage(&stays, setting, stage, &all);
+        f->gradients = all.gradients;
+    }
     if (layout_offloads_gradients(layout))
         f->gradients = all.gradients * (1 - offload_share(&layout->offload, OFFLOAD_OPTIMIZER));
 }
@@ -157,7 +163,7 @@ static double master_bytes(const struct validation *v, const struct layout *layo
     return f.optimizer * sizeof(float) / optimizer_state_bytes(&adam);
 }
 
-/* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO-3 and of context parallelism. In
+/* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO and of context parallelism. In
  * fp32 on the CPU gradients (make_executable) and activations have four bytes instead of the two counted, and there are no master
  * weights. LAMB's updates stand in a buffer of their own until their lengths are known: gradients stay as they are, where
  * frameworks write over them; what Muon's owners need is there all the time, too, with a matrix in fp32. */
@@ -165,8 +171,6 @@ static double stage_memory(const struct validation *v, int stage)
 {
     struct footprint f;
     struct layout layout = v->setup->layout;
-    if (layout.zero == 2 && !layout_offloads_gradients(&layout))
-        layout.zero = 1; /* gradients stay whole here until all ranks have them */
     footprint_of_stage(&layout, &v->setup->setting, stage, &f);
     stay_here(&layout, &v->setup->setting, stage, &f);
     const struct job *job = v->setup->setting.job;

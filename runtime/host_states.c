@@ -8,7 +8,7 @@
  * Gradients that leave with every backward pass (layout_offloads_gradients) are computed in a tensor that comes and goes. Where
  * other ranks have parts or copies of the unit the pass's part is reduced there and added to the sum, which came up beside the
  * pass; where none has, the tensor begins as the sum. Sums are taken in the order that they have without offloading, except where
- * that reduces once a step what here is reduced with every micro-batch (ZeRO-2, and the second exchange of hybrid sharding).
+ * that reduces once a step what here is reduced with every micro-batch (the second exchange of hybrid sharding).
  */
 #include <math.h>
 #include <string.h>
@@ -35,7 +35,7 @@ bool unit_weights_travel(const struct rank *rank, const struct unit_state *u)
 
 bool unit_gradients_travel(const struct rank *rank, const struct unit_state *u)
 {
-    return (rank->layout->zero == 3 && u->unit->copies.n > 1) || rank_gradients_leave(rank);
+    return (layout_scatters_gradients(rank->layout) && u->unit->copies.n > 1) || rank_gradients_leave(rank);
 }
 
 /* --- memory */

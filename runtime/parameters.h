@@ -201,8 +201,8 @@ void stage_units_build(const struct shape *shape, const struct transformer *mode
                        struct stage_units *units);
 void stage_units_free(struct stage_units *units);
 
-/* Bytes of the tensors in which weights and gradients come and go, with elements of so many bytes: under ZeRO-3, and where the
- * memory of the host has gradients or weights; otherwise 0. */
+/* Bytes of the tensors in which weights and gradients come and go, with elements of so many bytes: under ZeRO-3, gradients under
+ * ZeRO-2 without a pipeline, and where the memory of the host has gradients or weights; otherwise 0. */
 double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes);
 /* Bytes, in fp32, of the most of a unit of weights that a rank updates. */
 double largest_owned_bytes(const struct layout *layout, const struct setting *setting);

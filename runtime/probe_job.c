@@ -214,8 +214,8 @@ static void add_replica_exchange(const struct job_probe *j, enum exchange exchan
     c->travels = j->layout->zero == 3;
 }
 
-/* Gradients, and with ZeRO parameters, of a layer: once a step; with ZeRO-3 in every pass. What hybrid sharding leaves of the
- * gradients: once a step. */
+/* Gradients, and with ZeRO parameters, of a layer: once a step; with ZeRO-3 in every pass, with ZeRO-2 without a pipeline
+ * gradients. What hybrid sharding leaves of the gradients: once a step. */
 static void add_replica_exchanges(const struct job_probe *j, int64_t elements)
 {
     double passes = j->layers, steps = passes / (double)layout_micro_batches(j->layout, j->setting->job);
@@ -226,7 +226,7 @@ static void add_replica_exchanges(const struct job_probe *j, int64_t elements)
         add_replica_exchange(j, EXCHANGE_ALL_REDUCE, steps, shards, elements);
         return;
     }
-    add_replica_exchange(j, EXCHANGE_REDUCE_SCATTER, j->layout->zero == 3 ? passes : steps, shards, elements);
+    add_replica_exchange(j, EXCHANGE_REDUCE_SCATTER, layout_scatters_gradients(j->layout) ? passes : steps, shards, elements);
     add_replica_exchange(j, EXCHANGE_ALL_GATHER, j->layout->zero == 3 ? 2 * passes : steps, shards, elements);
     if (replicas > 1)
         add_replica_exchange(j, EXCHANGE_ALL_REDUCE, steps, replicas, elements / shards);

@@ -254,13 +254,14 @@ static bool has_alike(const struct stage_units *units, int i)
     return false;
 }
 
-/* What the host's part of a unit comes and goes in: the gradients of a pass where they are not gathered weights' neighbours, the
- * sum that they are added to, slices on their way to a gather. */
-static double host_tensors_of_unit(const struct unit *unit, const struct layout *layout, bool several, size_t element_bytes)
+/* What a unit's gradients come and go in where they are not gathered weights' neighbours; and the host's part of it: the sum that
+ * they are added to, slices on their way to a gather. */
+static double passing_tensors_of_unit(const struct unit *unit, const struct layout *layout, bool several, size_t element_bytes)
 {
     const double slice = (double)(layout->zero ? unit->slice : unit->elements), all = 1 + TRAVELLING_SPARE;
-    const bool travels = layout->zero == 3 && unit->copies.n > 1, leave = layout_offloads_gradients(layout);
-    double passes = leave && !travels ? all * (double)unit->elements * sizeof(float) : 0;
+    const bool shared = unit->copies.n > 1, scatters = layout_scatters_gradients(layout) && shared;
+    const bool travels = layout->zero == 3 && shared, leave = layout_offloads_gradients(layout);
+    double passes = (leave || scatters) && !travels ? all * (double)unit->elements * sizeof(float) : 0;
     double sums = leave && several && unit->copies.n > 1 ? all * slice * sizeof(float) : 0;
     return passes + offload_share(&layout->offload, OFFLOAD_OPTIMIZER) * sums +
            (layout_offloads(layout, OFFLOAD_PARAMETERS) ? all * slice * (double)element_bytes : 0);
@@ -273,7 +274,7 @@ double gathered_bytes(const struct layout *layout, const struct setting *setting
     struct stage_units units;
     double bytes = 0, largest = 0;
     const bool several = layout_micro_batches(layout, setting->job) > 1, leave = layout_offloads_gradients(layout);
-    if (layout->zero < 3 && !leave)
+    if (!layout_scatters_gradients(layout) && !leave)
         return 0;
     stage_units_build(&shape, setting->model, all, &units);
     for (int i = 0; i < units.n_items; i++) {
@@ -283,7 +284,7 @@ double gathered_bytes(const struct layout *layout, const struct setting *setting
             continue;
         if (layout->zero == 3 && unit->copies.n > 1)
             bytes += tensors_of_unit(unit, several, element_bytes);
-        bytes += host_tensors_of_unit(unit, layout, several, element_bytes);
+        bytes += passing_tensors_of_unit(unit, layout, several, element_bytes);
     }
     stage_units_free(&units);
     return bytes + (leave ? largest * sizeof(float) : 0); /* and those of one unit for their norm */

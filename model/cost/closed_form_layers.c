@@ -1,6 +1,6 @@
 /*
- * closed_form_layers.c - a model in one stage, layer by layer: where weights are sharded (ZeRO-3), or gradients or activations
- * are in the memory of the host.
+ * closed_form_layers.c - a model in one stage, layer by layer: where weights or gradients are sharded (ZeRO-3, ZeRO-2), or
+ * gradients or activations are in the memory of the host.
  *
  * Computations, exchanges among replicas and copies in either direction go on beside one another, and a layer waits for whichever
  * is last. With two or three buffers between them that is no longer a matter of rates alone, so it is followed as the programs
@@ -28,7 +28,7 @@ struct walk {
     const struct replica_costs *costs;
     const struct pass_costs *c;
     int n;                                    /* layers */
-    bool sharded, gives, overlaps;            /* ZeRO-3; gradients leave; dp_overlap */
+    bool sharded, scatters, gives, overlaps;  /* ZeRO-3; gradients are reduced layer by layer, or leave; dp_overlap */
     const struct stage_exchanges *in_buckets; /* of several layers, exchanged once a step beside passes; NULL: there are none */
     int leaving_layers;                       /* the first so many give their activations to the host */
     struct layer_passes *layers, embedding, head;
@@ -39,8 +39,9 @@ struct walk {
     double compute, exchange, down, up, crowding, crowded;
     /* What later layers wait for, the oldest first (host.h). */
     double downs[OFFLOAD_BUFFERS], reads[OFFLOAD_BUFFERS], buckets[OFFLOADED_GRADIENT_BUCKETS], gathers[FETCHED_UNITS];
-    double gathered; /* the weights of the next unit; UNSENT: nobody has asked for them */
-    double copies_s; /* waited for so far */
+    double scattered[SCATTERED_UNITS]; /* when the last layers' gradients were, oldest first */
+    double gathered;                   /* the weights of the next unit; UNSENT: nobody has asked for them */
+    double copies_s;                   /* waited for so far */
 };
 
 static void push(double *ring, int n, double end)
@@ -169,6 +170,7 @@ static void after_gradients(struct walk *w, int layer, bool complete)
     bool reduces = e->reduce_s > 0;
     if (!w->overlaps && reduces)
         await_exchange(w);
+    push(w->scattered, SCATTERED_UNITS, w->exchange);
     if (w->gives) {
         w->sent[layer] = copy_down(w, reduces ? w->exchange : w->compute, copied_with(w, layer));
         push(w->buckets, OFFLOADED_GRADIENT_BUCKETS, w->sent[layer]);
@@ -220,7 +222,7 @@ static const struct exchange *bucket_from(const struct walk *w, int layer)
 static void forward_pass(struct walk *w, bool first, bool last)
 {
     int layers = w->n;
-    bool gathers = first && w->gives && !w->sharded && w->overlaps;
+    bool gathers = first && w->scatters && !w->sharded && w->overlaps;
     for (int layer = 1; gathers && layer < layers; layer++)
         w->crowding += reduced_with(w, layer)->gather_crowding_s;
     for (int layer = 1; first && w->in_buckets && layer < layers; layer++)
@@ -243,8 +245,10 @@ static void backward_pass(struct walk *w, bool last)
             await_weights(w, layer, false, last);
         if (w->gives)
             before_gradients(w, layer);
+        else if (w->scatters && !w->sharded)
+            w->compute = fmax(w->compute, w->scattered[0]);
         backward_layer(w, layer);
-        if (w->sharded || w->gives)
+        if (w->scatters)
             after_gradients(w, layer, last);
         if (last && w->in_buckets && bucket_from(w, layer))
             reduce(w, bucket_from(w, layer));
@@ -303,7 +307,7 @@ static void passes_fill(struct walk *w, enum pass pass, double whole)
     }
     double embedding, head;
     pass_ends(w->c, w->layout, w->model, pass, &embedding, &head);
-    bool units = w->sharded || (w->gives && pass != PASS_FORWARD);
+    bool units = w->sharded || (w->scatters && pass != PASS_FORWARD);
     double part = units ? 1 : whole / (sum + embedding + head);
     for (int i = 0; i <= last; i++)
         *(pass == PASS_FORWARD ? &w->layers[i].forward : &w->layers[i].backward) *= part;
@@ -321,7 +325,7 @@ struct exchange exchange_completing(const struct exchange *e)
 
 bool goes_layer_by_layer(const struct layout *l)
 {
-    return l->pp == 1 && (l->zero == 3 || layout_offloads(l, OFFLOAD_ACTIVATIONS) || layout_offloads_gradients(l));
+    return l->pp == 1 && (exchanges_layers(l) || layout_offloads(l, OFFLOAD_ACTIVATIONS));
 }
 
 bool exchanges_buckets(const struct layout *l)
@@ -337,6 +341,7 @@ struct layer_waits layer_waits_of(const struct layout *l, const struct transform
                      .costs = costs,
                      .c = c,
                      .sharded = costs->layer.gather_s > 0 && l->zero == 3,
+                     .scatters = exchanges_layers(l),
                      .gives = layout_offloads_gradients(l),
                      .overlaps = l->features & FEATURE_BIT(DP_OVERLAP),
                      .leaving_layers = layout_offloads(l, OFFLOAD_ACTIVATIONS) ? offload_layers(&l->offload, model->layers) : 0,

@@ -216,7 +216,7 @@ static void fill_layer(struct replica_costs *costs, const struct setting *settin
 
 bool exchanges_layers(const struct layout *l)
 {
-    return l->zero == 3 || layout_offloads_gradients(l);
+    return layout_scatters_gradients(l) || layout_offloads_gradients(l);
 }
 
 /* The ends and, of many stages between them, the one that holds most. */
@@ -302,7 +302,7 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     struct replica_time time = replicas_of_stages(costs, l, c, stages, setting->model, m, message);
     if (goes_layer_by_layer(l)) {
         struct layer_waits waits = layer_waits_of(l, setting->model, costs, c, stages, m);
-        bool apart = l->zero < 3 && layout_offloads_gradients(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
+        bool apart = l->zero < 3 && exchanges_layers(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
         time.exposed_s += waits.exchanges_s + (apart ? costs->all_gather_s : 0);
         time.host_s += waits.copies_s;
     }

@@ -44,7 +44,7 @@ struct replica_costs {
     struct offload offload;
     struct stage_exchanges at[REPLICA_STAGES];
     int n;
-    struct exchange layer;            /* ZeRO-3, and where the host keeps gradients: of a layer */
+    struct exchange layer;            /* where they are of layers: of one */
     struct exchange ends;             /* ZeRO-3's of the tables */
     struct exchange first, last;      /* otherwise: of the layers at the ends, with the tables there */
     double copy_s;                    /* of a layer's gradients to or from the host that keeps them */
@@ -75,7 +75,7 @@ struct replica_time {
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
                                     const struct pass_costs *c, const struct stage_times *stages, double m, double message);
 
-/* Exchanges are of layers: those of ZeRO-3, and of gradients that the host keeps. */
+/* Exchanges are of layers: those of ZeRO-3, of ZeRO-2's gradients, and of gradients that the host keeps. */
 bool exchanges_layers(const struct layout *l);
 
 /* --- closed_form_exposed.c: of the stages, but for exchanges of layers. */
@@ -93,7 +93,7 @@ double owners_seconds(const struct setting *setting, const struct layout *l, con
 /* Once they are complete, gradients are exchanged in both ways. */
 struct exchange exchange_completing(const struct exchange *e);
 /* ZeRO-3, where every micro-batch gathers each layer's weights for the forward and again for the backward pass and reduces its
- * gradients; activations that leave for the host's memory, or gradients. */
+ * gradients, as ZeRO-2 does; activations that leave for the host's memory, or gradients. */
 bool goes_layer_by_layer(const struct layout *l);
 /* Of these, exchanges of several layers at once beside passes. */
 bool exchanges_buckets(const struct layout *l);

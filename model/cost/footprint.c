@@ -261,6 +261,14 @@ static struct stage_parameters largest_unit(const struct layout *layout, const s
     return work_stage_parameters(layout, setting, largest, true, false);
 }
 
+/* Gradients of the largest layer, and with the table of an end. */
+static double unit_gradient_bytes(const struct layout *layout, const struct setting *setting, bool table)
+{
+    struct layer_range largest = {transformer_largest_layer(setting->model), 1};
+    struct stage_parameters p = work_trained_parameters(layout, setting, largest, table, false);
+    return (p.dense + p.experts) * precision_bytes(setting->job->gradient_precision);
+}
+
 /* What of `kept` bytes stays where a share leaves that needs `staged` bytes for it to come and go if it were all. */
 static double bytes_left(double kept, double share, double staged)
 {
@@ -273,13 +281,13 @@ static void offload_states(const struct layout *layout, const struct setting *se
     double states = offload_share(&layout->offload, OFFLOAD_OPTIMIZER);
     double parameters = offload_share(&layout->offload, OFFLOAD_PARAMETERS);
     struct stage_parameters unit = largest_unit(layout, setting);
-    double gradients = (unit.dense + unit.experts) * precision_bytes(setting->job->gradient_precision);
     double fetched = work_own_parameters(layout, unit) * offloaded_weight_bytes(setting->job);
     out->host += updated * states * host_parameter_bytes(setting->job);
     out->optimizer *= 1 - states;
     out->weights = bytes_left(out->weights, parameters, FETCHED_UNITS * fetched);
     if (layout_offloads_gradients(layout))
-        out->gradients = bytes_left(out->gradients, states, OFFLOADED_GRADIENT_BUCKETS * gradients);
+        out->gradients =
+            bytes_left(out->gradients, states, OFFLOADED_GRADIENT_BUCKETS * unit_gradient_bytes(layout, setting, true));
 }
 
 /* Of a matrix Muon keeps the master and one momentum; of the rest, and every other optimizer of all, Adam's. */
@@ -289,6 +297,16 @@ static double optimizer_bytes(const struct layout *layout, const struct setting 
     if (!load->matrices.n)
         return optimizer_state_bytes(setting->job) * updated;
     return muon_state_bytes(setting, muon_updated_of(&load->matrices, layout, setting, load->parameters));
+}
+
+/* ZeRO-2's gradients: a rank's share, and those of layers that are whole until they are scattered, one of which is at an end. */
+static double scattered_bytes(const struct layout *layout, const struct setting *setting, double share, double whole)
+{
+    bool made_whole = layout->zero == 2 && share < whole && !layout_offloads_gradients(layout);
+    double bytes = share * precision_bytes(setting->job->gradient_precision);
+    if (made_whole)
+        bytes += (SCATTERED_UNITS - 1) * unit_gradient_bytes(layout, setting, false) + unit_gradient_bytes(layout, setting, true);
+    return bytes;
 }
 
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights); of those that are trained gradients at
@@ -308,7 +326,9 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     double updated = layout->zero >= 1 ? trained_share : trained_whole;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->frozen = weight * (layout->zero >= 3 ? share - trained_share : whole - trained_whole);
-    out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? trained_share : trained_whole);
+    out->gradients = gradient * trained_whole;
+    if (layout_scatters_gradients(layout))
+        out->gradients = scattered_bytes(layout, setting, trained_share, trained_whole);
     out->optimizer = optimizer_bytes(layout, setting, load, updated);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
         offload_states(layout, setting, updated, out);

@@ -178,6 +178,15 @@ bool layout_checkpoints_in_python(const struct layout *layout, const struct tran
  */
 bool layout_fuses_softmax(const struct layout *layout, int heads);
 
+/* Whether a rank keeps of gradients its share alone, and so scatters each layer's after every backward pass: ZeRO-3, and ZeRO-2
+ * but for pipelines, whose micro-batches add up whole until the step ends. Under ZeRO-2 those of SCATTERED_UNITS layers are whole
+ * at a time, one's being made and one's being scattered (FSDP has one reduce-scatter in flight, DeepSpeed two buckets). */
+enum { SCATTERED_UNITS = 2 };
+static inline bool layout_scatters_gradients(const struct layout *layout)
+{
+    return layout->zero >= 2 && layout->pp == 1;
+}
+
 /* Any of that part. */
 static inline bool layout_offloads(const struct layout *layout, enum offload_part part)
 {

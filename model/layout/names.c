@@ -91,8 +91,8 @@ int layout_sent_kv_heads(const struct layout *layout, const struct transformer *
 
 bool layout_offloads_gradients(const struct layout *layout)
 {
-    bool sharded = layout->zero >= 2 || layout->dp * layout->cp == 1;
-    return layout_offloads(layout, OFFLOAD_OPTIMIZER) && sharded && layout->pp == 1;
+    bool here = layout_scatters_gradients(layout) || (layout->dp * layout->cp == 1 && layout->pp == 1);
+    return layout_offloads(layout, OFFLOAD_OPTIMIZER) && here;
 }
 
 bool layout_recomputes_by_need(const struct layout *layout)

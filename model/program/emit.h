@@ -85,6 +85,7 @@ struct stage {
     struct waits waits;
     struct host_plan host;
     uint32_t gathered; /* sharded weights: the all-gather of the next unit of layers, NO_OP when not yet issued */
+    uint32_t scattered[SCATTERED_UNITS]; /* sharded gradients: the last units' reduce-scatters, oldest first; NO_OP: none */
 };
 
 /* What a segment of the stage's layers has, of all ranks that share it; bytes of a parameter's gradient as ranks reduce it. */

@@ -2,7 +2,9 @@
  * replicas.c - what data-parallel replicas exchange, and the end of the step.
  *
  *   ZeRO-0    gradients are all-reduced
- *   ZeRO-1,2  gradients are reduce-scattered; each rank updates its share of the parameters; parameters are all-gathered
+ *   ZeRO-1    gradients are reduce-scattered; each rank updates its share of the parameters; parameters are all-gathered
+ *   ZeRO-2    of gradients, too, a rank keeps its share alone: each layer's are scattered after every backward pass (DeepSpeed's
+ *             stage 2, PyTorch FSDP's SHARD_GRAD_OP). With a pipeline they add up whole, and it is ZeRO-1
  *   ZeRO-3    weights are sharded too: the parameters of each layer are gathered before its forward and again before its backward
  *             pass and dropped afterwards, its gradients reduce-scattered after every backward pass
  *
@@ -19,8 +21,8 @@
  * set_requires_all_reduce; Megatron-LM's instances of the distributed optimizer).
  *
  * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
- * own groups. Gradients that the host keeps leave with every backward pass (host.h), so they are reduced then, layer by layer,
- * with ZeRO-2 too; without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
+ * own groups. Gradients that the host keeps leave with every backward pass (host.h), so they are reduced then, layer by layer;
+ * without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
  * gradient after the exchange among replicas is added up between the two, and each updates its copy.
  *
  * Where adapters are trained, gradients and what is gathered behind their update are theirs, and those of tables trained beside
@@ -29,6 +31,8 @@
  * Muon's step is three computations, with the updates of matrices on their way to owners and back between them; where owners have
  * whole parameters gradients are all-reduced as under ZeRO-0, and all weights gathered when the step is done (muon.h).
  */
+#include <string.h>
+
 #include "model/base/memory.h"
 #include "model/cost/adapter.h"
 #include "model/cost/muon.h"
@@ -45,6 +49,20 @@ static bool is_sharded(const struct stage *stage)
 static bool gives_gradients(const struct stage *stage, const struct slot *slot)
 {
     return layout_offloads_gradients(stage->build->layout) && slot->pass != PASS_FORWARD;
+}
+
+/* A pass behind which a layer's gradients are reduced although others add to them: of each a rank keeps its share. */
+static bool scatters_gradients(const struct stage *stage, const struct slot *slot)
+{
+    bool reduces = stage->build->replicas || stage->build->expert_replicas;
+    return reduces && slot->pass != PASS_FORWARD && layout_scatters_gradients(stage->build->layout);
+}
+
+/* There is room for a unit's gradients when those of an earlier one have gone. Weights that are gathered wait for them anyway, on
+ * their stream; and the host's part has its own room. */
+static bool awaits_scatters(const struct stage *stage, const struct slot *slot)
+{
+    return scatters_gradients(stage, slot) && !is_sharded(stage) && !gives_gradients(stage, slot);
 }
 
 /* Parameters, a step. */
@@ -137,7 +155,7 @@ static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment
 
 static int count_segments(const struct stage *stage, const struct chunk_plan *chunk)
 {
-    if (is_sharded(stage) || layout_offloads_gradients(stage->build->layout))
+    if (layout_scatters_gradients(stage->build->layout) || layout_offloads_gradients(stage->build->layout))
         return chunk->whole.range.count > 0 ? chunk->whole.range.count : 1;
     if (overlaps(stage) && stage->build->layout->vpp == 1)
         return work_gradient_buckets(stage->build->layout, stage_trained_of(stage, chunk->whole), chunk->whole.range.count);
@@ -147,6 +165,8 @@ static int count_segments(const struct stage *stage, const struct chunk_plan *ch
 void replicas_begin(struct stage *stage)
 {
     static const struct waits nothing = {.n = 0};
+    for (int i = 0; i < SCATTERED_UNITS; i++)
+        stage->scattered[i] = NO_OP;
     const struct layout *layout = stage->build->layout;
     for (int c = 0; c < layout->vpp; c++) {
         struct chunk_plan *chunk = &stage->chunks[c];
@@ -165,7 +185,9 @@ int replicas_segments(const struct stage *stage, size_t slot)
 {
     const struct chunk_plan *chunk = &stage->chunks[stage->slots.items[slot].chunk];
     bool gathers = slot == chunk->first_forward && chunk->gathered[0] != NO_OP;
-    bool reduces = (slot == chunk->last_gradient && overlaps(stage)) || gives_gradients(stage, &stage->slots.items[slot]);
+    const struct slot *at = &stage->slots.items[slot];
+    bool reduces =
+        (slot == chunk->last_gradient && overlaps(stage)) || gives_gradients(stage, at) || scatters_gradients(stage, at);
     return is_sharded(stage) || gathers || reduces ? chunk->n_segments : 1;
 }
 
@@ -261,10 +283,11 @@ static uint32_t unsharded_after(struct stage *stage, size_t slot, int i)
 {
     const struct slot *at = &stage->slots.items[slot];
     const struct chunk_plan *chunk = &stage->chunks[at->chunk];
-    if (!gives_gradients(stage, at) && !(overlaps(stage) && slot == chunk->last_gradient))
+    bool last = slot == chunk->last_gradient, gives = gives_gradients(stage, at);
+    if (!gives && !scatters_gradients(stage, at) && !(overlaps(stage) && last))
         return NO_OP;
     struct segment segment = segment_cut(&chunk->whole, i, chunk->n_segments);
-    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, stage_trained_of(stage, segment), true);
+    uint32_t reduced = reduce_gradients(stage, at->chunk, segment, stage_trained_of(stage, segment), last || gives);
     if (!overlaps(stage))
         waits_add(&stage->waits, reduced);
     return reduced;
@@ -278,6 +301,8 @@ void replicas_before(struct stage *stage, size_t slot, int i)
         sharded_before(stage, slot, i);
     else if (slot == chunk->first_forward)
         waits_add(&stage->waits, chunk->gathered[i]);
+    if (awaits_scatters(stage, at))
+        waits_add(&stage->waits, stage->scattered[0]);
     if (gives_gradients(stage, at))
         host_before_gradients(stage, at, i, reduced_parameters(stage, at, i));
 }
@@ -286,6 +311,10 @@ void replicas_after(struct stage *stage, size_t slot, int i)
 {
     const struct slot *at = &stage->slots.items[slot];
     uint32_t reduced = is_sharded(stage) ? sharded_after(stage, slot, i) : unsharded_after(stage, slot, i);
+    if (awaits_scatters(stage, at)) {
+        memmove(stage->scattered, stage->scattered + 1, (SCATTERED_UNITS - 1) * sizeof *stage->scattered);
+        stage->scattered[SCATTERED_UNITS - 1] = reduced;
+    }
     if (gives_gradients(stage, at))
         host_after_gradients(stage, at, i, reduced_parameters(stage, at, i), reduced);
 }
@@ -460,7 +489,7 @@ static void optimize(struct stage *stage)
 void replicas_end(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
-    if (!overlaps(stage) && layout->zero < 3 && !layout_offloads_gradients(layout))
+    if (!overlaps(stage) && !layout_scatters_gradients(layout) && !layout_offloads_gradients(layout))
         reduce_all(stage);
     reduce_embedding(stage);
     host_await_gradients(stage);

@@ -1,4 +1,4 @@
-/* What data-parallel replicas exchange: all gradients once, all parameters once, whatever the stage of ZeRO and the overlap;
+/* What data-parallel replicas exchange: all gradients once, or with ZeRO-2 and 3 once a micro-batch, all parameters once;
  * of adapters theirs alone. */
 #include <check.h>
 #include <math.h>
@@ -52,7 +52,8 @@ static struct fixture replicated(int p, int v, int zero, feature_set features, b
     return f;
 }
 
-/* ZeRO 0 to 2: gradients once in 4 bytes, parameters once in 2, split over dense and expert groups. */
+/* ZeRO 0 to 2: gradients once in 4 bytes, of ZeRO-2 without a pipeline after each of three micro-batches, parameters once in 2,
+ * split over dense and expert groups. */
 START_TEST(bytes_are_conserved)
 {
     static const int shapes[][2] = {{1, 1}, {2, 1}, {4, 1}, {2, 3}};
@@ -64,11 +65,12 @@ START_TEST(bytes_are_conserved)
                         replicated(shapes[s][0], shapes[s][1], zero, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
                     struct program program = fixture_build(&f, DETAIL_CHUNK, true);
                     enum collective reduce = zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+                    int passes = zero == 2 && f.layout.pp == 1 ? 3 : 1;
                     for (int r = 0; r < f.layout.pp; r++) {
                         struct stage_parameters p = parameters_of_stage(&f, r);
                         double norm = mixture && !zero ? 4 : 0; /* experts of other replicas count in it */
-                        expect_near(collective_bytes(&program, r, reduce, GROUP_DP), 4 * p.dense + norm);
-                        expect_near(collective_bytes(&program, r, reduce, GROUP_EXPERT_DP), 4 * p.experts);
+                        expect_near(collective_bytes(&program, r, reduce, GROUP_DP), passes * 4 * p.dense + norm);
+                        expect_near(collective_bytes(&program, r, reduce, GROUP_EXPERT_DP), passes * 4 * p.experts);
                         expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_DP), zero ? 2 * p.dense : 0);
                         expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP),
                                     zero ? 2 * p.experts : 0);
@@ -93,7 +95,7 @@ START_TEST(hybrid_bytes)
                 f.layout.shard = 2;
                 struct program program = fixture_build(&f, DETAIL_CHUNK, true);
                 struct stage_parameters p = parameters_of_stage(&f, 0);
-                int passes = zero == 3 ? 3 : 1; /* of as many micro-batches */
+                int passes = zero >= 2 ? 3 : 1; /* of as many micro-batches */
                 expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), passes * 4 * p.dense);
                 expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_EXPERT_DP), 0);
                 expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_REPLICA), 4 * (p.dense / 2 + p.experts));
@@ -101,6 +103,37 @@ START_TEST(hybrid_bytes)
                 program_free(&program);
             }
         }
+    }
+}
+END_TEST
+
+/* ZeRO-2 keeps whole gradients of two layers at a time: the backward pass over one waits, with overlap, for the scattering of the
+ * one two before it, of this micro-batch or the one before; without it for the last. */
+START_TEST(scattered_gradients_make_room)
+{
+    for (int overlap = 0; overlap < 2; overlap++) {
+        struct fixture f = replicated(1, 1, 2, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, false);
+        struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+        uint32_t n, passes = 0, scattered[3 * 8], n_scattered = 0;
+        const struct op *ops = rank_ops(&program, 0, &n);
+        for (uint32_t i = 0; i < n; i++) {
+            bool backward = ops[i].kind == OP_COMPUTE && ops[i].pass == PASS_BACKWARD;
+            if (ops[i].kind == OP_COLLECTIVE && ops[i].collective == COLLECTIVE_REDUCE_SCATTER) {
+                ck_assert_uint_lt(n_scattered, 3 * 8);
+                scattered[n_scattered++] = i;
+            }
+            if (!backward)
+                continue;
+            ck_assert_uint_eq(n_scattered, passes); /* each layer's is issued before the next layer's pass */
+            uint32_t behind = overlap ? 2 : 1;
+            bool waits = passes < behind || (!overlap && passes % 8 == 0); /* the forward pass between did */
+            for (int d = 0; d < OP_DEPS; d++)
+                waits |= passes >= behind && ops[i].deps[d] == scattered[passes - behind];
+            ck_assert_msg(waits, "pass %u, overlap %d", passes, overlap);
+            passes++;
+        }
+        ck_assert_uint_eq(passes, 3 * 8);
+        program_free(&program);
     }
 }
 END_TEST
@@ -513,6 +546,7 @@ int main(void)
     Suite *suite = suite_create("program_replicas");
     TCase *tcase = tcase_create("replicas");
     tcase_add_test(tcase, bytes_are_conserved);
+    tcase_add_test(tcase, scattered_gradients_make_room);
     tcase_add_test(tcase, hybrid_bytes);
     tcase_add_test(tcase, hybrid_order);
     tcase_add_test(tcase, gradient_precision);

@@ -65,12 +65,12 @@ void check_first_step(const struct toy *toy, enum detail detail)
     check_steps(toy, detail, &one_step);
 }
 
-/* Gradients that leave with every micro-batch are reduced as often, others of ZeRO-2, and between replicas of shards, once: of
- * experts too, which may have copies where the dense weights have none. */
+/* Gradients that leave with every micro-batch are reduced as often, others between replicas of shards once: of experts too, which
+ * may have copies where the dense weights have none. */
 static bool is_summed_alike(const struct toy *toy)
 {
     const struct layout *l = &toy->layout;
-    bool often = l->zero == 3 && layout_group_size(l, GROUP_REPLICA) == 1;
+    bool often = layout_scatters_gradients(l) && layout_group_size(l, GROUP_REPLICA) == 1;
     bool alone = l->dp * l->cp == 1 && (!toy->model.moe.experts || layout_group_size(l, GROUP_EXPERT_DP) == 1);
     return often || alone || !layout_offloads_gradients(l) || layout_micro_batches(l, &toy->job) == 1;
 }
