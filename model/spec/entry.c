@@ -154,13 +154,25 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, con
     return tree;
 }
 
-/* A catalog entry by its name or one of its other spellings. */
+/* The config.json of a model's folder, as hubs keep it; NULL: it is no such folder. */
+static const char *config_of_folder(enum catalog_kind kind, const char *folder, struct arena *arena)
+{
+    static const char file[] = "/config.json";
+    size_t n = strlen(folder), size = n + sizeof file;
+    char *path = arena_new(arena, size, 1);
+    while (n > 1 && folder[n - 1] == '/')
+        n--;
+    snprintf(path, size, "%.*s%s", (int)n, folder, file);
+    return kind == CATALOG_MODELS && access(path, F_OK) == 0 ? path : NULL;
+}
+
+/* A catalog entry by its name or one of its other spellings; else a folder beside who asks. */
 static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_node *value, const struct yaml_node *as,
                                       struct arena *arena, struct diags *diags)
 {
     char *path = entry_catalog_file(kind, value->text);
     struct yaml_node *tree = NULL;
-    const char *name = NULL;
+    const char *name = NULL, *config = NULL;
     if (!path && kind == CATALOG_CLUSTERS && (tree = single_node(value, value->text, arena, diags)) != NULL)
         return tree;
     if (!path && (name = name_by_alias(kind, value, value->text, arena, diags)) != NULL)
@@ -169,6 +181,8 @@ static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_
         tree = load_file(kind, path, as, arena, diags);
     else if (name && kind == CATALOG_CLUSTERS)
         tree = single_node(value, name, arena, diags);
+    else if ((config = config_of_folder(kind, file_beside(value, arena), arena)) != NULL)
+        tree = load_file(kind, config, as, arena, diags);
     else
         report_unknown(kind, value, diags);
     free(path);
@@ -184,7 +198,8 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
     }
     if (!entry_is_file_name(value->text))
         return load_catalog(kind, value, as, arena, diags);
-    const char *path = file_beside(value, arena);
+    const char *path = file_beside(value, arena), *config = config_of_folder(kind, path, arena);
+    path = config ? config : path;
     if (strcmp(path, "-") == 0 || access(path, F_OK) == 0)
         return load_file(kind, path, as, arena, diags);
     const char *name = entry_is_repository(value->text) ? name_by_alias(kind, value, value->text, arena, diags) : NULL;

@@ -46,5 +46,7 @@ struct place entry_place(const struct yaml_node *tree, const char *key);
 bool huggingface_is(const struct yaml_node *mapping);
 struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct yaml_node *as, const char *path,
                                     struct arena *arena, struct diags *diags);
+/* Whether a model is from one: its max_seq_len is then the longest context that it serves, not what it was trained at. */
+bool huggingface_wrote(const struct transformer *model);
 
 #endif

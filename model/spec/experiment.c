@@ -291,8 +291,15 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
                    gpu->name, precision_name(job->precision), gpu->name);
     job->features = job_features(yaml_find(part, "features"), features_usual(gpu));
     check_features(part, e, diags);
-    if (!job->seq_len)
+    if (!job->seq_len) {
         job->seq_len = e->model.max_seq_len;
+        if (huggingface_wrote(&e->model))
+            diag_note(
+                diags, (struct place){0},
+                "job.seq_len is not given: sequences of %lld tokens, the longest context of %s, are assumed; --seq-len says "
+                "how long they are",
+                (long long)job->seq_len, e->model.name);
+    }
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)
         diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld is beyond the model's learned positions (%lld)",
                      (long long)job->seq_len, (long long)e->model.max_seq_len);

@@ -410,6 +410,13 @@ static const char *model_name(const char *path, struct arena *arena)
     return base;
 }
 
+#define SOURCE "Hugging Face configuration"
+
+bool huggingface_wrote(const struct transformer *model)
+{
+    return strncmp(model->source, SOURCE, strlen(SOURCE)) == 0;
+}
+
 struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct yaml_node *as, const char *path,
                                     struct arena *arena, struct diags *diags)
 {
@@ -418,7 +425,7 @@ struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct
         return NULL;
     size_t before = diags->n_errors;
     char source[96];
-    snprintf(source, sizeof source, "Hugging Face configuration, %smodel_type %s", as ? "read as " : "", family->model_type);
+    snprintf(source, sizeof source, SOURCE ", %smodel_type %s", as ? "read as " : "", family->model_type);
     struct yaml_node *entry = yaml_value(path, family->fixed, arena, diags);
     entry->at = config->at;
     entry = yaml_with(entry, "name", yaml_scalar(path, model_name(path, arena), arena), arena);

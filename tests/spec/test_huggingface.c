@@ -77,6 +77,29 @@ START_TEST(an_experiment_may_name_and_change_one)
 }
 END_TEST
 
+/* A folder as hubs keep it, too; the longest context is not taken for the training's without a word. */
+START_TEST(a_folder_is_its_configuration)
+{
+    static const char *const folders[] = {TEST_DATA "/hf/mixtral-8x7b", TEST_DATA "/hf/mixtral-8x7b/",
+                                          TEST_DATA "/hf/mixtral-8x7b/config.json"};
+    static const char *const given = "job.seq_len=4096";
+    static struct experiment e;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        for (int n = 0; n < 2; n++) {
+            struct diags diags = {0};
+            struct experiment_flags flags = {.model = folders[i], .gpu = "h100-sxm", .overrides = &given, .n_overrides = n};
+            bool told = false;
+            ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
+            ck_assert_str_eq(e.model.name, "mixtral-8x7b");
+            ck_assert_int_eq(e.job.seq_len, n ? 4096 : e.model.max_seq_len);
+            for (size_t k = 0; k < diags.n_items; k++)
+                told |= strstr(diags.items[k].text, "job.seq_len is not given") != NULL;
+            ck_assert_int_eq(told, !n);
+            diags_free(&diags);
+        }
+}
+END_TEST
+
 /* A configuration of an unknown family reads as a known one does, where that is asked for: from the command line, in an
  * experiment and in a file of one's own; what is no configuration has no family. */
 START_TEST(an_unknown_family_is_read_as_a_known_one)
@@ -189,6 +212,7 @@ int main(void)
     tcase_add_loop_test(tests, a_configuration_is_the_catalog_entry, 0, (int)(sizeof same / sizeof same[0]));
     tcase_add_test(tests, a_null_is_no_value);
     tcase_add_test(tests, an_experiment_may_name_and_change_one);
+    tcase_add_test(tests, a_folder_is_its_configuration);
     tcase_add_test(tests, an_unknown_family_is_read_as_a_known_one);
     tcase_add_loop_test(tests, a_bad_configuration_is_explained, 0, (int)(sizeof bad / sizeof bad[0]));
     suite_add_tcase(suite, tests);
