@@ -142,6 +142,11 @@ static enum status read_options(struct invocation *call, const struct job_setup 
                    setup->experiment.gpus);
         return STATUS_USAGE;
     }
+    if (how->injection && injection->step >= how->steps) {
+        diag_error(&call->diags, NOWHERE, "--inject: step %lld is not one of the %d steps, which are counted from 0 (--steps)",
+                   (long long)injection->step, how->steps);
+        return STATUS_USAGE;
+    }
     const struct transformer *model = &setup->experiment.model;
     return read_text(call, model->vocab, setup->experiment.job.seq_len + 1 + model->mtp_layers, text, how);
 }

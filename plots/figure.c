@@ -114,13 +114,14 @@ static const char *drawable(const json_t *result)
 {
     if (json_object_get(json_object_get(result, "levers"), "changes"))
         return ": --levers of msim plan is a table; its search without --levers, or its --sweep, can be drawn";
+    const char *command = json_string_value(json_object_get(result, "command"));
+    if (command && strcmp(command, "validate") == 0)
+        return ": msim validate --figure FILE draws its two timelines, and --timeline FILE writes them as CSV for msim plot";
     if (json_object_get(result, "a") && json_object_get(result, "b"))
         return " of two experiments side by side; msim step writes each by itself (--format json -o), and both are drawn as msim "
-               "plot "
-               "A.json B.json";
+               "plot A.json B.json";
     return "; what can be drawn, with --format json, is a step of msim step or its --replicas, a search of msim plan or its "
-           "--sweep, "
-           "msim run with its --replicas and --sweep, msim compare, and msim faults summary";
+           "--sweep, msim run with its --replicas and --sweep, msim compare, and msim faults summary";
 }
 
 enum figure_kind figure_kind_of(const struct figure_input *input, struct diags *diags)

@@ -15,7 +15,8 @@ struct unit {
     double factor; /* canonical units in one of this */
 };
 
-static const struct unit count_units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
+static const struct unit count_units[] = {{"", 1},     {"k", 1e3},     {"M", 1e6},     {"B", 1e9},
+                                          {"T", 1e12}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}};
 static const struct unit time_units[] = {{"s", 1},    {"ms", 1e-3}, {"us", 1e-6},     {"ns", 1e-9},
                                          {"min", 60}, {"h", 3600},  {"d", 24 * 3600}, {"wk", 7 * 24 * 3600}};
 static const struct unit bytes_units[] = {

@@ -16,6 +16,7 @@ static const struct reading readings[] = {
     {"12_288", DIM_COUNT, 12288},
     {"1e9", DIM_COUNT, 1e9},
     {"300B", DIM_COUNT, 300e9},
+    {"4Mi", DIM_COUNT, 4194304},
     {"1.4T", DIM_COUNT, 1.4e12},
     {"2M", DIM_COUNT, 2e6},
     {"12k", DIM_COUNT, 12e3},
