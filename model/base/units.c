@@ -201,7 +201,8 @@ char *quantity_write(double value, enum dimension dimension, char *buffer, size_
     write_shortest(value, dimension, row->units[0].name, buffer, size);
     for (size_t i = 0; i < row->n_units; i++) {
         double shown = fabs(value / row->units[i].factor);
-        bool readable = shown == 0 || (shown >= 1 && shown < 1e4);
+        bool powers_of_two = dimension == DIM_COUNT && strchr(row->units[i].name, 'i'); /* read, but 6144 is not 6Ki */
+        bool readable = !powers_of_two && (shown == 0 || (shown >= 1 && shown < 1e4));
         if (!readable || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
             continue;
         bool larger_unit = value != 0 && strlen(text) == best && row->units[i].factor > best_factor;

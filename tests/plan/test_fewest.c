@@ -93,14 +93,14 @@ START_TEST(the_fewest_are_those_of_a_loop)
 }
 END_TEST
 
-/* Of ZeRO-3, whose exchanges passes cover, of pipelines that a stage of prediction modules paces, which repeats nothing while the
+/* Of ZeRO-2 and 3, whose exchanges passes cover, of pipelines that a stage of prediction modules paces, which repeats nothing while the
  * forward passes before it come sooner the less they keep (simulated, too), and of all layers beside all but one, to a
  * thousandth. */
 static void check_order(struct closed_form *form, const struct setting *setting, const struct layout *full)
 {
     const double near = 1e-3;
     double before = seconds_of(form, full, 0), tolerance = ROUNDING;
-    if (full->zero == 3 || (full->pp > 1 && setting->model->mtp_layers > 0))
+    if (layout_scatters_gradients(full) || (full->pp > 1 && setting->model->mtp_layers > 0))
         tolerance = near;
     char text[LAYOUT_TEXT];
     for (int n = 1; n < layout_most_layers(full, setting->model); n++) {
