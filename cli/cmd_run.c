@@ -30,6 +30,22 @@ static void note_short_trace(struct invocation *call, const struct run_session *
                   "the trace ends before the tokens are trained; --fault-model draws faults for as long as that takes");
 }
 
+/* Nobody can have failed often enough at first: a short run is better than what comes behind it. */
+static void note_young_list(struct invocation *call, const struct run_session *s)
+{
+    char window[32], listed[32];
+    const struct robust_policy *policy = &s->policy;
+    if (!s->has_policy || s->result.listed == 0 || policy->blocklist_window_s <= 0 ||
+        nanos_to_seconds(s->result.horizon) >= 3 * (policy->blocklist_window_s + policy->blocklist_s))
+        return;
+    diag_note(
+        &call->diags, (struct place){0},
+        "policy %s lists nodes that fail %d times within %s, for %s: its list is empty at first, so that a longer run has more "
+        "nodes away in the mean and needs more spares",
+        policy->name, policy->blocklist_failures, quantity_format(policy->blocklist_window_s, DIM_TIME, window, sizeof window),
+        quantity_format(policy->blocklist_s, DIM_TIME, listed, sizeof listed));
+}
+
 static enum status write_report(struct invocation *call, struct run_session *s)
 {
     s->report.experiment = &s->experiment;
@@ -77,6 +93,7 @@ static enum status simulate(struct invocation *call, struct run_session *s)
     if (status != STATUS_OK)
         return status;
     note_short_trace(call, s);
+    note_young_list(call, s);
     return write_report(call, s);
 }
 
