@@ -46,6 +46,21 @@ static void note_young_list(struct invocation *call, const struct run_session *s
         quantity_format(policy->blocklist_s, DIM_TIME, listed, sizeof listed));
 }
 
+/* What is waited for is not broken. */
+static void note_long_list(struct invocation *call, const struct run_session *s)
+{
+    const struct run_result *result = &s->result;
+    double waiting = (double)result->use[USE_WAITING] / (double)result->horizon, listed = result->away[AWAY_LISTED];
+    if (!s->has_policy || waiting < 0.01 || listed <= result->away[AWAY_OUTAGE])
+        return;
+    diag_note(
+        &call->diags, (struct place){0},
+        "%.1f %% of the time nodes are waited for, and of those away %.2f in the mean are blocklisted and only %.2f in repair: "
+        "more "
+        "than --spares %d, or a shorter list in policy %s, would shorten that",
+        100 * waiting, listed, result->away[AWAY_OUTAGE], s->options.recovery.spares, s->policy.name);
+}
+
 static enum status write_report(struct invocation *call, struct run_session *s)
 {
     s->report.experiment = &s->experiment;
@@ -94,6 +109,7 @@ static enum status simulate(struct invocation *call, struct run_session *s)
         return status;
     note_short_trace(call, s);
     note_young_list(call, s);
+    note_long_list(call, s);
     return write_report(call, s);
 }
 
