@@ -50,6 +50,7 @@ struct reading {
     const char *path;
     size_t n_capped;            /* rows that are slow for reasons that do not count */
     bool no_errors, no_reasons; /* of a file: nothing tells failures, or slow clocks */
+    bool ecc_counted;           /* some row has a number of errors: GPUs without ECC say [N/A] */
     struct columns columns;
     struct host_table hosts, gpus;
     struct device *devices;
@@ -136,6 +137,7 @@ static void read_row(struct reading *reading, size_t row)
     }
     struct device *device = device_of(reading, row, &node);
     double ecc = number_of(reading, row, reading->columns.ecc);
+    reading->ecc_counted |= ecc >= 0;
     if (device->seen && ecc > device->ecc)
         fault_trace_add(&reading->trace,
                         (struct fault){.time = time, .down = reading->options->down, .node = node, .speed = FULL_SPEED},
@@ -218,6 +220,8 @@ static void tell(const struct reading *reading, const char *const *paths, int n_
                   reading->hosts.n, reading->hosts.n == 1 ? "" : "s");
     if (reading->no_errors)
         diag_note(reading->diags, at, "no column ecc.errors.uncorrected...: memory errors cannot be told");
+    else if (!reading->ecc_counted)
+        diag_note(reading->diags, at, "ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told");
     if (reading->no_reasons)
         diag_note(reading->diags, at,
                   "slow GPUs cannot be told without all of clocks.current.sm, clocks.max.sm and clocks_event_reasons.active "

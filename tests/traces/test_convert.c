@@ -346,6 +346,8 @@ START_TEST(columns_that_are_not_there)
                       "2024/03/03 12:00:00, 0, 1, 990 MHz, 1980 MHz\n2024/03/03 12:01:00, 0, 2, 990 MHz, 1980 MHz\n");
     STARTS(text, "43260 0 3600 Uncorr;|slow GPUs cannot be told without all of clocks.current.sm,");
     STARTS(SMI(usual, "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz]\n"), "|nothing to see faults by; query");
+    STARTS(SMI(usual, "timestamp, index, ecc.errors.uncorrected.volatile.total\n2024/03/03 12:00:00, 0, [N/A]\n"),
+           "|ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told|slow GPUs");
 }
 END_TEST
 
