@@ -126,6 +126,19 @@ static void fit_causes(const struct fault_trace *trace, const bool *grouped, con
     free(counts);
 }
 
+/* Repairs of one length, as of a source that does not say how long nodes were away: no deviation, but one above 0, as a model
+ * without any is one that does not say its repairs; too small to be seen in a draw. */
+static bool fit_equal_repairs(double mu, double sigma, struct repair_goodness *goodness, struct repair_time *repair)
+{
+    static const double EQUAL = 1e-12, UNSEEN = 1e-18;
+    if (goodness->n < LEAST_FAILURES || sigma > EQUAL)
+        return false;
+    goodness->mu = (struct interval_estimate){mu, mu, mu};
+    goodness->p = 1;
+    *repair = (struct repair_time){mu, UNSEEN};
+    return true;
+}
+
 static void fit_repair(const struct fault_trace *trace, const bool *grouped, const struct fault_causes *known,
                        enum repair_kind kind, struct fault_fit *fit)
 {
@@ -138,7 +151,11 @@ static void fit_repair(const struct fault_trace *trace, const bool *grouped, con
             x[goodness->n++] = log((double)fault->down / 3600e9);
     }
     double n = (double)goodness->n, mu = fit_moments(x, goodness->n, &sigma);
-    if (goodness->n >= LEAST_FAILURES && sigma > 0) {
+    if (fit_equal_repairs(mu, sigma, goodness, &fit->model.repairs[kind])) {
+        free(x);
+        return;
+    }
+    if (goodness->n >= LEAST_FAILURES) {
         double t = gsl_cdf_tdist_Pinv(0.975, n - 1) * sigma / sqrt(n);
         goodness->mu = (struct interval_estimate){mu, mu - t, mu + t};
         goodness->sigma = (struct interval_estimate){sigma, sigma * sqrt((n - 1) / chi_squared_quantile(0.975, n - 1)),

@@ -87,6 +87,41 @@ START_TEST(xids_are_repaired_as_their_class_says)
 }
 END_TEST
 
+/* Repairs of one length, an hour too, whose logarithm is 0, are drawn with it: not with those of another fleet. */
+START_TEST(repairs_of_one_length)
+{
+    static const int hours[] = {1, 5};
+    for (size_t i = 0; i < sizeof hours / sizeof *hours; i++) {
+        struct fault_trace trace = {0}, drawn;
+        struct fault_fit *fit = memory_new(1, sizeof *fit);
+        struct fault_model *again = memory_new(1, sizeof *again);
+        struct diags diags = {0};
+        for (int k = 0; k < 20; k++)
+            fault_trace_add(&trace,
+                            (struct fault){.time = DAYS(1 + k),
+                                           .down = hours[i] * 3600 * NANOS_PER_SECOND,
+                                           .node = k * 7 % 10,
+                                           .speed = FULL_SPEED,
+                                           .kind = FAULT_NODE},
+                            "Xid 74: NVLink error");
+        ck_assert_int_eq(fault_fit(&trace, "x", 10, DAYS(30), NULL, fit, &diags), STATUS_OK);
+        ck_assert_uint_eq(fit->repairs[REPAIR_REBOOT].n, 20);
+        char *text = fault_model_to_json(&fit->model);
+        ck_assert_int_eq(fault_model_parse("x", text, strlen(text), again, &diags), STATUS_OK);
+        faults_generate(again, 10, DAYS(300), 1, &drawn);
+        ck_assert_uint_gt(drawn.n_items, 50);
+        for (size_t k = 0; k < drawn.n_items; k++)
+            ck_assert_int_eq(drawn.items[k].down, hours[i] * 3600 * NANOS_PER_SECOND);
+        free(text);
+        free(fit);
+        free(again);
+        fault_trace_free(&trace);
+        fault_trace_free(&drawn);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 START_TEST(kinds_that_are_left_out)
 {
     static const char text[] = "name: x\nsource: test\nrate: 1e-3\nnodes: 4\ndays: 1\n"
@@ -192,6 +227,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, shipped_causes_are_what_the_table_says);
     tcase_add_test(tests, xids_are_repaired_as_their_class_says);
+    tcase_add_test(tests, repairs_of_one_length);
     tcase_add_test(tests, kinds_that_are_left_out);
     tcase_add_test(tests, a_model_says_otherwise);
     tcase_add_test(tests, intervals_hold_what_made_the_trace);
