@@ -55,9 +55,8 @@ static void note_long_list(struct invocation *call, const struct run_session *s)
         return;
     diag_note(
         &call->diags, (struct place){0},
-        "%.1f %% of the time nodes are waited for, and of those away %.2f in the mean are blocklisted and only %.2f in repair: "
-        "more "
-        "than --spares %d, or a shorter list in policy %s, would shorten that",
+        "%.1f %% of the time is spent waiting for nodes, and of those that are away %.2f in the mean are blocklisted, %.2f in "
+        "repair: more than --spares %d, or a shorter list in policy %s, would shorten that",
         100 * waiting, listed, result->away[AWAY_OUTAGE], s->options.recovery.spares, s->policy.name);
 }
 

@@ -197,7 +197,7 @@ static void add_answers(json_t *root, const struct run_report *report)
     const double *away = result->away;
     json_object_set_new(root, "nodes_away",
                         json_pack("{s:f, s:f, s:f}", "in_repair", away[AWAY_OUTAGE], "blocklisted", away[AWAY_LISTED], "evicted",
-                                  result->away[AWAY_CHECKED]));
+                                  away[AWAY_CHECKED]));
     if (report->options->failover)
         json_object_set_new(root, "borne", json_integer(result->borne));
     if (report->policy) {

@@ -16,20 +16,6 @@ static int find(const struct csv_table *table, const char *prefix)
     return -1;
 }
 
-struct columns {
-    int time, host, gpu, ecc, clock, clock_max, throttle;
-    int single[4]; /* in place of throttle: a reason each */
-};
-
-/* What is known of one GPU. */
-struct device {
-    int32_t node;
-    double ecc;
-    bool seen, slow;
-    nanos slow_since, last;
-    double slowest;
-};
-
 /* Why a GPU runs below its clock, of NVML's clocks event reasons: what is wrong with it. Not counted are 0x1 idling, 0x2 clocks
  * that somebody set, 0x4 the power cap, under which a loaded GPU usually runs, 0x10 sync boost and 0x100 display clocks. */
 enum { HARDWARE_SLOWDOWN = 0x8, SOFTWARE_THERMAL = 0x20, HARDWARE_THERMAL = 0x40, POWER_BRAKE = 0x80 };
@@ -44,6 +30,20 @@ static const struct {
                       {"hw_thermal_slowdown", HARDWARE_THERMAL},
                       {"hw_power_brake_slowdown", POWER_BRAKE}};
 enum { N_SINGLE = sizeof single_reasons / sizeof *single_reasons };
+
+struct columns {
+    int time, host, gpu, ecc, clock, clock_max, throttle;
+    int single[N_SINGLE]; /* in place of throttle: a reason each */
+};
+
+/* What is known of one GPU. */
+struct device {
+    int32_t node;
+    double ecc;
+    bool seen, slow;
+    nanos slow_since, last;
+    double slowest;
+};
 
 struct reading {
     const struct csv_table *table;

@@ -139,6 +139,7 @@ static bool metric_time(struct reading *reading, const char *text, int number_li
 {
     static const double earliest_s = 1e8;
     char *end;
+    text += strspn(text, " \t");
     double value = strtod(text, &end);
     if (end == text) {
         if (!reading->file.timeless)
@@ -152,16 +153,14 @@ static bool metric_time(struct reading *reading, const char *text, int number_li
     double seconds = value < earliest_s * 1e3 ? value : value / 1e3;
     if (!(seconds >= earliest_s && seconds < LOG_LATEST_S)) {
         diag_error(reading->diags, place_of(reading, number_line),
-                   "a metric whose time '%.*s' is neither seconds nor milliseconds since 1970",
-                   (int)(end - text) - (*text == ' '), text + (*text == ' '));
+                   "a metric whose time '%.*s' is neither seconds nor milliseconds since 1970", (int)(end - text), text);
         return false;
     }
     *time = value < earliest_s * 1e3 ? nanos_from_seconds(value) : (nanos)(value * 1e6);
     return true;
 }
 
-/* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000. DCGM writes what it does not know as a number that is no Xid.
- */
+/* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000. DCGM writes what it does not know as a large number. */
 static void read_metric_line(struct reading *reading, const char *line, int number_line)
 {
     const char *close = strchr(line, '}');
