@@ -178,8 +178,11 @@ static void write_robust_answers(struct table *table, const struct run_report *r
     const struct run_result *result = report->result;
     if (!report->policy)
         return;
-    double share = result->interruptions > 0 ? 1 - (double)result->called / (double)result->interruptions : 1;
-    table_value_row(table, "automatic", "interruptions that needed nobody", "%.1f %%", 100 * share);
+    int64_t noticed = 0; /* also while the job was stopped already */
+    for (int i = 0; i < N_CHANNELS; i++)
+        noticed += result->by_channel[i];
+    double share = noticed > 0 ? 1 - (double)result->called / (double)noticed : 1;
+    table_value_row(table, "automatic", "faults and false alarms that needed nobody", "%.1f %%", 100 * share);
     if (result->alarms > 0)
         table_value_row(table, "false alarms", "interruptions without a fault", "%" PRId64, result->alarms);
     if (result->relapses > 0)

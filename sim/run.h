@@ -128,11 +128,11 @@ struct run_result {
     int64_t outside;                /* failures and planned outages of nodes that were not in the job */
     int64_t planned;                /* announced outages before the horizon */
     int64_t borne;                  /* failures that took replicas out while the others went on */
-    int64_t called;                 /* interruptions that needed a person */
+    int64_t called;                 /* faults that needed a person, also while the job was stopped already */
     int64_t condemned;              /* healthy nodes that were evicted */
     int64_t listed;                 /* nodes put on the blocklist */
     double away[N_AWAY_REASONS];    /* nodes, mean over the horizon; overlapping outages of one count each */
-    int64_t by_channel[N_CHANNELS]; /* interruptions by what noticed them */
+    int64_t by_channel[N_CHANNELS]; /* faults, relapses and alarms by what noticed them, likewise */
     nanos bin;                      /* width of the series */
     struct ledger_bin *series;      /* [n_series]; the last bin may be shorter */
     size_t n_series;
