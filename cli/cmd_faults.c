@@ -223,8 +223,11 @@ static enum status convert(struct invocation *call)
     enum status status = read_source(call, &trace);
     if (status != STATUS_OK)
         return status;
-    talk(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), fault_trace_nodes(&trace),
-         plural(fault_trace_nodes(&trace)));
+    int32_t hosts = trace.n_hosts > 0 ? trace.hosts[trace.n_hosts - 1].node + 1 : 0, nodes = fault_trace_nodes(&trace);
+    talk(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), nodes, plural(nodes));
+    if (hosts > nodes)
+        talk(call, 0, "%" PRId32 " hosts were seen: --nodes %" PRId32 " tells summary and fit of those without faults", hosts,
+             hosts);
     if (trace.n_outside > 0)
         diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu row%s without a node", trace.n_outside,
                   plural((int64_t)trace.n_outside));

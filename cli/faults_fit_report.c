@@ -73,6 +73,9 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
         else if (fit->repairs[i].n > 0)
             fprintf(call->out, "%zu repair%s (%s): distance %.4f, p %.3g\n", fit->repairs[i].n,
                     plural((int64_t)fit->repairs[i].n), repair_names[i], fit->repairs[i].ks, fit->repairs[i].p);
+        else if (fit->repairs[i].n_few > 0)
+            fprintf(call->out, "%zu repair%s (%s): too few to fit; the model takes LANL's of 1996-2005\n", fit->repairs[i].n_few,
+                    plural((int64_t)fit->repairs[i].n_few), repair_names[i]);
     fprintf(call->out, "lemons: %s (log-likelihood %.1f with, %.1f without)\n", fit->lemons ? "yes" : "no evidence",
             fit->log_likelihood, fit->log_likelihood_plain);
     fprintf(call->out, "bursts: %s (log-likelihood %.1f with)\n", fit->bursts ? "yes" : "no evidence",

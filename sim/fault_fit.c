@@ -166,6 +166,7 @@ static void fit_repair(const struct fault_trace *trace, const bool *grouped, con
         goodness->ks = ks_uniform_distance(x, goodness->n);
         goodness->p = ks_p_value(goodness->ks, goodness->n);
     } else {
+        goodness->n_few = goodness->n;
         goodness->n = 0;
     }
     free(x);

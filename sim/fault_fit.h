@@ -40,7 +40,7 @@ struct interval_estimate {
 };
 
 struct repair_goodness {
-    size_t n;
+    size_t n, n_few; /* repairs that were fitted; or that are too few */
     struct interval_estimate mu, sigma;
     double ks, p;
 };
