@@ -67,8 +67,8 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
             fit->n_failures, plural((int64_t)fit->n_failures), fit->n_gaps, plural((int64_t)fit->n_gaps), fit->ks, fit->p);
     for (int i = 0; i < N_REPAIR_KINDS; i++)
         if (fit->repairs[i].n > 0 && fit->repairs[i].sigma.value <= 0)
-            fprintf(call->out, "%zu repairs (%s): all of %s; where the source did not say them, that is --down's\n",
-                    fit->repairs[i].n, repair_names[i],
+            fprintf(call->out, "%zu repair%s (%s): all of %s; where the source did not say them, that is --down's\n",
+                    fit->repairs[i].n, plural((int64_t)fit->repairs[i].n), repair_names[i],
                     quantity_format(3600 * exp(fit->repairs[i].mu.value), DIM_TIME, length, sizeof length));
         else if (fit->repairs[i].n > 0)
             fprintf(call->out, "%zu repair%s (%s): distance %.4f, p %.3g\n", fit->repairs[i].n,

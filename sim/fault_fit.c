@@ -126,12 +126,27 @@ static void fit_causes(const struct fault_trace *trace, const bool *grouped, con
     free(counts);
 }
 
-/* Repairs of one length, as of a source that does not say how long nodes were away: no deviation, but one above 0, as a model
- * without any is one that does not say its repairs; too small to be seen in a draw. */
-static bool fit_equal_repairs(double mu, double sigma, struct repair_goodness *goodness, struct repair_time *repair)
+/* All that takes a node away does so for one time: the source does not say how long. */
+static bool has_one_length(const struct fault_trace *trace)
+{
+    nanos length = 0;
+    for (size_t i = 0; i < trace->n_items; i++) {
+        const struct fault *fault = &trace->items[i];
+        if (fault->kind == FAULT_NODE && fault->down > 0 && length > 0 && fault->down != length)
+            return false;
+        if (fault->kind == FAULT_NODE && fault->down > 0)
+            length = fault->down;
+    }
+    return true;
+}
+
+/* Repairs of one length: no deviation, but one above 0, as a model without any is one that does not say its repairs; too small
+ * to be seen in a draw. */
+static bool fit_equal_repairs(double mu, double sigma, bool one_length, struct repair_goodness *goodness,
+                              struct repair_time *repair)
 {
     static const double EQUAL = 1e-12, UNSEEN = 1e-18;
-    if (goodness->n < LEAST_FAILURES || sigma > EQUAL)
+    if (goodness->n < (one_length ? 1 : LEAST_FAILURES) || sigma > EQUAL)
         return false;
     goodness->mu = (struct interval_estimate){mu, mu, mu};
     goodness->p = 1;
@@ -151,7 +166,7 @@ static void fit_repair(const struct fault_trace *trace, const bool *grouped, con
             x[goodness->n++] = log((double)fault->down / 3600e9);
     }
     double n = (double)goodness->n, mu = fit_moments(x, goodness->n, &sigma);
-    if (fit_equal_repairs(mu, sigma, goodness, &fit->model.repairs[kind])) {
+    if (fit_equal_repairs(mu, sigma, has_one_length(trace), goodness, &fit->model.repairs[kind])) {
         free(x);
         return;
     }

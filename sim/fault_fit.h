@@ -24,7 +24,7 @@
  *
  * Repairs. Lognormal by kind of repair, which a cause's name tells as it does in models (sim/fault_keywords.c), by mean and
  * deviation of the logarithms, where at least 5 are known; all of one length (a trace whose source does not say them) are drawn
- * with that length.
+ * with that length, however few.
  *
  * Goodness of fit: Kolmogorov-Smirnov distances and their p-values. Up times are compared with the fitted distribution of their
  * node's kind, given that they ended before the horizon. The p-values take the parameters as given, so they are too kind.
