@@ -65,9 +65,14 @@ static enum status list_tables(struct invocation *call, const struct alias_table
 
 static enum status usage(struct invocation *call, const char *word)
 {
-    static const char *const words[] = {"models", "gpus", "clusters", "fault-models", "policies", "list", "show", "template"};
+    static const char *const words[] = {"models",     "gpus", "clusters", "fault-models", "policies",
+                                        "experiment", "list", "show",     "template"};
     const char *near = nearest_name(word, words, sizeof words / sizeof *words);
-    if (near)
+    if (near && strcmp(near, "experiment") == 0)
+        diag_error(&call->diags, (struct place){0},
+                   "'%.60s' is not something to list; 'msim catalog template experiment' writes an experiment to start from",
+                   word);
+    else if (near)
         diag_error(&call->diags, (struct place){0},
                    "'%.60s' is not something to list; did you mean '%s', or 'msim catalog show %.60s'?", word, near, word);
     else

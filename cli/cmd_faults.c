@@ -160,8 +160,30 @@ static bool read_window(struct invocation *call, struct lanl_window *window)
     return true;
 }
 
-enum source { SOURCE_LANL, SOURCE_TITAN, SOURCE_JOBS, SOURCE_XID, SOURCE_SMI };
+/* As enum convert_source numbers them. */
 static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", NULL};
+
+/* What is left without a meaning for this source. */
+static void note_idle(struct invocation *call, enum convert_source source)
+{
+    if (source != CONVERT_LANL && option_given(call, "systems"))
+        diag_note(&call->diags, nowhere, "--systems changes nothing here: only LANL's records name systems");
+    if (source != CONVERT_JOBS && option_given(call, "failed-jobs"))
+        diag_note(&call->diags, nowhere, "--failed-jobs changes nothing here: this is no table of jobs");
+}
+
+/* As said, or as the first file shows. */
+static enum status find_source(struct invocation *call, const char *path, enum convert_source *source)
+{
+    if (option_given(call, "source")) {
+        *source = (enum convert_source)option_choice(call, "source");
+        return STATUS_OK;
+    }
+    enum status status = convert_source_of(path, source, &call->diags);
+    if (status == STATUS_OK)
+        talk(call, 1, "read as --source %s", sources[*source]);
+    return status;
+}
 
 static enum status read_source(struct invocation *call, struct fault_trace *trace)
 {
@@ -172,17 +194,26 @@ static enum status read_source(struct invocation *call, struct fault_trace *trac
                                   .merge = nanos_from_seconds(option_quantity(call, "merge")),
                                   .nodes = option_given(call, "nodes") ? (int32_t)option_count(call, "nodes") : 0,
                                   .failed_jobs = option_given(call, "failed-jobs")};
-    enum source source = (enum source)option_choice(call, "source");
-    if (n > 1 && source != SOURCE_XID && source != SOURCE_SMI) {
+    enum convert_source source;
+    if (!read_window(call, &window))
+        return STATUS_USAGE;
+    enum status status = find_source(call, paths[0], &source);
+    if (status != STATUS_OK)
+        return status;
+    how.has_from = window.from != LANL_FIRST_DAY;
+    how.from = window.from;
+    how.length = window.length;
+    note_idle(call, source);
+    if (n > 1 && source != CONVERT_XID && source != CONVERT_SMI) {
         diag_error(&call->diags, nowhere, "--source %s takes one file; xid and smi take several", sources[source]);
         return STATUS_USAGE;
     }
     switch (source) {
-    case SOURCE_TITAN: return titan_trace_read(paths[0], &how, trace, &call->diags);
-    case SOURCE_JOBS: return job_trace_read(paths[0], &how, trace, &call->diags);
-    case SOURCE_XID: return xid_trace_read(paths, n, &how, trace, &call->diags);
-    case SOURCE_SMI: return smi_trace_read(paths, n, &how, trace, &call->diags);
-    default: return read_window(call, &window) ? lanl_trace_read(paths[0], &window, trace, &call->diags) : STATUS_USAGE;
+    case CONVERT_TITAN: return titan_trace_read(paths[0], &how, trace, &call->diags);
+    case CONVERT_JOBS: return job_trace_read(paths[0], &how, trace, &call->diags);
+    case CONVERT_XID: return xid_trace_read(paths, n, &how, trace, &call->diags);
+    case CONVERT_SMI: return smi_trace_read(paths, n, &how, trace, &call->diags);
+    default: return lanl_trace_read(paths[0], &window, trace, &call->diags);
     }
 }
 
@@ -192,8 +223,11 @@ static enum status convert(struct invocation *call)
     enum status status = read_source(call, &trace);
     if (status != STATUS_OK)
         return status;
-    talk(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), fault_trace_nodes(&trace),
-         plural(fault_trace_nodes(&trace)));
+    int32_t hosts = trace.n_hosts > 0 ? trace.hosts[trace.n_hosts - 1].node + 1 : 0, nodes = fault_trace_nodes(&trace);
+    talk(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), nodes, plural(nodes));
+    if (hosts > nodes)
+        talk(call, 0, "%" PRId32 " hosts were seen: --nodes %" PRId32 " tells summary and fit of those without faults", hosts,
+             hosts);
     if (trace.n_outside > 0)
         diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu row%s without a node", trace.n_outside,
                   plural((int64_t)trace.n_outside));
@@ -264,17 +298,16 @@ static const struct option_row options[] = {
      TIME_FIELDS,
      .low = 1,
      .high = LONGEST_RUN_S,
-     .help = "length of the trace; the preset's, or to its last day, otherwise"},
+     .help = "length of the trace; the preset's, or to its last day, otherwise. convert: faults that begin within it are kept"},
     {.name = "rate",
      TEXT_FIELDS("X"),
      .check = check_rate,
      .help = "generate: failures per node and day instead of the preset's, such as 3.79e-3"},
     {.name = "source",
      CHOICE_FIELDS("FORMAT", sources),
-     .initial = "lanl",
      .help =
          "convert: what the file is: LANL's outage records (LA-UR-05-7318), Titan's GPU events, a table of jobs, Xids in dmesg "
-         "(also -T), syslog, journalctl or DCGM, nvidia-smi's CSV"},
+         "(also -T), syslog, journalctl or DCGM, nvidia-smi's CSV; as its columns or lines tell when left out"},
     {.name = "down",
      TIME_FIELDS,
      .high = 1e9,
@@ -294,7 +327,11 @@ static const struct option_row options[] = {
      .argument = "N,...",
      .type = OPTION_LIST,
      .help = "convert: systems that become one cluster, in this order; all of them otherwise"},
-    {.name = "from", TEXT_FIELDS("DATE"), .help = "convert: what becomes time 0, such as 2003-01-01; the first day otherwise"},
+    {.name = "from",
+     TEXT_FIELDS("DATE"),
+     .help =
+         "convert: what becomes time 0, such as 2003-01-01 or 2003-01-01T07:15: what begins before it is left out, as is what "
+         "begins --horizon later; the first day when left out"},
     {0},
 };
 
@@ -319,7 +356,8 @@ const struct command command_faults = {
         "trace is like: how often, how bursty, how uneven, how long, and why. fit makes a model of it. convert reads the records "
         "of other systems.\n"
         "\n"
-        "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail; msim run replays it.\n"
+        "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail, and host where nodes have names, "
+        "as those have that convert numbers; msim run replays it and tells faults by these names.\n"
         "\n"
         "convert --source jobs reads the columns state (or status), end (or end_s, end_time; else a start or submit with a "
         "duration), node (or NodeList, host) and the GPUs (gpus, num_gpu), in any case, between commas or, as sacct -P writes "
@@ -330,7 +368,8 @@ const struct command command_faults = {
         "\n"
         "convert --source xid takes one file or many: a host is what a line names, or else its file. Errors of the programs "
         "themselves (Xid 13, 31, 43 ...) take no node away; what only informs (45, 63, 92, 154 ...) and what is unknown is left "
-        "out and told. Of DCGM's gauge, which keeps a GPU's last Xid, changes count.\n"
+        "out and told. Of DCGM's gauge, which keeps a GPU's last Xid, changes count; the time of each scrape has to stand behind "
+        "the value, in seconds or milliseconds since 1970.\n"
         "\n"
         "convert --source smi takes a GPU for a straggler while its clock is below 95 % of its maximum by a hardware slowdown "
         "(0x8), heat (0x20, 0x40) or the power brake (0x80). The power cap (0x4), clocks that were set (0x2) and sync boost "

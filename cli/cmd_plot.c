@@ -154,7 +154,8 @@ const struct command command_plot = {
         "GPU, batch and the like where they differ, or the first plans of msim plan (not of --levers, nor two experiments of "
         "msim step at once). run: goodput and MFU over time. "
         "scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of many runs, or "
-        "the times of many steps. end: when training ends, of msim run --tokens --replicas. faults: what a trace is made of. "
+        "the times of many steps; a sweep of two things is a curve for each value of one, or a map where both have many. end: "
+        "when training ends, of msim run --tokens --replicas. faults: what a trace is made of. "
         "links: what every link of a fabric carried. scaling: tokens a second and MFU of the best plans "
         "of msim plan --sweep.",
     .operands = "RESULT...",

@@ -30,6 +30,36 @@ static void note_short_trace(struct invocation *call, const struct run_session *
                   "the trace ends before the tokens are trained; --fault-model draws faults for as long as that takes");
 }
 
+/* Nobody can have failed often enough at first: a short run is better than what comes behind it. */
+static void note_young_list(struct invocation *call, const struct run_session *s)
+{
+    char window[32], listed[32];
+    const struct robust_policy *policy = &s->policy;
+    if (!s->has_policy || s->result.listed == 0 || policy->blocklist_window_s <= 0 ||
+        nanos_to_seconds(s->result.horizon) >= 3 * (policy->blocklist_window_s + policy->blocklist_s))
+        return;
+    diag_note(
+        &call->diags, (struct place){0},
+        "policy %s lists nodes that fail %d times within %s, for %s: its list is empty at first, so that a longer run has more "
+        "nodes away in the mean and needs more spares",
+        policy->name, policy->blocklist_failures, quantity_format(policy->blocklist_window_s, DIM_TIME, window, sizeof window),
+        quantity_format(policy->blocklist_s, DIM_TIME, listed, sizeof listed));
+}
+
+/* What is waited for is not broken. */
+static void note_long_list(struct invocation *call, const struct run_session *s)
+{
+    const struct run_result *result = &s->result;
+    double waiting = (double)result->use[USE_WAITING] / (double)result->horizon, listed = result->away[AWAY_LISTED];
+    if (!s->has_policy || waiting < 0.01 || listed <= result->away[AWAY_OUTAGE])
+        return;
+    diag_note(
+        &call->diags, (struct place){0},
+        "%.1f %% of the time is spent waiting for nodes, and of those that are away %.2f in the mean are blocklisted, %.2f in "
+        "repair: more than --spares %d, or a shorter list in policy %s, would shorten that",
+        100 * waiting, listed, result->away[AWAY_OUTAGE], s->options.recovery.spares, s->policy.name);
+}
+
 static enum status write_report(struct invocation *call, struct run_session *s)
 {
     s->report.experiment = &s->experiment;
@@ -77,6 +107,8 @@ static enum status simulate(struct invocation *call, struct run_session *s)
     if (status != STATUS_OK)
         return status;
     note_short_trace(call, s);
+    note_young_list(call, s);
+    note_long_list(call, s);
     return write_report(call, s);
 }
 

@@ -40,9 +40,10 @@ static const struct part parts[] = {
      .said = {"tp", "pp", "zero", "micro_batch"}},
     {.name = "faults",
      .schema = &faults_schema,
-     .values = "{\"trace\": \"llama3-54d\", \"model\": \"llama3\", \"policy\": \"megascale\", \"checkpoint\": \"two-stage\","
-               " \"horizon\": \"30d\", \"checkpoint_interval\": \"30min\", \"checkpoint_steps\": 100,"
-               " \"checkpoint_block\": \"5s\", \"detect\": \"5min\", \"restart\": \"15min\", \"spares\": 2}"}};
+     .values =
+         "{\"trace\": \"llama3-54d\", \"model\": \"llama3\", \"policy\": \"megascale\", \"checkpoint\": \"two-stage\","
+         " \"horizon\": \"30d\", \"checkpoint_interval\": \"30min\", \"checkpoint_steps\": 100,"
+         " \"checkpoint_block\": \"5s\", \"detect\": \"5min\", \"restart\": \"15min\", \"repair\": \"5h\", \"spares\": 2}"}};
 
 static json_t *tree_of(const struct part *part, int k, struct diags *diags)
 {

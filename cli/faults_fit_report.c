@@ -1,6 +1,7 @@
 /* A fault model fitted to a trace, with what speaks for it. */
 #include "cli/faults_report.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/result.h"
@@ -61,12 +62,20 @@ static void write_table(struct invocation *call, const struct fault_fit *fit)
 
 static void write_goodness(const struct invocation *call, const struct fault_fit *fit)
 {
+    char length[32];
     fprintf(call->out, "\n%zu failure%s, %zu time%s between failures of a node: Kolmogorov-Smirnov distance %.4f, p %.3g\n",
             fit->n_failures, plural((int64_t)fit->n_failures), fit->n_gaps, plural((int64_t)fit->n_gaps), fit->ks, fit->p);
     for (int i = 0; i < N_REPAIR_KINDS; i++)
-        if (fit->repairs[i].n > 0)
+        if (fit->repairs[i].n > 0 && fit->repairs[i].sigma.value <= 0)
+            fprintf(call->out, "%zu repair%s (%s): all of %s; where the source did not say them, that is --down's\n",
+                    fit->repairs[i].n, plural((int64_t)fit->repairs[i].n), repair_names[i],
+                    quantity_format(3600 * exp(fit->repairs[i].mu.value), DIM_TIME, length, sizeof length));
+        else if (fit->repairs[i].n > 0)
             fprintf(call->out, "%zu repair%s (%s): distance %.4f, p %.3g\n", fit->repairs[i].n,
                     plural((int64_t)fit->repairs[i].n), repair_names[i], fit->repairs[i].ks, fit->repairs[i].p);
+        else if (fit->repairs[i].n_few > 0)
+            fprintf(call->out, "%zu repair%s (%s): too few to fit; the model takes LANL's of 1996-2005\n", fit->repairs[i].n_few,
+                    plural((int64_t)fit->repairs[i].n_few), repair_names[i]);
     fprintf(call->out, "lemons: %s (log-likelihood %.1f with, %.1f without)\n", fit->lemons ? "yes" : "no evidence",
             fit->log_likelihood, fit->log_likelihood_plain);
     fprintf(call->out, "bursts: %s (log-likelihood %.1f with)\n", fit->bursts ? "yes" : "no evidence",

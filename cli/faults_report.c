@@ -72,11 +72,16 @@ static void write_nodes(struct invocation *call, const struct faults_report *sum
 {
     const struct fault_statistics *s = &summary->statistics;
     struct table table = {0};
+    bool named = summary->trace->n_hosts > 0;
     table_column(&table, "node", NULL, ALIGN_RIGHT);
+    if (named)
+        table_column(&table, "host", NULL, ALIGN_LEFT);
     table_column(&table, "failures", NULL, ALIGN_RIGHT);
     table_column(&table, "mean repair", "h", ALIGN_RIGHT);
     for (int i = 0; i < s->n_top_nodes; i++) {
         table_cell(&table, "%" PRId32, s->top_nodes[i].what);
+        if (named)
+            table_cell(&table, "%s", fault_trace_host(summary->trace, s->top_nodes[i].what));
         table_cell(&table, "%zu", s->top_nodes[i].n);
         table_cell(&table, "%.2f", s->top_nodes[i].mean_down_s / 3600);
     }
@@ -95,12 +100,18 @@ static json_t *counts_json(const struct faults_report *summary)
     return causes;
 }
 
-static json_t *nodes_json(const struct fault_statistics *s)
+static json_t *nodes_json(const struct faults_report *summary)
 {
+    const struct fault_statistics *s = &summary->statistics;
     json_t *nodes = json_array();
-    for (int i = 0; i < s->n_top_nodes; i++)
-        json_array_append_new(nodes, json_pack("{s:i, s:I, s:f}", "node", s->top_nodes[i].what, "failures",
-                                               (json_int_t)s->top_nodes[i].n, "mean_down_s", s->top_nodes[i].mean_down_s));
+    for (int i = 0; i < s->n_top_nodes; i++) {
+        const char *host = fault_trace_host(summary->trace, s->top_nodes[i].what);
+        json_t *node = json_pack("{s:i, s:I, s:f}", "node", s->top_nodes[i].what, "failures", (json_int_t)s->top_nodes[i].n,
+                                 "mean_down_s", s->top_nodes[i].mean_down_s);
+        if (*host)
+            json_object_set_new(node, "host", json_string(host));
+        json_array_append_new(nodes, node);
+    }
     return nodes;
 }
 
@@ -136,7 +147,7 @@ static enum status write_json(struct invocation *call, const struct faults_repor
                                   s->repair.sigma));
     json_object_set_new(result, "kinds", kinds_json(s));
     json_object_set_new(result, "causes", counts_json(summary));
-    json_object_set_new(result, "top_nodes", nodes_json(s));
+    json_object_set_new(result, "top_nodes", nodes_json(summary));
     return result_write(call, result);
 }
 
@@ -165,6 +176,8 @@ enum status faults_report_trace(struct invocation *call, const struct fault_trac
             json_object_set_new(row, "factor", json_real((double)fault->speed / FULL_SPEED));
         if (fault->detail >= 0)
             json_object_set_new(row, "detail", json_string(trace->details[fault->detail]));
+        if (*fault_trace_host(trace, fault->node))
+            json_object_set_new(row, "host", json_string(fault_trace_host(trace, fault->node)));
         json_array_append_new(list, row);
     }
     json_object_set_new(root, "faults", list);

@@ -70,18 +70,22 @@ static void assume_repairs(struct run_session *s, bool shipped)
 
 static enum status take_repairs(struct invocation *call, struct run_session *s, bool shipped)
 {
-    bool given = option_given(call, "repair"), swept = run_sweeps(call, "repair");
+    double mean_s = s->experiment.faults.repair_s;
+    bool given = mean_s > 0, swept = run_sweeps(call, "repair");
     s->repairs = s->has_model ? repairs_of_model(&s->model) : repairs_of_trace(&s->trace);
-    s->report.repair_s = given && s->repairs.mean_s > 0 ? option_quantity(call, "repair") : s->repairs.mean_s;
+    s->report.repair_s = given && s->repairs.mean_s > 0 ? mean_s : s->repairs.mean_s;
     if (!given && !swept)
         assume_repairs(s, shipped);
     if ((given || swept) && s->repairs.mean_s <= 0) {
         diag_error(&call->diags, nowhere, "%s: no failure of %s takes a node away, so there is no repair to be longer",
-                   given ? "--repair" : "--sweep repair", s->has_model ? s->experiment.faults.model : s->experiment.faults.trace);
+                   option_given(call, "repair") ? "--repair"
+                   : given                      ? "faults.repair"
+                                                : "--sweep repair",
+                   s->has_model ? s->experiment.faults.model : s->experiment.faults.trace);
         return STATUS_BAD_INPUT;
     }
     if (given)
-        run_set_repairs(s, option_quantity(call, "repair"));
+        run_set_repairs(s, mean_s);
     return STATUS_OK;
 }
 

@@ -150,7 +150,7 @@ static const char *meaning_of(const char *name)
         {"failures", "node outages"},
         {"lost_s", "work undone by failures"},
         {"interruptions", "that found the job training"},
-        {"called", "interruptions that needed a person"},
+        {"called", "faults that needed a person"},
         {"relapses", "faults that were not found and came back"},
         {"false_alarms", "interruptions without a fault"},
         {"ended_waiting", "still without nodes at the horizon: share of the replicas"},

@@ -45,12 +45,19 @@ const char *incident_cause(const struct run_report *report, const struct inciden
     return incident->alarm ? "false alarm" : fault_trace_detail(report->trace, incident->fault);
 }
 
+const char *incident_host(const struct run_report *report, const struct incident *incident)
+{
+    return incident->alarm ? "" : fault_trace_host(report->trace, incident->fault->node);
+}
+
 static json_t *incident_json(const struct run_report *report, const struct incident *incident)
 {
     json_t *object = json_object();
     const struct fault *fault = incident->fault;
     json_object_set_new(object, "time_s", json_real(nanos_to_seconds(incident->time)));
     json_object_set_new(object, "node", incident->alarm ? json_null() : json_integer(fault->node));
+    if (*incident_host(report, incident))
+        json_object_set_new(object, "host", json_string(incident_host(report, incident)));
     json_object_set_new(object, "kind", json_string(fault_kind_name(fault->kind)));
     json_object_set_new(object, "detail", json_string(incident_cause(report, incident)));
     json_object_set_new(object, "down_s", json_real(nanos_to_seconds(fault->down)));
@@ -187,6 +194,10 @@ static void add_answers(json_t *root, const struct run_report *report)
     json_object_set_new(root, "planned", json_integer(result->planned));
     json_object_set_new(root, "interruptions", json_integer(result->interruptions));
     json_object_set_new(root, "checkpoints", json_integer(result->checkpoints));
+    const double *away = result->away;
+    json_object_set_new(root, "nodes_away",
+                        json_pack("{s:f, s:f, s:f}", "in_repair", away[AWAY_OUTAGE], "blocklisted", away[AWAY_LISTED], "evicted",
+                                  away[AWAY_CHECKED]));
     if (report->options->failover)
         json_object_set_new(root, "borne", json_integer(result->borne));
     if (report->policy) {
@@ -275,7 +286,8 @@ void run_report_series_csv(const struct run_report *report, FILE *out)
 void run_report_incidents_csv(const struct run_report *report, FILE *out)
 {
     const struct run_result *result = report->result;
-    fputs("time_s,node,kind,detail,down_s,interrupted,nodes_down,lost_s,resume_s\n", out);
+    bool named = report->trace->n_hosts > 0;
+    fprintf(out, "time_s,node,kind,detail,down_s,interrupted,nodes_down,lost_s,resume_s%s\n", named ? ",host" : "");
     for (size_t i = 0; i < result->n_incidents; i++) {
         const struct incident *incident = &result->incidents[i];
         csv_write_number(out, true, nanos_to_seconds(incident->time));
@@ -293,6 +305,8 @@ void run_report_incidents_csv(const struct run_report *report, FILE *out)
             csv_write_cell(out, false, "");
         else
             csv_write_number(out, false, nanos_to_seconds(incident->resumed));
+        if (named)
+            csv_write_cell(out, false, incident_host(report, incident));
         fputc('\n', out);
     }
 }

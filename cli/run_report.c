@@ -178,8 +178,11 @@ static void write_robust_answers(struct table *table, const struct run_report *r
     const struct run_result *result = report->result;
     if (!report->policy)
         return;
-    double share = result->interruptions > 0 ? 1 - (double)result->called / (double)result->interruptions : 1;
-    table_value_row(table, "automatic", "interruptions that needed nobody", "%.1f %%", 100 * share);
+    int64_t noticed = 0; /* also while the job was stopped already */
+    for (int i = 0; i < N_CHANNELS; i++)
+        noticed += result->by_channel[i];
+    double share = noticed > 0 ? 1 - (double)result->called / (double)noticed : 1;
+    table_value_row(table, "automatic", "faults and false alarms that needed nobody", "%.1f %%", 100 * share);
     if (result->alarms > 0)
         table_value_row(table, "false alarms", "interruptions without a fault", "%" PRId64, result->alarms);
     if (result->relapses > 0)
@@ -255,6 +258,17 @@ static void write_intervals(struct table *table, const struct run_report *report
                         "%.3g min", form->interval.best_s / 60);
 }
 
+/* What spares have to stand in for. */
+static void write_away(struct table *table, const struct run_report *report)
+{
+    const double *away = report->result->away;
+    char meaning[128] = "in the mean";
+    if (report->policy)
+        snprintf(meaning, sizeof meaning, "in the mean: %.2f in repair, %.2f blocklisted, %.2f evicted though sound or slow",
+                 away[AWAY_OUTAGE], away[AWAY_LISTED], away[AWAY_CHECKED]);
+    table_value_row(table, "nodes away", meaning, "%.2f", away[AWAY_OUTAGE] + away[AWAY_LISTED] + away[AWAY_CHECKED]);
+}
+
 static void write_answers(struct invocation *call, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -282,6 +296,7 @@ static void write_answers(struct invocation *call, const struct run_report *repo
                     : result->planned > 0 ? "failures and announced outages that found the job training"
                                           : "failures that found the job training",
                     "%" PRId64, result->interruptions);
+    write_away(&table, report);
     if (report->options->failover)
         table_value_row(&table, "borne", "outages that only took replicas out, while the others went on", "%" PRId64,
                         result->borne);
@@ -379,10 +394,13 @@ static void write_worst(struct invocation *call, const struct run_report *report
 {
     enum { SHOWN = 5 };
     size_t n;
+    bool named = report->trace->n_hosts > 0;
     struct costly *costs = worst_incidents(report->result, &n);
     struct table table = {0};
     table_column(&table, "worst interruption", "d", ALIGN_RIGHT);
     table_column(&table, "node", NULL, ALIGN_RIGHT);
+    if (named)
+        table_column(&table, "host", NULL, ALIGN_LEFT);
     table_column(&table, "lost", "h", ALIGN_RIGHT);
     table_column(&table, "stopped", "h", ALIGN_RIGHT);
     table_column(&table, "nodes down", NULL, ALIGN_RIGHT);
@@ -394,6 +412,8 @@ static void write_worst(struct invocation *call, const struct run_report *report
             table_cell(&table, "-");
         else
             table_cell(&table, "%" PRId32, incident->fault->node);
+        if (named)
+            table_cell(&table, "%s", incident_host(report, incident));
         table_cell(&table, "%.3f", nanos_to_seconds(incident->lost) / 3600);
         table_cell(&table, "%.3f", nanos_to_seconds(stopped_time(report->result, incident)) / 3600);
         table_cell(&table, "%" PRId32, incident->n_down);

@@ -68,6 +68,8 @@ void run_report_incidents_csv(const struct run_report *report, FILE *out);
 
 /* Why: the fault's cause, or that there was none. */
 const char *incident_cause(const struct run_report *report, const struct incident *incident);
+/* The name of its node, "" where the trace has none. */
+const char *incident_host(const struct run_report *report, const struct incident *incident);
 
 /* "54 d", or what suits less than a day. Returns buffer. */
 char *horizon_text(nanos horizon, char *buffer, size_t size);

@@ -67,6 +67,8 @@ static enum status apply_flags(struct invocation *call, struct faults_request *f
         faults->detect_s = option_quantity(call, "detect");
     if (option_given(call, "restart"))
         faults->restart_s = option_quantity(call, "restart");
+    if (option_given(call, "repair"))
+        faults->repair_s = option_quantity(call, "repair");
     if (option_given(call, "spares"))
         faults->spares = (int)option_count(call, "spares");
     return STATUS_OK;

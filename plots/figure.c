@@ -263,7 +263,9 @@ static enum status write_data(const struct figure_options *options, const struct
     case FIGURE_RUN: return figure_data_run(&inputs[0], out, diags);
     case FIGURE_SCATTER: return figure_data_scatter(&inputs[0], out, diags);
     case FIGURE_ERRORS: return figure_data_errors(&inputs[0], out, diags);
-    case FIGURE_SWEEP: return figure_data_sweep(&inputs[0], out, diags);
+    case FIGURE_SWEEP:
+        return figure_is_grid(inputs[0].result) ? figure_data_grid(&inputs[0], out, diags)
+                                                : figure_data_sweep(&inputs[0], out, diags);
     case FIGURE_REPLICAS: return figure_data_replicas(&inputs[0], out, diags);
     case FIGURE_FAULTS: return figure_data_faults(&inputs[0], out, diags);
     case FIGURE_LINKS: return figure_data_links(&inputs[0], out, diags);
@@ -300,7 +302,8 @@ enum status figure_script(const struct figure_options *options, const struct fig
         return status;
     write_terminal(options, out);
     status = write_load("style", out, diags);
-    return status == STATUS_OK ? write_load(figure_name(options->kind), out, diags) : status;
+    bool grid = options->kind == FIGURE_SWEEP && figure_is_grid(inputs[0].result);
+    return status == STATUS_OK ? write_load(grid ? "grid" : figure_name(options->kind), out, diags) : status;
 }
 
 enum status figure_draw(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, char **picture,

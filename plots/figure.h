@@ -8,7 +8,8 @@
  *   run        MFU and goodput over a run, and what its time was spent on run results
  *   scatter    predicted against measured, with a band of 10 %            compare results
  *   errors     mean error of each table, with median, 90th percentile     compare results
- *   sweep      goodput against what was swept, with the closed form       run --sweep results
+ *   sweep      goodput against what was swept, with the closed form;      run --sweep results
+ *              of two things or more curves, or a map
  *   scaling    tokens a second and MFU of the best plan at each point     plan --sweep results
  *   replicas   how goodput is distributed                                 run --replicas results
  *   end        when training ends, and how certain that is                run --tokens --replicas results

@@ -15,6 +15,8 @@
  *   scatter    $points measured predicted group                    $groups group colour point-type text
  *   errors     $errors row mean median p90 bias n text
  *   sweep      $points value goodput low high memoryless           percent
+ *   grid       $points value goodput low high curve column         percent; a sweep of two things or more: along the longest axis
+ *              $series curve colour text      $columns column text a curve for each combination of the others (is_map: a row)
  *   scaling    $points x tokens-a-second linear MFU series           x: a value, or its number where values are words (is_word);
  *              $series series colour text     $words x text          percent
  *   replicas   $bins   goodput count                               a histogram
@@ -38,6 +40,7 @@ MUST_CHECK enum status figure_data_scatter(const struct figure_input *input, FIL
 MUST_CHECK enum status figure_data_errors(const struct figure_input *input, FILE *out, struct diags *diags);
 
 MUST_CHECK enum status figure_data_sweep(const struct figure_input *input, FILE *out, struct diags *diags);
+MUST_CHECK enum status figure_data_grid(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_replicas(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_faults(const struct figure_input *input, FILE *out, struct diags *diags);
 MUST_CHECK enum status figure_data_links(const struct figure_input *input, FILE *out, struct diags *diags);
@@ -45,6 +48,13 @@ MUST_CHECK enum status figure_data_scaling(const struct figure_input *input, FIL
 MUST_CHECK enum status figure_data_end(const struct figure_input *input, FILE *out, struct diags *diags);
 /* Is this the table of --link-map? */
 bool figure_is_links(const struct figure_input *input);
+
+/* A sweep of more than one thing, which grid.gp draws. */
+bool figure_is_grid(const json_t *result);
+/* What one of the axis is, of its unit ("s" or nothing) up to `high`, and the unit's name behind it: " [min]". */
+double figure_axis_unit(const char *unit, double high, const char **name);
+/* What an axis of a sweep is called. */
+const char *figure_axis_name(const char *key);
 
 /* The number of a key; 0 where there is none. */
 double figure_number(const json_t *object, const char *key);

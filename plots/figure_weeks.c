@@ -14,28 +14,16 @@ static enum status nothing(const struct figure_input *input, const char *what, c
 
 /* --- sweep --- */
 
-static enum status too_many(const struct figure_input *input, size_t axes, struct diags *diags)
-{
-    diag_error(
-        diags, (struct place){.file = input->name},
-        "this sweep is of %zu things, and the figure shows one; sweep one at a time with 'msim run --sweep', the others fixed",
-        axes);
-    return STATUS_BAD_INPUT;
-}
-
-/* Seconds as the unit in which the whole axis has handy numbers. */
-static double axis_unit(const json_t *sweep, double high, const char **name)
+double figure_axis_unit(const char *unit, double high, const char **name)
 {
     *name = "";
-    if (strcmp(json_string_value(json_object_get(sweep, "unit")) ? json_string_value(json_object_get(sweep, "unit")) : "", "s") !=
-        0)
+    if (!unit || strcmp(unit, "s") != 0)
         return 1;
     *name = high > 2 * 86400 ? " [days]" : high > 2 * 3600 ? " [h]" : high > 120 ? " [min]" : " [s]";
     return high > 2 * 86400 ? 86400 : high > 2 * 3600 ? 3600 : high > 120 ? 60 : 1;
 }
 
-/* What an axis is called. */
-static const char *axis_name(const char *key)
+const char *figure_axis_name(const char *key)
 {
     static const char *const names[][2] = {{"gpus", "GPUs"},
                                            {"mttf", "mean time to failure"},
@@ -102,9 +90,8 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
     json_t *point;
     if (n < 2 || !key)
         return nothing(input, "sweep", "msim run --sweep", diags);
-    if (json_array_size(json_object_get(sweep, "axes")) > 1)
-        return too_many(input, json_array_size(json_object_get(sweep, "axes")), diags);
-    double high = figure_number(json_array_get(points, n - 1), "value"), scale = axis_unit(sweep, high, &unit);
+    double high = figure_number(json_array_get(points, n - 1), "value");
+    double scale = figure_axis_unit(json_string_value(json_object_get(sweep, "unit")), high, &unit);
     fputs("$points << EOD\n", out);
     json_array_foreach((json_t *)points, i, point)
     {
@@ -115,7 +102,7 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
     fprintf(out, "EOD\nlogarithmic = %d\nlow = %.6g\nhigh = %.6g\nreplicas = %.0f\nkey = \"",
             json_is_true(json_object_get(sweep, "logarithmic")), figure_number(json_array_get(points, 0), "value") / scale,
             high / scale, figure_number(sweep, "replicas"));
-    figure_write_text(out, axis_name(key));
+    figure_write_text(out, figure_axis_name(key));
     fprintf(out, "%s\"\npowers_of_two = %d\nbottom = %.0f\n", unit, strcmp(key, "gpus") == 0, lowest_ten(points));
     write_uses(points, scale, out);
     return STATUS_OK;

@@ -102,11 +102,18 @@ static void slow_end(struct cluster_state *state, enum fault_kind kind, int32_t 
 
 void cluster_state_begin(struct cluster_state *state, const struct fault *fault)
 {
+    cluster_state_begin_for(state, fault, AWAY_OUTAGE);
+}
+
+void cluster_state_begin_for(struct cluster_state *state, const struct fault *fault, enum away_reason reason)
+{
     if (is_slow(fault->kind))
         slow_begin(state, fault->kind, fault->speed);
     else if (state->outages[fault->node]++ == 0)
         state->n_down++;
     nanos end = fault->time > INT64_MAX - fault->down ? INT64_MAX : fault->time + fault->down;
+    if (!is_slow(fault->kind))
+        state->away_s[reason] += nanos_to_seconds(end - fault->time);
     heap_push(state, (struct fault_end){
                          .time = end,
                          .begun = fault->time,
@@ -115,7 +122,17 @@ void cluster_state_begin(struct cluster_state *state, const struct fault *fault)
                          .node = fault->node,
                          .speed = fault->speed,
                          .kind = fault->kind,
+                         .reason = reason,
                      });
+}
+
+double cluster_state_away_s(const struct cluster_state *state, enum away_reason reason, nanos now)
+{
+    double seconds = state->away_s[reason];
+    for (size_t i = 0; i < state->n_ends; i++)
+        if (!is_slow(state->ends[i].kind) && state->ends[i].reason == reason && state->ends[i].time > now)
+            seconds -= nanos_to_seconds(state->ends[i].time - now);
+    return seconds;
 }
 
 const struct fault_end *cluster_state_next_end(const struct cluster_state *state)
@@ -167,7 +184,7 @@ int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, 
         for (int i = 0; i < n; i++) {
             slow_end(state, FAULT_STRAGGLER, evicted[i].speed);
             struct fault repair = {.time = now, .down = away, .node = evicted[i].node, .speed = FULL_SPEED, .kind = FAULT_NODE};
-            cluster_state_begin(state, &repair);
+            cluster_state_begin_for(state, &repair, AWAY_CHECKED);
         }
     }
     free(evicted);

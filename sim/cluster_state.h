@@ -21,6 +21,10 @@
 /* Order of what happens at one instant. */
 enum event_class { EVENT_END, EVENT_FAULT, EVENT_END_OF_EMPTY };
 
+/* Why a node is away: it failed or left as announced, and is being repaired; it did so too often, and stays away for longer than
+ * that takes; nothing but a suspicion or its slowness speaks against it. */
+enum away_reason { AWAY_OUTAGE, AWAY_LISTED, AWAY_CHECKED, N_AWAY_REASONS };
+
 struct fault_end {
     nanos time;
     nanos begun;
@@ -29,6 +33,7 @@ struct fault_end {
     int32_t node;
     int32_t speed;
     enum fault_kind kind;
+    enum away_reason reason;
 };
 
 struct cluster_state {
@@ -45,6 +50,7 @@ struct cluster_state {
     } slow[N_FAULT_KINDS];
     int32_t speed; /* the least of all */
     uint32_t sequence;
+    double away_s[N_AWAY_REASONS]; /* of all outages that have begun, to their ends */
 };
 
 void cluster_state_init(struct cluster_state *state, int32_t n_nodes);
@@ -52,6 +58,10 @@ void cluster_state_free(struct cluster_state *state);
 
 /* A fault begins; fault->node < n_nodes. */
 void cluster_state_begin(struct cluster_state *state, const struct fault *fault);
+void cluster_state_begin_for(struct cluster_state *state, const struct fault *fault, enum away_reason reason);
+
+/* Node-seconds of outages for a reason until `now`, no earlier than what has ended; overlapping ones of a node count each. */
+double cluster_state_away_s(const struct cluster_state *state, enum away_reason reason, nanos now);
 
 /* The earliest end, NULL when nothing is active. */
 const struct fault_end *cluster_state_next_end(const struct cluster_state *state);

@@ -235,7 +235,7 @@ void failover_condemn(struct run *run, int32_t node, nanos found, nanos away, st
     while (left >= 0)
         left -= is_out_with(run, node, ++taken);
     const struct fault gone = {.time = run->ledger.now, .down = away, .node = taken, .speed = FULL_SPEED, .kind = FAULT_NODE};
-    cluster_state_begin(&run->cluster, &gone);
+    cluster_state_begin_for(&run->cluster, &gone, AWAY_CHECKED);
     mark(run, taken, 1);
     add_absence(run, &gone, found);
 }

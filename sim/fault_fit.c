@@ -126,6 +126,34 @@ static void fit_causes(const struct fault_trace *trace, const bool *grouped, con
     free(counts);
 }
 
+/* All that takes a node away does so for one time: the source does not say how long. */
+static bool has_one_length(const struct fault_trace *trace)
+{
+    nanos length = 0;
+    for (size_t i = 0; i < trace->n_items; i++) {
+        const struct fault *fault = &trace->items[i];
+        if (fault->kind == FAULT_NODE && fault->down > 0 && length > 0 && fault->down != length)
+            return false;
+        if (fault->kind == FAULT_NODE && fault->down > 0)
+            length = fault->down;
+    }
+    return true;
+}
+
+/* Repairs of one length: no deviation, but one above 0, as a model without any is one that does not say its repairs; too small
+ * to be seen in a draw. */
+static bool fit_equal_repairs(double mu, double sigma, bool one_length, struct repair_goodness *goodness,
+                              struct repair_time *repair)
+{
+    static const double EQUAL = 1e-12, UNSEEN = 1e-18;
+    if (goodness->n < (one_length ? 1 : LEAST_FAILURES) || sigma > EQUAL)
+        return false;
+    goodness->mu = (struct interval_estimate){mu, mu, mu};
+    goodness->p = 1;
+    *repair = (struct repair_time){mu, UNSEEN};
+    return true;
+}
+
 static void fit_repair(const struct fault_trace *trace, const bool *grouped, const struct fault_causes *known,
                        enum repair_kind kind, struct fault_fit *fit)
 {
@@ -138,7 +166,11 @@ static void fit_repair(const struct fault_trace *trace, const bool *grouped, con
             x[goodness->n++] = log((double)fault->down / 3600e9);
     }
     double n = (double)goodness->n, mu = fit_moments(x, goodness->n, &sigma);
-    if (goodness->n >= LEAST_FAILURES && sigma > 0) {
+    if (fit_equal_repairs(mu, sigma, has_one_length(trace), goodness, &fit->model.repairs[kind])) {
+        free(x);
+        return;
+    }
+    if (goodness->n >= LEAST_FAILURES) {
         double t = gsl_cdf_tdist_Pinv(0.975, n - 1) * sigma / sqrt(n);
         goodness->mu = (struct interval_estimate){mu, mu - t, mu + t};
         goodness->sigma = (struct interval_estimate){sigma, sigma * sqrt((n - 1) / chi_squared_quantile(0.975, n - 1)),
@@ -149,6 +181,7 @@ static void fit_repair(const struct fault_trace *trace, const bool *grouped, con
         goodness->ks = ks_uniform_distance(x, goodness->n);
         goodness->p = ks_p_value(goodness->ks, goodness->n);
     } else {
+        goodness->n_few = goodness->n;
         goodness->n = 0;
     }
     free(x);

@@ -23,7 +23,8 @@
  * The model's rate is that of the nodes themselves: the observed one less what groups, early deaths and bursts bring.
  *
  * Repairs. Lognormal by kind of repair, which a cause's name tells as it does in models (sim/fault_keywords.c), by mean and
- * deviation of the logarithms, where at least 5 are known.
+ * deviation of the logarithms, where at least 5 are known; all of one length (a trace whose source does not say them) are drawn
+ * with that length, however few.
  *
  * Goodness of fit: Kolmogorov-Smirnov distances and their p-values. Up times are compared with the fitted distribution of their
  * node's kind, given that they ended before the horizon. The p-values take the parameters as given, so they are too kind.
@@ -39,7 +40,7 @@ struct interval_estimate {
 };
 
 struct repair_goodness {
-    size_t n;
+    size_t n, n_few; /* repairs that were fitted; or that are too few */
     struct interval_estimate mu, sigma;
     double ks, p;
 };

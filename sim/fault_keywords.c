@@ -1,10 +1,13 @@
 /* What the name of a cause speaks of, as a filter over the logs would tell it, and how such things are repaired: the one table
- * of causes. Models whose causes say nothing else, runs under a policy, and fits of traces go by it. */
+ * of causes. Models whose causes say nothing else, runs under a policy, and fits of traces go by it. A name with the number of an
+ * Xid is repaired as the catalogue of Xids says (traces/xid.h). */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "sim/fault_model.h"
+#include "traces/xid.h"
 
 struct keyword {
     const char *text;
@@ -101,20 +104,57 @@ static const struct keyword *find(const char *cause)
     return NULL;
 }
 
+/* What becomes of "Xid 79: ..." or "... (Xid 79)". */
+static enum xid_class xid_of(const char *cause)
+{
+    const char *at = strcasestr(cause, "xid "), *meaning;
+    if (!at || (at > cause && isalnum((unsigned char)at[-1])))
+        return XID_UNKNOWN;
+    long number = strtol(at + strlen("xid "), NULL, 10);
+    return number > 0 && number <= XID_LARGEST ? xid_classify((int)number, &meaning) : XID_UNKNOWN;
+}
+
+/* A reset of the GPU or a reboot of its node is one kind of repair here; what is lost is looked at by somebody. */
+static enum repair_kind repair_of_class(enum xid_class class)
+{
+    switch (class) {
+    case XID_CONTAINED:
+    case XID_RESET: return REPAIR_REBOOT;
+    case XID_LOST: return REPAIR_HARDWARE;
+    default: return REPAIR_NONE;
+    }
+}
+
+/* The driver writes an Xid to the log, whatever words stand behind its number; where these name a hang, the rows above do. */
+static struct keyword reading_of(const char *cause)
+{
+    static const struct keyword nothing = {"", COMPONENT_UNKNOWN, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE};
+    const struct keyword *keyword = find(cause);
+    struct keyword reading = keyword ? *keyword : nothing;
+    enum xid_class class = xid_of(cause);
+    if (class == XID_UNKNOWN)
+        return reading;
+    if (strncmp(reading.text, "xid ", 4) != 0)
+        reading.symptom = SYMPTOM_EXIT;
+    if (class == XID_APPLICATION)
+        reading.component = COMPONENT_SOFTWARE;
+    else if (reading.component == COMPONENT_UNKNOWN)
+        reading.component = COMPONENT_GPU;
+    reading.repair = repair_of_class(class);
+    return reading;
+}
+
 enum component component_of_text(const char *cause)
 {
-    const struct keyword *keyword = find(cause);
-    return keyword ? keyword->component : COMPONENT_UNKNOWN;
+    return reading_of(cause).component;
 }
 
 enum symptom symptom_of_text(const char *cause)
 {
-    const struct keyword *keyword = find(cause);
-    return keyword ? keyword->symptom : SYMPTOM_UNREACHABLE;
+    return reading_of(cause).symptom;
 }
 
 enum repair_kind repair_of_text(const char *cause)
 {
-    const struct keyword *keyword = find(cause);
-    return keyword ? keyword->repair : REPAIR_HARDWARE;
+    return reading_of(cause).repair;
 }

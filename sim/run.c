@@ -366,6 +366,9 @@ static void run_close(struct run *run, struct run_result *result)
     memcpy(result->by_channel, run->by_channel, sizeof run->by_channel);
     for (int i = 0; i < N_TIME_USES; i++)
         result->use[i] = ledger_total(&run->ledger, (enum time_use)i);
+    for (int i = 0; i < N_AWAY_REASONS; i++)
+        result->away[i] =
+            cluster_state_away_s(&run->cluster, (enum away_reason)i, result->horizon) / nanos_to_seconds(result->horizon);
     result->ettr = (double)(result->use[USE_TRAINING] + result->use[USE_DEGRADED]) / (double)result->horizon;
     result->goodput = (double)result->use[USE_TRAINING] / (double)result->horizon;
     cluster_state_free(&run->cluster);

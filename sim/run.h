@@ -22,7 +22,8 @@
  * sim/recovery_machine.h instead of a fixed detection and restart time:
  *
  *   - what is noticed when, what is found, who is called, and whether the fault comes back, is drawn from the fault's own stream
- *   - a node whose outages within the blocklist's window are too many stays away for longer, and counts anew
+ *   - a node whose outages within the blocklist's window are too many stays away for longer, and counts anew; it does so though
+ *     the job waits for nodes. The list is empty at first and as long as it gets after a window and a listing's length
  *   - condemned healthy nodes, blocklisted nodes and found stragglers are away as failed ones are, and use up spares; stragglers
  *     leave at a restart, the slowest first, as many as it need not wait for: a slow node is better than none
  *   - a failure or planned outage of a node that is not in the job (down, or listed) does nothing to the job
@@ -56,6 +57,7 @@
 
 #include "model/base/diag.h"
 #include "sim/checkpoint.h"
+#include "sim/cluster_state.h"
 #include "sim/failover.h"
 #include "sim/recovery.h"
 #include "sim/recovery_machine.h"
@@ -126,10 +128,11 @@ struct run_result {
     int64_t outside;                /* failures and planned outages of nodes that were not in the job */
     int64_t planned;                /* announced outages before the horizon */
     int64_t borne;                  /* failures that took replicas out while the others went on */
-    int64_t called;                 /* interruptions that needed a person */
+    int64_t called;                 /* faults that needed a person, also while the job was stopped already */
     int64_t condemned;              /* healthy nodes that were evicted */
     int64_t listed;                 /* nodes put on the blocklist */
-    int64_t by_channel[N_CHANNELS]; /* interruptions by what noticed them */
+    double away[N_AWAY_REASONS];    /* nodes, mean over the horizon; overlapping outages of one count each */
+    int64_t by_channel[N_CHANNELS]; /* faults, relapses and alarms by what noticed them, likewise */
     nanos bin;                      /* width of the series */
     struct ledger_bin *series;      /* [n_series]; the last bin may be shorter */
     size_t n_series;

@@ -151,12 +151,16 @@ static bool fails_too_often(struct run *run, int32_t node, nanos time)
 static void evict(struct run *run, const struct fault *fault)
 {
     struct fault outage = *fault;
+    enum away_reason reason = AWAY_OUTAGE;
     if (fault->down > 0 && fails_too_often(run, fault->node, fault->time)) {
         nanos listed = nanos_from_seconds(run->options->robust->policy->blocklist_s);
-        run->listed += outage.down < listed;
-        outage.down = outage.down < listed ? listed : outage.down;
+        if (outage.down < listed) {
+            run->listed++;
+            outage.down = listed;
+            reason = AWAY_LISTED;
+        }
     }
-    cluster_state_begin(&run->cluster, &outage);
+    cluster_state_begin_for(&run->cluster, &outage, reason);
 }
 
 static void condemn(struct run *run, nanos time, int n, struct random_stream *random)
@@ -165,7 +169,7 @@ static void condemn(struct run *run, nanos time, int n, struct random_stream *ra
     for (int i = 0; i < n; i++) {
         int32_t node = (int32_t)random_below(random, (uint64_t)run->options->nodes);
         struct fault check = {.time = time, .down = away, .node = node, .speed = FULL_SPEED, .kind = FAULT_NODE};
-        cluster_state_begin(&run->cluster, &check);
+        cluster_state_begin_for(&run->cluster, &check, AWAY_CHECKED);
     }
     run->condemned += n;
 }

@@ -33,7 +33,10 @@ void fault_trace_free(struct fault_trace *trace)
 {
     for (size_t i = 0; i < trace->n_details; i++)
         free(trace->details[i]);
+    for (size_t i = 0; i < trace->n_hosts; i++)
+        free(trace->hosts[i].name);
     free(trace->details);
+    free(trace->hosts);
     free(trace->items);
     *trace = (struct fault_trace){0};
 }
@@ -91,6 +94,38 @@ const char *fault_trace_detail(const struct fault_trace *trace, const struct fau
     return fault->detail < 0 ? "" : trace->details[fault->detail];
 }
 
+/* Where a node's name stands, or would. */
+static size_t host_place(const struct fault_trace *trace, int32_t node)
+{
+    size_t low = 0, high = trace->n_hosts;
+    if (high > 0 && trace->hosts[high - 1].node < node)
+        return high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->hosts[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const char *fault_trace_host(const struct fault_trace *trace, int32_t node)
+{
+    size_t at = host_place(trace, node);
+    return at < trace->n_hosts && trace->hosts[at].node == node ? trace->hosts[at].name : "";
+}
+
+void fault_trace_name_node(struct fault_trace *trace, int32_t node, const char *name)
+{
+    size_t at = host_place(trace, node);
+    if (at < trace->n_hosts && trace->hosts[at].node == node)
+        return;
+    trace->hosts = memory_grow(trace->hosts, &trace->hosts_capacity, trace->n_hosts + 1, sizeof *trace->hosts);
+    memmove(&trace->hosts[at + 1], &trace->hosts[at], (trace->n_hosts++ - at) * sizeof *trace->hosts);
+    trace->hosts[at] = (struct fault_host){.node = node, .name = memory_copy_text(name)};
+}
+
 int32_t fault_trace_nodes(const struct fault_trace *trace)
 {
     int32_t nodes = 0;
@@ -103,11 +138,11 @@ int32_t fault_trace_nodes(const struct fault_trace *trace)
 /* --- reading -----------------------------------------------------------------------------------------------------------------
  */
 
-enum column { TIME, NODE, KIND, DOWN, FACTOR, DETAIL, N_COLUMNS };
+enum column { TIME, NODE, KIND, DOWN, FACTOR, DETAIL, HOST, N_COLUMNS };
 
 static const struct csv_column expected[N_COLUMNS] = {
-    [TIME] = {"time_s", true}, [NODE] = {"node", true},      [KIND] = {"kind", false},
-    [DOWN] = {"down_s", true}, [FACTOR] = {"factor", false}, [DETAIL] = {"detail", false},
+    [TIME] = {"time_s", true},    [NODE] = {"node", true},      [KIND] = {"kind", false}, [DOWN] = {"down_s", true},
+    [FACTOR] = {"factor", false}, [DETAIL] = {"detail", false}, [HOST] = {"host", false},
 };
 
 struct reading {
@@ -213,6 +248,19 @@ static enum node_fate cell_node(const struct reading *reading, size_t row, int32
     return NODE_WRONG;
 }
 
+/* A name given to a node, which it keeps. */
+static void read_host(struct reading *reading, size_t row, int32_t node)
+{
+    const char *name = csv_cell(&reading->table, row, reading->columns[HOST]);
+    if (!*name)
+        return;
+    fault_trace_name_node(&reading->trace, node, name);
+    const char *kept = fault_trace_host(&reading->trace, node);
+    if (strcmp(kept, name) != 0)
+        diag_error(reading->diags, cell_place(reading, row, HOST),
+                   "node %" PRId32 " is '%.80s' here and '%.80s' above; a node has one name", node, name, kept);
+}
+
 static void check_order(struct reading *reading, size_t row, nanos time)
 {
     if (time < reading->previous)
@@ -234,10 +282,12 @@ static void read_row(struct reading *reading, size_t row)
     bool speed = kind && cell_speed(reading, row, fault.kind, &fault.speed);
     if (!time || !down || !speed || fate == NODE_WRONG)
         return;
-    if (fate == NODE_OUTSIDE)
+    if (fate == NODE_OUTSIDE) {
         reading->trace.n_outside++;
-    else
-        fault_trace_add(&reading->trace, fault, csv_cell(&reading->table, row, reading->columns[DETAIL]));
+        return;
+    }
+    read_host(reading, row, fault.node);
+    fault_trace_add(&reading->trace, fault, csv_cell(&reading->table, row, reading->columns[DETAIL]));
 }
 
 enum status fault_trace_read(const char *path, struct fault_trace_limits limits, struct fault_trace *trace, struct diags *diags)
@@ -287,7 +337,7 @@ void fault_trace_write(const struct fault_trace *trace, FILE *out)
     const char *names[N_COLUMNS];
     for (int i = 0; i < N_COLUMNS; i++)
         names[i] = expected[i].name;
-    csv_write_row(out, names, N_COLUMNS);
+    csv_write_row(out, names, trace->n_hosts > 0 ? N_COLUMNS : HOST);
     for (size_t i = 0; i < trace->n_items; i++) {
         const struct fault *fault = &trace->items[i];
         write_seconds(out, true, fault->time);
@@ -299,6 +349,8 @@ void fault_trace_write(const struct fault_trace *trace, FILE *out)
         else
             csv_write_number(out, false, (double)fault->speed / FULL_SPEED);
         csv_write_cell(out, false, fault_trace_detail(trace, fault));
+        if (trace->n_hosts > 0)
+            csv_write_cell(out, false, fault_trace_host(trace, fault->node));
         fputc('\n', out);
     }
 }

@@ -9,6 +9,7 @@
  *     down_s   how long it lasts, seconds; 0 ends at once
  *     factor   the share of speed that is left: of the node for a straggler, of the link for a degraded link; empty: 1
  *     detail   free text, such as the cause
+ *     host     the node's name, for reports; a node has one. No column where no node has a name
  *
  * time_s, node and down_s must be there; columns may stand in any order and others are ignored with a warning. Rows of equal time
  * keep the order of the file.
@@ -49,11 +50,18 @@ struct fault {
     enum fault_kind kind;
 };
 
+struct fault_host {
+    int32_t node;
+    char *name;
+};
+
 struct fault_trace {
     struct fault *items; /* in order of time */
     size_t n_items, capacity;
     char **details; /* distinct texts, in order of appearance */
     size_t n_details, details_capacity;
+    struct fault_host *hosts; /* names of nodes, in order of node; those of which none is known are left out */
+    size_t n_hosts, hosts_capacity;
     size_t n_outside; /* rows left out because of their node, see fault_trace_limits */
 };
 
@@ -79,6 +87,10 @@ MUST_CHECK enum status fault_trace_find(const char *name, char **path, bool *shi
  * (time, node, kind, order of appending). */
 void fault_trace_add(struct fault_trace *trace, struct fault fault, const char *detail);
 void fault_trace_sort(struct fault_trace *trace);
+
+/* The name of a node, copied; the first one given stays. Cheap where nodes come in order, O(names) otherwise. */
+void fault_trace_name_node(struct fault_trace *trace, int32_t node, const char *name);
+const char *fault_trace_host(const struct fault_trace *trace, int32_t node); /* "" where none is known */
 
 /* Is the node of such a fault away for a while? (Slow ones stay.) */
 static inline bool fault_takes_node(const struct fault *fault)

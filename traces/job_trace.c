@@ -296,6 +296,20 @@ static void tell(const struct reading *reading)
                   reading->n_several, reading->n_several == 1 ? "" : "s");
 }
 
+/* Seconds of before 1973 count from the table's own start, not from 1970: a date says nothing of them. */
+static bool from_fits(const struct reading *reading, const char *path)
+{
+    static const nanos earliest = (nanos)100000000 * NANOS_PER_SECOND;
+    nanos latest = 0;
+    for (size_t i = 0; i < reading->trace.n_items; i++)
+        latest = reading->trace.items[i].time > latest ? reading->trace.items[i].time : latest;
+    if (!reading->options->has_from || reading->n_dates > 0 || reading->trace.n_items == 0 || latest >= earliest)
+        return true;
+    diag_error(reading->diags, (struct place){.file = path},
+               "--from is a date, and these times are seconds since the table's own start; --horizon alone cuts it");
+    return false;
+}
+
 enum status job_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                            struct diags *diags)
 {
@@ -311,11 +325,14 @@ enum status job_trace_read(const char *path, const struct convert_options *optio
     good = diags->n_errors == errors;
     if (good)
         tell(&reading);
+    host_table_name(&reading.hosts, &reading.trace);
     host_table_free(&reading.hosts);
     csv_table_free(&table);
-    /* Two failures on a node that was made up are two. */
-    nanos merge = reading.columns.node < 0 ? 0 : options->merge;
-    status = good ? convert_finish(&reading.trace, merge, NULL, -1, path, diags) : STATUS_BAD_INPUT;
+    struct convert_options window = *options;
+    if (reading.columns.node < 0) /* two failures on a node that was made up are two */
+        window.merge = 0;
+    status =
+        good && from_fits(&reading, path) ? convert_finish(&reading.trace, &window, NULL, -1, path, diags) : STATUS_BAD_INPUT;
     if (status == STATUS_OK)
         *trace = reading.trace;
     else

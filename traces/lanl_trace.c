@@ -168,7 +168,7 @@ static void keep_outages(struct reading *reading, struct fault_trace *trace)
         if (offset < 0 || time < 0 || time > FAULT_TRACE_LONGEST ||
             (reading->window->length > 0 && time >= reading->window->length))
             continue;
-        char detail[256];
+        char detail[256], host[64];
         snprintf(detail, sizeof detail, "%s/%s", cell(reading, outage->row, CATEGORY), cell(reading, outage->row, DETAIL));
         struct fault fault = {
             .time = time,
@@ -177,6 +177,8 @@ static void keep_outages(struct reading *reading, struct fault_trace *trace)
             .speed = FULL_SPEED,
             .kind = FAULT_NODE,
         };
+        snprintf(host, sizeof host, "system %" PRId64 " node %" PRId64, outage->system, outage->node);
+        fault_trace_name_node(trace, fault.node, host);
         fault_trace_add(trace, fault, detail);
     }
     fault_trace_sort(trace);

@@ -3,8 +3,8 @@
  *
  * Input: a table with the columns system, nodes, node, start, downtime_min, category, detail; start is local time,
  * YYYY-MM-DDTHH:MM. Daylight saving is not undone, so an outage can be an hour off twice a year. The chosen systems become one
- * cluster: their nodes are numbered on, in the order in which the systems are given. A fault's detail is "category/detail". Rows
- * of node -1 (system 17 does not say which) are left out and counted in n_outside.
+ * cluster: their nodes are numbered on, in the order in which the systems are given, and named "system 18 node 3". A fault's
+ * detail is "category/detail". Rows of node -1 (system 17 does not say which) are left out and counted in n_outside.
  */
 #ifndef MSIM_TRACES_LANL_TRACE_H
 #define MSIM_TRACES_LANL_TRACE_H

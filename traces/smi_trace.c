@@ -16,8 +16,24 @@ static int find(const struct csv_table *table, const char *prefix)
     return -1;
 }
 
+/* Why a GPU runs below its clock, of NVML's clocks event reasons: what is wrong with it. Not counted are 0x1 idling, 0x2 clocks
+ * that somebody set, 0x4 the power cap, under which a loaded GPU usually runs, 0x10 sync boost and 0x100 display clocks. */
+enum { HARDWARE_SLOWDOWN = 0x8, SOFTWARE_THERMAL = 0x20, HARDWARE_THERMAL = 0x40, POWER_BRAKE = 0x80 };
+#define SICK_REASONS (HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL | POWER_BRAKE)
+
+/* Columns of one reason each hold "Active" or "Not Active". */
+static const struct {
+    const char *name;
+    unsigned reason;
+} single_reasons[] = {{"hw_slowdown", HARDWARE_SLOWDOWN},
+                      {"sw_thermal_slowdown", SOFTWARE_THERMAL},
+                      {"hw_thermal_slowdown", HARDWARE_THERMAL},
+                      {"hw_power_brake_slowdown", POWER_BRAKE}};
+enum { N_SINGLE = sizeof single_reasons / sizeof *single_reasons };
+
 struct columns {
     int time, host, gpu, ecc, clock, clock_max, throttle;
+    int single[N_SINGLE]; /* in place of throttle: a reason each */
 };
 
 /* What is known of one GPU. */
@@ -29,15 +45,12 @@ struct device {
     double slowest;
 };
 
-/* Why a GPU runs below its clock, of NVML's clocks event reasons: what is wrong with it. Not counted are 0x1 idling, 0x2 clocks
- * that somebody set, 0x4 the power cap, under which a loaded GPU usually runs, 0x10 sync boost and 0x100 display clocks. */
-enum { HARDWARE_SLOWDOWN = 0x8, SOFTWARE_THERMAL = 0x20, HARDWARE_THERMAL = 0x40, POWER_BRAKE = 0x80 };
-#define SICK_REASONS (HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL | POWER_BRAKE)
-
 struct reading {
     const struct csv_table *table;
     const char *path;
-    size_t n_capped; /* rows that are slow for reasons that do not count */
+    size_t n_capped;            /* rows that are slow for reasons that do not count */
+    bool no_errors, no_reasons; /* of a file: nothing tells failures, or slow clocks */
+    bool ecc_counted;           /* some row has a number of errors: GPUs without ECC say [N/A] */
     struct columns columns;
     struct host_table hosts, gpus;
     struct device *devices;
@@ -89,11 +102,19 @@ static void end_slow(struct reading *reading, struct device *device, int32_t nod
         fault_trace_add(&reading->trace, fault, "GPU clock throttled");
 }
 
+static unsigned long long reasons_of(const struct reading *reading, size_t row)
+{
+    unsigned long long reasons = strtoull(csv_cell(reading->table, row, reading->columns.throttle), NULL, 0);
+    for (int i = 0; i < N_SINGLE; i++)
+        if (strcmp(csv_cell(reading->table, row, reading->columns.single[i]), "Active") == 0)
+            reasons |= single_reasons[i].reason;
+    return reasons;
+}
+
 static void see_clock(struct reading *reading, struct device *device, size_t row, int32_t node, nanos time)
 {
     double clock = number_of(reading, row, reading->columns.clock), top = number_of(reading, row, reading->columns.clock_max);
-    const char *why = csv_cell(reading->table, row, reading->columns.throttle);
-    unsigned long long reasons = strtoull(why, NULL, 0);
+    unsigned long long reasons = reasons_of(reading, row);
     bool below = clock > 0 && top > 0 && clock < 0.95 * top, slow = below && (reasons & SICK_REASONS);
     reading->n_capped += below && !slow && reasons > 1;
     if (device->slow && !slow)
@@ -116,6 +137,7 @@ static void read_row(struct reading *reading, size_t row)
     }
     struct device *device = device_of(reading, row, &node);
     double ecc = number_of(reading, row, reading->columns.ecc);
+    reading->ecc_counted |= ecc >= 0;
     if (device->seen && ecc > device->ecc)
         fault_trace_add(&reading->trace,
                         (struct fault){.time = time, .down = reading->options->down, .node = node, .speed = FULL_SPEED},
@@ -128,6 +150,24 @@ static void read_row(struct reading *reading, size_t row)
     device->last = time;
 }
 
+/* Reasons are called event reasons since driver 535. */
+static int find_reason(const struct csv_table *table, const char *name)
+{
+    char column[64];
+    snprintf(column, sizeof column, "clocks_event_reasons.%s", name);
+    int at = find(table, column);
+    snprintf(column, sizeof column, "clocks_throttle_reasons.%s", name);
+    return at >= 0 ? at : find(table, column);
+}
+
+static bool tells_slow(const struct columns *columns)
+{
+    bool reasons = columns->throttle >= 0;
+    for (int i = 0; i < N_SINGLE; i++)
+        reasons |= columns->single[i] >= 0;
+    return columns->clock >= 0 && columns->clock_max >= 0 && reasons;
+}
+
 static bool find_columns(const struct csv_table *table, struct columns *columns, struct diags *diags)
 {
     *columns = (struct columns){find(table, "timestamp"),
@@ -136,17 +176,19 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
                                 find(table, "ecc.errors.uncorrected"),
                                 find(table, "clocks.current.sm"),
                                 find(table, "clocks.max.sm"),
-                                find(table, "clocks_throttle_reasons.active")};
-    if (columns->throttle < 0)
-        columns->throttle = find(table, "clocks_event_reasons.active");
+                                find_reason(table, "active"),
+                                {0}};
+    for (int i = 0; i < N_SINGLE; i++)
+        columns->single[i] = find_reason(table, single_reasons[i].name);
     if (columns->time < 0)
         diag_error(diags, csv_header_place(table, 0), "no column timestamp; query it with --query-gpu=timestamp,index,...");
-    if (columns->ecc < 0 && columns->clock < 0)
+    bool something = columns->ecc >= 0 || tells_slow(columns);
+    if (!something)
         diag_error(
             diags, csv_header_place(table, 0),
             "nothing to see faults by; query ecc.errors.uncorrected.aggregate.total, or clocks.current.sm with clocks.max.sm "
-            "and clocks_throttle_reasons.active");
-    return columns->time >= 0 && (columns->ecc >= 0 || columns->clock >= 0);
+            "and clocks_event_reasons.active (clocks_throttle_reasons.active before driver 535)");
+    return columns->time >= 0 && something;
 }
 
 static enum status read_file(struct reading *reading, const char *path)
@@ -159,6 +201,8 @@ static enum status read_file(struct reading *reading, const char *path)
     reading->table = &table;
     reading->path = path;
     bool good = find_columns(&table, &reading->columns, reading->diags);
+    reading->no_errors |= good && reading->columns.ecc < 0;
+    reading->no_reasons |= good && !tells_slow(&reading->columns);
     if (good && reading->columns.host < 0)
         host_number(&reading->hosts, path, strlen(path)); /* also where nothing happens */
     for (size_t row = 0; good && row < table.n_rows; row++)
@@ -174,6 +218,14 @@ static void tell(const struct reading *reading, const char *const *paths, int n_
         diag_note(reading->diags, at,
                   "%d files, %zu host%s, numbered in order of appearance; without a column host a file is one", n_paths,
                   reading->hosts.n, reading->hosts.n == 1 ? "" : "s");
+    if (reading->no_errors)
+        diag_note(reading->diags, at, "no column ecc.errors.uncorrected...: memory errors cannot be told");
+    else if (!reading->ecc_counted)
+        diag_note(reading->diags, at, "ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told");
+    if (reading->no_reasons)
+        diag_note(reading->diags, at,
+                  "slow GPUs cannot be told without all of clocks.current.sm, clocks.max.sm and clocks_event_reasons.active "
+                  "(clocks_throttle_reasons.active before driver 535)");
     if (reading->n_capped > 0)
         diag_note(
             reading->diags, at,
@@ -197,10 +249,11 @@ enum status smi_trace_read(const char *const *paths, int n_paths, const struct c
     bool good = diags->n_errors == errors;
     if (good)
         tell(&reading, paths, n_paths);
+    host_table_name(&reading.hosts, &reading.trace);
     host_table_free(&reading.hosts);
     host_table_free(&reading.gpus);
     free(reading.devices);
-    enum status status = good ? convert_finish(&reading.trace, options->merge, NULL, -1, paths[0], diags) : STATUS_BAD_INPUT;
+    enum status status = good ? convert_finish(&reading.trace, options, NULL, -1, paths[0], diags) : STATUS_BAD_INPUT;
     if (status == STATUS_OK)
         *trace = reading.trace;
     else

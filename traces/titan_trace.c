@@ -37,8 +37,10 @@ static void read_row(const struct csv_table *table, const int *columns, size_t r
         diag_error(diags, csv_place(table, row, columns[TIME]), "'%.40s' is not a time; write it as 2014-01-23T05:59:42", time);
     else if (fault.node < 0)
         diag_error(diags, csv_place(table, row, columns[LOCATION]), "'%.40s' is not a place; write it as c21-5c0s7n2", location);
-    else
+    else {
+        fault_trace_name_node(trace, fault.node, location);
         fault_trace_add(trace, fault, cause_of(csv_cell(table, row, columns[EVENT])));
+    }
 }
 
 /* Places that never failed are in the cluster too: numbers stay those of the machine's floor. */
@@ -60,7 +62,7 @@ enum status titan_trace_read(const char *path, const struct convert_options *opt
         fault_trace_free(&read);
         return STATUS_BAD_INPUT;
     }
-    status = convert_finish(&read, options->merge, NULL, -1, path, diags);
+    status = convert_finish(&read, options, NULL, -1, path, diags);
     if (status == STATUS_OK)
         *trace = read;
     return status;

@@ -15,21 +15,26 @@
  *          jobs (JobID 17.batch) are left out.
  *
  *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h), with or without a host; and
- *          Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 MILLISECONDS: a gauge that keeps a GPU's last Xid,
- *          so that a change of it counts, to anything but 0. What Xids mean is said by xid.h: those of information and unknown
- *          ones are no faults, a program's own errors take no node away. Xids of one node within `merge` are one fault, the worst
- *          of them; told is how many of which were left out. Several files are one trace; where lines name no host, each file is
- *          one, numbered in order of appearance, also without faults. Yearless lines of a file are taken to end within half a
- *          year of those of the file before.
+ *          Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME: a gauge that keeps a GPU's last Xid, so that a
+ *          change of it counts, to anything but 0. TIME is since 1970, in milliseconds (Prometheus) or seconds (OpenMetrics):
+ *          which follows from its size, as neither is of before 1973. An exporter's page has none, and is refused. What Xids
+ *          mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors take no node away.
+ *          Xids of one node within `merge` are one fault, the worst of them; told is how many of which were left out. Several
+ *          files are one trace; where lines name no host, each file is one, numbered in order of appearance, also without
+ *          faults. Yearless lines of a file are taken to end within half a year of those of the file before.
  *
  *   smi:   nvidia-smi --query-gpu=timestamp,... --format=csv (repeated; a column host added for many nodes, or each file is one).
  *          Uncorrected ECC errors that grow are failures. A straggler is an SM clock below 95 % of its maximum while the hardware
- *          slows it (0x8), it is too hot (software 0x20, hardware 0x40) or the power brake is on (0x80). The power cap (0x4),
- *          under which a loaded GPU runs, and clocks that somebody set (0x2), sync boost (0x10) or idling (0x1) are none.
+ *          slows it (0x8), it is too hot (software 0x20, hardware 0x40) or the power brake is on (0x80); the columns of single
+ *          reasons (clocks_event_reasons.hw_slowdown: Active) say the same. The power cap (0x4), under which a loaded GPU runs,
+ *          and clocks that somebody set (0x2), sync boost (0x10) or idling (0x1) are none. What cannot be told for want of a
+ *          column is said.
  *
- * Times become seconds since the first event's midnight, or since its own start for seconds since boot. What a source does not
- * say, how long a node was away, is the `down` given. Events of one node and cause, each closer than `merge` to the one before,
- * are one. Wrong rows are reported with their places; nothing is written then.
+ * Times become seconds since `from`, or the first event's midnight, or its own start for seconds since boot; what begins before
+ * `from`, or `length` after that or later, is left out and told. Nodes keep the names that the source gives them (the file where
+ * it gives none, Titan's locations). What a source does not say, how long a node was away, is the `down` given. Events of one
+ * node and cause, each closer than `merge` to the one before, are one. Wrong rows are reported with their places; nothing is
+ * written then.
  */
 #ifndef MSIM_TRACES_TRACE_CONVERT_H
 #define MSIM_TRACES_TRACE_CONVERT_H
@@ -41,7 +46,15 @@ struct convert_options {
     nanos merge;      /* events of one node and cause, each closer than this to the one before, are one; 0: none */
     int32_t nodes;    /* of the cluster, for jobs that name none; 0: not said */
     bool failed_jobs; /* jobs that just failed are failures of their nodes, too */
+    bool has_from;
+    nanos from;   /* what becomes time 0, since 1970-01-01 00:00 on the source's clock */
+    nanos length; /* faults that begin within it are kept; 0: to the end */
 };
+
+/* What a file is, by its columns or lines. */
+enum convert_source { CONVERT_LANL, CONVERT_TITAN, CONVERT_JOBS, CONVERT_XID, CONVERT_SMI, CONVERT_UNKNOWN };
+/* STATUS_BAD_INPUT: it cannot be read, or is nothing of the kind; told either way. */
+MUST_CHECK enum status convert_source_of(const char *path, enum convert_source *source, struct diags *diags);
 
 MUST_CHECK enum status titan_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                                         struct diags *diags);
@@ -64,9 +77,12 @@ struct host_table {
 int32_t host_number(struct host_table *table, const char *name, size_t length);
 void host_table_free(struct host_table *table);
 
-/* Sorts, merges, and moves the first event's midnight (or `zero`, when not negative) to 0. With ranks [n_details] events of a
- * node are one whatever their causes, and the one of the highest rank is kept. A trace that is too long is released. */
-MUST_CHECK enum status convert_finish(struct fault_trace *trace, nanos merge, const int *ranks, nanos zero, const char *path,
-                                      struct diags *diags);
+void host_table_name(const struct host_table *table, struct fault_trace *trace); /* its nodes keep their names */
+
+/* Sorts, merges, moves `from` (or `zero`, when not negative, or the first event's midnight) to 0 and cuts to the window. With
+ * ranks [n_details] events of a node are one whatever their causes, and the one of the highest rank is kept. A trace that is too
+ * long is released. */
+MUST_CHECK enum status convert_finish(struct fault_trace *trace, const struct convert_options *options, const int *ranks,
+                                      nanos zero, const char *path, struct diags *diags);
 
 #endif

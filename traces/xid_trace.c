@@ -21,6 +21,7 @@ struct sample {
 struct file_in_turn {
     const char *name;
     bool names_hosts; /* some of its Xids did */
+    bool timeless;    /* a metric without a time was told of */
     struct log_clock clock;
 };
 
@@ -36,6 +37,7 @@ struct reading {
     bool moved;          /* a file to the year of the one before */
     nanos first;
     size_t counts[XID_LARGEST + 1];
+    size_t n_blank; /* values of the gauge that are no Xid */
 };
 
 static struct place place_of(const struct reading *reading, int line)
@@ -131,7 +133,34 @@ static void add_sample(struct reading *reading, const char *line, int value, nan
     reading->samples[reading->n_samples++] = sample;
 }
 
-/* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000 */
+/* The time behind a value: seconds since 1970, as OpenMetrics has them, or milliseconds, as Prometheus does. A time of before
+ * 1973 would be of either. */
+static bool metric_time(struct reading *reading, const char *text, int number_line, nanos *time)
+{
+    static const double earliest_s = 1e8;
+    char *end;
+    text += strspn(text, " \t");
+    double value = strtod(text, &end);
+    if (end == text) {
+        if (!reading->file.timeless)
+            diag_error(
+                reading->diags, place_of(reading, number_line),
+                "a metric without a time, as an exporter's page has it: keep that of the scrape behind the value, in seconds "
+                "or milliseconds since 1970");
+        reading->file.timeless = true;
+        return false;
+    }
+    double seconds = value < earliest_s * 1e3 ? value : value / 1e3;
+    if (!(seconds >= earliest_s && seconds < LOG_LATEST_S)) {
+        diag_error(reading->diags, place_of(reading, number_line),
+                   "a metric whose time '%.*s' is neither seconds nor milliseconds since 1970", (int)(end - text), text);
+        return false;
+    }
+    *time = value < earliest_s * 1e3 ? nanos_from_seconds(value) : (nanos)(value * 1e6);
+    return true;
+}
+
+/* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000. DCGM writes what it does not know as a large number. */
 static void read_metric_line(struct reading *reading, const char *line, int number_line)
 {
     const char *close = strchr(line, '}');
@@ -141,13 +170,11 @@ static void read_metric_line(struct reading *reading, const char *line, int numb
         diag_error(reading->diags, place_of(reading, number_line), "a metric without a value");
         return;
     }
-    double milliseconds = strtod(end, NULL);
-    if (!(milliseconds >= 0 && milliseconds < LOG_LATEST_S * 1e3)) {
-        diag_error(reading->diags, place_of(reading, number_line), "a metric whose time is not milliseconds since 1970");
-        return;
-    }
-    if (number >= 0 && number <= XID_LARGEST && clock_fits(reading, LOG_DATED, number_line))
-        add_sample(reading, line, (int)number, (nanos)(milliseconds * 1e6));
+    nanos time;
+    if (!(number >= 0 && number <= XID_LARGEST))
+        reading->n_blank++;
+    else if (metric_time(reading, end, number_line, &time) && clock_fits(reading, LOG_DATED, number_line))
+        add_sample(reading, line, (int)number, time);
 }
 
 static int sample_compare(const void *a, const void *b)
@@ -255,6 +282,19 @@ static void tell_classes(const struct reading *reading, const char *const *paths
         diag_note(reading->diags, at, "left out, as nothing ends by them: Xid %s", text);
     if (list_class(reading, XID_UNKNOWN, text, sizeof text))
         diag_note(reading->diags, at, "left out, as their meaning is unknown: Xid %s", text);
+    if (reading->n_blank > 0)
+        diag_note(reading->diags, at, "left out: %zu value%s of DCGM's gauge that %s no Xid", reading->n_blank,
+                  reading->n_blank == 1 ? "" : "s", reading->n_blank == 1 ? "is" : "are");
+}
+
+/* A date says nothing of times without one. */
+static void check_from(const struct reading *reading, const char *path)
+{
+    if (reading->options->has_from && (reading->clock == LOG_SINCE_BOOT || reading->clock == LOG_YEARLESS))
+        diag_error(
+            reading->diags, (struct place){.file = path},
+            "--from is a date, and these lines have %s; 'dmesg --time-format iso' and 'journalctl -o short-iso' write dates",
+            reading->clock == LOG_YEARLESS ? "dates without a year" : "seconds since boot");
 }
 
 /* Worse causes have higher ranks. */
@@ -266,7 +306,8 @@ static enum status finish(struct reading *reading, const char *path)
     for (size_t i = 0; i < trace->n_details; i++)
         ranks[i] = (int)xid_classify((int)strtol(trace->details[i] + strlen("Xid "), NULL, 10), &meaning);
     nanos zero = reading->clock == LOG_SINCE_BOOT ? reading->first : -1;
-    enum status status = convert_finish(&reading->trace, reading->options->merge, ranks, zero, path, reading->diags);
+    host_table_name(&reading->hosts, &reading->trace);
+    enum status status = convert_finish(&reading->trace, reading->options, ranks, zero, path, reading->diags);
     free(ranks);
     return status;
 }
@@ -280,6 +321,7 @@ enum status xid_trace_read(const char *const *paths, int n_paths, const struct c
         if (read_file(&reading, paths[i]) != STATUS_OK)
             break;
     read_samples(&reading);
+    check_from(&reading, paths[0]);
     for (int number = 1; number <= XID_LARGEST; number++)
         n += reading.counts[number];
     if (diags->n_errors == errors && n + reading.n_samples == 0)

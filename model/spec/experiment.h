@@ -40,6 +40,7 @@ struct faults_request {
     double checkpoint_block_s;
     double detect_s;
     double restart_s; /* negative: not given */
+    double repair_s;  /* mean to which repairs are scaled; 0: as in the trace or model */
     int spares;       /* -1: not given */
 };
 

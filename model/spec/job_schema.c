@@ -274,6 +274,8 @@ static const struct field faults_rows[] = {
              "how long a checkpoint stops training"),
     QUANTITY("detect", struct faults_request, detect_s, DIM_TIME, 0, 3e9, UNSET, "until a failure is noticed"),
     QUANTITY("restart", struct faults_request, restart_s, DIM_TIME, 0, 3e9, UNSET, "until training runs again"),
+    QUANTITY("repair", struct faults_request, repair_s, DIM_TIME, 1, 3e9, UNSET,
+             "mean time that a failed node is away, to which all repairs are scaled; as in the trace or model when left out"),
     INTEGER("spares", struct faults_request, spares, 0, 1e6, UNSET, "nodes that stand by"),
 };
 const struct schema faults_schema = SCHEMA("faults", faults_rows);

@@ -97,6 +97,10 @@ static const struct {
     {"memory_bandwidth", "cluster.gpu.hbm_rate", NULL},
     {"memory_size", "cluster.gpu.hbm", NULL},
     {"mtbf", "faults.model", "a shipped one or a file"},
+    {"mttf", "faults.model", "a shipped one or a file"},
+    {"mttr", "faults.repair", "the mean time that a failed node is away, such as 5h"},
+    {"repair_time", "faults.repair", "the mean time that a failed node is away, such as 5h"},
+    {"mean_repair", "faults.repair", "the mean time that a failed node is away, such as 5h"},
 };
 
 /* The parts by the names of their schemas, and where they lie. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "plots/figure.h"
 #include "plots/palette.h"
 #include "tests/suite.h"
@@ -425,6 +426,95 @@ START_TEST(weeks)
 }
 END_TEST
 
+enum { GRID_TEXT = 1 << 17 };
+
+/* A sweep of restart (minutes), spares and repair (hours), of so many values each: the first changes fastest, and a point's
+ * goodput tells which it is, 0.1 and 0.001 of its number of spares and of minutes. */
+static char *grid_json(char *text, int restarts, int spares, int repairs)
+{
+    snprintf(text, GRID_TEXT,
+             "{\"sweep\": {\"key\": \"restart\", \"unit\": \"s\", \"replicas\": 8, \"axes\": [{\"key\": \"restart\", \"unit\": "
+             "\"s\", \"values\": %d, \"logarithmic\": false}, {\"key\": \"spares\", \"unit\": \"\", \"values\": %d}",
+             restarts, spares);
+    if (repairs > 1)
+        text_append(text, GRID_TEXT, ", {\"key\": \"repair\", \"unit\": \"s\", \"values\": %d}", repairs);
+    text_append(text, GRID_TEXT, "], \"points\": [");
+    for (int i = 0; i < restarts * spares * repairs; i++) {
+        int restart = i % restarts, spare = i / restarts % spares;
+        double goodput = 0.1 * spare + 0.001 * restart;
+        text_append(text, GRID_TEXT,
+                    "%s{\"value\": %d, \"goodput\": %g, \"ci95_low\": %g, \"ci95_high\": %g, \"values\": {\"restart\": %d, "
+                    "\"spares\": %d, \"repair\": %d}}",
+                    i ? ", " : "", 300 + 60 * restart, goodput, goodput, goodput + 0.01, 300 + 60 * restart, spare,
+                    3600 * (1 + i / restarts / spares));
+    }
+    text_append(text, GRID_TEXT, "]}}");
+    return text;
+}
+
+/* Curves run along the longest axis; many of them are a map, and many of more than two axes nothing. */
+START_TEST(sweeps_of_two_things)
+{
+    static char json[GRID_TEXT];
+    static const struct {
+        int restarts, spares, repairs;
+        const char *part; /* NULL: refused */
+    } cases[] = {
+        {2, 3, 1, "$points << EOD\n0\t0\t0\t1\t0\t0\n1\t10\t10\t11\t0\t1\n2\t20\t20\t21\t0\t2\n0\t0.1\t0.1\t1.1\t1\t0\n"},
+        {2, 3, 1, "0\t29362\t5.00 min\n1\t13983232\t6.00 min\nEOD\n"},
+        {2, 3, 1, "key = \"spare nodes\"\nothers = \"restart time\"\n"},
+        {3, 2, 1, "$points << EOD\n5\t0\t0\t1\t0\t0\n6\t0.1\t0.1\t1.1\t0\t1\n7\t0.2\t0.2\t1.2\t0\t2\n5\t10\t10\t11\t1\t0\n"},
+        {3, 2, 1, "key = \"restart time [min]\"\n"},
+        {3, 2, 1, "low = 5\nhigh = 7\n"},
+        {2, 3, 2, "6.00 min, 60.0 min\n2\t40563\t5.00 min, 2.00 h\n"},
+        {8, 8, 1, "n_series = 8\nn_columns = 8\nis_map = 0\n"},
+        {9, 9, 1, "n_series = 9\nn_columns = 9\nis_map = 1\n"},
+        {4, 9, 3, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct diags diags = {0};
+        struct figure_input input = input_of("x", grid_json(json, cases[i].restarts, cases[i].spares, cases[i].repairs));
+        struct figure_options options = {.kind = FIGURE_SWEEP, .terminal = TERMINAL_PNG};
+        char *text = NULL, *picture = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+        ck_assert_int_eq(figure_kind_of(&input, &diags), FIGURE_SWEEP);
+        enum status status = figure_script(&options, &input, 1, out, &diags);
+        fclose(out);
+        ck_assert_int_eq(status, cases[i].part ? STATUS_OK : STATUS_BAD_INPUT);
+        if (cases[i].part)
+            ck_assert_msg(strstr(text, cases[i].part), "%zu: %s", i, text);
+        else
+            ck_assert_msg(strncmp(diags.items[0].text, "12 curves are too many", 22) == 0, "%s", diags.items[0].text);
+        if (cases[i].part) {
+            status = figure_draw(&options, &input, 1, &picture, &size, &diags);
+            ck_assert_msg(status == STATUS_OK || status == STATUS_MISSING, "%zu: %d", i, (int)status);
+            ck_assert(status != STATUS_OK || size > 5000);
+            free(picture);
+        }
+        free(text);
+        diags_free(&diags);
+        figure_input_free(&input);
+    }
+}
+END_TEST
+
+/* Fewer points than the axes have places for are no sweep. */
+START_TEST(sweeps_that_are_cut)
+{
+    static char json[GRID_TEXT];
+    struct diags diags = {0};
+    char *spares = strstr(grid_json(json, 2, 3, 1), "\"values\": 3");
+    spares[strlen("\"values\": ")] = '4';
+    struct figure_input input = input_of("x", json);
+    FILE *out = fopen("/dev/null", "w");
+    ck_assert_int_eq(figure_script(&(struct figure_options){.kind = FIGURE_SWEEP}, &input, 1, out, &diags), STATUS_BAD_INPUT);
+    ck_assert_msg(strncmp(diags.items[0].text, "this result has no sweep", 24) == 0, "%s", diags.items[0].text);
+    fclose(out);
+    diags_free(&diags);
+    figure_input_free(&input);
+}
+END_TEST
+
 /* Where nothing fits there is nothing to draw, and names draw as numbers do. */
 START_TEST(points_of_a_sweep)
 {
@@ -625,6 +715,8 @@ int main(void)
     tcase_add_test(data, scatter);
     tcase_add_test(data, errors);
     tcase_add_test(data, weeks);
+    tcase_add_test(pictures, sweeps_of_two_things);
+    tcase_add_test(data, sweeps_that_are_cut);
     tcase_add_test(pictures, points_of_a_sweep);
     tcase_add_test(data, links);
     tcase_add_test(data, links_of_a_dragonfly);

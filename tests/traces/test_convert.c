@@ -5,7 +5,8 @@
  * keeps its last value changes count; Xids of one node are one fault, the worst, in any order of the lines; what informs and what
  * is unknown is no fault and is told; many files are one trace, each a host; jobs fail by states that name the node, on the first
  * node of any list, at universal times; nodes that nobody named are asked for and never merged; GPUs are slow by what is wrong
- * with them, not by their power cap.
+ * with them, not by their power cap. Metrics have times, in seconds or milliseconds; a window cuts every source alike; what a
+ * file is follows from its columns or lines; nodes keep the names of their hosts.
  */
 #include <check.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 
 #include "model/base/append.h"
 #include "tests/suite.h"
+#include "traces/lanl_trace.h"
 #include "traces/trace_convert.h"
 #include "traces/xid.h"
 
@@ -119,22 +121,44 @@ END_TEST
 
 /* --- Xids --- */
 
-#define DCGM(gpu, xid, seconds) "DCGM_FI_DEV_XID_ERRORS{gpu=\"" gpu "\",Hostname=\"n1\"} " xid " " seconds "000\n"
+#define GAUGE(gpu)              "DCGM_FI_DEV_XID_ERRORS{gpu=\"" gpu "\",Hostname=\"n1\"} "
+#define DCGM(gpu, xid, seconds) GAUGE(gpu) xid " 1699" seconds "000\n" /* 920000 is midnight of 14 November 2023 */
 
 /* A gauge keeps its last value: scraped again it is no new error, for any window, nor in another order. */
 START_TEST(a_gauge_counts_changes)
 {
-    static const char scrapes[] = DCGM("0", "0", "86400") DCGM("0", "79", "90000") DCGM("0", "79", "93600")
-        DCGM("1", "0", "93600") DCGM("0", "79", "97200") DCGM("0", "0", "100800") DCGM("0", "48", "108000")
-            DCGM("0", "79", "104400") DCGM("1", "31", "111600") DCGM("1", "31", "115200");
+    static const char scrapes[] = DCGM("0", "0", "920000") DCGM("0", "79", "923600") DCGM("0", "79", "927200")
+        DCGM("1", "0", "927200") DCGM("0", "79", "930800") DCGM("0", "0", "934400") DCGM("0", "48", "941600")
+            DCGM("0", "79", "938000") DCGM("1", "31", "945200") DCGM("1", "31", "948800");
     STARTS(XID(usual, scrapes),
            "3600 0 3600 Xid 79;18000 0 3600 Xid 79;21600 0 3600 Xid 48;25200 0 0 Xid 31;|errors of the programs");
     char days[40000] = "", line[96];
     for (int i = 0; i < 288; i++) { /* every 10 min for two days */
-        snprintf(line, sizeof line, "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",Hostname=\"n1\"} 79 %d000\n", 86400 + 600 * i);
+        snprintf(line, sizeof line, "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",Hostname=\"n1\"} 79 %d000\n", 1699920000 + 600 * i);
         text_append(days, sizeof days, "%s", line);
     }
     ck_assert_str_eq(XID(usual, days), "0 0 3600 Xid 79;");
+}
+END_TEST
+
+/* Prometheus counts milliseconds, OpenMetrics seconds; an exporter's own page has no time, which is told once a file. */
+START_TEST(metrics_have_times)
+{
+    ck_assert_str_eq(XID(usual, GAUGE("0") "0 1699920000.5\n" GAUGE("0") "79 1699923600.5\n" GAUGE("1") "48 1699930800500\n"),
+                     "3600 0 3600 Xid 79;10800 0 3600 Xid 48;");
+    ck_assert_str_eq(
+        XID(usual, GAUGE("0") "79\n" GAUGE("1") "48 \n"),
+        "|a metric without a time, as an exporter's page has it: keep that of the scrape behind the value, in seconds or "
+        "milliseconds since 1970");
+    static const char *const wrong[] = {"86400", "86400000", "-5", "1699920000000000", "nan"}; /* ..., microseconds */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[128], says[128];
+        snprintf(line, sizeof line, GAUGE("0") "79 %s\n", wrong[i]);
+        snprintf(says, sizeof says, "|a metric whose time '%s' is neither seconds nor milliseconds since 1970", wrong[i]);
+        ck_assert_str_eq(XID(usual, line), says);
+    }
+    ck_assert_str_eq(XID(usual, GAUGE("0") "2147483632 1699920000\n" GAUGE("0") "79 1699920001\n"),
+                     "1 0 3600 Xid 79;|left out: 1 value of DCGM's gauge that is no Xid");
 }
 END_TEST
 
@@ -308,12 +332,149 @@ START_TEST(slow_times_join)
 }
 END_TEST
 
+/* "Active" is of one reason; what cannot be told for want of a column is said, and a table that tells nothing is refused. */
+START_TEST(columns_that_are_not_there)
+{
+    const char *text =
+        SMI(usual, "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz], clocks_throttle_reasons.sw_power_cap, "
+                   "clocks_throttle_reasons.hw_thermal_slowdown\n"
+                   "2024/03/03 12:00:00, 0, 990 MHz, 1980 MHz, Active, Not Active\n"
+                   "2024/03/03 12:01:00, 0, 990 MHz, 1980 MHz, Not Active, Active\n"
+                   "2024/03/03 12:03:00, 0, 1980 MHz, 1980 MHz, Active, Not Active\n");
+    ck_assert_str_eq(text, "43260 0 120 GPU cl;|no column ecc.errors.uncorrected...: memory errors cannot be told");
+    text = SMI(usual, "timestamp, index, ecc.errors.uncorrected.aggregate.total, clocks.current.sm [MHz], clocks.max.sm [MHz]\n"
+                      "2024/03/03 12:00:00, 0, 1, 990 MHz, 1980 MHz\n2024/03/03 12:01:00, 0, 2, 990 MHz, 1980 MHz\n");
+    STARTS(text, "43260 0 3600 Uncorr;|slow GPUs cannot be told without all of clocks.current.sm,");
+    STARTS(SMI(usual, "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz]\n"), "|nothing to see faults by; query");
+    STARTS(SMI(usual, "timestamp, index, ecc.errors.uncorrected.volatile.total\n2024/03/03 12:00:00, 0, [N/A]\n"),
+           "|ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told|slow GPUs");
+}
+END_TEST
+
+/* --- what is kept --- */
+
+static struct convert_options window(const char *from, nanos length)
+{
+    struct convert_options options = usual;
+    options.has_from = from != NULL;
+    if (from)
+        ck_assert(local_time_parse(from, &options.from));
+    options.length = length;
+    return options;
+}
+
+/* 10:00, 11:00 and 12:00 of a day in every source: from half past ten on for an hour and a half, and without a date from
+ * midnight. What begins just as the window ends is out of it. */
+START_TEST(a_window_cuts_every_source)
+{
+    static const char log[] = "2024-03-03T10:00:00 n1 kernel: NVRM: Xid (PCI:0000:1b:00): 79, x\n"
+                              "2024-03-03T11:00:00 n1 kernel: NVRM: Xid (PCI:0000:1b:00): 79, x\n"
+                              "2024-03-03T12:00:00 n1 kernel: NVRM: Xid (PCI:0000:1b:00): 79, x\n";
+    static const char table[] = "state,end,node\nNODE_FAIL,2024-03-03T10:00:00,n1\nNODE_FAIL,2024-03-03T11:00:00,n1\n"
+                                "NODE_FAIL,2024-03-03T12:00:00,n1\n";
+    static const char smi[] =
+        "timestamp,index,ecc.errors.uncorrected.x,clocks.current.sm,clocks.max.sm,clocks_event_reasons.active\n"
+        "2024/03/03 09:00:00,0,0,9,9,0\n2024/03/03 10:00:00,0,1,9,9,0\n2024/03/03 11:00:00,0,2,9,9,0\n"
+        "2024/03/03 12:00:00,0,3,9,9,0\n";
+    static const char floor[] = "time,location,event\n2024-03-03T10:00:00,c0-0c0s0n0,DBE\n2024-03-03T11:00:00,c0-0c0s0n0,DBE\n"
+                                "2024-03-03T12:00:00,c0-0c0s0n0,DBE\n";
+    static const struct {
+        several *reader;
+        const char *text;
+    } sources[] = {{xid_trace_read, log}, {jobs, table}, {smi_trace_read, smi}, {titan, floor}};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        const char *text = converted(sources[i].reader, window("2024-03-03T10:30", 90 * MINUTE), ONE(sources[i].text));
+        STARTS(text, "1800 0 3600 ");
+        ck_assert_ptr_eq(strchr(text, ';'), strrchr(text, ';'));
+        HAS(text, "|left out: 1 fault before --from|left out: 1 fault behind --horizon");
+        text = converted(sources[i].reader, window(NULL, 660 * MINUTE), ONE(sources[i].text));
+        STARTS(text, "36000 0 3600 ");
+        HAS(text, ";|left out: 2 faults behind --horizon");
+        text = converted(sources[i].reader, window("2024-03-04", 0), ONE(sources[i].text));
+        STARTS(text, "|left out: 3 faults before --from");
+    }
+}
+END_TEST
+
+/* A date says nothing of a clock without one. */
+START_TEST(no_date_where_none_is)
+{
+    struct convert_options from = window("2024-03-03", 0);
+    STARTS(XID(from, BARE("[5.5]", "79")), "|--from is a date, and these lines have seconds since boot;");
+    STARTS(XID(from, LINE("Nov 23 07:00:00", "n1", "79")), "|--from is a date, and these lines have dates without a year;");
+    STARTS(JOBS(from, "state,end_s,node\nNODE_FAIL,100,a\n"), "|--from is a date, and these times are seconds since the table's");
+    STARTS(JOBS(from, "state,end_s,node\nNODE_FAIL,1709424060,a\n"), "60 0 3600 NODE_F;");
+    STARTS(XID(window(NULL, 2 * NANOS_PER_SECOND), BARE("[5.5]", "79") BARE("[405.5]", "48")), "0 0 3600 Xid 79;|left out: 1");
+}
+END_TEST
+
+START_TEST(what_a_file_is)
+{
+    static const struct {
+        enum convert_source source;
+        const char *text;
+    } files[] = {{CONVERT_LANL, "system,nodes,node,start,downtime_min,category,detail\n"},
+                 {CONVERT_TITAN, "# of 2020\n\ntime,gpu_sn,location,event\n"},
+                 {CONVERT_JOBS, "JobID|State|Start|End|NodeList\n"},
+                 {CONVERT_JOBS, "job_id;Job_State;end_time\n"},
+                 {CONVERT_JOBS, "Status\n"},
+                 {CONVERT_SMI, "timestamp, index, ecc.errors.uncorrected.aggregate.total\r\n"},
+                 {CONVERT_SMI, SMI_HEAD},
+                 {CONVERT_XID, "usb\n" LINE("Nov 23 07:00:00", "n1", "79")},
+                 {CONVERT_XID, "# HELP DCGM_FI_DEV_XID_ERRORS x\n" GAUGE("0") "79 1699920000\n"},
+                 {CONVERT_XID, "[   12.5] usb\n"}, /* a healthy host's */
+                 {CONVERT_UNKNOWN, "hello,world\n1,2\n"},
+                 {CONVERT_UNKNOWN, "time_s,node,kind,down_s\n"},
+                 {CONVERT_UNKNOWN, ""}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct files file = {.n = 0};
+        struct diags diags = {0};
+        enum convert_source source = CONVERT_UNKNOWN;
+        files_add(&file, files[i].text);
+        enum status status = convert_source_of(file.names[0], &source, &diags);
+        unlink(file.names[0]);
+        ck_assert_msg(source == files[i].source, "%zu: %d", i, (int)source);
+        ck_assert_int_eq(status == STATUS_OK, source != CONVERT_UNKNOWN);
+        if (status != STATUS_OK)
+            HAS(diags.items[0].text, "--source: lanl, titan, jobs, xid or smi");
+        diags_free(&diags);
+    }
+}
+END_TEST
+
+/* Nodes without faults have names, too; they are written with the rows of those that have, and read again. */
+START_TEST(nodes_keep_the_names_of_hosts)
+{
+    static const char text[] = LINE("Nov 23 07:00:00", "idle", "45") LINE("Nov 23 07:00:00", "n1", "79");
+    struct files file = {.n = 0};
+    struct fault_trace trace, again;
+    struct diags diags = {0};
+    files_add(&file, text);
+    ck_assert_int_eq(xid_trace_read(file.names, 1, &usual, &trace, &diags), STATUS_OK);
+    ck_assert_uint_eq(trace.n_items, 1);
+    ck_assert_str_eq(fault_trace_host(&trace, 0), "idle");
+    ck_assert_str_eq(fault_trace_host(&trace, trace.items[0].node), "n1");
+    ck_assert_str_eq(fault_trace_host(&trace, 2), "");
+    FILE *out = fopen(file.names[0], "w");
+    fault_trace_write(&trace, out);
+    fclose(out);
+    ck_assert_int_eq(fault_trace_read(file.names[0], (struct fault_trace_limits){0}, &again, &diags), STATUS_OK);
+    unlink(file.names[0]);
+    ck_assert_str_eq(fault_trace_host(&again, 0), "");
+    ck_assert_str_eq(fault_trace_host(&again, 1), "n1");
+    fault_trace_free(&again);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convert");
     TCase *tests = tcase_create("records");
     tcase_add_test(tests, repeats_slide);
     tcase_add_test(tests, a_gauge_counts_changes);
+    tcase_add_test(tests, metrics_have_times);
     tcase_add_test(tests, one_event_is_one_fault);
     tcase_add_test(tests, classes_of_xids);
     tcase_add_test(tests, many_files_are_one_trace);
@@ -323,6 +484,11 @@ int main(void)
     tcase_add_test(tests, as_slurm_writes);
     tcase_add_test(tests, slow_by_what_is_wrong);
     tcase_add_test(tests, slow_times_join);
+    tcase_add_test(tests, columns_that_are_not_there);
+    tcase_add_test(tests, a_window_cuts_every_source);
+    tcase_add_test(tests, no_date_where_none_is);
+    tcase_add_test(tests, what_a_file_is);
+    tcase_add_test(tests, nodes_keep_the_names_of_hosts);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -16,6 +16,7 @@
 #include "sim/fault_fit_parts.h"
 #include "sim/faults.h"
 #include "tests/suite.h"
+#include "traces/xid.h"
 
 #define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
 
@@ -43,6 +44,81 @@ START_TEST(shipped_causes_are_what_the_table_says)
     }
     names_free(names);
     free(model);
+}
+END_TEST
+
+/* NVIDIA's number says what mends it, whatever words stand behind it. */
+START_TEST(xids_are_repaired_as_their_class_says)
+{
+    static const struct {
+        int number;
+        enum component component;
+        enum symptom symptom;
+        enum repair_kind repair;
+    } known[] = {{31, COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE},  /* the program's own: its page fault */
+                 {109, COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE}, /* ... its timeout */
+                 {48, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},     /* uncorrected: the GPU is reset, rows are remapped */
+                 {94, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},     /* ... contained to one program: likewise, later */
+                 {95, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},
+                 {64, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_HARDWARE}, /* no rows are left for it */
+                 {74, COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_REBOOT},
+                 {145, COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_REBOOT},
+                 {79, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},
+                 {119, COMPONENT_GPU, SYMPTOM_HANG, REPAIR_REBOOT},
+                 {158, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_REBOOT}, /* its words speak of a timeout */
+                 {167, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE}};
+    const char *meaning;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        ck_assert_int_ne(xid_classify(known[i].number, &meaning), XID_UNKNOWN);
+        ck_assert_msg(component_of_text(meaning) == known[i].component, "%s", meaning);
+        ck_assert_msg(symptom_of_text(meaning) == known[i].symptom, "%s", meaning);
+        ck_assert_msg(repair_of_text(meaning) == known[i].repair, "%s", meaning);
+    }
+    for (int number = 1; number <= XID_LARGEST; number++) {
+        enum xid_class class = xid_classify(number, &meaning);
+        if (class != XID_UNKNOWN) {
+            ck_assert_msg((repair_of_text(meaning) == REPAIR_NONE) == (class < XID_CONTAINED), "%s", meaning);
+            ck_assert_msg((repair_of_text(meaning) == REPAIR_HARDWARE) == (class == XID_LOST), "%s", meaning);
+        }
+    }
+    ck_assert_int_eq(repair_of_text("HBM uncorrectable error (Xid 48)"), REPAIR_REBOOT);
+    ck_assert_int_eq(repair_of_text("Xid 999"), REPAIR_HARDWARE); /* nothing is known of it but that it is a GPU's */
+    ck_assert_int_eq(component_of_text("Xid 999"), COMPONENT_GPU);
+}
+END_TEST
+
+/* Repairs of one length, an hour too, whose logarithm is 0, are drawn with it: not with those of another fleet. */
+START_TEST(repairs_of_one_length)
+{
+    static const int hours[] = {1, 5};
+    for (size_t i = 0; i < sizeof hours / sizeof *hours; i++) {
+        struct fault_trace trace = {0}, drawn;
+        struct fault_fit *fit = memory_new(1, sizeof *fit);
+        struct fault_model *again = memory_new(1, sizeof *again);
+        struct diags diags = {0};
+        for (int k = 0; k < 20; k++)
+            fault_trace_add(&trace,
+                            (struct fault){.time = DAYS(1 + k),
+                                           .down = hours[i] * 3600 * NANOS_PER_SECOND,
+                                           .node = k * 7 % 10,
+                                           .speed = FULL_SPEED,
+                                           .kind = FAULT_NODE},
+                            "Xid 74: NVLink error");
+        ck_assert_int_eq(fault_fit(&trace, "x", 10, DAYS(30), NULL, fit, &diags), STATUS_OK);
+        ck_assert_uint_eq(fit->repairs[REPAIR_REBOOT].n, 20);
+        char *text = fault_model_to_json(&fit->model);
+        ck_assert_int_eq(fault_model_parse("x", text, strlen(text), again, &diags), STATUS_OK);
+        faults_generate(again, 10, DAYS(300), 1, &drawn);
+        ck_assert_uint_gt(drawn.n_items, 50);
+        for (size_t k = 0; k < drawn.n_items; k++)
+            ck_assert_int_eq(drawn.items[k].down, hours[i] * 3600 * NANOS_PER_SECOND);
+        free(text);
+        free(fit);
+        free(again);
+        fault_trace_free(&trace);
+        fault_trace_free(&drawn);
+        diags_free(&diags);
+    }
 }
 END_TEST
 
@@ -150,6 +226,8 @@ int main(void)
     TCase *tests = tcase_create("fit");
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, shipped_causes_are_what_the_table_says);
+    tcase_add_test(tests, xids_are_repaired_as_their_class_says);
+    tcase_add_test(tests, repairs_of_one_length);
     tcase_add_test(tests, kinds_that_are_left_out);
     tcase_add_test(tests, a_model_says_otherwise);
     tcase_add_test(tests, intervals_hold_what_made_the_trace);

@@ -346,8 +346,40 @@ START_TEST(blocklists_count_within_their_window)
         struct run_result result = run_policy(&robust, 60, 0, &trace);
         ck_assert_int_eq(result.listed, cases[k].listed);
         ck_assert_int_eq(result.use[USE_WAITING] + result.use[USE_DETECTION], SECONDS(6 * 600 + cases[k].listed * (600 + 3000)));
+        ck_assert_double_eq_tol(result.away[AWAY_OUTAGE] * 60 * 86400, 6 * 600, 1e-6);
+        ck_assert_double_eq_tol(result.away[AWAY_LISTED] * 60 * 86400, cases[k].listed * 3600, 1e-6);
         run_result_free(&result);
         fault_trace_free(&trace);
+    }
+}
+END_TEST
+
+/* Until a moment, whatever is still to come: an outage of 4 s and one that is under way, a listing from 3 s to 9 s, a slow node
+ * that is there. Two outages of a node count both. */
+START_TEST(nodes_are_away_until_a_moment)
+{
+    static const struct {
+        double now_s, outage_s, listed_s;
+    } cases[] = {{4, 8 + 1, 1}, {8, 8 + 5, 5}, {9, 8 + 6, 6}, {103, 8 + 100, 6}, {500, 8 + 100, 6}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct cluster_state state;
+        cluster_state_init(&state, 3);
+        struct fault gone = {.down = SECONDS(4), .node = 1, .kind = FAULT_NODE},
+                     slow = {.down = SECONDS(50), .kind = FAULT_STRAGGLER};
+        cluster_state_begin(&state, &gone);
+        cluster_state_begin(&state, &gone);
+        cluster_state_begin(&state, &slow);
+        gone = (struct fault){.time = SECONDS(3), .down = SECONDS(100), .node = 2, .kind = FAULT_PLANNED};
+        cluster_state_begin(&state, &gone);
+        gone.down = SECONDS(6);
+        cluster_state_begin_for(&state, &gone, AWAY_LISTED);
+        while (state.n_ends > 0 && cluster_state_next_end(&state)->time <= nanos_from_seconds(cases[k].now_s))
+            cluster_state_end(&state);
+        nanos now = nanos_from_seconds(cases[k].now_s);
+        ck_assert_double_eq_tol(cluster_state_away_s(&state, AWAY_OUTAGE, now), cases[k].outage_s, 1e-9);
+        ck_assert_double_eq_tol(cluster_state_away_s(&state, AWAY_LISTED, now), cases[k].listed_s, 1e-9);
+        ck_assert_double_eq_tol(cluster_state_away_s(&state, AWAY_CHECKED, now), 0, 1e-9);
+        cluster_state_free(&state);
     }
 }
 END_TEST
@@ -511,6 +543,7 @@ int main(void)
     tcase_add_test(all, hot_spares_are_spares);
     tcase_add_test(all, blocklists_count_within_their_window);
     tcase_add_test(all, blocklists_never_shorten_a_repair);
+    tcase_add_test(all, nodes_are_away_until_a_moment);
     tcase_add_test(all, what_comes_back_waits_for_the_restart);
     tcase_add_test(all, restarts_do_not_put_off_what_comes_back);
     tcase_add_test(all, slow_nodes_leave_for_spares);

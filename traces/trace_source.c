@@ -1,0 +1,101 @@
+/* What the records of another system are, by the columns of their table or by their lines. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/file.h"
+#include "traces/log_time.h"
+#include "traces/trace_convert.h"
+#include "traces/xid.h"
+
+/* Columns that a table of this kind has, in lower case and without what is neither letter nor digit; * stands for any end. */
+static const struct {
+    enum convert_source source;
+    const char *columns[4];
+} tables[] = {
+    {CONVERT_LANL, {"system", "node", "start", "downtimemin"}},
+    {CONVERT_TITAN, {"time", "location", "event"}},
+    {CONVERT_SMI, {"timestamp", "ecc*"}},
+    {CONVERT_SMI, {"timestamp", "clocks*"}},
+    {CONVERT_JOBS, {"state"}},
+    {CONVERT_JOBS, {"status"}},
+    {CONVERT_JOBS, {"jobstate"}},
+};
+
+static bool is_called(const char *cell, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n && *name != '*'; i++)
+        if (isalnum((unsigned char)cell[i]) && tolower((unsigned char)cell[i]) != *name++)
+            return false;
+    return *name == '\0' || *name == '*';
+}
+
+static bool has_column(const char *header, const char *name)
+{
+    static const char between[] = ",;|\t";
+    for (const char *at = header;; at++) {
+        size_t n = strcspn(at, between);
+        if (is_called(at, n, name))
+            return true;
+        at += n;
+        if (!*at)
+            return false;
+    }
+}
+
+static enum convert_source table_of(const char *header)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        bool all = true;
+        for (int j = 0; j < 4 && tables[i].columns[j]; j++)
+            all &= has_column(header, tables[i].columns[j]);
+        if (all)
+            return tables[i].source;
+    }
+    return CONVERT_UNKNOWN;
+}
+
+/* The first line that is no comment, of a file in memory. */
+static char *first_line(char *bytes)
+{
+    while (*bytes == '#' || *bytes == '\n' || *bytes == '\r')
+        bytes += *bytes == '#' ? strcspn(bytes, "\n") : 1;
+    bytes[strcspn(bytes, "\r\n")] = '\0';
+    return bytes;
+}
+
+static enum convert_source source_of(char *bytes, const char *path, struct diags *diags)
+{
+    struct log_clock clock = {0};
+    const char *rest;
+    nanos time;
+    bool xids = strstr(bytes, "NVRM: Xid") || strstr(bytes, "DCGM_FI_DEV_XID_ERRORS");
+    const char *line = first_line(bytes);
+    enum convert_source table = table_of(line);
+    bool log = log_line_time(line, &clock, (struct place){.file = path}, &time, &rest, diags) != LOG_NO_TIME;
+    return table != CONVERT_UNKNOWN ? table : xids || log ? CONVERT_XID : CONVERT_UNKNOWN;
+}
+
+enum status convert_source_of(const char *path, enum convert_source *source, struct diags *diags)
+{
+    enum { LIMIT = 1 << 30 };
+    char *bytes;
+    size_t n;
+    if (strcmp(path, "-") == 0) { /* what is read of it is gone */
+        diag_error(diags, (struct place){0},
+                   "what standard input is has to be said with --source: lanl, titan, jobs, xid or smi");
+        return STATUS_BAD_INPUT;
+    }
+    enum status status = file_read(path, LIMIT, &bytes, &n, diags);
+    if (status != STATUS_OK)
+        return status;
+    enum convert_source found = source_of(bytes, path, diags);
+    free(bytes);
+    if (found == CONVERT_UNKNOWN) {
+        diag_error(diags, (struct place){.file = path},
+                   "neither columns nor lines tell what this is; say it with --source: lanl, titan, jobs, xid or smi");
+        return STATUS_BAD_INPUT;
+    }
+    *source = found;
+    return STATUS_OK;
+}
