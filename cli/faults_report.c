@@ -15,7 +15,9 @@ static void summary_rows(const struct faults_report *summary, struct table *tabl
     const struct fault_statistics *s = &summary->statistics;
     table_value_row(table, "failures", "node outages", "%zu", s->n_failures);
     table_value_row(table, "slowdowns", "stragglers and slow links", "%zu", s->n_slow);
-    table_value_row(table, "nodes", "nodes of the cluster", "%" PRId32, s->nodes);
+    if (s->n_planned > 0)
+        table_value_row(table, "planned", "outages that are announced", "%zu", s->n_planned);
+    table_value_row(table, "nodes", "of the cluster, up to the last one named", "%" PRId32, s->nodes);
     table_value_row(table, "nodes_hit", "nodes that failed at least once", "%" PRId32, s->nodes_hit);
     table_value_row(table, "horizon_d", "days that the trace covers", "%.6g", s->horizon_s / 86400);
     table_value_row(table, "mtbf_h", "hours between failures of the cluster, mean", "%.4g", s->mtbf_s / 3600);

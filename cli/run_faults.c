@@ -41,7 +41,13 @@ static void note_outside(struct invocation *call, const struct run_session *s, b
 {
     if (shipped)
         note_beyond(call, s);
-    if (s->trace.n_outside > 0)
+    if (s->trace.n_outside > 0 && s->trace.n_items == 0)
+        diag_warning(&call->diags, nowhere,
+                     "%s has no fault on the job's nodes (0 to %" PRId32
+                     "): nothing fails in this run; --fault-model draws faults for "
+                     "a job of any size",
+                     s->experiment.faults.trace, s->options.nodes - 1);
+    else if (s->trace.n_outside > 0)
         diag_note(&call->diags, nowhere, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
                   plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
                   shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);

@@ -239,9 +239,11 @@ static double daily_variance_to_mean(const struct fault_trace *trace, nanos hori
 void fault_statistics(const struct fault_trace *trace, int32_t nodes, nanos horizon, struct fault_statistics *out)
 {
     *out = (struct fault_statistics){.nodes = nodes, .horizon_s = nanos_to_seconds(horizon)};
-    for (size_t i = 0; i < trace->n_items; i++)
+    for (size_t i = 0; i < trace->n_items; i++) {
         out->n_failures += is_failure(&trace->items[i]);
-    out->n_slow = trace->n_items - out->n_failures;
+        out->n_planned += trace->items[i].kind == FAULT_PLANNED;
+    }
+    out->n_slow = trace->n_items - out->n_failures - out->n_planned;
     if (out->n_failures > 0) {
         out->mtbf_s = out->horizon_s / (double)out->n_failures;
         out->per_node_day = (double)out->n_failures / nodes / (out->horizon_s / 86400);
@@ -262,5 +264,7 @@ void fault_statistics_free(struct fault_statistics *statistics)
 nanos fault_trace_horizon(const struct fault_trace *trace)
 {
     nanos last = trace->n_items ? trace->items[trace->n_items - 1].time : 0;
+    if (trace->last_outside > last)
+        last = trace->last_outside;
     return (last / DAY + 1) * DAY;
 }

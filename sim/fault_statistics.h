@@ -40,7 +40,7 @@ struct fault_count {
 enum { TOP_NODES = 10 };
 
 struct fault_statistics {
-    size_t n_failures, n_slow;
+    size_t n_failures, n_slow, n_planned; /* node outages; stragglers and slow links; outages that are announced */
     double horizon_s;
     int32_t nodes, nodes_hit;
     double mtbf_s;           /* horizon / failures */
@@ -63,7 +63,8 @@ void fault_statistics_free(struct fault_statistics *statistics);
 /* A fit to n positive numbers. */
 struct weibull_fit weibull_fit(double *x, size_t n); /* sorts x */
 
-/* End of the last day on which something fails: what a trace covers, as far as its rows can tell. */
+/* End of the last day on which something fails, on nodes that were left out too: what a trace covers, as far as its rows can
+ * tell. */
 nanos fault_trace_horizon(const struct fault_trace *trace);
 
 #endif

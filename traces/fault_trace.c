@@ -151,6 +151,8 @@ struct reading {
     struct fault_trace_limits limits;
     struct fault_trace trace;
     nanos previous;
+    size_t n_full; /* slow nodes and links at full speed */
+    struct place first_full;
     struct diags *diags;
 };
 
@@ -284,8 +286,12 @@ static void read_row(struct reading *reading, size_t row)
         return;
     if (fate == NODE_OUTSIDE) {
         reading->trace.n_outside++;
+        reading->trace.last_outside = fault.time;
         return;
     }
+    bool slows = fault.kind == FAULT_STRAGGLER || fault.kind == FAULT_LINK;
+    if (slows && fault.speed == FULL_SPEED && reading->n_full++ == 0)
+        reading->first_full = cell_place(reading, row, FACTOR);
     read_host(reading, row, fault.node);
     fault_trace_add(&reading->trace, fault, csv_cell(&reading->table, row, reading->columns[DETAIL]));
 }
@@ -305,6 +311,10 @@ enum status fault_trace_read(const char *path, struct fault_trace_limits limits,
                       "the last line has no end; if the file was cut short, the last fault may be wrong and others missing");
         for (size_t row = 0; row < reading.table.n_rows; row++)
             read_row(&reading, row);
+        if (reading.n_full > 0)
+            diag_warning(diags, reading.first_full,
+                         "stragglers and slow links that slow nothing: %zu; factor is what is left of the speed, such as 0.5",
+                         reading.n_full);
         status = diags->n_errors > errors ? STATUS_BAD_INPUT : STATUS_OK;
     }
     csv_table_free(&reading.table);

@@ -62,7 +62,8 @@ struct fault_trace {
     size_t n_details, details_capacity;
     struct fault_host *hosts; /* names of nodes, in order of node; those of which none is known are left out */
     size_t n_hosts, hosts_capacity;
-    size_t n_outside; /* rows left out because of their node, see fault_trace_limits */
+    size_t n_outside;   /* rows left out because of their node, see fault_trace_limits */
+    nanos last_outside; /* the time of the last of them */
 };
 
 /* The nodes a reader takes. All zero: every node. */

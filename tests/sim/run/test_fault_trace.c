@@ -197,6 +197,7 @@ START_TEST(test_nodes_outside)
     struct fault_trace trace = read_good(text, (struct fault_trace_limits){.keep = 4, .known = 8});
     ck_assert_uint_eq(trace.n_items, 2);
     ck_assert_uint_eq(trace.n_outside, 2);
+    ck_assert_int_eq(trace.last_outside, 4 * NANOS_PER_SECOND);
     fault_trace_free(&trace);
     trace = read_good(text, (struct fault_trace_limits){.keep = 1, .drop = true});
     ck_assert_uint_eq(trace.n_items, 1);

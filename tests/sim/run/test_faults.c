@@ -339,11 +339,13 @@ START_TEST(test_statistics_by_hand)
                                        .speed = FULL_SPEED},
                         rows[i].cause);
     fault_trace_add(&trace, (struct fault){.time = DAYS(3.5), .speed = FULL_SPEED / 2, .kind = FAULT_LINK}, "cable");
+    fault_trace_add(&trace, (struct fault){.time = DAYS(3.6), .speed = FULL_SPEED, .kind = FAULT_PLANNED}, "firmware");
     ck_assert_int_eq(fault_trace_horizon(&trace), DAYS(4));
     struct fault_statistics s;
     fault_statistics(&trace, 5, DAYS(4), &s);
     ck_assert_uint_eq(s.n_failures, 4);
     ck_assert_uint_eq(s.n_slow, 1);
+    ck_assert_uint_eq(s.n_planned, 1);
     ck_assert_int_eq(s.nodes_hit, 3);
     ck_assert_double_eq(s.mtbf_s, 86400);
     ck_assert_double_eq(s.per_node_day, 0.2);
@@ -358,7 +360,7 @@ START_TEST(test_statistics_by_hand)
     ck_assert_int_eq(s.top_nodes[0].what, 3);
     ck_assert_double_eq(s.top_nodes[0].mean_down_s, 2.5 * 3600);
     ck_assert_int_eq(s.top_nodes[1].what, 1);
-    ck_assert_uint_eq(s.n_causes, 4);
+    ck_assert_uint_eq(s.n_causes, 5);
     ck_assert_str_eq(trace.details[s.causes[0].what], "gpu");
     ck_assert_int_eq(s.causes[1].what, -1);
     ck_assert_uint_eq(s.kinds[FAULT_LINK], 1);
