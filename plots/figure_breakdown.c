@@ -26,7 +26,7 @@ static void add_bar(struct bars *bars, const char *name, const json_t *breakdown
     snprintf(bar->name, sizeof bar->name, "%s", name);
 }
 
-/* The dimensions of a layout that are not one: "tp8 pp4 vpp24 mb2". */
+/* The dimensions of a layout that are not one, and its ZeRO stage: "tp8 pp4 vpp24 mb2 z1". */
 static void layout_name(const json_t *layout, char *name, size_t size)
 {
     static const char *const keys[][2] = {{"tp", "tp"}, {"pp", "pp"}, {"vpp", "vpp"},
@@ -37,6 +37,7 @@ static void layout_name(const json_t *layout, char *name, size_t size)
         if (value > 1)
             text_append(name, size, "%s%s%lld", *name ? " " : "", keys[i][1], (long long)value);
     }
+    text_append(name, size, "%sz%lld", *name ? " " : "", (long long)json_integer_value(json_object_get(layout, "zero")));
 }
 
 /* --- results of different work ------------------------------------------------------------------------------------- */

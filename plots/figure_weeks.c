@@ -187,10 +187,12 @@ enum status figure_data_faults(const struct figure_input *input, FILE *out, stru
         figure_write_text(out, detail && *detail ? detail : "unknown");
         fputc('\n', out);
     }
-    const json_t *gaps = json_object_get(input->result, "gaps");
+    const json_t *gaps = json_object_get(input->result, "gaps"), *kinds = json_object_get(input->result, "kinds");
     size_t shown = n < SHOWN ? n : SHOWN;
     fprintf(out, "EOD\nn_rows = %zu\ntext_lines = %zu\nfailures = %.0f\nmtbf_h = %.6g\nshape = %.6g\nper_node_day = %.6g\n",
             shown, shown + 6, figure_number(input->result, "failures"), figure_number(input->result, "mtbf_s") / 3600,
             figure_number(gaps, "shape"), figure_number(input->result, "per_node_day"));
+    fprintf(out, "slow = %.0f\nplanned = %.0f\n", figure_number(kinds, "straggler") + figure_number(kinds, "link"),
+            figure_number(kinds, "planned"));
     return STATUS_OK;
 }

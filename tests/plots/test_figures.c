@@ -210,10 +210,11 @@ END_TEST
 /* The plans of a search are bars named by their layouts; one without a breakdown is left out. */
 START_TEST(plans)
 {
-    static const char *const parts[] = {"n_columns = 2\n", "$names << EOD\n0\ttp8 pp4 vpp2 mb2\t2\n1\ttp4\t3\nEOD\n",
+    static const char *const parts[] = {"n_columns = 2\n", "$names << EOD\n0\ttp8 pp4 vpp2 mb2 z1\t2\n1\ttp4 z0\t3\nEOD\n",
                                         "0\t0\t29362\t0\t2\t100\tgemm\n1\t0\t29362\t0\t3\t100\tgemm\n", NULL};
     expect_script(&(struct figure_options){.kind = FIGURE_BREAKDOWN}, "plan.json",
-                  "{\"plans\": [{\"layout\": {\"tp\": 8, \"pp\": 4, \"vpp\": 2, \"cp\": 1, \"micro_batch\": 2}, \"breakdown\": "
+                  "{\"plans\": [{\"layout\": {\"tp\": 8, \"pp\": 4, \"vpp\": 2, \"cp\": 1, \"micro_batch\": 2, \"zero\": 1}, "
+                  "\"breakdown\": "
                   "{\"gemm\": 2.0}}, {\"layout\": {\"tp\": 2}}, {\"layout\": {\"tp\": 4, \"micro_batch\": 1}, \"breakdown\": "
                   "{\"gemm\": 3.0}}]}",
                   parts);
