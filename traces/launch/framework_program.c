@@ -1,10 +1,13 @@
 #include "traces/launch/framework_program.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/spec/catalog.h"
 #include "traces/launch/framework_keys.h"
 #include "traces/launch/framework_slips.h"
+#include "traces/launch/megatron_arguments.h"
 
 /* Names of recipes and of what has them: from memory. */
 const struct recipe bridge_recipes[] = {
@@ -65,9 +68,11 @@ static const char *model_of(const struct recipe *recipes, const char *name)
 /* llama3_8b of llama3_8b_pretrain_config and of llm.llama3_8b.pretrain_recipe; "" where it has no such name. */
 static void name_of_recipe(const char *target, char *name, size_t size)
 {
-    const char *end = strstr(target, "pretrain");
-    end = end ? end : strstr(target, "finetune");
-    const char *start = end;
+    static const char *const kinds[] = {"pretrain", "finetune", "sft", "peft"};
+    const char *end = NULL, *start;
+    for (size_t i = 0; !end && i < sizeof kinds / sizeof kinds[0]; i++)
+        end = strstr(target, kinds[i]);
+    end = end ? end : target;
     while (end > target && strchr("._", end[-1]))
         end--;
     for (start = end; start > target && start[-1] != '.'; start--)
@@ -94,14 +99,107 @@ static void read_recipe(struct launch_words *words, const struct yaml_node *reci
         framework_add(words, target, said, w->name, w->value);
 }
 
-/* By its keys, or where these are too few by what made it: llm.llama3_8b.pretrain_recipe(), llama3_8b_pretrain_config(). */
+/* --- what its function is told --- */
+
+/* Arguments of the functions of both, by all names that these have had (from memory). */
+static const struct framework_key call_keys[] = {
+    FRAMEWORK_AS("num_gpus_per_node", "nproc_per_node"),
+    FRAMEWORK_AS("num_nodes", "nnodes"),
+    FRAMEWORK_AS("tensor_parallelism", "tensor_model_parallel_size"),
+    FRAMEWORK_AS("tensor_model_parallel_size", "tensor_model_parallel_size"),
+    FRAMEWORK_AS("pipeline_parallelism", "pipeline_model_parallel_size"),
+    FRAMEWORK_AS("pipeline_model_parallel_size", "pipeline_model_parallel_size"),
+    FRAMEWORK_AS("virtual_pipeline_parallelism", "virtual_pipeline_model_parallel_size"),
+    FRAMEWORK_AS("virtual_pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size"),
+    FRAMEWORK_AS("context_parallelism", "context_parallel_size"),
+    FRAMEWORK_AS("context_parallel_size", "context_parallel_size"),
+    FRAMEWORK_AS("expert_parallelism", "expert_model_parallel_size"),
+    FRAMEWORK_AS("expert_model_parallel_size", "expert_model_parallel_size"),
+    FRAMEWORK_AS("expert_tensor_parallelism", "expert_tensor_parallel_size"),
+    FRAMEWORK_AS("expert_tensor_parallel_size", "expert_tensor_parallel_size"),
+    FRAMEWORK_AS("sequence_parallelism", "sequence_parallel"),
+    FRAMEWORK_AS("sequence_parallel", "sequence_parallel"),
+    FRAMEWORK_AS("account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"),
+    FRAMEWORK_AS("account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"),
+    FRAMEWORK_AS("use_megatron_fsdp", "use_megatron_fsdp"),
+    FRAMEWORK_AS("global_batch_size", "global_batch_size"),
+    FRAMEWORK_AS("micro_batch_size", "micro_batch_size"),
+    FRAMEWORK_AS("seq_length", "seq_length"),
+    FRAMEWORK_AS("max_steps", "train_iters"),
+    FRAMEWORK_AS("train_iters", "train_iters"),
+    FRAMEWORK_WORDS("precision", framework_nemo2_precisions),
+    FRAMEWORK_WORDS("precision_config", framework_bridge_precisions),
+    FRAMEWORK_WORDS("precision_config._target_", framework_bridge_precisions),
+    FRAMEWORK_WORDS("precision_config._args_", framework_bridge_precisions),
+    FRAMEWORK_BOTH("peft_scheme", "adapter", framework_peft_words),
+    FRAMEWORK_BOTH("peft", "adapter", framework_peft_words),
+    FRAMEWORK_AS("peft._target_", "adapter"),
+    FRAMEWORK_AS("peft.dim", "adapter_rank"),
+    FRAMEWORK_AS("peft.target_modules", "adapter_targets"),
+    FRAMEWORK_AS("peft.dropout", "adapter_dropout"),
+    FRAMEWORK_WORDS("packed_sequence", framework_packed),
+    {0},
+};
+static const char *const call_ignored[] = {
+    "_target_",    "_args_",  "name",         "dir",    "fn",     "hf_path",      "tokenizer*", "data_path*",
+    "train_data*", "valid_*", "test_*",       "per_*",  "blend*", "mock",         "lr*",        "min_lr",
+    "warmup_*",    "adam_*",  "weight_decay", "eval_*", "log_*",  "save_*",       "wandb_*",    "pretrained_checkpoint",
+    "finetune_lr", "seed",    "limit_*",      "max_lr", "val_*",  "num_sanity_*", "constant_*", "gradient_clip_val",
+    NULL,
+};
+static const struct framework recipe_call = {.name = "the recipe", .keys = call_keys, .ignored = call_ignored};
+
+/* Fine-tuning is by LoRA unless it is told otherwise, None among that: of both, from memory. */
+static void read_adapter(struct launch_words *words, const struct yaml_node *recipe)
+{
+    const struct yaml_node *target = yaml_find(recipe, "_target_");
+    const char *said = launch_text(words, target->text, strlen(target->text));
+    bool told = yaml_find(recipe, "peft") || yaml_find(recipe, "peft_scheme");
+    if (strstr(said, "finetune") && !told)
+        framework_add(words, target, said, "adapter", "lora");
+}
+
+/* Between what its framework does unasked and the fields that the program changes. */
+static void read_call(struct launch_words *words, const struct yaml_node *recipe, const char *path, struct diags *diags)
+{
+    const struct yaml_node *unnamed = yaml_find(recipe, "_args_");
+    read_adapter(words, recipe);
+    framework_read_keys(words, recipe, &recipe_call);
+    framework_tell_slips(recipe, &recipe_call, path, diags);
+    if (unnamed)
+        diag_warning(diags, (struct place){.file = path, .line = unnamed->at.line, .column = unnamed->at.column},
+                     "what the recipe's function is told without a name is left out");
+}
+
+/* --- all together --- */
+
+/* A name where a number or a truth has to stand (Defaults.BATCH) is none that the reader could know. */
+static void leave_names_out(struct launch_words *words, size_t first, const char *path, struct diags *diags)
+{
+    size_t kept = first;
+    for (size_t i = first; i < words->n; i++) {
+        const struct launch_word word = words->items[i];
+        int row = megatron_find(word.name, word.by_dest);
+        bool text = row < 0 || megatron_rows[row].type == ARGUMENT_TEXT || megatron_rows[row].type == ARGUMENT_LIST;
+        const char *dot = text || !word.value ? NULL : strchr(word.value, '.');
+        if (!dot || !isalpha((unsigned char)*word.value) || !isalpha((unsigned char)dot[1]))
+            words->items[kept++] = word;
+        else
+            diag_warning(diags, (struct place){.file = path, .line = word.at.line, .column = word.at.column},
+                         "%s is left out: the program computes its value, %.60s", word.said, word.value);
+    }
+    words->n = kept;
+}
+
+/* By keys that no other has, by what made it where these are too few (llm.llama3_8b.pretrain_recipe(),
+ * llama3_8b_pretrain_config()), or by keys of others: cfg.train alone might be LitGPT's. */
 static const struct framework *framework_of_program(const struct yaml_node *root, const struct yaml_node *recipe)
 {
     const struct framework *framework = framework_of_keys(root);
     const char *target = recipe ? yaml_find(recipe, "_target_")->text : "", *last = strrchr(target, '_');
-    if (framework || !last)
+    if (framework == &framework_bridge || framework == &framework_nemo2 || !last)
         return framework;
-    return strcmp(last, "_recipe") == 0 ? &framework_nemo2 : strcmp(last, "_config") == 0 ? &framework_bridge : NULL;
+    return strcmp(last, "_recipe") == 0 ? &framework_nemo2 : strcmp(last, "_config") == 0 ? &framework_bridge : framework;
 }
 
 enum status framework_read_program(const struct yaml_node *root, const char *path, struct launch_words *words,
@@ -109,7 +207,8 @@ enum status framework_read_program(const struct yaml_node *root, const char *pat
 {
     const struct yaml_node *recipe = yaml_find(root, "_recipe_");
     const struct framework *framework = framework_of_program(root, recipe);
-    bool described = framework_find(root, "model.num_layers") || framework_find(root, "model.config.num_layers");
+    size_t first = words->n;
+    bool described = framework_find(root, "model.hidden_size") || framework_find(root, "model.config.hidden_size");
     if (!framework) {
         diag_error(diags, (struct place){.file = path},
                    "a Python program is not run, and this one neither makes nor changes a recipe that msim knows (cfg.train and "
@@ -122,7 +221,11 @@ enum status framework_read_program(const struct yaml_node *root, const char *pat
               "of this program its assignments are read; what else its recipe has is not known");
     if (recipe && !described)
         read_recipe(words, recipe);
-    framework_read(words, root, framework);
+    framework_read_fixed(words, root, framework);
+    if (recipe)
+        read_call(words, recipe, path, diags);
+    framework_read_keys(words, root, framework);
+    leave_names_out(words, first, path, diags);
     framework_tell_slips(root, framework, path, diags);
     return STATUS_OK;
 }
