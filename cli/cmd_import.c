@@ -202,6 +202,14 @@ static void tell_lost(const struct imported *job, struct diags *diags)
     if (job_adapts(&said->job))
         diag_warning(diags, at, "a table has no column for adapters of rank %lld: its row is a run that trains all weights",
                      (long long)said->job.adapter.rank);
+    if (said->job.dropout > 0)
+        diag_note(diags, at, "a table has no column for dropout=%g: nothing is dropped there", said->job.dropout);
+    if (said->job.optimizer != OPTIMIZER_ADAM)
+        diag_warning(diags, at, "a table has no column for optimizer=%s: its row is a run with Adam",
+                     optimizer_names[said->job.optimizer]);
+    if (said->job.moment_precision != PRECISION_FP32)
+        diag_warning(diags, at, "a table has no column for moment_precision=%s: they are in fp32 there",
+                     precision_name(said->job.moment_precision));
 }
 
 static void write_table(const struct imported *jobs, size_t n, struct invocation *call)
