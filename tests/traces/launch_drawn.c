@@ -109,6 +109,9 @@ void draw_launch_job(struct random_stream *random, struct launch_job *x)
         j->muon_tp = (enum muon_tp)random_below(random, N_MUON_TP);
         j->muon_shard = l->zero ? MUON_LAYER_WISE : MUON_ELEMENTS;
     }
+    static const enum precision moments[] = {PRECISION_FP32, PRECISION_FP32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8};
+    if (j->optimizer == OPTIMIZER_ADAM && l->zero) /* where Megatron-LM lets them be narrow */
+        j->moment_precision = moments[random_below(random, 5)];
     j->dropout = random_below(random, 2) ? 0.1 : 0;
     j->tokens = random_below(random, 2) ? (double)j->seq_len * (double)(1 + random_below(random, 1000000)) : 0;
     j->features = l->features = draw_features(random, l);

@@ -18,6 +18,7 @@ static void as_nemo(struct random_stream *random, struct launch_job *x)
     l->recompute.what = (int)l->recompute.what < N_RECOMPUTES ? l->recompute.what : RECOMPUTE_SELECTIVE;
     l->schedule = l->pp == 1 ? SCHEDULE_NONE : l->vpp > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
     x->job.optimizer = OPTIMIZER_ADAM;
+    x->job.moment_precision = PRECISION_FP32;
     x->job.muon_tp = MUON_BLOCKWISE;
     x->job.muon_shard = MUON_ELEMENTS;
     x->job.precision = x->job.precision == PRECISION_FP8 ? PRECISION_FP8 : PRECISION_BF16;
@@ -78,6 +79,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
     x->job.precision = PRECISION_BF16;
     x->job.gradient_precision = random_below(random, 2) ? PRECISION_FP32 : PRECISION_BF16;
     x->job.optimizer = OPTIMIZER_ADAM;
+    x->job.moment_precision = PRECISION_FP32;
     x->job.muon_tp = MUON_BLOCKWISE;
     x->job.muon_shard = MUON_ELEMENTS;
     x->job.dropout = 0;
@@ -96,7 +98,7 @@ START_TEST(what_a_recipe_is_told_comes_back)
     struct diags diags = {0};
     char **names;
     size_t n_names;
-    int n = 0, mixtures = 0, latent = 0, windows = 0, stages = 0, narrow = 0, hybrid = 0;
+    int n = 0, mixtures = 0, latent = 0, windows = 0, stages = 0, narrow = 0, hybrid = 0, moments = 0;
     ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n_names, &diags), STATUS_OK);
     ck_assert_int_eq(catalog_cluster("gb200-nvl72", &cluster, &diags), STATUS_OK);
     for (int i = 0; i < TRIES && n < WANTED; i++) {
@@ -115,6 +117,7 @@ START_TEST(what_a_recipe_is_told_comes_back)
         latent += x.model.attention == ATTENTION_LATENT;
         windows += x.model.window > 0;
         stages += x.layout.pp > 1 && x.model.layers % (x.layout.pp * x.layout.vpp) != 0;
+        moments += x.job.moment_precision != PRECISION_FP32;
         narrow += x.job.gradient_precision == PRECISION_BF16;
         hybrid += x.layout.shard > 0;
     }
@@ -123,6 +126,7 @@ START_TEST(what_a_recipe_is_told_comes_back)
     ck_assert_int_gt(latent, 2);
     ck_assert_int_gt(windows, 10);
     ck_assert_int_gt(stages, bridge ? 5 : -1); /* a layout of stages NeMo 2 does not have */
+    ck_assert_int_gt(moments, 40);
     ck_assert_int_gt(narrow, 40);
     ck_assert_int_gt(hybrid, 20);
     names_free(names);
@@ -171,7 +175,7 @@ START_TEST(what_is_exported_is_imported_the_same)
     struct diags diags = {0};
     char **names;
     size_t n_names;
-    int n = 0, mixtures = 0, folded = 0;
+    int n = 0, mixtures = 0, folded = 0, moments = 0;
     ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n_names, &diags), STATUS_OK);
     ck_assert_int_eq(catalog_cluster("gb200-nvl72", &cluster, &diags), STATUS_OK);
     for (int i = 0; i < TRIES && n < WANTED; i++) {
@@ -184,10 +188,12 @@ START_TEST(what_is_exported_is_imported_the_same)
         n++;
         mixtures += x.model.moe.experts > 0;
         folded += schedule_is_folded(x.layout.schedule);
+        moments += x.job.moment_precision != PRECISION_FP32;
     }
     ck_assert_int_eq(n, WANTED);
     ck_assert_int_gt(mixtures, WANTED / 10);
     ck_assert_int_gt(folded, 10);
+    ck_assert_int_gt(moments, WANTED / 10);
     names_free(names);
     diags_free(&diags);
 }

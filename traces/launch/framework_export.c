@@ -244,19 +244,6 @@ static void complete_adapter(struct config *c)
                              c->framework->name);
 }
 
-/* Where the framework has no keys for it: one thing, of three arguments. */
-static void complete_moments(struct config *c)
-{
-    struct megatron_arguments *a = &c->exported.arguments;
-    if (!a->of[ARGUMENT_MOMENT].text || c->framework->form == FORM_PYTHON)
-        return;
-    megatron_export_lose(&c->exported, "the optimizer's moments in %s: %s has no key for it", a->of[ARGUMENT_MOMENT].text,
-                         c->framework->name);
-    a->of[ARGUMENT_MOMENT].text = a->of[ARGUMENT_MOMENT2].text = NULL;
-    if (!layout_offloads(&c->job->layout, OFFLOAD_OPTIMIZER))
-        a->of[ARGUMENT_PRECISE_OPTIMIZER].text = NULL;
-}
-
 /* Arguments that Megatron-LM works out itself and other frameworks want to be told. */
 static void complete(struct config *c)
 {
@@ -361,14 +348,19 @@ static void config_fill(struct config *c, const char *framework, const struct la
             c->framework = frameworks[i];
     assert(c->framework);
     const struct exporter *exporter = exporter_of(c->framework);
-    const struct launch_job plain = exporter->plain ? exporter->plain(job) : *job;
+    struct launch_job plain = exporter->plain ? exporter->plain(job) : *job;
+    bool narrow = job->job.moment_precision != PRECISION_FP32 && c->framework->form != FORM_PYTHON;
+    if (narrow) /* recipes that are programs alone have fields for it */
+        plain.job.moment_precision = PRECISION_FP32;
     megatron_export(&plain, &c->exported);
+    if (narrow)
+        megatron_export_lose(&c->exported, "the optimizer's moments in %s: %s has no key for it",
+                             precision_name(job->job.moment_precision), c->framework->name);
     if (!exporter->plain)
         complete(c);
     if (exporter->complete)
         exporter->complete(c);
     complete_adapter(c);
-    complete_moments(c);
     for (const struct framework_key *key = c->framework->keys; key->path; key++)
         write_key(c, key);
     write_dests(c);
