@@ -252,6 +252,10 @@ START_TEST(programs_say_a_part)
          "cfg.model.tensor_model_parallel_size = Defaults.tp\n",
          "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
          "model.tensor_model_parallel_size is left out: the program computes its value, Defaults.tp", 32, 4, 40},
+        {"cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\ncfg.dataset.sequence_length = 8192\n"
+         "model = find(cfg)\nmodel.tensor_model_parallel_size = 2\n",
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
+         "tensor_model_parallel_size is left out: of which part of a recipe it is, is not known", 32, 5, 1},
         {"a = qwen3_8b_pretrain_config()\na.train.micro_batch_size = 4\nb = llama3_8b_pretrain_config()\n"
          "b.train.micro_batch_size = 1\nb.dataset.sequence_length = 8192\na.model.tensor_model_parallel_size = 2\n"
          "b.model.sequence_parallel = False\n",

@@ -202,6 +202,16 @@ static const struct framework *framework_of_program(const struct yaml_node *root
     return strcmp(last, "_recipe") == 0 ? &framework_nemo2 : strcmp(last, "_config") == 0 ? &framework_bridge : framework;
 }
 
+/* An argument's name that is a field of what no recipe has, so far as the program says: model = build(); model.num_layers = 4. */
+static void tell_loose(const struct yaml_node *root, const struct framework *framework, const char *path, struct diags *diags)
+{
+    bool recipes = framework == &framework_bridge || framework == &framework_nemo2;
+    for (const struct yaml_node *node = root->first; node && recipes; node = node->next)
+        if (node->kind != YAML_MAPPING && megatron_find(node->key, true) >= 0)
+            diag_warning(diags, (struct place){.file = path, .line = node->key_at.line, .column = node->key_at.column},
+                         "%.80s is left out: of which part of a recipe it is, is not known", node->key);
+}
+
 enum status framework_read_program(const struct yaml_node *root, const char *path, struct launch_words *words,
                                    struct diags *diags)
 {
@@ -226,6 +236,7 @@ enum status framework_read_program(const struct yaml_node *root, const char *pat
         read_call(words, recipe, path, diags);
     framework_read_keys(words, root, framework);
     leave_names_out(words, first, path, diags);
+    tell_loose(root, framework, path, diags);
     framework_tell_slips(root, framework, path, diags);
     return STATUS_OK;
 }

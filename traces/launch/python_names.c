@@ -294,7 +294,8 @@ static int count_recipes(const struct python *y)
 static void settle(struct python *y, struct python_object *object, const struct python_object *job, int n,
                    struct yaml_node *result)
 {
-    bool rival = is_job(object, n > 0) && (n > 0 || conflicts(object->node, result));
+    bool made = object->origin == ORIGIN_MADE, parts = is_job(object, false);
+    bool rival = object->origin == ORIGIN_RECIPE || (parts && (n ? made : conflicts(object->node, result)));
     if (object == job || object->used)
         return;
     if (rival)
@@ -303,10 +304,9 @@ static void settle(struct python *y, struct python_object *object, const struct 
                      object->name, job->at.line);
     else if (n > 1 && object->n_fields)
         diag_warning(y->diags, object->at, "%.80s is left out: which of %d recipes it changes is not known", object->name, n);
-    else if (object->origin == ORIGIN_MADE && !is_job(object, false)) {
-        if (object->n_fields)
-            diag_note(y->diags, object->at, "%.80s is left out: it is a part of nothing that is read", object->name);
-    } else if (n <= 1) {
+    else if (made && !parts && object->n_fields)
+        diag_note(y->diags, object->at, "%.80s is left out: it is a part of nothing that is read", object->name);
+    else if (n <= 1 && (!made || parts)) {
         python_tell(y, object);
         merge(y, result, object->node);
     }

@@ -145,4 +145,38 @@ void python_close_scopes(struct python *y, int column);
 /* The fields of the one recipe that is meant, with those of names from outside. */
 struct yaml_node *python_result(struct python *y);
 
+/* --- assignments (python_assign.c) --- */
+
+enum { PYTHON_TARGETS_MAX = 16 };
+
+/* What is assigned to: a path, in which a["b"] is a.b. */
+struct python_target {
+    char path[PYTHON_NAME_SIZE];
+    const char *start;
+    struct place at;
+    bool known; /* no part of it is computed */
+};
+
+struct python_targets {
+    struct python_target of[PYTHON_TARGETS_MAX];
+    int n;
+    bool all; /* there are no more */
+};
+
+/* a.b["c"].d; false where no path begins here. */
+bool python_read_target(struct python *y, struct python_target *target);
+/* One, or several between commas, in brackets or not. */
+bool python_read_targets(struct python *y, struct python_targets *targets);
+/* Whose field it is, and where; false where it is no recipe's. */
+bool python_find_field(struct python *y, const struct python_target *target, int *object, char path[PYTHON_NAME_SIZE]);
+/* A field is said (or, `appends`, one more of a list); value NULL: it is computed. */
+void python_set_field(struct python *y, const struct python_target *target, struct yaml_node *value, bool appends);
+/* The call of a recipe's function, by the name that it has where it is from (NULL: none stands here), and the object that it
+ * makes. */
+struct yaml_node *python_read_recipe(struct python *y, struct place *at);
+int python_new_recipe(struct python *y, const char *name, struct yaml_node *call, struct place at);
+bool python_at_assignment(const struct python *y);
+/* Behind the targets. */
+void python_read_assignment(struct python *y, struct python_targets *targets);
+
 #endif
