@@ -93,7 +93,8 @@ void python_set_field(struct python *y, const struct python_target *target, stru
         return;
     if (!target->known)
         python_leave_out(y, target->at, target->path, "the program computes which field it is");
-    else if (!value) {
+    else if (!value || (y->gave && python_contains(value, y->objects[object].node))) { /* computed, or a part of itself */
+        value = NULL;
         python_leave_out(y, target->at, target->path, python_computed);
         if (y->doubtful < 0 && !appends)
             python_forget(y, object, path);

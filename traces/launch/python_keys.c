@@ -257,6 +257,7 @@ static void read_line(struct python *y)
     python_close_scopes(y, column);
     for (bool more = true; more && y->p < y->end;) {
         struct python_mark here = python_mark(y);
+        y->gave = false;
         bool block = read_statement(y, column);
         y->brackets = 0;
         python_skip_blanks(y);

@@ -179,6 +179,14 @@ void python_forget(struct python *y, int object, const char *path)
 
 /* --- values of fields --- */
 
+bool python_contains(const struct yaml_node *tree, const struct yaml_node *node)
+{
+    bool found = tree == node;
+    for (const struct yaml_node *child = tree->first; child && !found; child = child->next)
+        found = python_contains(child, node);
+    return found;
+}
+
 static struct python_list *list_of(struct python *y, const struct yaml_node *field)
 {
     int i = 0;

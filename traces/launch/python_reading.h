@@ -73,6 +73,7 @@ struct python {
     int n_scopes;
     struct python_list lists[PYTHON_KEYS_MAX];
     int n_lists;
+    bool gave;     /* this statement makes an object part of another one */
     bool too_much; /* was it told that there is more than is kept? */
 };
 
@@ -135,6 +136,8 @@ void python_tell(struct python *y, struct python_object *object);
 struct yaml_node *python_field(struct python *y, int object, const char *path, const char *at);
 /* The same where it is there; NULL: it is not. */
 struct yaml_node *python_known_field(const struct python *y, const char *path);
+/* Is a node in a tree? Recursion is as deep as that, which has at most PYTHON_KEYS_MAX keys. */
+bool python_contains(const struct yaml_node *tree, const struct yaml_node *node);
 void python_assign(struct python *y, struct yaml_node *field, struct yaml_node *value);
 void python_append(struct python *y, struct yaml_node *field, struct yaml_node *value);
 /* Nothing is known of it any more. */

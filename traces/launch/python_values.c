@@ -196,13 +196,15 @@ static bool is_maker(const char *name)
     return maker;
 }
 
-/* A value without a name; what run.Config or run.Partial is told first is what is called. */
-static bool read_unnamed(struct python *y, struct yaml_node *call, const char *start, int depth)
+/* A value without a name, behind the `last` one; what run.Config or run.Partial is told first is what is called. */
+static bool read_unnamed(struct python *y, struct yaml_node *call, struct yaml_node **last, const char *start, int depth)
 {
     static const char *const wrappers[] = {"run.Config", "Config", "run.Partial", "Partial", NULL};
     struct yaml_node *target = yaml_find(call, "_target_"), *values = yaml_find(call, "_args_");
     char name[PYTHON_NAME_SIZE];
     struct python_mark here = python_mark(y);
+    if (!target) /* a dictionary */
+        return false;
     if (python_is_one_of(target->text, wrappers) && python_read_name(y, name)) {
         python_skip_blanks(y);
         target->text = python_copy(y, name, strlen(name));
@@ -217,7 +219,7 @@ static bool read_unnamed(struct python *y, struct yaml_node *call, const char *s
         values->key = "_args_";
         yaml_append(call, NULL, values);
     }
-    yaml_append(values, NULL, value);
+    yaml_append(values, last, value);
     return true;
 }
 
@@ -227,7 +229,7 @@ static bool is_idle(const char *name)
     return strcmp(name, "dir") == 0 || strcmp(name, "name") == 0;
 }
 
-static bool read_argument(struct python *y, struct yaml_node *call, bool recipe, int depth)
+static bool read_argument(struct python *y, struct yaml_node *call, struct yaml_node **last, bool recipe, int depth)
 {
     char name[PYTHON_NAME_SIZE];
     struct python_mark here = python_mark(y);
@@ -243,7 +245,7 @@ static bool read_argument(struct python *y, struct yaml_node *call, bool recipe,
         return read_member(y, call, name, here.p, depth);
     }
     python_return(y, here);
-    bool read = !python_at(y, '*') && read_unnamed(y, call, here.p, depth);
+    bool read = !python_at(y, '*') && read_unnamed(y, call, last, here.p, depth);
     python_skip_blanks(y);
     read = read && (python_at(y, ',') || python_at(y, ')'));
     if (read)
@@ -263,13 +265,14 @@ static bool read_argument(struct python *y, struct yaml_node *call, bool recipe,
 struct yaml_node *python_read_call(struct python *y, const char *name, const char *start, int depth)
 {
     struct yaml_node *call = python_new_node(y, YAML_MAPPING, start), *target = python_new_node(y, YAML_SCALAR, start);
+    struct yaml_node *last = NULL;
     bool recipe = python_is_recipe(name);
     target->key = "_target_";
     target->text = python_copy(y, name, strlen(name));
     if (strcmp(name, "dict") != 0)
         yaml_append(call, NULL, target);
     for (open_bracket(y); !python_at(y, ')');)
-        if (y->p == y->end || !read_argument(y, call, recipe, depth) || !next_item(y, ')'))
+        if (y->p == y->end || !read_argument(y, call, &last, recipe, depth) || !next_item(y, ')'))
             return NULL;
     close_bracket(y);
     return call;
@@ -288,7 +291,8 @@ static bool is_constant(const struct python *y, const char *name)
     return class || strncmp(name, "torch.", 6) == 0 || (known && (known->is_module || known->imported));
 }
 
-/* A copy of what a name stands for: a value, or an object that is part of what is being read from then on. NULL: not known. */
+/* A copy of what a name stands for: a value, or an object that is part of what is being read from then on, which it can be once.
+ * NULL: not known. */
 static struct yaml_node *read_known(struct python *y, const char *name, const char *start)
 {
     const struct python_name *known = python_find_name(y, name);
@@ -300,12 +304,13 @@ static struct yaml_node *read_known(struct python *y, const char *name, const ch
         node->quoted = value->quoted;
         node->text = value->text;
         node->first = value->first;
-    } else if (whole && !known->is_function && y->objects[known->object].origin == ORIGIN_MADE) {
+    } else if (whole && !known->is_function && y->objects[known->object].origin == ORIGIN_MADE &&
+               !y->objects[known->object].used) {
         struct python_object *object = &y->objects[known->object];
         node = python_new_node(y, YAML_MAPPING, start);
         node->first = object->node->first;
         object->node = node;
-        object->used = true;
+        object->used = y->gave = true;
         python_tell(y, object);
     }
     return node;
