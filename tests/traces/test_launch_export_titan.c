@@ -102,54 +102,52 @@ START_TEST(what_torchtitan_is_told_comes_back)
 END_TEST
 
 /* By hand: what torchtitan cannot be told, each in a sentence; stages as its own rule has them are not named. */
+static const struct {
+    struct layout layout;
+    const char *model, *lost, *written;
+} titan_says[] = {
+    {{.tp = 2, .pp = 1, .vpp = 1, .dp = 4, .zero = 1}, "llama3-8b", "zero 1: torchtitan shards gradients", NULL},
+    {{.tp = 2, .pp = 1, .vpp = 1, .dp = 4}, "llama3-8b", "zero 0 beside tensor or pipeline", NULL},
+    {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8},
+     "llama3-8b",
+     NULL,
+     "data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"},
+    {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3, .shard = 4},
+     "llama3-8b",
+     NULL,
+     "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n"},
+    {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 2}, "llama3-8b", NULL, "fsdp_reshard_after_forward = \"never\"\n"},
+    {{.tp = 1, .pp = 4, .vpp = 1, .dp = 2, .zero = 2, .schedule = SCHEDULE_ZB1P}, "llama3-8b", "schedule zb-1p", NULL},
+    {{.tp = 1, .pp = 2, .vpp = 3, .dp = 4, .zero = 2, .schedule = SCHEDULE_INTERLEAVED},
+     "llama3-8b",
+     NULL,
+     "module_fqns_per_model_part = [\n"}, /* of 34 places 6, 6, 6, 6, 5, 5 are its own way, without the ends' */
+    {{.tp = 1, .pp = 2, .vpp = 17, .dp = 4, .zero = 2, .schedule = SCHEDULE_INTERLEAVED},
+     "llama3-8b",
+     NULL,
+     "pipeline_parallel_layers_per_stage = 1\n"},
+    {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3, .recompute = {RECOMPUTE_FULL, RECOMPUTE_FIRST, 4}},
+     "llama3-8b",
+     "recompute full:4",
+     "mode = \"full\"\n"},
+    {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3, .recompute = {RECOMPUTE_FULL, RECOMPUTE_EVERY, 4}},
+     "llama3-8b",
+     NULL,
+     "mode = \"selective\"\nselective_ac_option = \"4\"\n"},
+    {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3}, "gpt3-13b", "model gpt3-13b: it is none of torchtitan's flavors", NULL},
+    {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3},
+     "deepseek-v3",
+     "modules that predict further tokens",
+     "flavor = \"671B\"\nname = \"deepseek_v3\"\n"},
+};
+
 START_TEST(torchtitan_says_what_it_can)
 {
-    static const struct {
-        struct layout layout;
-        const char *model, *lost, *written;
-    } cases[] = {
-        {{.tp = 2, .pp = 1, .vpp = 1, .dp = 4, .zero = 1}, "llama3-8b", "zero 1: torchtitan shards gradients", NULL},
-        {{.tp = 2, .pp = 1, .vpp = 1, .dp = 4}, "llama3-8b", "zero 0 beside tensor or pipeline", NULL},
-        {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8},
-         "llama3-8b",
-         NULL,
-         "data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n"},
-        {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3, .shard = 4},
-         "llama3-8b",
-         NULL,
-         "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n"},
-        {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 2}, "llama3-8b", NULL, "fsdp_reshard_after_forward = \"never\"\n"},
-        {{.tp = 1, .pp = 4, .vpp = 1, .dp = 2, .zero = 2, .schedule = SCHEDULE_ZB1P}, "llama3-8b", "schedule zb-1p", NULL},
-        {{.tp = 1, .pp = 2, .vpp = 3, .dp = 4, .zero = 2, .schedule = SCHEDULE_INTERLEAVED},
-         "llama3-8b",
-         NULL,
-         "module_fqns_per_model_part = [\n"}, /* of 34 places 6, 6, 6, 6, 5, 5 are its own way, without the ends' */
-        {{.tp = 1, .pp = 2, .vpp = 17, .dp = 4, .zero = 2, .schedule = SCHEDULE_INTERLEAVED},
-         "llama3-8b",
-         NULL,
-         "pipeline_parallel_layers_per_stage = 1\n"},
-        {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3, .recompute = {RECOMPUTE_FULL, RECOMPUTE_FIRST, 4}},
-         "llama3-8b",
-         "recompute full:4",
-         "mode = \"full\"\n"},
-        {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3, .recompute = {RECOMPUTE_FULL, RECOMPUTE_EVERY, 4}},
-         "llama3-8b",
-         NULL,
-         "mode = \"selective\"\nselective_ac_option = \"4\"\n"},
-        {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3},
-         "gpt3-13b",
-         "model gpt3-13b: it is none of torchtitan's flavors",
-         NULL},
-        {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8, .zero = 3},
-         "deepseek-v3",
-         "modules that predict further tokens",
-         "flavor = \"671B\"\nname = \"deepseek_v3\"\n"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof titan_says / sizeof titan_says[0]; i++) {
         struct diags lost = {0};
         struct launch_job x = {
             .job = {.seq_len = 4096, .global_batch = 64, .precision = PRECISION_BF16, .gradient_precision = PRECISION_FP32},
-            .layout = cases[i].layout,
+            .layout = titan_says[i].layout,
             .gpus = 8,
             .gpus_per_node = 8};
         char *text;
@@ -158,13 +156,14 @@ START_TEST(torchtitan_says_what_it_can)
         x.layout.sequence_parallel = x.layout.tp > 1;
         x.layout.schedule = x.layout.pp > 1 && !x.layout.schedule ? SCHEDULE_1F1B : x.layout.schedule;
         x.job.features = x.layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
-        ck_assert_int_eq(catalog_model(cases[i].model, &x.model, &lost), STATUS_OK);
+        ck_assert_int_eq(catalog_model(titan_says[i].model, &x.model, &lost), STATUS_OK);
         FILE *out = open_memstream(&text, &n);
         framework_write_config("torchtitan", &x, NULL, 0, out, &lost);
         fclose(out);
-        ck_assert_msg(lost.n_items == (cases[i].lost != NULL), "%zu: %s", i, text);
-        ck_assert_msg(!cases[i].lost || strstr(lost.items[0].text, cases[i].lost), "%s", lost.n_items ? lost.items[0].text : "");
-        ck_assert_msg(!cases[i].written || strstr(text, cases[i].written), "%s", text);
+        ck_assert_msg(lost.n_items == (titan_says[i].lost != NULL), "%zu: %s", i, text);
+        ck_assert_msg(!titan_says[i].lost || strstr(lost.items[0].text, titan_says[i].lost), "%s",
+                      lost.n_items ? lost.items[0].text : "");
+        ck_assert_msg(!titan_says[i].written || strstr(text, titan_says[i].written), "%s", text);
         free(text);
         diags_free(&lost);
     }
