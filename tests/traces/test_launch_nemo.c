@@ -215,6 +215,24 @@ START_TEST(programs_tell_what_they_call)
     ck_assert_int_eq(t.d.job.job.precision, PRECISION_MXFP8);
     told_free(&t);
     static const struct {
+        const char *function, *told;
+        enum precision precision;
+    } plugins[] = {{"bf16_with_fp8_mixed", NULL, PRECISION_FP8},
+                   {"precision.bf16_with_mxfp8_mixed", NULL, PRECISION_MXFP8},
+                   {"my_mixed", "trainer.plugins is left out: what my_mixed makes is not known", PRECISION_BF16}};
+    for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "recipe = llm.llama3_8b.pretrain_recipe()\nrecipe.trainer.plugins = %s()\n",
+                 plugins[i].function);
+        t = tell_as("recipe.py", text, NULL, 8);
+        ck_assert_msg(t.d.job.job.precision == plugins[i].precision, "%s", plugins[i].function);
+        if (plugins[i].told)
+            expect_warning_at(&t, plugins[i].told, 2, 26);
+        else
+            expect_quiet(&t, "trainer.plugins");
+        told_free(&t);
+    }
+    static const struct {
         const char *more;
         int64_t rank;
     } cases[] = {{"", 32}, {", peft_scheme='lora'", 32}, {", peft_scheme=None", 0}, {", peft=LoRA(dim=8)", 8}};
@@ -252,6 +270,10 @@ START_TEST(programs_say_a_part)
          "cfg.model.tensor_model_parallel_size = Defaults.tp\n",
          "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
          "model.tensor_model_parallel_size is left out: the program computes its value, Defaults.tp", 32, 4, 40},
+        {"cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\ncfg.dataset.sequence_length = 8192\n"
+         "cfg.model.tensor_model_parallel_size = load_config('x')\n",
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
+         "model.tensor_model_parallel_size is left out: the program computes its value, load_config()", 32, 4, 40},
         {"cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\ncfg.dataset.sequence_length = 8192\n"
          "model = find(cfg)\nmodel.tensor_model_parallel_size = 2\n",
          "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",

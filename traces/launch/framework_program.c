@@ -171,7 +171,60 @@ static void read_call(struct launch_words *words, const struct yaml_node *recipe
                      "what the recipe's function is told without a name is left out");
 }
 
+/* Precisions of NeMo 2's that a function makes: recipe.trainer.plugins = bf16_with_fp8_mixed(). */
+static void read_plugins(struct launch_words *words, const struct yaml_node *root, const char *path, struct diags *diags)
+{
+    const struct yaml_node *target = framework_find(root, "trainer.plugins._target_");
+    const char *dot = target ? strrchr(target->text, '.') : NULL, *name = !target ? "" : dot ? dot + 1 : target->text;
+    bool known = false;
+    if (!target || isupper((unsigned char)*name)) /* a class, whose fields say it */
+        return;
+    for (const struct framework_word *w = framework_bridge_precisions; w->word; w++)
+        if (w->name && strcmp(w->word, name) == 0) {
+            known = true;
+            framework_add(words, target, "trainer.plugins", w->name, w->value);
+        }
+    if (!known)
+        diag_warning(diags, (struct place){.file = path, .line = target->at.line, .column = target->at.column},
+                     "trainer.plugins is left out: what %.60s makes is not known", name);
+}
+
 /* --- all together --- */
+
+static bool has_longer_key(const struct framework *framework, const char *path)
+{
+    size_t n = strlen(path);
+    for (const struct framework_key *key = framework->keys; key->path; key++)
+        if (strncmp(key->path, path, n) == 0 && key->path[n] == '.')
+            return true;
+    return false;
+}
+
+static void tell_call(const struct yaml_node *node, const char *field, const char *path, struct diags *diags)
+{
+    const struct yaml_node *target = node && node->kind == YAML_MAPPING ? yaml_find(node, "_target_") : NULL;
+    if (target && target->kind == YAML_SCALAR)
+        diag_warning(diags, (struct place){.file = path, .line = target->at.line, .column = target->at.column},
+                     "%s is left out: the program computes its value, %.60s()", field, target->text);
+}
+
+/* What a call makes where one value has to stand. */
+static void tell_calls(const struct yaml_node *root, const struct framework *framework, const char *path, struct diags *diags)
+{
+    char field[160];
+    for (const struct framework_key *key = framework->keys; key->path; key++)
+        if (!key->inside && !has_longer_key(framework, key->path))
+            tell_call(framework_find(root, key->path), key->path, path, diags);
+    for (const char *const *group = framework->groups; group && *group; group++) {
+        const struct yaml_node *mapping = framework_find(root, *group);
+        for (const struct yaml_node *node = mapping && mapping->kind == YAML_MAPPING ? mapping->first : NULL; node;
+             node = node->next) {
+            snprintf(field, sizeof field, "%s.%.80s", *group, node->key);
+            if (megatron_find(node->key, true) >= 0)
+                tell_call(node, field, path, diags);
+        }
+    }
+}
 
 /* A name where a number or a truth has to stand (Defaults.BATCH) is none that the reader could know. */
 static void leave_names_out(struct launch_words *words, size_t first, const char *path, struct diags *diags)
@@ -234,9 +287,12 @@ enum status framework_read_program(const struct yaml_node *root, const char *pat
     framework_read_fixed(words, root, framework);
     if (recipe)
         read_call(words, recipe, path, diags);
+    if (framework == &framework_nemo2)
+        read_plugins(words, root, path, diags);
     framework_read_keys(words, root, framework);
     leave_names_out(words, first, path, diags);
     tell_loose(root, framework, path, diags);
+    tell_calls(root, framework, path, diags);
     framework_tell_slips(root, framework, path, diags);
     return STATUS_OK;
 }

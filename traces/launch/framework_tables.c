@@ -369,6 +369,8 @@ const struct framework_word framework_bridge_precisions[] = {
     {"bf16_mixed", "bf16", "True"},
     {"fp16_mixed", "fp16", "True"},
     {"fp16_mixed", "bf16", "False"},
+    {"bf16_with_fp8_mixed", "bf16", "True"}, /* NeMo 2's name of the next */
+    {"bf16_with_fp8_mixed", "fp8", "hybrid"},
     {"bf16_with_fp8_delayed_scaling_mixed", "bf16", "True"},
     {"bf16_with_fp8_delayed_scaling_mixed", "fp8", "hybrid"},
     {"bf16_with_fp8_current_scaling_mixed", "fp8", "hybrid"},

@@ -159,7 +159,8 @@ static bool read_alias(struct python *y, struct right *right)
     return true;
 }
 
-struct yaml_node *python_read_recipe(struct python *y, struct place *at)
+/* The call of a recipe's function, by the name that it has where it is from. NULL: none stands here. */
+static struct yaml_node *read_recipe(struct python *y, struct place *at)
 {
     char name[PYTHON_NAME_SIZE];
     struct python_mark here = python_mark(y);
@@ -176,7 +177,8 @@ struct yaml_node *python_read_recipe(struct python *y, struct place *at)
     return call;
 }
 
-int python_new_recipe(struct python *y, const char *name, struct yaml_node *call, struct place at)
+/* The object that a recipe's function makes. */
+static int new_recipe(struct python *y, const char *name, struct yaml_node *call, struct place at)
 {
     struct yaml_node *node = python_new_node(y, YAML_MAPPING, y->p);
     call->key = "_recipe_";
@@ -194,11 +196,11 @@ static struct right read_right(struct python *y, const char *name, struct diags 
     if (y->doubtful < 0 && read_alias(y, &right))
         return right;
     struct python_mark here = python_mark(y);
-    struct yaml_node *recipe = python_read_recipe(y, &at);
+    struct yaml_node *recipe = read_recipe(y, &at);
     python_skip_blanks(y);
     if (recipe && at_value_end(y)) {
         if (y->doubtful < 0)
-            right.object = python_new_recipe(y, name, recipe, at);
+            right.object = new_recipe(y, name, recipe, at);
         else
             python_leave_out(y, at, name, "whether the program gets there, to this recipe, is not known");
         return right;
@@ -235,6 +237,22 @@ static void bind_name(struct python *y, const struct python_target *target, stru
     name->value = right.value;
     name->is_computed = right.object < 0 && !right.value;
     diags_free(told);
+}
+
+int python_read_object(struct python *y, const char *name, struct place at)
+{
+    struct diags told = {0};
+    struct right right = read_right(y, name, &told);
+    bool whole = python_at_end(y) && !(right.path && *right.path);
+    if (whole && right.value && right.value->kind == YAML_MAPPING) {
+        right.object = python_new_object(y, name, ORIGIN_MADE, right.value, at);
+        if (right.object >= 0) {
+            y->objects[right.object].told = told;
+            return right.object;
+        }
+    }
+    diags_free(&told);
+    return whole ? right.object : -1;
 }
 
 /* One value for one path, or for several: a.x = b.y = 4. */

@@ -165,21 +165,12 @@ static void read_import(struct python *y, bool from)
 /* What a function gives back is what its callers get. */
 static void read_return(struct python *y)
 {
-    char name[PYTHON_NAME_SIZE];
-    struct place at;
     if (!y->n_scopes || y->doubtful >= 0)
         return;
     struct python_name *function = &y->names[y->scopes[y->n_scopes - 1].function];
     python_skip_blanks(y);
-    snprintf(y->field, sizeof y->field, "%s", function->name);
-    struct yaml_node *recipe = python_read_recipe(y, &at);
-    bool read = !recipe && python_read_name(y, name);
-    python_skip_blanks(y);
-    const struct python_name *known = read && python_at_end(y) && !strchr(name, '.') ? python_find_name(y, name) : NULL;
-    if (known && known->object >= 0 && !*known->path)
-        function->object = known->object;
-    if (recipe && python_at_end(y))
-        function->object = python_new_recipe(y, function->name, recipe, at);
+    int object = python_read_object(y, function->name, python_place(y, y->p));
+    function->object = object >= 0 ? object : function->object;
 }
 
 /* A statement that begins with a word of the language; false: this is none. On the way out its block may follow, in its line. */

@@ -174,10 +174,8 @@ bool python_read_targets(struct python *y, struct python_targets *targets);
 bool python_find_field(struct python *y, const struct python_target *target, int *object, char path[PYTHON_NAME_SIZE]);
 /* A field is said (or, `appends`, one more of a list); value NULL: it is computed. */
 void python_set_field(struct python *y, const struct python_target *target, struct yaml_node *value, bool appends);
-/* The call of a recipe's function, by the name that it has where it is from (NULL: none stands here), and the object that it
- * makes. */
-struct yaml_node *python_read_recipe(struct python *y, struct place *at);
-int python_new_recipe(struct python *y, const char *name, struct yaml_node *call, struct place at);
+/* The object that stands here, new or known, up to the end of the statement; -1: none. */
+int python_read_object(struct python *y, const char *name, struct place at);
 bool python_at_assignment(const struct python *y);
 /* Behind the targets. */
 void python_read_assignment(struct python *y, struct python_targets *targets);

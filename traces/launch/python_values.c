@@ -291,29 +291,34 @@ static bool is_constant(const struct python *y, const char *name)
     return class || strncmp(name, "torch.", 6) == 0 || (known && (known->is_module || known->imported));
 }
 
-/* A copy of what a name stands for: a value, or an object that is part of what is being read from then on, which it can be once.
- * NULL: not known. */
+/* An object as a part of what is being read from then on, which it can be once. NULL: it is none that a call has made. */
+static struct yaml_node *give(struct python *y, int index, const char *start)
+{
+    struct python_object *object = &y->objects[index];
+    if (object->origin != ORIGIN_MADE || object->used)
+        return NULL;
+    struct yaml_node *node = python_new_node(y, YAML_MAPPING, start);
+    node->first = object->node->first;
+    object->node = node;
+    object->used = y->gave = true;
+    python_tell(y, object);
+    return node;
+}
+
+/* A copy of what a name stands for: a value, or an object. NULL: not known. */
 static struct yaml_node *read_known(struct python *y, const char *name, const char *start)
 {
     const struct python_name *known = python_find_name(y, name);
     bool field = strchr(name, '.') != NULL, whole = known && known->object >= 0 && !*known->path && !field;
     const struct yaml_node *value = field ? python_known_field(y, name) : known ? known->value : NULL;
-    struct yaml_node *node = NULL;
     if (value && value->kind != YAML_MAPPING) {
-        node = python_new_node(y, value->kind, start);
+        struct yaml_node *node = python_new_node(y, value->kind, start);
         node->quoted = value->quoted;
         node->text = value->text;
         node->first = value->first;
-    } else if (whole && !known->is_function && y->objects[known->object].origin == ORIGIN_MADE &&
-               !y->objects[known->object].used) {
-        struct python_object *object = &y->objects[known->object];
-        node = python_new_node(y, YAML_MAPPING, start);
-        node->first = object->node->first;
-        object->node = node;
-        object->used = y->gave = true;
-        python_tell(y, object);
+        return node;
     }
-    return node;
+    return whole && !known->is_function ? give(y, known->object, start) : NULL;
 }
 
 /* True, None, torch.bfloat16, a name that is known, or a call. */
@@ -323,6 +328,11 @@ static struct yaml_node *read_named(struct python *y, int depth)
     const char *start = y->p;
     if (!python_read_name(y, name))
         return NULL;
+    const struct python_name *function = python_at(y, '(') ? python_find_name(y, name) : NULL;
+    if (function && function->is_function && function->object >= 0 && !strchr(name, '.')) {
+        python_skip_brackets(y);
+        return give(y, function->object, start);
+    }
     if (python_at(y, '('))
         return is_maker(name) ? python_read_call(y, name, start, depth) : NULL;
     bool none = strcmp(name, "None") == 0, truth = strcmp(name, "True") == 0 || strcmp(name, "False") == 0;
