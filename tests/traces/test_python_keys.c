@@ -128,6 +128,10 @@ static const struct {
     {"tp = 4\ndef f(tp):\n    pass\ncfg.a = tp", "a", "4"}, /* a parameter ends with its function */
     {"tp = 4\ndef f():\n    tp = 8\n    cfg.b = tp\ncfg.a = tp", "a", "4"},
     {"tp = 4\ndef f():\n    tp = 8\n    cfg.b = tp\ncfg.a = tp", "b", "8"},
+    {"tp = 4\nclass A(B, x=2):\n    tp = 8\ncfg.a = tp", "a", "4"},
+    {"def f():\n    return 4 if x else 2\n    cfg.b = 1\ncfg.a = 1", "b", "1"},
+    {"from . import x\nfrom .y import (z)\ncfg.a = 1", "a", "1"},
+    {"async def f():\n    cfg.a = 1", "a", "1"},
     {"import torch\ntorch.backends.cudnn.benchmark = x\n", "backends", "nothing"},
 };
 
@@ -170,6 +174,7 @@ static const struct {
     {"tp = 4\nif x: tp = 8\ncfg.a = tp", "cfg.a is left out: the program computes its value", 3, 1},
     {"tp = 4\nfor tp in x:\n    pass\ncfg.a = tp", "cfg.a is left out: the program computes its value", 4, 1},
     {"tp = 4\nfrom x import tp\ncfg.a = tp", "cfg.a is left out: the program computes its value", 3, 1},
+    {"tp = 4\ndef f():\n    global tp\n    tp = 8\ncfg.a = tp", "cfg.a is left out: the program computes its value", 5, 1},
     {"tp = 4\ndef f(x, tp=2):\n    cfg.a = tp\n", "cfg.a is left out: the program computes its value", 3, 5},
     {"x = 1; cfg.a = y; z = 2", "cfg.a is left out: the program computes its value", 1, 8},
     {"cfg.a: int = y", "cfg.a is left out: the program computes its value", 1, 1},

@@ -89,7 +89,7 @@ static void forget_names(struct python *y, enum given given)
                 break;
             bool parameter = y->brackets == outside + 1 && strchr("(,*", before);
             if (given == GIVEN_PARAMETERS ? parameter : given == GIVEN_BEHIND_AS ? behind_as : before != '.')
-                python_bind(y, name, strcspn(name, "."));
+                given == GIVEN_ALL ? python_unbind(y, name) : (void)python_bind(y, name, strcspn(name, "."));
             behind_as = strcmp(name, "as") == 0;
             before = 'a';
         } else if (*y->p == '"' || *y->p == '\'') {
@@ -105,6 +105,7 @@ static void forget_names(struct python *y, enum given given)
     y->brackets = outside;
 }
 
+/* A function, or a class, which keeps its names to itself as one does. */
 static void read_function(struct python *y, int column)
 {
     char name[PYTHON_NAME_SIZE];
@@ -173,15 +174,17 @@ static void read_return(struct python *y)
     function->object = object >= 0 ? object : function->object;
 }
 
-/* A statement that begins with a word of the language; false: this is none. On the way out its block may follow, in its line. */
-static bool read_keyword(struct python *y, const char *word, int column)
+/* A statement that begins with a word of the language; false: this is none. Behind a `block` statements of it may follow in its
+ * line. */
+static bool read_keyword(struct python *y, const char *word, int column, bool *block)
 {
     static const char *const conditions[] = {"if", "elif", "else", "for", "while", "try", "except", "match", "case", NULL};
-    static const char *const blocks[] = {"finally", "with", "class", NULL}, *const losers[] = {"del", "global", "nonlocal", NULL};
-    struct python_mark here = python_mark(y);
+    static const char *const blocks[] = {"finally", "with", "class", "def", "async", NULL};
+    static const char *const losers[] = {"del", "global", "nonlocal", NULL}, *const others[] = {"import", "from", "return", NULL};
     bool condition = python_is_one_of(word, conditions);
     python_skip_blanks(y);
-    if (python_at_assignment(y) || python_at(y, '.')) /* match = ... */
+    bool soft = strcmp(word, "match") == 0 || strcmp(word, "case") == 0; /* which may be names, too */
+    if (soft && (python_at_assignment(y) || python_at(y, '.') || python_at(y, ',')))
         return false;
     if (condition) {
         bool main = strcmp(word, "if") == 0 && y->end - y->p > 8 && strncmp(y->p, "__name__", 8) == 0;
@@ -193,22 +196,20 @@ static bool read_keyword(struct python *y, const char *word, int column)
         forget_names(y, GIVEN_BEHIND_AS);
     else if (python_is_one_of(word, losers))
         forget_names(y, GIVEN_ALL);
-    else if (strcmp(word, "def") == 0)
+    else if (strcmp(word, "def") == 0 || strcmp(word, "class") == 0)
         read_function(y, column);
-    else if (strcmp(word, "import") == 0 || strcmp(word, "from") == 0)
-        read_import(y, *word == 'f');
     else if (strcmp(word, "return") == 0)
         read_return(y);
-    else if (!condition && !python_is_one_of(word, blocks)) {
-        python_return(y, here);
-        return false;
+    else if (python_is_one_of(word, others))
+        read_import(y, *word == 'f');
+    *block = condition || python_is_one_of(word, blocks);
+    while (*block && strcmp(word, "async") != 0) {
+        python_skip_to(y, ":");
+        y->p += python_at(y, ':');
+        if (!python_at(y, '=')) /* := */
+            break;
     }
-    if (condition || python_is_one_of(word, blocks) || strcmp(word, "def") == 0)
-        do {
-            python_skip_to(y, ":");
-            y->p += python_at(y, ':');
-        } while (python_at(y, '=')); /* := */
-    return true;
+    return *block || python_is_one_of(word, losers) || python_is_one_of(word, others);
 }
 
 /* One statement, up to where nothing of it is read any more; true where its block may follow behind it. */
@@ -217,13 +218,10 @@ static bool read_statement(struct python *y, int column)
     struct python_targets targets = {.all = true};
     struct python_mark here = python_mark(y);
     char word[PYTHON_NAME_SIZE];
+    bool block = false;
     if (python_read_name(y, word)) {
-        if (strcmp(word, "async") == 0) {
-            python_skip_blanks(y);
-            return true;
-        }
-        if (read_keyword(y, word, column))
-            return true;
+        if (read_keyword(y, word, column, &block))
+            return block;
         if (strcmp(word, "setattr") == 0 && python_at(y, '(')) {
             read_setattr(y);
             return false;

@@ -47,6 +47,13 @@ struct python_name *python_bind(struct python *y, const char *name, size_t n)
     return &y->names[i];
 }
 
+void python_unbind(struct python *y, const char *name)
+{
+    for (int i = 0; i < y->n_names; i++)
+        if (strcmp(y->names[i].name, name) == 0)
+            y->names[i] = (struct python_name){.name = y->names[i].name, .object = -1, .path = "", .is_computed = true};
+}
+
 void python_open_scope(struct python *y, int column, const char *name)
 {
     python_bind(y, name, strlen(name))->is_function = true;

@@ -125,6 +125,8 @@ bool python_is_recipe(const char *name);
 const struct python_name *python_find_name(const struct python *y, const char *path);
 /* From here on a name stands for this, in the function at hand. */
 struct python_name *python_bind(struct python *y, const char *name, size_t n);
+/* Wherever it stands for something it no longer does: global, nonlocal, del. */
+void python_unbind(struct python *y, const char *name);
 /* A new object, which begins as `node` (NULL: nothing); -1: there are too many. */
 int python_new_object(struct python *y, const char *name, enum python_origin origin, struct yaml_node *node, struct place at);
 /* The object that the first part of a path stands for, one from outside where nobody says, and the rest of the path, within that
@@ -142,6 +144,7 @@ void python_assign(struct python *y, struct yaml_node *field, struct yaml_node *
 void python_append(struct python *y, struct yaml_node *field, struct yaml_node *value);
 /* Nothing is known of it any more. */
 void python_forget(struct python *y, int object, const char *path);
+/* A function begins, or a class. */
 void python_open_scope(struct python *y, int column, const char *name);
 /* Functions end where what stands at this column is none of theirs. */
 void python_close_scopes(struct python *y, int column);
