@@ -354,8 +354,7 @@ static void config_fill(struct config *c, const char *framework, const struct la
         plain.job.moment_precision = PRECISION_FP32;
     megatron_export(&plain, &c->exported);
     if (narrow)
-        megatron_export_lose(&c->exported, "the optimizer's moments in %s: %s has no key for it",
-                             precision_name(job->job.moment_precision), c->framework->name);
+        megatron_export_lose(&c->exported, "the optimizer's moments in %s", precision_name(job->job.moment_precision));
     if (!exporter->plain)
         complete(c);
     if (exporter->complete)
