@@ -58,8 +58,10 @@ bool python_read_targets(struct python *y, struct python_targets *targets)
     y->brackets += bracket;
     for (;;) {
         python_skip_blanks(y);
+        targets->all &= !python_at(y, '*');
+        y->p += python_at(y, '*');
         if (targets->n == PYTHON_TARGETS_MAX || !python_read_target(y, &targets->of[targets->n])) {
-            targets->all = targets->n > first && strchr(")]=", y->p < y->end ? *y->p : '\n');
+            targets->all &= targets->n > first && strchr(")]=", y->p < y->end ? *y->p : '\n');
             break;
         }
         targets->n++;
@@ -220,6 +222,8 @@ static void bind_name(struct python *y, const struct python_target *target, stru
 {
     const struct python_name *before = python_find_name(y, target->path);
     if (y->doubtful >= 0 && before && before->object >= 0) {
+        if (y->objects[before->object].origin == ORIGIN_RECIPE && right.object < 0)
+            python_leave_out(y, target->at, target->path, python_in_doubt);
         diags_free(told);
         return;
     }

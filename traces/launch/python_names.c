@@ -310,7 +310,8 @@ static void settle(struct python *y, struct python_object *object, const struct 
                    struct yaml_node *result)
 {
     bool made = object->origin == ORIGIN_MADE, parts = is_job(object, false);
-    bool rival = object->origin == ORIGIN_RECIPE || (parts && (n ? made : conflicts(object->node, result)));
+    bool whole = made && yaml_find(object->node, "model");
+    bool rival = object->origin == ORIGIN_RECIPE || (parts && (n ? whole : conflicts(object->node, result)));
     if (object == job || object->used)
         return;
     if (rival)
@@ -319,9 +320,9 @@ static void settle(struct python *y, struct python_object *object, const struct 
                      object->name, job->at.line);
     else if (n > 1 && object->n_fields)
         diag_warning(y->diags, object->at, "%.80s is left out: which of %d recipes it changes is not known", object->name, n);
-    else if (made && !parts && object->n_fields)
+    else if (made && (n || !parts) && object->n_fields)
         diag_note(y->diags, object->at, "%.80s is left out: it is a part of nothing that is read", object->name);
-    else if (n <= 1 && (!made || parts)) {
+    else if (n <= 1 && (!made || (parts && !n))) {
         python_tell(y, object);
         merge(y, result, object->node);
     }
