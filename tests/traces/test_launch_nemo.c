@@ -259,7 +259,7 @@ START_TEST(programs_say_a_part)
         {"cfg = llama3_8b_pretrain_config()\ncfg.train.global_batch_size = 8\ncfg.train.micro_batch_size = 1\n"
          "cfg.dataset.sequence_length = 8192\n", /* keys as LitGPT has them */
          "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none", NULL, 32, 0, 0},
-        {"from megatron.bridge.recipes.llama.llama3_8b import pretrain_config\nimport argparse\n"
+        {"from my.pretraining.llama3_8b import pretrain_config\nimport argparse\n"
          "args = argparse.ArgumentParser().parse_args()\nNODES, TP = 2, 4\ncfg = pretrain_config(); m = cfg.model\n"
          "m.tensor_model_parallel_size, m.context_parallel_size = TP, (2)\nm.sequence_parallel: bool = True\n"
          "cfg.train.global_batch_size = args.gbs\ncfg.train.global_batch_size = 8 * NODES; cfg.train.micro_batch_size = 1\n"

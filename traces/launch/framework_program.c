@@ -69,9 +69,9 @@ static const char *model_of(const struct recipe *recipes, const char *name)
 static void name_of_recipe(const char *target, char *name, size_t size)
 {
     static const char *const kinds[] = {"pretrain", "finetune", "sft", "peft"};
-    const char *end = NULL, *start;
+    const char *last = strrchr(target, '.'), *end = NULL, *start;
     for (size_t i = 0; !end && i < sizeof kinds / sizeof kinds[0]; i++)
-        end = strstr(target, kinds[i]);
+        end = strstr(last ? last : target, kinds[i]);
     end = end ? end : target;
     while (end > target && strchr("._", end[-1]))
         end--;
