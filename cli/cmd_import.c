@@ -202,6 +202,14 @@ static void tell_lost(const struct imported *job, struct diags *diags)
     if (job_adapts(&said->job))
         diag_warning(diags, at, "a table has no column for adapters of rank %lld: its row is a run that trains all weights",
                      (long long)said->job.adapter.rank);
+    if (said->job.dropout > 0)
+        diag_note(diags, at, "a table has no column for dropout=%g: nothing is dropped there", said->job.dropout);
+    if (said->job.optimizer != OPTIMIZER_ADAM)
+        diag_warning(diags, at, "a table has no column for optimizer=%s: its row is a run with Adam",
+                     optimizer_names[said->job.optimizer]);
+    if (said->job.moment_precision != PRECISION_FP32)
+        diag_warning(diags, at, "a table has no column for moment_precision=%s: they are in fp32 there",
+                     precision_name(said->job.moment_precision));
 }
 
 static void write_table(const struct imported *jobs, size_t n, struct invocation *call)
@@ -366,24 +374,24 @@ const struct command command_import = {
     .name = "import",
     .summary = "scripts and logs of real jobs as experiments and measurement tables",
     .description =
-        "Reads what a job says about itself and writes it as an experiment, with a comment beside each value that says where it "
-        "is from. Several logs, or --format csv, become a measurement table with the measured step times.\n"
+        "Reads what a job says about itself and writes it as an experiment, with a comment beside each value that says where "
+        "it is from. Several logs, or --format csv, become a measurement table with the measured step times; the row of what "
+        "nobody ran has no outcome, and msim compare predicts it.\n"
         "\n"
-        "A script is read as far as launch scripts go: assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with tests "
-        "that can be told, lines that another shell is given (bash -c), #SBATCH lines; nothing is executed. Of a log the "
-        "argument block is read, the lines of iterations and "
-        "how the job ended; the step time is the median of the iterations behind the warm-up and behind smaller batches. The "
-        "arguments are those of Megatron-LM and its kin; configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, Axolotl, "
-        "LLaMA-Factory, llm-foundry, OLMo, OLMo-core, MaxText, Colossal-AI, LitGPT, accelerate, peft and DeepSpeed (YAML, JSON), "
-        "torchtitan (TOML) and Hugging Face's TrainingArguments are read as such, of a recipe that is a program (NeMo 2, "
-        "Megatron-Bridge) what it assigns to the recipe's fields, and what one names (deepspeed: ds.json) with it, as is what a "
+        "A script is read as far as launch scripts go: assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with "
+        "tests that can be told, lines that another shell is given (bash -c), #SBATCH lines; nothing is executed. Of a log "
+        "the argument block is read, the lines of iterations and how the job ended; the step time is the median of the "
+        "iterations behind the warm-up and behind smaller batches. The arguments are those of Megatron-LM and its kin; "
+        "configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, Axolotl, LLaMA-Factory, llm-foundry, OLMo, OLMo-core, "
+        "MaxText, Colossal-AI, LitGPT, accelerate, peft and DeepSpeed (YAML, JSON), torchtitan (TOML) and Hugging Face's "
+        "TrainingArguments are read as such, of a recipe that is a program (NeMo 2, Megatron-Bridge) what it assigns to the "
+        "recipe's fields and tells the recipe's function, and what one names (deepspeed: ds.json) with it, as is what a "
         "script's command names (axolotl train run.yaml, --config run.yaml) or the script writes. A command that sets keys of "
-        "one, "
-        "--parallelism.tensor_parallel_degree 4 or per_device_batch_size=4, belongs to it and wins; so may --with. Where nothing "
-        "says how many nodes or processes, what torchrun and other launchers take is taken, and told.\n"
+        "one, --parallelism.tensor_parallel_degree 4 or per_device_batch_size=4, belongs to it and wins; so may --with. Where "
+        "nothing says how many nodes or processes, what torchrun and other launchers take is taken, and told.\n"
         "\n"
-        "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not know "
-        "are counted, and listed with -v. What must be known and is not said is named in one line.",
+        "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not "
+        "know are counted, and listed with -v. What must be known and is not said is named in one line.",
     .operands = "FILE...",
     .min_operands = 1,
     .max_operands = -1,

@@ -102,8 +102,11 @@ static void read_job(struct measurement_reading *reading, const struct measureme
         .optimizer = OPTIMIZER_ADAM,
         .features = read_features(reading),
     };
-    job->gradient_precision = gradient_precision(job->precision, zero, zero_is_said);
-    reading->wide_gradients |= job->gradient_precision != gradient_precision(job->precision, zero, true);
+    static const char *const widths[] = {"fp32", "bf16", "fp16"}; /* by enum precision */
+    int gradients = reading_way(reading, COLUMN_GRADIENT_PRECISION, widths, sizeof widths / sizeof *widths);
+    enum precision unsaid = gradient_precision(job->precision, zero, zero_is_said);
+    job->gradient_precision = gradients < 0 ? unsaid : (enum precision)gradients;
+    reading->wide_gradients |= gradients < 0 && unsaid != gradient_precision(job->precision, zero, true);
     if (job->seq_len == 0)
         reading_skip(reading, COLUMN_SEQ_LEN, "no sequence length");
 }

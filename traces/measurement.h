@@ -5,8 +5,8 @@
  *
  *     [case] [model] layers hidden [ffn_hidden] [gated_mlp] heads [kv_heads] seq_len [vocab] gpu [gpus] [gpus_per_node]
  *     [nic_gbps] [tp] [pp] [vpp] [cp] [cp_comm] [dp] [ep] [zero] [shard] [sequence_parallel] [micro_batch] [global_batch]
- *     [accumulation] [batch_tokens] [recompute] [precision] [schedule] [features] [outcome] [step_time_s] [tokens_per_s]
- *     [tokens_per_s_gpu] [samples_per_s] [tflops_gpu] [mfu_pct] [assumed] [source]
+ *     [accumulation] [batch_tokens] [recompute] [precision] [gradient_precision] [schedule] [features] [outcome] [step_time_s]
+ *     [tokens_per_s] [tokens_per_s_gpu] [samples_per_s] [tflops_gpu] [mfu_pct] [assumed] [source]
  *
  * With a column `model` also `layers`, `hidden` and `heads` may be missing: then every row names a model of the catalog. A row
  * needs gpus or dp, and of the batch global_batch, batch_tokens (tokens a step) or accumulation (micro-batches of a replica).
@@ -33,10 +33,10 @@
  *             neither: layout_unasked), shard 0 (all replicas), micro_batch 1, recompute none, precision bf16, outcome ok;
  *             dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.
  *
- *   job       Adam. Gradients are reduced in fp16 when computing in fp16. Computing in bf16 they are reduced in bf16 where a row
- *             says a stage of ZeRO that shards (1 to 3), computing in fp8 where it says any, 0 too; else in fp32, as in a job
- *             that does not say. So an empty cell of zero is not the same as a 1 in it: the stage is, the gradients are not,
- *             which is told.
+ *   job       Adam. Gradients are reduced in what gradient_precision says: fp32, bf16 or fp16. Where that is empty, in fp16 when
+ *             computing in fp16; computing in bf16 in bf16 where a row says a stage of ZeRO that shards (1 to 3), computing in
+ *             fp8 where it says any, 0 too; else in fp32, as in a job that does not say. So an empty cell of zero is not the
+ *             same as a 1 in it: the stage is, the gradients are not, which is told.
  *
  *   measured  step_time_s, or tokens or samples a second; without them what TFLOPS or MFU make of msim's own count (attention
  *             in full, no recomputation), which is told. OOM in their place is an outcome. Columns that contradict one another

@@ -98,9 +98,18 @@ static bool is_whole_column(enum column column)
 
 static bool is_text_column(enum column column)
 {
-    static const enum column texts[] = {COLUMN_CASE,      COLUMN_MODEL,     COLUMN_GPU,      COLUMN_CP_COMM,
-                                        COLUMN_RECOMPUTE, COLUMN_PRECISION, COLUMN_SCHEDULE, COLUMN_FEATURES,
-                                        COLUMN_OUTCOME,   COLUMN_ASSUMED,   COLUMN_SOURCE};
+    static const enum column texts[] = {COLUMN_CASE,
+                                        COLUMN_MODEL,
+                                        COLUMN_GPU,
+                                        COLUMN_CP_COMM,
+                                        COLUMN_RECOMPUTE,
+                                        COLUMN_PRECISION,
+                                        COLUMN_GRADIENT_PRECISION,
+                                        COLUMN_SCHEDULE,
+                                        COLUMN_FEATURES,
+                                        COLUMN_OUTCOME,
+                                        COLUMN_ASSUMED,
+                                        COLUMN_SOURCE};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i] == column)
             return true;

@@ -41,6 +41,7 @@ enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
     X(BATCH_TOKENS, "batch_tokens", false)                                                                                       \
     X(RECOMPUTE, "recompute", false)                                                                                             \
     X(PRECISION, "precision", false)                                                                                             \
+    X(GRADIENT_PRECISION, "gradient_precision", false)                                                                           \
     X(SCHEDULE, "schedule", false)                                                                                               \
     X(FEATURES, "features", false)                                                                                               \
     X(OUTCOME, "outcome", false)                                                                                                 \

@@ -6,6 +6,7 @@
 #include "traces/launch/framework_config.h"
 #include "traces/launch/framework_export.h"
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_program.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron_export.h"
 #include "traces/launch/megatron_log.h"
@@ -42,12 +43,33 @@ static void check_job(const struct launch_job *job)
     diags_free(&diags);
 }
 
+/* What words say, as a job where nothing is missing. */
+static void check_words(struct launch_words *words, struct diags *diags)
+{
+    struct launch_description *d = calloc(1, sizeof *d);
+    struct megatron_arguments *arguments = calloc(1, sizeof *arguments);
+    if (!d || !arguments)
+        abort();
+    framework_take_overrides(words);
+    megatron_read(words, true, arguments, diags);
+    megatron_mean(arguments, &(struct launch_known){0}, d, diags);
+    if (diags->n_errors == 0 && d->n_missing == 0)
+        check_job(&d->job);
+    free(arguments);
+    free(d);
+}
+
 /* Of any text what a program would say. */
 static void check_program(const char *text, size_t size)
 {
     struct arena arena = {0};
     struct diags diags = {0};
-    fuzz_expect(python_parse("input", text, size, &arena, &diags)->kind == YAML_MAPPING, "a program says nothing, or fields");
+    struct launch_words words = {0};
+    const struct yaml_node *root = python_parse("input", text, size, &arena, &diags);
+    fuzz_expect(root->kind == YAML_MAPPING, "a program says nothing, or fields");
+    if (root->first && framework_read_program(root, "input", &words, &diags) == STATUS_OK)
+        check_words(&words, &diags);
+    launch_words_free(&words);
     diags_free(&diags);
     arena_free(&arena);
 }
@@ -56,10 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct diags diags = {0};
     struct launch_words words = {0};
-    struct launch_description *d = calloc(1, sizeof *d);
-    struct megatron_arguments *arguments = calloc(1, sizeof *arguments);
     char *text = malloc(size + 1);
-    if (!d || !arguments || !text)
+    if (!text)
         abort();
     if (size)
         memcpy(text, data, size);
@@ -79,17 +99,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         status = launch_shell_parse("input", text, size, NULL, &words, &diags);
         fuzz_expect((status == STATUS_OK) == (diags.n_errors == 0), "a refusal says why");
     }
-    if (status == STATUS_OK) {
-        framework_take_overrides(&words);
-        megatron_read(&words, true, arguments, &diags);
-        megatron_mean(arguments, &(struct launch_known){0}, d, &diags);
-        if (diags.n_errors == 0 && d->n_missing == 0)
-            check_job(&d->job);
-    }
+    if (status == STATUS_OK)
+        check_words(&words, &diags);
     launch_words_free(&words);
     diags_free(&diags);
     free(text);
-    free(arguments);
-    free(d);
     return 0;
 }

@@ -188,6 +188,113 @@ START_TEST(programs_change_what_they_called)
 }
 END_TEST
 
+/* What a recipe's function is told stands between what it does unasked and the fields that are changed. */
+START_TEST(programs_tell_what_they_call)
+{
+    static const char nemo[] =
+        "recipe = llm.nemotron4_15b.pretrain_recipe(tensor_parallelism=4, pipeline_parallelism=2,\n"
+        "    virtual_pipeline_parallelism=4, sequence_parallelism=True, num_nodes=4, num_gpus_per_node=8,\n"
+        "    global_batch_size=32, micro_batch_size=2, seq_length=4096, max_steps=10, name=f'x{y}',\n"
+        "    precision='16-mixed', performance_mode=True)\n";
+    static const char tuned[] = "recipe = llm.llama3_8b.finetune_recipe(num_nodes=1, num_gpus_per_node=8%s)\n"
+                                "recipe.data.micro_batch_size = 1\nrecipe.data.global_batch_size = 32\n"
+                                "recipe.data.seq_length = 2048\n";
+    struct told t = tell_as("recipe.py", nemo, NULL, 0);
+    expect_layout(&t, "tp=4,cp=1,pp=2,vpp=4,dp=4,ep=1,mb=2,zero=1,sp=1,recompute=none,schedule=interleaved", 32);
+    expect_warning_at(&t, "performance_mode is unknown to msim and left out", 4, 27);
+    ck_assert(t.d.job.gpus == 32 && t.d.job.job.seq_len == 4096 && t.d.job.model.layers == 32);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_FP16);
+    told_free(&t);
+    t = tell_as(
+        "recipe.py",
+        "cfg = llama3_8b_pretrain_config(tensor_model_parallel_size=4, num_node=2, precision_config=bf16_with_mxfp8_mixed(),\n"
+        "    global_batch_size=64, micro_batch_size=1, seq_length=8192)\ncfg.model.tensor_model_parallel_size = 2\n",
+        NULL, 8);
+    expect_layout(&t, "tp=2,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none", 64);
+    expect_warning_at(&t, "num_node is unknown to msim and left out; did you mean 'num_nodes'?", 1, 63);
+    ck_assert_int_eq(t.d.job.job.precision, PRECISION_MXFP8);
+    told_free(&t);
+    static const struct {
+        const char *function, *told;
+        enum precision precision;
+    } plugins[] = {{"bf16_with_fp8_mixed", NULL, PRECISION_FP8},
+                   {"precision.bf16_with_mxfp8_mixed", NULL, PRECISION_MXFP8},
+                   {"my_mixed", "trainer.plugins is left out: what my_mixed makes is not known", PRECISION_BF16}};
+    for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "recipe = llm.llama3_8b.pretrain_recipe()\nrecipe.trainer.plugins = %s()\n",
+                 plugins[i].function);
+        t = tell_as("recipe.py", text, NULL, 8);
+        ck_assert_msg(t.d.job.job.precision == plugins[i].precision, "%s", plugins[i].function);
+        if (plugins[i].told)
+            expect_warning_at(&t, plugins[i].told, 2, 26);
+        else
+            expect_quiet(&t, "trainer.plugins");
+        told_free(&t);
+    }
+    static const struct {
+        const char *more;
+        int64_t rank;
+    } cases[] = {{"", 32}, {", peft_scheme='lora'", 32}, {", peft_scheme=None", 0}, {", peft=LoRA(dim=8)", 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text, tuned, cases[i].more);
+        t = tell_as("recipe.py", text, NULL, 0);
+        ck_assert_msg(t.d.job.job.adapter.rank == cases[i].rank, "%s: %lld", cases[i].more, (long long)t.d.job.job.adapter.rank);
+        told_free(&t);
+    }
+}
+END_TEST
+
+/* Shape, framework and values that a program leaves to what it calls. */
+START_TEST(programs_say_a_part)
+{
+    static const struct {
+        const char *text, *layout, *told;
+        int layers, line, column;
+    } cases[] = {
+        {"cfg = deepseek_v3_pretrain_config()\ncfg.model.num_layers = 4\ncfg.train.micro_batch_size = 1\n"
+         "cfg.dataset.sequence_length = 4096\n", /* fewer layers of a model that its recipe names */
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none", NULL, 4, 0, 0},
+        {"cfg = llama3_8b_pretrain_config()\ncfg.train.global_batch_size = 8\ncfg.train.micro_batch_size = 1\n"
+         "cfg.dataset.sequence_length = 8192\n", /* keys as LitGPT has them */
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none", NULL, 32, 0, 0},
+        {"from my.pretraining.llama3_8b import pretrain_config\nimport argparse\n"
+         "args = argparse.ArgumentParser().parse_args()\nNODES, TP = 2, 4\ncfg = pretrain_config(); m = cfg.model\n"
+         "m.tensor_model_parallel_size, m.context_parallel_size = TP, (2)\nm.sequence_parallel: bool = True\n"
+         "cfg.train.global_batch_size = args.gbs\ncfg.train.global_batch_size = 8 * NODES; cfg.train.micro_batch_size = 1\n"
+         "setattr(cfg.dataset, 'sequence_length', 2 ** 13)\nif args.slow: cfg['model']['context_parallel_size'] = 1\n",
+         "tp=4,cp=2,pp=1,vpp=1,dp=1,ep=1,mb=1,zero=1,sp=1,recompute=none,schedule=none",
+         "cfg.train.global_batch_size is left out: the program computes its value", 32, 8, 1},
+        {"cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\ncfg.dataset.sequence_length = 8192\n"
+         "cfg.model.tensor_model_parallel_size = Defaults.tp\n",
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
+         "model.tensor_model_parallel_size is left out: the program computes its value, Defaults.tp", 32, 4, 40},
+        {"cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\ncfg.dataset.sequence_length = 8192\n"
+         "cfg.model.tensor_model_parallel_size = load_config('x')\n",
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
+         "model.tensor_model_parallel_size is left out: the program computes its value, load_config()", 32, 4, 40},
+        {"cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\ncfg.dataset.sequence_length = 8192\n"
+         "model = find(cfg)\nmodel.tensor_model_parallel_size = 2\n",
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
+         "tensor_model_parallel_size is left out: of which part of a recipe it is, is not known", 32, 5, 1},
+        {"a = qwen3_8b_pretrain_config()\na.train.micro_batch_size = 4\nb = llama3_8b_pretrain_config()\n"
+         "b.train.micro_batch_size = 1\nb.dataset.sequence_length = 8192\na.model.tensor_model_parallel_size = 2\n"
+         "b.model.sequence_parallel = False\n",
+         "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
+         "of 2 recipes this one, b, is taken, which the program says most of", 32, 3, 5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct told t = tell_as("recipe.py", cases[i].text, NULL, 8);
+        expect_layout(&t, cases[i].layout, i == 2 ? 16 : 8);
+        ck_assert_int_eq(t.d.job.model.layers, cases[i].layers);
+        if (cases[i].told)
+            expect_warning_at(&t, cases[i].told, cases[i].line, cases[i].column);
+        told_free(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch_nemo");
@@ -198,6 +305,8 @@ int main(void)
     tcase_add_test(all, nemo_settles_what_is_said_twice);
     tcase_add_test(all, recipes_that_are_programs);
     tcase_add_test(all, programs_change_what_they_called);
+    tcase_add_test(all, programs_tell_what_they_call);
+    tcase_add_test(all, programs_say_a_part);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

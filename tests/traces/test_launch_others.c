@@ -242,7 +242,7 @@ START_TEST(maxtext_tells)
         {"remat_policy: sometimes\n", "remat_policy=sometimes is unknown to msim and left out", 4, 15},
         {"quantization: int8\n", "quantization (products of 8-bit integers", 4, 15},
         {"weight_dtype: bfloat16\n", "weight_dtype (master weights in fewer bits)", 4, 15},
-        {"mu_dtype: bfloat16\n", "mu_dtype (the optimizer's first moment", 4, 11},
+        {"mu_dtype: bfloat16\n", "mu_dtype (of the optimizer's moments the first is in bf16", 4, 11},
         {"opt_type: adafactor\n", "--optimizer adafactor; adam is taken", 4, 11},
         {"shard_optimizer_over_data: true\n", "shard_optimizer_over_data (replicas share", 4, 28},
         {"global_parameter_scale: 2\n", "global_parameter_scale (widths are multiplied", 4, 25},

@@ -127,7 +127,7 @@ START_TEST(factory_by_its_keys)
     ck_assert_int_eq(t.d.job.job.seq_len, 2048);
     ck_assert_int_eq(t.d.job.job.adapter.rank, 8); /* its defaults */
     ck_assert_uint_eq(t.d.job.job.adapter.targets, (1 << N_ADAPTER_TARGETS) - 1);
-    expect_warning(&t, "optim (the optimizer's first moment in fewer bits)");
+    ck_assert_int_eq(t.d.job.job.moment_precision, PRECISION_FP8);
     told_free(&t);
 }
 END_TEST

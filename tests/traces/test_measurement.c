@@ -244,6 +244,24 @@ START_TEST(context_exchanges)
 }
 END_TEST
 
+/* What gradients are summed in, where a row says so, whatever it computes in and shards; as before where it does not. */
+START_TEST(gradients_as_said)
+{
+    struct reading r = read_table("case,model,gpu,gpus,seq_len,zero,micro_batch,precision,grad_dtype,global_batch,step_time_s\n"
+                                  "a,llama3-8b,h100-sxm,64,8192,1,1,bf16,fp32,64,3\n"
+                                  "b,llama3-8b,h100-sxm,64,8192,1,1,bf16,,64,3\n"
+                                  "c,llama3-8b,h100-sxm,64,8192,0,1,bf16,BFloat16,64,3\n"
+                                  "d,llama3-8b,h100-sxm,64,8192,0,1,fp16,float32,64,3\n"
+                                  "e,llama3-8b,h100-sxm,64,8192,0,1,fp16,fp8,64,3\n");
+    const enum precision expected[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_BF16, PRECISION_FP32};
+    ck_assert_uint_eq(r.table.n_items, 4);
+    ck_assert_uint_eq(r.table.n_skipped, 1);
+    for (size_t i = 0; i < r.table.n_items; i++)
+        ck_assert_int_eq(r.table.items[i].job.gradient_precision, expected[i]);
+    reading_free(&r);
+}
+END_TEST
+
 START_TEST(missing_columns)
 {
     struct measurement_table table;
@@ -454,6 +472,7 @@ int main(void)
     Suite *suite = suite_create("measurement");
     TCase *rows = tcase_create("rows");
     tcase_add_test(rows, gpt_row);
+    tcase_add_test(rows, gradients_as_said);
     tcase_add_test(rows, llama_row);
     tcase_add_test(rows, catalog_row);
     tcase_add_test(rows, bad_cells);

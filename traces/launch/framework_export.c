@@ -348,8 +348,13 @@ static void config_fill(struct config *c, const char *framework, const struct la
             c->framework = frameworks[i];
     assert(c->framework);
     const struct exporter *exporter = exporter_of(c->framework);
-    const struct launch_job plain = exporter->plain ? exporter->plain(job) : *job;
+    struct launch_job plain = exporter->plain ? exporter->plain(job) : *job;
+    bool narrow = job->job.moment_precision != PRECISION_FP32 && c->framework->form != FORM_PYTHON;
+    if (narrow) /* recipes that are programs alone have fields for it */
+        plain.job.moment_precision = PRECISION_FP32;
     megatron_export(&plain, &c->exported);
+    if (narrow)
+        megatron_export_lose(&c->exported, "the optimizer's moments in %s", precision_name(job->job.moment_precision));
     if (!exporter->plain)
         complete(c);
     if (exporter->complete)

@@ -368,10 +368,15 @@ void framework_read_keys(struct launch_words *words, const struct yaml_node *roo
         framework->more(words, root);
 }
 
-void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
+void framework_read_fixed(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
 {
     for (const struct framework_word *w = framework->fixed; w && w->name; w++)
         framework_add(words, root, framework->name, w->name, w->value);
+}
+
+void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
+{
+    framework_read_fixed(words, root, framework);
     framework_read_keys(words, root, framework);
 }
 

@@ -41,7 +41,9 @@ void framework_add_strange(struct launch_words *words, const struct yaml_node *n
 /* Is this a key of those that are read together, whatever the framework? */
 bool framework_looks_at(const char *path);
 
-/* What a configuration says, behind what its framework does unasked; and without that. Texts are copied. */
+/* What a framework does unasked. */
+void framework_read_fixed(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);
+/* What a configuration says, behind that; and without that. Texts are copied. */
 void framework_read(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);
 void framework_read_keys(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);
 

@@ -9,10 +9,10 @@
 
 #define AS    FRAMEWORK_AS
 #define WORDS FRAMEWORK_WORDS
-#define ALL_IN_16(word)                                                                                                          \
-    {word, "main_params_dtype", "16 bits"}, {word, "exp_avg_dtype", "16 bits"},                                                  \
+#define ALL_IN_16(word, type)                                                                                                    \
+    {word, "main_params_dtype", type}, {word, "exp_avg_dtype", type},                                                            \
     {                                                                                                                            \
-        word, "exp_avg_sq_dtype", "16 bits"                                                                                      \
+        word, "exp_avg_sq_dtype", type                                                                                           \
     }
 
 #define ALL_IN_32(word)                                                                                                          \
@@ -26,10 +26,10 @@ static const struct framework_word precisions[] = {{"bf16-mixed", "bf16", "True"
                                                    ALL_IN_32("bf16-mixed"),
                                                    {"bf16-true", "bf16", "True"},
                                                    {"bf16-true", "grad_reduce_in_bf16", "True"},
-                                                   ALL_IN_16("bf16-true"),
+                                                   ALL_IN_16("bf16-true", "bf16"),
                                                    {"16-mixed", "fp16", "True"},
                                                    {"16-true", "fp16", "True"},
-                                                   ALL_IN_16("16-true"),
+                                                   ALL_IN_16("16-true", "fp16"),
                                                    {"32-true", "bf16", "False"},
                                                    {"32", "bf16", "False"},
                                                    {0}};

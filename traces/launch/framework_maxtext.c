@@ -41,8 +41,12 @@ static const struct framework_word policies[] = {{"full", "recompute_granularity
                                                  NEAR_FULL("custom"),
                                                  {0}};
 static const struct framework_word types[] = {{"bfloat16", "bf16", "True"}, {"float32", "bf16", "False"}, {0}};
-static const struct framework_word weight_types[] = {
-    {"bfloat16", "main_params_dtype", "bf16"}, {"float32", "main_params_dtype", "fp32"}, {0}};
+/* Optax's moments are of the weights' type, but for the first where mu_dtype says another. */
+static const struct framework_word weight_types[] = {{"bfloat16", "main_params_dtype", "bf16"},
+                                                     {"bfloat16", "exp_avg_dtype", "bf16"},
+                                                     {"bfloat16", "exp_avg_sq_dtype", "bf16"},
+                                                     {"float32", "main_params_dtype", "fp32"},
+                                                     {0}};
 static const struct framework_word moment_types[] = {
     {"bfloat16", "exp_avg_dtype", "bf16"}, {"float32", "exp_avg_dtype", "fp32"}, {0}};
 static const struct framework_word gradient_types[] = {

@@ -19,8 +19,9 @@ extern const struct recipe bridge_recipes[], nemo2_recipes[];
 /* The framework whose keys a tree has; NULL: none. */
 const struct framework *framework_of_keys(const struct yaml_node *root);
 
-/* Words of a program's tree. A model that it does not describe is the recipe's, by its name, and so is what recipes have by
- * themselves; layouts of theirs are not known, which is told. */
+/* Words of a program's tree. A model that it does not describe (by its width) is the recipe's, by its name, and so is what
+ * recipes have by themselves, behind which what its function is told stands, and then the fields. Layouts of recipes are not
+ * known, which is told, as are calls and names where a number has to stand. */
 MUST_CHECK enum status framework_read_program(const struct yaml_node *root, const char *path, struct launch_words *words,
                                               struct diags *diags);
 

@@ -123,9 +123,25 @@ static void write_positions(struct config *c, const char *object)
                              (long long)job->model.max_seq_len, c->framework->name);
 }
 
-/* What both are told alike; `model` has its fields, `overlap` those of what is exchanged meanwhile. */
-static void complete_recipe(struct config *c, const char *model, const char *overlap)
+/* Of torch's types; Megatron-Core has unsigned bytes where moments are in 8 bits. */
+static void write_moments(struct config *c, const char *optimizer)
 {
+    static const char *const types[N_PRECISIONS] = {
+        [PRECISION_BF16] = "torch.bfloat16", [PRECISION_FP16] = "torch.float16", [PRECISION_FP8] = "torch.uint8"};
+    const char *type = types[c->job->job.moment_precision];
+    if (!c->exported.arguments.of[ARGUMENT_MOMENT].text || !type)
+        return;
+    framework_lines_add(&c->lines, field_of(c, optimizer, "exp_avg_dtype"), "")->verbatim = type;
+    framework_lines_add(&c->lines, field_of(c, optimizer, "exp_avg_sq_dtype"), "")->verbatim = type;
+    cover(c, ARGUMENT_MOMENT);
+    cover(c, ARGUMENT_MOMENT2);
+}
+
+/* What both are told alike; `model` has its fields, `overlap` those of what is exchanged meanwhile, `optimizer` those of states.
+ */
+static void complete_recipe(struct config *c, const char *model, const char *overlap, const char *optimizer)
+{
+    write_moments(c, optimizer);
     write_expressions(c, model);
     write_overlap(c, overlap);
     write_positions(c, model);
@@ -142,7 +158,7 @@ static void complete_recipe(struct config *c, const char *model, const char *ove
 void bridge_complete(struct config *c)
 {
     const struct layout *l = &c->job->layout;
-    complete_recipe(c, "model", "comm_overlap");
+    complete_recipe(c, "model", "comm_overlap", "optimizer");
     write_bridge_precision(c);
     framework_lines_add(&c->lines, "model.should_pad_vocab", "True");
     if (c->job->model.moe.experts) {
@@ -176,7 +192,7 @@ static void write_nemo2_precision(struct config *c)
 
 void nemo2_complete(struct config *c)
 {
-    complete_recipe(c, "model.config", "trainer.callbacks");
+    complete_recipe(c, "model.config", "trainer.callbacks", "optim.config");
     write_nemo2_precision(c);
     if (c->exported.arguments.of[ARGUMENT_GRAPHS].text)
         framework_lines_add(&c->lines, "model.config.enable_cuda_graph", "True");
@@ -192,12 +208,19 @@ static void write_stand_in(const struct config *c, bool own, FILE *out)
                 *c->job->model.name ? c->job->model.name : "this one");
 }
 
+static void write_imports(const struct config *c, const char *typed, FILE *out)
+{
+    if (framework_lines_have(&c->lines, typed))
+        fputs("import torch\n", out);
+}
+
 void bridge_open(const struct config *c, FILE *out)
 {
     bool own;
     const struct recipe *recipe = recipe_of(bridge_recipes, &c->job->model, &own);
     config_write_command(c, "THIS_FILE", out);
     write_stand_in(c, own, out);
+    write_imports(c, "optimizer.exp_avg_dtype", out);
     fprintf(out, "from megatron.bridge.recipes.%s import %s_pretrain_config\n", recipe->family, recipe->name);
     fputs("from megatron.bridge.training.comm_overlap import CommOverlapConfig\n"
           "from megatron.bridge.training.gpt_step import forward_step\n",
@@ -225,6 +248,7 @@ void nemo2_open(const struct config *c, FILE *out)
     const struct recipe *recipe = recipe_of(nemo2_recipes, &c->job->model, &own);
     int per_node = config_node_gpus(c);
     write_stand_in(c, own, out);
+    write_imports(c, "optim.config.exp_avg_dtype", out);
     fputs("import nemo_run as run\nfrom nemo.collections import llm\n"
           "from nemo.lightning.pytorch.callbacks.megatron_comm_overlap import MegatronCommOverlapCallback\n\n",
           out);

@@ -45,7 +45,7 @@ static const struct framework_word nemo_engine[] = {
     {0},
 };
 /* Fine-tuning over several samples in a row, each of which attends to itself. */
-static const struct framework_word nemo_packed[] = {
+const struct framework_word framework_packed[] = {
     {"True", "reset_attention_mask", "True"},
     {"true", "reset_attention_mask", "True"},
     {0},
@@ -145,7 +145,7 @@ static const struct framework_key nemo_keys[] = {
     AS("model.data.num_workers", "num_workers"),
     AS("model.data.reset_attention_mask", "reset_attention_mask"),
     AS("model.data.reset_position_ids", "reset_position_ids"),
-    WORDS("model.data.train_ds.packed_sequence", nemo_packed),
+    WORDS("model.data.train_ds.packed_sequence", framework_packed),
     AS("model.peft", "adapter"),
     AS("peft", "adapter"),
     AS("model.peft.peft_scheme", "adapter"),
@@ -292,7 +292,7 @@ static const struct framework_key deepspeed_keys[] = {
 
 /* --- NeMo 2: a recipe as NeMo-Run writes it --- */
 
-static const struct framework_word nemo2_precisions[] = {
+const struct framework_word framework_nemo2_precisions[] = {
     {"bf16-mixed", "bf16", "True"}, {"bf16", "bf16", "True"}, {"16-mixed", "fp16", "True"},
     {"16", "fp16", "True"},         {"32", "bf16", "False"},  {0},
 };
@@ -302,10 +302,10 @@ static const struct framework_word nemo2_precisions[] = {
     {                                                                                                                            \
         word, "adapter_targets", "linear_qkv linear_proj linear_fc1 linear_fc2"                                                  \
     }
-static const struct framework_word peft_words[] = {PEFT_NAMED("lora"), PEFT_NAMED("qlora"), PEFT_NAMED("dora"), {0}};
+const struct framework_word framework_peft_words[] = {PEFT_NAMED("lora"), PEFT_NAMED("qlora"), PEFT_NAMED("dora"), {0}};
 /* Classes of both, which are called alike; what LoRA is unless told otherwise. */
 #define PEFT_KEYS                                                                                                                \
-    FRAMEWORK_BOTH("peft", "adapter", peft_words), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"),            \
+    FRAMEWORK_BOTH("peft", "adapter", framework_peft_words), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"),  \
         AS("peft.dim", "adapter_rank"), AS("peft.target_modules", "adapter_targets"),                                            \
         AS("peft.exclude_modules", "adapter_excluded"), AS("peft.dropout", "adapter_dropout")
 #define PEFT_USUAL                                                                                                               \
@@ -315,12 +315,10 @@ static const struct framework_word peft_words[] = {PEFT_NAMED("lora"), PEFT_NAME
     }
 
 static const struct framework_key nemo2_keys[] = {
-    AS("_recipe_.num_gpus_per_node", "nproc_per_node"), /* of the function that makes it, in a program */
-    AS("_recipe_.num_nodes", "nnodes"),
     AS("trainer.devices", "nproc_per_node"),
     AS("trainer.num_nodes", "nnodes"),
     AS("trainer.max_steps", "train_iters"),
-    WORDS("trainer.plugins.precision", nemo2_precisions),
+    WORDS("trainer.plugins.precision", framework_nemo2_precisions),
     OPPOSITE("trainer.strategy.ddp.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
     OPPOSITE("trainer.plugins.grad_reduce_in_fp32", "grad_reduce_in_bf16"), /* wins, as Megatron-Bridge's does */
     AS("trainer.plugins.fp8_params", "fp8_param_gather"),
@@ -367,10 +365,12 @@ const struct framework_word framework_nemo_recipe[] = {
 
 /* --- Megatron-Bridge: the ConfigContainer that it writes beside its checkpoints --- */
 
-static const struct framework_word bridge_recipes[] = {
+const struct framework_word framework_bridge_precisions[] = {
     {"bf16_mixed", "bf16", "True"},
     {"fp16_mixed", "fp16", "True"},
     {"fp16_mixed", "bf16", "False"},
+    {"bf16_with_fp8_mixed", "bf16", "True"}, /* NeMo 2's name of the next */
+    {"bf16_with_fp8_mixed", "fp8", "hybrid"},
     {"bf16_with_fp8_delayed_scaling_mixed", "bf16", "True"},
     {"bf16_with_fp8_delayed_scaling_mixed", "fp8", "hybrid"},
     {"bf16_with_fp8_current_scaling_mixed", "fp8", "hybrid"},
@@ -379,6 +379,8 @@ static const struct framework_word bridge_recipes[] = {
     {"bf16_with_mxfp8_mixed", "bf16", "True"},
     {"bf16_with_mxfp8_mixed", "fp8", "e4m3"},
     {"bf16_with_mxfp8_mixed", "fp8_recipe", "mxfp8"},
+    {"get_mixed_precision_config", NULL, NULL}, /* in a program the call of one of these, or of what names one or makes another */
+    {"MixedPrecisionConfig", NULL, NULL},
     {0},
 };
 static const struct framework_word bridge_paddings[] = {{"false", "make_vocab_size_divisible_by", "1"},
@@ -387,8 +389,9 @@ static const struct framework_word bridge_paddings[] = {{"false", "make_vocab_si
                                                         {"True", NULL, NULL},
                                                         {0}};
 static const struct framework_key bridge_keys[] = {
-    WORDS("mixed_precision", bridge_recipes),
-    WORDS("mixed_precision._args_", bridge_recipes), /* of get_mixed_precision_config, in a program */
+    WORDS("mixed_precision", framework_bridge_precisions),
+    WORDS("mixed_precision._target_", framework_bridge_precisions),
+    WORDS("mixed_precision._args_", framework_bridge_precisions), /* of get_mixed_precision_config */
     OPPOSITE("ddp.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
     OPPOSITE("mixed_precision.grad_reduce_in_fp32", "grad_reduce_in_bf16"),
     AS("model.num_layers_in_first_pipeline_stage", "decoder_first_pipeline_num_layers"),

@@ -58,6 +58,9 @@ extern const struct framework framework_bridge, framework_nemo2;
 extern const struct framework framework_maxtext, framework_olmo_core, framework_colossal, framework_litgpt;
 /* What `nemo llm pretrain --factory RECIPE` does unasked. */
 extern const struct framework_word framework_nemo_recipe[];
+/* What their recipes call precisions and adapters, and that documents stand in a row. */
+extern const struct framework_word framework_nemo2_precisions[], framework_bridge_precisions[], framework_peft_words[],
+    framework_packed[];
 /* Optimizers as libraries call them. */
 extern const struct framework_word framework_optimizers[];
 /* By this key a script's flags are known for keys of Hugging Face's TrainingArguments. */

@@ -27,8 +27,12 @@ static const struct framework_word titan_fp8[] = {{"dynamic", "fp8", "hybrid"}, 
 static const struct framework_word titan_compiled[] = {
     TRULY("torch_compile", "True"), TRULY("compiled_cross_entropy", "True"), {0}};
 /* Of the states: of weights, gradients and the optimizer. */
-static const struct framework_word titan_states[] = {
-    {"bfloat16", "main_params_dtype", "bf16"}, {"float32", "main_params_dtype", "fp32"}, {0}};
+/* Of weights, and with them of what the optimizer keeps. */
+static const struct framework_word titan_states[] = {{"bfloat16", "main_params_dtype", "bf16"},
+                                                     {"bfloat16", "exp_avg_dtype", "bf16"},
+                                                     {"bfloat16", "exp_avg_sq_dtype", "bf16"},
+                                                     {"float32", "main_params_dtype", "fp32"},
+                                                     {0}};
 static const struct framework_word titan_dispatch[] = {{"deepep", "moe_enable_deepep", "True"}, {"standard", NULL, NULL}, {0}};
 static const struct framework_word titan_converters[] = {{"float8", "fp8", "hybrid"},
                                                          {"quantize.linear.float8", "fp8", "hybrid"},

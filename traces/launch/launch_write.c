@@ -230,6 +230,7 @@ static const char *const columns[] = {"case",
                                       "global_batch",
                                       "recompute",
                                       "precision",
+                                      "gradient_precision",
                                       "schedule",
                                       "cp_comm",
                                       "features",
@@ -282,11 +283,13 @@ void launch_write_row(const struct launch_run *run, FILE *out)
         csv_write_integer(out, false, numbers[i]);
     csv_write_cell(out, false, recompute_format(l->recompute, text, sizeof text));
     csv_write_cell(out, false, precision_name(j->precision));
+    csv_write_cell(out, false, precision_name(j->gradient_precision));
     csv_write_cell(out, false, schedule_name(l->schedule));
     csv_write_cell(out, false, l->cp > 1 ? cp_comm_format(l->cp_comm, text, sizeof text) : "");
     write_features(out, j->features);
-    csv_write_cell(out, false, run->oom ? "oom" : "ok");
-    if (run->step_s > 0 && !run->oom)
+    bool timed = run->step_s > 0 && !run->oom;
+    csv_write_cell(out, false, run->oom ? "oom" : timed ? "ok" : "");
+    if (timed)
         csv_write_number(out, false, run->step_s);
     else
         csv_write_cell(out, false, "");

@@ -30,7 +30,7 @@ void launch_catalog_name(const struct transformer *model, char *name, size_t siz
 /* Have two models the same shape, but for vocabulary and longest sequence? */
 bool launch_same_shape(const struct transformer *a, const struct transformer *b);
 
-/* A run that was measured. */
+/* A run that was measured, or one that nobody ran: its row has neither an outcome nor a time. */
 struct launch_run {
     const char *name;    /* of the row: the file's */
     const char *catalog; /* launch_catalog_name; "" none */

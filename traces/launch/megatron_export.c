@@ -430,12 +430,21 @@ static void write_precision(struct writing *w)
         set(w, ARGUMENT_TRAIN_SAMPLES, "%.0f", job->tokens / (double)job->seq_len);
 }
 
-/* Moments that are narrower than the master weight. */
+/* Moments that are narrower than the master weight: of Adam, and where it is divided. */
 static void write_moments(struct writing *w)
 {
-    enum precision moments = w->job->job.moment_precision;
-    if (moments != PRECISION_FP32)
-        lose(w, "the optimizer's moments in %s", precision_name(moments));
+    const struct job *job = &w->job->job;
+    const char *name = precision_name(job->moment_precision);
+    if (job->moment_precision == PRECISION_FP32)
+        return;
+    if (job->optimizer != OPTIMIZER_ADAM || w->job->layout.zero == 0) {
+        lose(w, "the optimizer's moments in %s: %s", name,
+             job->optimizer != OPTIMIZER_ADAM ? "only Adam's can be" : "only those of --use-distributed-optimizer can be");
+        return;
+    }
+    flag(w, ARGUMENT_PRECISE_OPTIMIZER);
+    set(w, ARGUMENT_MOMENT, "%s", name);
+    set(w, ARGUMENT_MOMENT2, "%s", name);
 }
 
 /* Megatron-LM masks at the ends of what its data has for documents. */

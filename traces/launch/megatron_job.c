@@ -62,6 +62,48 @@ static void read_gradients(struct meaning *m)
     meaning_from(m, "job.gradient_precision", by);
 }
 
+/* As Megatron-LM, torch and JAX call them, and as libraries count bits; -1: none of these. */
+static int moment_width(const char *text)
+{
+    static const struct {
+        const char *name;
+        enum precision precision;
+    } names[] = {{"fp32", PRECISION_FP32},     {"float32", PRECISION_FP32}, {"float", PRECISION_FP32},   {"bf16", PRECISION_BF16},
+                 {"bfloat16", PRECISION_BF16}, {"fp16", PRECISION_FP16},    {"float16", PRECISION_FP16}, {"half", PRECISION_FP16},
+                 {"fp8", PRECISION_FP8},       {"uint8", PRECISION_FP8},    {"8 bits", PRECISION_FP8}};
+    text += strncmp(text, "torch.", 6) == 0 ? 6 : 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(text, names[i].name) == 0)
+            return (int)names[i].precision;
+    return -1;
+}
+
+static enum precision read_moment(struct meaning *m, enum argument argument)
+{
+    const char *text = meaning_text(m, argument);
+    int width = text ? moment_width(text) : PRECISION_FP32;
+    if (width < 0)
+        meaning_not_modelled(m, argument, "a moment of the optimizer in %.40s; fp32 is taken", text);
+    return width < 0 ? PRECISION_FP32 : (enum precision)width;
+}
+
+/* Both of Adam's moments are kept alike here: of two widths the larger one is taken, so that memory is not less than it is. */
+static void read_moments(struct meaning *m)
+{
+    static const int bytes[N_PRECISIONS] = {
+        [PRECISION_FP32] = 4, [PRECISION_BF16] = 2, [PRECISION_FP16] = 2, [PRECISION_FP8] = 1};
+    struct job *job = &m->description->job.job;
+    const enum precision first = read_moment(m, ARGUMENT_MOMENT), second = read_moment(m, ARGUMENT_MOMENT2);
+    bool one = job->optimizer == OPTIMIZER_SGD, wider = !one && bytes[second] > bytes[first];
+    job->moment_precision = wider ? second : first;
+    if (!one && first != second)
+        meaning_not_modelled(m, wider ? ARGUMENT_MOMENT : ARGUMENT_MOMENT2,
+                             "of the optimizer's moments the first is in %s and the second in %s; %s is taken for both",
+                             precision_name(first), precision_name(second), precision_name(job->moment_precision));
+    if (job->moment_precision != PRECISION_FP32)
+        meaning_from(m, "job.moment_precision", wider ? ARGUMENT_MOMENT2 : ARGUMENT_MOMENT);
+}
+
 /* --- features --- */
 
 /* Does it say what was no argument any more when Transformer Engine became the default (Megatron-Core 0.6)? */
@@ -177,6 +219,7 @@ void meaning_job(struct meaning *m)
 {
     read_precision(m);
     read_gradients(m);
+    read_moments(m);
     read_features(m);
     read_budget(m);
 }

@@ -177,6 +177,8 @@
       .since = "2021")                                                                                                           \
     X(OFFLOAD_OPTIMIZER, "optimizer-cpu-offload", TRUE, "false", .key = "layout.offload", .since = "0.12")                       \
     X(PRECISE_OPTIMIZER, "use-precision-aware-optimizer", TRUE, "false", .since = "0.11")                                        \
+    X(MOMENT, "exp-avg-dtype", TEXT, "fp32", .key = "job.moment_precision", .since = "0.11")                                     \
+    X(MOMENT2, "exp-avg-sq-dtype", TEXT, "fp32", .key = "job.moment_precision", .since = "0.11")                                 \
     X(OFFLOAD_FRACTION, "optimizer-offload-fraction", REAL, "1", .key = "layout.offload", .since = "0.12")                       \
     X(OFFLOAD_OPTIMIZER_OLD, "cpu-optimizer", TRUE, "false", .key = "layout.offload", .since = "Megatron-DeepSpeed")             \
     X(OFFLOAD_OPTIMIZER_TO, "offload-optimizer", TEXT, "none", ONE_OF("none", "cpu", "nvme"), .key = "layout.offload",           \
@@ -259,8 +261,6 @@
       .told = "dispatch sends a token once per node (DeepEP)")                                                                   \
     X(TOLD_FP8_DISPATCH, "moe-fp8-dispatch", TRUE, "false", .when = WHEN_MIXTURE, .told = "tokens travel in 8 bits")             \
     X(TOLD_FP8_PARAMETERS, "fp8-param-gather", TRUE, "false", .told = "parameters are gathered in 8 bits")                       \
-    X(TOLD_MOMENT, "exp-avg-dtype", TEXT, "fp32", .told = "the optimizer's first moment in fewer bits")                          \
-    X(TOLD_MOMENT2, "exp-avg-sq-dtype", TEXT, "fp32", .told = "its second moment in fewer bits")                                 \
     X(TOLD_MASTER, "main-params-dtype", TEXT, "fp32", .told = "master weights in fewer bits")                                    \
     X(TOLD_MAIN_GRADIENTS, "main-grads-dtype", TEXT, "fp32", .told = "gradients that the optimizer sees in fewer bits")          \
     X(TOLD_MUON_STEPS, "muon-num-ns-steps", INT, "5", .told = "iterations of Newton-Schulz; five are taken")                     \
