@@ -66,7 +66,7 @@ START_TEST(bridge_by_its_container)
              "  cross_entropy_loss_fusion: true, cross_entropy_fusion_impl: linear, tensor_model_parallel_size: 2,\n"
              "  pipeline_model_parallel_size: 1, expert_model_parallel_size: 4, expert_tensor_parallel_size: 1,\n"
              "  moe_expert_capacity_factor: 1.5, moe_pad_expert_input_to_capacity: true, moe_token_drop_policy: probs,\n"
-             "  moe_router_force_load_balancing: true,\n"
+             "  moe_router_force_load_balancing: true, activation_func_fp8_input_store: true,\n"
              "  virtual_pipeline_model_parallel_size: null, sequence_parallel: true, recompute_granularity: null}\n"
              "ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true, overlap_param_gather: true,\n"
              "  grad_reduce_in_fp32: true}\n"
@@ -77,6 +77,7 @@ START_TEST(bridge_by_its_container)
     ck_assert_int_eq(t.d.job.job.precision, PRECISION_MXFP8);
     ck_assert_int_eq(t.d.job.job.gradient_precision, PRECISION_FP32);
     ck_assert_uint_eq(t.d.job.job.features & FEATURES_LOSS, FEATURE_BIT(CUT_LOSS));
+    ck_assert(t.d.job.job.features & FEATURE_BIT(FP8_ACTIVATION_INPUT));
     ck_assert_int_eq(t.d.job.model.moe.experts, 128);
     ck_assert(t.d.job.model.qk_norm);
     const struct expert_load *load = &t.d.job.job.load;

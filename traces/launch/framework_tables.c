@@ -123,6 +123,7 @@ static const struct framework_key nemo_keys[] = {
     AS("model.bias_activation_fusion", "bias_swiglu_fusion"),
     AS("model.bias_dropout_add_fusion", "bias_dropout_fusion"),
     SAME("masked_softmax_fusion"),
+    SAME("activation_func_fp8_input_store"),
     SAME("cross_entropy_loss_fusion"),
     SAME("cross_entropy_fusion_impl"),
     SAME("gradient_accumulation_fusion"),

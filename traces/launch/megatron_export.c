@@ -461,11 +461,16 @@ static void write_documents(struct writing *w)
 static void lose_features(struct writing *w, feature_set used)
 {
     static const feature_set foreign = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(COMPILE) | FEATURE_BIT(ASYNC_TP) |
-                                       FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(EAGER_LOSS);
+                                       FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(EAGER_LOSS) |
+                                       FEATURE_BIT(FP12_ATTENTION_OUTPUT);
     const struct layout *l = &w->job->layout;
     for (int i = 0; i < N_FEATURES; i++)
         if (used & foreign & (feature_set)1 << i)
             lose(w, "%s: %s", feature_name((enum feature)i), "Megatron-LM has none");
+    if (used & FEATURE_BIT(FP8_ACTIVATION_INPUT))
+        lose(w,
+             "fp8_activation_input: activation_func_fp8_input_store of the model's configuration, which older releases have no "
+             "argument for");
     if ((used & FEATURE_BIT(SLIDING_WINDOW)) && !w->job->model.window)
         lose(w, "sliding_window: add --window-size with the width");
     if ((used & FEATURE_BIT(PP_OVERLAP)) && l->pp > 1 && l->schedule != SCHEDULE_INTERLEAVED)

@@ -186,6 +186,7 @@ static void read_features(struct meaning *m)
         {meaning_true(m, ARGUMENT_COMPILE), FEATURE_BIT(COMPILE)},
         {l->tp > 1 && meaning_true(m, ARGUMENT_ASYNC_TP), FEATURE_BIT(ASYNC_TP)},
         {meaning_true(m, ARGUMENT_EP_OVERLAP), FEATURE_BIT(EP_OVERLAP)},
+        {meaning_true(m, ARGUMENT_FP8_INPUT_STORE), FEATURE_BIT(FP8_ACTIVATION_INPUT)},
     };
     feature_set set = loss_of(m);
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)

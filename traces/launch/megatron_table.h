@@ -160,6 +160,7 @@
     X(NO_SCATTER_GATHER, "no-scatter-gather-tensors-in-pipeline", FALSE, "true", .dest = "scatter_gather_tensors_in_pipeline",   \
       .key = "job.features", .since = "2021")                                                                                    \
     X(EP_OVERLAP, "overlap-moe-expert-parallel-comm", TRUE, "false", .key = "job.features", .since = "0.14")                     \
+    X(FP8_INPUT_STORE, "activation-func-fp8-input-store", TRUE, "false", .key = "job.features")                                  \
     X(GRAPHS, "cuda-graph-impl", TEXT, "none", ONE_OF("none", "local", "transformer_engine"), .key = "job.features",             \
       .since = "0.15")                                                                                                           \
     X(GRAPHS_LOCAL, "enable-cuda-graph", TRUE, "false", .key = "job.features", .since = "0.10")                                  \
