@@ -108,7 +108,8 @@ static json_t *write_set(const struct name_set *set, const void *at)
 struct feature_reader {
     const struct field *row;
     struct diags *diags;
-    feature_set usual, features;
+    feature_set usual;
+    struct job_features said;
     bool begun, changes; /* a word has been read; a change has */
 };
 
@@ -133,26 +134,30 @@ static void read_feature(void *reader, const struct yaml_node *word)
     else
         read_member(r->row, &name, &features_set, &found, r->diags);
     if (change && !r->begun)
-        r->features = r->usual;
+        r->said.features = r->usual;
+    if (!change)
+        r->said.named |= found;
+    if (takes)
+        r->said.absent |= found & ~r->said.features;
     for (int i = 0; i < N_FEATURES; i++)
         if (found >> i & 1)
-            r->features = takes    ? r->features & ~found
-                          : change ? features_with(r->features, (enum feature)i)
-                                   : r->features | found;
+            r->said.features = takes    ? r->said.features & ~found
+                               : change ? features_with(r->said.features, (enum feature)i)
+                                        : r->said.features | found;
     r->begun = true;
     r->changes |= change;
 }
 
-feature_set job_features(const struct yaml_node *value, feature_set usual)
+struct job_features job_features(const struct yaml_node *value, feature_set usual)
 {
     struct diags quiet = {0}; /* what is wrong with it has been said when the job was read */
     const struct field row = {.key = "features"};
-    struct feature_reader reader = {&row, &quiet, usual, 0, false, false};
-    if (!value)
-        return usual;
+    struct feature_reader reader = {.row = &row, .diags = &quiet, .usual = usual};
+    if (!value || yaml_is_null(value))
+        return (struct job_features){.features = usual};
     each_word(&row, value, read_feature, &reader, &quiet);
     diags_free(&quiet);
-    return reader.features;
+    return reader.said;
 }
 
 bool job_features_change(const struct yaml_node *value)
@@ -164,9 +169,11 @@ bool job_features_change(const struct yaml_node *value)
 /* Names only: what changes are of is known when the GPU is. */
 static void read_features(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
-    struct feature_reader reader = {row, diags, 0, 0, false, false};
+    struct feature_reader reader = {.row = row, .diags = diags};
     each_word(row, value, read_feature, &reader, diags);
-    memcpy(at, &reader.features, sizeof reader.features);
+    if (value->kind == YAML_SCALAR && !reader.begun)
+        diag_error(diags, value->at, "%s: names are wanted; write none where there is no feature", row->key);
+    memcpy(at, &reader.said.features, sizeof reader.said.features);
 }
 
 static json_t *write_features(const struct field *row, const void *at)
