@@ -172,7 +172,6 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
 
 /* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
 #define STEP_TOKENS_MAX 1e9
-#define SEQUENCES_MAX   1000000000 /* of a batch, as global_batch has it */
 
 /* What adapters are not modelled with. */
 static void check_adapter(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
@@ -251,9 +250,9 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
                    "batch_tokens: the batch is given in sequences already (global_batch); keep one");
         return;
     }
-    if (sequences > SEQUENCES_MAX) {
-        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %g of them",
-                   (long long)job->seq_len, (double)SEQUENCES_MAX);
+    if (sequences > JOB_SEQUENCES_MAX) {
+        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %d of them",
+                   (long long)job->seq_len, JOB_SEQUENCES_MAX);
         return;
     }
     job->batch_tokens = 0;

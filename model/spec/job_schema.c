@@ -230,8 +230,8 @@ static const char *const gradient_names[] = {"fp32", "bf16", "fp16", NULL};
 static const char *const moment_names[] = {"fp32", "bf16", "fp16", "fp8", NULL};
 
 static const struct field job_rows[] = {
-    INTEGER("global_batch", struct job, global_batch, 1, 1e9, UNSET, "sequences per step, all replicas together"),
-    INTEGER("batch_tokens", struct job, batch_tokens, 1, 1e12, UNSET,
+    INTEGER("global_batch", struct job, global_batch, 1, JOB_SEQUENCES_MAX, UNSET, "sequences per step, all replicas together"),
+    INTEGER("batch_tokens", struct job, batch_tokens, 1, JOB_TOKENS_MAX, UNSET,
             "the same in tokens; rounded to whole sequences, in the place of global_batch"),
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
     CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
