@@ -196,13 +196,13 @@ static double usual_horizon_s(const struct run_session *s)
     double budget = budget_s(s);
     if (!s->has_model)
         return nanos_to_seconds(fault_trace_horizon(&s->trace));
-    return budget > 0 ? fmin(PATIENCE * budget, LONGEST_RUN_S) : 30 * DAY_S;
+    return budget > 0 ? fmin(PATIENCE * budget, TIME_LONGEST_S) : 30 * DAY_S;
 }
 
 static enum status check_budget(struct invocation *call, const struct run_session *s)
 {
     double budget = budget_s(s);
-    if (budget <= LONGEST_RUN_S || s->experiment.faults.horizon_s > 0)
+    if (budget <= TIME_LONGEST_S || s->experiment.faults.horizon_s > 0)
         return STATUS_OK;
     diag_error(
         &call->diags, nowhere,
@@ -216,7 +216,7 @@ static void set_options(struct invocation *call, struct run_session *s)
 {
     struct faults_request *faults = &s->experiment.faults;
     double horizon_s = faults->horizon_s > 0 ? faults->horizon_s : usual_horizon_s(s);
-    s->options.goal = nanos_from_seconds(fmin(budget_s(s), 2 * LONGEST_RUN_S)); /* beyond any horizon */
+    s->options.goal = nanos_from_seconds(fmin(budget_s(s), 2 * TIME_LONGEST_S)); /* beyond any horizon */
     double interval_s = faults->checkpoint_interval_s;
     if (faults->checkpoint_steps > 0)
         interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;
