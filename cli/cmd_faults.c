@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/faults_report.h"
 #include "cli/result.h"
+#include "cli/run_report.h"
 #include "cli/shared_options.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
@@ -54,8 +55,7 @@ static enum status generate(struct invocation *call)
     faults_generate(&model, nodes, horizon, call->seed, &trace);
     char days[32], count[32];
     talk(call, 0, "%zu faults on %" PRId32 " nodes in %s, %s expected; %s", trace.n_items, nodes,
-         quantity_format((double)horizon / 1e9, DIM_TIME, days, sizeof days),
-         quantity_format(expected, DIM_COUNT, count, sizeof count), model.source);
+         horizon_text(horizon, days, sizeof days), quantity_format(expected, DIM_COUNT, count, sizeof count), model.source);
     return write_trace(call, &trace);
 }
 

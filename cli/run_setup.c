@@ -491,12 +491,13 @@ enum status run_check_faults(struct invocation *call, const struct run_session *
     double expected = rate * s->options.nodes * days;
     if (rate >= 0 && expected <= 1e7)
         return STATUS_OK;
+    char text[32];
     if (!(rate >= 0)) {
         diag_error(&call->diags, nowhere, "%.3g faults a node and day: a rate is not negative", rate);
         return STATUS_BAD_INPUT;
     }
-    diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
-               expected);
+    diag_error(&call->diags, nowhere, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
+               quantity_format(expected, DIM_COUNT, text, sizeof text));
     return STATUS_BAD_INPUT;
 }
 

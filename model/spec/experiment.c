@@ -316,11 +316,13 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     check_experts(part, e, diags);
     check_muon(part, job, diags);
     double tokens = (double)job->global_batch * (double)job->seq_len;
+    char text[40];
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),
-                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step; --batch-tokens, or "
+                     "global_batch: %lld counts sequences; of %lld tokens each they are %s tokens a step; --batch-tokens, or "
                      "batch_tokens, says it in tokens",
-                     (long long)job->global_batch, (long long)job->seq_len, tokens);
+                     (long long)job->global_batch, (long long)job->seq_len,
+                     quantity_format(tokens, DIM_COUNT, text, sizeof text));
 }
 
 static void read_job(const struct yaml_node *part, bool machine_known, struct experiment *e, struct diags *diags)
