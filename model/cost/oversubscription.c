@@ -16,7 +16,7 @@ static double above_pods(const struct cluster *cluster)
 {
     if (cluster->topology == TOPOLOGY_DRAGONFLY)
         return cluster_pod_oversubscription(cluster);
-    return cluster->fabric_layers < 3 ? 0 : cluster->leaf_oversubscription * cluster->pod_oversubscription;
+    return cluster->fabric_layers < 3 ? 0 : cluster_leaf_oversubscription(cluster) * cluster_pod_oversubscription(cluster);
 }
 
 /* Without it nothing is ever longer, whatever the layout. */

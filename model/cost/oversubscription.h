@@ -8,8 +8,9 @@
  *
  *     max(1, k e of leaves, k e of pods)
  *
- * with k of leaves `leaf_oversubscription`, k of pods that times `pod_oversubscription`. Fair flows over paths that are used
- * evenly take exactly that (tests/sim/fabric/test_narrow_fabric.c). Of groups over D domains that fill L leaves (or pods):
+ * with k of leaves what `leaf_oversubscription` makes of their ports (cluster_leaf_oversubscription), k of pods that times the
+ * same of `pod_oversubscription`. Fair flows over paths that are used evenly take exactly that
+ * (tests/sim/fabric/test_narrow_fabric.c). Of groups over D domains that fill L leaves (or pods):
  *
  *     ring          domains in order send to the next, and L of D hops leave a leaf: e = L / D. Where groups do not fill leaves
  *                   what the leaf has of each is counted (model/layout/span.c), and e is that of the leaf where most leaves.

@@ -301,6 +301,43 @@ START_TEST(uneven_leaves)
 }
 END_TEST
 
+/* Ratios for which there are no ports: what is charged is what the ports that there are make of them, exactly that of the built
+ * fabric, and what flows over them take. */
+START_TEST(ports_are_whole)
+{
+    static const struct {
+        struct narrow narrow;
+        enum rails rails;
+        double leaf, pod; /* built */
+    } cases[] = {
+        {{4, 0, 8, 1}, RAILS_YES, 4, 1},        {{4, 0, 3, 1}, RAILS_YES, 4, 1},       {{8, 0, 3, 1}, RAILS_YES, 8.0 / 3, 1},
+        {{4, 0, 3, 1}, RAILS_NO, 32.0 / 11, 1}, {{2, 0, 5, 1}, RAILS_NO, 16.0 / 3, 1}, {{2, 8, 2, 3}, RAILS_NO, 2, 4},
+        {{1, 4, 1, 3}, RAILS_NO, 1, 4}, /* four leaves under a pod, of which each aggregation switch has one cable up */
+    };
+    struct errors *errors = memory_new(N_FAMILIES, sizeof *errors);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cluster cluster = narrow_cluster(&cases[i].narrow);
+        struct fabric fabric;
+        struct diags diags = {0};
+        cluster.rails = cases[i].rails;
+        cluster.collective_algorithm = ALGORITHM_RING;
+        ck_assert_int_eq(fabric_create(&cluster, &fabric, &diags), STATUS_OK);
+        struct fabric_counts counts = fabric_counts(&fabric);
+        ck_assert_double_eq_tol(counts.tor_oversubscription, cases[i].leaf, 1e-12);
+        ck_assert_double_eq_tol(cluster_leaf_oversubscription(&cluster), cases[i].leaf, 1e-12);
+        if (cases[i].narrow.pod_nodes > 0)
+            ck_assert_double_eq_tol(counts.agg_oversubscription, cases[i].pod, 1e-12);
+        ck_assert_double_eq_tol(cluster_pod_oversubscription(&cluster), cases[i].pod, 1e-12);
+        fabric_free(&fabric);
+        cluster_compare(&cluster, errors);
+    }
+    errors_expect(&errors[FAMILY_RING], "whole ports, rings", 0.5, (struct bounds){1e-3, 0.05, 0.05});
+    errors_expect(&errors[FAMILY_ALL_TO_ALL], "  all-to-all", 0.5, (struct bounds){1e-3, 0.05, 0.05});
+    errors_expect(&errors[FAMILY_MESSAGE], "  messages", 0.5, (struct bounds){1e-3, 0.05, 0.05});
+    free(errors);
+}
+END_TEST
+
 /* ---- dragonflies */
 
 /* Ways around, which adaptive routing chooses one by one, do not divide as evenly as the closed form has it. */
@@ -411,6 +448,7 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, even_leaves_and_pods, 0, 3);
     tcase_add_test(all, uneven_leaves);
+    tcase_add_test(all, ports_are_whole);
     tcase_add_test(all, tapered_dragonflies);
     tcase_add_test(all, whole_steps);
     suite_add_tcase(suite, all);
