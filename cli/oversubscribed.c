@@ -5,12 +5,28 @@
 #include "model/cost/machine.h"
 #include "model/cost/oversubscription.h"
 
+/* Where trees are asked for what is reduced and not divided takes them; where NCCL chooses, only what is short. */
+static bool takes_trees(const struct layout *layout, const struct cluster *cluster, enum group_kind kind)
+{
+    if (cluster->collective_algorithm != ALGORITHM_TREE)
+        return false;
+    switch (kind) {
+    case GROUP_TP: return !layout->sequence_parallel;
+    case GROUP_DP:
+    case GROUP_EXPERT_DP: return layout->zero == 0;
+    case GROUP_REPLICA: return true;
+    default: return false;
+    }
+}
+
 static double load_of(const struct layout *layout, const struct cluster *cluster, enum group_kind kind)
 {
     const struct group_span span = replica_span(layout, cluster, kind);
 
     if (kind == GROUP_EP)
         return oversubscription_of_all_to_all(cluster, span);
+    if (takes_trees(layout, cluster, kind))
+        return oversubscription_of_trees(cluster, span);
     return kind == GROUP_PP ? oversubscription_of_stages(cluster, span) : oversubscription_of_rings(cluster, span);
 }
 
@@ -52,7 +68,11 @@ double oversubscribed_text(const struct layout *layout, const struct cluster *cl
     if (kind == GROUP_PP)
         text_append(buffer, size, "messages between pipeline stages");
     else
-        text_append(buffer, size, kind == GROUP_EP ? "all-to-all of %s" : "rings of %s in order", group_kind_name(kind));
+        text_append(buffer, size,
+                    kind == GROUP_EP                     ? "all-to-all of %s"
+                    : takes_trees(layout, cluster, kind) ? "trees of %s in order"
+                                                         : "rings of %s in order",
+                    group_kind_name(kind));
     text_append(buffer, size, " fill it to %.0f %%", 100 * load);
     if (load > 1.005)
         text_append(buffer, size, ", so %s %s times as long (charged)", kind == GROUP_PP ? "those that leave take" : "they take",
