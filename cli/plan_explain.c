@@ -1,5 +1,6 @@
 #include "cli/plan_explain.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,6 +175,7 @@ static void write_facts(const struct explanation *x, const struct setting *setti
     double step_s = ranked_step_s(&x->plan);
     long long micro_batches = layout_micro_batches(layout, setting->job);
     int chunks = layout->pp * layout->vpp;
+    double apart = 100 * (x->plan.plan.estimate.step_s / step_s - 1);
     fprintf(out, "        %lld micro-batch%s of %d per replica, %d model chunk%s of %.1f layers\n", micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch, chunks, chunks == 1 ? "" : "s",
             (double)setting->model->layers / chunks);
@@ -184,7 +186,7 @@ static void write_facts(const struct explanation *x, const struct setting *setti
             write_group(layout, setting, kinds[i], out);
     fprintf(out, "        step %.4g s, MFU %.1f %% (%s); closed form %.4g s (%+.1f %%)\n\n", step_s,
             100 * ranked_mfu(&x->plan, setting), x->plan.simulated ? "simulated" : "closed form", x->plan.plan.estimate.step_s,
-            100 * (x->plan.plan.estimate.step_s / step_s - 1));
+            fabs(apart) < 0.05 ? 0 : apart); /* not -0.0 */
 }
 
 static void seconds_row(struct table *table, const char *name, double here, double step_s, double best, double closed)
@@ -288,6 +290,8 @@ void explanation_write(const struct explanation *explanation, const struct ranke
     struct beside beside = beside_of(explanation, plans, n_plans);
     bool text = call->format == FORMAT_TEXT;
     if (text) {
+        plan_job_write(setting, call->out);
+        fputc('\n', call->out);
         write_layout("this", &explanation->plan.plan.layout, call->out);
         if (explanation->reason != LAYOUT_LEGAL)
             fprintf(call->out, "        is not legal: %s\n", explanation->why);
