@@ -274,6 +274,7 @@ void explain_breakdown_text(const struct cost_by_class *by, const struct invocat
     };
     struct table table = {0};
     double total = cost_by_class_total(by);
+    int decimals = total < 0.1 ? 6 : 4; /* of all alike, so that points stand below one another */
     table_column(&table, "class", NULL, ALIGN_LEFT);
     table_column(&table, "time", "s", ALIGN_RIGHT);
     table_column(&table, "share", "%", ALIGN_RIGHT);
@@ -282,12 +283,12 @@ void explain_breakdown_text(const struct cost_by_class *by, const struct invocat
         if (!(by->s[c] > 0))
             continue;
         table_cell(&table, "%s", work_class_name((enum work_class)c));
-        table_cell(&table, "%.4g", by->s[c]);
+        table_cell(&table, "%.*f", decimals, by->s[c]);
         table_cell(&table, "%.1f", 100 * by->s[c] / total);
         table_cell(&table, "%s", meanings[c]);
     }
     table_cell(&table, "total");
-    table_cell(&table, "%.4g", total);
+    table_cell(&table, "%.*f", decimals, total);
     table_cell(&table, "100.0");
     table_cell(&table, "%s", "");
     table_write_text(&table, call);
