@@ -62,7 +62,7 @@ const struct option_row experiment_options[] = {
     {.name = "gpus",
      COUNT_FIELDS,
      .low = 1,
-     .high = 10e6,
+     .high = JOB_GPUS_MAX,
      .help = "GPUs of the cluster that the job uses",
      .group = GROUP,
      .key = "cluster.gpus"},

@@ -149,20 +149,35 @@ static void write_failover(const struct invocation *call, const struct run_repor
                 duration_text(f->rejoin, rejoin, sizeof rejoin));
 }
 
+/* "scheduling 60.0 s, image 10.0 s" */
+static void write_times(const char *const *names, const double *seconds, int n, FILE *out)
+{
+    char time[32];
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%s %s %s", i ? "," : "", names[i], quantity_format(seconds[i], DIM_TIME, time, sizeof time));
+    fputc('\n', out);
+}
+
 static void write_costs(const struct invocation *call, const struct run_report *report)
 {
     const struct startup *up = report->startup;
     const struct checkpoint_cost *cost = report->cost;
-    if (cost)
-        fprintf(call->out, "checkpoint %s: %.3g TB%s, snapshot %.3g s, storage %.3g s, neighbour %.3g s\n",
-                checkpoint_kind_name(report->options->checkpoint.kind), cost->total_bytes / 1e12,
-                cost->base_bytes > 0 ? " (what is trained: adapters)" : "", cost->snapshot_s, cost->storage_s, cost->neighbour_s);
-    if (up)
-        fprintf(call->out,
-                "policy %s; restart: scheduling %.3g s, image %.3g s, process %.3g s, communicators %.3g s, loading %.3g s, "
-                "warm-up %.3g s\n",
-                report->policy->name, up->scheduling_s, up->image_s, up->process_s, up->communicators_s, up->loading_s,
-                up->warm_up_s);
+    char bytes[32];
+    if (cost) {
+        static const char *const names[] = {"snapshot", "storage", "neighbour"};
+        const double seconds[] = {cost->snapshot_s, cost->storage_s, cost->neighbour_s};
+        fprintf(call->out, "checkpoint %s: %s%s,", checkpoint_kind_name(report->options->checkpoint.kind),
+                quantity_format(cost->total_bytes, DIM_BYTES, bytes, sizeof bytes),
+                cost->base_bytes > 0 ? " (what is trained: adapters)" : "");
+        write_times(names, seconds, 3, call->out);
+    }
+    if (up) {
+        static const char *const names[] = {"scheduling", "image", "process", "communicators", "loading", "warm-up"};
+        const double seconds[] = {up->scheduling_s,    up->image_s,   up->process_s,
+                                  up->communicators_s, up->loading_s, up->warm_up_s};
+        fprintf(call->out, "policy %s; restart:", report->policy->name);
+        write_times(names, seconds, 6, call->out);
+    }
     write_failover(call, report);
     if (cost || up || report->options->failover)
         fputc('\n', call->out);
