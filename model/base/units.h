@@ -66,8 +66,8 @@ MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension
 /* The quantity for people, three significant digits: "14.8 s", "79.3 GiB", "25 GB/s". Returns buffer. */
 char *quantity_format(double value, enum dimension dimension, char *buffer, size_t size);
 
-/* The shortest text with a unit (of times none above days) that quantity_parse turns back into exactly this value: "2.039TB/s". Returns buffer; 48 bytes
- * always suffice. */
+/* The shortest text with a unit (of times none above days) that quantity_parse turns back into exactly this value: "2.039TB/s".
+ * Returns buffer; 48 bytes always suffice. */
 char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size);
 
 /* Letters left out, put in, taken for another, or exchanged with their neighbour (optimal string alignment), without regard to
