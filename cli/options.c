@@ -341,13 +341,15 @@ static bool same_words(const char *a, const char *b)
 static void tell_of_both(struct invocation *call, const struct said *first, const struct said *last)
 {
     const struct option_row *option = first->row->key ? first->row : last->row;
+    const char *set = first->row->key ? last->text : first->text;
     size_t n = option->key ? strlen(option->key) : 0;
-    const char *set = first->row->key ? last->text : first->text, *value = set + n + 1;
-    bool same_key = n > 0 && first->row != last->row && strncmp(set, option->key, n) == 0 && set[n] == '=';
-    bool adds = option->changes && strpbrk(last->text + n + 1, "+-") == last->text + n + 1 + strspn(last->text + n + 1, "[ ,");
-    if (same_key && !adds && !same_words(first->text, last->text))
-        diag_note(&call->diags, (struct place){0}, "--%s and --set %s=%.60s: the last counts, which is --%s", option->name,
-                  option->key, value, last->row->name);
+    if (n == 0 || first->row == last->row || strncmp(set, option->key, n) != 0 || set[n] != '=')
+        return;
+    const char *value = last->text + n + 1, sign = value[strspn(value, "[ ,")];
+    bool adds = option->changes && (sign == '+' || sign == '-');
+    if (!adds && !same_words(first->text, last->text))
+        diag_note(&call->diags, (struct place){0}, "--%s and --set %.80s: the last counts, which is --%s", option->name, set,
+                  last->row->name);
 }
 
 /* Of two that say the same thing the last counts, so a suggestion works behind a command as it stands. */

@@ -68,7 +68,7 @@ struct clos_ports cluster_clos_ports(const struct cluster *c)
     struct clos_ports p = {.planes = planes, .tors_per_set = one_tor ? planes : ports};
 
     p.tor_down = product(leaf_nodes, ports) / (p.tors_per_set > 0 ? p.tors_per_set : 1);
-    if (c->fabric_layers > 1) {
+    if (c->fabric_layers > 1 && leaf_nodes > 0) { /* a cluster without nodes has no fabric yet */
         p.tor_up = ports_up((double)p.tor_down / split, c->leaf_oversubscription);
         p.agg_down = product((pod_nodes + leaf_nodes - 1) / leaf_nodes, p.tors_per_set) / planes;
     }
@@ -82,10 +82,10 @@ double cluster_leaf_oversubscription(const struct cluster *c)
     const struct dragonfly *d = &c->dragonfly;
 
     if (c->topology != TOPOLOGY_DRAGONFLY) {
-        if (c->leaf_oversubscription <= 1 || c->fabric_layers < 2)
+        if (c->leaf_oversubscription <= 1 || c->fabric_layers < 2 || c->nodes < 1)
             return c->leaf_oversubscription;
         struct clos_ports ports = cluster_clos_ports(c);
-        return (double)ports.tor_down / (ports.tor_up * (c->nic_split > 1 ? c->nic_split : 1));
+        return (double)ports.tor_down / ((double)ports.tor_up * (c->nic_split > 1 ? c->nic_split : 1));
     }
     if (d->switches_per_group < 2)
         return 1;
@@ -97,7 +97,7 @@ double cluster_pod_oversubscription(const struct cluster *c)
     const struct dragonfly *d = &c->dragonfly;
 
     if (c->topology != TOPOLOGY_DRAGONFLY) {
-        if (c->pod_oversubscription <= 1 || c->fabric_layers < 3)
+        if (c->pod_oversubscription <= 1 || c->fabric_layers < 3 || c->nodes < 1)
             return c->pod_oversubscription;
         struct clos_ports ports = cluster_clos_ports(c);
         return (double)ports.agg_down / ports.agg_up;

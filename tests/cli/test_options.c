@@ -198,6 +198,7 @@ START_TEST(the_last_counts)
         {"--global-batch 16 --set job.global_batch=8", "job.global_batch=16", "job.global_batch=8", "which is --set"},
         {"--global-batch 16 --set job.global_batch=16", "job.global_batch=16", "job.global_batch=16", NULL},
         {"--global-batch 16 --set job.global_batches=8", "job.global_batch=16", "job.global_batches=8", NULL},
+        {"--features +async_tp --seed 9", "job.features=[+async_tp]", "seed=9", NULL}, /* a shorter text */
         {"--set job.features=compile --features +async_tp", "job.features=compile", "job.features=[+async_tp]", NULL},
         {"--features +async_tp --set job.features=compile", "job.features=[+async_tp]", "job.features=compile", "--features and"},
         {"--features +async_tp --set job.features=[-compile]", "job.features=[+async_tp]", "job.features=[-compile]", NULL},
