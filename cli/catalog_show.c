@@ -179,7 +179,26 @@ static void source_lines(const struct schema *schema, const json_t *mapping, con
     }
 }
 
-/* One row per key, groups as "gemm.bf16.peak_fraction". Recursion follows the schema's nesting. */
+/* Lists stand below the table for people: one element a line. Recursion follows the schema's nesting. */
+static void list_lines(const struct schema *schema, const json_t *mapping, const char *prefix, FILE *out)
+{
+    for (size_t i = 0; i < schema->n_rows; i++) {
+        const json_t *value = json_object_get(mapping, schema->rows[i].key);
+        char key[128];
+        snprintf(key, sizeof key, "%s%s%s", prefix, *prefix ? "." : "", schema->rows[i].key);
+        if (json_is_object(value))
+            list_lines(schema->rows[i].group, value, key, out);
+        if (json_array_size(value) > 0)
+            fprintf(out, "\n%s: %s\n", key, schema->rows[i].help);
+        for (size_t k = 0; k < json_array_size(value); k++) {
+            char text[SOURCE_SIZE] = "";
+            element_text(json_array_get(value, k), text, sizeof text);
+            fprintf(out, "  %s\n", text);
+        }
+    }
+}
+
+/* One row per key, but for lists a text, groups as "gemm.bf16.peak_fraction". Recursion follows the schema's nesting. */
 static void key_rows(struct table *t, const struct schema *schema, const json_t *mapping, const char *prefix, bool table_is_text)
 {
     for (size_t i = 0; i < schema->n_rows; i++) {
@@ -191,7 +210,8 @@ static void key_rows(struct table *t, const struct schema *schema, const json_t 
         if (json_is_object(value)) {
             key_rows(t, row->group, value, key, table_is_text);
         } else if (json_is_array(value)) {
-            element_rows(t, key, value, row->help);
+            if (!table_is_text)
+                element_rows(t, key, value, row->help);
         } else if (value && !heading) {
             value_text(value, text, sizeof text);
             table_cell(t, "%s", key);
@@ -249,6 +269,8 @@ static void show_text(const struct shown *shown, const struct alias_table *alias
         count_rows(&table, &shown->entry.model);
     key_rows(&table, shown->schema, shown->keys, "", text);
     table_write(&table, call);
+    if (text)
+        list_lines(shown->schema, shown->keys, "", call->out);
     table_free(&table);
 }
 

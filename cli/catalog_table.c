@@ -94,6 +94,7 @@ static void cluster_columns(struct table *t)
 static void cluster_row(struct table *t, const struct cluster *c)
 {
     bool dragonfly = c->topology == TOPOLOGY_DRAGONFLY;
+    char ratio[32];
 
     table_cell(t, "%s", c->name);
     table_cell(t, "%s", c->gpu.name);
@@ -106,7 +107,9 @@ static void cluster_row(struct table *t, const struct cluster *c)
     table_cell(t, "%s", dragonfly ? "dragonfly" : "clos");
     table_cell(t, "%d", dragonfly ? 1 : c->fabric_layers);
     table_cell(t, "%d", cluster_leaf_nodes(c));
-    table_cell(t, "%.3g", dragonfly ? cluster_pod_oversubscription(c) : c->leaf_oversubscription * c->pod_oversubscription);
+    table_cell(t, "%s",
+               ratio_text(dragonfly ? cluster_pod_oversubscription(c) : c->leaf_oversubscription * c->pod_oversubscription, ratio,
+                          sizeof ratio));
 }
 
 static enum status add_row(struct table *table, enum catalog_kind kind, const char *name, struct diags *diags)

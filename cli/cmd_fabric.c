@@ -91,6 +91,7 @@ static void dragonfly_table(struct table *table, const struct fabric_counts *c)
 
 static void count_row(struct table *table, const char *what, int count, int cables, double bandwidth, double over)
 {
+    char ratio[32];
     table_cell(table, "%s", what);
     table_cell(table, "%d", count);
     if (cables > 0) {
@@ -101,7 +102,7 @@ static void count_row(struct table *table, const char *what, int count, int cabl
         table_cell(table, "%s", "");
     }
     if (over > 0)
-        table_cell(table, "%.3g", over);
+        table_cell(table, "%s", ratio_text(over, ratio, sizeof ratio));
     else
         table_cell(table, "%s", "");
 }

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/faults_report.h"
 #include "cli/result.h"
+#include "cli/run_report.h"
 #include "cli/shared_options.h"
 #include "cli/table.h"
 #include "model/base/memory.h"
@@ -45,14 +46,16 @@ static enum status generate(struct invocation *call)
     nanos horizon = nanos_from_seconds(option_given(call, "horizon") ? option_quantity(call, "horizon") : model.days * 86400);
     double expected = fault_model_total_rate(&model) * nodes * (double)horizon / 86400e9;
     if (expected > 1e7) {
-        diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable trace",
-                   expected);
+        char text[32];
+        diag_error(&call->diags, nowhere, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable trace",
+                   quantity_format(expected, DIM_COUNT, text, sizeof text));
         return STATUS_BAD_INPUT;
     }
     struct fault_trace trace;
     faults_generate(&model, nodes, horizon, call->seed, &trace);
-    talk(call, 0, "%zu faults on %" PRId32 " nodes in %.4g d, %.3g expected; %s", trace.n_items, nodes, (double)horizon / 86400e9,
-         expected, model.source);
+    char days[32], count[32];
+    talk(call, 0, "%zu faults on %" PRId32 " nodes in %s, %s expected; %s", trace.n_items, nodes,
+         horizon_text(horizon, days, sizeof days), quantity_format(expected, DIM_COUNT, count, sizeof count), model.source);
     return write_trace(call, &trace);
 }
 
@@ -297,7 +300,7 @@ static const struct option_row options[] = {
     {.name = "horizon",
      TIME_FIELDS,
      .low = 1,
-     .high = LONGEST_RUN_S,
+     .high = TIME_LONGEST_S,
      .help = "length of the trace; the preset's, or to its last day, otherwise. convert: faults that begin within it are kept"},
     {.name = "rate",
      TEXT_FIELDS("X"),

@@ -130,7 +130,7 @@ static enum status run(struct invocation *call)
 /* --- the command -------------------------------------------------------------------------------------------------------------
  */
 
-#define TIME_OPTION TIME_FIELDS, .high = LONGEST_RUN_S
+#define TIME_OPTION TIME_FIELDS, .high = TIME_LONGEST_S
 
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};

@@ -97,6 +97,7 @@ struct option_value {
     const struct option_row *row;
     bool given;         /* by the user; false: the default */
     const char **texts; /* n_texts values, NULL-terminated */
+    int *places;        /* of each text: how many had been taken from the command line before it */
     int n_texts;
     double number; /* of a count or quantity, canonical unit; of a choice its index */
 };
@@ -122,8 +123,9 @@ struct invocation {
     struct diags diags;
     bool help, usage;        /* --help or -h was there: nothing else counts */
     struct outputs *outputs; /* see result.h */
-    const char **overrides;  /* of the experiment, from rows with a key and from --set */
+    const char **overrides;  /* of the experiment, from rows with a key and from --set, in the order of the command line */
     int n_overrides;
+    int n_taken;         /* texts of options, from the command line and as defaults */
     struct arena *texts; /* what values and overrides point into */
 };
 

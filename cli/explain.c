@@ -15,6 +15,7 @@ struct leaf {
     const struct work *work;
     int times;
     struct cost cost; /* of one */
+    double over;      /* what an oversubscribed fabric makes longer of its exchange: work_over */
     char what[96];    /* its size */
 };
 
@@ -67,7 +68,11 @@ static void collect(struct leaves *leaves, const struct machine *machine, enum p
         }
         leaves->items = memory_grow(leaves->items, &leaves->capacity, leaves->n + 1, sizeof *leaves->items);
         struct leaf *leaf = &leaves->items[leaves->n++];
-        *leaf = (struct leaf){.pass = pass, .work = work, .times = at.times, .cost = work_cost(machine, &leaves->works, at.work)};
+        *leaf = (struct leaf){.pass = pass,
+                              .work = work,
+                              .times = at.times,
+                              .cost = work_cost(machine, &leaves->works, at.work),
+                              .over = work_over(machine, &leaves->works, at.work)};
         describe(work, leaf->what, sizeof leaf->what);
     }
     free(stack);
@@ -148,7 +153,24 @@ static double flops_of(const struct work *work)
     return fmax(work->flops, 2.0 * g->count * (double)g->m * (double)g->n * (double)g->k);
 }
 
-static void leaf_row(struct table *table, const struct leaf *leaf)
+void explain_over_cell(struct table *table, double over)
+{
+    char ratio[32];
+    if (over > EXPLAIN_OVER)
+        table_cell(table, "x %s", ratio_text(over, ratio, sizeof ratio));
+    else
+        table_cell(table, "-");
+}
+
+static bool any_over(const struct leaves *leaves)
+{
+    bool any = false;
+    for (size_t i = 0; i < leaves->n; i++)
+        any |= leaves->items[i].over > EXPLAIN_OVER;
+    return any;
+}
+
+static void leaf_row(struct table *table, const struct leaf *leaf, bool over)
 {
     double seconds = cost_seconds(leaf->cost);
     table_cell(table, "%s", pass_of(leaf));
@@ -162,6 +184,8 @@ static void leaf_row(struct table *table, const struct leaf *leaf)
     microseconds_cell(table, leaf->cost.memory_s);
     microseconds_cell(table, leaf->cost.latency_s);
     microseconds_cell(table, leaf->cost.bandwidth_s);
+    if (over)
+        explain_over_cell(table, leaf->over);
     if (leaf->work->flops > 0 && seconds > 0)
         table_cell(table, "%.0f", flops_of(leaf->work) / seconds / 1e12);
     else
@@ -180,10 +204,15 @@ void explain_works_text(const struct layout *layout, const struct setting *setti
     table_column(&table, "times", NULL, ALIGN_RIGHT);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         table_column(&table, parts[i], "us", ALIGN_RIGHT);
+    bool over = any_over(&leaves);
+    if (over)
+        table_column(&table, "fabric", NULL, ALIGN_RIGHT);
     table_column(&table, "TFLOP/s", NULL, ALIGN_RIGHT);
     for (size_t i = 0; i < leaves.n; i++)
-        leaf_row(&table, &leaves.items[i]);
+        leaf_row(&table, &leaves.items[i], over);
     table_write_text(&table, call);
+    if (over)
+        fputs(EXPLAIN_OVER_MEANS, call->out);
     table_free(&table);
     leaves_free(&leaves);
 }
@@ -194,12 +223,13 @@ json_t *explain_works_json(const struct layout *layout, const struct setting *se
     json_t *array = json_array();
     for (size_t i = 0; i < leaves.n; i++) {
         const struct leaf *leaf = &leaves.items[i];
-        json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:f}", "pass", pass_of(leaf), "class",
-                             work_class_name(leaf->work->class), "work", leaf->work->label, "size", leaf->what, "times",
-                             leaf->times, "seconds", cost_seconds(leaf->cost), "parts", "launch_s", leaf->cost.launch_s,
-                             "compute_s", leaf->cost.compute_s, "memory_s", leaf->cost.memory_s, "latency_s",
-                             leaf->cost.latency_s, "bandwidth_s", leaf->cost.bandwidth_s, "flops", leaf->work->flops));
+        json_array_append_new(array,
+                              json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:f, s:f}", "pass",
+                                        pass_of(leaf), "class", work_class_name(leaf->work->class), "work", leaf->work->label,
+                                        "size", leaf->what, "times", leaf->times, "seconds", cost_seconds(leaf->cost), "parts",
+                                        "launch_s", leaf->cost.launch_s, "compute_s", leaf->cost.compute_s, "memory_s",
+                                        leaf->cost.memory_s, "latency_s", leaf->cost.latency_s, "bandwidth_s",
+                                        leaf->cost.bandwidth_s, "fabric", leaf->over, "flops", leaf->work->flops));
     }
     leaves_free(&leaves);
     return array;
@@ -244,6 +274,7 @@ void explain_breakdown_text(const struct cost_by_class *by, const struct invocat
     };
     struct table table = {0};
     double total = cost_by_class_total(by);
+    int decimals = total < 0.1 ? 6 : 4; /* of all alike, so that points stand below one another */
     table_column(&table, "class", NULL, ALIGN_LEFT);
     table_column(&table, "time", "s", ALIGN_RIGHT);
     table_column(&table, "share", "%", ALIGN_RIGHT);
@@ -252,12 +283,12 @@ void explain_breakdown_text(const struct cost_by_class *by, const struct invocat
         if (!(by->s[c] > 0))
             continue;
         table_cell(&table, "%s", work_class_name((enum work_class)c));
-        table_cell(&table, "%.4g", by->s[c]);
+        table_cell(&table, "%.*f", decimals, by->s[c]);
         table_cell(&table, "%.1f", 100 * by->s[c] / total);
         table_cell(&table, "%s", meanings[c]);
     }
     table_cell(&table, "total");
-    table_cell(&table, "%.4g", total);
+    table_cell(&table, "%.*f", decimals, total);
     table_cell(&table, "100.0");
     table_cell(&table, "%s", "");
     table_write_text(&table, call);

@@ -12,9 +12,16 @@
 #include "model/layout/layout.h"
 #include "traces/profile.h"
 
+/* In tables of exchanges: how many times as long an oversubscribed fabric makes what bandwidth takes, where it is noticed. */
+#define EXPLAIN_OVER       1.005
+#define EXPLAIN_OVER_MEANS "fabric: how many times as long links above leaves or pods make the bandwidth part of the exchange\n"
+struct table;
+void explain_over_cell(struct table *table, double over);
+
 /* The layout must be legal. Text is a table on call->out. */
 void explain_works_text(const struct layout *layout, const struct setting *setting, const struct invocation *call);
-/* An array of {pass class label times work seconds parts{launch_s compute_s memory_s latency_s bandwidth_s} flops}. */
+/* An array of {pass class label times work seconds parts{launch_s compute_s memory_s latency_s bandwidth_s} fabric flops};
+ * fabric: times as long, work_over. */
 json_t *explain_works_json(const struct layout *layout, const struct setting *setting);
 
 /* What the kernels of each class of work are, as a profile tells kernels apart: shares of the class's time that sum to 1, those

@@ -115,14 +115,13 @@ static void write_row(const struct page *page, const struct option_row *row)
     }
 }
 
-static void write_usage(const struct command *command, FILE *out)
+static void write_usage(const struct page *page, const struct command *command)
 {
-    fprintf(out, "Usage: msim %s", command->name);
-    if (command->operands)
-        fprintf(out, " %s", command->operands);
-    else if (command->experiment)
-        fputs(" [EXPERIMENT.yaml]", out);
-    fputs(" [OPTION...]\n", out);
+    char line[512];
+    const char *operands = command->operands ? command->operands : command->experiment ? "[EXPERIMENT.yaml]" : "";
+    int at = fprintf(page->out, "Usage: msim %s ", command->name);
+    snprintf(line, sizeof line, "%s%s[OPTION...]", operands, *operands ? " " : "");
+    write_wrapped(page, line, at, at);
 }
 
 /* The heading of a row's group, where a group begins. */
@@ -147,7 +146,7 @@ void help_command(const struct command *command, FILE *out)
     const struct option_row *rows[MAX_OPTIONS];
     struct page page = page_of(out);
     int n = command_rows(command, rows);
-    write_usage(command, out);
+    write_usage(&page, command);
     fputc('\n', out);
     write_wrapped(&page, command->description, 0, 0);
     if (command->more) {
@@ -167,7 +166,7 @@ void help_usage(const struct command *command, FILE *out)
     const struct option_row *rows[MAX_OPTIONS];
     struct page page = page_of(out);
     int n = command_rows(command, rows), at = 0;
-    write_usage(command, out);
+    write_usage(&page, command);
     fputc('\n', out);
     write_wrapped(&page, command->summary, 0, 0);
     for (int i = 0; i < n; i++) {

@@ -135,7 +135,7 @@ static void write_values(FILE *out, const struct option_row *row)
         fprintf(out, "%s%s", i ? " " : "", row->choices[i]);
     if (names)
         fprintf(out, "$(msim catalog %s --format csv 2>/dev/null | sed -e 1d -e 's/,.*//')", names);
-    fputs("\" ;;\n", out);
+    fprintf(out, "\"%s%s ;;\n", row->type == OPTION_LIST ? " listed=1" : "", row->changes ? " signed=1" : "");
 }
 
 static void complete_command(FILE *out, const struct command *command)
@@ -154,7 +154,8 @@ static void complete_command(FILE *out, const struct command *command)
 void help_completion(FILE *out)
 {
     fputs("# bash completion for msim; made from its option tables\n_msim()\n{\n", out);
-    fputs("    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= values=\n", out);
+    fputs("    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= values= listed= signed=\n", out);
+    fputs("    local last=$word sign=\n", out);
     fputs("    case ${COMP_WORDS[1]} in\n", out);
     for (const struct command *const *c = commands; *c; c++)
         complete_command(out, *c);
@@ -162,7 +163,10 @@ void help_completion(FILE *out)
     for (const struct command *const *c = commands; *c; c++)
         fprintf(out, " %s", (*c)->name);
     fputs("\"\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n", out);
-    fputs("    elif [ -n \"$values\" ]; then\n        COMPREPLY=($(compgen -W \"$values\" -- \"$word\"))\n", out);
+    fputs("    elif [ -n \"$values\" ]; then\n", out);
+    fputs("        [ -z \"$listed\" ] || last=${word##*,}\n", out); /* of names between commas the one that is being written */
+    fputs("        [ -z \"$signed\" ] || case $last in [+-]*) sign=${last:0:1} ;; esac\n", out);
+    fputs("        COMPREPLY=($(compgen -P \"${word%\"$last\"}$sign\" -W \"$values\" -- \"${last#\"$sign\"}\"))\n", out);
     fputs("    elif [ \"${word#-}\" != \"$word\" ]; then\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n", out);
     fputs("    else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\ncomplete -F _msim msim\n", out);
 }

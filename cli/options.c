@@ -64,10 +64,15 @@ int command_rows(const struct command *command, const struct option_row *rows[MA
 static void value_add(struct invocation *call, struct option_value *value, const char *text)
 {
     const char **texts = arena_new(call->texts, (size_t)value->n_texts + 2, sizeof *texts);
-    for (int i = 0; i < value->n_texts; i++)
+    int *places = arena_new(call->texts, (size_t)value->n_texts + 1, sizeof *places);
+    for (int i = 0; i < value->n_texts; i++) {
         texts[i] = value->texts[i];
+        places[i] = value->places[i];
+    }
+    places[value->n_texts] = call->n_taken++;
     texts[value->n_texts++] = arena_copy_text(call->texts, text);
     value->texts = texts;
+    value->places = places;
 }
 
 static void complain(struct invocation *call, const struct option_row *row, const char *why)
@@ -288,15 +293,6 @@ static void parse_arguments(struct invocation *call, int argc, char **argv)
 
 /* --- the call ------------------------------------------------------------------------------------------------------------- */
 
-static void add_override(struct invocation *call, const char *text)
-{
-    const char **grown = arena_new(call->texts, (size_t)call->n_overrides + 1, sizeof *grown);
-    for (int i = 0; i < call->n_overrides; i++)
-        grown[i] = call->overrides[i];
-    grown[call->n_overrides++] = text;
-    call->overrides = grown;
-}
-
 /* "key=value", or "key=[a, b]" for a list. */
 static char *override_text(struct invocation *call, const struct option_value *value)
 {
@@ -311,14 +307,69 @@ static char *override_text(struct invocation *call, const struct option_value *v
     return list ? text_append(text, size, "]") : text;
 }
 
+/* What an option or --set says of the experiment, and where on the command line it does. */
+struct said {
+    const struct option_row *row;
+    const char *text;
+    int place;
+};
+
+static void say(struct said *said, int *n, struct said one)
+{
+    int at = (*n)++;
+    for (; at > 0 && said[at - 1].place > one.place; at--)
+        said[at] = said[at - 1];
+    said[at] = one;
+}
+
+/* "[a, b]" and "a,b" say the same thing. */
+static bool same_words(const char *a, const char *b)
+{
+    for (;;) {
+        a += strspn(a, "[], ");
+        b += strspn(b, "[], ");
+        if (*a != *b)
+            return false;
+        if (!*a)
+            return true;
+        a++;
+        b++;
+    }
+}
+
+/* What --set says of an option's key after it, or before, in its place; more of a list is beside it. */
+static void tell_of_both(struct invocation *call, const struct said *first, const struct said *last)
+{
+    const struct option_row *option = first->row->key ? first->row : last->row;
+    const char *set = first->row->key ? last->text : first->text;
+    size_t n = option->key ? strlen(option->key) : 0;
+    if (n == 0 || first->row == last->row || strncmp(set, option->key, n) != 0 || set[n] != '=')
+        return;
+    const char *value = last->text + n + 1, sign = value[strspn(value, "[ ,")];
+    bool adds = option->changes && (sign == '+' || sign == '-');
+    if (!adds && !same_words(first->text, last->text))
+        diag_note(&call->diags, (struct place){0}, "--%s and --set %.80s: the last counts, which is --%s", option->name, set,
+                  last->row->name);
+}
+
+/* Of two that say the same thing the last counts, so a suggestion works behind a command as it stands. */
 static void collect_overrides(struct invocation *call)
 {
+    int n = 0;
+    struct said *said = arena_new(call->texts, (size_t)call->n_taken + 1, sizeof *said);
     for (int i = 0; i < call->n_values; i++) {
         const struct option_value *value = &call->values[i];
         if (value->given && value->n_texts && value->row->key)
-            add_override(call, override_text(call, value));
+            say(said, &n, (struct said){value->row, override_text(call, value), value->places[value->n_texts - 1]});
         for (int k = 0; strcmp(value->row->name, "set") == 0 && k < value->n_texts; k++)
-            add_override(call, value->texts[k]);
+            say(said, &n, (struct said){value->row, value->texts[k], value->places[k]});
+    }
+    call->overrides = arena_new(call->texts, (size_t)n + 1, sizeof *call->overrides);
+    call->n_overrides = n;
+    for (int last = 0; last < n; last++) {
+        call->overrides[last] = said[last].text;
+        for (int first = 0; first < last; first++)
+            tell_of_both(call, &said[first], &said[last]);
     }
 }
 

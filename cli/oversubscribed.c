@@ -1,8 +1,23 @@
 #include "cli/oversubscribed.h"
 
+#include "cli/table.h"
 #include "model/base/append.h"
 #include "model/cost/machine.h"
 #include "model/cost/oversubscription.h"
+
+/* Where trees are asked for what is reduced and not divided takes them; where NCCL chooses, only what is short. */
+static bool takes_trees(const struct layout *layout, const struct cluster *cluster, enum group_kind kind)
+{
+    if (cluster->collective_algorithm != ALGORITHM_TREE)
+        return false;
+    switch (kind) {
+    case GROUP_TP: return !layout->sequence_parallel;
+    case GROUP_DP:
+    case GROUP_EXPERT_DP: return layout->zero == 0;
+    case GROUP_REPLICA: return true;
+    default: return false;
+    }
+}
 
 static double load_of(const struct layout *layout, const struct cluster *cluster, enum group_kind kind)
 {
@@ -10,6 +25,8 @@ static double load_of(const struct layout *layout, const struct cluster *cluster
 
     if (kind == GROUP_EP)
         return oversubscription_of_all_to_all(cluster, span);
+    if (takes_trees(layout, cluster, kind))
+        return oversubscription_of_trees(cluster, span);
     return kind == GROUP_PP ? oversubscription_of_stages(cluster, span) : oversubscription_of_rings(cluster, span);
 }
 
@@ -34,6 +51,7 @@ double oversubscribed_text(const struct layout *layout, const struct cluster *cl
 {
     double leaf = cluster_leaf_oversubscription(cluster), pod = cluster_pod_oversubscription(cluster);
     enum group_kind kind = GROUP_DP;
+    char ratio[32];
     double load = oversubscribed_load(layout, cluster, &kind);
 
     buffer[0] = '\0';
@@ -41,20 +59,24 @@ double oversubscribed_text(const struct layout *layout, const struct cluster *cl
         return 0;
     text_append(buffer, size, "the fabric is oversubscribed (");
     if (leaf > 1)
-        text_append(buffer, size, "%.3g:1 above leaves", leaf);
+        text_append(buffer, size, "%s:1 above leaves", ratio_text(leaf, ratio, sizeof ratio));
     if (pod > 1)
-        text_append(buffer, size, "%s%.3g:1 above pods", leaf > 1 ? ", " : "", pod);
+        text_append(buffer, size, "%s%s:1 above pods", leaf > 1 ? ", " : "", ratio_text(pod, ratio, sizeof ratio));
     if (leaf <= 1 && pod <= 1)
         text_append(buffer, size, "where a dragonfly's ways go around");
     text_append(buffer, size, "): while NICs are full, ");
     if (kind == GROUP_PP)
         text_append(buffer, size, "messages between pipeline stages");
     else
-        text_append(buffer, size, kind == GROUP_EP ? "all-to-all of %s" : "rings of %s in order", group_kind_name(kind));
+        text_append(buffer, size,
+                    kind == GROUP_EP                     ? "all-to-all of %s"
+                    : takes_trees(layout, cluster, kind) ? "trees of %s in order"
+                                                         : "rings of %s in order",
+                    group_kind_name(kind));
     text_append(buffer, size, " fill it to %.0f %%", 100 * load);
     if (load > 1.005)
-        text_append(buffer, size, ", so %s %.3g times as long (charged)",
-                    kind == GROUP_PP ? "those that leave take" : "they take", load);
+        text_append(buffer, size, ", so %s %s times as long (charged)", kind == GROUP_PP ? "those that leave take" : "they take",
+                    ratio_text(load, ratio, sizeof ratio));
     text_append(buffer, size, "; --network flow shows what exchanges that meet cost, --placement random what scattered ranks do");
     return load;
 }

@@ -13,7 +13,7 @@
 
 #include "model/layout/layout.h"
 
-enum { OVERSUBSCRIBED_TEXT = 320 };
+enum { OVERSUBSCRIBED_TEXT = 480 };
 
 /* How full rings, all-to-all, or a pipeline's messages, of the kind that fills them most make the links above leaves or pods, of
  * what those can carry; 0: none leaves a leaf, or nothing is oversubscribed. */

@@ -1,5 +1,6 @@
 #include "cli/plan_explain.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,7 +174,8 @@ static void write_facts(const struct explanation *x, const struct setting *setti
     const struct layout *layout = &x->plan.plan.layout;
     double step_s = ranked_step_s(&x->plan);
     long long micro_batches = layout_micro_batches(layout, setting->job);
-    int chunks = layout->pp * layout->vpp;
+    int chunks = layout->pp * layout->vpp, decimals = step_s < 0.1 ? 6 : 3;
+    double apart = 100 * (x->plan.plan.estimate.step_s / step_s - 1);
     fprintf(out, "        %lld micro-batch%s of %d per replica, %d model chunk%s of %.1f layers\n", micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch, chunks, chunks == 1 ? "" : "s",
             (double)setting->model->layers / chunks);
@@ -182,9 +184,9 @@ static void write_facts(const struct explanation *x, const struct setting *setti
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (has_groups(setting->model, layout, kinds[i]))
             write_group(layout, setting, kinds[i], out);
-    fprintf(out, "        step %.4g s, MFU %.1f %% (%s); closed form %.4g s (%+.1f %%)\n\n", step_s,
-            100 * ranked_mfu(&x->plan, setting), x->plan.simulated ? "simulated" : "closed form", x->plan.plan.estimate.step_s,
-            100 * (x->plan.plan.estimate.step_s / step_s - 1));
+    fprintf(out, "        step %.*f s, MFU %.1f %% (%s); closed form %.*f s (%+.1f %%)\n\n", decimals, step_s,
+            100 * ranked_mfu(&x->plan, setting), x->plan.simulated ? "simulated" : "closed form", decimals,
+            x->plan.plan.estimate.step_s, fabs(apart) < 0.05 ? 0 : apart); /* not -0.0 */
 }
 
 static void seconds_row(struct table *table, const char *name, double here, double step_s, double best, double closed)
@@ -269,7 +271,8 @@ static void write_hint(const struct layout *layout, const struct setting *settin
             fprintf(out, "%s%s", before, feature_name((enum feature)i));
             before = ",";
         }
-    fprintf(out, " --explain shows each kernel and exchange%s\n", from_file ? "" : " (with the job's options as here)");
+    fprintf(out, " --explain shows each kernel and exchange%s\n",
+            from_file && call->n_overrides == 0 ? "" : " (with the job's options as here)");
 }
 
 /* The best plan, or the next one where the best is what is explained. */
@@ -288,6 +291,8 @@ void explanation_write(const struct explanation *explanation, const struct ranke
     struct beside beside = beside_of(explanation, plans, n_plans);
     bool text = call->format == FORMAT_TEXT;
     if (text) {
+        plan_job_write(setting, call->out);
+        fputc('\n', call->out);
         write_layout("this", &explanation->plan.plan.layout, call->out);
         if (explanation->reason != LAYOUT_LEGAL)
             fprintf(call->out, "        is not legal: %s\n", explanation->why);

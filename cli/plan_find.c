@@ -40,11 +40,14 @@ void batch_fit_warn(const struct experiment *experiment, const struct space_limi
         return;
     snprintf(text, sizeof text, "a batch of %lld sequences leaves %d of the %d numbers of replicas that %s GPUs could have",
              (long long)job->global_batch, fit.left, fit.sizes, grouped(experiment->gpus, gpus, sizeof gpus));
-    if (fit.better)
-        text_append(text, sizeof text,
-                    ": %lld would leave %d: --global-batch %lld, --batch-tokens %lld or --set job.global_batch=%lld",
-                    (long long)fit.better, fit.better_left, (long long)fit.better, (long long)(fit.better * job->seq_len),
+    if (fit.better) {
+        double tokens = (double)fit.better * (double)job->seq_len;
+        text_append(text, sizeof text, ": %lld would leave %d: --global-batch %lld", (long long)fit.better, fit.better_left,
                     (long long)fit.better);
+        if (tokens <= JOB_TOKENS_MAX)
+            text_append(text, sizeof text, ", --batch-tokens %.0f", tokens);
+        text_append(text, sizeof text, " or --set job.global_batch=%lld", (long long)fit.better);
+    }
     for (size_t i = 0; i < diags->n_items; i++)
         if (strcmp(diags->items[i].text, text) == 0)
             return;

@@ -100,7 +100,7 @@ static bool double_batch(struct experiment *experiment, struct space_limits *lim
 {
     (void)limits, (void)unused;
     experiment->job.global_batch *= 2;
-    return true;
+    return experiment->job.global_batch <= JOB_SEQUENCES_MAX;
 }
 
 static bool balance_experts(struct experiment *experiment, struct space_limits *limits, int unused)

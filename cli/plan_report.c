@@ -209,11 +209,9 @@ void plan_features_write(const struct job *job, FILE *out)
     fprintf(out, "features allowed: %s\n", job->features ? features_text(job->features, ", ", text, sizeof text) : "none");
 }
 
-static void write_heading(const struct plan_outcome *outcome, FILE *out)
+void plan_job_write(const struct setting *s, FILE *out)
 {
-    const struct setting *s = outcome->setting;
-    const struct search_counts *counts = &outcome->found.search.counts;
-    char gpus[32], batch[32], examined[32], legal[32], fit[32], ruled_out[32];
+    char gpus[32], batch[32];
     fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens%s, %s\n", s->model->name,
             grouped((int64_t)s->gpus, gpus, sizeof gpus), s->cluster->gpu.name, s->cluster->name,
             grouped((int64_t)s->job->global_batch, batch, sizeof batch), (long long)s->job->seq_len,
@@ -222,6 +220,14 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
     trained_write(s, s->job->features, out);
     routing_write(s, out);
     packed_write(s, s->job->features, out);
+}
+
+static void write_heading(const struct plan_outcome *outcome, FILE *out)
+{
+    const struct setting *s = outcome->setting;
+    const struct search_counts *counts = &outcome->found.search.counts;
+    char examined[32], legal[32], fit[32], ruled_out[32];
+    plan_job_write(s, out);
     fprintf(out, "%s layout%s examined in %.2f s: %s legal, %s fit in %.1f GiB",
             grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
             outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),

@@ -55,6 +55,8 @@ struct best_plan best_plan_of(const struct plans_found *found, const struct sett
 /* In call->format. */
 /* A line: the features that layouts of a search may use. */
 void plan_features_write(const struct job *job, FILE *out);
+/* What is trained on what, and with which features, as the answer of a search begins. */
+void plan_job_write(const struct setting *setting, FILE *out);
 
 MUST_CHECK enum status plan_report(struct plan_outcome *outcome, struct invocation *call);
 

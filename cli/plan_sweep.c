@@ -104,6 +104,7 @@ static void describe(const struct experiment *experiment, struct sweep_point *po
     snprintf(point->cluster, sizeof point->cluster, "%s", experiment->cluster.name);
     snprintf(point->gpu, sizeof point->gpu, "%s", experiment->cluster.gpu.name);
     point->precision = precision_name(experiment->job.precision);
+    point->features = experiment->job.features;
     point->gpus = experiment->gpus;
     point->grown = experiment->grown;
     point->usual = experiment->cluster.as_needed && experiment->cluster.nodes > 1;

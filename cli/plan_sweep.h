@@ -71,6 +71,7 @@ struct sweep_point {
     char *config;              /* as JSON */
     char model[64], cluster[64], gpu[64];
     const char *precision;
+    feature_set features; /* that are allowed */
     int gpus;
     bool grown; /* more nodes than the cluster has */
     bool usual; /* several usual nodes of a GPU that is named alone */

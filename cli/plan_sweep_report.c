@@ -223,6 +223,22 @@ static void report_csv(const struct plan_sweep *sweep, const struct invocation *
 
 /* --- text --- */
 
+/* Those that every point allows, and whether some allow more. */
+static void write_features(const struct plan_sweep *sweep, FILE *out)
+{
+    feature_set all = first_real(sweep)->features, any = 0;
+    for (int i = 0; i < sweep->axes.n_points; i++)
+        if (!sweep->points[i].why[0]) {
+            all &= sweep->points[i].features;
+            any |= sweep->points[i].features;
+        }
+    char text[FEATURES_TEXT], others[FEATURES_TEXT];
+    fprintf(out, "features allowed: %s", all ? features_text(all, ", ", text, sizeof text) : "none");
+    if (any != all)
+        fprintf(out, "; not at every point: %s", features_text(any & ~all, ", ", others, sizeof others));
+    fputs("\n\n", out);
+}
+
 /* What all points share: "llama3-70b, dgx-h100 (h100-sxm), batch 1,024 x 8192 tokens, bf16". */
 static void write_heading(const struct plan_sweep *sweep, FILE *out)
 {
@@ -252,7 +268,8 @@ static void write_heading(const struct plan_sweep *sweep, FILE *out)
         text_append(text, sizeof text, batch ? " x %lld tokens" : ", %lld tokens a sequence", (long long)first->seq_len);
     if (precision)
         text_append(text, sizeof text, ", %s", first->precision);
-    fprintf(out, "%s%sthe best layout of each\n\n", text[0] ? text + 2 : "", text[0] ? ": " : "");
+    fprintf(out, "%s%sthe best layout of each\n", text[0] ? text + 2 : "", text[0] ? ": " : "");
+    write_features(sweep, out);
 }
 
 /* Does a plan keep anything in the memory of the host? */

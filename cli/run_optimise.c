@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/plan_rates.h"
 #include "cli/result.h"
 #include "cli/run_levers.h"
 #include "cli/table.h"
@@ -227,10 +228,10 @@ static void plain_row(struct table *table, const char *what, double seconds)
     no_cells(table, 3);
 }
 
-static char *days_text(double seconds, char *text, size_t size)
+static char *end_text(double seconds, char *text, size_t size)
 {
-    snprintf(text, size, isfinite(seconds) ? "%.2f days" : "-", seconds / 86400);
-    return text;
+    snprintf(text, size, "-");
+    return isfinite(seconds) ? days_text(seconds / 86400, text, size) : text;
 }
 
 /* A mean with its interval, which a program would have to take apart again. */
@@ -300,8 +301,8 @@ static void write_end(struct table *table, const struct search *search, const st
     const double before[] = {o->done_start.median, o->done_start.p95}, best[] = {o->done.median, o->done.p95};
     for (int i = 0; search->s->options.goal > 0 && i < 2; i++) {
         char texts[2][32];
-        optimum_row(table, titles[i], days_text(before[i], texts[0], sizeof texts[0]),
-                    days_text(best[i], texts[1], sizeof texts[1]));
+        optimum_row(table, titles[i], end_text(before[i], texts[0], sizeof texts[0]),
+                    end_text(best[i], texts[1], sizeof texts[1]));
         no_cells(table, 3);
     }
 }

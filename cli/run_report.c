@@ -103,14 +103,9 @@ static char *goodput_bars(const struct run_result *result, int width, char *buff
     return buffer;
 }
 
-/* "0 s" rather than the smallest unit. */
 static char *duration_text(nanos time, char *buffer, size_t size)
 {
-    if (time == 0)
-        snprintf(buffer, size, "0 s");
-    else
-        quantity_format(nanos_to_seconds(time), DIM_TIME, buffer, size);
-    return buffer;
+    return quantity_format(nanos_to_seconds(time), DIM_TIME, buffer, size);
 }
 
 char *horizon_text(nanos horizon, char *buffer, size_t size)
@@ -154,20 +149,35 @@ static void write_failover(const struct invocation *call, const struct run_repor
                 duration_text(f->rejoin, rejoin, sizeof rejoin));
 }
 
+/* "scheduling 60.0 s, image 10.0 s" */
+static void write_times(const char *const *names, const double *seconds, int n, FILE *out)
+{
+    char time[32];
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%s %s %s", i ? "," : "", names[i], quantity_format(seconds[i], DIM_TIME, time, sizeof time));
+    fputc('\n', out);
+}
+
 static void write_costs(const struct invocation *call, const struct run_report *report)
 {
     const struct startup *up = report->startup;
     const struct checkpoint_cost *cost = report->cost;
-    if (cost)
-        fprintf(call->out, "checkpoint %s: %.3g TB%s, snapshot %.3g s, storage %.3g s, neighbour %.3g s\n",
-                checkpoint_kind_name(report->options->checkpoint.kind), cost->total_bytes / 1e12,
-                cost->base_bytes > 0 ? " (what is trained: adapters)" : "", cost->snapshot_s, cost->storage_s, cost->neighbour_s);
-    if (up)
-        fprintf(call->out,
-                "policy %s; restart: scheduling %.3g s, image %.3g s, process %.3g s, communicators %.3g s, loading %.3g s, "
-                "warm-up %.3g s\n",
-                report->policy->name, up->scheduling_s, up->image_s, up->process_s, up->communicators_s, up->loading_s,
-                up->warm_up_s);
+    char bytes[32];
+    if (cost) {
+        static const char *const names[] = {"snapshot", "storage", "neighbour"};
+        const double seconds[] = {cost->snapshot_s, cost->storage_s, cost->neighbour_s};
+        fprintf(call->out, "checkpoint %s: %s%s,", checkpoint_kind_name(report->options->checkpoint.kind),
+                quantity_format(cost->total_bytes, DIM_BYTES, bytes, sizeof bytes),
+                cost->base_bytes > 0 ? " (what is trained: adapters)" : "");
+        write_times(names, seconds, 3, call->out);
+    }
+    if (up) {
+        static const char *const names[] = {"scheduling", "image", "process", "communicators", "loading", "warm-up"};
+        const double seconds[] = {up->scheduling_s,    up->image_s,   up->process_s,
+                                  up->communicators_s, up->loading_s, up->warm_up_s};
+        fprintf(call->out, "policy %s; restart:", report->policy->name);
+        write_times(names, seconds, 6, call->out);
+    }
     write_failover(call, report);
     if (cost || up || report->options->failover)
         fputc('\n', call->out);
@@ -190,7 +200,8 @@ static void write_robust_answers(struct table *table, const struct run_report *r
     if (result->condemned > 0)
         table_value_row(table, "condemned", "healthy nodes that diagnosis evicted", "%" PRId64, result->condemned);
     if (result->listed > 0)
-        table_value_row(table, "blocklisted", "nodes that failed too often", "%" PRId64, result->listed);
+        table_value_row(table, "blocklist", "times that a node was put on it, as it failed too often", "%" PRId64,
+                        result->listed);
     for (int i = 0; i < N_CHANNELS; i++)
         if (result->by_channel[i] > 0)
             table_value_row(table,
@@ -214,9 +225,10 @@ static void write_budget(struct table *table, const struct run_report *report)
         table_value_row(table, name, "time for the whole budget at this pace", "%s", days_text(days, number, sizeof number));
         return;
     }
-    const char *form = days < 1 ? "%.3g days" : "%.2f days";
-    table_value_row(table, name, "trained, and their last checkpoint written, since the start", form, days);
-    table_value_row(table, "without failures", "and without checkpoints", form, nanos_to_seconds(report->options->goal) / 86400);
+    table_value_row(table, name, "trained, and their last checkpoint written, since the start", "%s",
+                    days_text(days, number, sizeof number));
+    table_value_row(table, "without failures", "and without checkpoints", "%s",
+                    days_text(nanos_to_seconds(report->options->goal) / 86400, number, sizeof number));
     table_value_row(table, "GPU-hours", "until then, spares included", "%s", grouped(llround(hours), number, sizeof number));
     if (report->gpu_price > 0)
         table_value_row(table, "total cost", "money for them", "%s",
@@ -249,13 +261,14 @@ static void write_intervals(struct table *table, const struct run_report *report
         table_value_row(table, "MTBF", "M: mean time that the job ran between interruptions", "%s",
                         quantity_format(form->between_s, DIM_TIME, between, sizeof between));
     if (form->interval.young_s > 0)
-        table_value_row(table, "Young's interval", "sqrt(2 M x block): the best one to first order", "%.3g min",
-                        form->interval.young_s / 60);
+        table_value_row(table, "Young's interval", "sqrt(2 M x block): the best one to first order", "%s",
+                        quantity_format(form->interval.young_s, DIM_TIME, between, sizeof between));
     if (form->interval.young_s > 0)
-        table_value_row(table, "Daly's interval", "the same to a higher order", "%.3g min", form->interval.daly_s / 60);
+        table_value_row(table, "Daly's interval", "the same to a higher order", "%s",
+                        quantity_format(form->interval.daly_s, DIM_TIME, between, sizeof between));
     if (checkpoint_lag(&report->options->checkpoint) > 0 && form->interval.best_s > 0)
         table_value_row(table, "best interval", "Daly's, but no shorter than a checkpoint is on its way to where it is safe",
-                        "%.3g min", form->interval.best_s / 60);
+                        "%s", quantity_format(form->interval.best_s, DIM_TIME, between, sizeof between));
 }
 
 /* What spares have to stand in for. */
@@ -348,7 +361,7 @@ static void write_series(const struct invocation *call, const struct run_report 
 {
     enum { WIDTH = 78 };
     const struct run_result *result = report->result;
-    char bars[4 * WIDTH + 8];
+    char bars[4 * WIDTH + 8], at[32];
     if (result->n_series < 2)
         return;
     double low = 1;
@@ -358,8 +371,8 @@ static void write_series(const struct invocation *call, const struct run_report 
             low = stretch_goodput(result, i, i + 1);
             worst = i;
         }
-    fprintf(call->out, "\ngoodput over time (full height 100 %%; %zu %s, worst %.1f %% at %.4g d)\n%s\n", result->n_series,
-            bin_name(result->bin), 100 * low, nanos_to_seconds((nanos)worst * result->bin) / 86400,
+    fprintf(call->out, "\ngoodput over time (full height 100 %%; %zu %s, worst %.1f %% at %s)\n%s\n", result->n_series,
+            bin_name(result->bin), 100 * low, horizon_text((nanos)worst * result->bin, at, sizeof at),
             goodput_bars(result, WIDTH, bars, sizeof bars));
 }
 

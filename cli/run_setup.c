@@ -198,13 +198,13 @@ static double usual_horizon_s(const struct run_session *s)
     double budget = budget_s(s);
     if (!s->has_model)
         return nanos_to_seconds(fault_trace_horizon(&s->trace));
-    return budget > 0 ? fmin(PATIENCE * budget, LONGEST_RUN_S) : 30 * DAY_S;
+    return budget > 0 ? fmin(PATIENCE * budget, TIME_LONGEST_S) : 30 * DAY_S;
 }
 
 static enum status check_budget(struct invocation *call, const struct run_session *s)
 {
     double budget = budget_s(s);
-    if (budget <= LONGEST_RUN_S || s->experiment.faults.horizon_s > 0)
+    if (budget <= TIME_LONGEST_S || s->experiment.faults.horizon_s > 0)
         return STATUS_OK;
     diag_error(
         &call->diags, nowhere,
@@ -218,7 +218,7 @@ static void set_options(struct invocation *call, struct run_session *s)
 {
     struct faults_request *faults = &s->experiment.faults;
     double horizon_s = faults->horizon_s > 0 ? faults->horizon_s : usual_horizon_s(s);
-    s->options.goal = nanos_from_seconds(fmin(budget_s(s), 2 * LONGEST_RUN_S)); /* beyond any horizon */
+    s->options.goal = nanos_from_seconds(fmin(budget_s(s), 2 * TIME_LONGEST_S)); /* beyond any horizon */
     double interval_s = faults->checkpoint_interval_s;
     if (faults->checkpoint_steps > 0)
         interval_s = (double)faults->checkpoint_steps * s->report.step_time_s;
@@ -493,12 +493,13 @@ enum status run_check_faults(struct invocation *call, const struct run_session *
     double expected = rate * s->options.nodes * days;
     if (rate >= 0 && expected <= 1e7)
         return STATUS_OK;
+    char text[32];
     if (!(rate >= 0)) {
         diag_error(&call->diags, nowhere, "%.3g faults a node and day: a rate is not negative", rate);
         return STATUS_BAD_INPUT;
     }
-    diag_error(&call->diags, nowhere, "about %.3g faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
-               expected);
+    diag_error(&call->diags, nowhere, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
+               quantity_format(expected, DIM_COUNT, text, sizeof text));
     return STATUS_BAD_INPUT;
 }
 

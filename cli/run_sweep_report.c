@@ -94,8 +94,10 @@ static void row(const struct run_grid *grid, const struct run_point *points, int
 {
     const struct run_point *point = &points[i];
     const char *unit;
-    for (int a = 0; a < grid->n_axes; a++)
-        table_cell(table, "%.6g", shown_value(grid, a, i, points) / axis_unit(&grid->axes[a], csv, &unit));
+    for (int a = 0; a < grid->n_axes; a++) {
+        double value = shown_value(grid, a, i, points) / axis_unit(&grid->axes[a], csv, &unit);
+        table_cell(table, csv || value >= 1000 ? "%.6g" : "%.4g", value);
+    }
     if (!csv)
         size_cells(grid, point, table);
     table_cell(table, "%.3f", point->goodput.mean);

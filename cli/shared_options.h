@@ -26,9 +26,6 @@ extern const char *const network_choices[];
         .name = NAME, CHOICE_FIELDS("MODEL", network_choices), .initial = "analytic", .group = GROUP, .help = HELP               \
     }
 
-/* How long a horizon may be: 5,220 weeks. */
-#define LONGEST_RUN_S (5220 * 7 * 86400.0)
-
 /* Another file to write; output_option of result.h opens it. */
 #define FILE_ROW(NAME, GROUP, HELP)                                                                                              \
     {                                                                                                                            \

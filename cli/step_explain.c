@@ -99,7 +99,14 @@ static struct cost exchange_cost(const struct machine *machine, const struct op 
     return p2p_cost(machine, op->bytes);
 }
 
-static void exchange_row(const struct machine *machine, const struct exchange *exchange, struct table *table)
+static double over_of(const struct machine *machine, const struct op *op)
+{
+    if (op->kind == OP_COLLECTIVE)
+        return collective_over(machine, op->collective, machine->spans[op->role], op->bytes);
+    return p2p_over(machine);
+}
+
+static void exchange_row(const struct machine *machine, const struct exchange *exchange, bool over, struct table *table)
 {
     const struct op *op = exchange->op;
     bool collective = op->kind == OP_COLLECTIVE;
@@ -117,6 +124,8 @@ static void exchange_row(const struct machine *machine, const struct exchange *e
     table_cell(table, "%s", stages_format(exchange, stages, sizeof stages));
     table_cell(table, "%u", exchange->times);
     cost_cells(table, exchange_cost(machine, op));
+    if (over)
+        explain_over_cell(table, over_of(machine, op));
 }
 
 static void explain_exchanges(const struct program *program, const struct machine *machine, const struct invocation *call)
@@ -124,7 +133,10 @@ static void explain_exchanges(const struct program *program, const struct machin
     struct table table = {0};
     size_t n;
     struct exchange *found = exchanges_list(program, &n);
+    bool over = false;
 
+    for (size_t k = 0; k < n; k++)
+        over |= over_of(machine, found[k].op) > EXPLAIN_OVER;
     table_column(&table, "exchange", NULL, ALIGN_LEFT);
     table_column(&table, "group", NULL, ALIGN_LEFT);
     table_column(&table, "span", NULL, ALIGN_LEFT);
@@ -132,11 +144,15 @@ static void explain_exchanges(const struct program *program, const struct machin
     table_column(&table, "stages", NULL, ALIGN_LEFT);
     table_column(&table, "per step", NULL, ALIGN_RIGHT);
     cost_columns(&table);
+    if (over)
+        table_column(&table, "fabric", NULL, ALIGN_RIGHT);
     for (size_t k = 0; k < n; k++)
-        exchange_row(machine, &found[k], &table);
+        exchange_row(machine, &found[k], over, &table);
     if (n > 0)
         table_write_text(&table, call);
-    else
+    if (over)
+        fputs(EXPLAIN_OVER_MEANS, call->out);
+    if (n == 0)
         fputs("no exchanges between ranks outside the passes\n", call->out);
     fputc('\n', call->out);
     table_free(&table);
@@ -148,6 +164,7 @@ void step_explain(const struct job_setup *setup, const struct program *program, 
     struct machine machine = machine_of(&setup->layout, &setup->setting);
 
     explain_works_text(&setup->layout, &setup->setting, call);
+    fputc('\n', call->out);
     explain_exchanges(program, &machine, call);
 }
 
@@ -158,12 +175,12 @@ static json_t *exchange_json(const struct machine *machine, const struct exchang
     struct cost cost = exchange_cost(machine, op);
     char stages[48];
 
-    return json_pack("{s:s,s:s,s:f,s:s,s:i,s:f,s:{s:f,s:f,s:f,s:f,s:f}}", "exchange",
+    return json_pack("{s:s,s:s,s:f,s:s,s:i,s:f,s:{s:f,s:f,s:f,s:f,s:f},s:f}", "exchange",
                      collective ? collective_name(op->collective) : "message", "group",
                      collective ? group_kind_name(op->role) : "pp", "bytes", op->bytes, "stages",
                      stages_format(exchange, stages, sizeof stages), "times", (int)exchange->times, "seconds", cost_seconds(cost),
                      "parts", "launch_s", cost.launch_s, "compute_s", cost.compute_s, "memory_s", cost.memory_s, "latency_s",
-                     cost.latency_s, "bandwidth_s", cost.bandwidth_s);
+                     cost.latency_s, "bandwidth_s", cost.bandwidth_s, "fabric", over_of(machine, op));
 }
 
 json_t *step_explain_json(const struct job_setup *setup, const struct program *program)

@@ -38,12 +38,14 @@ void step_packets_measure(struct step_packets *packets, const struct fabric *fab
 
 enum status step_packets_check(struct invocation *call, const struct step_packets *packets)
 {
+    char some[40], most[40];
     if (packets->hops <= STEP_HOPS_MAX)
         return STATUS_OK;
     diag_error(&call->diags, (struct place){0},
-               "the step sends some %.2g packets over links, of which at most %.0g are followed: take fewer GPUs, or "
+               "the step sends some %s packets over links, of which at most %s are followed: take fewer GPUs, or "
                "larger packets (--mtu), or --network flow",
-               packets->hops, STEP_HOPS_MAX);
+               quantity_format(packets->hops, DIM_COUNT, some, sizeof some),
+               quantity_format(STEP_HOPS_MAX, DIM_COUNT, most, sizeof most));
     return STATUS_BAD_INPUT;
 }
 

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "cli/job_setup.h"
+#include "cli/oversubscribed.h"
 #include "cli/step_flow.h"
 #include "cli/step_profile.h"
 #include "sim/step.h"
@@ -20,10 +21,10 @@ struct step_report {
     const struct step_profile *profile; /* NULL: none */
     enum detail detail;
     bool folded;
-    double capacity_bytes;   /* of one GPU */
-    double gpu_price;        /* money per GPU-hour; 0: not given */
-    double documents_wait_s; /* of the replica with the longest documents, in addition to the step */
-    char assumptions[18][256];
+    double capacity_bytes;                     /* of one GPU */
+    double gpu_price;                          /* money per GPU-hour; 0: not given */
+    double documents_wait_s;                   /* of the replica with the longest documents, in addition to the step */
+    char assumptions[18][OVERSUBSCRIBED_TEXT]; /* the longest of them */
     int n_assumptions;
 };
 

@@ -149,6 +149,12 @@ char *three_digits(double number, char *buffer, size_t size)
     return buffer;
 }
 
+char *ratio_text(double ratio, char *buffer, size_t size)
+{
+    snprintf(buffer, size, ratio < 999.5 ? "%.3g" : "%.0f", ratio);
+    return buffer;
+}
+
 void table_value_row(struct table *table, const char *name, const char *meaning, const char *format, ...)
 {
     char text[96];

@@ -56,6 +56,9 @@ char *grouped(int64_t number, char *buffer, size_t size);
 /* Three significant digits, zeros too, or all of those before the point, grouped: "0.0310", "1.10", "20.0", "12,288". Returns
  * buffer; 32 bytes always suffice. */
 char *three_digits(double number, char *buffer, size_t size);
+/* Up to three significant digits, none of them zeros at the end, and never an exponent: "2", "1.33", "1000" (of 2:1). Returns
+ * buffer. */
+char *ratio_text(double ratio, char *buffer, size_t size);
 /* The end of the word for so many of something: "s", of one "". */
 const char *plural(int64_t number);
 

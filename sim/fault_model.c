@@ -61,7 +61,7 @@ static const struct field slow_rows[] = {
     QUANTITY("share", struct fault_slow, share, DIM_FRACTION, 0, 1, UNSET, "of the nodes, all the time"),
     QUANTITY("rate", struct fault_slow, rate, DIM_COUNT, 0, 1000, UNSET, "per node and day"),
     QUANTITY("factor", struct fault_slow, factor, DIM_FRACTION, 1e-6, 1, REQUIRED, "speed that is left"),
-    QUANTITY("median", struct fault_slow, median_s, DIM_TIME, 1e-3, 1e9, UNSET, "of its duration"),
+    QUANTITY("median", struct fault_slow, median_s, DIM_TIME, 1e-3, TIME_LONGEST_S, UNSET, "of its duration"),
     QUANTITY("sigma", struct fault_slow, sigma, DIM_COUNT, 0, 5, UNSET, "of ln duration"),
 };
 static const struct schema slow_schema = SCHEMA("slow", slow_rows);

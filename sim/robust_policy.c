@@ -80,7 +80,7 @@ static json_t *write_tests(const struct field *row, const void *at)
 
 /* --- the policy --- */
 
-#define TIME(k, member, def, what) QUANTITY(k, struct robust_policy, member, DIM_TIME, 0, 3e9, def, what)
+#define TIME(k, member, def, what) QUANTITY(k, struct robust_policy, member, DIM_TIME, 0, TIME_LONGEST_S, def, what)
 #define PART(k, member, def, what) QUANTITY(k, struct robust_policy, member, DIM_FRACTION, 0, 1, def, what)
 static const struct field policy_rows[] = {
     TEXT("name", struct robust_policy, name, REQUIRED, "of the policy"),

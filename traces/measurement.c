@@ -15,17 +15,25 @@
 
 /* --- the job and the layout ---------------------------------------------------------------------------------------- */
 
-/* A feature by a name of its cell; false where nobody knows it. */
+/* A feature by a name of its cell, or one to take away; false where nobody knows it. */
 static bool read_feature(struct measurement_reading *reading, const char *name, feature_set *set)
 {
+    bool takes = name[0] == '-';
+    name += takes ? 1 + strspn(name + 1, " ") : 0;
     const char *ours = words_ours(COLUMN_FEATURES, name);
     int feature = feature_parse(ours ? ours : name);
-    if (feature >= 0)
-        *set |= (feature_set)1 << feature;
-    else if (strcmp(name, PLAIN_LOSS) == 0)
-        reading->plain_loss = true;
-    else
-        return strcmp(ours ? ours : name, "none") == 0;
+    if (feature < 0) {
+        reading->plain_loss |= strcmp(name, PLAIN_LOSS) == 0;
+        return strcmp(name, PLAIN_LOSS) == 0 || strcmp(ours ? ours : name, "none") == 0;
+    }
+    feature_set bit = (feature_set)1 << feature;
+    if (takes) {
+        reading->absent |= bit & ~*set;
+        reading->plain_loss |= bit == FEATURE_BIT(FUSED_LOSS);
+        *set &= ~bit;
+    } else {
+        *set = reading->changes_usual ? features_with(*set, (enum feature)feature) : *set | bit;
+    }
     return true;
 }
 
@@ -37,15 +45,16 @@ static void warn_unknown_feature(struct measurement_reading *reading, const char
 }
 
 /* An empty cell names no feature, nor does the word none; PLAIN_LOSS says that the loss is not fused. A table without the column
- * says nothing of them, as a job that names none (assume_features). A name may be of several words ("flash attention 2"), and
- * several names may have but blanks between them. */
-static feature_set read_features(struct measurement_reading *reading)
+ * says nothing of them, as a job that names none; where a cell begins with a sign, +NAME and -NAME change what such a job has. A
+ * name may be of several words ("flash attention 2"), and several names may have but blanks between them, or a +. */
+static feature_set read_features(struct measurement_reading *reading, feature_set usual)
 {
-    feature_set set = 0;
-    reading->plain_loss = false;
-    if (reading->columns[COLUMN_FEATURES] < 0)
-        return FEATURES_USUAL;
     const char *rest = reading_text(reading, COLUMN_FEATURES);
+    rest += strspn(rest, ";, ");
+    reading->plain_loss = false;
+    reading->absent = 0;
+    reading->changes_usual = *rest == '+' || *rest == '-';
+    feature_set set = reading->changes_usual || reading->columns[COLUMN_FEATURES] < 0 ? usual : 0;
     while (*(rest += strspn(rest, ";,+ "))) {
         char name[64];
         size_t n = strcspn(rest, ";,+"), first = strcspn(rest, ";,+ ");
@@ -100,7 +109,7 @@ static void read_job(struct measurement_reading *reading, const struct measureme
         .seq_len = shape->seq_len,
         .precision = precision < 0 ? PRECISION_BF16 : (enum precision)precision,
         .optimizer = OPTIMIZER_ADAM,
-        .features = read_features(reading),
+        .features = read_features(reading, FEATURES_USUAL),
     };
     static const char *const widths[] = {"fp32", "bf16", "fp16"}; /* by enum precision */
     int gradients = reading_way(reading, COLUMN_GRADIENT_PRECISION, widths, sizeof widths / sizeof *widths);
@@ -219,14 +228,18 @@ static void read_accumulation(struct measurement_reading *reading, const struct 
         job->global_batch = replica;
 }
 
-/* Without the column features are the usual ones of the row's GPU. */
-static void assume_features(const struct measurement_reading *reading, struct measurement *row)
+/* Usual features are those of the row's GPU, which is known now. */
+static void assume_features(struct measurement_reading *reading, struct measurement *row)
 {
-    if (reading->columns[COLUMN_FEATURES] >= 0)
-        return;
-    feature_set usual = features_usual(&row->cluster.gpu), others = ~FEATURES_FLASH;
-    row->job.features = (row->job.features & others) | usual;
-    row->layout.features = (row->layout.features & others) | usual;
+    char names[FEATURES_TEXT], others[FEATURES_TEXT];
+    feature_set assumed = row->job.features & ~read_features(reading, FEATURES_USUAL);
+    if (reading->columns[COLUMN_FEATURES] < 0 || reading->changes_usual)
+        row->job.features = row->layout.features = read_features(reading, features_usual(&row->cluster.gpu)) | assumed;
+    reading->n_changes += reading->changes_usual;
+    if (reading->absent)
+        reading_tell_once(reading, COLUMN_FEATURES, features_text(reading->absent, ", -", names, sizeof names),
+                          "features: -%s without effect; the run has %s", names,
+                          row->job.features ? features_text(row->job.features, ", ", others, sizeof others) : "none");
 }
 
 /* Where sliding windows were used and nobody published how wide. */
@@ -407,6 +420,10 @@ static void note_defaults(const struct measurement_reading *reading)
     struct place table = {.file = reading->csv->name};
     if (*text)
         diag_note(reading->diags, table, "assumed where cells are empty: %s", text);
+    if (reading->n_changes)
+        diag_note(reading->diags, table,
+                  "features of %zu row%s, which begin with a sign, change those of current training stacks", reading->n_changes,
+                  reading->n_changes == 1 ? "" : "s");
     if (usual_features)
         diag_note(reading->diags, table, "there is no column 'features': those of current training stacks are assumed");
 }

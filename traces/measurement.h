@@ -45,7 +45,8 @@
  *             meant.
  *
  *   features  between semicolons; a name nobody knows is warned of once and left out. An empty cell is a run without any; where
- *             the column is missing altogether rows have those of current training stacks, as a job that names none. Fused
+ *             the column is missing altogether rows have those of current training stacks, as a job that names none, and where
+ *             a cell begins with a sign +NAME and -NAME change these, which is told. Fused
  *             operators are a sign of Megatron's line, which cuts pipeline messages among tensor-parallel ranks unasked, and
  *             whose loss is fused where its exchanges are overlapped, unless a row says plain_loss.
  *

@@ -98,6 +98,9 @@ struct measurement_reading {
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
     bool plain_loss;        /* the row at hand says so */
+    bool changes_usual;     /* its features are changes of the usual ones */
+    feature_set absent;     /* what it takes of them away where it was not */
+    size_t n_changes;       /* rows with such changes */
     bool wide_gradients;    /* some row reduces in fp32 what it would not had it said its stage of ZeRO */
     char point;             /* before fractions, in this table: a point or a comma */
     bool point_said;        /* by cells that can be read one way only */

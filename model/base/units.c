@@ -201,9 +201,11 @@ char *quantity_write(double value, enum dimension dimension, char *buffer, size_
     write_shortest(value, dimension, row->units[0].name, buffer, size);
     for (size_t i = 0; i < row->n_units; i++) {
         double shown = fabs(value / row->units[i].factor);
-        bool powers_of_two = dimension == DIM_COUNT && strchr(row->units[i].name, 'i'); /* read, but 6144 is not 6Ki */
-        bool readable = !powers_of_two && (shown == 0 || (shown >= 1 && shown < 1e4));
-        if (!readable || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
+        bool day = row->units[i].factor == 86400, week = row->units[i].factor == 7 * 86400;
+        bool unwritten =
+            dimension == DIM_TIME ? week : dimension == DIM_COUNT && strchr(row->units[i].name, 'i'); /* 6Ki is 6144 */
+        bool readable = shown == 0 || (shown >= 1 && shown < (dimension == DIM_TIME && day ? 1e5 : 1e4));
+        if (!readable || unwritten || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
             continue;
         bool larger_unit = value != 0 && strlen(text) == best && row->units[i].factor > best_factor;
         if (strlen(text) < best || larger_unit) {
@@ -228,16 +230,29 @@ static char *format_scaled(double value, const struct scale *scales, size_t n, c
         i++;
     double shown = value / scales[i].factor;
     int decimals = fabs(shown) >= 99.95 || shown == 0 ? 0 : fabs(shown) >= 9.995 ? 1 : 2;
-    snprintf(buffer, size, "%.*f%s%s", decimals, shown, *scales[i].unit ? " " : "", scales[i].unit);
+    char number[32];
+    if (fabs(shown) < 1e6)
+        snprintf(number, sizeof number, "%.*f", decimals, shown);
+    else
+        snprintf(number, sizeof number, "%.3g", shown); /* beyond the largest unit, and what is not finite */
+    snprintf(buffer, size, "%s%s%s", number, *scales[i].unit ? " " : "", scales[i].unit);
     return buffer;
 }
 
+#define YEAR_S        (365.25 * 86400)
 #define FORMAT(table) format_scaled(value, table, sizeof(table) / sizeof((table)[0]), buffer, size)
 char *quantity_format(double value, enum dimension dimension, char *buffer, size_t size)
 {
     static const struct scale counts[] = {{1e12, 1e12, "T"}, {1e9, 1e9, "B"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}, {0, 1, ""}};
-    static const struct scale times[] = {{2 * 86400.0, 86400, "d"}, {2 * 3600.0, 3600, "h"}, {180, 60, "min"}, {1, 1, "s"},
-                                         {1e-3, 1e-3, "ms"},        {1e-6, 1e-6, "us"},      {0, 1e-9, "ns"}};
+    static const struct scale times[] = {{3 * YEAR_S, YEAR_S, "years"},
+                                         {2 * 86400.0, 86400, "d"},
+                                         {2 * 3600.0, 3600, "h"},
+                                         {180, 60, "min"},
+                                         {1, 1, "s"},
+                                         {1e-3, 1e-3, "ms"},
+                                         {1e-6, 1e-6, "us"},
+                                         {0, 1e-9, "ns"}};
+    static const struct scale no_time[] = {{0, 1, "s"}};
     static const struct scale sizes[] = {
         {0x1p40, 0x1p40, "TiB"}, {0x1p30, 0x1p30, "GiB"}, {0x1p20, 0x1p20, "MiB"}, {0x1p10, 0x1p10, "KiB"}, {0, 1, "B"}};
     static const struct scale rates[] = {
@@ -249,7 +264,7 @@ char *quantity_format(double value, enum dimension dimension, char *buffer, size
 
     switch (dimension) {
     case DIM_COUNT: return FORMAT(counts);
-    case DIM_TIME: return FORMAT(times);
+    case DIM_TIME: return value == 0 ? FORMAT(no_time) : FORMAT(times);
     case DIM_BYTES: return FORMAT(sizes);
     case DIM_RATE: return FORMAT(rates);
     case DIM_FLOPS: return FORMAT(flops);

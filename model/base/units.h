@@ -60,11 +60,14 @@ static inline nanos nanos_later(nanos a, nanos b)
  * what would be right, and *value is untouched. */
 MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension, double *value, char *why, size_t size);
 
+/* What a run, or a wait in one, may take at most: 36,500 days; some 100 of the 292 years above. */
+#define TIME_LONGEST_S (36500 * 86400.0)
+
 /* The quantity for people, three significant digits: "14.8 s", "79.3 GiB", "25 GB/s". Returns buffer. */
 char *quantity_format(double value, enum dimension dimension, char *buffer, size_t size);
 
-/* The shortest text with a unit that quantity_parse turns back into exactly this value: "2.039TB/s". Returns buffer; 48 bytes
- * always suffice. */
+/* The shortest text with a unit (of times none above days) that quantity_parse turns back into exactly this value: "2.039TB/s".
+ * Returns buffer; 48 bytes always suffice. */
 char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size);
 
 /* Letters left out, put in, taken for another, or exchanged with their neighbour (optimal string alignment), without regard to

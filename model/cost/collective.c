@@ -9,11 +9,8 @@
 /* The same table's NVLink hop of a ring in the Simple protocol: what a local step costs in a ring that also crosses the network
  * and so cannot use the protocols for short messages. */
 #define LOCAL_HOP_S    3.4e-6
-#define TREE_BANDWIDTH 0.92 /* ring bandwidth a tree reaches, ibid. */
-/* Halves of S that the busiest node of double binary trees sends: to two children and a parent in the tree in which it is inside,
- * to a parent in the other; two and three nodes have fewer of them. */
-#define TREE_LINKS 4
-#define NET_CHUNK  (512.0 * 1024) /* Simple protocol: 4 MiB buffer of 8 steps, ibid.; a hop pipelines chunks of this size */
+#define TREE_BANDWIDTH 0.92           /* ring bandwidth a tree reaches, ibid. */
+#define NET_CHUNK      (512.0 * 1024) /* Simple protocol: 4 MiB buffer of 8 steps, ibid.; a hop pipelines chunks of this size */
 
 static double steps_of(enum collective collective, double n)
 {
@@ -62,19 +59,19 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
     return (struct cost){.latency_s = gpu->nccl_base_s + gpu->nccl_hop_s * steps_of(collective, n), .bandwidth_s = seconds};
 }
 
-/* B/s of the NICs of a group's members in one domain, which share them; other groups may use them too. Where rings would fill the
- * links above leaves or pods, their part of these. */
-static double nics_rate(const struct cluster *cluster, struct group_span span)
+/* B/s of the NICs of a group's members in one domain, which share them; other groups may use them too. Where they would load the
+ * links above leaves or pods beyond what these carry, their part of these. */
+static double nics_rate(const struct cluster *cluster, struct group_span span, double load)
 {
     double nics = cluster_nics_of(cluster, span.ranks_per_domain) * cluster->nic_rate * cluster->net_fraction /
                   (span.sharing > 1 ? span.sharing : 1);
-    return nics / fmax(1, oversubscription_of_rings(cluster, span));
+    return nics / fmax(1, load);
 }
 
-/* Bus bandwidth of a group's ring through the network. */
-static double network_rate(const struct cluster *cluster, struct group_span span)
+/* Bus bandwidth of a group's ring or tree through the network. */
+static double network_rate(const struct cluster *cluster, struct group_span span, double load)
 {
-    return fmin(nics_rate(cluster, span), local_rate(&cluster->gpu, span));
+    return fmin(nics_rate(cluster, span, load), local_rate(&cluster->gpu, span));
 }
 
 static double network_hop(const struct cluster *cluster, struct group_span span)
@@ -91,7 +88,7 @@ static struct cost network_ring(const struct cluster *cluster, enum collective c
     double n = span.ranks, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
     double net_steps = passes * (span.domains > 1 ? span.domains - 1 : 0);
     double local_steps = fmax(0, steps_of(collective, n) - net_steps);
-    double rate = network_rate(cluster, span);
+    double rate = network_rate(cluster, span, oversubscription_of_rings(cluster, span));
     return (struct cost){
         .latency_s = gpu->nccl_base_s + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
         .bandwidth_s = bytes * (n - 1) / n * passes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
@@ -105,7 +102,8 @@ static struct cost network_rails(const struct cluster *cluster, enum collective 
     double d = span.domains, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
     return (struct cost){
         .latency_s = gpu->nccl_base_s + passes * (d - 1) * network_hop(cluster, span),
-        .bandwidth_s = bytes * (d - 1) / d * passes / nics_rate(cluster, span) * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+        .bandwidth_s = bytes * (d - 1) / d * passes / nics_rate(cluster, span, oversubscription_of_rings(cluster, span)) *
+                       (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
     };
 }
 
@@ -124,25 +122,14 @@ static struct collective_phases hierarchical(const struct cluster *cluster, enum
     return phases;
 }
 
-/* What leaves a leaf or pod in trees, where in a ring `ring` of what NICs send does. Of the neighbours in order that it holds
- * each tree has three edges to others at most: from the highest to its parent, and to a child on either side. Of the two trees
- * that is 6 halves of S / r while the busiest NIC sends TREE_LINKS. One domain alone has no more than these, and two leaves have
- * two edges of each tree between them. */
-static double tree_exits(double ring, int domains, int units)
-{
-    return units > 2 && domains > units ? fmin(1, 6.0 / TREE_LINKS * ring) : ring;
-}
-
 static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
     double depth = ceil(log2(span.domains));
-    span.leaf_exits.to_next = tree_exits(span.leaf_exits.to_next, span.domains, span.leaves);
-    span.pod_exits.to_next = tree_exits(span.pod_exits.to_next, span.domains, span.pods);
-    double rate = network_rate(cluster, span) * TREE_BANDWIDTH;
+    double rate = network_rate(cluster, span, oversubscription_of_trees(cluster, span)) * TREE_BANDWIDTH;
     return (struct cost){
         .latency_s = gpu->nccl_base_s + 2 * ((span.ranks_per_domain - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
-        .bandwidth_s = fmin(span.domains, TREE_LINKS) / 2 * bytes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+        .bandwidth_s = fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2 * bytes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
     };
 }
 

@@ -89,6 +89,35 @@ struct cost collective_cost(const struct machine *machine, enum collective colle
     return collective_time(machine->cluster, collective, span, bytes);
 }
 
+static struct group_span span_of_full_fabric(struct group_span span)
+{
+    span.leaf_exits.to_next = span.leaf_exits.to_all = span.pod_exits.to_next = span.pod_exits.to_all = 0;
+    return span;
+}
+
+static double times_as_long(struct cost cost, struct cost full)
+{
+    return full.bandwidth_s > 0 ? cost.bandwidth_s / full.bandwidth_s : 1;
+}
+
+double collective_over(const struct machine *machine, enum collective collective, struct group_span span, double bytes)
+{
+    return times_as_long(collective_cost(machine, collective, span, bytes),
+                         collective_cost(machine, collective, span_of_full_fabric(span), bytes));
+}
+
+/* Neighbouring stages are tp * cp * dp ranks apart. */
+static bool stages_share_domain(const struct machine *machine)
+{
+    const struct layout *l = machine->layout;
+    return l->tp * l->cp * l->dp * l->pp <= machine->cluster->nvlink_domain;
+}
+
+double p2p_over(const struct machine *machine)
+{
+    return stages_share_domain(machine) ? 1 : oversubscription_of_messages(machine->cluster, machine->layout);
+}
+
 /* Calls the host makes for one blocking exchange before the device has work again: buffers, the pair of calls, wait, synchronise.
  */
 #define MESSAGE_LAUNCHES 8
@@ -96,11 +125,8 @@ struct cost collective_cost(const struct machine *machine, enum collective colle
 struct cost p2p_cost(const struct machine *machine, double bytes)
 {
     const struct layout *l = machine->layout;
-    /* Neighbouring stages are tp * cp * dp ranks apart. */
-    bool same_domain = l->tp * l->cp * l->dp * l->pp <= machine->cluster->nvlink_domain;
-    struct cost cost = message_time(machine->cluster, bytes, same_domain);
-    if (!same_domain)
-        cost.bandwidth_s *= oversubscription_of_messages(machine->cluster, l);
+    struct cost cost = message_time(machine->cluster, bytes, stages_share_domain(machine));
+    cost.bandwidth_s *= p2p_over(machine);
     if (!(l->features &
           FEATURE_BIT(PP_OVERLAP))) /* a blocking exchange drains the queue: the host starts to fill it again behind it */
         cost.launch_s += MESSAGE_LAUNCHES * machine->cluster->gpu.host_launch_s;
@@ -133,12 +159,27 @@ static struct cost paced(const struct machine *machine, struct cost cost)
     return cost;
 }
 
-static struct cost exchange_cost(const struct machine *machine, const struct work_collective *c)
+static struct cost exchange_on(const struct machine *machine, const struct work_collective *c, struct group_span span)
 {
-    struct group_span span = machine->spans[c->group];
     if (c->tokens.copies)
         return dispatch_time(machine->cluster, span, c->bytes, c->tokens);
     return collective_time(machine->cluster, c->collective, span, c->bytes);
+}
+
+static struct cost exchange_cost(const struct machine *machine, const struct work_collective *c)
+{
+    return exchange_on(machine, c, machine->spans[c->group]);
+}
+
+double work_over(const struct machine *machine, const struct work_table *table, int32_t id)
+{
+    const struct work *work = work_at(table, id);
+    if (work->kind == WORK_OVERLAPPED)
+        work = work_at(table, child_of(table, work, 1));
+    const struct work_collective *c = &work->collective;
+    if (work->kind != WORK_COLLECTIVE)
+        return 1;
+    return times_as_long(exchange_cost(machine, c), exchange_on(machine, c, span_of_full_fabric(machine->spans[c->group])));
 }
 
 static struct cost product_cost(const struct machine *machine, const struct work_gemm *gemm)

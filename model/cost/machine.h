@@ -107,6 +107,12 @@ void work_cost_by_class(const struct machine *machine, const struct work_table *
 
 /* A collective over a group with nothing else in the way; bytes of the full buffer (all-gather: the gathered result). */
 struct cost collective_cost(const struct machine *machine, enum collective collective, struct group_span span, double bytes);
+/* How many times as long an oversubscribed fabric makes what bandwidth takes of it; 1: not at all (oversubscription.h). */
+double collective_over(const struct machine *machine, enum collective collective, struct group_span span, double bytes);
+/* The same of a work that is an exchange, or a pair with one; 1 of others. */
+double work_over(const struct machine *machine, const struct work_table *table, int32_t work);
+/* The same of a message, the mean of those that leave a leaf and those that do not. */
+double p2p_over(const struct machine *machine);
 /* One pipeline message between neighbouring stages; bytes as one rank sends them. */
 struct cost p2p_cost(const struct machine *machine, double bytes);
 /* Bytes one rank sends to the next stage for one micro-batch (bf16 activations, split by sequence parallelism or scatter-gather).

@@ -8,8 +8,9 @@
  *
  *     max(1, k e of leaves, k e of pods)
  *
- * with k of leaves `leaf_oversubscription`, k of pods that times `pod_oversubscription`. Fair flows over paths that are used
- * evenly take exactly that (tests/sim/fabric/test_narrow_fabric.c). Of groups over D domains that fill L leaves (or pods):
+ * with k of leaves what `leaf_oversubscription` makes of their ports (cluster_leaf_oversubscription), k of pods that times the
+ * same of `pod_oversubscription`. Fair flows over paths that are used evenly take exactly that
+ * (tests/sim/fabric/test_narrow_fabric.c). Of groups over D domains that fill L leaves (or pods):
  *
  *     ring          domains in order send to the next, and L of D hops leave a leaf: e = L / D. Where groups do not fill leaves
  *                   what the leaf has of each is counted (model/layout/span.c), and e is that of the leaf where most leaves.
@@ -19,7 +20,9 @@
  *                   three edges between such a leaf and others, while the busiest NIC sends over four (collective.c)
  *     all-to-all    e = (1 - 1/L) / (1 - 1/D)
  *     message       e: of the GPUs under the leaf those whose next stage is under another one. Only messages that leave take
- *                   longer, and a pipeline is filled and drained hop by hop: the mean of its hops counts
+ *                   longer, and a pipeline is filled and drained hop by hop: the mean of all messages counts, of those that
+ *                   stay and of those that leave. Where the last leaf, or the last one that sends, is full in part only, so
+ *                   are the links of what goes there
  *     in turns      (machine.h, replica_turns) one of the NICs is full at a time, so of a ring's e that part
  *
  * A dragonfly's leaves are its switches (those that a node's NICs go round), its pods its groups, its k what NICs send over what
@@ -38,9 +41,15 @@
 
 #include "model/layout/layout.h"
 
+/* Halves of S that the busiest node of double binary trees sends: to two children and a parent in the tree in which it is inside,
+ * to a parent in the other; two and three nodes have fewer of them. */
+#define COLLECTIVE_TREE_LINKS 4
+
 /* The load of the fullest links above leaves or pods, over what they carry, while all groups of a kind send in order around at
  * their NICs' rate; 0: none leaves a leaf. */
 double oversubscription_of_rings(const struct cluster *cluster, struct group_span span);
+/* The same while they are double binary trees over the domains in order. */
+double oversubscription_of_trees(const struct cluster *cluster, struct group_span span);
 /* The same while every rank sends to all others of its group. */
 double oversubscription_of_all_to_all(const struct cluster *cluster, struct group_span span);
 /* The same while every stage sends to the next; `span` of GROUP_PP. */

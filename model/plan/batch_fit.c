@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "model/spec/job.h"
+
 enum { DIVISORS_MOST = 512 }; /* no number up to 16 million has more than 504, which 14,414,400 has */
 
 struct divisors {
@@ -34,7 +36,7 @@ static int divide(const struct divisors *d, int64_t most, int64_t batch)
 static void consider(struct batch_fit *fit, const struct divisors *d, int64_t batch, int64_t other)
 {
     int64_t range = batch / 8 > 1 ? batch / 8 : 1, apart = llabs(other - batch);
-    if (other < 1 || apart > range)
+    if (other < 1 || other > JOB_SEQUENCES_MAX || apart > range)
         return;
     int left = divide(d, batch, other);
     int64_t best = fit->better ? llabs(fit->better - batch) : 0;

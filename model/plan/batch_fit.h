@@ -14,7 +14,8 @@
 struct batch_fit {
     int sizes;      /* of data parallelism: divisors of the GPUs, no more than sequences */
     int left;       /* those that divide the batch too; 1 is always one of them */
-    int64_t better; /* of batches within an eighth of this one, or one beside, what leaves most, the nearest; 0: none more */
+    int64_t better; /* of batches within an eighth of this one, or one beside, what leaves most, the nearest; 0: none more.
+                     * None that is larger than a job may have (model/spec/job.h) */
     int better_left;
 };
 

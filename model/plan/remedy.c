@@ -1,7 +1,6 @@
 /* What would make a job fit. */
 #include "model/plan/remedy.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -178,7 +177,7 @@ static void try_without_margin(struct remedy_list *list, const struct setting *s
 static void try_more_gpus(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)
 {
     enum { MOST_TIMES = 64 };
-    for (int times = 2; times <= MOST_TIMES && setting->gpus <= INT_MAX / 2 / times; times *= 2) {
+    for (int times = 2; times <= MOST_TIMES && setting->gpus <= JOB_GPUS_MAX / times; times *= 2) {
         struct trial trial;
         trial_init(&trial, setting);
         trial.setting.gpus = setting->gpus * times;

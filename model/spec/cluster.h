@@ -120,9 +120,21 @@ static inline double cluster_gpu_nic_rate(const struct cluster *cluster)
 int cluster_leaf_nodes(const struct cluster *cluster);
 /* Nodes under one aggregation block, or in one group of a dragonfly; 0: all. */
 int cluster_pod_nodes(const struct cluster *cluster);
-/* What the NICs of a leaf and of a pod send, over what can leave it. Of a dragonfly: what the endpoints of a switch send over its
- * local cables, and those of a group over its global ones (1 / taper), which adaptive routing fills all (sim/fabric/dragonfly.h):
- * what one pair of groups sends goes over others, too, so it does not matter how many of the groups a job has. */
+/* The ports of a Clos's switches, as sim/fabric builds them: those of a leaf's ToRs (one for each plane, or for each port of a
+ * node where rails have their own) and of a pod's aggregation switches, to below and to above. As many go up as the
+ * oversubscription asks for, rounded, at least one. Layers that are not there have none. */
+#define CLOS_SWITCH_PORTS 64
+struct clos_ports {
+    int planes; /* of the cluster; where nothing joins rails but the hosts, one of each port */
+    int tors_per_set;
+    int tor_down, tor_up; /* of one; `nic_split` of the first are as fast as one of the second */
+    int agg_down, agg_up;
+};
+struct clos_ports cluster_clos_ports(const struct cluster *cluster);
+/* What the NICs of a leaf send, and of a pod's its leaves, over what can leave it: of a Clos that is oversubscribed with the
+ * ports that it has, so 8:1 of 4 ports is 4:1. Of a dragonfly: what the endpoints of a switch send over its local cables, and
+ * those of a group over its global ones (1 / taper), which adaptive routing fills all (sim/fabric/dragonfly.h): what one pair of
+ * groups sends goes over others, too, so it does not matter how many of the groups a job has. */
 double cluster_leaf_oversubscription(const struct cluster *cluster);
 double cluster_pod_oversubscription(const struct cluster *cluster);
 /* Switches of a dragonfly that the NICs of a node are spread over: one, or one for each port. */

@@ -172,7 +172,6 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
 
 /* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
 #define STEP_TOKENS_MAX 1e9
-#define SEQUENCES_MAX   1000000000 /* of a batch, as global_batch has it */
 
 /* What adapters are not modelled with. */
 static void check_adapter(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
@@ -198,6 +197,13 @@ static void check_adapter(const struct yaml_node *part, const struct experiment 
                    "optimizer: adapters trained by muon are not modelled; set it to adam, lamb or sgd");
 }
 
+/* Whether the job says something of a key. */
+static bool says(const struct yaml_node *part, const char *key)
+{
+    const struct yaml_node *value = yaml_find(part, key);
+    return value && !yaml_is_null(value);
+}
+
 /* How a router spreads tokens, where there is one; what follows from it. */
 static void check_experts(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
@@ -206,9 +212,8 @@ static void check_experts(const struct yaml_node *part, struct experiment *e, st
     struct expert_load *load = &e->job.load;
     size_t before = diags->n_errors;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const struct yaml_node *said = yaml_find(part, keys[i]);
-        if (said && !yaml_is_null(said) && !moe->experts)
-            diag_error(diags, said->at, "%s: %s has no experts; leave it out", keys[i], e->model.name);
+        if (says(part, keys[i]) && !moe->experts)
+            diag_error(diags, entry_place(part, keys[i]), "%s: %s has no experts; leave it out", keys[i], e->model.name);
     }
     if (!moe->experts)
         return;
@@ -245,9 +250,9 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
                    "batch_tokens: the batch is given in sequences already (global_batch); keep one");
         return;
     }
-    if (sequences > SEQUENCES_MAX) {
-        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %g of them",
-                   (long long)job->seq_len, (double)SEQUENCES_MAX);
+    if (sequences > JOB_SEQUENCES_MAX) {
+        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %d of them",
+                   (long long)job->seq_len, JOB_SEQUENCES_MAX);
         return;
     }
     job->batch_tokens = 0;
@@ -266,17 +271,22 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
               (long long)(job->global_batch * job->seq_len), near);
 }
 
-/* Who names one feature mostly means it beside the usual ones, which names without a sign leave out. */
-static void check_features(const struct yaml_node *part, const struct experiment *e, struct diags *diags)
+/* Who names one feature mostly means it beside the usual ones, which names without a sign leave out; and who takes one away
+ * thinks that it was there. */
+static void check_features(const struct yaml_node *part, const struct experiment *e, struct job_features said,
+                           struct diags *diags)
 {
     feature_set features = e->job.features, usual = features_usual(&e->cluster.gpu);
-    char said[FEATURES_TEXT], off[FEATURES_TEXT], plus[FEATURES_TEXT];
-    if (!yaml_find(part, "features") || features == 0 || (features & usual) || job_features_change(yaml_find(part, "features")))
-        return;
-    diag_warning(diags, entry_place(part, "features"),
-                 "features: %s alone, without what current training stacks do unasked (%s); +%s is beside these",
-                 features_text(features, ", ", said, sizeof said), features_text(usual, ", ", off, sizeof off),
-                 features_text(features, ",+", plus, sizeof plus));
+    char names[FEATURES_TEXT], others[FEATURES_TEXT], plus[FEATURES_TEXT];
+    if (said.absent)
+        diag_warning(diags, entry_place(part, "features"), "features: -%s without effect; the job has %s",
+                     features_text(said.absent, ", -", names, sizeof names),
+                     features ? features_text(features, ", ", others, sizeof others) : "none");
+    if (said.named && features && !(features & usual))
+        diag_warning(diags, entry_place(part, "features"),
+                     "features: %s alone, without what current training stacks do unasked (%s); +%s is beside these",
+                     features_text(said.named, ", ", names, sizeof names), features_text(usual, ", ", others, sizeof others),
+                     features_text(said.named, ",+", plus, sizeof plus));
 }
 
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
@@ -284,13 +294,14 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
 {
     const struct gpu *gpu = &e->cluster.gpu;
     struct job *job = &e->job;
-    if (!yaml_find(part, "precision") && gpu->peak_flops[PRECISION_BF16] <= 0)
+    if (!says(part, "precision") && gpu->peak_flops[PRECISION_BF16] <= 0)
         job->precision = PRECISION_FP16;
     if (gpu->peak_flops[job->precision] <= 0)
         diag_error(diags, entry_place(part, "precision"), "precision: %s has no %s; `msim catalog show %s` lists its peaks",
                    gpu->name, precision_name(job->precision), gpu->name);
-    job->features = job_features(yaml_find(part, "features"), features_usual(gpu));
-    check_features(part, e, diags);
+    struct job_features said = job_features(yaml_find(part, "features"), features_usual(gpu));
+    job->features = said.features;
+    check_features(part, e, said, diags);
     if (!job->seq_len) {
         job->seq_len = e->model.max_seq_len;
         if (huggingface_wrote(&e->model))
@@ -312,11 +323,13 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     check_experts(part, e, diags);
     check_muon(part, job, diags);
     double tokens = (double)job->global_batch * (double)job->seq_len;
+    char text[40];
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),
-                     "global_batch: %lld counts sequences; of %lld tokens each they are %.3g tokens a step; --batch-tokens, or "
+                     "global_batch: %lld counts sequences; of %lld tokens each they are %s tokens a step; --batch-tokens, or "
                      "batch_tokens, says it in tokens",
-                     (long long)job->global_batch, (long long)job->seq_len, tokens);
+                     (long long)job->global_batch, (long long)job->seq_len,
+                     quantity_format(tokens, DIM_COUNT, text, sizeof text));
 }
 
 static void read_job(const struct yaml_node *part, bool machine_known, struct experiment *e, struct diags *diags)

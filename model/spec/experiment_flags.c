@@ -130,14 +130,13 @@ static void add_words(struct yaml_node *sequence, const struct yaml_node *value,
 /* Changes of features behind those that were said before, of which they are then; where nothing was, alone. */
 static struct yaml_node *changed_features(const struct yaml_node *before, struct yaml_node *changes, struct arena *arena)
 {
-    if (!before || before->kind == YAML_MAPPING)
+    if (!before || before->kind == YAML_MAPPING || yaml_is_null(before))
         return changes;
     struct yaml_node *sequence = arena_new(arena, 1, sizeof *sequence);
     *sequence = (struct yaml_node){.kind = YAML_SEQUENCE, .at = changes->at};
     if (!job_features_change(before))
         add_words(sequence, yaml_scalar("features", "none", arena), arena); /* [] says that there are none, not the usual ones */
-    if (!yaml_is_null(before))
-        add_words(sequence, before, arena);
+    add_words(sequence, before, arena);
     add_words(sequence, changes, arena);
     return sequence;
 }

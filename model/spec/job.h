@@ -14,6 +14,12 @@
 #include "model/spec/expert_load.h"
 #include "model/spec/gpu.h"
 
+/* The largest batch of a step that is accepted, in sequences and in tokens. */
+#define JOB_SEQUENCES_MAX 1000000000
+#define JOB_TOKENS_MAX    1e12
+/* And the most GPUs that an option asks for. */
+#define JOB_GPUS_MAX 10000000
+
 /* Muon (K. Jordan and others, 2024) is for the matrices of the layers: their momentum, made orthogonal. The rest (tables, the
  * output matrix, norms, biases) has Adam, as in every published use. */
 enum optimizer { OPTIMIZER_ADAM, OPTIMIZER_LAMB, OPTIMIZER_SGD, OPTIMIZER_MUON, N_OPTIMIZERS };

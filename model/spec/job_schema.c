@@ -108,7 +108,8 @@ static json_t *write_set(const struct name_set *set, const void *at)
 struct feature_reader {
     const struct field *row;
     struct diags *diags;
-    feature_set usual, features;
+    feature_set usual;
+    struct job_features said;
     bool begun, changes; /* a word has been read; a change has */
 };
 
@@ -133,26 +134,30 @@ static void read_feature(void *reader, const struct yaml_node *word)
     else
         read_member(r->row, &name, &features_set, &found, r->diags);
     if (change && !r->begun)
-        r->features = r->usual;
+        r->said.features = r->usual;
+    if (!change)
+        r->said.named |= found;
+    if (takes)
+        r->said.absent |= found & ~r->said.features;
     for (int i = 0; i < N_FEATURES; i++)
         if (found >> i & 1)
-            r->features = takes    ? r->features & ~found
-                          : change ? features_with(r->features, (enum feature)i)
-                                   : r->features | found;
+            r->said.features = takes    ? r->said.features & ~found
+                               : change ? features_with(r->said.features, (enum feature)i)
+                                        : r->said.features | found;
     r->begun = true;
     r->changes |= change;
 }
 
-feature_set job_features(const struct yaml_node *value, feature_set usual)
+struct job_features job_features(const struct yaml_node *value, feature_set usual)
 {
     struct diags quiet = {0}; /* what is wrong with it has been said when the job was read */
     const struct field row = {.key = "features"};
-    struct feature_reader reader = {&row, &quiet, usual, 0, false, false};
-    if (!value)
-        return usual;
+    struct feature_reader reader = {.row = &row, .diags = &quiet, .usual = usual};
+    if (!value || yaml_is_null(value))
+        return (struct job_features){.features = usual};
     each_word(&row, value, read_feature, &reader, &quiet);
     diags_free(&quiet);
-    return reader.features;
+    return reader.said;
 }
 
 bool job_features_change(const struct yaml_node *value)
@@ -164,9 +169,11 @@ bool job_features_change(const struct yaml_node *value)
 /* Names only: what changes are of is known when the GPU is. */
 static void read_features(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
-    struct feature_reader reader = {row, diags, 0, 0, false, false};
+    struct feature_reader reader = {.row = row, .diags = diags};
     each_word(row, value, read_feature, &reader, diags);
-    memcpy(at, &reader.features, sizeof reader.features);
+    if (value->kind == YAML_SCALAR && !reader.begun)
+        diag_error(diags, value->at, "%s: names are wanted; write none where there is no feature", row->key);
+    memcpy(at, &reader.said.features, sizeof reader.said.features);
 }
 
 static json_t *write_features(const struct field *row, const void *at)
@@ -223,8 +230,8 @@ static const char *const gradient_names[] = {"fp32", "bf16", "fp16", NULL};
 static const char *const moment_names[] = {"fp32", "bf16", "fp16", "fp8", NULL};
 
 static const struct field job_rows[] = {
-    INTEGER("global_batch", struct job, global_batch, 1, 1e9, UNSET, "sequences per step, all replicas together"),
-    INTEGER("batch_tokens", struct job, batch_tokens, 1, 1e12, UNSET,
+    INTEGER("global_batch", struct job, global_batch, 1, JOB_SEQUENCES_MAX, UNSET, "sequences per step, all replicas together"),
+    INTEGER("batch_tokens", struct job, batch_tokens, 1, JOB_TOKENS_MAX, UNSET,
             "the same in tokens; rounded to whole sequences, in the place of global_batch"),
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence; the model's own when left out"),
     CHOICE("precision", struct job, precision, precision_names, "bf16", "of the matrix multiplications"),
@@ -265,16 +272,16 @@ static const struct field faults_rows[] = {
     TEXT("model", struct faults_request, model, UNSET, "a fault model to draw from instead: a shipped one or a file"),
     TEXT("policy", struct faults_request, policy, UNSET, "how faults are found and repaired: a shipped one or a file"),
     TEXT("checkpoint", struct faults_request, checkpoint, UNSET, "blocking, two-stage, memory or step"),
-    QUANTITY("horizon", struct faults_request, horizon_s, DIM_TIME, 1, 3e9, UNSET,
+    QUANTITY("horizon", struct faults_request, horizon_s, DIM_TIME, 1, TIME_LONGEST_S, UNSET,
              "how long to look; the trace's length when left out"),
-    QUANTITY("checkpoint_interval", struct faults_request, checkpoint_interval_s, DIM_TIME, 1e-3, 3e9, UNSET,
+    QUANTITY("checkpoint_interval", struct faults_request, checkpoint_interval_s, DIM_TIME, 1e-3, TIME_LONGEST_S, UNSET,
              "useful work between checkpoints"),
     INTEGER("checkpoint_steps", struct faults_request, checkpoint_steps, 1, 1e12, UNSET, "the same in steps"),
-    QUANTITY("checkpoint_block", struct faults_request, checkpoint_block_s, DIM_TIME, 0, 3e9, UNSET,
+    QUANTITY("checkpoint_block", struct faults_request, checkpoint_block_s, DIM_TIME, 0, TIME_LONGEST_S, UNSET,
              "how long a checkpoint stops training"),
-    QUANTITY("detect", struct faults_request, detect_s, DIM_TIME, 0, 3e9, UNSET, "until a failure is noticed"),
-    QUANTITY("restart", struct faults_request, restart_s, DIM_TIME, 0, 3e9, UNSET, "until training runs again"),
-    QUANTITY("repair", struct faults_request, repair_s, DIM_TIME, 1, 3e9, UNSET,
+    QUANTITY("detect", struct faults_request, detect_s, DIM_TIME, 0, TIME_LONGEST_S, UNSET, "until a failure is noticed"),
+    QUANTITY("restart", struct faults_request, restart_s, DIM_TIME, 0, TIME_LONGEST_S, UNSET, "until training runs again"),
+    QUANTITY("repair", struct faults_request, repair_s, DIM_TIME, 1, TIME_LONGEST_S, UNSET,
              "mean time that a failed node is away, to which all repairs are scaled; as in the trace or model when left out"),
     INTEGER("spares", struct faults_request, spares, 0, 1e6, UNSET, "nodes that stand by"),
 };

@@ -15,10 +15,15 @@ extern const struct schema layout_schema;      /* the keys of a layout, checked 
 extern const struct schema experiment_schema;  /* its parts: rows of pointers, not to be read by others */
 extern const struct schema faults_schema;      /* struct faults_request */
 
-/* The features that a job's `features` say (NULL: nothing, so the usual ones), where changes alone, "+ep_overlap", are of the
- * usual ones. What is wrong with them is reported when job_schema reads them. */
+/* What a job's `features` say (NULL or null: nothing, so the usual ones), where changes alone, "+ep_overlap", are of the usual
+ * ones. What is wrong with them is reported when job_schema reads them. */
 struct yaml_node;
-feature_set job_features(const struct yaml_node *value, feature_set usual);
+struct job_features {
+    feature_set features;
+    feature_set named;  /* without a sign */
+    feature_set absent; /* taken away where they were not */
+};
+struct job_features job_features(const struct yaml_node *value, feature_set usual);
 /* Whether they are such changes. */
 bool job_features_change(const struct yaml_node *value);
 

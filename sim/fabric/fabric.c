@@ -5,6 +5,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/order.h"
+#include "model/base/units.h"
 #include "sim/fabric/dragonfly.h"
 #include "sim/fabric/fabric_internal.h"
 
@@ -240,9 +241,10 @@ static bool size_check(const struct fabric_shape *s, const struct complaint *to)
         double tors_per_pod = (double)s->agg_down * s->aggs_per_pod / s->tor_up;
         agg_links = (ceil(tors / s->planes / tors_per_pod)) * s->planes * s->aggs_per_pod * (double)s->agg_up;
     }
+    char text[40];
     if (tors > FABRIC_COUNT_MAX || ports + uplinks + agg_links + gpus > FABRIC_LINKS_MAX / 4) {
-        diag_error(to->diags, to->at, "fabric: too large: %.3g cables; at most %d", ports + uplinks + agg_links + gpus,
-                   FABRIC_LINKS_MAX / 4);
+        diag_error(to->diags, to->at, "fabric: too large: %s cables; at most %d",
+                   quantity_format(ports + uplinks + agg_links + gpus, DIM_COUNT, text, sizeof text), FABRIC_LINKS_MAX / 4);
         return false;
     }
     return true;

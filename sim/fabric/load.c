@@ -99,10 +99,11 @@ struct run {
 
 static enum status too_many(const struct run *run, struct diags *diags)
 {
-    diag_error(
-        diags, (struct place){0},
-        "some %.2g packets over links, of which at most %.0g can be followed: send less, in larger packets, or by flows alone",
-        run->hops, LOAD_HOPS_MAX);
+    char some[40], most[40];
+    diag_error(diags, (struct place){0},
+               "some %s packets over links, of which at most %s can be followed: send less, in larger packets, or by flows alone",
+               quantity_format(run->hops, DIM_COUNT, some, sizeof some),
+               quantity_format(LOAD_HOPS_MAX, DIM_COUNT, most, sizeof most));
     return STATUS_BAD_INPUT;
 }
 

@@ -16,6 +16,8 @@ static const struct {
     {900, DIM_TIME, "900s"},
     {0, DIM_TIME, "0s"},
     {54 * 86400.0, DIM_TIME, "54d"},
+    {14 * 86400.0, DIM_TIME, "14d"}, /* not 2wk */
+    {TIME_LONGEST_S, DIM_TIME, "36500d"},
     {2039e9, DIM_RATE, "2039GB/s"},
     {25e9, DIM_RATE, "25GB/s"},
     {0x1p30, DIM_BYTES, "1GiB"},

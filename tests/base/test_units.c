@@ -101,11 +101,21 @@ struct printing {
     const char *text;
 };
 static const struct printing printings[] = {
-    {14.83, DIM_TIME, "14.8 s"},     {0.0123, DIM_TIME, "12.3 ms"},
-    {1800, DIM_TIME, "30.0 min"},    {54 * 86400.0, DIM_TIME, "54.0 d"},
-    {0, DIM_TIME, "0 ns"},           {79.3 * 0x1p30, DIM_BYTES, "79.3 GiB"},
-    {25e9, DIM_RATE, "25.0 GB/s"},   {312e12, DIM_FLOPS, "312 TFLOPS"},
-    {6144, DIM_COUNT, "6144"},       {300e9, DIM_COUNT, "300 B"},
+    {14.83, DIM_TIME, "14.8 s"},
+    {0.0123, DIM_TIME, "12.3 ms"},
+    {1800, DIM_TIME, "30.0 min"},
+    {54 * 86400.0, DIM_TIME, "54.0 d"},
+    {0, DIM_TIME, "0 s"},
+    {1299 * 86400.0, DIM_TIME, "3.56 years"},
+    {974 * 86400.0, DIM_TIME, "974 d"},
+    {2.5e9, DIM_TIME, "79.2 years"},
+    {1e300, DIM_TIME, "3.17e+292 years"},
+    {2.5e18, DIM_COUNT, "2.5e+06 T"},
+    {79.3 * 0x1p30, DIM_BYTES, "79.3 GiB"},
+    {25e9, DIM_RATE, "25.0 GB/s"},
+    {312e12, DIM_FLOPS, "312 TFLOPS"},
+    {6144, DIM_COUNT, "6144"},
+    {300e9, DIM_COUNT, "300 B"},
     {0.552, DIM_FRACTION, "55.2 %"},
 };
 

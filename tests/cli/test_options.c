@@ -185,6 +185,39 @@ START_TEST(keys_become_overrides)
 }
 END_TEST
 
+/* Of two that say the same thing the last counts, option or --set, which is told; changes of a list are beside what was before.
+ */
+START_TEST(the_last_counts)
+{
+    static const struct {
+        const char *line, *first, *last;
+        const char *told; /* NULL: nothing */
+    } cases[] = {
+        {"--set job.global_batch=8 --global-batch 16", "job.global_batch=8", "job.global_batch=16",
+         "--global-batch and --set job.global_batch=8: the last counts, which is --global-batch"},
+        {"--global-batch 16 --set job.global_batch=8", "job.global_batch=16", "job.global_batch=8", "which is --set"},
+        {"--global-batch 16 --set job.global_batch=16", "job.global_batch=16", "job.global_batch=16", NULL},
+        {"--global-batch 16 --set job.global_batches=8", "job.global_batch=16", "job.global_batches=8", NULL},
+        {"--features +async_tp --seed 9", "job.features=[+async_tp]", "seed=9", NULL}, /* a shorter text */
+        {"--set job.features=compile --features +async_tp", "job.features=compile", "job.features=[+async_tp]", NULL},
+        {"--features +async_tp --set job.features=compile", "job.features=[+async_tp]", "job.features=compile", "--features and"},
+        {"--features +async_tp --set job.features=[-compile]", "job.features=[+async_tp]", "job.features=[-compile]", NULL},
+        {"--set job.features=compile --features async_tp", "job.features=compile", "job.features=[async_tp]", "--features and"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct invocation call;
+        ck_assert_int_eq(parse(cases[i].line, &call), STATUS_OK);
+        ck_assert_int_eq(call.n_overrides, 2);
+        ck_assert_str_eq(call.overrides[0], cases[i].first);
+        ck_assert_str_eq(call.overrides[1], cases[i].last);
+        ck_assert_uint_eq(call.diags.n_items, cases[i].told ? 1 : 0);
+        if (cases[i].told)
+            ck_assert_msg(strstr(call.diags.items[0].text, cases[i].told) != NULL, "%s", call.diags.items[0].text);
+        invocation_free(&call);
+    }
+}
+END_TEST
+
 struct refusal {
     const char *line;
     size_t n;         /* mistakes found in one go */
@@ -256,6 +289,7 @@ int main(void)
     tcase_add_test(parsing, defaults_apply_and_are_not_overrides);
     tcase_add_test(parsing, the_last_value_wins_and_lists_add_up);
     tcase_add_test(parsing, keys_become_overrides);
+    tcase_add_test(parsing, the_last_counts);
     tcase_add_loop_test(parsing, mistakes_are_named, 0, (int)(sizeof refusals / sizeof refusals[0]));
     tcase_add_test(parsing, help_wins_over_mistakes);
     suite_add_tcase(suite, parsing);

@@ -20,10 +20,10 @@ static const struct {
     {8, 1, 1, 64, 4, 1, 4 * 4 / 64.0, GROUP_DP},
     {1, 1, 64, 512, 2, 1, 2 * 4 / 8.0, GROUP_EXPERT_DP},
     {1, 1, 64, 512, 4, 1, 4 * 4 / 8.0, GROUP_EXPERT_DP},
-    {8, 1, 1, 64, 1, 3, 3 * 2 / 64.0, GROUP_DP},
-    {8, 1, 1, 64, 2, 3, 6 * 2 / 64.0, GROUP_DP},
-    {8, 1, 1, 64, 1, 1, 0, GROUP_DP}, /* a full fabric */
-    {8, 1, 1, 16, 4, 1, 0, GROUP_DP}, /* one leaf */
+    {8, 1, 1, 64, 1, 4, 4 * 2 / 64.0, GROUP_DP},
+    {8, 1, 1, 64, 2, 3, 6.4 * 2 / 64.0, GROUP_DP}, /* 16 ports down, 5 up */
+    {8, 1, 1, 64, 1, 1, 0, GROUP_DP},              /* a full fabric */
+    {8, 1, 1, 16, 4, 1, 0, GROUP_DP},              /* one leaf */
     {8, 8, 1, 8, 4, 1, 4 * 4 / 8.0, GROUP_PP},
     {1, 1, 512, 512, 4, 1, 4 * 48 / 63.0, GROUP_EP},
 };
@@ -56,11 +56,44 @@ START_TEST(rings_above_leaves)
 }
 END_TEST
 
+/* Where trees are asked for, what is reduced in one piece takes them: of 64 nodes in leaves of 4 a ring has 16 of 64 hops out of
+ * a leaf, the two trees three edges each of a leaf where the busiest NIC sends four halves, 3/2 as much. What is scattered and
+ * gathered stays a ring. */
+START_TEST(trees_are_called_trees)
+{
+    static const struct {
+        int zero;
+        enum collective_algorithm algorithm;
+        double load;
+        const char *said;
+    } trees[] = {{0, ALGORITHM_TREE, 8 * 1.5 / 4, "trees of dp in order fill it to 300 %, so they take 3 times"},
+                 {1, ALGORITHM_TREE, 8 / 4.0, "rings of dp in order fill it to 200 %, so they take 2 times"},
+                 {0, ALGORITHM_NCCL, 8 / 4.0, "rings of dp in order fill it to 200 %"}};
+    struct cluster *c = memory_new(1, sizeof *c);
+    struct diags diags = {0};
+    ck_assert_int_eq(catalog_cluster("dgx-h100", c, &diags), STATUS_OK);
+    c->leaf_nodes = 4;
+    c->fabric_layers = 2;
+    c->rails = RAILS_NO;
+    c->leaf_oversubscription = 8;
+    for (size_t i = 0; i < sizeof trees / sizeof trees[0]; i++) {
+        struct layout layout = {.tp = 8, .cp = 1, .pp = 1, .vpp = 1, .dp = 64, .ep = 1, .micro_batch = 1, .zero = trees[i].zero};
+        char text[OVERSUBSCRIBED_TEXT];
+        c->collective_algorithm = trees[i].algorithm;
+        ck_assert_double_eq_tol(oversubscribed_text(&layout, c, text, sizeof text), trees[i].load, 1e-12);
+        ck_assert_msg(strstr(text, trees[i].said) != NULL, "%s", text);
+    }
+    free(c);
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("oversubscribed");
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, rings_above_leaves, 0, (int)(sizeof cases / sizeof cases[0]));
+    tcase_add_test(all, trees_are_called_trees);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

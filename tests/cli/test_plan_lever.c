@@ -137,6 +137,10 @@ START_TEST(nothing_to_change)
     e->gpus = 8;
     ck_assert(!turns("network between nodes x2", e));
     ck_assert(turns("NVLink x2", e));
+    e->job.global_batch = 500000000;
+    ck_assert(turns("global batch x2", e)); /* to the largest that is accepted */
+    e->job.global_batch = 500000001;
+    ck_assert(!turns("global batch x2", e));
     ck_assert(!turns("shard in an NVLink domain", e));
     e->gpus = 1;
     ck_assert(!turns("NVLink x2", e));

@@ -41,6 +41,18 @@ static char *written(const struct table *table, enum format format, bool colour)
     return written_on(table, format, colour, 0);
 }
 
+START_TEST(ratios_have_no_exponent)
+{
+    static const struct {
+        double ratio;
+        const char *text;
+    } cases[] = {{1, "1"}, {4 / 3.0, "1.33"}, {0.023, "0.023"}, {999, "999"}, {1000, "1000"}, {1e6, "1000000"}};
+    char text[32];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ck_assert_str_eq(ratio_text(cases[i].ratio, text, sizeof text), cases[i].text);
+}
+END_TEST
+
 START_TEST(three_digits_keep_their_zeros)
 {
     static const struct {
@@ -269,6 +281,7 @@ int main(void)
     Suite *suite = suite_create("table");
     TCase *all = tcase_create("all");
     tcase_add_test(all, text_is_aligned);
+    tcase_add_test(all, ratios_have_no_exponent);
     tcase_add_test(all, three_digits_keep_their_zeros);
     tcase_add_test(all, a_table_is_no_wider_than_the_terminal);
     tcase_add_test(all, any_width_is_taken);

@@ -1,5 +1,6 @@
 /* What oversubscribed leaves and pods, and tapered dragonflies, add to exchanges, by hand. */
 #include <check.h>
+#include <math.h>
 
 #include "model/cost/collective.h"
 #include "model/cost/machine.h"
@@ -28,7 +29,7 @@ static struct layout layout_of(int tp, int pp, int dp, int ep)
 
 /* 64 nodes of 8 GPUs in leaves of 16: four leaves. One ring of dp over all 64 nodes leaves a leaf with 4 of its 64 hops. Experts
  * over 64 ranks, that is 8 nodes: their replicas are on every eighth node, and 4 of 8 hops leave a leaf. Of two pods of 32 nodes
- * a ring leaves one with 2 of 64 hops, where links carry 1/6 of what NICs send at 2:1 and 3:1. Expert replicas leave pods with 2
+ * a ring leaves one with 2 of 64 hops, where links carry 1/8 of what NICs send at 2:1 and 4:1. Expert replicas leave pods with 2
  * of 8. Groups of 8 of 24 nodes, leaves of 12: the second lies across, 1 of 12 nodes sends on. */
 static const struct {
     int nodes, tp, ep, dp, leaf_nodes, pod_nodes;
@@ -39,9 +40,9 @@ static const struct {
     {64, 8, 1, 64, 16, 0, 4, 1, 4 * 4 / 64.0, GROUP_DP},
     {64, 1, 64, 512, 16, 0, 2, 1, 2 * 4 / 8.0, GROUP_EXPERT_DP},
     {64, 1, 64, 512, 16, 0, 4, 1, 4 * 4 / 8.0, GROUP_EXPERT_DP},
-    {64, 8, 1, 64, 16, 32, 1, 3, 3 * 2 / 64.0, GROUP_DP}, /* and 4 / 64 above leaves, which is less */
-    {64, 8, 1, 64, 16, 32, 2, 3, 6 * 2 / 64.0, GROUP_DP},
-    {64, 1, 64, 512, 16, 32, 2, 3, 6 * 2 / 8.0, GROUP_EXPERT_DP},
+    {64, 8, 1, 64, 16, 32, 1, 4, 4 * 2 / 64.0, GROUP_DP}, /* and 4 / 64 above leaves, which is less */
+    {64, 8, 1, 64, 16, 32, 2, 4, 8 * 2 / 64.0, GROUP_DP},
+    {64, 1, 64, 512, 16, 32, 2, 4, 8 * 2 / 8.0, GROUP_EXPERT_DP},
     {64, 8, 1, 16, 16, 0, 4, 1, 0, GROUP_DP}, /* one leaf */
     {24, 64, 1, 3, 12, 0, 6, 1, 6 / 12.0, GROUP_TP},
 };
@@ -105,6 +106,7 @@ START_TEST(one_nic_at_a_time)
 {
     struct cluster c = cluster_of(16, 2, 0, 8, 1);
     struct layout layout = layout_of(1, 1, 128, 1);
+    c.rails = RAILS_NO; /* 16 ports, of which two go up; of a rail's two, 8:1 leaves one */
     layout.zero = 3;
     ck_assert_double_eq_tol(oversubscription_of_rings(&c, replica_span(&layout, &c, GROUP_DP)), 8 / 2.0 / 8, 1e-12);
     layout.features = FEATURE_BIT(DP_OVERLAP);
@@ -117,29 +119,72 @@ END_TEST
 START_TEST(loads_of_all_to_all)
 {
     struct layout layout = layout_of(1, 1, 192, 64);
-    struct cluster fours = cluster_of(24, 4, 0, 4, 1), sixes = cluster_of(24, 12, 0, 4, 1), pods = cluster_of(24, 2, 4, 2, 3);
+    struct cluster fours = cluster_of(24, 4, 0, 4, 1), sixes = cluster_of(24, 12, 0, 4, 1), pods = cluster_of(24, 2, 4, 2, 4);
     ck_assert_double_eq_tol(oversubscription_of_all_to_all(&fours, layout_span(&layout, &fours, GROUP_EP)), 4 * 4 / 7.0, 1e-12);
     ck_assert_double_eq_tol(oversubscription_of_all_to_all(&sixes, layout_span(&layout, &sixes, GROUP_EP)),
                             4 * (4 * 4 / 7.0) / 12, 1e-12);
-    ck_assert_double_eq_tol(oversubscription_of_all_to_all(&pods, layout_span(&layout, &pods, GROUP_EP)), 6 * 4 / 7.0, 1e-12);
+    ck_assert_double_eq_tol(oversubscription_of_all_to_all(&pods, layout_span(&layout, &pods, GROUP_EP)), 8 * 4 / 7.0, 1e-12);
 }
 END_TEST
 
 /* 8 stages of 8 nodes in leaves of 16: half of what NICs send leaves, 4:1 makes that 2. Of 7 hops 3 leave, so a message takes
- * (4 + 3 x 2) / 7; interleaved of 8 with the one around 4. Pods of 32 nodes: 2:1 and 3:1 make 6 x 1/4, of one hop. */
+ * (4 + 3 x 2) / 7; interleaved of 8 with the one around 4. Pods of 32 nodes: 2:1 and 4:1 make 8 x 1/4, of one hop. */
 START_TEST(messages_of_stages)
 {
     struct layout layout = layout_of(8, 8, 8, 1);
-    struct cluster leaves = cluster_of(64, 16, 0, 4, 1), pods = cluster_of(64, 16, 32, 2, 3), full = cluster_of(64, 16, 32, 1, 1);
+    struct cluster leaves = cluster_of(64, 16, 0, 4, 1), pods = cluster_of(64, 16, 32, 2, 4), full = cluster_of(64, 16, 32, 1, 1);
     struct machine machine = {.cluster = &leaves, .layout = &layout, .pace = 1}, wide = {.cluster = &full, .layout = &layout};
     layout.schedule = SCHEDULE_1F1B;
     ck_assert_double_eq_tol(oversubscription_of_stages(&leaves, layout_span(&layout, &leaves, GROUP_PP)), 2, 1e-12);
     ck_assert_double_eq_tol(oversubscription_of_messages(&leaves, &layout), 10 / 7.0, 1e-12);
-    ck_assert_double_eq_tol(oversubscription_of_messages(&pods, &layout), (6 + 1.5) / 7, 1e-12);
+    ck_assert_double_eq_tol(oversubscription_of_messages(&pods, &layout), (6 + 2) / 7.0, 1e-12);
     ck_assert_double_eq(oversubscription_of_messages(&full, &layout), 1);
     ck_assert_double_eq_tol(p2p_cost(&machine, 1e8).bandwidth_s / p2p_cost(&wide, 1e8).bandwidth_s, 10 / 7.0, 1e-12);
     layout.schedule = SCHEDULE_INTERLEAVED;
     ck_assert_double_eq_tol(oversubscription_of_messages(&leaves, &layout), 12 / 8.0, 1e-12);
+}
+END_TEST
+
+/* Stages over the edges of leaves: each message by itself, with as many as leave its sender's leaf and as many as reach its
+ * receiver's. Where both are full in part only flows get what others leave (test_narrow_fabric.c); here they share evenly. */
+static double messages_one_by_one(int nodes, int stage, int leaf, double k, bool around)
+{
+    enum { MOST = 64 };
+    int out[MOST] = {0}, in[MOST] = {0}, n = around ? nodes : nodes - stage;
+    double sum = 0;
+    for (int r = 0; r < n; r++)
+        if (r / leaf != (r + stage) % nodes / leaf) {
+            out[r / leaf]++;
+            in[(r + stage) % nodes / leaf]++;
+        }
+    for (int r = 0; r < n; r++) {
+        int from = r / leaf, to = (r + stage) % nodes / leaf;
+        sum += from == to ? 1 : fmax(1, k * (out[from] > in[to] ? out[from] : in[to]) / leaf);
+    }
+    return sum / n;
+}
+
+START_TEST(messages_over_edges)
+{
+    for (int pp = 2; pp <= 8; pp++)
+        for (int stage = 1; stage <= 8; stage++)
+            for (int leaf = 1; leaf <= 9; leaf++) {
+                struct cluster c = cluster_of(64, leaf, 0, 8, 1);
+                struct layout layout = layout_of(8, pp, stage, 1);
+                c.rails = RAILS_NO;
+                layout.schedule = SCHEDULE_1F1B;
+                double k = leaf * 8.0 / leaf;
+                ck_assert_double_eq_tol(cluster_leaf_oversubscription(&c), k, 1e-12);
+                double charged = oversubscription_of_messages(&c, &layout);
+                double counted = messages_one_by_one(pp * stage, stage, leaf, k, false);
+                ck_assert_msg(fabs(charged / counted - 1) < 0.02, "pp %d, stages of %d, leaves of %d: %g, not %g", pp, stage,
+                              leaf, charged, counted);
+                layout.schedule = SCHEDULE_INTERLEAVED;
+                charged = oversubscription_of_messages(&c, &layout);
+                counted = messages_one_by_one(pp * stage, stage, leaf, k, true);
+                ck_assert_msg(fabs(charged / counted - 1) < 0.02, "around: pp %d, stages of %d, leaves of %d: %g, not %g", pp,
+                              stage, leaf, charged, counted);
+            }
 }
 END_TEST
 
@@ -179,6 +224,7 @@ Suite *suite_oversubscription(void)
     tcase_add_test(all, one_nic_at_a_time);
     tcase_add_test(all, loads_of_all_to_all);
     tcase_add_test(all, messages_of_stages);
+    tcase_add_test(all, messages_over_edges);
     tcase_add_test(all, dragonflies);
     suite_add_tcase(suite, all);
     return suite;

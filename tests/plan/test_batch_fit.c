@@ -67,6 +67,22 @@ START_TEST(by_hand)
 }
 END_TEST
 
+/* The largest batch that a job may have is 10^9 = 2^9 5^9 sequences. What all sizes of 6 x 2^20 GPUs divide are multiples of
+ * these: the one next to 999,999,999 is 1,000,341,504, which is refused, the one below it 994,050,048. */
+START_TEST(none_that_is_refused)
+{
+    const int gpus = 6 << 20;
+    const int64_t most = 1000000000;
+    struct batch_fit fit = batch_fit_of(gpus, most - 1);
+    ck_assert_int_eq((most / gpus + 1) * gpus, 1000341504);
+    ck_assert_int_eq(most / gpus * gpus, 994050048);
+    ck_assert_int_eq(fit.better, 994050048);
+    ck_assert_int_eq(fit.better_left, fit.sizes);
+    for (int64_t batch = most - 40; batch <= most; batch++)
+        ck_assert_int_le(batch_fit_of(gpus, batch).better, most);
+}
+END_TEST
+
 /* GPUs and batches of published trainings, and of the README. */
 START_TEST(what_people_train_with)
 {
@@ -89,6 +105,7 @@ int main(void)
     TCase *cases = tcase_create("batches");
     tcase_add_test(cases, as_a_loop_counts);
     tcase_add_test(cases, by_hand);
+    tcase_add_test(cases, none_that_is_refused);
     tcase_add_test(cases, what_people_train_with);
     suite_add_tcase(suite, cases);
     return suite_run(suite);

@@ -147,6 +147,9 @@ START_TEST(features_change)
          usual | FEATURE_BIT(COMPILE) | FEATURE_BIT(CUDA_GRAPHS)},
         {false, {"job.features=+compile", "job.features=async_tp"}, FEATURE_BIT(ASYNC_TP)},
         {false, {"job.features=[]", "job.features=+compile"}, FEATURE_BIT(COMPILE)},
+        {false, {"job.features=null", NULL}, usual}, /* as if nothing was said */
+        {false, {"job.features=null", "job.features=+compile"}, usual | FEATURE_BIT(COMPILE)},
+        {true, {"job.features=", NULL}, usual},
         {false,
          {"job.features=[-tp_overlap]", "job.features=+compile"},
          (usual | FEATURE_BIT(COMPILE)) & ~FEATURE_BIT(TP_OVERLAP)},
@@ -164,18 +167,40 @@ START_TEST(features_change)
 }
 END_TEST
 
-/* Who names one feature is told what that turns off; who changes the usual ones, or names one of them, means it. */
-START_TEST(lone_features_warn)
+/* Who names one feature is told what that turns off; who changes the usual ones, or names one of them, means it. Of those that
+ * are changed names count, not changes. Who takes one away that is not there is told what there is. */
+START_TEST(features_that_are_not_meant_warn)
 {
-    static const char *const overrides[] = {"job.features=ep_overlap", "job.features=+ep_overlap", "job.features=tp_overlap",
-                                            "job.features=none"};
-    for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++) {
-        struct experiment_flags flags = {
-            .model = "llama2-7b", .cluster = "dgx-h100", .overrides = &overrides[i], .n_overrides = 1};
+    static const char without[] = "fused_ops, tp_overlap, pp_overlap, dp_overlap, async_data, fused_loss";
+    char usual[256];
+    snprintf(usual, sizeof usual, "-flash_attention, -compile without effect; the job has flash_attention2, %s", without);
+    const struct {
+        const char *overrides[2];
+        const char *said; /* NULL: nothing */
+    } cases[] = {
+        {{"job.features=ep_overlap", NULL}, "features: ep_overlap alone, without"},
+        {{"job.features=ep_overlap", "job.features=+compile"}, "features: ep_overlap alone, without"},
+        {{"job.features=ep_overlap", "job.features=+compile"}, "; +ep_overlap is beside these"},
+        {{"job.features=+ep_overlap", NULL}, NULL},
+        {{"job.features=tp_overlap", NULL}, NULL},
+        {{"job.features=none", NULL}, NULL},
+        {{"job.features=none", "job.features=+compile"}, NULL},
+        {{"job.features=[]", "job.features=+compile"}, NULL},
+        {{"job.features=-tp_overlap", NULL}, NULL},
+        {{"job.features=-flash_attention,-compile", NULL}, usual},
+        {{"job.features=-tp_overlap", "job.features=-tp_overlap"}, "-tp_overlap without effect; the job has flash_attention2,"},
+        {{"job.features=none", "job.features=-compile"}, "-compile without effect; the job has none"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct experiment_flags flags = {.model = "llama2-7b",
+                                         .cluster = "dgx-h100",
+                                         .overrides = (const char **)cases[i].overrides,
+                                         .n_overrides = cases[i].overrides[1] ? 2 : 1};
         struct diags diags = {0};
         ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
         char *words = said(&diags);
-        ck_assert_msg((strstr(words, "+ep_overlap is beside these") != NULL) == (i == 0), "%s: %s", overrides[i], words);
+        bool told = cases[i].said ? strstr(words, cases[i].said) != NULL : strstr(words, "features:") == NULL;
+        ck_assert_msg(told, "%s: %s", cases[i].overrides[0], words);
         free(words);
         diags_free(&diags);
     }
@@ -450,6 +475,7 @@ static const struct {
     {"job.features=+none",
      "job.features: error: features: '+none' changes nothing; write none alone, or a name behind the sign\n"},
     {"job.features=-tp_overlp", "job.features: error: features: unknown 'tp_overlp'; did you mean 'tp_overlap'?\n"},
+    {"job.features=''", "job.features: error: features: names are wanted; write none where there is no feature\n"},
     {"job.features=[", "job.features: error: not valid YAML or JSON: flow sequence without a closing bracket\n"},
     {"cluster.nic_rate=200",
      "cluster.nic_rate: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
@@ -714,7 +740,7 @@ int main(void)
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, features_change);
-    tcase_add_test(tests, lone_features_warn);
+    tcase_add_test(tests, features_that_are_not_meant_warn);
     tcase_add_test(tests, layouts_have_one_order);
     tcase_add_test(tests, flags_win);
     tcase_add_test(tests, another_cluster_keeps_the_jobs_size);

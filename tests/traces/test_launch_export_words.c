@@ -80,6 +80,7 @@ START_TEST(what_no_argument_says_is_told)
     ck_assert_int_eq(e->n_lost, 6);
     for (int i = 0; i < 6; i++)
         ck_assert_msg(strncmp(e->lost[i], expected[i], strlen(expected[i])) == 0, "%s", e->lost[i]);
+    ck_assert_ptr_null(e->arguments.of[ARGUMENT_OPTIMIZER].text); /* adam, as where nobody says */
     megatron_export_free(e);
     ck_assert_int_eq(catalog_model("mixtral-8x7b", &x.model, &diags), STATUS_OK);
     for (int sp = 0; sp < 2; sp++) {

@@ -273,6 +273,56 @@ START_TEST(missing_columns)
 }
 END_TEST
 
+static bool says(const struct diags *diags, enum severity severity, const char *part)
+{
+    bool found = false;
+    for (size_t i = 0; i < diags->n_items; i++)
+        found |= diags->items[i].severity == severity && strstr(diags->items[i].text, part);
+    return found;
+}
+
+/* A sign in front of a cell: what current training stacks of the row's GPU have, changed. Without one a + is between names. */
+START_TEST(features_of_a_row_change)
+{
+    static const char header[] = "case,model,gpu,gpus,seq_len,tp,pp,dp,micro_batch,global_batch,precision,features,step_time_s\n";
+    static const struct {
+        const char *gpu, *precision, *cell;
+        feature_set features;
+        const char *said; /* NULL: no warning */
+    } cases[] = {
+        {"h100-sxm", "bf16", "+cuda_graphs", FEATURES_USUAL | FEATURE_BIT(CUDA_GRAPHS), NULL},
+        {"h100-sxm", "bf16", "+cuda_graphs;-tp_overlap", (FEATURES_USUAL | FEATURE_BIT(CUDA_GRAPHS)) & ~FEATURE_BIT(TP_OVERLAP),
+         NULL},
+        {"h100-sxm", "bf16", "+flash_attention3", (FEATURES_USUAL & ~FEATURES_FLASH) | FEATURE_BIT(FLASH_ATTENTION3), NULL},
+        {"h100-sxm", "bf16", "-fused_loss", FEATURES_USUAL & ~FEATURE_BIT(FUSED_LOSS), NULL},
+        {"h100-sxm", "bf16", "flash_attention2+compile", FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(COMPILE), NULL},
+        {"h100-sxm", "bf16", "-compile", FEATURES_USUAL, "-compile without effect; the run has flash_attention2, fused_ops,"},
+        {"h100-sxm", "bf16", "compile;-dp_overlap", FEATURE_BIT(COMPILE), "-dp_overlap without effect; the run has compile"},
+        {"h100-sxm", "bf16", "-fuse_all", FEATURES_USUAL, "unknown feature '-fuse_all' left out"},
+        {"v100-32g-sxm", "fp16", "-tp_overlap",
+         (FEATURES_USUAL & ~(FEATURES_FLASH | FEATURE_BIT(TP_OVERLAP))) | FEATURE_BIT(FLASH_ATTENTION), NULL},
+        {"v100-32g-sxm", "fp16", "-flash_attention", FEATURES_USUAL & ~FEATURES_FLASH, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        struct measurement_table table;
+        struct diags diags = {0};
+        snprintf(text, sizeof text, "%sa,llama3-8b,%s,64,8192,2,1,32,1,128,%s,%s,9\n", header, cases[i].gpu, cases[i].precision,
+                 cases[i].cell);
+        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+        ck_assert_uint_eq(table.n_items, 1);
+        ck_assert_msg(table.items[0].job.features == cases[i].features, "%s: %x", cases[i].cell, table.items[0].job.features);
+        ck_assert_uint_eq(table.items[0].layout.features, cases[i].features);
+        ck_assert_msg(says(&diags, SEVERITY_WARNING, cases[i].said ? cases[i].said : "") == (cases[i].said != NULL), "%s",
+                      cases[i].cell);
+        bool changes = cases[i].cell[0] == '+' || cases[i].cell[0] == '-';
+        ck_assert_int_eq(says(&diags, SEVERITY_NOTE, "features of 1 row, which begin with a sign, change those of"), changes);
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 /* A catalog name stands for the columns of the shape, and no column of features for what stacks do unasked. */
 START_TEST(own_runs_need_few_columns)
 {
@@ -482,6 +532,7 @@ int main(void)
     tcase_add_test(rows, context_exchanges);
     tcase_add_test(rows, missing_columns);
     tcase_add_test(rows, own_runs_need_few_columns);
+    tcase_add_test(rows, features_of_a_row_change);
     tcase_add_test(rows, layouts_leave_open_what_step_does);
     tcase_add_test(rows, other_hands);
     tcase_add_test(rows, semicolons);

@@ -530,8 +530,10 @@ void megatron_export(const struct launch_job *job, struct megatron_export *expor
     write_features(&w);
     write_documents(&w);
     write_moments(&w);
-    if (job->job.optimizer == OPTIMIZER_LAMB)
-        lose(&w, "optimizer lamb: Megatron-LM has none");
+    if (job->job.optimizer == OPTIMIZER_LAMB) { /* nor has what takes its arguments from here */
+        lose(&w, "optimizer lamb: Adam, with as many moments, stands in for it");
+        export_->arguments.of[ARGUMENT_OPTIMIZER].text = NULL;
+    }
 }
 
 void megatron_export_lose(struct megatron_export *export_, const char *format, ...)

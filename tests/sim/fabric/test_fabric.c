@@ -261,7 +261,7 @@ static const struct refusal refusals[] = {
      "fabric: 2 ToRs per set do not divide evenly over 3 planes"},
     {"clos gpus:8 nvlink:12x450GB/s tor:64x200G", "fabric: NVLink domains of 12 GPUs and hosts of 8 do not divide one another"},
     {"clos hosts:1_000_000 gpus:8 tor:64x200G/32x400G agg:64x400G/64x400G core:64x400G",
-     "fabric: too large: 2.4e+07 cables; at most 4194304"},
+     "fabric: too large: 24.0 M cables; at most 4194304"},
     {"clos hosts:8192 tor:32x400G/4x400G agg:32x400G/32x400G core:2x400G",
      "fabric: disconnected: core switches of 2 ports reach 2 of 32 aggregation switches, so not every pod; give them at least 8 "
      "ports"},
@@ -285,7 +285,7 @@ static const struct refusal refusals[] = {
      "fabric: disconnected: a group's 32 global ports do not reach 39 other groups; give switches more, or groups more switches"},
     {"dragonfly switch:4x100G groups:9 global:4x100G pair:5",
      "fabric: 5 cables to each of 8 other groups are more than the 32 global ports of a group"},
-    {"dragonfly switch:16x100G groups:1900 pair:4 global:250x100G", "fabric: too large: 1.01e+07 cables; at most 4194304"},
+    {"dragonfly switch:16x100G groups:1900 pair:4 global:250x100G", "fabric: too large: 10.1 M cables; at most 4194304"},
 };
 
 START_TEST(refusals_say_why)
