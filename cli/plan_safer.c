@@ -111,15 +111,6 @@ void safer_plan_write(const struct safer_plan *safer, const struct ranked_plan *
                 100 * expectation_margin(), 100 * SHARE_WITH_MARGIN);
 }
 
-/* Runs of several sizes and points of a sweep choose more than once. */
-static bool is_said(const struct diags *diags, const char *text)
-{
-    for (size_t i = 0; i < diags->n_items; i++)
-        if (strcmp(diags->items[i].text, text) == 0)
-            return true;
-    return false;
-}
-
 void safer_plan_warn(const struct safer_plan *safer, const char *what, struct diags *diags)
 {
     char instead[LAYOUT_TEXT + 64], text[LAYOUT_TEXT + 256];
@@ -131,8 +122,7 @@ void safer_plan_warn(const struct safer_plan *safer, const char *what, struct di
                     100 * expectation_margin());
     else
         text_append(text, sizeof text, ", and no layout leaves more room");
-    if (!is_said(diags, text))
-        diag_warning(diags, (struct place){0}, "%s", text);
+    diag_warning(diags, (struct place){0}, "%s", text);
 }
 
 json_t *safer_plan_json(const struct safer_plan *safer, const struct setting *setting)

@@ -55,38 +55,43 @@ void diag_error(struct diags *diags, struct place at, const char *format, ...)
     va_end(args);
 }
 
-void diag_warning(struct diags *diags, struct place at, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    diag_add(diags, SEVERITY_WARNING, at, format, args);
-    va_end(args);
-}
-
-/* Is the last one, a note, there already? */
+/* Is the last one there already? */
 static bool is_repeated(const struct diags *diags)
 {
     const struct diag *last = &diags->items[diags->n_items - 1];
     for (const struct diag *d = diags->items; d < last; d++)
-        if (d->severity == SEVERITY_NOTE && d->line == last->line && d->column == last->column &&
+        if (d->severity == last->severity && d->line == last->line && d->column == last->column &&
             strcmp(d->file ? d->file : "", last->file ? last->file : "") == 0 && strcmp(d->text, last->text) == 0)
             return true;
     return false;
 }
 
 /* What is looked at for every point of a grid is said once. */
-void diag_note(struct diags *diags, struct place at, const char *format, ...)
+static void add_once(struct diags *diags, enum severity severity, struct place at, const char *format, va_list args)
 {
     size_t before = diags->n_items;
-    va_list args;
-    va_start(args, format);
-    diag_add(diags, SEVERITY_NOTE, at, format, args);
-    va_end(args);
+    diag_add(diags, severity, at, format, args);
     if (diags->n_items > before && is_repeated(diags)) {
         diags->n_items--;
         free(diags->items[before].file);
         free(diags->items[before].text);
     }
+}
+
+void diag_warning(struct diags *diags, struct place at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_once(diags, SEVERITY_WARNING, at, format, args);
+    va_end(args);
+}
+
+void diag_note(struct diags *diags, struct place at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_once(diags, SEVERITY_NOTE, at, format, args);
+    va_end(args);
 }
 
 enum status diags_status(const struct diags *diags)

@@ -45,6 +45,7 @@ struct diags {
 /* An empty list is all zero: struct diags d = {0}. */
 void diags_free(struct diags *diags);
 
+/* A warning or a note that is there already, of the same place, is not added again. */
 void diag_error(struct diags *diags, struct place at, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_warning(struct diags *diags, struct place at, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_note(struct diags *diags, struct place at, const char *format, ...) PRINTF_LIKE(3, 4);
