@@ -142,7 +142,9 @@ const struct option_row experiment_options[] = {
      .type = OPTION_REPEAT,
      .check = check_override,
      .help = "any key of the experiment file (`msim catalog template experiment` has them all), such as job.global_batch=6144; "
-             "repeatable, wins over the file; of it and an option that say the same thing the last counts",
+             "repeatable, wins over the file, --model, --cluster, --gpu and --layout; of it and another option of the same key "
+             "the last "
+             "counts",
      .group = GROUP},
     {0},
 };

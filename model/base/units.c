@@ -207,7 +207,8 @@ char *quantity_write(double value, enum dimension dimension, char *buffer, size_
         bool readable = shown == 0 || (shown >= 1 && shown < (dimension == DIM_TIME && day ? 1e5 : 1e4));
         if (!readable || unwritten || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
             continue;
-        bool larger_unit = value != 0 && strlen(text) == best && row->units[i].factor > best_factor;
+        bool bits = dimension == DIM_RATE && strchr(row->units[i].name, 'b'); /* no shorter than bytes, and less usual */
+        bool larger_unit = value != 0 && strlen(text) == best && row->units[i].factor > best_factor && !bits;
         if (strlen(text) < best || larger_unit) {
             best = strlen(text);
             best_factor = row->units[i].factor;

@@ -20,6 +20,8 @@ static const struct {
     {TIME_LONGEST_S, DIM_TIME, "36500d"},
     {2039e9, DIM_RATE, "2039GB/s"},
     {25e9, DIM_RATE, "25GB/s"},
+    {450e9, DIM_RATE, "450GB/s"}, /* not 3.6Tbps */
+    {12.5e9, DIM_RATE, "100Gbps"},
     {0x1p30, DIM_BYTES, "1GiB"},
     {41943040, DIM_BYTES, "40MiB"},
     {312e12, DIM_FLOPS, "312TFLOPS"},
