@@ -291,6 +291,24 @@ static double optimizer_bytes(const struct layout *layout, const struct setting 
     return muon_state_bytes(setting, muon_updated_of(&load->matrices, layout, setting, load->parameters));
 }
 
+bool footprint_shards_gradients_in_turn(const struct layout *layout, const struct setting *setting)
+{
+    return layout->zero == 2 && layout->schedule == SCHEDULE_INTERLEAVED && !work_reduces_whole(layout, setting->job) &&
+           layout_micro_batches(layout, setting->job) <= layout->pp;
+}
+
+/* Parameters whose gradients a rank has at the most. */
+static double gradients_held(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
+                             double share)
+{
+    double whole = load->trained.dense + load->trained.experts;
+    if (layout->zero >= 2 && layout->pp == 1)
+        return share;
+    if (footprint_shards_gradients_in_turn(layout, setting))
+        return fmin(whole, load->trained_pair.dense + load->trained_pair.experts + share);
+    return whole;
+}
+
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights); of those that are trained gradients at
  * the reduction's precision, Adam master and moments 12 where they are fp32. */
 static void state_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
@@ -308,7 +326,7 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     double updated = layout->zero >= 1 ? trained_share : trained_whole;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->frozen = weight * (layout->zero >= 3 ? share - trained_share : whole - trained_whole);
-    out->gradients = gradient * (layout->zero >= 2 && layout->pp == 1 ? trained_share : trained_whole);
+    out->gradients = gradient * gradients_held(layout, setting, load, trained_share);
     out->optimizer = optimizer_bytes(layout, setting, load, updated);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
         offload_states(layout, setting, updated, out);
@@ -351,8 +369,11 @@ void footprint_of_stage(const struct layout *layout, const struct setting *setti
 /* --- of one layout after another */
 
 /* Of stages that are still those of `whose`, do its states hold? */
-static bool states_hold(const struct layout *whose, const struct layout *l)
+static bool states_hold(const struct layout *whose, const struct layout *l, const struct setting *setting)
 {
+    if (whose->tp > 0 && l->zero == 2 && l->vpp > 1 &&
+        footprint_shards_gradients_in_turn(whose, setting) != footprint_shards_gradients_in_turn(l, setting))
+        return false;
     return whose->tp > 0 && whose->dp == l->dp && whose->cp == l->cp && whose->shard == l->shard &&
            offload_equal(&whose->offload, &l->offload);
 }
@@ -423,7 +444,7 @@ const struct footprint *footprint_peak_of(struct footprint_memo *memo, const str
     bool held = layout->zero == memo->peak_zero;
     if (full_stages_of(&memo->full, layout, setting))
         stages_renew(memo);
-    if (!states_hold(&memo->states[layout->zero], layout)) {
+    if (!states_hold(&memo->states[layout->zero], layout, setting)) {
         states_renew(memo, layout, setting);
         held = false;
     }
