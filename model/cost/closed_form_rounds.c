@@ -10,10 +10,13 @@
  * of its p v in a round (with one round, where all forward passes come first, D is behind them), and both need what a neighbour
  * on the ring of stages did in the turn before:
  *
- *     end = max(end of the stage's pass before, arrival) + time,    arrival = max(end at the neighbour, its link free) + message.
+ *     end = max(end of the stage's pass before, arrival) + time,    arrival = max(end at the neighbour, both links free) +
+ * message,
  *
- * With more than ROUNDS rounds turns are periodic, up to what filling and draining still change: each further round takes what
- * the last one does in which all stages have passes of both directions.
+ * as a stage sends one message at a time and gets one at a time.
+ *
+ * With more than ROUNDS full rounds turns are periodic, up to what filling and draining still change: each further round takes
+ * what the last full one does, in which all stages have passes of both directions.
  */
 #include <limits.h>
 #include <math.h>
@@ -40,6 +43,7 @@ struct rounds {
     const double *seconds[PASS_BACKWARD + 1]; /* of virtual stages */
     double message;
     int p, v, total;       /* passes of a stage in one direction */
+    int full;              /* of these the ones in full rounds */
     int short_from, lasts; /* the first pass of a last round, and so many of p that its micro-batches have */
     double *come[4];       /* of either direction and turn, by stage, with one place beyond them either way */
 };
@@ -55,6 +59,7 @@ static inline bool is_missing(const struct rounds *w, int index)
     return (unsigned)index >= (unsigned)w->total || (index >= w->short_from && index % w->p >= w->lasts);
 }
 
+/* When what it gives is at the neighbour; nothing `leaves` the ends of the model. */
 static inline double pass_run(struct clock *clock, double come, double seconds, double message, bool leaves)
 {
     clock->free = later(clock->free, come) + seconds;
@@ -116,9 +121,9 @@ static double rounds_run(const struct rounds *w, int behind, struct clock *clock
     *round = 0;
     for (int t = 0; t < w->total + behind; t++) {
         turn_run(w, clocks, t, behind);
-        for (int r = 0; r < w->p && t == w->total - w->p * w->v - 1; r++)
+        for (int r = 0; r < w->p && t == w->full - w->p * w->v - 1; r++)
             marks[r] = clocks[r].free;
-        for (int r = 0; r < w->p && t == w->total - 1; r++)
+        for (int r = 0; r < w->p && t == w->full - 1; r++)
             *round = fmax(*round, clocks[r].free - marks[r]);
     }
     for (int r = 0; r < w->p; r++)
@@ -128,9 +133,10 @@ static double rounds_run(const struct rounds *w, int behind, struct clock *clock
 
 static double followed_seconds(const struct pass_costs *c, const struct layout *l, double m, double message)
 {
-    int p = l->pp, v = l->vpp, all = (int)ceil(m / p), left = all > ROUNDS ? all - ROUNDS : 0;
+    int p = l->pp, v = l->vpp, full = (int)floor(m / p), all = (int)ceil(m / p), left = full > ROUNDS ? full - ROUNDS : 0;
     struct rounds w = {.seconds = {c->chunks, c->chunks + p * v}, .message = message, .p = p, .v = v, .short_from = INT_MAX};
     w.total = (all - left) * p * v;
+    w.full = (full - left) * p * v;
     w.lasts = (int)m - (all - 1) * p;
     if (w.lasts < p)
         w.short_from = w.total - p * v;
