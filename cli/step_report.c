@@ -196,7 +196,12 @@ void step_report_complete(struct step_report *report)
         assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
                        "not counted");
     assume_routing(report);
-    if (layout->zero == 2 && layout->pp > 1)
+    if (footprint_shards_gradients_in_turn(layout, &report->setup->setting))
+        assume(report,
+               "zero=2 with one round of micro-batches: a chunk's gradients, whose backward passes follow one another, are "
+               "sharded behind the last of them, and those of two chunks are whole at the most (as Llama 3 was trained; "
+               "Megatron-LM's distributed optimizer keeps all whole: zero=1)");
+    else if (layout->zero == 2 && layout->pp > 1)
         assume(report, "zero=2 with a pipeline is charged like zero=1: gradients of the micro-batches add up "
                        "whole until the step ends (DeepSpeed's pipeline engine refuses it, Megatron-LM's distributed optimizer "
                        "is zero=1)");

@@ -171,6 +171,8 @@ static double stage_memory(const struct validation *v, int stage)
 {
     struct footprint f;
     struct layout layout = v->setup->layout;
+    if (layout.zero == 2 && !layout_scatters_gradients(&layout))
+        layout.zero = 1; /* gradients of a pipeline's stage stay whole here until the step ends */
     footprint_of_stage(&layout, &v->setup->setting, stage, &f);
     stay_here(&layout, &v->setup->setting, stage, &f);
     const struct job *job = v->setup->setting.job;

@@ -32,9 +32,9 @@ struct mask {
     double edges;  /* that cut blocks: 0 none, 1 the diagonal, up to 2 with a window */
 };
 
-static struct mask mask_of(const struct work_attention *a, double span)
+static struct mask mask_of(double keys, double span)
 {
-    double keys = (double)a->key_tokens, middle = keys + 0.5;
+    double middle = keys + 0.5;
     if (2 * span >= keys + 1)
         return (struct mask){.window = keys, .edges = fmax(0, fmin(1, 2 * (keys - span) / keys))};
     double window = middle - sqrt(fmax(0, middle * middle - 2 * span * keys)); /* pairs = s w - w (w - 1) / 2 */
@@ -77,21 +77,25 @@ static struct tiling tiling_of_documents(const struct work_attention *a, int til
     };
 }
 
+/* Blocks of queries and keys are the same forward and backward. Each edge cuts one of every tile of queries, whoever has the
+ * keys: of a ring all steps together. */
 static struct tiling tiling_of(const struct work_attention *a, int tile, bool backward, struct documents_memo *memo)
 {
-    double heads = (double)a->batch * a->heads, span = a->pairs / (double)a->query_tokens;
+    double heads = (double)a->batch * a->heads, steps = a->steps > 1 ? a->steps : 1;
     bool documents = a->documents.lengths.mean > 0;
     if (tile == 0)
         return (struct tiling){.tiles = 1, .mean = heads * a->pairs * (documents ? a->documents.fullest : 1)};
     if (documents)
         return tiling_of_documents(a, tile, backward, memo);
-    struct mask mask = mask_of(a, span);
+    double span = steps * a->pairs / (double)a->query_tokens;
+    struct mask mask = mask_of(steps * (double)a->key_tokens, span);
     double rows = (double)(backward ? a->key_tokens : a->query_tokens);
     double across = (double)(backward ? a->query_tokens : a->key_tokens);
     double block = (double)tile * tile; /* also of a last tile that is not full */
+    double blocks = ceil((double)a->query_tokens / tile) * fmax(1, span / tile + 0.5 * mask.edges) / steps;
     return (struct tiling){
         .tiles = heads * ceil(rows / tile),
-        .mean = block * fmax(1, a->pairs / rows / tile + 0.5 * mask.edges),
+        .mean = block * blocks / ceil(rows / tile),
         .longest = block * fmin(ceil(across / tile), mask.window / tile + 1),
         .block = block,
     };

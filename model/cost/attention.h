@@ -22,8 +22,10 @@
  *
  * quantisation is 0 where tiles are handed out longest first (FlashAttention-3's persistent kernel) and near 1 where the last
  * wave is left to chance. Below 0.8 tiles per SM the library divides the keys of a tile among idle SMs, and a second kernel adds
- * up the parts (FlashAttention's heuristic for the number of splits). The backward kernel's tiles are of keys; overhead is 2.5
- * times as long.
+ * up the parts (FlashAttention's heuristic for the number of splits). The backward kernel's tiles are of keys, overhead is 2.5
+ * times as long; what it walks over are the same blocks. Of ranks that share a sequence and gather its keys each has edges on its
+ * own tiles of queries, n b blocks in all, however many tiles of keys they are spread over; a ring of k steps has as many in all
+ * of them (only the first has a diagonal), so that a step has the k-th part.
  *
  * Masks between documents: tiles begin anew with every document, as in the kernels that take many sequences of different lengths
  * in one call (flash_attn_varlen_func, cuDNN's ragged layout), so the last tile of a piece is not full and its block on the
@@ -44,11 +46,9 @@
  * Biases of distance (ALiBi) were no part of these kernels until FlashAttention 2.4 (January 2024); models trained with them used
  * slower ones. What is left of the speed, 0.65, is that of 139 FSDP runs of MPT models on A100 (llm-foundry's tables).
  *
- * Validity: long loops; heads of 64 to 256. Backward, edges of whole sequences are counted on every tile of keys, too many where
- * ranks share the queries of gathered keys and each has a part of the edges; those of documents are counted on a rank's queries.
- * Which order tiles run in is the library's, so times between 1 and 3 tiles per SM are uncertain by 10 to 20 %. Grouped queries
- * share K and V in cache, which changes only the traffic. Scores of fp8 operands need conversions that `fraction` has swallowed.
- * Unfused attention is built from GEMM and memory-bound works (work_attention.c).
+ * Validity: long loops; heads of 64 to 256. Which order tiles run in is the library's, so times between 1 and 3 tiles per SM are
+ * uncertain by 10 to 20 %. Grouped queries share K and V in cache, which changes only the traffic. Scores of fp8 operands need
+ * conversions that `fraction` has swallowed. Unfused attention is built from GEMM and memory-bound works (work_attention.c).
  */
 #ifndef MSIM_MODEL_COST_ATTENTION_H
 #define MSIM_MODEL_COST_ATTENTION_H

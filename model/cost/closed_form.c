@@ -17,10 +17,21 @@
 #include "model/cost/footprint.h"
 #include "model/cost/machine.h"
 
+/* What a message between stages depends on, and what it takes. */
+struct message {
+    int tp, cp, pp, dp, micro_batch; /* tp 0: none */
+    enum schedule schedule;
+    bool sequence_parallel;
+    feature_set features;
+    double seconds;
+};
+enum { MESSAGES_KEPT = 64 }; /* those of the innermost dimensions of a space */
+
 struct closed_form {
     struct setting setting;
     struct pass_cache passes;
     struct replica_memo replicas;
+    struct message messages[MESSAGES_KEPT];
     struct footprint_memo footprints; /* a search asks first whether a layout fits, then how long it takes */
 };
 
@@ -42,12 +53,35 @@ void closed_form_destroy(struct closed_form *form)
     free(form);
 }
 
-static double message_seconds(const struct closed_form *form, const struct layout *l)
+static bool same_message(const struct message *a, const struct message *b)
 {
+    return a->tp == b->tp && a->cp == b->cp && a->pp == b->pp && a->dp == b->dp && a->micro_batch == b->micro_batch &&
+           a->schedule == b->schedule && a->sequence_parallel == b->sequence_parallel && a->features == b->features;
+}
+
+/* On an oversubscribed fabric it takes a walk along all of its leaves to know. */
+static double message_seconds(struct closed_form *form, const struct layout *l)
+{
+    static const feature_set matter = FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P);
     if (l->pp == 1)
         return 0;
+    struct message asked = {.tp = l->tp,
+                            .cp = l->cp,
+                            .pp = l->pp,
+                            .dp = l->dp,
+                            .micro_batch = l->micro_batch,
+                            .schedule = l->schedule,
+                            .sequence_parallel = l->sequence_parallel,
+                            .features = l->features & matter};
+    unsigned slot = (unsigned)l->schedule * 7 + (unsigned)l->micro_batch * 4 + l->sequence_parallel * 2u +
+                    !(l->features & FEATURE_BIT(PP_OVERLAP));
+    struct message *kept = &form->messages[slot % MESSAGES_KEPT];
+    if (same_message(kept, &asked))
+        return kept->seconds;
     const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job, .pace = 1};
-    return cost_seconds(p2p_cost(&machine, p2p_bytes(l, &form->setting)));
+    *kept = asked;
+    kept->seconds = cost_seconds(p2p_cost(&machine, p2p_bytes(l, &form->setting)));
+    return kept->seconds;
 }
 
 /* The passes of a stage on average, by class. What the host adds is what is left of their time. */
@@ -115,6 +149,7 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     double pause =
         layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
     double message = message_seconds(form, l);
+    stage_times_follow(c, l, m, message);
     struct schedule_time time = schedule_time_of(l, setting, stages, c->pair_s, m, pause, message);
     if (time.total_s * (1 - ROUNDING) > limit_s)
         return false;

@@ -19,13 +19,21 @@ void pass_cache_init(struct pass_cache *cache)
     cache->slots = memory_new(cache->n_slots, sizeof *cache->slots);
 }
 
+static void pass_costs_free(struct pass_costs *costs)
+{
+    if (!costs)
+        return;
+    for (int pass = 0; pass < N_PASSES; pass++)
+        free(costs->before[pass]);
+    free(costs->kinds);
+    free(costs->chunks);
+    free(costs);
+}
+
 void pass_cache_free(struct pass_cache *cache)
 {
-    for (size_t i = 0; i < cache->n_slots; i++) {
-        if (cache->slots[i])
-            free(cache->slots[i]->kinds);
-        free(cache->slots[i]);
-    }
+    for (size_t i = 0; i < cache->n_slots; i++)
+        pass_costs_free(cache->slots[i]);
     free(cache->slots);
     gemm_memo_free(&cache->gemms);
     *cache = (struct pass_cache){0};
@@ -181,6 +189,26 @@ static struct kind_numbers kinds_of(const struct transformer *model)
     return kinds;
 }
 
+/* By a pattern, or by windows that some layers have and others not. */
+static bool kinds_differ(const struct setting *setting)
+{
+    const struct transformer *model = setting->model;
+    return transformer_is_hybrid(model) ||
+           (model->window > 0 && model->window_every > 0 && model->window < setting->job->seq_len);
+}
+
+static void layers_before_fill(struct pass_costs *costs, enum pass pass, const struct transformer *model)
+{
+    int n = model->layers + model->mtp_layers;
+    if (!costs->before[pass])
+        costs->before[pass] = memory_new((size_t)n + 1, sizeof *costs->before[pass]);
+    struct part_seconds *before = costs->before[pass];
+    for (int i = 0; i < n; i++) {
+        const struct part_seconds *one = &costs->kinds[pass][layer_kind_index(layer_kind_of(model, i))];
+        before[i + 1] = (struct part_seconds){before[i].device_s + one->device_s, before[i].host_s + one->host_s};
+    }
+}
+
 /* See PARTS_LEAST. At full clock the slowest of the GPUs sets the pace alone, and the less a product takes the less does what
  * overlaps with it; what the host takes need not be less, so it is left out. Of a mixture's leading dense layers no more is known
  * than that they take some time. */
@@ -212,7 +240,7 @@ static void costs_fill(struct pass_costs *costs, const struct setting *setting, 
     static const struct layer_range none = {0, 0};
     struct costing costing = costing_of(costs, setting, layout);
     struct kind_numbers kinds = kinds_of(setting->model);
-    if (transformer_is_hybrid(setting->model) && !costs->kinds)
+    if (costs->differ && !costs->kinds)
         costs->kinds = memory_new(N_PASSES, sizeof *costs->kinds);
     for (int pass = first; pass <= (int)last; pass++) {
         struct part *parts = costs->parts[pass];
@@ -225,6 +253,8 @@ static void costs_fill(struct pass_costs *costs, const struct setting *setting, 
             if (costs->kinds)
                 costs->kinds[pass][kind] = (struct part_seconds){layer.device_s, layer.host_s};
         }
+        if (costs->kinds)
+            layers_before_fill(costs, (enum pass)pass, setting->model);
         parts[PART_EMBEDDING] = part_of(&costing, (enum pass)pass, none, true, false);
         parts[PART_HEAD] = part_of(&costing, (enum pass)pass, none, false, true);
     }
@@ -338,6 +368,7 @@ static struct pass_costs *costs_of_all(struct pass_cache *cache, const struct se
     (*slot)->key = key;
     (*slot)->gemms = &cache->gemms;
     (*slot)->walks = &cache->walks;
+    (*slot)->differ = kinds_differ(setting);
     if (layout_offloads(layout, OFFLOAD_ACTIVATIONS))
         (*slot)->copy_s = copy_of_layer(setting, layout);
     return *slot;

@@ -66,11 +66,14 @@ struct stage_times {
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
     struct pass_times layers, layer;      /* the model's, and one of them on average */
+    double least_chunks;                  /* so many of `chunk` come before and behind the fullest stage of an interleaved one */
     double fill_chunks;                   /* so many of these fill an interleaved pipeline and drain it */
     double copies;                        /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
     double behind;   /* of its passes what they wait for as their copies take longer than both, half in each */
     double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
-    double rounds;   /* the same where they keep step by rounds of p passes; 0 but by a pattern */
+    bool uneven;     /* chunks of an interleaved pipeline take different times */
+    bool follows;    /* and are followed (stage_times_follow): */
+    double followed_m, followed_message, followed_s;
 };
 
 struct pass_key {
@@ -83,7 +86,8 @@ struct pass_key {
 };
 
 /* How far parts are known. At first nothing is; then what layers take at least, without a host and on GPUs at full clock, which
- * rules most layouts out at a small part of the cost (models with a pattern skip this); at last all. */
+ * rules most layouts out at a small part of the cost (models with a pattern skip this; of layers that differ by windows the mean
+ * stage is what the slowest takes at least); at last all. */
 enum parts_known { PARTS_UNKNOWN, PARTS_LEAST, PARTS_ALL };
 
 struct pass_costs {
@@ -94,13 +98,17 @@ struct pass_costs {
     struct documents_memo *walks;        /* and this */
     struct pass_costs *repeated, *whole; /* partial: layers that are repeated (these parts but for the head), and the others */
     struct part parts[N_PASSES][N_PASS_PARTS];
-    struct part_seconds (*kinds)[N_LAYER_KINDS]; /* by pass: where layers have kinds by a pattern, one of each; otherwise NULL */
+    bool differ;                                 /* layers: by a pattern, or by windows that some have and others not */
+    struct part_seconds (*kinds)[N_LAYER_KINDS]; /* by pass: where they differ and all is known, one of each; otherwise NULL */
+    struct part_seconds *before[N_PASSES];       /* and all layers before each, and before the end */
     double copy_s;      /* what a layer keeps, to the host or back, on average over the model's; 0: it stays */
     bool divided_known; /* the backward pass's two parts are there */
     bool pairs_known;
     struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */
     double pair_s;                   /* its total */
     struct stage_times stages;       /* asked for last; pp 0: none */
+    double *chunks;  /* theirs where they are uneven: forward passes of all virtual stages with their ends, then backward ones */
+    size_t n_chunks; /* room for */
 };
 
 struct pass_cache {
@@ -142,8 +150,8 @@ double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_pa
 double pass_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head);
 
 /* closed_form_stages.c; valid until asked for another pipeline. The first, which costs much less, fills in `inner`, `chunk`,
- * `layers`, `layer`, `fullest`, `last_full`, `whole` and `fill_chunks`: nothing of ends and copies, all of a pipeline of one
- * stage. */
+ * `layers`, `layer`, `fullest`, `last_full`, `whole`, `least_chunks` and `fill_chunks`: nothing of ends and copies, all of a
+ * pipeline of one stage. */
 const struct stage_times *inner_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 

@@ -15,6 +15,7 @@ struct question {
     double m, p;
     double pair;       /* a micro-batch through the fullest stage, forward and backward in a pair */
     double message;    /* seconds */
+    double pauses;     /* of the fullest stage */
     bool blocking;     /* messages hold the compute stream */
     int first_layers;  /* of the model's first chunk */
     bool shares_table; /* the first and the last stage add up its gradients */

@@ -149,7 +149,10 @@ static double interleaved_seconds(const struct question *q, double slowest)
     const struct layout *l = q->layout;
     if (q->m <= 1) /* all the way there and back */
         return work_of(&q->t.sum, false) + 2 * (q->p * l->vpp - 1) * q->message;
-    double paired = schedule_paired(l, q->m), missing = ceil(q->m / q->p) * q->p - q->m;
+    double paired = schedule_paired(l, q->m);
+    if (q->t.follows)
+        return fmax(q->t.followed_s + q->pauses, sent_seconds(q, l->vpp) + work_of(&q->t.chunk, false));
+    double missing = ceil(q->m / q->p) * q->p - q->m;
     const struct pass_times *chunk = &q->t.chunk;
     double both = work_of(chunk, false), ring = q->m > q->p ? chunk->s[PASS_BACKWARD] : both;
     double alone = work_of(&q->t.inner, false);
@@ -162,7 +165,6 @@ static double interleaved_seconds(const struct question *q, double slowest)
         return passes + fmax(0, q->m - q->p - paired) * kept + (2 * (q->p - 1 + q->m * l->vpp) + around) * q->message;
     }
     double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);
-    passes += fmax(0, q->m - paired) * fmax(0, q->t.rounds - slowest);
     passes += 2 * (q->p * l->vpp - 1) * q->message + l->vpp * ((q->m - paired) * exposed + paired * 2 * q->message);
     return fmax(passes, sent_seconds(q, l->vpp) + both);
 }
@@ -294,7 +296,7 @@ double schedule_least(const struct layout *l, const struct stage_times *t, doubl
         paired = schedule_paired(l, m);
         bare = inner - l->vpp * t->behind;
         return (m - paired) * bare + paired * pair * t->fullest +
-               t->fill_chunks * (paired > 0 ? pair * t->fullest : bare) / l->vpp;
+               t->least_chunks * (paired > 0 ? pair * t->fullest : bare) / l->vpp;
     case SCHEDULE_ZB1P:
         return m * inner + (t->layers.s[PASS_FORWARD] - t->inner.s[PASS_FORWARD]) * t->last_full / fmax(1, l->pp - 1);
     case SCHEDULE_DUALPIPE:
@@ -340,6 +342,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct setti
     if (mirrored) /* two stages have both ends, each for half of the micro-batches */
         for (int pass = 0; pass < N_PASSES; pass++)
             q.t.head.s[pass] = q.t.first.s[pass] = (stages->head.s[pass] + stages->first.s[pass]) / 2;
+    q.pauses = m * pause * stages->checkpoints[0];
     if (pause > 0)
         add_all_pauses(&q, pause);
     double inner = work_of(&q.t.inner, divided), head = work_of(&q.t.head, divided), slowest = fmax(inner, head);

@@ -9,17 +9,12 @@
 /* --- passes of layers */
 
 /* A pass of these layers. */
-static double range_seconds(const struct pass_costs *costs, enum pass pass, const struct transformer *model,
-                            struct layer_range range, bool embedding, bool head)
+static double range_seconds(const struct pass_costs *costs, enum pass pass, struct layer_range range, bool embedding, bool head)
 {
-    struct part_seconds all = {0};
     if (!costs->kinds)
         return pass_seconds(costs, pass, PART_LAYER, pass_layers(costs->stages.recompute, range.count, 1), embedding, head);
-    for (int i = range.first; i < range.first + range.count; i++) {
-        const struct part_seconds *one = &costs->kinds[pass][layer_kind_index(layer_kind_of(model, i))];
-        all.device_s += one->device_s;
-        all.host_s += one->host_s;
-    }
+    const struct part_seconds *first = &costs->before[pass][range.first], *end = first + range.count;
+    const struct part_seconds all = {end->device_s - first->device_s, end->host_s - first->host_s};
     return pass_with_ends(costs->parts[pass], all, embedding, head);
 }
 
@@ -135,7 +130,7 @@ static double other_seconds(const struct pass_costs *costs, enum pass pass, cons
     for (int chunk = 0; chunk < l->vpp && l->schedule != SCHEDULE_DUALPIPE; chunk++) {
         int v = layout_virtual_stage(l, stage, chunk);
         if (v != end)
-            seconds += range_seconds(costs, pass, model, layout_layers(l, model, v), false, false);
+            seconds += range_seconds(costs, pass, layout_layers(l, model, v), false, false);
     }
     return seconds;
 }
@@ -147,7 +142,7 @@ static double layers_of_stage_seconds(const struct pass_costs *costs, enum pass 
     double seconds = 0;
     for (int chunk = 0; chunk < l->vpp; chunk++) {
         struct layer_range range = layout_layers(l, model, layout_virtual_stage(l, stage, chunk));
-        seconds += range_seconds(costs, pass, model, range, false, false);
+        seconds += range_seconds(costs, pass, range, false, false);
     }
     return l->schedule == SCHEDULE_DUALPIPE ? seconds / 2 : seconds;
 }
@@ -167,8 +162,8 @@ static int slowest_stage(const struct pass_costs *costs, const struct layout *l,
         double seconds = both_seconds(costs, l, model, stage);
         if (seconds > longest * (1 + 1e-12))
             *first = stage;
-        if (seconds >= longest)
-            longest = seconds, slowest = stage;
+        if (seconds >= longest * (1 - 1e-12))
+            longest = fmax(longest, seconds), slowest = stage;
     }
     return slowest;
 }
@@ -192,50 +187,62 @@ static double checkpoints_of(const struct layout *l, struct layer_count layers)
 /*
  * A pair of passes of interleaved stages that keep step. Pass i forward and pass j backward of a stage (schedule_interleaved.c)
  * are i and j of rounds of p v: chunk i / p mod v and v - 1 - j / p mod v. A forward pass is one stage further down in the next
- * turn, a backward pass one up, so in turn t stage r has i = t - r + 2 (p - 1) + (v - 1) p and j = t + r. Where chunks differ by
- * a layer each turn takes what the fullest pair of it does; where stages may drift apart by so many turns `together`, so many.
+ * turn, a backward pass one up, so in turn t stage r has i = t - r + 2 (p - 1) + (v - 1) p and j = t + r. Each turn takes what
+ * the fullest pair of it does.
  */
-static double lockstep_seconds(const struct pass_costs *costs, const struct transformer *model, const struct layout *l,
-                               int together)
+static double lockstep_seconds(const double *chunks, int p, int v)
 {
-    int p = l->pp, v = l->vpp, turns = p * v;
-    double *chunks[PASS_BACKWARD + 1], seconds = 0;
-    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
-        chunks[pass] = memory_new((size_t)turns, sizeof *chunks[pass]);
-        for (int i = 0; i < turns; i++) {
-            struct layer_range range = layout_layers(l, model, i);
-            bool whole = costs->kinds || i == turns - 1;
-            chunks[pass][i] = whole ? range_seconds(costs, (enum pass)pass, model, range, false, i == turns - 1)
-                                    : layers_seconds(costs, (enum pass)pass, pass_layers(l->recompute, range.count, 1));
-        }
-    }
-    for (int first = 0; first < turns; first += together) {
+    int turns = p * v;
+    double seconds = 0;
+    for (int t = 0; t < turns; t++) {
         double longest = 0;
         for (int r = 0; r < p; r++) {
-            double pairs = 0;
-            for (int t = first; t < first + together; t++) {
-                int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
-                pairs += chunks[PASS_FORWARD][i / p * p + r] + chunks[PASS_BACKWARD][(v - 1 - j / p) * p + r];
-            }
-            longest = fmax(longest, pairs);
+            int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
+            longest = fmax(longest, chunks[i / p * p + r] + chunks[turns + (v - 1 - j / p) * p + r]);
         }
         seconds += longest;
     }
-    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
-        free(chunks[pass]);
     return seconds / p;
 }
 
-/* Chunks of the slowest stage that take as long as what a micro-batch passes before the last one. */
-static double chunks_before_last(const struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
-                                 const struct layout *l)
+/* Passes of every virtual stage, one direction after the other. */
+static void chunks_fill(struct pass_costs *costs, const struct transformer *model, const struct layout *l)
 {
-    struct layer_range before = {0, layout_layers(l, model, l->pp - 1).first};
+    int n = l->pp * l->vpp;
+    costs->chunks = memory_grow(costs->chunks, &costs->n_chunks, 2 * (size_t)n, sizeof *costs->chunks);
+    for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++)
+        for (int i = 0; i < n; i++) {
+            struct layer_range range = layout_layers(l, model, i);
+            bool whole = costs->kinds || i == 0 || i == n - 1;
+            costs->chunks[pass * n + i] = whole
+                                              ? range_seconds(costs, (enum pass)pass, range, i == 0, i == n - 1)
+                                              : layers_seconds(costs, (enum pass)pass, pass_layers(l->recompute, range.count, 1));
+        }
+}
+
+/* Chunks of the slowest stage that take as long as what a micro-batch passes before stage `stage`. */
+static double chunks_before(const struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+                            const struct layout *l, int stage)
+{
+    struct layer_range before = {0, layout_layers(l, model, stage).first};
     if (!costs->kinds)
         return before.count / (t->fullest / l->vpp);
-    return (range_seconds(costs, PASS_FORWARD, model, before, false, false) +
-            range_seconds(costs, PASS_BACKWARD, model, before, false, false)) /
+    return (range_seconds(costs, PASS_FORWARD, before, false, false) +
+            range_seconds(costs, PASS_BACKWARD, before, false, false)) /
            (t->chunk.s[PASS_FORWARD] + t->chunk.s[PASS_BACKWARD]);
+}
+
+/* The last stage that has as many layers as the fullest; 0 if none has. */
+static int last_full_stage(const struct stage_times *t, const struct transformer *model, const struct layout *l)
+{
+    for (int stage = l->pp - 1; stage > 0; stage--) {
+        int layers = 0;
+        for (int chunk = 0; chunk < l->vpp; chunk++)
+            layers += layers_at(l, model, layout_virtual_stage(l, stage, chunk));
+        if (layers >= t->fullest)
+            return stage;
+    }
+    return 0;
 }
 
 static bool are_even(const struct pass_costs *costs, const struct transformer *model, const struct layout *l)
@@ -244,11 +251,14 @@ static bool are_even(const struct pass_costs *costs, const struct transformer *m
     return !costs->kinds && (layers % parts == 0 || (layers + 2) % parts == 0);
 }
 
-static void interleaved_times_fill(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+static void interleaved_times_fill(struct stage_times *t, struct pass_costs *costs, const struct transformer *model,
                                    const struct layout *l)
 {
-    t->rounds = costs->kinds ? lockstep_seconds(costs, model, l, l->pp) : 0;
-    t->lockstep = are_even(costs, model, l) ? 0 : lockstep_seconds(costs, model, l, 1);
+    t->uneven = !are_even(costs, model, l);
+    if (!t->uneven)
+        return;
+    chunks_fill(costs, model, l);
+    t->lockstep = lockstep_seconds(costs->chunks, l->pp, l->vpp);
 }
 
 /* GPipe's passes of one direction follow one another: none makes up for what another's copies take. */
@@ -315,6 +325,11 @@ static void fullest_fill(struct stage_times *t, const struct pass_costs *costs, 
                          const struct layout *l)
 {
     t->last_full = l->pp - 1;
+    if (costs->differ && costs->known == PARTS_LEAST) {
+        t->fullest = (double)model->layers / l->pp;
+        t->last_full = 0;
+        return;
+    }
     if (costs->kinds) {
         double layer = pass_seconds(costs, PASS_FORWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false) +
                        pass_seconds(costs, PASS_BACKWARD, PART_MEAN_LAYER, (struct layer_count){1, 0}, false, false);
@@ -356,12 +371,17 @@ static void inner_times_fill(struct stage_times *t, const struct pass_costs *cos
         t->layers.s[p] = pass_seconds(costs, p, PART_MEAN_LAYER, all, false, false);
         t->layer.s[p] = t->layers.s[p] / model->layers;
     }
-    if (l->schedule == SCHEDULE_INTERLEAVED)
-        t->fill_chunks = are_even(costs, model, l) ? l->pp - 1 : chunks_before_last(t, costs, model, l);
+    if (l->schedule != SCHEDULE_INTERLEAVED || (costs->differ && costs->known == PARTS_LEAST))
+        return;
+    bool even = are_even(costs, model, l);
+    t->fill_chunks = even ? l->pp - 1 : chunks_before(t, costs, model, l, l->pp - 1);
+    t->least_chunks = t->fill_chunks;
+    if (!even)
+        t->least_chunks = chunks_before(t, costs, model, l, costs->kinds ? t->last_full : last_full_stage(t, model, l));
 }
 
 /* The stages with the ends, all of them together, and copies. */
-static void stage_times_complete(struct stage_times *t, const struct pass_costs *costs, const struct transformer *model,
+static void stage_times_complete(struct stage_times *t, struct pass_costs *costs, const struct transformer *model,
                                  const struct layout *l)
 {
     int last = layout_virtual_stages(l) - 1;
@@ -377,11 +397,11 @@ static void stage_times_complete(struct stage_times *t, const struct pass_costs 
     t->checkpoints[1] = checkpoints_of(l, with_head);
     for (int pass = 0; pass < n_passes_known(costs); pass++) {
         enum pass p = (enum pass)pass;
-        double embedding = range_seconds(costs, p, model, first_range, true, false);
-        double head = range_seconds(costs, p, model, last_range, false, true);
-        double ends = costs->kinds ? range_seconds(costs, p, model, first_range, false, false) +
-                                         range_seconds(costs, p, model, last_range, false, false)
-                                   : layers_seconds(costs, p, count_add(at_first, at_last));
+        double embedding = range_seconds(costs, p, first_range, true, false);
+        double head = range_seconds(costs, p, last_range, false, true);
+        double ends = costs->kinds
+                          ? range_seconds(costs, p, first_range, false, false) + range_seconds(costs, p, last_range, false, false)
+                          : layers_seconds(costs, p, count_add(at_first, at_last));
         t->head.s[p] = head + (folded ? embedding : other_seconds(costs, p, l, model, last, beside_last));
         t->first.s[p] = folded ? t->head.s[p] : embedding + other_seconds(costs, p, l, model, 0, beside_first);
         t->sum.s[p] = embedding + head - ends + t->layers.s[p];

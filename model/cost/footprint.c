@@ -309,6 +309,23 @@ static double scattered_bytes(const struct layout *layout, const struct setting 
     return bytes;
 }
 
+bool footprint_shards_gradients_in_turn(const struct layout *layout, const struct setting *setting)
+{
+    return layout->zero == 2 && layout->schedule == SCHEDULE_INTERLEAVED && !work_reduces_whole(layout, setting->job) &&
+           layout_micro_batches(layout, setting->job) <= layout->pp;
+}
+
+static double gradient_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
+                             double share)
+{
+    double whole = load->trained.dense + load->trained.experts, element = precision_bytes(setting->job->gradient_precision);
+    if (layout_scatters_gradients(layout))
+        return scattered_bytes(layout, setting, share, whole);
+    if (footprint_shards_gradients_in_turn(layout, setting))
+        return element * fmin(whole, load->trained_pair.dense + load->trained_pair.experts + share);
+    return element * whole;
+}
+
 /* Weights 2 bytes (fp8 recipes keep the bf16 copy and add a byte or two for cast weights); of those that are trained gradients at
  * the reduction's precision, Adam master and moments 12 where they are fp32. */
 static void state_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,
@@ -322,13 +339,10 @@ static void state_bytes(const struct layout *layout, const struct setting *setti
     double trained_share = trained.dense / replicas + trained.experts / expert_replicas;
     enum precision precision = setting->job->precision;
     double weight = precision_is_narrow(precision) ? 3 : precision == PRECISION_FP32 ? 4 : 2;
-    double gradient = precision_bytes(setting->job->gradient_precision);
     double updated = layout->zero >= 1 ? trained_share : trained_whole;
     out->weights = weight * (layout->zero >= 3 ? share : whole);
     out->frozen = weight * (layout->zero >= 3 ? share - trained_share : whole - trained_whole);
-    out->gradients = gradient * trained_whole;
-    if (layout_scatters_gradients(layout))
-        out->gradients = scattered_bytes(layout, setting, trained_share, trained_whole);
+    out->gradients = gradient_bytes(layout, setting, load, trained_share);
     out->optimizer = optimizer_bytes(layout, setting, load, updated);
     if (layout_offloads(layout, OFFLOAD_OPTIMIZER))
         offload_states(layout, setting, updated, out);
@@ -371,8 +385,11 @@ void footprint_of_stage(const struct layout *layout, const struct setting *setti
 /* --- of one layout after another */
 
 /* Of stages that are still those of `whose`, do its states hold? */
-static bool states_hold(const struct layout *whose, const struct layout *l)
+static bool states_hold(const struct layout *whose, const struct layout *l, const struct setting *setting)
 {
+    if (whose->tp > 0 && l->zero == 2 && l->vpp > 1 &&
+        footprint_shards_gradients_in_turn(whose, setting) != footprint_shards_gradients_in_turn(l, setting))
+        return false;
     return whose->tp > 0 && whose->dp == l->dp && whose->cp == l->cp && whose->shard == l->shard &&
            offload_equal(&whose->offload, &l->offload);
 }
@@ -443,7 +460,7 @@ const struct footprint *footprint_peak_of(struct footprint_memo *memo, const str
     bool held = layout->zero == memo->peak_zero;
     if (full_stages_of(&memo->full, layout, setting))
         stages_renew(memo);
-    if (!states_hold(&memo->states[layout->zero], layout)) {
+    if (!states_hold(&memo->states[layout->zero], layout, setting)) {
         states_renew(memo, layout, setting);
         held = false;
     }

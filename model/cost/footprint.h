@@ -36,6 +36,17 @@ double footprint_executed_context_bytes(const struct layout *layout, const struc
  * precision, and their gradients in fp32. They are computed again, not kept. 0 of a model without such layers. */
 double footprint_states_bytes(const struct layout *layout, const struct setting *setting);
 
+/*
+ * Whether a pipeline of ZeRO 2 shards a chunk's gradients while others are still at work. Where an interleaved schedule has one
+ * round, m <= p micro-batches, all forward passes come before all backward ones, and those of a chunk follow one another. Behind
+ * the last of them its gradients are complete and can be reduced to the rank's share, so that at the most those of two chunks are
+ * whole, the one under way and the one being reduced. Otherwise every chunk's add up until the last round. Source: Llama 3's
+ * pre-training (from memory: arXiv:2407.21783, section 3.3.2, which shards gradients within its pipeline; Chu et al., "Scaling
+ * Llama 3 Training with Efficient Parallelism Strategies", ISCA 2025, which draws both life times). Megatron-LM's distributed
+ * optimizer keeps them whole: zero=1.
+ */
+bool footprint_shards_gradients_in_turn(const struct layout *layout, const struct setting *setting);
+
 /* Peak of the pipeline stage that needs most (`host`: of the one that needs most of that), or of one stage. */
 void footprint_of_stage(const struct layout *layout, const struct setting *setting, int stage, struct footprint *out);
 void footprint_peak(const struct layout *layout, const struct setting *setting, struct footprint *out, int *stage);

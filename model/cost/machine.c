@@ -222,6 +222,7 @@ static double ring_step(const struct machine *machine, const struct work *comput
     struct work step = *compute;
     step.attention.key_tokens = (step.attention.key_tokens + pieces - 1) / pieces;
     step.attention.pairs = pairs;
+    step.attention.steps = pieces;
     return cost_seconds(leaf_cost(machine, &step));
 }
 

@@ -16,11 +16,18 @@ static bool is_uniform(const struct transformer *m, struct layer_range range)
 typedef struct stage_parameters parameters_of_chunk(const struct layout *layout, const struct setting *setting,
                                                     struct layer_range range, bool embedding, bool head);
 
-/* Inner chunks of equal length hold the same, so one of them is counted. */
-static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage,
-                                                   parameters_of_chunk *of_chunk)
+static struct stage_parameters both_of(struct stage_parameters a, struct stage_parameters b)
 {
-    struct stage_parameters sum = {0}, inner = {0};
+    return (struct stage_parameters){a.dense + b.dense, a.experts + b.experts};
+}
+
+/* Inner chunks of equal length hold the same, so one of them is counted. *pair: of the two chunks, one behind the other, that
+ * have most. */
+static struct stage_parameters parameters_of_stage(const struct layout *layout, const struct setting *setting, int stage,
+                                                   parameters_of_chunk *of_chunk, struct stage_parameters *pair)
+{
+    struct stage_parameters sum = {0}, inner = {0}, before = {0};
+    *pair = before;
     int inner_count = -1, last = layout_virtual_stages(layout) - 1;
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);
@@ -33,8 +40,11 @@ static struct stage_parameters parameters_of_stage(const struct layout *layout, 
             inner = p;
             inner_count = r.count;
         }
-        sum.dense += p.dense;
-        sum.experts += p.experts;
+        struct stage_parameters two = both_of(before, p);
+        if (two.dense + two.experts > pair->dense + pair->experts)
+            *pair = two;
+        before = p;
+        sum = both_of(sum, p);
     }
     return sum;
 }
@@ -102,10 +112,10 @@ void stage_load_fill(struct stage_load *load, const struct layout *layout, const
     const struct transformer *m = setting->model;
     load->stage = stage;
     load->n_runs = 0;
-    load->parameters = parameters_of_stage(layout, setting, stage, work_stage_parameters);
+    load->parameters = parameters_of_stage(layout, setting, stage, work_stage_parameters, &load->trained_pair);
     load->trained = load->parameters;
     if (job_adapts(setting->job))
-        load->trained = parameters_of_stage(layout, setting, stage, work_trained_parameters);
+        load->trained = parameters_of_stage(layout, setting, stage, work_trained_parameters, &load->trained_pair);
     count_matrices(load, layout, setting);
     for (int chunk = 0; chunk < layout->vpp; chunk++) {
         int v = layout_virtual_stage(layout, stage, chunk);

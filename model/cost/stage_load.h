@@ -32,9 +32,10 @@ struct chunk_run {
 
 struct stage_load {
     int stage;
-    struct stage_parameters parameters; /* of a rank, before ZeRO */
-    struct stage_parameters trained;    /* of them those that are: all, or adapters' */
-    struct muon_matrices matrices;      /* among them; none for optimizers that do not know of matrices */
+    struct stage_parameters parameters;   /* of a rank, before ZeRO */
+    struct stage_parameters trained;      /* of them those that are: all, or adapters' */
+    struct stage_parameters trained_pair; /* and of these those of two chunks, one behind the other, that have most */
+    struct muon_matrices matrices;        /* among them; none for optimizers that do not know of matrices */
     struct chunk_run *runs;
     size_t n_runs, capacity;
 };

@@ -73,6 +73,7 @@ struct work_attention {
                    * documents; the mean of ranks that share a sequence */
     int32_t heads, kv_heads, head_dim, value_dim; /* per rank */
     enum precision precision;                     /* of the operands */
+    int32_t steps;                                /* of a ring, of which this is one on average; 0: none */
     int32_t fused; /* 0: separate kernels with scores in memory, 1: FlashAttention, 2: FlashAttention-2, 3: -3 */
     bool alibi;    /* scores get a bias by distance */
     struct work_documents documents;

@@ -469,6 +469,48 @@ START_TEST(saving_features_save)
 }
 END_TEST
 
+/* ZeRO 2 where an interleaved pipeline of four stages of four chunks has one round: of 32 layers two chunks of two are whole,
+ * half of what a stage has, beside an eighth of all; with one micro-batch more, or ZeRO 1, everything is. */
+START_TEST(gradients_are_sharded_in_turn)
+{
+    struct shape s;
+    shape_gpt(&s, 32, 2048, 16, 2, 4, 4, 1);
+    s.layout.schedule = SCHEDULE_INTERLEAVED, s.layout.dp = 8;
+    for (int i = 0; i < 16; i++) {
+        int m = 1 + i % 8;
+        s.layout.zero = 1 + i / 8;
+        s.job.global_batch = 8LL * m;
+        struct footprint inner, first;
+        footprint_of_stage(&s.layout, &s.setting, 1, &inner);
+        footprint_of_stage(&s.layout, &s.setting, 0, &first);
+        double parameters = inner.weights / 2, table = first.weights / 2 - parameters;
+        bool in_turn = s.layout.zero == 2 && m <= 4;
+        ck_assert_int_eq(footprint_shards_gradients_in_turn(&s.layout, &s.setting), in_turn);
+        double held = parameters * (in_turn ? 0.5 + 1.0 / 8 : 1), held_first = held + table * (in_turn ? 9.0 / 8 : 1);
+        ck_assert_double_eq_tol(inner.gradients, 4 * held, 1e-9 * held);
+        ck_assert_double_eq_tol(first.gradients, 4 * held_first, 1e-9 * held_first);
+    }
+}
+END_TEST
+
+/* What is kept from one layout to the next is of as many rounds. */
+START_TEST(rounds_are_not_taken_for_one)
+{
+    static const int micro_batches[] = {1, 2, 1, 4, 2, 1};
+    struct shape s;
+    struct footprint_memo memo = {0};
+    shape_gpt(&s, 32, 2048, 16, 2, 4, 4, 1);
+    s.layout.schedule = SCHEDULE_INTERLEAVED, s.layout.dp = 8, s.layout.zero = 2, s.job.global_batch = 64;
+    for (size_t i = 0; i < sizeof micro_batches / sizeof *micro_batches; i++) {
+        struct footprint peak;
+        s.layout.micro_batch = micro_batches[i];
+        footprint_peak(&s.layout, &s.setting, &peak, NULL);
+        ck_assert_double_eq(footprint_peak_of(&memo, &s.layout, &s.setting)->gradients, peak.gradients);
+    }
+    footprint_memo_free(&memo);
+}
+END_TEST
+
 Suite *suite_footprint(void)
 {
     Suite *suite = suite_create("footprint");
@@ -492,6 +534,8 @@ Suite *suite_footprint(void)
     tcase_add_test(all, fused_losses_need_no_more);
     tcase_add_test(all, a_parallel_block_keeps_two_inputs_fewer);
     tcase_add_test(all, saving_features_save);
+    tcase_add_test(all, gradients_are_sharded_in_turn);
+    tcase_add_test(all, rounds_are_not_taken_for_one);
     suite_add_tcase(suite, all);
     return suite;
 }

@@ -316,6 +316,54 @@ START_TEST(attention_does_the_blocks_that_a_mask_touches)
 }
 END_TEST
 
+/* Whether any query of block q sees any key of block k. */
+static bool block_is_seen(int q, int k, int window)
+{
+    for (int i = q * 128; i < (q + 1) * 128; i++)
+        for (int j = k * 128; j < (k + 1) * 128; j++)
+            if (j <= i && (window == 0 || i - j < window))
+                return true;
+    return false;
+}
+
+/* Pairs of blocks, of queries of rank `a` and keys of rank `b` of so many; rank r of n has chunks r and 2 n - 1 - r. */
+static double blocks_between(int tokens, int window, int ranks, int a, int b)
+{
+    int chunk = tokens / 128 / (2 * ranks), last = 2 * ranks - 1;
+    double n = 0;
+    for (int q = 0; q < tokens / 128; q++)
+        for (int k = 0; k < tokens / 128; k++) {
+            bool queries = q / chunk == a || q / chunk == last - a, keys = k / chunk == b || k / chunk == last - b;
+            n += queries && keys && block_is_seen(q, k, window);
+        }
+    return n;
+}
+
+/* Ranks that share a sequence: each has its queries and all keys, gathered, or the keys of one rank after the other. Blocks are
+ * those that all ranks count together, forward and backward, whether tiles are of queries or of keys. */
+START_TEST(ranks_do_the_blocks_that_masks_touch)
+{
+    static const int cases[][3] = {{2048, 0, 2},    {4096, 0, 4},   {8192, 0, 8},    {8192, 0, 2},
+                                   {4096, 1024, 2}, {8192, 512, 4}, {8192, 2048, 8}, {8192, 128, 8}};
+    int tokens = cases[_i][0], window = cases[_i][1], ranks = cases[_i][2];
+    double counted = 0;
+    for (int a = 0; a < ranks; a++)
+        for (int b = 0; b < ranks; b++)
+            counted += blocks_between(tokens, window, ranks, a, b) / ranks;
+    struct gpu gpu = block_gpu(1);
+    struct work_attention gathered = causal(tokens, window, 3);
+    gathered.query_tokens /= ranks, gathered.pairs /= ranks;
+    struct work_attention step = gathered;
+    step.key_tokens /= ranks, step.pairs /= ranks, step.steps = ranks;
+    for (int backward = 0; backward <= 1; backward++) {
+        double seconds = 3 * counted * (backward ? 2.5 : 1),
+               tolerance = 0.01 * seconds; /* a query sees itself: half a row more */
+        ck_assert_double_eq_tol(cost_seconds(attention_cost(&gpu, &gathered, backward)), seconds, tolerance);
+        ck_assert_double_eq_tol(ranks * cost_seconds(attention_cost(&gpu, &step, backward)), seconds, tolerance);
+    }
+}
+END_TEST
+
 START_TEST(attention_waits_for_its_longest_tile)
 {
     struct gpu gpu = block_gpu(16);
@@ -488,6 +536,7 @@ Suite *suite_kernels(void)
     tcase_add_test(all, a_gpu_without_bf16_takes_fp16);
     tcase_add_test(all, attention_counts_pairs_and_heads);
     tcase_add_test(all, attention_does_the_blocks_that_a_mask_touches);
+    tcase_add_loop_test(all, ranks_do_the_blocks_that_masks_touch, 0, 8);
     tcase_add_test(all, attention_waits_for_its_longest_tile);
     tcase_add_test(all, few_tiles_divide_their_keys);
     tcase_add_test(all, exponentials_limit_short_heads);
