@@ -4,9 +4,10 @@
  * A pass of a virtual stage is layers, and at the ends the embedding or the head. Each of these has a time of the device and a
  * time of the host; both add up, and the two sums make the pass: (device^3 + host^3)^(1/3), as the programs' works do
  * (starved_seconds). So parts are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one
- * micro-batch or more, features) and put together for any division of the layers. Where a pattern gives layers kinds that take
- * different times, a stage's passes are those of the layers that it has; otherwise of so many average ones. Where some layers
- * are repeated and others keep everything, both are costed as if all were such, and a pass has so many of each.
+ * micro-batch or more, features) and put together for any division of the layers. Where a pattern, or windows that only some
+ * have, give layers kinds that take different times, a stage's passes are those of the layers that it has; otherwise of so many
+ * average ones. Where some layers are repeated and others keep everything, both are costed as if all were such, and a pass has so
+ * many of each.
  *
  * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
  * seconds of which the first k leave, and whose copies take c, waits max(0, c - t) for k - 2 of them, as two are under way while

@@ -10,10 +10,10 @@
  * of its p v in a round (with one round, where all forward passes come first, D is behind them), and both need what a neighbour
  * on the ring of stages did in the turn before:
  *
- *     end = max(end of the stage's pass before, arrival) + time,    arrival = max(end at the neighbour, both links free) +
- * message,
+ *     end = max(end of the stage's pass before, arrival) + time,    arrival = max(end at the neighbour, its link free) + message,
  *
- * as a stage sends one message at a time and gets one at a time.
+ * as a stage sends one message at a time. (That it also gets one at a time is left out: too short by up to 5 % where messages
+ * take nearly as long as passes.)
  *
  * With more than ROUNDS full rounds turns are periodic, up to what filling and draining still change: each further round takes
  * what the last full one does, in which all stages have passes of both directions.

@@ -42,8 +42,9 @@ double footprint_states_bytes(const struct layout *layout, const struct setting 
  * the last of them its gradients are complete and can be reduced to the rank's share, so that at the most those of two chunks are
  * whole, the one under way and the one being reduced. Otherwise every chunk's add up until the last round. Source: Llama 3's
  * pre-training (from memory: arXiv:2407.21783, section 3.3.2, which shards gradients within its pipeline; Chu et al., "Scaling
- * Llama 3 Training with Efficient Parallelism Strategies", ISCA 2025, which draws both life times). Megatron-LM's distributed
- * optimizer keeps them whole: zero=1.
+ * Llama 3 Training with Efficient Parallelism Strategies", ISCA 2025, which draws both life times); PyTorch's pipeline stages
+ * over FSDP do the same (from memory: they hold back the reduction until a stage's last backward pass). Megatron-LM's distributed
+ * optimizer keeps gradients whole: zero=1.
  */
 bool footprint_shards_gradients_in_turn(const struct layout *layout, const struct setting *setting);
 

@@ -52,8 +52,9 @@ struct space {
     struct micro_batch_list *lists;
     size_t n_lists, lists_capacity;
     struct digit schedules[N_PIPELINE_CLASSES], offloads, recomputes, sps[2];
-    struct int_list shards;           /* numbers of replicas to shard among; 0: all */
-    struct sharding_digit *shardings; /* [2 + shards.n]: of one replica, of several, of as many as shards.items[i] */
+    struct int_list shards;              /* numbers of replicas to shard among; 0: all */
+    struct sharding_digit *shardings[2]; /* without and with a pipeline, [2 + shards.n]: of one replica, of several, of as many as
+                                          * shards.items[i] */
     struct feature_digit features[N_TOGGLE_CLASSES];
     uint64_t n_layouts;
     uint32_t n_families;
@@ -103,14 +104,16 @@ static void build_recomputes(struct space *space)
     digit_add_allowed(digit, limit, RECOMPUTE_FULL);
 }
 
-/* Of layouts with so many replicas (0: with none of the numbers named). Without ZeRO there is nothing to shard by. */
-static void build_sharding_digit(const struct space *space, int replicas, struct sharding_digit *digit)
+/* Of layouts with so many replicas (0: with none of the numbers named). Without ZeRO there is nothing to shard by. In a pipeline
+ * ZeRO 2 is 1, or what few frameworks do (footprint.h). */
+static void build_sharding_digit(const struct space *space, bool pipelined, int replicas, struct sharding_digit *digit)
 {
     const struct space_limit *limits = space->limits.dimensions;
     struct int_list shards = {0};
     candidates_shard(&shards, &limits[SPACE_SHARD], space->setting->gpus, replicas);
     for (int zero = 0; zero <= 3; zero++) {
-        if (!space_limit_allows(&limits[SPACE_ZERO], zero))
+        bool rare = pipelined && zero == 2 && limits[SPACE_ZERO].n == 0;
+        if (rare || !space_limit_allows(&limits[SPACE_ZERO], zero))
             continue;
         for (size_t i = 0; i < (zero ? shards.n : 1) && digit->n < SPACE_SHARDINGS; i++)
             digit->values[digit->n++] = (struct sharding){zero, zero ? shards.items[i] : 0};
@@ -122,11 +125,14 @@ static void build_sharding_digit(const struct space *space, int replicas, struct
 static void build_shardings(struct space *space)
 {
     candidates_shard(&space->shards, &space->limits.dimensions[SPACE_SHARD], space->setting->gpus, 0);
-    space->shardings = memory_new(2 + space->shards.n, sizeof *space->shardings);
-    space->shardings[0].n = 1;
-    build_sharding_digit(space, 0, &space->shardings[1]);
-    for (size_t i = 0; i < space->shards.n; i++)
-        build_sharding_digit(space, space->shards.items[i], &space->shardings[2 + i]);
+    for (int pipelined = 0; pipelined < 2; pipelined++) {
+        struct sharding_digit *digits = memory_new(2 + space->shards.n, sizeof *digits);
+        digits[0].n = 1;
+        build_sharding_digit(space, pipelined, 0, &digits[1]);
+        for (size_t i = 0; i < space->shards.n; i++)
+            build_sharding_digit(space, pipelined, space->shards.items[i], &digits[2 + i]);
+        space->shardings[pipelined] = digits;
+    }
 }
 
 static void build_digits(struct space *space)
@@ -197,12 +203,13 @@ static const struct digit *block_schedules(const struct space *space, const stru
 static const struct sharding_digit *block_shardings(const struct space *space, const struct block *block)
 {
     int replicas = block->dp * block->cp;
+    const struct sharding_digit *digits = space->shardings[block->pp > 1];
     if (replicas == 1)
-        return &space->shardings[0];
+        return &digits[0];
     for (size_t i = 0; i < space->shards.n; i++)
         if (space->shards.items[i] == replicas)
-            return &space->shardings[2 + i];
-    return &space->shardings[1];
+            return &digits[2 + i];
+    return &digits[1];
 }
 
 static const struct digit *block_sps(const struct space *space, const struct block *block)
@@ -355,7 +362,8 @@ void space_destroy(struct space *space)
     free(space->lists);
     int_list_free(&space->micro_batches);
     int_list_free(&space->shards);
-    free(space->shardings);
+    free(space->shardings[false]);
+    free(space->shardings[true]);
     free(space);
 }
 

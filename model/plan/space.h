@@ -37,7 +37,7 @@
  *                norms, activations and latent attention's up-projections, all that the model has of them
  *                Full is no more than it must be: where none does not fit and full does, the search (search.h) looks in its place
  *                at the first n layers of each virtual stage, full:n, for the least n that fits
- *   zero         0 1 2 3
+ *   zero         0 1 2 3; 2 in a pipeline, where it is 1 or what few frameworks do, only where a restriction names it
  *   shard        all replicas (0); parts of them (hybrid sharding) only where a restriction names them; that of all replicas is 0
  *                again
  *   sequence parallelism  off, on

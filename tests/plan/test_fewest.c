@@ -93,22 +93,25 @@ START_TEST(the_fewest_are_those_of_a_loop)
 }
 END_TEST
 
-/* Of ZeRO-2 and 3, whose exchanges passes cover, of pipelines that a stage of prediction modules paces, which repeats nothing while the
- * forward passes before it come sooner the less they keep (simulated, too), and of all layers beside all but one, to a
- * thousandth. */
+/* Of ZeRO-2 and 3, whose exchanges passes cover, of pipelines that a stage of prediction modules paces, which repeats nothing
+ * while the forward passes before it come sooner the less they keep (simulated, too), and of all layers beside all but one, to a
+ * thousandth; of dualpipe-v's halves that differ, whose pairs the formula has to a few percent, to two in a hundred. */
 static void check_order(struct closed_form *form, const struct setting *setting, const struct layout *full)
 {
-    const double near = 1e-3;
+    const double near = 1e-3, pairs = 0.02;
     double before = seconds_of(form, full, 0), tolerance = ROUNDING;
     if (layout_scatters_gradients(full) || (full->pp > 1 && setting->model->mtp_layers > 0))
         tolerance = near;
+    if (full->schedule == SCHEDULE_DUALPIPEV)
+        tolerance = pairs;
     char text[LAYOUT_TEXT];
     for (int n = 1; n < layout_most_layers(full, setting->model); n++) {
         double seconds = seconds_of(form, full, n);
         ck_assert_msg(seconds >= before * (1 - tolerance), "%d of %s", n, layout_format(full, text, sizeof text));
         before = seconds;
     }
-    ck_assert_double_ge(seconds_of(form, full, -1), before * (1 - near));
+    ck_assert_msg(seconds_of(form, full, -1) >= before * (1 - fmax(near, tolerance)), "all of %s, %g s after %g",
+                  layout_format(full, text, sizeof text), seconds_of(form, full, -1), before);
 }
 
 START_TEST(the_more_is_repeated_the_longer_the_step)

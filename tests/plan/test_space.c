@@ -35,9 +35,11 @@ struct brute {
     uint64_t n_legal;
 };
 
-/* Dimensions without meaning in their plainest value. */
+/* Dimensions without meaning in their plainest value; in a pipeline ZeRO 2 is 1, or has to be named. */
 static bool is_plain(const struct layout *l)
 {
+    if (l->pp > 1 && l->zero == 2)
+        return false;
     if (l->tp == 1 && (l->sequence_parallel || (l->features & FEATURE_BIT(TP_OVERLAP))))
         return false;
     if (l->pp == 1 && (l->features & FEATURE_BIT(PP_OVERLAP)))
@@ -322,19 +324,21 @@ START_TEST(default_limits_are_those_documented)
     ck_assert_int_eq(most_tp, 8);
     ck_assert_int_eq(most_pp, 96);
     ck_assert_int_eq(most_mb, 32);
-    const struct layout megascale = {.tp = 8,
-                                     .cp = 1,
-                                     .pp = 8,
-                                     .vpp = 6,
-                                     .dp = 192,
-                                     .ep = 1,
-                                     .zero = 2,
-                                     .sequence_parallel = true,
-                                     .micro_batch = 1,
-                                     .schedule = SCHEDULE_INTERLEAVED,
-                                     .features = c.job.features};
+    struct layout megascale = {.tp = 8,
+                               .cp = 1,
+                               .pp = 8,
+                               .vpp = 6,
+                               .dp = 192,
+                               .ep = 1,
+                               .zero = 1,
+                               .sequence_parallel = true,
+                               .micro_batch = 1,
+                               .schedule = SCHEDULE_INTERLEAVED,
+                               .features = c.job.features};
     uint64_t index;
     ck_assert(space_find(space, &megascale, &index));
+    megascale.zero = 2;
+    ck_assert(!space_find(space, &megascale, &index));
     space_destroy(space);
 }
 END_TEST
