@@ -353,7 +353,7 @@ static char *rate_text(double rate, char *buffer, size_t size)
 {
     if (rate >= 999.95)
         return grouped((int64_t)(rate + 0.5), buffer, size);
-    snprintf(buffer, size, "%.4g", rate);
+    snprintf(buffer, size, "%#.4g", rate); /* as many digits in each row */
     return buffer;
 }
 
