@@ -61,10 +61,10 @@ static void write_csv(FILE *out, const char *gpu, const struct probe_result *res
 static void shape_text(const struct probe_row *r, char *text, size_t size)
 {
     if (r->count)
-        snprintf(text, size, "%lld of %lld x %lld x %lld", (long long)r->count, (long long)r->m, (long long)r->n,
-                 (long long)r->k);
+        snprintf(text, size, "%lld of %lld x %lld x %lld, %s", (long long)r->count, (long long)r->m, (long long)r->n,
+                 (long long)r->k, r->gives);
     else if (r->m)
-        snprintf(text, size, "%lld x %lld x %lld", (long long)r->m, (long long)r->n, (long long)r->k);
+        snprintf(text, size, "%lld x %lld x %lld, %s", (long long)r->m, (long long)r->n, (long long)r->k, r->gives);
     else if (is_attention(r))
         snprintf(text, size, "batch %lld, %lld tokens, %d heads of %d", (long long)r->batch, (long long)r->seq_len, r->heads,
                  r->head_dim);

@@ -5,6 +5,7 @@
 #include "cli/expectation.h"
 #include "cli/packed.h"
 #include "cli/plan_report.h"
+#include "cli/plan_safer.h"
 #include "cli/plan_sweep.h"
 #include "cli/result.h"
 #include "cli/routing.h"
@@ -605,6 +606,9 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
         fprintf(out, ", which cost %s", grouped((int64_t)(sweep->points[shown].cost + 0.5), number, sizeof number));
     if (sweep->points[shown].energy_j > 0)
         fprintf(out, ", at most %s", energy_text(sweep->points[shown].energy_j, energy, sizeof energy));
+    double share = memory_record_share(sweep->points[shown].best.use);
+    if (share > SHARE_RISKY)
+        fprintf(out, "; of runs as full %.0f in 100 run out of memory: --memory-margin leaves room", 100 * share);
     fputs(").\n", out);
 }
 

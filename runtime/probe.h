@@ -43,9 +43,10 @@
 enum { PROBE_OP_SIZE = 24 };
 struct probe_row {
     char op[PROBE_OP_SIZE];
-    int64_t m, n, k;               /* gemm, grouped_gemm; 0 otherwise */
-    int64_t count;                 /* grouped_gemm: equal ones, of m rows each, in one call */
-    int64_t batch, seq_len;        /* attention */
+    int64_t m, n, k;        /* gemm, grouped_gemm; 0 otherwise */
+    int64_t count;          /* grouped_gemm: equal ones, of m rows each, in one call */
+    const char *gives;      /* of a product, which of a linear layer's three: "output", "input gradient", "weight gradient" */
+    int64_t batch, seq_len; /* attention */
     int heads, kv_heads, head_dim; /* attention */
     int ranks;                     /* that exchange with each other; as many groups do so as there are */
     double bytes;                  /* of an exchange (full buffer), or moved by a memory-bound kernel */

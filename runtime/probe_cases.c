@@ -36,6 +36,11 @@ static bool set_narrow(const struct probe_cases *cases, struct narrow_operand *x
     return x->format != NARROW_NONE;
 }
 
+static const char *given_by(bool forward, bool weight)
+{
+    return forward ? "output" : weight ? "weight gradient" : "input gradient";
+}
+
 static void add_product(struct probe_cases *cases, enum kernel kernel, bool biased, int64_t t, int64_t in, int64_t out)
 {
     struct linear_call linear = {.t = t, .in = in, .out = out};
@@ -47,6 +52,7 @@ static void add_product(struct probe_cases *cases, enum kernel kernel, bool bias
     c->row.m = kernel == KERNEL_LINEAR_BACKWARD_WEIGHT ? out : t;
     c->row.n = kernel == KERNEL_LINEAR_FORWARD ? out : in;
     c->row.k = kernel == KERNEL_LINEAR_FORWARD ? in : kernel == KERNEL_LINEAR_BACKWARD_INPUT ? out : t;
+    c->row.gives = given_by(kernel == KERNEL_LINEAR_FORWARD, kernel == KERNEL_LINEAR_BACKWARD_WEIGHT);
     c->row.flops = 2.0 * (double)t * (double)in * (double)out;
 }
 
@@ -287,6 +293,7 @@ static void add_grouped(struct probe_cases *cases, enum kernel kernel, const str
     c->row.m = weight ? out : each;
     c->row.n = forward ? out : in;
     c->row.k = forward ? in : weight ? each : out;
+    c->row.gives = given_by(forward, weight);
     c->row.flops = 2.0 * (double)(each * e->local) * (double)in * (double)out;
 }
 
