@@ -524,9 +524,11 @@ static void by_class_add(const struct machine *machine, const struct work_table 
     const struct work *work = work_at(table, id);
     if (work->kind == WORK_OVERLAPPED) {
         const struct work *exchange = work_at(table, child_of(table, work, 1));
-        double compute = cost_seconds(leaf_cost(machine, work_at(table, child_of(table, work, 0))));
+        double all = cost_seconds(overlapped_cost(machine, table, id));
+        /* a product in pieces may take less than in one, by fewer tiles in its last wave: nothing is exposed then */
+        double compute = fmin(all, cost_seconds(leaf_cost(machine, work_at(table, child_of(table, work, 0)))));
         by->s[work->class] += times * compute;
-        by->s[exchange->class] += times * (cost_seconds(overlapped_cost(machine, table, id)) - compute);
+        by->s[exchange->class] += times * (all - compute);
     } else if (work->kind == WORK_SEQUENCE) {
         for (int32_t i = 0; i < work->sequence.n_children; i++)
             by_class_add(machine, table, child_of(table, work, i), times * work->sequence.repeat, exposed, by);

@@ -69,7 +69,7 @@ int population_draw(const struct setting *setting, enum schedule schedule, uint6
     enum { TRIES = 4000, PASSES_MAX = 1 << 15 };
     char restriction[64];
     int drawn = 0;
-    snprintf(restriction, sizeof restriction, "schedule=%s", schedule_name(schedule));
+    snprintf(restriction, sizeof restriction, "zero=0,1,2,3,schedule=%s", schedule_name(schedule));
     struct space *space = space_under(setting, restriction);
     if (space == NULL)
         return 0;

@@ -182,7 +182,9 @@ START_TEST(what_is_repeated_takes_time_and_frees_memory)
                 ck_assert_double_ge(now.formula_s, before.formula_s * (1 - NOISE));
                 ck_assert_double_ge(now.simulated_s, before.simulated_s * (1 - NOISE));
                 ck_assert_double_ge(now.formula.s[CLASS_RECOMPUTE], before.formula.s[CLASS_RECOMPUTE] * (1 - NOISE));
-                ck_assert_double_le(footprint.total, bytes);
+                char text[LAYOUT_TEXT];
+                ck_assert_msg(footprint.total <= bytes, "%s, %s: %g bytes after %g", c.model.name,
+                              layout_format(&layouts[i], text, sizeof text), footprint.total, bytes);
                 before = now;
                 bytes = footprint.total;
                 n++;
