@@ -140,6 +140,12 @@ static bool read_alias(struct python *y, struct right *right)
     bool calls = read && python_at(y, '(') && !strchr(meant.path, '.');
     const struct python_name *known = read ? python_find_name(y, meant.path) : NULL;
     if (calls && known && known->is_function && known->object >= 0) {
+        struct place *called = &y->objects[known->object].called;
+        if (called->line && (called->line != meant.at.line || called->column != meant.at.column))
+            diag_warning(y->diags, meant.at, "%.80s is called again (first in line %d): what it makes is taken for one object",
+                         meant.path, called->line);
+        else
+            *called = meant.at;
         python_skip_brackets(y);
         python_skip_blanks(y);
     } else if (calls || (known && (known->is_function || known->value || known->is_module))) {
@@ -259,13 +265,44 @@ int python_read_object(struct python *y, const char *name, struct place at)
     return whole ? right.object : -1;
 }
 
+/* An item of what a name stands for: of a list, which is not known from then on, or a field that nobody knows. */
+static void assign_item(struct python *y, const struct python_target *target)
+{
+    const struct python_name *known = python_find_name(y, target->path);
+    if (known && known->object >= 0)
+        python_leave_out(y, target->at, target->path, "the program computes which field it is");
+    else
+        python_bind(y, target->path, strlen(target->path))->is_computed = true;
+}
+
+/* Does the very field that is assigned to stand on the right? cfg.model = model, where that is cfg.model. */
+static bool is_itself(struct python *y, const struct python_target *target)
+{
+    struct python_mark here = python_mark(y);
+    struct python_target meant;
+    char path[PYTHON_NAME_SIZE], other[PYTHON_NAME_SIZE];
+    int object;
+    bool same = target->known && python_read_target(y, &meant) && meant.known;
+    python_skip_blanks(y);
+    const struct python_name *known = same ? python_find_name(y, meant.path) : NULL;
+    same = known && known->object >= 0 && !known->is_function && python_at_end(y) &&
+           python_find_field(y, target, &object, path) && python_find_object(y, meant.path, meant.at, other) == object &&
+           strcmp(path, other) == 0;
+    python_return(y, here);
+    return same;
+}
+
 /* One value for one path, or for several: a.x = b.y = 4. */
 static void assign_one(struct python *y, const struct python_targets *targets)
 {
     for (int i = 0; i < targets->n; i++) {
         const struct python_target *target = &targets->of[i];
         struct python_mark here = python_mark(y);
-        if (!strchr(target->path, '.')) {
+        if (!strchr(target->path, '.') && !target->known) {
+            assign_item(y, target);
+        } else if (strchr(target->path, '.') && is_itself(y, target)) {
+            continue;
+        } else if (!strchr(target->path, '.')) {
             struct diags told = {0};
             struct right right = read_right(y, target->path, &told);
             if (!python_at_end(y))

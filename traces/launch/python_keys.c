@@ -39,7 +39,22 @@ static void read_setattr(struct python *y)
     snprintf(y->field, sizeof y->field, "%s", target.path);
     struct yaml_node *value = python_read_value(y, 0);
     python_skip_blanks(y);
-    python_set_field(y, &target, python_at(y, ')') ? value : NULL, false);
+    bool closed = python_at(y, ')');
+    y->p += closed;
+    y->brackets -= closed;
+    python_skip_blanks(y);
+    python_set_field(y, &target, closed && python_at_end(y) ? value : NULL, false); /* not: ... if x else None */
+}
+
+/* A change of what a name without dots stands for: a list is not known from then on, an object keeps what was said of it. */
+static void read_change(struct python *y, const struct python_target *target)
+{
+    const struct python_name *known = python_find_name(y, target->path);
+    const struct python_object *object = known && known->object >= 0 ? &y->objects[known->object] : NULL;
+    if (known && known->value)
+        python_bind(y, target->path, strlen(target->path))->is_computed = true;
+    else if (object && (*known->path || object->origin == ORIGIN_RECIPE))
+        python_leave_out(y, target->at, target->path, "how this changes it is not read");
 }
 
 /* One more of a list, or a change that is none: cfg.x.append(y), cfg.x.update(y). */
@@ -51,8 +66,12 @@ static void read_method(struct python *y, struct python_target *target)
         return;
     bool appends = strcmp(dot + 1, "append") == 0, changed = python_is_one_of(dot + 1, changes);
     *dot = '\0';
-    if (!strchr(target->path, '.') || (!appends && !changed))
+    if (!appends && !changed)
         return;
+    if (!strchr(target->path, '.')) {
+        read_change(y, target);
+        return;
+    }
     if (changed) {
         int object;
         char path[PYTHON_NAME_SIZE];
@@ -74,6 +93,19 @@ static void read_method(struct python *y, struct python_target *target)
 /* Which names of a statement it gives: the parameters of a function, those before "in", behind "as", all. */
 enum given { GIVEN_PARAMETERS, GIVEN_BEFORE_IN, GIVEN_BEHIND_AS, GIVEN_ALL };
 
+/* del x, del cfg.x, global x */
+static void lose(struct python *y, const char *name, struct place at)
+{
+    struct python_target target = {.at = at, .known = true};
+    int object;
+    char path[PYTHON_NAME_SIZE];
+    snprintf(target.path, sizeof target.path, "%s", name);
+    if (!strchr(name, '.'))
+        python_unbind(y, name);
+    else if (python_find_field(y, &target, &object, path) && y->doubtful < 0)
+        python_forget(y, object, path);
+}
+
 /* Names that a statement gives, up to its colon or end, are not known from here on. */
 static void forget_names(struct python *y, enum given given)
 {
@@ -84,12 +116,13 @@ static void forget_names(struct python *y, enum given given)
     for (; y->p < y->end; python_skip_blanks(y)) {
         if (y->brackets == outside && strchr(":;\n", *y->p))
             break;
+        struct place at = python_place(y, y->p);
         if (python_read_name(y, name)) {
             if (given == GIVEN_BEFORE_IN && strcmp(name, "in") == 0)
                 break;
             bool parameter = y->brackets == outside + 1 && strchr("(,*", before);
             if (given == GIVEN_PARAMETERS ? parameter : given == GIVEN_BEHIND_AS ? behind_as : before != '.')
-                given == GIVEN_ALL ? python_unbind(y, name) : (void)python_bind(y, name, strcspn(name, "."));
+                given == GIVEN_ALL ? lose(y, name, at) : (void)python_bind(y, name, strcspn(name, "."));
             behind_as = strcmp(name, "as") == 0;
             before = 'a';
         } else if (*y->p == '"' || *y->p == '\'') {
@@ -267,9 +300,11 @@ static void read_line(struct python *y)
 
 struct yaml_node *python_parse(const char *name, const char *bytes, size_t n, struct arena *arena, struct diags *diags)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, at the beginning of a file */
     const char *zero = memchr(bytes, '\0', n);
+    size_t before_text = n >= 3 && memcmp(bytes, mark, 3) == 0 ? 3 : 0;
     struct python *y = memory_new(1, sizeof *y);
-    y->p = y->line_start = bytes;
+    y->p = y->line_start = bytes + before_text;
     y->end = zero ? zero : bytes + n;
     y->line = 1;
     y->name = name;
@@ -287,6 +322,8 @@ struct yaml_node *python_parse(const char *name, const char *bytes, size_t n, st
         if (y->p == before) /* a bracket that closes nothing */
             y->p++;
     }
+    if (zero)
+        diag_warning(diags, python_place(y, y->p), "a zero byte: nothing behind it is read");
     struct yaml_node *root = python_result(y);
     free(y);
     return root;

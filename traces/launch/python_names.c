@@ -254,8 +254,16 @@ static void merge(struct python *y, struct yaml_node *into, struct yaml_node *fr
             yaml_append(into, NULL, child);
         else if (same->kind == YAML_MAPPING && child->kind == YAML_MAPPING)
             merge(y, same, child);
-        else if (is_later(&child->at, &same->at))
-            set(y, same, child);
+        else {
+            bool later = is_later(&child->at, &same->at), text = same->text && child->text;
+            if (!text || strcmp(same->text, child->text) != 0)
+                diag_warning(
+                    y->diags, later ? child->at : same->at,
+                    "%.80s is said in line %d, too, of another object: the two are taken for one, and this for what counts",
+                    child->key, later ? same->at.line : child->at.line);
+            if (later)
+                set(y, same, child);
+        }
     }
 }
 

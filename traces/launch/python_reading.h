@@ -26,9 +26,10 @@ struct python_object {
     enum python_origin origin;
     struct yaml_node *node; /* a mapping */
     struct place at;
-    int n_fields;      /* said of it */
-    struct diags told; /* what was left out of it, which matters where it is a part of a recipe */
-    bool used;         /* part of another one */
+    int n_fields;        /* said of it */
+    struct diags told;   /* what was left out of it, which matters where it is a part of a recipe */
+    bool used;           /* part of another one */
+    struct place called; /* where the function that makes it was called first */
 };
 
 /* What a name stands for: an object or a field of one, a value, a module; nothing known otherwise. */

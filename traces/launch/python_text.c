@@ -77,8 +77,8 @@ void python_skip_string(struct python *y)
     while (y->p < y->end) {
         if (*y->p == '\n' && !three)
             return;
-        if (*y->p == '\\' && y->p + 1 < y->end && y->p[1] != '\n')
-            y->p++;
+        if (*y->p == '\\' && y->p + 1 < y->end)
+            y->p += 1 + (y->p[1] == '\r' && y->p + 2 < y->end && y->p[2] == '\n');
         else if (*y->p == quote && (!three || (y->end - y->p >= 3 && y->p[1] == quote && y->p[2] == quote))) {
             y->p += three ? 3 : 1;
             return;
@@ -93,6 +93,7 @@ void python_skip_string(struct python *y)
 void python_skip_to(struct python *y, const char *stops)
 {
     int outside = y->brackets;
+    struct place opened = python_place(y, y->p);
     while (y->p < y->end) {
         python_skip_blanks(y);
         if (y->p == y->end || (y->brackets <= outside && (strchr(stops, *y->p) || (!outside && strchr("\n;", *y->p)))))
@@ -109,11 +110,14 @@ void python_skip_to(struct python *y, const char *stops)
             python_skip_line_end(y);
             continue;
         }
-        y->brackets += strchr("([{", *y->p) != NULL;
+        if (strchr("([{", *y->p) && y->brackets++ == outside)
+            opened = python_place(y, y->p);
         if (strchr(")]}", *y->p) && y->brackets > 0)
             y->brackets--;
         y->p++;
     }
+    if (y->p == y->end && y->brackets > outside)
+        diag_warning(y->diags, opened, "this bracket is closed nowhere: nothing behind it is read");
     y->brackets = outside;
 }
 
