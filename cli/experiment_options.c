@@ -48,7 +48,7 @@ static const char *const feature_meanings[] = {
 const struct option_row experiment_options[] = {
     {.name = "model",
      TEXT_FIELDS("NAME|FILE"),
-     .help = "what is trained: a catalog name, an msim file, or a Hugging Face config.json",
+     .help = "what is trained: a catalog name, an msim file, or a Hugging Face config.json or its folder",
      .group = GROUP},
     {.name = "cluster",
      TEXT_FIELDS("NAME|FILE"),

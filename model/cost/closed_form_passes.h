@@ -72,6 +72,7 @@ struct stage_times {
     double copies;                        /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
     double behind;   /* of its passes what they wait for as their copies take longer than both, half in each */
     double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
+    double rounds;   /* the same where they keep step by rounds of p passes; 0 but where layers differ */
     bool uneven;     /* chunks of an interleaved pipeline take different times */
     bool follows;    /* and are followed (stage_times_follow): */
     double followed_m, followed_message, followed_s;

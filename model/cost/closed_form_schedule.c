@@ -165,6 +165,7 @@ static double interleaved_seconds(const struct question *q, double slowest)
         return passes + fmax(0, q->m - q->p - paired) * kept + (2 * (q->p - 1 + q->m * l->vpp) + around) * q->message;
     }
     double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);
+    passes += fmax(0, q->m - paired) * fmax(0, q->t.rounds - slowest);
     passes += 2 * (q->p * l->vpp - 1) * q->message + l->vpp * ((q->m - paired) * exposed + paired * 2 * q->message);
     return fmax(passes, sent_seconds(q, l->vpp) + both);
 }

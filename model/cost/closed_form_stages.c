@@ -188,17 +188,21 @@ static double checkpoints_of(const struct layout *l, struct layer_count layers)
  * A pair of passes of interleaved stages that keep step. Pass i forward and pass j backward of a stage (schedule_interleaved.c)
  * are i and j of rounds of p v: chunk i / p mod v and v - 1 - j / p mod v. A forward pass is one stage further down in the next
  * turn, a backward pass one up, so in turn t stage r has i = t - r + 2 (p - 1) + (v - 1) p and j = t + r. Each turn takes what
- * the fullest pair of it does.
+ * the fullest pair of it does; where stages may drift apart by so many turns `together`, so many do.
  */
-static double lockstep_seconds(const double *chunks, int p, int v)
+static double lockstep_seconds(const double *chunks, int p, int v, int together)
 {
     int turns = p * v;
     double seconds = 0;
-    for (int t = 0; t < turns; t++) {
+    for (int first = 0; first < turns; first += together) {
         double longest = 0;
         for (int r = 0; r < p; r++) {
-            int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
-            longest = fmax(longest, chunks[i / p * p + r] + chunks[turns + (v - 1 - j / p) * p + r]);
+            double pairs = 0;
+            for (int t = first; t < first + together; t++) {
+                int i = (t - r + 2 * (p - 1) + (v - 1) * p) % turns, j = (t + r) % turns;
+                pairs += chunks[i / p * p + r] + chunks[turns + (v - 1 - j / p) * p + r];
+            }
+            longest = fmax(longest, pairs);
         }
         seconds += longest;
     }
@@ -258,7 +262,8 @@ static void interleaved_times_fill(struct stage_times *t, struct pass_costs *cos
     if (!t->uneven)
         return;
     chunks_fill(costs, model, l);
-    t->lockstep = lockstep_seconds(costs->chunks, l->pp, l->vpp);
+    t->lockstep = lockstep_seconds(costs->chunks, l->pp, l->vpp, 1);
+    t->rounds = costs->kinds ? lockstep_seconds(costs->chunks, l->pp, l->vpp, l->pp) : 0;
 }
 
 /* GPipe's passes of one direction follow one another: none makes up for what another's copies take. */

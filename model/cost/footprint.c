@@ -303,16 +303,17 @@ static double optimizer_bytes(const struct layout *layout, const struct setting 
 static double scattered_bytes(const struct layout *layout, const struct setting *setting, double share, double whole)
 {
     bool made_whole = layout->zero == 2 && share < whole && !layout_offloads_gradients(layout);
-    double bytes = share * precision_bytes(setting->job->gradient_precision);
-    if (made_whole)
-        bytes += (SCATTERED_UNITS - 1) * unit_gradient_bytes(layout, setting, false) + unit_gradient_bytes(layout, setting, true);
-    return bytes;
+    double element = precision_bytes(setting->job->gradient_precision);
+    double units =
+        (SCATTERED_UNITS - 1) * unit_gradient_bytes(layout, setting, false) + unit_gradient_bytes(layout, setting, true);
+    return share * element + (made_whole ? fmin(units, whole * element) : 0);
 }
 
 bool footprint_shards_gradients_in_turn(const struct layout *layout, const struct setting *setting)
 {
-    return layout->zero == 2 && layout->schedule == SCHEDULE_INTERLEAVED && !work_reduces_whole(layout, setting->job) &&
-           layout_micro_batches(layout, setting->job) <= layout->pp;
+    bool reduces = has_any(layout, FEATURE_BIT(DP_OVERLAP)); /* behind a chunk's last pass; otherwise when the step ends */
+    return reduces && layout->zero == 2 && layout->schedule == SCHEDULE_INTERLEAVED &&
+           !work_reduces_whole(layout, setting->job) && layout_micro_batches(layout, setting->job) <= layout->pp;
 }
 
 static double gradient_bytes(const struct layout *layout, const struct setting *setting, const struct stage_load *load,

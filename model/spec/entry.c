@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/spec/catalog_alias.h"
@@ -166,6 +167,12 @@ static const char *config_of_folder(enum catalog_kind kind, const char *folder, 
     return kind == CATALOG_MODELS && access(path, F_OK) == 0 ? path : NULL;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat what;
+    return stat(path, &what) == 0 && S_ISDIR(what.st_mode);
+}
+
 /* A catalog entry by its name or one of its other spellings; else a folder beside who asks. */
 static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_node *value, const struct yaml_node *as,
                                       struct arena *arena, struct diags *diags)
@@ -183,6 +190,8 @@ static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_
         tree = single_node(value, name, arena, diags);
     else if ((config = config_of_folder(kind, file_beside(value, arena), arena)) != NULL)
         tree = load_file(kind, config, as, arena, diags);
+    else if (kind == CATALOG_MODELS && is_folder(file_beside(value, arena)))
+        diag_error(diags, value->at, "'%s' is a folder without a config.json, and no model of the catalog", value->text);
     else
         report_unknown(kind, value, diags);
     free(path);

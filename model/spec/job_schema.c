@@ -111,6 +111,7 @@ struct feature_reader {
     feature_set usual;
     struct job_features said;
     bool begun, changes; /* a word has been read; a change has */
+    feature_set taken;   /* by an earlier word */
 };
 
 static bool is_change(const char *word)
@@ -137,8 +138,10 @@ static void read_feature(void *reader, const struct yaml_node *word)
         r->said.features = r->usual;
     if (!change)
         r->said.named |= found;
-    if (takes)
-        r->said.absent |= found & ~r->said.features;
+    if (takes) {
+        r->said.absent |= found & ~r->said.features & ~r->taken;
+        r->taken |= found;
+    }
     for (int i = 0; i < N_FEATURES; i++)
         if (found >> i & 1)
             r->said.features = takes    ? r->said.features & ~found
@@ -245,8 +248,14 @@ static const struct field job_rows[] = {
     CHOICE("muon_shard", struct job, muon_shard, muon_shard_names, UNSET,
            "muon's states under ZeRO-1: elements of every parameter on each replica, unless told layer_wise, whole parameters on "
            "their owners"),
-    CUSTOM("features", struct job, features, read_features, write_features, UNSET,
-           "software features; +NAME and -NAME change those of current training stacks, or those of a file"),
+    {.key = "features",
+     .type = FIELD_CUSTOM,
+     FIELD_AT(struct job, features),
+     .read = read_features,
+     .write = write_features,
+     .fallback = UNSET,
+     .stated = true, /* left out it means those of current training stacks */
+     .help = "software features; +NAME and -NAME change those of current training stacks, or those of a file"},
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window; the model's own when left out"),
     QUANTITY("memory_margin", struct job, memory_margin, DIM_FRACTION, 0, 0.9, UNSET,
              "share of a GPU's memory that a search for layouts leaves free"),

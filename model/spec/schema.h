@@ -50,6 +50,7 @@ struct field {
     bool binary;          /* a number whose k and M people use for 1,024 and its square, too */
     bool port;            /* a rate that people say as a port's: 400G is 400 Gbps */
     const char *fallback; /* text; REQUIRED (NULL) or UNSET ("") */
+    bool stated;          /* written where it is zero, too: left out it means something else */
     const char *const *choices, *const *synonyms;
     const struct schema *group;
     field_read_function *read;

@@ -31,7 +31,7 @@ static json_t *write_field(const struct field *row, const void *object)
 static bool is_unset(const struct field *row, const void *object)
 {
     const unsigned char *at = (const unsigned char *)object + row->offset;
-    if (!row->fallback || *row->fallback || row->size == 0)
+    if (!row->fallback || *row->fallback || row->size == 0 || row->stated)
         return false;
     if (row->type == FIELD_TEXT)
         return !*at;

@@ -476,15 +476,17 @@ START_TEST(gradients_are_sharded_in_turn)
     struct shape s;
     shape_gpt(&s, 32, 2048, 16, 2, 4, 4, 1);
     s.layout.schedule = SCHEDULE_INTERLEAVED, s.layout.dp = 8;
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 32; i++) {
         int m = 1 + i % 8;
-        s.layout.zero = 1 + i / 8;
+        bool overlaps = i >= 16; /* else all are reduced when the step ends */
+        s.layout.zero = 1 + i / 8 % 2;
+        s.layout.features = overlaps ? FEATURE_BIT(DP_OVERLAP) : 0;
         s.job.global_batch = 8LL * m;
         struct footprint inner, first;
         footprint_of_stage(&s.layout, &s.setting, 1, &inner);
         footprint_of_stage(&s.layout, &s.setting, 0, &first);
         double parameters = inner.weights / 2, table = first.weights / 2 - parameters;
-        bool in_turn = s.layout.zero == 2 && m <= 4;
+        bool in_turn = overlaps && s.layout.zero == 2 && m <= 4;
         ck_assert_int_eq(footprint_shards_gradients_in_turn(&s.layout, &s.setting), in_turn);
         double held = parameters * (in_turn ? 0.5 + 1.0 / 8 : 1), held_first = held + table * (in_turn ? 9.0 / 8 : 1);
         ck_assert_double_eq_tol(inner.gradients, 4 * held, 1e-9 * held);
@@ -501,6 +503,7 @@ START_TEST(rounds_are_not_taken_for_one)
     struct footprint_memo memo = {0};
     shape_gpt(&s, 32, 2048, 16, 2, 4, 4, 1);
     s.layout.schedule = SCHEDULE_INTERLEAVED, s.layout.dp = 8, s.layout.zero = 2, s.job.global_batch = 64;
+    s.layout.features = FEATURE_BIT(DP_OVERLAP);
     for (size_t i = 0; i < sizeof micro_batches / sizeof *micro_batches; i++) {
         struct footprint peak;
         s.layout.micro_batch = micro_batches[i];
