@@ -111,7 +111,6 @@ struct feature_reader {
     feature_set usual;
     struct job_features said;
     bool begun, changes; /* a word has been read; a change has */
-    feature_set taken;   /* by an earlier word */
 };
 
 static bool is_change(const char *word)
@@ -138,10 +137,8 @@ static void read_feature(void *reader, const struct yaml_node *word)
         r->said.features = r->usual;
     if (!change)
         r->said.named |= found;
-    if (takes) {
-        r->said.absent |= found & ~r->said.features & ~r->taken;
-        r->taken |= found;
-    }
+    if (takes)
+        r->said.absent |= found & ~r->said.features;
     for (int i = 0; i < N_FEATURES; i++)
         if (found >> i & 1)
             r->said.features = takes    ? r->said.features & ~found

@@ -25,7 +25,7 @@ static void check_sums(struct job_case *c, const struct layout *layout, uint64_t
     char text[LAYOUT_TEXT];
     for (int class = 0; class < N_WORK_CLASSES; class ++)
         ck_assert_msg(result.breakdown.s[class] >= 0, "%s: %s takes %g s", layout_format(layout, text, sizeof text),
-                      work_class_name((enum work_class)class), result.breakdown.s[class]);
+                      work_class_name((enum work_class) class), result.breakdown.s[class]);
     ck_assert_double_gt(result.mfu, 0);
     ck_assert_double_lt(result.mfu, 1);
     ck_assert_double_ge(result.mfu, result.mfu_causal);
