@@ -81,6 +81,18 @@ static bool clock_fits(struct reading *reading, enum log_time clock, int line)
     return true;
 }
 
+/* Behind "[ T1234]" and "[C3]", the thread or processor that printed, as the kernel's PRINTK_CALLER has it. */
+static const char *behind_callers(const char *text)
+{
+    for (text += strspn(text, " \t"); *text == '['; text += strspn(text, " \t")) {
+        const char *close = strchr(text, ']');
+        if (!close)
+            break;
+        text = close + 1;
+    }
+    return text;
+}
+
 static void read_kernel_line(struct reading *reading, const char *line, int number_line)
 {
     const char *xid = strstr(line, "NVRM: Xid"), *colon = xid ? strstr(xid, "): ") : NULL, *rest;
@@ -103,8 +115,7 @@ static void read_kernel_line(struct reading *reading, const char *line, int numb
                    colon + 3, XID_LARGEST);
         return;
     }
-    while (*rest == ' ')
-        rest++;
+    rest = behind_callers(rest);
     size_t host = strcspn(rest, " :");
     bool named = rest < xid && host > 0 && strncmp(rest, "NVRM", 4) != 0 && strncmp(rest, "kernel", 6) != 0;
     if (clock_fits(reading, clock, number_line))

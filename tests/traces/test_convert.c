@@ -100,6 +100,23 @@ static enum status titan(const char *const *paths, int n, const struct convert_o
 
 #define LINE(time, host, xid) time " " host " kernel: NVRM: Xid (PCI:0000:1b:00): " xid ", x\n"
 
+/* The host of the first fault in a kernel log; "the file" where it is that. */
+static const char *host_of_first(const char *text)
+{
+    static char host[64];
+    struct files file = {.n = 0};
+    struct fault_trace trace;
+    struct diags diags = {0};
+    files_add(&file, text);
+    ck_assert_int_eq(xid_trace_read(file.names, 1, &usual, &trace, &diags), STATUS_OK);
+    unlink(file.names[0]);
+    const char *name = fault_trace_host(&trace, trace.items[0].node);
+    snprintf(host, sizeof host, "%s", strcmp(name, file.names[0]) == 0 ? "the file" : name);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+    return host;
+}
+
 /* --- repeats --- */
 
 /* 0, 4, 8 and 12 min are one; 17 min is five later. With 0 all are kept. */
@@ -220,6 +237,26 @@ START_TEST(many_files_are_one_trace)
     const char *const mixed[] = {BARE("[5.5]", "79"), BARE("[Mon Nov 23 07:00:00 2026]", "79"), NULL};
     ck_assert_str_eq(converted(xid_trace_read, usual, mixed),
                      "|this line has a date with its year, those above seconds since boot; convert them apart");
+}
+END_TEST
+
+/* A kernel that says which thread or processor printed does so before the host, with blanks or without. */
+START_TEST(callers_are_no_hosts)
+{
+    static const char *const times[] = {"[  100.5][ T1234]", "[  100.5] [ T1234]", "[  100.5][   C3]"};
+    static const char *const dates[] = {"[Mon Nov 23 00:01:40 2026] [ T1234]", "[Mon Nov 23 00:01:40 2026][C3]",
+                                        "2026-11-23T00:01:40,123456+00:00 [C3]", "2026-11-23T00:01:40,123456+00:00 [ T1234]"};
+    char line[128];
+    for (size_t i = 0; i < 2 * (sizeof times / sizeof *times); i++) { /* the file is the host, or the line names it */
+        snprintf(line, sizeof line, i % 2 ? LINE("%s", "n1", "79") : BARE("%s", "79"), times[i / 2]);
+        ck_assert_str_eq(XID(usual, line), "0 0 3600 Xid 79;");
+        ck_assert_str_eq(host_of_first(line), i % 2 ? "n1" : "the file");
+    }
+    for (size_t i = 0; i < 2 * (sizeof dates / sizeof *dates); i++) {
+        snprintf(line, sizeof line, i % 2 ? LINE("%s", "n1", "79") : BARE("%s", "79"), dates[i / 2]);
+        ck_assert_str_eq(XID(usual, line), "100 0 3600 Xid 79;");
+        ck_assert_str_eq(host_of_first(line), i % 2 ? "n1" : "the file");
+    }
 }
 END_TEST
 
@@ -351,6 +388,18 @@ START_TEST(columns_that_are_not_there)
 }
 END_TEST
 
+/* A count may be of the GPU's lifetime: the first number is no growth, wherever it stands. */
+START_TEST(a_first_number_is_no_growth)
+{
+#define ECC_HEAD                "timestamp, index, ecc.errors.uncorrected.aggregate.total\n"
+#define ECC_ROW(minute, errors) "2024/03/03 12:" minute ":00, 0, " errors "\n"
+    STARTS(SMI(usual, ECC_HEAD ECC_ROW("00", "[Unknown Error]") ECC_ROW("01", "3") ECC_ROW("02", "[N/A]") ECC_ROW("03", "3")
+                          ECC_ROW("04", "4")),
+           "43440 0 3600 Uncorr;|slow GPUs");
+    STARTS(SMI(usual, ECC_HEAD ECC_ROW("00", "[N/A]") ECC_ROW("01", "3")), "|slow GPUs");
+}
+END_TEST
+
 /* --- what is kept --- */
 
 static struct convert_options window(const char *from, nanos length)
@@ -478,6 +527,7 @@ int main(void)
     tcase_add_test(tests, one_event_is_one_fault);
     tcase_add_test(tests, classes_of_xids);
     tcase_add_test(tests, many_files_are_one_trace);
+    tcase_add_test(tests, callers_are_no_hosts);
     tcase_add_test(tests, files_without_years_are_of_one_winter);
     tcase_add_test(tests, states_that_name_the_node);
     tcase_add_test(tests, nodes_that_nobody_named);
@@ -485,6 +535,7 @@ int main(void)
     tcase_add_test(tests, slow_by_what_is_wrong);
     tcase_add_test(tests, slow_times_join);
     tcase_add_test(tests, columns_that_are_not_there);
+    tcase_add_test(tests, a_first_number_is_no_growth);
     tcase_add_test(tests, a_window_cuts_every_source);
     tcase_add_test(tests, no_date_where_none_is);
     tcase_add_test(tests, what_a_file_is);
