@@ -15,13 +15,14 @@
  *          jobs (JobID 17.batch) are left out.
  *
  *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h), with or without a host; and
- *          Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME: a gauge that keeps a GPU's last Xid, so that a
- *          change of it counts, to anything but 0. TIME is since 1970, in milliseconds (Prometheus) or seconds (OpenMetrics):
- *          which follows from its size, as neither is of before 1973. An exporter's page has none, and is refused. What Xids
- *          mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors take no node away.
- *          Xids of one node within `merge` are one fault, the worst of them; told is how many of which were left out. Several
- *          files are one trace; where lines name no host, each file is one, numbered in order of appearance, also without
- *          faults. Yearless lines of a file are taken to end within half a year of those of the file before.
+ *          Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME (without Hostname= the host is instance=): a
+ *          gauge that keeps a GPU's last Xid, so that a change of it counts, to anything but 0. What it shows at a GPU's first
+ *          scrape may be weeks old and is left out and told. TIME is since 1970, in milliseconds (Prometheus) or seconds
+ *          (OpenMetrics): which follows from its size, as neither is of before 1973. An exporter's page has none, and is refused.
+ *          What Xids mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors take no
+ *          node away. Xids of one node within `merge` are one fault, the worst of them; told is how many of which were left out.
+ *          Several files are one trace; where lines name no host, each file is one, numbered in order of appearance, also
+ *          without faults. Yearless lines of a file are taken to end within half a year of those of the file before.
  *
  *   smi:   nvidia-smi --query-gpu=timestamp,... --format=csv (repeated; a column host added for many nodes, or each file is one).
  *          Uncorrected ECC errors that grow are failures. A straggler is an SM clock below 95 % of its maximum while the hardware

@@ -141,6 +141,8 @@ END_TEST
 #define GAUGE(gpu)              "DCGM_FI_DEV_XID_ERRORS{gpu=\"" gpu "\",Hostname=\"n1\"} "
 #define DCGM(gpu, xid, seconds) GAUGE(gpu) xid " 1699" seconds "000\n" /* 920000 is midnight of 14 November 2023 */
 
+#define OLD "|left out: the Xid that the gauge of 1 GPU showed at the first scrape, of unknown age"
+
 /* A gauge keeps its last value: scraped again it is no new error, for any window, nor in another order. */
 START_TEST(a_gauge_counts_changes)
 {
@@ -154,14 +156,15 @@ START_TEST(a_gauge_counts_changes)
         snprintf(line, sizeof line, "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",Hostname=\"n1\"} 79 %d000\n", 1699920000 + 600 * i);
         text_append(days, sizeof days, "%s", line);
     }
-    ck_assert_str_eq(XID(usual, days), "0 0 3600 Xid 79;");
+    ck_assert_str_eq(XID(usual, days), OLD); /* at first it may be weeks old */
 }
 END_TEST
 
 /* Prometheus counts milliseconds, OpenMetrics seconds; an exporter's own page has no time, which is told once a file. */
 START_TEST(metrics_have_times)
 {
-    ck_assert_str_eq(XID(usual, GAUGE("0") "0 1699920000.5\n" GAUGE("0") "79 1699923600.5\n" GAUGE("1") "48 1699930800500\n"),
+    ck_assert_str_eq(XID(usual, GAUGE("0") "0 1699920000.5\n" GAUGE("0") "79 1699923600.5\n" GAUGE("1") "0 1699920000\n" GAUGE(
+                                    "1") "48 1699930800500\n"),
                      "3600 0 3600 Xid 79;10800 0 3600 Xid 48;");
     ck_assert_str_eq(
         XID(usual, GAUGE("0") "79\n" GAUGE("1") "48 \n"),
@@ -176,6 +179,64 @@ START_TEST(metrics_have_times)
     }
     ck_assert_str_eq(XID(usual, GAUGE("0") "2147483632 1699920000\n" GAUGE("0") "79 1699920001\n"),
                      "1 0 3600 Xid 79;|left out: 1 value of DCGM's gauge that is no Xid");
+}
+END_TEST
+
+/* What was there at the first scrape is left out and counted, GPU by GPU; what changes after it counts. A blank is no Xid at
+ * first, and no change later. */
+START_TEST(what_a_gauge_shows_at_first)
+{
+    ck_assert_str_eq(
+        XID(usual, DCGM("0", "79", "920000") DCGM("0", "48", "923600") DCGM("1", "31", "920000")),
+        "3600 0 3600 Xid 48;|left out: the Xids that the gauges of 2 GPUs showed at the first scrape, of unknown age");
+    ck_assert_str_eq(XID(usual, DCGM("0", "0", "920000") DCGM("0", "79", "923600") DCGM("0", "2147483632", "927200")
+                                    DCGM("0", "79", "930800")),
+                     "3600 0 3600 Xid 79;|left out: 1 value of DCGM's gauge that is no Xid");
+}
+END_TEST
+
+/* Braces and quotes within a label are of its text; a label whose name ends alike is another. */
+START_TEST(labels_are_quoted)
+{
+#define LABELS(text, xid, seconds) "DCGM_FI_DEV_XID_ERRORS{" text "} " xid " 1699" seconds "000\n"
+#define FELL                       "my_gpu=\"7\",gpu=\"0\",err_msg=\"GPU \\\"has\\\" {fallen}, gpu=1\", Hostname=\"n1\","
+    ck_assert_str_eq(XID(usual, LABELS(FELL, "0", "920000") LABELS(FELL, "79", "923600")), "3600 0 3600 Xid 79;");
+    ck_assert_str_eq(XID(usual, LABELS("gpu=\"0\",err_msg=\"x", "79", "920000")), "|a metric without a value");
+    ck_assert_str_eq(XID(usual, LABELS("gpu=\"0\",err", "79", "920000") "x"), "|a metric without a value");
+}
+END_TEST
+
+/* GPU 0 of two instances is two, and Hostname goes before. */
+START_TEST(instances_are_hosts)
+{
+#define AT(host) "gpu=\"0\",instance=\"" host ":9400\""
+    static const char scrapes[] = LABELS(AT("10.0.0.1"), "0", "920000") LABELS(AT("10.0.0.2"), "0", "920000")
+        LABELS(AT("10.0.0.1"), "79", "923600") LABELS(AT("10.0.0.2"), "0", "923600") LABELS(AT("10.0.0.2"), "79", "927200");
+    ck_assert_str_eq(XID(usual, scrapes), "3600 0 3600 Xid 79;7200 1 3600 Xid 79;");
+    ck_assert_str_eq(host_of_first(scrapes), "10.0.0.1:9400");
+    static const char named[] =
+        LABELS(AT("10.0.0.1") ",Hostname=\"n1\"", "0", "920000") LABELS(AT("10.0.0.2") ",Hostname=\"n1\"", "79", "923600");
+    ck_assert_str_eq(host_of_first(named), "n1");
+}
+END_TEST
+
+/* Times are read by their digits: seconds of 2023 have no room for nanoseconds in a double, nor milliseconds. */
+START_TEST(metrics_times_are_exact)
+{
+    struct files file = {.n = 0};
+    struct fault_trace trace;
+    struct diags diags = {0};
+    files_add(&file, GAUGE("0") "0 1699920000\n" GAUGE("0") "79 1699923660.250\n" GAUGE("0") "48 1699930860251\n" GAUGE(
+                         "0") "79 1699934460.123456789123\n" GAUGE("0") "48 1.69994e9\n");
+    ck_assert_int_eq(xid_trace_read(file.names, 1, &usual, &trace, &diags), STATUS_OK);
+    unlink(file.names[0]);
+    ck_assert_uint_eq(trace.n_items, 4);
+    ck_assert_int_eq(trace.items[0].time, INT64_C(3660250000000));
+    ck_assert_int_eq(trace.items[1].time, INT64_C(10860251000000));
+    ck_assert_int_eq(trace.items[2].time, INT64_C(14460123456789));
+    ck_assert_int_eq(trace.items[3].time, INT64_C(20000000000000));
+    fault_trace_free(&trace);
+    diags_free(&diags);
 }
 END_TEST
 
@@ -524,6 +585,10 @@ int main(void)
     tcase_add_test(tests, repeats_slide);
     tcase_add_test(tests, a_gauge_counts_changes);
     tcase_add_test(tests, metrics_have_times);
+    tcase_add_test(tests, what_a_gauge_shows_at_first);
+    tcase_add_test(tests, labels_are_quoted);
+    tcase_add_test(tests, instances_are_hosts);
+    tcase_add_test(tests, metrics_times_are_exact);
     tcase_add_test(tests, one_event_is_one_fault);
     tcase_add_test(tests, classes_of_xids);
     tcase_add_test(tests, many_files_are_one_trace);
