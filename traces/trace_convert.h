@@ -14,11 +14,12 @@
  *          `nodes` counts them, the row's number modulo `nodes`: made up, so nothing is taken for a repeat. Steps of Slurm's
  *          jobs (JobID 17.batch) are left out.
  *
- *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h), with or without a host; and
- *          Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME (without Hostname= the host is instance=): a
- *          gauge that keeps a GPU's last Xid, so that a change of it counts, to anything but 0. What it shows at a GPU's first
- *          scrape may be weeks old and is left out and told. TIME is since 1970, in milliseconds (Prometheus) or seconds
- *          (OpenMetrics): which follows from its size, as neither is of before 1973. An exporter's page has none, and is refused.
+ *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h; a zone is applied), with or
+ *          without a host; and Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME (without Hostname= the host
+ *          is instance=): a gauge that keeps a GPU's last Xid, so that a change of it counts, to anything but 0. What it shows at
+ *          a GPU's first scrape may be weeks old and is left out and told. TIME is since 1970, in milliseconds (Prometheus) or
+ *          seconds (OpenMetrics): which follows from its size, as neither is of before 1973. An exporter's page has none, and is
+ *          refused.
  *          What Xids mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors take no
  *          node away. Xids of one node within `merge` are one fault, the worst of them; told is how many of which were left out.
  *          Several files are one trace; where lines name no host, each file is one, numbered in order of appearance, also

@@ -307,7 +307,8 @@ static enum status read_file(struct reading *reading, const char *path)
     enum status status = file_read(path, LIMIT, &bytes, &n, reading->diags);
     if (status != STATUS_OK)
         return status;
-    reading->file = (struct file_in_turn){.name = path, .clock.told = reading->file.clock.told};
+    reading->file = (struct file_in_turn){
+        .name = path, .clock.told = reading->file.clock.told, .clock.told_zone = reading->file.clock.told_zone};
     read_lines(reading, bytes);
     free(bytes);
     place_in_years(reading, first_item, before);

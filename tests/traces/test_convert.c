@@ -117,6 +117,16 @@ static const char *host_of_first(const char *text)
     return host;
 }
 
+static struct convert_options window(const char *from, nanos length)
+{
+    struct convert_options options = usual;
+    options.has_from = from != NULL;
+    if (from)
+        ck_assert(local_time_parse(from, &options.from));
+    options.length = length;
+    return options;
+}
+
 /* --- repeats --- */
 
 /* 0, 4, 8 and 12 min are one; 17 min is five later. With 0 all are kept. */
@@ -321,6 +331,50 @@ START_TEST(callers_are_no_hosts)
 }
 END_TEST
 
+/* 00:30 at +01:00 is 23:30 of the day before, as DCGM's gauge has it; what is no zone is no time. */
+START_TEST(zones_are_applied)
+{
+    static const struct {
+        const char *time;
+        int seconds; /* since midnight of 2 March */
+    } lines[] = {{"2024-03-02T23:30:00Z", 84600},
+                 {"2024-03-03T00:30:00+01:00", 84600},
+                 {"2024-03-03T00:30:00+0100", 84600},
+                 {"2024-03-03T00:30:00,123456+01:00", 84600},
+                 {"2024-03-02T18:00:00.654321-0530", 84600},
+                 {"2024-03-02T23:30:00", 84600},
+                 {"Sat 2024-03-02 23:30:00 UTC", 84600},
+                 {"2024-03-03T00:30:00-01", 91800}};
+    char line[128], says[64];
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        snprintf(line, sizeof line, LINE("%s", "n1", "79"), lines[i].time);
+        snprintf(says, sizeof says, "%d 0 3600 Xid 79;", lines[i].seconds);
+        ck_assert_str_eq(XID(window("2024-03-02", 0), line), says);
+        ck_assert_str_eq(host_of_first(line), "n1");
+    }
+    STARTS(XID(window("2024-03-02", 0),
+               LINE("Sat 2024-03-02 23:30:00 CET", "n1", "79") LINE("Sun 2024-03-03 23:30:00 CET", "n1", "79")),
+           "84600 0 3600 Xid 79;171000 0 3600 Xid 79;|the zone 'CET' has no hours that are known");
+    STARTS(XID(usual, LINE("2024-03-03T00:30:00+99:00", "n1", "79")), "|an Xid without a time or a number;");
+    /* One event that a log and the gauge tell is one. */
+    STARTS(XID(usual, LINE("2023-11-14T01:00:00+01:00", "n1", "79") DCGM("0", "0", "910000") DCGM("0", "79", "920060")),
+           "0 0 3600 Xid 79;");
+}
+END_TEST
+
+/* dmesg -H writes how long after the line above; that is no time since boot. */
+START_TEST(steps_are_no_times)
+{
+    static const char *const none[] = {"[  +1.500000]", "[+1.5]", "[ -1.5]", "[  inf]", "[]"};
+    char line[128];
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        snprintf(line, sizeof line, BARE("%s", "79"), none[i]);
+        STARTS(XID(usual, line), "|an Xid without a time or a number; lines of dmesg,");
+    }
+    ck_assert_str_eq(XID(usual, BARE("[    1.500000]", "79") BARE("[500.5]", "48")), "0 0 3600 Xid 79;499 0 3600 Xid 48;");
+}
+END_TEST
+
 /* One file ends in January, the next in December: of the winter between, not eleven months later. */
 START_TEST(files_without_years_are_of_one_winter)
 {
@@ -463,16 +517,6 @@ END_TEST
 
 /* --- what is kept --- */
 
-static struct convert_options window(const char *from, nanos length)
-{
-    struct convert_options options = usual;
-    options.has_from = from != NULL;
-    if (from)
-        ck_assert(local_time_parse(from, &options.from));
-    options.length = length;
-    return options;
-}
-
 /* 10:00, 11:00 and 12:00 of a day in every source: from half past ten on for an hour and a half, and without a date from
  * midnight. What begins just as the window ends is out of it. */
 START_TEST(a_window_cuts_every_source)
@@ -593,6 +637,8 @@ int main(void)
     tcase_add_test(tests, classes_of_xids);
     tcase_add_test(tests, many_files_are_one_trace);
     tcase_add_test(tests, callers_are_no_hosts);
+    tcase_add_test(tests, zones_are_applied);
+    tcase_add_test(tests, steps_are_no_times);
     tcase_add_test(tests, files_without_years_are_of_one_winter);
     tcase_add_test(tests, states_that_name_the_node);
     tcase_add_test(tests, nodes_that_nobody_named);
