@@ -74,7 +74,9 @@ MUST_CHECK enum status smi_trace_read(const char *const *paths, int n_paths, con
 /* Names as numbers, in order of appearance. */
 struct host_table {
     char **names;
-    size_t n, capacity, last;
+    size_t n, capacity;
+    size_t *places; /* [n_places], a power of two: where a name's hash leads, its number + 1; 0 nobody's */
+    size_t n_places;
 };
 int32_t host_number(struct host_table *table, const char *name, size_t length);
 void host_table_free(struct host_table *table);

@@ -622,6 +622,25 @@ START_TEST(nodes_keep_the_names_of_hosts)
 }
 END_TEST
 
+/* Many hosts, in an order that is none of theirs, keep the numbers of their first appearance; one name may begin with another. */
+START_TEST(many_hosts_keep_their_numbers)
+{
+    enum { N = 5000 };
+    struct host_table hosts = {0};
+    char name[32];
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(host_number(&hosts, name, (size_t)snprintf(name, sizeof name, "n%d", i * 7919 % N)), i);
+    for (int i = N - 1; i >= 0; i--) {
+        int n = snprintf(name, sizeof name, "n%d:9400", i * 7919 % N);
+        ck_assert_int_eq(host_number(&hosts, name, (size_t)n - strlen(":9400")), i);
+    }
+    ck_assert_uint_eq(hosts.n, N);
+    ck_assert_int_eq(host_number(&hosts, "", 0), N);
+    ck_assert_int_eq(host_number(&hosts, "n", 1), N + 1);
+    host_table_free(&hosts);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convert");
@@ -651,6 +670,7 @@ int main(void)
     tcase_add_test(tests, no_date_where_none_is);
     tcase_add_test(tests, what_a_file_is);
     tcase_add_test(tests, nodes_keep_the_names_of_hosts);
+    tcase_add_test(tests, many_hosts_keep_their_numbers);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }
