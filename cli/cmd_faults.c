@@ -62,6 +62,19 @@ static enum status generate(struct invocation *call)
 /* --- summary -----------------------------------------------------------------------------------------------------------------
  */
 
+/* Failures, their repairs and what else the trace has are of the same stretch; how many faults lie behind it is told. */
+static void cut_to_horizon(struct invocation *call, struct fault_trace *trace, nanos horizon)
+{
+    size_t kept = trace->n_items;
+    while (kept > 0 && trace->items[kept - 1].time >= horizon)
+        kept--;
+    size_t n = trace->n_items - kept;
+    trace->n_items = kept;
+    if (n > 0)
+        diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu fault%s behind --horizon", n,
+                  plural((int64_t)n));
+}
+
 /* The trace that the second operand names; over which nodes and how long, as said or as the trace shows. */
 static enum status read_named_trace(struct invocation *call, struct fault_trace *trace, int32_t *nodes, nanos *horizon)
 {
@@ -76,7 +89,12 @@ static enum status read_named_trace(struct invocation *call, struct fault_trace 
     if (status != STATUS_OK)
         return status;
     *nodes = *nodes > 0 ? *nodes : fault_trace_nodes(trace);
-    *horizon = option_given(call, "horizon") ? nanos_from_seconds(option_quantity(call, "horizon")) : fault_trace_horizon(trace);
+    if (!option_given(call, "horizon")) {
+        *horizon = fault_trace_horizon(trace);
+        return STATUS_OK;
+    }
+    *horizon = nanos_from_seconds(option_quantity(call, "horizon"));
+    cut_to_horizon(call, trace, *horizon);
     return STATUS_OK;
 }
 
@@ -229,8 +247,8 @@ static enum status convert(struct invocation *call)
     int32_t hosts = trace.n_hosts > 0 ? trace.hosts[trace.n_hosts - 1].node + 1 : 0, nodes = fault_trace_nodes(&trace);
     talk(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), nodes, plural(nodes));
     if (hosts > nodes)
-        talk(call, 0, "%" PRId32 " hosts were seen: --nodes %" PRId32 " tells summary and fit of those without faults", hosts,
-             hosts);
+        talk(call, 0, "%" PRId32 " host%s seen: --nodes %" PRId32 " tells summary and fit of those without faults", hosts,
+             hosts == 1 ? " was" : "s were", hosts);
     if (trace.n_outside > 0)
         diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu row%s without a node", trace.n_outside,
                   plural((int64_t)trace.n_outside));
@@ -301,7 +319,8 @@ static const struct option_row options[] = {
      TIME_FIELDS,
      .low = 1,
      .high = TIME_LONGEST_S,
-     .help = "length of the trace; the preset's, or to its last day, otherwise. convert: faults that begin within it are kept"},
+     .help = "length of the trace; the preset's, or to its last day, otherwise. convert, summary, fit: faults that begin within "
+             "it are kept"},
     {.name = "rate",
      TEXT_FIELDS("X"),
      .check = check_rate,

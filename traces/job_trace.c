@@ -6,6 +6,7 @@
 
 #include "traces/csv.h"
 #include "traces/lanl_trace.h"
+#include "traces/log_time.h"
 #include "traces/trace_convert.h"
 
 /* --- columns ------------------------------------------------------------------------------------------------------------------
@@ -92,27 +93,6 @@ static bool find_columns(const struct csv_table *table, const struct convert_opt
 /* --- times --------------------------------------------------------------------------------------------------------------------
  */
 
-/* "Z", "UTC", "+08:00", "+0800", "-05": how far a clock is ahead of universal time; false: not such a text. */
-static bool zone_of(const char *text, nanos *ahead)
-{
-    unsigned hours, minutes = 0;
-    int end = 0;
-    *ahead = 0;
-    text += *text == ' ';
-    if (strcmp(text, "") == 0 || strcmp(text, "Z") == 0 || strcmp(text, "UTC") == 0)
-        return true;
-    if ((*text != '+' && *text != '-') || !isdigit((unsigned char)text[1]) || sscanf(text + 1, "%2u%n", &hours, &end) != 1)
-        return false;
-    const char *rest = text + 1 + end;
-    rest += *rest == ':';
-    if (*rest && (!isdigit((unsigned char)*rest) || sscanf(rest, "%2u%n", &minutes, &end) != 1 || rest[end]))
-        return false;
-    if (hours > 14 || minutes > 59)
-        return false;
-    *ahead = (*text == '-' ? -1 : 1) * (nanos)(hours * 60 + minutes) * 60 * NANOS_PER_SECOND;
-    return true;
-}
-
 /* "2024-03-03T12:01:02", with a fraction, which is left aside, and a zone. */
 static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
 {
@@ -128,7 +108,7 @@ static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
     const char *rest = text + n;
     if (*rest == '.')
         rest += 1 + strspn(rest + 1, "0123456789");
-    if (!local_time_parse(date, time) || !zone_of(rest, &ahead))
+    if (!local_time_parse(date, time) || !log_zone(rest, &ahead))
         return false;
     *zoned = *rest != '\0';
     *time -= ahead;

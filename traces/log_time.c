@@ -92,23 +92,65 @@ static bool syslog_date(struct log_clock *years, const char *line, struct place 
     return true;
 }
 
-/* "2024-03-03T12:01:02+00:00 host kernel:" (journalctl -o short-iso, dmesg --time-format iso), "Sun 2024-03-03 12:01:02 UTC host
- * kernel:" (-o short-full). Zones are left aside: a log is of one place. */
-static bool iso_date(const char *line, nanos *time, const char **rest)
+bool log_zone(const char *text, nanos *ahead)
 {
-    char date[20];
+    unsigned hours, minutes = 0;
+    int end = 0;
+    *ahead = 0;
+    text += *text == ' ';
+    if (strcmp(text, "") == 0 || strcmp(text, "Z") == 0 || strcmp(text, "UTC") == 0)
+        return true;
+    if ((*text != '+' && *text != '-') || !isdigit((unsigned char)text[1]) || sscanf(text + 1, "%2u%n", &hours, &end) != 1)
+        return false;
+    const char *rest = text + 1 + end;
+    rest += *rest == ':';
+    if (*rest && (!isdigit((unsigned char)*rest) || sscanf(rest, "%2u%n", &minutes, &end) != 1 || rest[end]))
+        return false;
+    if (hours > 14 || minutes > 59)
+        return false;
+    *ahead = (*text == '-' ? -1 : 1) * (nanos)(hours * 60 + minutes) * 60 * NANOS_PER_SECOND;
+    return true;
+}
+
+/* What stands between a date and the next blank or bracket as a zone. */
+static bool zone_word(const char **text, nanos *ahead, char *word, size_t size)
+{
+    size_t n = strcspn(*text, " \t[");
+    snprintf(word, size, "%.*s", (int)(n < size ? n : size - 1), *text);
+    *text += n;
+    return n < size && log_zone(word, ahead);
+}
+
+/* "2024-03-03T12:01:02+01:00 host kernel:" (journalctl -o short-iso, dmesg --time-format iso), "Sun 2024-03-03 12:01:02 UTC host
+ * kernel:" (-o short-full), whose zone stands apart and may be a name that says no hours. */
+static bool iso_date(struct log_clock *clock, const char *line, struct place at, nanos *time, const char **rest,
+                     struct diags *diags)
+{
+    char date[20], word[16];
     int weekday = 0;
+    nanos ahead = 0;
     if (sscanf(line, "%*3[A-Za-z] %n", &weekday) == 0 && weekday > 0)
         line += weekday;
     if (strlen(line) < 19 || isdigit((unsigned char)line[19]))
         return false;
     snprintf(date, sizeof date, "%.19s", line);
-    *rest = line + 19 + strcspn(line + 19, " \t");
-    if (weekday > 0) { /* the zone stands apart */
-        *rest += strspn(*rest, " \t");
-        *rest += strcspn(*rest, " \t");
+    if (!local_time_parse(date, time))
+        return false;
+    line += 19;
+    if (*line == '.' || *line == ',')
+        line += 1 + strspn(line + 1, "0123456789");
+    line += weekday > 0 ? strspn(line, " \t") : 0;
+    bool known = zone_word(&line, &ahead, word, sizeof word);
+    if (!known && weekday == 0 && *word != ':')
+        return false;
+    if (!known && weekday > 0 && !clock->told_zone) {
+        diag_note(diags, at, "the zone '%s' has no hours that are known: taken for universal time; -o short-iso writes them",
+                  word);
+        clock->told_zone = true;
     }
-    return local_time_parse(date, time);
+    *time -= ahead;
+    *rest = line;
+    return true;
 }
 
 enum log_time log_line_time(const char *line, struct log_clock *clock, struct place at, nanos *time, const char **rest,
@@ -117,7 +159,9 @@ enum log_time log_line_time(const char *line, struct log_clock *clock, struct pl
     int end = 0;
     double boot;
     line = behind_level(line);
-    if (sscanf(line, "[%lf]%n", &boot, &end) == 1 && end > 0 && boot >= 0 && boot < LOG_LATEST_S) {
+    bool number =
+        *line == '[' && isdigit((unsigned char)line[1 + strspn(line + 1, " ")]); /* "[  +1.5]" is since the line above */
+    if (number && sscanf(line, "[%lf]%n", &boot, &end) == 1 && end > 0 && boot >= 0 && boot < LOG_LATEST_S) {
         *time = nanos_from_seconds(boot);
         *rest = line + end;
         return LOG_SINCE_BOOT;
@@ -126,5 +170,5 @@ enum log_time log_line_time(const char *line, struct log_clock *clock, struct pl
         return LOG_DATED;
     if (syslog_date(clock, line, at, time, rest, diags))
         return LOG_YEARLESS;
-    return iso_date(line, time, rest) ? LOG_DATED : LOG_NO_TIME;
+    return iso_date(clock, line, at, time, rest, diags) ? LOG_DATED : LOG_NO_TIME;
 }

@@ -23,14 +23,18 @@ enum log_time {
 
 /* Of the yearless lines of one file, in its order. All zero at its start. */
 struct log_clock {
-    int years;    /* that have begun since the first of them */
-    nanos latest; /* of those before; 0: none */
-    bool told;    /* that a year began: once is enough for all files */
+    int years;      /* that have begun since the first of them */
+    nanos latest;   /* of those before; 0: none */
+    bool told;      /* that a year began: once is enough for all files */
+    bool told_zone; /* of a zone whose hours are unknown, likewise */
 };
 
-/* The time at the start of a line, in seconds since boot or as local time since 1970, and what stands behind it. Of yearless
- * lines one that is more than half a year before those above it begins a new year, which is told at `at`, once. *time and *rest
- * are written where there is a time. */
+/* "Z", "UTC", "+08:00", "+0800", "-05", "": how far a clock is ahead of universal time; false: not such a text. */
+bool log_zone(const char *text, nanos *ahead);
+
+/* The time at the start of a line, in seconds since boot or since 1970, and what stands behind it: at universal time where the
+ * line names a zone by its hours, local otherwise. Of yearless lines one that is more than half a year before those above it
+ * begins a new year, which is told at `at`, once. *time and *rest are written where there is a time. */
 enum log_time log_line_time(const char *line, struct log_clock *clock, struct place at, nanos *time, const char **rest,
                             struct diags *diags);
 

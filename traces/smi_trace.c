@@ -40,7 +40,8 @@ struct columns {
 struct device {
     int32_t node;
     double ecc;
-    bool seen, slow;
+    bool counted; /* some row had a number of errors */
+    bool slow;
     nanos slow_since, last;
     double slowest;
 };
@@ -120,7 +121,7 @@ static void see_clock(struct reading *reading, struct device *device, size_t row
     if (device->slow && !slow)
         end_slow(reading, device, node, time);
     if (slow && !device->slow)
-        *device = (struct device){node, device->ecc, device->seen, true, time, time, 1};
+        *device = (struct device){node, device->ecc, device->counted, true, time, time, 1};
     if (slow && clock / top < device->slowest)
         device->slowest = clock / top;
 }
@@ -138,15 +139,16 @@ static void read_row(struct reading *reading, size_t row)
     struct device *device = device_of(reading, row, &node);
     double ecc = number_of(reading, row, reading->columns.ecc);
     reading->ecc_counted |= ecc >= 0;
-    if (device->seen && ecc > device->ecc)
+    if (device->counted && ecc > device->ecc)
         fault_trace_add(&reading->trace,
                         (struct fault){.time = time, .down = reading->options->down, .node = node, .speed = FULL_SPEED},
                         "Uncorrected ECC error");
     see_clock(reading, device, row, node, time);
-    if (ecc >= 0)
+    if (ecc >= 0) { /* the first number may be of a lifetime: what came before it is unknown */
         device->ecc = ecc;
+        device->counted = true;
+    }
     device->node = node;
-    device->seen = true;
     device->last = time;
 }
 

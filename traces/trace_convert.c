@@ -4,23 +4,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 
 #define DAY ((nanos)86400 * NANOS_PER_SECOND)
 
+/* Where a name stands, or would. */
+static size_t *place_of(const struct host_table *table, const char *name, size_t length)
+{
+    size_t at = hash_bytes(HASH_BEGIN, name, length) & (table->n_places - 1);
+    for (; table->places[at] > 0; at = (at + 1) & (table->n_places - 1)) {
+        const char *there = table->names[table->places[at] - 1];
+        if (strncmp(there, name, length) == 0 && there[length] == '\0')
+            break;
+    }
+    return &table->places[at];
+}
+
+/* At most half of the places are taken. */
+static void make_room(struct host_table *table)
+{
+    if (2 * (table->n + 1) <= table->n_places)
+        return;
+    free(table->places);
+    table->n_places = table->n_places ? 2 * table->n_places : 64;
+    table->places = memory_new(table->n_places, sizeof *table->places);
+    for (size_t i = 0; i < table->n; i++)
+        *place_of(table, table->names[i], strlen(table->names[i])) = i + 1;
+}
+
 int32_t host_number(struct host_table *table, const char *name, size_t length)
 {
-    /* Records come again and again in one order: the last and the next are tried first, then those that were new last. */
-    for (size_t i = 0; i <= table->n + 1; i++) {
-        size_t at = i < 2 ? table->last + i : table->n + 1 - i;
-        if (at < table->n && strncmp(table->names[at], name, length) == 0 && table->names[at][length] == '\0')
-            return (int32_t)(table->last = at);
-    }
+    make_room(table);
+    size_t *place = place_of(table, name, length);
+    if (*place > 0)
+        return (int32_t)(*place - 1);
     table->names = memory_grow(table->names, &table->capacity, table->n + 1, sizeof *table->names);
     char *copy = memory_new(length + 1, 1);
     memcpy(copy, name, length);
     table->names[table->n] = copy;
-    return (int32_t)(table->last = table->n++);
+    *place = ++table->n;
+    return (int32_t)(table->n - 1);
 }
 
 void host_table_name(const struct host_table *table, struct fault_trace *trace)
@@ -34,6 +58,7 @@ void host_table_free(struct host_table *table)
     for (size_t i = 0; i < table->n; i++)
         free(table->names[i]);
     free(table->names);
+    free(table->places);
     *table = (struct host_table){0};
 }
 

@@ -14,14 +14,16 @@
  *          `nodes` counts them, the row's number modulo `nodes`: made up, so nothing is taken for a repeat. Steps of Slurm's
  *          jobs (JobID 17.batch) are left out.
  *
- *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h), with or without a host; and
- *          Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME: a gauge that keeps a GPU's last Xid, so that a
- *          change of it counts, to anything but 0. TIME is since 1970, in milliseconds (Prometheus) or seconds (OpenMetrics):
- *          which follows from its size, as neither is of before 1973. An exporter's page has none, and is refused. What Xids
- *          mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors take no node away.
- *          Xids of one node within `merge` are one fault, the worst of them; told is how many of which were left out. Several
- *          files are one trace; where lines name no host, each file is one, numbered in order of appearance, also without
- *          faults. Yearless lines of a file are taken to end within half a year of those of the file before.
+ *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h; a zone is applied), with or
+ *          without a host; and Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME (without Hostname= the host
+ *          is instance=): a gauge that keeps a GPU's last Xid, so that a change of it counts, to anything but 0. What it shows at
+ *          a GPU's first scrape may be weeks old and is left out and told. TIME is since 1970, in milliseconds (Prometheus) or
+ *          seconds (OpenMetrics): which follows from its size, as neither is of before 1973. An exporter's page has none, and is
+ *          refused.
+ *          What Xids mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors take no
+ *          node away. Xids of one node within `merge` are one fault, the worst of them; told is how many of which were left out.
+ *          Several files are one trace; where lines name no host, each file is one, numbered in order of appearance, also
+ *          without faults. Yearless lines of a file are taken to end within half a year of those of the file before.
  *
  *   smi:   nvidia-smi --query-gpu=timestamp,... --format=csv (repeated; a column host added for many nodes, or each file is one).
  *          Uncorrected ECC errors that grow are failures. A straggler is an SM clock below 95 % of its maximum while the hardware
@@ -72,7 +74,9 @@ MUST_CHECK enum status smi_trace_read(const char *const *paths, int n_paths, con
 /* Names as numbers, in order of appearance. */
 struct host_table {
     char **names;
-    size_t n, capacity, last;
+    size_t n, capacity;
+    size_t *places; /* [n_places], a power of two: where a name's hash leads, its number + 1; 0 nobody's */
+    size_t n_places;
 };
 int32_t host_number(struct host_table *table, const char *name, size_t length);
 void host_table_free(struct host_table *table);

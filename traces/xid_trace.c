@@ -11,6 +11,7 @@
 #include "traces/xid.h"
 
 /* A GPU's gauge at one scrape. */
+enum { BLANK = -1 }; /* its value where DCGM knows none */
 struct sample {
     int32_t gpu, node;
     nanos time;
@@ -38,6 +39,7 @@ struct reading {
     nanos first;
     size_t counts[XID_LARGEST + 1];
     size_t n_blank; /* values of the gauge that are no Xid */
+    size_t n_stood; /* GPUs whose gauge showed one from the first */
 };
 
 static struct place place_of(const struct reading *reading, int line)
@@ -81,6 +83,18 @@ static bool clock_fits(struct reading *reading, enum log_time clock, int line)
     return true;
 }
 
+/* Behind "[ T1234]" and "[C3]", the thread or processor that printed, as the kernel's PRINTK_CALLER has it. */
+static const char *behind_callers(const char *text)
+{
+    for (text += strspn(text, " \t"); *text == '['; text += strspn(text, " \t")) {
+        const char *close = strchr(text, ']');
+        if (!close)
+            break;
+        text = close + 1;
+    }
+    return text;
+}
+
 static void read_kernel_line(struct reading *reading, const char *line, int number_line)
 {
     const char *xid = strstr(line, "NVRM: Xid"), *colon = xid ? strstr(xid, "): ") : NULL, *rest;
@@ -103,34 +117,80 @@ static void read_kernel_line(struct reading *reading, const char *line, int numb
                    colon + 3, XID_LARGEST);
         return;
     }
-    while (*rest == ' ')
-        rest++;
+    rest = behind_callers(rest);
     size_t host = strcspn(rest, " :");
     bool named = rest < xid && host > 0 && strncmp(rest, "NVRM", 4) != 0 && strncmp(rest, "kernel", 6) != 0;
     if (clock_fits(reading, clock, number_line))
         add(reading, time, node_of(reading, named ? rest : NULL, host), (int)number);
 }
 
-/* The text of a label, Hostname="n1"; NULL: it is not there. */
-static const char *label_of(const char *line, const char *name, size_t *length)
+/* Behind the quote that ends the text of a label, "GPU has {fallen} \"off\""; NULL: none does. */
+static const char *behind_quoted(const char *text)
 {
-    const char *at = strstr(line, name);
-    at = at ? at + strlen(name) : NULL;
-    *length = at ? strcspn(at, "\"") : 0;
-    return at;
+    for (; *text && *text != '"'; text++)
+        text += *text == '\\' && text[1];
+    return *text ? text + 1 : NULL;
 }
 
-static void add_sample(struct reading *reading, const char *line, int value, nanos time)
+/* The labels that tell GPUs apart; NULL: not there, or empty. */
+struct labels {
+    const char *host, *instance, *gpu;
+    size_t n_host, n_instance, n_gpu;
+};
+
+static void keep_label(const char *name, size_t n_name, const char *wanted, const char **text, size_t *length)
+{
+    const char *value = name + n_name + 2;
+    size_t n = (size_t)(behind_quoted(value) - 1 - value);
+    if (n > 0 && strlen(wanted) == n_name && strncmp(name, wanted, n_name) == 0) {
+        *text = value;
+        *length = n;
+    }
+}
+
+/* {gpu="0",Hostname="n1"} from behind its brace; what stands behind all of it. NULL: it does not end. */
+static const char *read_labels(const char *text, struct labels *labels)
+{
+    *labels = (struct labels){0};
+    for (;;) {
+        text += strspn(text, " \t,");
+        if (*text == '}')
+            return text + 1;
+        size_t n = strcspn(text, "=\"} \t");
+        const char *end = text[n] == '=' && text[n + 1] == '"' ? behind_quoted(text + n + 2) : NULL;
+        if (!end)
+            return NULL;
+        keep_label(text, n, "Hostname", &labels->host, &labels->n_host);
+        keep_label(text, n, "instance", &labels->instance, &labels->n_instance);
+        keep_label(text, n, "gpu", &labels->gpu, &labels->n_gpu);
+        text = end;
+    }
+}
+
+/* Where the exporter does not name its host, Prometheus names the instance that it scraped. */
+static void add_sample(struct reading *reading, const struct labels *labels, int value, nanos time)
 {
     char name[300];
-    size_t n_host, n_gpu;
-    const char *host = label_of(line, "Hostname=\"", &n_host), *gpu = label_of(line, "gpu=\"", &n_gpu);
+    const char *host = labels->host ? labels->host : labels->instance;
     struct sample sample = {.time = time, .value = value, .order = reading->n_samples};
-    sample.node = node_of(reading, host, n_host);
-    snprintf(name, sizeof name, "%d/%.*s", (int)sample.node, n_gpu < 200 ? (int)n_gpu : 200, gpu ? gpu : "");
+    sample.node = node_of(reading, host, labels->host ? labels->n_host : labels->n_instance);
+    snprintf(name, sizeof name, "%d/%.*s", (int)sample.node, labels->n_gpu < 200 ? (int)labels->n_gpu : 200,
+             labels->gpu ? labels->gpu : "");
     sample.gpu = host_number(&reading->gpus, name, strlen(name));
     reading->samples = memory_grow(reading->samples, &reading->capacity, reading->n_samples + 1, sizeof sample);
     reading->samples[reading->n_samples++] = sample;
+}
+
+/* "1700000060.250" in units of so many nanoseconds, which a double does not hold. */
+static nanos exact_time(const char *text, const char *end, nanos unit)
+{
+    nanos time = 0, place = unit;
+    const char *at = text;
+    for (; isdigit((unsigned char)*at); at++)
+        time = time * 10 + (*at - '0') * unit;
+    for (at += *at == '.'; isdigit((unsigned char)*at); at++)
+        time += (*at - '0') * (place /= 10);
+    return at == end ? time : (nanos)(strtod(text, NULL) * (double)unit); /* 1.7e9 */
 }
 
 /* The time behind a value: seconds since 1970, as OpenMetrics has them, or milliseconds, as Prometheus does. A time of before
@@ -150,31 +210,33 @@ static bool metric_time(struct reading *reading, const char *text, int number_li
         reading->file.timeless = true;
         return false;
     }
-    double seconds = value < earliest_s * 1e3 ? value : value / 1e3;
+    bool in_seconds = value < earliest_s * 1e3;
+    double seconds = in_seconds ? value : value / 1e3;
     if (!(seconds >= earliest_s && seconds < LOG_LATEST_S)) {
         diag_error(reading->diags, place_of(reading, number_line),
                    "a metric whose time '%.*s' is neither seconds nor milliseconds since 1970", (int)(end - text), text);
         return false;
     }
-    *time = value < earliest_s * 1e3 ? nanos_from_seconds(value) : (nanos)(value * 1e6);
+    *time = exact_time(text, end, in_seconds ? NANOS_PER_SECOND : NANOS_PER_SECOND / 1000);
     return true;
 }
 
 /* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000. DCGM writes what it does not know as a large number. */
 static void read_metric_line(struct reading *reading, const char *line, int number_line)
 {
-    const char *close = strchr(line, '}');
+    struct labels labels;
+    const char *value = read_labels(strchr(line, '{') + 1, &labels);
     char *end = NULL;
-    double number = close ? strtod(close + 1, &end) : 0;
-    if (!close || end == close + 1) {
+    double number = value ? strtod(value, &end) : 0;
+    if (!value || end == value) {
         diag_error(reading->diags, place_of(reading, number_line), "a metric without a value");
         return;
     }
     nanos time;
-    if (!(number >= 0 && number <= XID_LARGEST))
-        reading->n_blank++;
-    else if (metric_time(reading, end, number_line, &time) && clock_fits(reading, LOG_DATED, number_line))
-        add_sample(reading, line, (int)number, time);
+    bool blank = !(number >= 0 && number <= XID_LARGEST);
+    reading->n_blank += blank;
+    if (metric_time(reading, end, number_line, &time) && clock_fits(reading, LOG_DATED, number_line))
+        add_sample(reading, &labels, blank ? BLANK : (int)number, time);
 }
 
 static int sample_compare(const void *a, const void *b)
@@ -187,16 +249,21 @@ static int sample_compare(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The gauge keeps a GPU's last Xid, scrape after scrape: what counts is its changes. */
+/* The gauge keeps a GPU's last Xid, scrape after scrape: what counts is its changes. What it shows at first may be weeks old; a
+ * blank is no Xid then, and changes nothing later. */
 static void read_samples(struct reading *reading)
 {
     const struct sample *at = reading->samples;
+    int before = 0;
     if (reading->n_samples > 0)
         qsort(reading->samples, reading->n_samples, sizeof *reading->samples, sample_compare);
     for (size_t i = 0; i < reading->n_samples; i++) {
-        int before = i > 0 && at[i - 1].gpu == at[i].gpu ? at[i - 1].value : 0;
-        if (at[i].value != 0 && at[i].value != before)
-            add(reading, at[i].time, at[i].node, at[i].value);
+        bool first = i == 0 || at[i - 1].gpu != at[i].gpu;
+        int value = at[i].value != BLANK ? at[i].value : first ? 0 : before;
+        reading->n_stood += first && value != 0;
+        if (!first && value != 0 && value != before)
+            add(reading, at[i].time, at[i].node, value);
+        before = value;
     }
 }
 
@@ -240,7 +307,8 @@ static enum status read_file(struct reading *reading, const char *path)
     enum status status = file_read(path, LIMIT, &bytes, &n, reading->diags);
     if (status != STATUS_OK)
         return status;
-    reading->file = (struct file_in_turn){.name = path, .clock.told = reading->file.clock.told};
+    reading->file = (struct file_in_turn){
+        .name = path, .clock.told = reading->file.clock.told, .clock.told_zone = reading->file.clock.told_zone};
     read_lines(reading, bytes);
     free(bytes);
     place_in_years(reading, first_item, before);
@@ -282,6 +350,11 @@ static void tell_classes(const struct reading *reading, const char *const *paths
         diag_note(reading->diags, at, "left out, as nothing ends by them: Xid %s", text);
     if (list_class(reading, XID_UNKNOWN, text, sizeof text))
         diag_note(reading->diags, at, "left out, as their meaning is unknown: Xid %s", text);
+    if (reading->n_stood > 0)
+        diag_note(reading->diags, at,
+                  "left out: the Xid%s that the gauge%s of %zu GPU%s showed at the first scrape, of unknown age",
+                  reading->n_stood == 1 ? "" : "s", reading->n_stood == 1 ? "" : "s", reading->n_stood,
+                  reading->n_stood == 1 ? "" : "s");
     if (reading->n_blank > 0)
         diag_note(reading->diags, at, "left out: %zu value%s of DCGM's gauge that %s no Xid", reading->n_blank,
                   reading->n_blank == 1 ? "" : "s", reading->n_blank == 1 ? "is" : "are");

@@ -100,6 +100,33 @@ static enum status titan(const char *const *paths, int n, const struct convert_o
 
 #define LINE(time, host, xid) time " " host " kernel: NVRM: Xid (PCI:0000:1b:00): " xid ", x\n"
 
+/* The host of the first fault in a kernel log; "the file" where it is that. */
+static const char *host_of_first(const char *text)
+{
+    static char host[64];
+    struct files file = {.n = 0};
+    struct fault_trace trace;
+    struct diags diags = {0};
+    files_add(&file, text);
+    ck_assert_int_eq(xid_trace_read(file.names, 1, &usual, &trace, &diags), STATUS_OK);
+    unlink(file.names[0]);
+    const char *name = fault_trace_host(&trace, trace.items[0].node);
+    snprintf(host, sizeof host, "%s", strcmp(name, file.names[0]) == 0 ? "the file" : name);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+    return host;
+}
+
+static struct convert_options window(const char *from, nanos length)
+{
+    struct convert_options options = usual;
+    options.has_from = from != NULL;
+    if (from)
+        ck_assert(local_time_parse(from, &options.from));
+    options.length = length;
+    return options;
+}
+
 /* --- repeats --- */
 
 /* 0, 4, 8 and 12 min are one; 17 min is five later. With 0 all are kept. */
@@ -124,6 +151,8 @@ END_TEST
 #define GAUGE(gpu)              "DCGM_FI_DEV_XID_ERRORS{gpu=\"" gpu "\",Hostname=\"n1\"} "
 #define DCGM(gpu, xid, seconds) GAUGE(gpu) xid " 1699" seconds "000\n" /* 920000 is midnight of 14 November 2023 */
 
+#define OLD "|left out: the Xid that the gauge of 1 GPU showed at the first scrape, of unknown age"
+
 /* A gauge keeps its last value: scraped again it is no new error, for any window, nor in another order. */
 START_TEST(a_gauge_counts_changes)
 {
@@ -137,14 +166,15 @@ START_TEST(a_gauge_counts_changes)
         snprintf(line, sizeof line, "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",Hostname=\"n1\"} 79 %d000\n", 1699920000 + 600 * i);
         text_append(days, sizeof days, "%s", line);
     }
-    ck_assert_str_eq(XID(usual, days), "0 0 3600 Xid 79;");
+    ck_assert_str_eq(XID(usual, days), OLD); /* at first it may be weeks old */
 }
 END_TEST
 
 /* Prometheus counts milliseconds, OpenMetrics seconds; an exporter's own page has no time, which is told once a file. */
 START_TEST(metrics_have_times)
 {
-    ck_assert_str_eq(XID(usual, GAUGE("0") "0 1699920000.5\n" GAUGE("0") "79 1699923600.5\n" GAUGE("1") "48 1699930800500\n"),
+    ck_assert_str_eq(XID(usual, GAUGE("0") "0 1699920000.5\n" GAUGE("0") "79 1699923600.5\n" GAUGE("1") "0 1699920000\n" GAUGE(
+                                    "1") "48 1699930800500\n"),
                      "3600 0 3600 Xid 79;10800 0 3600 Xid 48;");
     ck_assert_str_eq(
         XID(usual, GAUGE("0") "79\n" GAUGE("1") "48 \n"),
@@ -159,6 +189,64 @@ START_TEST(metrics_have_times)
     }
     ck_assert_str_eq(XID(usual, GAUGE("0") "2147483632 1699920000\n" GAUGE("0") "79 1699920001\n"),
                      "1 0 3600 Xid 79;|left out: 1 value of DCGM's gauge that is no Xid");
+}
+END_TEST
+
+/* What was there at the first scrape is left out and counted, GPU by GPU; what changes after it counts. A blank is no Xid at
+ * first, and no change later. */
+START_TEST(what_a_gauge_shows_at_first)
+{
+    ck_assert_str_eq(
+        XID(usual, DCGM("0", "79", "920000") DCGM("0", "48", "923600") DCGM("1", "31", "920000")),
+        "3600 0 3600 Xid 48;|left out: the Xids that the gauges of 2 GPUs showed at the first scrape, of unknown age");
+    ck_assert_str_eq(XID(usual, DCGM("0", "0", "920000") DCGM("0", "79", "923600") DCGM("0", "2147483632", "927200")
+                                    DCGM("0", "79", "930800")),
+                     "3600 0 3600 Xid 79;|left out: 1 value of DCGM's gauge that is no Xid");
+}
+END_TEST
+
+/* Braces and quotes within a label are of its text; a label whose name ends alike is another. */
+START_TEST(labels_are_quoted)
+{
+#define LABELS(text, xid, seconds) "DCGM_FI_DEV_XID_ERRORS{" text "} " xid " 1699" seconds "000\n"
+#define FELL                       "my_gpu=\"7\",gpu=\"0\",err_msg=\"GPU \\\"has\\\" {fallen}, gpu=1\", Hostname=\"n1\","
+    ck_assert_str_eq(XID(usual, LABELS(FELL, "0", "920000") LABELS(FELL, "79", "923600")), "3600 0 3600 Xid 79;");
+    ck_assert_str_eq(XID(usual, LABELS("gpu=\"0\",err_msg=\"x", "79", "920000")), "|a metric without a value");
+    ck_assert_str_eq(XID(usual, LABELS("gpu=\"0\",err", "79", "920000") "x"), "|a metric without a value");
+}
+END_TEST
+
+/* GPU 0 of two instances is two, and Hostname goes before. */
+START_TEST(instances_are_hosts)
+{
+#define AT(host) "gpu=\"0\",instance=\"" host ":9400\""
+    static const char scrapes[] = LABELS(AT("10.0.0.1"), "0", "920000") LABELS(AT("10.0.0.2"), "0", "920000")
+        LABELS(AT("10.0.0.1"), "79", "923600") LABELS(AT("10.0.0.2"), "0", "923600") LABELS(AT("10.0.0.2"), "79", "927200");
+    ck_assert_str_eq(XID(usual, scrapes), "3600 0 3600 Xid 79;7200 1 3600 Xid 79;");
+    ck_assert_str_eq(host_of_first(scrapes), "10.0.0.1:9400");
+    static const char named[] =
+        LABELS(AT("10.0.0.1") ",Hostname=\"n1\"", "0", "920000") LABELS(AT("10.0.0.2") ",Hostname=\"n1\"", "79", "923600");
+    ck_assert_str_eq(host_of_first(named), "n1");
+}
+END_TEST
+
+/* Times are read by their digits: seconds of 2023 have no room for nanoseconds in a double, nor milliseconds. */
+START_TEST(metrics_times_are_exact)
+{
+    struct files file = {.n = 0};
+    struct fault_trace trace;
+    struct diags diags = {0};
+    files_add(&file, GAUGE("0") "0 1699920000\n" GAUGE("0") "79 1699923660.250\n" GAUGE("0") "48 1699930860251\n" GAUGE(
+                         "0") "79 1699934460.123456789123\n" GAUGE("0") "48 1.69994e9\n");
+    ck_assert_int_eq(xid_trace_read(file.names, 1, &usual, &trace, &diags), STATUS_OK);
+    unlink(file.names[0]);
+    ck_assert_uint_eq(trace.n_items, 4);
+    ck_assert_int_eq(trace.items[0].time, INT64_C(3660250000000));
+    ck_assert_int_eq(trace.items[1].time, INT64_C(10860251000000));
+    ck_assert_int_eq(trace.items[2].time, INT64_C(14460123456789));
+    ck_assert_int_eq(trace.items[3].time, INT64_C(20000000000000));
+    fault_trace_free(&trace);
+    diags_free(&diags);
 }
 END_TEST
 
@@ -220,6 +308,70 @@ START_TEST(many_files_are_one_trace)
     const char *const mixed[] = {BARE("[5.5]", "79"), BARE("[Mon Nov 23 07:00:00 2026]", "79"), NULL};
     ck_assert_str_eq(converted(xid_trace_read, usual, mixed),
                      "|this line has a date with its year, those above seconds since boot; convert them apart");
+}
+END_TEST
+
+/* A kernel that says which thread or processor printed does so before the host, with blanks or without. */
+START_TEST(callers_are_no_hosts)
+{
+    static const char *const times[] = {"[  100.5][ T1234]", "[  100.5] [ T1234]", "[  100.5][   C3]"};
+    static const char *const dates[] = {"[Mon Nov 23 00:01:40 2026] [ T1234]", "[Mon Nov 23 00:01:40 2026][C3]",
+                                        "2026-11-23T00:01:40,123456+00:00 [C3]", "2026-11-23T00:01:40,123456+00:00 [ T1234]"};
+    char line[128];
+    for (size_t i = 0; i < 2 * (sizeof times / sizeof *times); i++) { /* the file is the host, or the line names it */
+        snprintf(line, sizeof line, i % 2 ? LINE("%s", "n1", "79") : BARE("%s", "79"), times[i / 2]);
+        ck_assert_str_eq(XID(usual, line), "0 0 3600 Xid 79;");
+        ck_assert_str_eq(host_of_first(line), i % 2 ? "n1" : "the file");
+    }
+    for (size_t i = 0; i < 2 * (sizeof dates / sizeof *dates); i++) {
+        snprintf(line, sizeof line, i % 2 ? LINE("%s", "n1", "79") : BARE("%s", "79"), dates[i / 2]);
+        ck_assert_str_eq(XID(usual, line), "100 0 3600 Xid 79;");
+        ck_assert_str_eq(host_of_first(line), i % 2 ? "n1" : "the file");
+    }
+}
+END_TEST
+
+/* 00:30 at +01:00 is 23:30 of the day before, as DCGM's gauge has it; what is no zone is no time. */
+START_TEST(zones_are_applied)
+{
+    static const struct {
+        const char *time;
+        int seconds; /* since midnight of 2 March */
+    } lines[] = {{"2024-03-02T23:30:00Z", 84600},
+                 {"2024-03-03T00:30:00+01:00", 84600},
+                 {"2024-03-03T00:30:00+0100", 84600},
+                 {"2024-03-03T00:30:00,123456+01:00", 84600},
+                 {"2024-03-02T18:00:00.654321-0530", 84600},
+                 {"2024-03-02T23:30:00", 84600},
+                 {"Sat 2024-03-02 23:30:00 UTC", 84600},
+                 {"2024-03-03T00:30:00-01", 91800}};
+    char line[128], says[64];
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        snprintf(line, sizeof line, LINE("%s", "n1", "79"), lines[i].time);
+        snprintf(says, sizeof says, "%d 0 3600 Xid 79;", lines[i].seconds);
+        ck_assert_str_eq(XID(window("2024-03-02", 0), line), says);
+        ck_assert_str_eq(host_of_first(line), "n1");
+    }
+    STARTS(XID(window("2024-03-02", 0),
+               LINE("Sat 2024-03-02 23:30:00 CET", "n1", "79") LINE("Sun 2024-03-03 23:30:00 CET", "n1", "79")),
+           "84600 0 3600 Xid 79;171000 0 3600 Xid 79;|the zone 'CET' has no hours that are known");
+    STARTS(XID(usual, LINE("2024-03-03T00:30:00+99:00", "n1", "79")), "|an Xid without a time or a number;");
+    /* One event that a log and the gauge tell is one. */
+    STARTS(XID(usual, LINE("2023-11-14T01:00:00+01:00", "n1", "79") DCGM("0", "0", "910000") DCGM("0", "79", "920060")),
+           "0 0 3600 Xid 79;");
+}
+END_TEST
+
+/* dmesg -H writes how long after the line above; that is no time since boot. */
+START_TEST(steps_are_no_times)
+{
+    static const char *const none[] = {"[  +1.500000]", "[+1.5]", "[ -1.5]", "[  inf]", "[]"};
+    char line[128];
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        snprintf(line, sizeof line, BARE("%s", "79"), none[i]);
+        STARTS(XID(usual, line), "|an Xid without a time or a number; lines of dmesg,");
+    }
+    ck_assert_str_eq(XID(usual, BARE("[    1.500000]", "79") BARE("[500.5]", "48")), "0 0 3600 Xid 79;499 0 3600 Xid 48;");
 }
 END_TEST
 
@@ -351,17 +503,19 @@ START_TEST(columns_that_are_not_there)
 }
 END_TEST
 
-/* --- what is kept --- */
-
-static struct convert_options window(const char *from, nanos length)
+/* A count may be of the GPU's lifetime: the first number is no growth, wherever it stands. */
+START_TEST(a_first_number_is_no_growth)
 {
-    struct convert_options options = usual;
-    options.has_from = from != NULL;
-    if (from)
-        ck_assert(local_time_parse(from, &options.from));
-    options.length = length;
-    return options;
+#define ECC_HEAD                "timestamp, index, ecc.errors.uncorrected.aggregate.total\n"
+#define ECC_ROW(minute, errors) "2024/03/03 12:" minute ":00, 0, " errors "\n"
+    STARTS(SMI(usual, ECC_HEAD ECC_ROW("00", "[Unknown Error]") ECC_ROW("01", "3") ECC_ROW("02", "[N/A]") ECC_ROW("03", "3")
+                          ECC_ROW("04", "4")),
+           "43440 0 3600 Uncorr;|slow GPUs");
+    STARTS(SMI(usual, ECC_HEAD ECC_ROW("00", "[N/A]") ECC_ROW("01", "3")), "|slow GPUs");
 }
+END_TEST
+
+/* --- what is kept --- */
 
 /* 10:00, 11:00 and 12:00 of a day in every source: from half past ten on for an hour and a half, and without a date from
  * midnight. What begins just as the window ends is out of it. */
@@ -468,6 +622,25 @@ START_TEST(nodes_keep_the_names_of_hosts)
 }
 END_TEST
 
+/* Many hosts, in an order that is none of theirs, keep the numbers of their first appearance; one name may begin with another. */
+START_TEST(many_hosts_keep_their_numbers)
+{
+    enum { N = 5000 };
+    struct host_table hosts = {0};
+    char name[32];
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(host_number(&hosts, name, (size_t)snprintf(name, sizeof name, "n%d", i * 7919 % N)), i);
+    for (int i = N - 1; i >= 0; i--) {
+        int n = snprintf(name, sizeof name, "n%d:9400", i * 7919 % N);
+        ck_assert_int_eq(host_number(&hosts, name, (size_t)n - strlen(":9400")), i);
+    }
+    ck_assert_uint_eq(hosts.n, N);
+    ck_assert_int_eq(host_number(&hosts, "", 0), N);
+    ck_assert_int_eq(host_number(&hosts, "n", 1), N + 1);
+    host_table_free(&hosts);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("convert");
@@ -475,9 +648,16 @@ int main(void)
     tcase_add_test(tests, repeats_slide);
     tcase_add_test(tests, a_gauge_counts_changes);
     tcase_add_test(tests, metrics_have_times);
+    tcase_add_test(tests, what_a_gauge_shows_at_first);
+    tcase_add_test(tests, labels_are_quoted);
+    tcase_add_test(tests, instances_are_hosts);
+    tcase_add_test(tests, metrics_times_are_exact);
     tcase_add_test(tests, one_event_is_one_fault);
     tcase_add_test(tests, classes_of_xids);
     tcase_add_test(tests, many_files_are_one_trace);
+    tcase_add_test(tests, callers_are_no_hosts);
+    tcase_add_test(tests, zones_are_applied);
+    tcase_add_test(tests, steps_are_no_times);
     tcase_add_test(tests, files_without_years_are_of_one_winter);
     tcase_add_test(tests, states_that_name_the_node);
     tcase_add_test(tests, nodes_that_nobody_named);
@@ -485,10 +665,12 @@ int main(void)
     tcase_add_test(tests, slow_by_what_is_wrong);
     tcase_add_test(tests, slow_times_join);
     tcase_add_test(tests, columns_that_are_not_there);
+    tcase_add_test(tests, a_first_number_is_no_growth);
     tcase_add_test(tests, a_window_cuts_every_source);
     tcase_add_test(tests, no_date_where_none_is);
     tcase_add_test(tests, what_a_file_is);
     tcase_add_test(tests, nodes_keep_the_names_of_hosts);
+    tcase_add_test(tests, many_hosts_keep_their_numbers);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }
