@@ -159,8 +159,8 @@ enum log_time log_line_time(const char *line, struct log_clock *clock, struct pl
     int end = 0;
     double boot;
     line = behind_level(line);
-    bool number =
-        *line == '[' && isdigit((unsigned char)line[1 + strspn(line + 1, " ")]); /* "[  +1.5]" is since the line above */
+    /* "[  +1.5]" of dmesg -H is since the line above. */
+    bool number = *line == '[' && isdigit((unsigned char)line[1 + strspn(line + 1, " ")]);
     if (number && sscanf(line, "[%lf]%n", &boot, &end) == 1 && end > 0 && boot >= 0 && boot < LOG_LATEST_S) {
         *time = nanos_from_seconds(boot);
         *rest = line + end;

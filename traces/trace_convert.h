@@ -19,11 +19,10 @@
  *          is instance=): a gauge that keeps a GPU's last Xid, so that a change of it counts, to anything but 0. What it shows at
  *          a GPU's first scrape may be weeks old and is left out and told. TIME is since 1970, in milliseconds (Prometheus) or
  *          seconds (OpenMetrics): which follows from its size, as neither is of before 1973. An exporter's page has none, and is
- *          refused.
- *          What Xids mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors take no
- *          node away. Xids of one node within `merge` are one fault, the worst of them; told is how many of which were left out.
- *          Several files are one trace; where lines name no host, each file is one, numbered in order of appearance, also
- *          without faults. Yearless lines of a file are taken to end within half a year of those of the file before.
+ *          refused. What Xids mean is said by xid.h: those of information and unknown ones are no faults, a program's own errors
+ *          take no node away. Xids of one node within `merge` are one fault, the worst of them; told is how many of which were
+ *          left out. Several files are one trace; where lines name no host, each file is one, numbered in order of appearance,
+ *          also without faults. Yearless lines of a file are taken to end within half a year of those of the file before.
  *
  *   smi:   nvidia-smi --query-gpu=timestamp,... --format=csv (repeated; a column host added for many nodes, or each file is one).
  *          Uncorrected ECC errors that grow are failures. A straggler is an SM clock below 95 % of its maximum while the hardware

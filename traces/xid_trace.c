@@ -181,16 +181,17 @@ static void add_sample(struct reading *reading, const struct labels *labels, int
     reading->samples[reading->n_samples++] = sample;
 }
 
-/* "1700000060.250" in units of so many nanoseconds, which a double does not hold. */
+/* "1700000060.250" in units of so many nanoseconds, which a double does not hold; before LOG_LATEST_S. */
 static nanos exact_time(const char *text, const char *end, nanos unit)
 {
     nanos time = 0, place = unit;
-    const char *at = text;
-    for (; isdigit((unsigned char)*at); at++)
-        time = time * 10 + (*at - '0') * unit;
-    for (at += *at == '.'; isdigit((unsigned char)*at); at++)
-        time += (*at - '0') * (place /= 10);
-    return at == end ? time : (nanos)(strtod(text, NULL) * (double)unit); /* 1.7e9 */
+    if (text + strspn(text, "0123456789.") != end) /* 1.7e9 */
+        return (nanos)(strtod(text, NULL) * (double)unit);
+    for (; isdigit((unsigned char)*text); text++)
+        time = time * 10 + (*text - '0') * unit;
+    for (text += *text == '.'; isdigit((unsigned char)*text); text++)
+        time += (*text - '0') * (place /= 10);
+    return time;
 }
 
 /* The time behind a value: seconds since 1970, as OpenMetrics has them, or milliseconds, as Prometheus does. A time of before

@@ -237,7 +237,7 @@ START_TEST(metrics_times_are_exact)
     struct fault_trace trace;
     struct diags diags = {0};
     files_add(&file, GAUGE("0") "0 1699920000\n" GAUGE("0") "79 1699923660.250\n" GAUGE("0") "48 1699930860251\n" GAUGE(
-                         "0") "79 1699934460.123456789123\n" GAUGE("0") "48 1.69994e9\n");
+                         "0") "79 1699934460.123456789123\n" GAUGE("0") "48 1699940000000000000e-9\n");
     ck_assert_int_eq(xid_trace_read(file.names, 1, &usual, &trace, &diags), STATUS_OK);
     unlink(file.names[0]);
     ck_assert_uint_eq(trace.n_items, 4);
