@@ -5,7 +5,7 @@
  * exists ("30" is not a time; "30min" is). Decimal prefixes are powers of 1,000 and binary ones (KiB MiB GiB TiB) of
  * 1,024. A network rate in bits (Gbps, Gb/s) is divided by eight.
  *
- *   DIM_COUNT      a number: 6144, 12_288, 1e9, 300B (10^9), 1.4T, 2M, 12k   (for token budgets)
+ *   DIM_COUNT      a number: 6144, 12_288, 1e9, 300B (10^9), 1.4T, 2M, 12k, 4Mi (4 x 2^20)
  *   DIM_TIME       s       ns us ms s min h d (and wk)
  *   DIM_BYTES      bytes   B kB KB MB GB TB PB KiB MiB GiB TiB PiB
  *   DIM_RATE       B/s     B/s kB/s ... TB/s, GiB/s ..., bps kbps Mbps Gbps Tbps (also Gb/s, Gbit/s, Gbit, Gb/sec, GbE;

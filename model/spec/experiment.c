@@ -305,7 +305,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (!job->seq_len) {
         job->seq_len = e->model.max_seq_len;
         if (huggingface_wrote(&e->model))
-            diag_note(
+            diag_warning(
                 diags, (struct place){0},
                 "job.seq_len is not given: sequences of %lld tokens, the longest context of %s, are assumed; --seq-len says "
                 "how long they are",
