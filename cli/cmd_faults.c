@@ -62,19 +62,6 @@ static enum status generate(struct invocation *call)
 /* --- summary -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Failures, their repairs and what else the trace has are of the same stretch; how many faults lie behind it is told. */
-static void cut_to_horizon(struct invocation *call, struct fault_trace *trace, nanos horizon)
-{
-    size_t kept = trace->n_items;
-    while (kept > 0 && trace->items[kept - 1].time >= horizon)
-        kept--;
-    size_t n = trace->n_items - kept;
-    trace->n_items = kept;
-    if (n > 0)
-        diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu fault%s behind --horizon", n,
-                  plural((int64_t)n));
-}
-
 /* The trace that the second operand names; over which nodes and how long, as said or as the trace shows. */
 static enum status read_named_trace(struct invocation *call, struct fault_trace *trace, int32_t *nodes, nanos *horizon)
 {
@@ -94,7 +81,7 @@ static enum status read_named_trace(struct invocation *call, struct fault_trace 
         return STATUS_OK;
     }
     *horizon = nanos_from_seconds(option_quantity(call, "horizon"));
-    cut_to_horizon(call, trace, *horizon);
+    fault_trace_cut(trace, 0, *horizon, (struct place){.file = call->operands[1]}, &call->diags);
     return STATUS_OK;
 }
 

@@ -126,6 +126,22 @@ void fault_trace_name_node(struct fault_trace *trace, int32_t node, const char *
     trace->hosts[at] = (struct fault_host){.node = node, .name = memory_copy_text(name)};
 }
 
+void fault_trace_cut(struct fault_trace *trace, nanos zero, nanos length, struct place at, struct diags *diags)
+{
+    size_t kept = 0, early = 0, n = trace->n_items;
+    for (size_t i = 0; i < n; i++) {
+        nanos time = trace->items[i].time;
+        early += time < zero;
+        if (time >= zero && (length == 0 || time - zero < length))
+            trace->items[kept++] = trace->items[i];
+    }
+    trace->n_items = kept;
+    if (early > 0)
+        diag_note(diags, at, "left out: %zu fault%s before --from", early, early == 1 ? "" : "s");
+    if (n - early > kept)
+        diag_note(diags, at, "left out: %zu fault%s behind --horizon", n - early - kept, n - early - kept == 1 ? "" : "s");
+}
+
 int32_t fault_trace_nodes(const struct fault_trace *trace)
 {
     int32_t nodes = 0;
@@ -161,26 +177,14 @@ static struct place cell_place(const struct reading *reading, size_t row, enum c
     return csv_place(&reading->table, row, reading->columns[column]);
 }
 
-/* Plain decimal seconds, exactly: "3660", "12.5", "0.000000001". Digits beyond the nanosecond are cut off. */
+/* Plain decimal seconds, exactly: "3660", "12.5", "0.000000001". */
 static bool seconds_exact(const char *text, nanos *value)
 {
-    nanos whole = 0, part = 0, unit = NANOS_PER_SECOND;
-    const char *p = text;
-    if (!isdigit((unsigned char)*p))
+    nanos seconds;
+    if (!nanos_parse_decimal(text, text + strlen(text), NANOS_PER_SECOND, &seconds) ||
+        seconds / NANOS_PER_SECOND > MAX_TIME / NANOS_PER_SECOND)
         return false;
-    for (; isdigit((unsigned char)*p); p++) {
-        whole = whole * 10 + (*p - '0');
-        if (whole > MAX_TIME / NANOS_PER_SECOND)
-            return false;
-    }
-    if (*p == '.')
-        for (p++; isdigit((unsigned char)*p); p++) {
-            unit /= 10;
-            part += unit * (*p - '0');
-        }
-    if (*p)
-        return false;
-    *value = whole * NANOS_PER_SECOND + part;
+    *value = seconds;
     return true;
 }
 

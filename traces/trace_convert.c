@@ -156,23 +156,6 @@ static nanos midnight(nanos time)
     return time - (time % DAY + DAY) % DAY;
 }
 
-/* Faults that begin in [zero, zero + length) stay; how many do not is told. */
-static void cut_to_window(struct fault_trace *trace, nanos zero, nanos length, struct place at, struct diags *diags)
-{
-    size_t kept = 0, early = 0, n = trace->n_items;
-    for (size_t i = 0; i < n; i++) {
-        nanos time = trace->items[i].time;
-        early += time < zero;
-        if (time >= zero && (length == 0 || time - zero < length))
-            trace->items[kept++] = trace->items[i];
-    }
-    trace->n_items = kept;
-    if (early > 0)
-        diag_note(diags, at, "left out: %zu fault%s before --from", early, early == 1 ? "" : "s");
-    if (n - early > kept)
-        diag_note(diags, at, "left out: %zu fault%s behind --horizon", n - early - kept, n - early - kept == 1 ? "" : "s");
-}
-
 enum status convert_finish(struct fault_trace *trace, const struct convert_options *options, const int *ranks, nanos zero,
                            const char *path, struct diags *diags)
 {
@@ -183,7 +166,7 @@ enum status convert_finish(struct fault_trace *trace, const struct convert_optio
     else if (zero < 0 && trace->n_items > 0)
         zero = midnight(trace->items[0].time);
     merge_repeats(trace, options->merge, ranks);
-    cut_to_window(trace, zero, options->length, at, diags);
+    fault_trace_cut(trace, zero, options->length, at, diags);
     if (trace->n_items > 0 && trace->items[trace->n_items - 1].time - zero > FAULT_TRACE_LONGEST) {
         diag_error(diags, at, "the records span more than the 100 years that a trace may");
         fault_trace_free(trace);

@@ -181,19 +181,6 @@ static void add_sample(struct reading *reading, const struct labels *labels, int
     reading->samples[reading->n_samples++] = sample;
 }
 
-/* "1700000060.250" in units of so many nanoseconds, which a double does not hold; before LOG_LATEST_S. */
-static nanos exact_time(const char *text, const char *end, nanos unit)
-{
-    nanos time = 0, place = unit;
-    if (text + strspn(text, "0123456789.") != end) /* 1.7e9 */
-        return (nanos)(strtod(text, NULL) * (double)unit);
-    for (; isdigit((unsigned char)*text); text++)
-        time = time * 10 + (*text - '0') * unit;
-    for (text += *text == '.'; isdigit((unsigned char)*text); text++)
-        time += (*text - '0') * (place /= 10);
-    return time;
-}
-
 /* The time behind a value: seconds since 1970, as OpenMetrics has them, or milliseconds, as Prometheus does. A time of before
  * 1973 would be of either. */
 static bool metric_time(struct reading *reading, const char *text, int number_line, nanos *time)
@@ -218,7 +205,9 @@ static bool metric_time(struct reading *reading, const char *text, int number_li
                    "a metric whose time '%.*s' is neither seconds nor milliseconds since 1970", (int)(end - text), text);
         return false;
     }
-    *time = exact_time(text, end, in_seconds ? NANOS_PER_SECOND : NANOS_PER_SECOND / 1000);
+    nanos unit = in_seconds ? NANOS_PER_SECOND : NANOS_PER_SECOND / 1000;
+    if (!nanos_parse_decimal(text, end, unit, time)) /* 1.7e9 */
+        *time = (nanos)(value * (double)unit);
     return true;
 }
 

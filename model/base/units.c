@@ -38,23 +38,40 @@ struct dimension_row {
     const char *what;
     const char *example;
     const struct unit *units;
-    size_t n_units;
+    size_t n_units, n_written; /* those behind are only read: 6144 is no 6Ki */
 };
 
-#define ROW(what, example, units)                                                                                                \
+#define ROW(what, example, units, only_read)                                                                                     \
     {                                                                                                                            \
-        what, example, units, sizeof(units) / sizeof((units)[0])                                                                 \
+        what, example, units, sizeof(units) / sizeof((units)[0]), sizeof(units) / sizeof((units)[0]) - only_read                 \
     }
 static const struct dimension_row dimensions[] = {
-    [DIM_COUNT] = ROW("a number", "6144 or 300B", count_units),
-    [DIM_TIME] = ROW("a time", "30min, 900s or 14d", time_units),
-    [DIM_BYTES] = ROW("a size", "80GiB or 512MB", bytes_units),
-    [DIM_RATE] = ROW("a data rate", "200Gbps or 900GB/s", rate_units),
-    [DIM_FLOPS] = ROW("a computing rate", "312TFLOPS", flops_units),
-    [DIM_FREQUENCY] = ROW("a frequency", "1.41GHz", frequency_units),
-    [DIM_POWER] = ROW("a power", "700W", power_units),
-    [DIM_FRACTION] = ROW("a fraction", "0.85 or 85%", fraction_units),
+    [DIM_COUNT] = ROW("a number", "6144 or 300B", count_units, 3),
+    [DIM_TIME] = ROW("a time", "30min, 900s or 14d", time_units, 1),
+    [DIM_BYTES] = ROW("a size", "80GiB or 512MB", bytes_units, 0),
+    [DIM_RATE] = ROW("a data rate", "200Gbps or 900GB/s", rate_units, 0),
+    [DIM_FLOPS] = ROW("a computing rate", "312TFLOPS", flops_units, 0),
+    [DIM_FREQUENCY] = ROW("a frequency", "1.41GHz", frequency_units, 0),
+    [DIM_POWER] = ROW("a power", "700W", power_units, 0),
+    [DIM_FRACTION] = ROW("a fraction", "0.85 or 85%", fraction_units, 0),
 };
+
+bool nanos_parse_decimal(const char *text, const char *end, nanos unit, nanos *value)
+{
+    nanos whole = 0, part = 0, place = unit;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    for (; text < end && isdigit((unsigned char)*text); text++) {
+        whole = whole * 10 + (*text - '0');
+        if (whole >= INT64_MAX / unit)
+            return false;
+    }
+    if (text < end && *text == '.')
+        for (text++; text < end && isdigit((unsigned char)*text); text++)
+            part += (place /= 10) * (*text - '0');
+    *value = whole * unit + part;
+    return text == end;
+}
 
 nanos nanos_from_seconds(double seconds)
 {
@@ -199,13 +216,11 @@ char *quantity_write(double value, enum dimension dimension, char *buffer, size_
     size_t best = SIZE_MAX;
     double best_factor = 0;
     write_shortest(value, dimension, row->units[0].name, buffer, size);
-    for (size_t i = 0; i < row->n_units; i++) {
+    for (size_t i = 0; i < row->n_written; i++) {
         double shown = fabs(value / row->units[i].factor);
-        bool day = row->units[i].factor == 86400, week = row->units[i].factor == 7 * 86400;
-        bool unwritten =
-            dimension == DIM_TIME ? week : dimension == DIM_COUNT && strchr(row->units[i].name, 'i'); /* 6Ki is 6144 */
-        bool readable = shown == 0 || (shown >= 1 && shown < (dimension == DIM_TIME && day ? 1e5 : 1e4));
-        if (!readable || unwritten || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
+        bool day = dimension == DIM_TIME && row->units[i].factor == 86400; /* the largest that is written */
+        bool readable = shown == 0 || (shown >= 1 && shown < (day ? 1e5 : 1e4));
+        if (!readable || !write_in_unit(value, dimension, &row->units[i], text, sizeof text) || strlen(text) >= size)
             continue;
         bool bits = dimension == DIM_RATE && strchr(row->units[i].name, 'b'); /* no shorter than bytes, and less usual */
         bool larger_unit = value != 0 && strlen(text) == best && row->units[i].factor > best_factor && !bits;

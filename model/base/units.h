@@ -18,6 +18,7 @@
 #ifndef MSIM_MODEL_BASE_UNITS_H
 #define MSIM_MODEL_BASE_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,6 +60,10 @@ static inline nanos nanos_later(nanos a, nanos b)
 /* Parse `text` completely as a finite quantity of `dimension`. On failure, *why (size bytes) says what is wrong and
  * what would be right, and *value is untouched. */
 MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension, double *value, char *why, size_t size);
+
+/* "12.5" up to `end`, in units of so many nanoseconds, exactly, which a double may not hold; digits beyond the nanosecond are cut
+ * off. False where it is not plain decimal or too large. */
+bool nanos_parse_decimal(const char *text, const char *end, nanos unit, nanos *value);
 
 /* What a run, or a wait in one, may take at most: 36,500 days; some 100 of the 292 years above. */
 #define TIME_LONGEST_S (36500 * 86400.0)

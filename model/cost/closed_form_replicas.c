@@ -214,11 +214,6 @@ static void fill_layer(struct replica_costs *costs, const struct setting *settin
     costs->ends_fetch_s = copy_seconds(setting, l, ends.all, fetched);
 }
 
-bool exchanges_layers(const struct layout *l)
-{
-    return layout_scatters_gradients(l) || layout_offloads_gradients(l);
-}
-
 /* The ends and, of many stages between them, the one that holds most. */
 static int choose_stages(const struct full_stages *full, const struct stage_load *chosen[REPLICA_STAGES])
 {
@@ -263,10 +258,10 @@ static void replica_costs_fill(struct replica_costs *costs, const struct setting
         x->layers = layers_of(l, setting->model, x->stage);
         x->update = update_cost(setting, l, loads[i], x->layers, gemms);
         x->owners_s = owners_seconds(setting, l, loads[i]);
-        if (!exchanges_layers(l))
+        if (!layout_parts_with_gradients(l))
             cut_into_pieces(x, setting, l, loads[i]);
     }
-    if (exchanges_layers(l))
+    if (layout_parts_with_gradients(l))
         fill_layer(costs, setting, l, loads[0]);
 }
 
@@ -282,7 +277,7 @@ static int sharding_of(const struct layout *l)
 {
     if (l->zero == 3)
         return 3 + ((l->features & FEATURE_BIT(DP_OVERLAP)) != 0);
-    return l->zero == 0 ? 0 : 1 + exchanges_layers(l);
+    return l->zero == 0 ? 0 : 1 + layout_parts_with_gradients(l);
 }
 
 void replica_memo_free(struct replica_memo *memo)
@@ -302,7 +297,7 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     struct replica_time time = replicas_of_stages(costs, l, c, stages, setting->model, m, message);
     if (goes_layer_by_layer(l)) {
         struct layer_waits waits = layer_waits_of(l, setting->model, costs, c, stages, m);
-        bool apart = l->zero < 3 && exchanges_layers(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
+        bool apart = l->zero < 3 && layout_parts_with_gradients(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
         time.exposed_s += waits.exchanges_s + (apart ? costs->all_gather_s : 0);
         time.host_s += waits.copies_s;
     }

@@ -75,9 +75,6 @@ struct replica_time {
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
                                     const struct pass_costs *c, const struct stage_times *stages, double m, double message);
 
-/* Exchanges are of layers: those of ZeRO-3, of ZeRO-2's gradients, and of gradients that the host keeps. */
-bool exchanges_layers(const struct layout *l);
-
 /* --- closed_form_exposed.c: of the stages, but for exchanges of layers. */
 struct replica_time replicas_of_stages(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
                                        const struct stage_times *stages, const struct transformer *model, double m,

@@ -196,6 +196,11 @@ static inline bool layout_offloads(const struct layout *layout, enum offload_par
  * optimizer's states are there and ZeRO shards gradients, or there is one replica (DeepSpeed). Otherwise they stay on the GPU
  * until the step ends. Those that leave are those whose states are there. */
 bool layout_offloads_gradients(const struct layout *layout);
+/* Either way gradients leave layer by layer with every backward pass. */
+static inline bool layout_parts_with_gradients(const struct layout *layout)
+{
+    return layout_scatters_gradients(layout) || layout_offloads_gradients(layout);
+}
 
 /* A shard over all replicas is the same as none: 0. */
 static inline void layout_settle_shard(struct layout *layout)

@@ -8,6 +8,8 @@
 #ifndef MSIM_MODEL_PROGRAM_EMIT_H
 #define MSIM_MODEL_PROGRAM_EMIT_H
 
+#include <string.h>
+
 #include "model/cost/host_memory.h"
 #include "model/program/passes.h"
 #include "model/program/schedule.h"
@@ -97,6 +99,19 @@ double stage_gradient_bytes(const struct stage *stage);
 struct op step_op(enum op_kind kind, enum stream stream, enum work_class class);
 /* Append an operation that waits for the set; its index. */
 uint32_t stage_add(struct stage *stage, struct op op, const struct waits *waits);
+/* The last n of something, oldest first: the oldest falls out; NO_OP where there were not so many. */
+static inline void ops_push(uint32_t *ring, int n, uint32_t op)
+{
+    memmove(ring, ring + 1, (size_t)(n - 1) * sizeof *ring);
+    ring[n - 1] = op;
+}
+
+static inline void ops_clear(uint32_t *ring, int n)
+{
+    for (int i = 0; i < n; i++)
+        ring[i] = NO_OP;
+}
+
 /* All operations of the stage, from its slots. */
 void stage_emit(struct stage *stage);
 

@@ -74,19 +74,6 @@ static void wait_for(struct stage *stage, uint32_t op)
     stage_add(stage, step_op(OP_JOIN, STREAM_COMPUTE, CLASS_HOST), &alone);
 }
 
-/* The oldest falls out. */
-static void push(uint32_t *ring, int n, uint32_t op)
-{
-    memmove(ring, ring + 1, (size_t)(n - 1) * sizeof *ring);
-    ring[n - 1] = op;
-}
-
-static void ring_clear(uint32_t *ring, int n)
-{
-    for (int i = 0; i < n; i++)
-        ring[i] = NO_OP;
-}
-
 static void divide_layers(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
@@ -109,9 +96,9 @@ void host_begin(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
     struct host_plan *host = &stage->host;
-    ring_clear(host->leaving, OFFLOAD_BUFFERS);
-    ring_clear(host->buckets, OFFLOADED_GRADIENT_BUCKETS);
-    ring_clear(host->gathers, FETCHED_UNITS);
+    ops_clear(host->leaving, OFFLOAD_BUFFERS);
+    ops_clear(host->buckets, OFFLOADED_GRADIENT_BUCKETS);
+    ops_clear(host->gathers, FETCHED_UNITS);
     divide_layers(stage);
     if (keeps(stage, OFFLOAD_ACTIVATIONS)) {
         size_t n = (size_t)layout->vpp * (size_t)stage->build->micro_batches * (size_t)host->layers;
@@ -119,7 +106,7 @@ void host_begin(struct stage *stage)
     }
     if (layout_offloads_gradients(layout)) {
         host->sent = memory_new((size_t)layout->vpp * ((size_t)host->layers + 1), sizeof *host->sent);
-        ring_clear(host->sent, layout->vpp * (host->layers + 1));
+        ops_clear(host->sent, layout->vpp * (host->layers + 1));
     }
 }
 
@@ -185,7 +172,7 @@ void host_after_layer(struct stage *stage, const struct slot *slot, int layer)
         if (stays(stage, slot, layer))
             return;
         *left = add_copy(stage, part_of(COPIED_ACTIVATIONS, slot, layer), STREAM_DOWN, kept_bytes(stage, layer), &stage->waits);
-        push(host->leaving, OFFLOAD_BUFFERS, *left);
+        ops_push(host->leaving, OFFLOAD_BUFFERS, *left);
     } else if (*left != NO_OP) {
         host->read[0] = host->read[1];
         host->read[1] = stage->waits;
@@ -233,7 +220,7 @@ void host_after_gradients(struct stage *stage, const struct slot *slot, int i, s
     if (reduced != NO_OP)
         waits = (struct waits){.ops = {reduced}, .n = 1};
     uint32_t down = add_copy(stage, gradients_part(stage, slot, i), STREAM_DOWN, leaving_bytes(stage, parameters), &waits);
-    push(stage->host.buckets, OFFLOADED_GRADIENT_BUCKETS, down);
+    ops_push(stage->host.buckets, OFFLOADED_GRADIENT_BUCKETS, down);
     *sent_at(stage, slot, i) = down;
 }
 
@@ -257,7 +244,7 @@ uint32_t host_fetch(struct stage *stage, const struct slot *slot, struct segment
 
 void host_gathered(struct stage *stage, uint32_t gather)
 {
-    push(stage->host.gathers, FETCHED_UNITS, gather);
+    ops_push(stage->host.gathers, FETCHED_UNITS, gather);
 }
 
 /* --- the update */

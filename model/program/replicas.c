@@ -31,8 +31,6 @@
  * Muon's step is three computations, with the updates of matrices on their way to owners and back between them; where owners have
  * whole parameters gradients are all-reduced as under ZeRO-0, and all weights gathered when the step is done (muon.h).
  */
-#include <string.h>
-
 #include "model/base/memory.h"
 #include "model/cost/adapter.h"
 #include "model/cost/muon.h"
@@ -155,7 +153,7 @@ static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment
 
 static int count_segments(const struct stage *stage, const struct chunk_plan *chunk)
 {
-    if (layout_scatters_gradients(stage->build->layout) || layout_offloads_gradients(stage->build->layout))
+    if (layout_parts_with_gradients(stage->build->layout))
         return chunk->whole.range.count > 0 ? chunk->whole.range.count : 1;
     if (overlaps(stage) && stage->build->layout->vpp == 1)
         return work_gradient_buckets(stage->build->layout, stage_trained_of(stage, chunk->whole), chunk->whole.range.count);
@@ -165,8 +163,7 @@ static int count_segments(const struct stage *stage, const struct chunk_plan *ch
 void replicas_begin(struct stage *stage)
 {
     static const struct waits nothing = {.n = 0};
-    for (int i = 0; i < SCATTERED_UNITS; i++)
-        stage->scattered[i] = NO_OP;
+    ops_clear(stage->scattered, SCATTERED_UNITS);
     const struct layout *layout = stage->build->layout;
     for (int c = 0; c < layout->vpp; c++) {
         struct chunk_plan *chunk = &stage->chunks[c];
@@ -311,10 +308,8 @@ void replicas_after(struct stage *stage, size_t slot, int i)
 {
     const struct slot *at = &stage->slots.items[slot];
     uint32_t reduced = is_sharded(stage) ? sharded_after(stage, slot, i) : unsharded_after(stage, slot, i);
-    if (awaits_scatters(stage, at)) {
-        memmove(stage->scattered, stage->scattered + 1, (SCATTERED_UNITS - 1) * sizeof *stage->scattered);
-        stage->scattered[SCATTERED_UNITS - 1] = reduced;
-    }
+    if (awaits_scatters(stage, at))
+        ops_push(stage->scattered, SCATTERED_UNITS, reduced);
     if (gives_gradients(stage, at))
         host_after_gradients(stage, at, i, reduced_parameters(stage, at, i), reduced);
 }
@@ -489,7 +484,7 @@ static void optimize(struct stage *stage)
 void replicas_end(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
-    if (!overlaps(stage) && !layout_scatters_gradients(layout) && !layout_offloads_gradients(layout))
+    if (!overlaps(stage) && !layout_parts_with_gradients(layout))
         reduce_all(stage);
     reduce_embedding(stage);
     host_await_gradients(stage);

@@ -7,6 +7,7 @@
 #include "tests/layout/offloaded.h"
 #include "tests/suite.h"
 #include "tests/traces/launch_drawn.h"
+#include "tests/traces/launch_written.h"
 #include "traces/launch/framework_export.h"
 
 /* Replicas and shards that torchtitan can be told. */
@@ -150,16 +151,12 @@ START_TEST(torchtitan_says_what_it_can)
             .layout = titan_says[i].layout,
             .gpus = 8,
             .gpus_per_node = 8};
-        char *text;
-        size_t n;
         x.layout.cp = x.layout.ep = x.layout.micro_batch = 1;
         x.layout.sequence_parallel = x.layout.tp > 1;
         x.layout.schedule = x.layout.pp > 1 && !x.layout.schedule ? SCHEDULE_1F1B : x.layout.schedule;
         x.job.features = x.layout.features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);
         ck_assert_int_eq(catalog_model(titan_says[i].model, &x.model, &lost), STATUS_OK);
-        FILE *out = open_memstream(&text, &n);
-        framework_write_config("torchtitan", &x, NULL, 0, out, &lost);
-        fclose(out);
+        char *text = launch_written("torchtitan", &x, &lost);
         ck_assert_msg(lost.n_items == (titan_says[i].lost != NULL), "%zu: %s", i, text);
         ck_assert_msg(!titan_says[i].lost || strstr(lost.items[0].text, titan_says[i].lost), "%s",
                       lost.n_items ? lost.items[0].text : "");

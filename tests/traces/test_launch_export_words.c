@@ -6,6 +6,7 @@
 #include "model/plan/space.h"
 #include "model/spec/catalog.h"
 #include "tests/suite.h"
+#include "tests/traces/launch_written.h"
 #include "traces/launch/framework_export.h"
 #include "traces/launch/megatron_export.h"
 
@@ -172,15 +173,8 @@ START_TEST(the_base_of_rotary_positions_is_written)
             .layout = {.tp = 2, .cp = 1, .pp = 1, .vpp = 1, .dp = 4, .ep = 1, .micro_batch = 1, .schedule = SCHEDULE_NONE},
             .gpus = 8,
             .gpus_per_node = 8};
-        char *text;
-        size_t n;
         ck_assert_int_eq(catalog_model(cases[i].model, &x.model, &diags), STATUS_OK);
-        FILE *out = open_memstream(&text, &n);
-        if (cases[i].framework)
-            framework_write_config(cases[i].framework, &x, NULL, 0, out, &diags);
-        else
-            megatron_write_script(&x, NULL, 0, out, &diags);
-        fclose(out);
+        char *text = launch_written(cases[i].framework, &x, &diags);
         ck_assert_msg(cases[i].written ? strstr(text, cases[i].written) != NULL : !strstr(text, "rotary-base"), "%s", text);
         free(text);
     }
@@ -209,17 +203,10 @@ START_TEST(adapters_are_whose_they_are)
         .gpus_per_node = 8};
     ck_assert_int_eq(catalog_model("llama3-8b", &x.model, &diags), STATUS_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char *text;
-        size_t n;
         struct diags lost = {0};
         bool told = false;
         x.job.adapter = (struct adapter){.rank = 16, .targets = 1 << ADAPT_QKV, .whole = cases[i].whole};
-        FILE *out = open_memstream(&text, &n);
-        if (cases[i].framework)
-            framework_write_config(cases[i].framework, &x, NULL, 0, out, &lost);
-        else
-            megatron_write_script(&x, NULL, 0, out, &lost);
-        fclose(out);
+        char *text = launch_written(cases[i].framework, &x, &lost);
         for (size_t k = 0; k < lost.n_items; k++) {
             ck_assert_msg(cases[i].told || !strstr(lost.items[k].text, "adapter"), "%s", lost.items[k].text);
             told |= cases[i].told && strstr(lost.items[k].text, cases[i].told);

@@ -6,6 +6,7 @@
 #include "model/spec/catalog.h"
 #include "tests/suite.h"
 #include "tests/traces/launch_told.h"
+#include "tests/traces/launch_written.h"
 #include "traces/launch/framework_export.h"
 #include "traces/launch/megatron_export.h"
 
@@ -131,17 +132,10 @@ START_TEST(moments_are_written)
             .layout = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 8, .ep = 1, .micro_batch = 1, .zero = cases[i].zero},
             .gpus = 8,
             .gpus_per_node = 8};
-        char *text;
-        size_t n;
         int told = 0;
         x.job.moment_precision = cases[i].moments;
         ck_assert_int_eq(catalog_model("llama3-8b", &x.model, &lost), STATUS_OK);
-        FILE *out = open_memstream(&text, &n);
-        if (cases[i].framework)
-            framework_write_config(cases[i].framework, &x, NULL, 0, out, &lost);
-        else
-            megatron_write_script(&x, NULL, 0, out, &lost);
-        fclose(out);
+        char *text = launch_written(cases[i].framework, &x, &lost);
         for (size_t k = 0; k < lost.n_items; k++) {
             told += cases[i].told && strstr(lost.items[k].text, cases[i].told);
             ck_assert_msg(cases[i].told || !strstr(lost.items[k].text, "moment"), "%s", lost.items[k].text);
