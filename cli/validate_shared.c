@@ -322,16 +322,29 @@ static void record(const struct sharing *s, struct validation *v)
     v->predicted_s = (double)last * 1e-9;
 }
 
-/* All of a computation; of an exchange what it does not take whatever it carries, and of one beside a computation what it would
- * take alone, which is less than the pair does. */
-static void find_work(const struct validation *v, struct step_costs *costs, nanos *work)
+static nanos without_crowding(const struct step_costs *costs, const struct op *op)
+{
+    nanos all = 0;
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        all += costs->works[op->work].ns[c];
+    return all;
+}
+
+/* All of a computation, less what crowds it (step_costs.h) where it shares a core with exchanges: these have that core themselves
+ * here for as long as they work. Of an exchange what it does not take whatever it carries, and of one beside a computation what
+ * it would take alone, which is less than the pair does. */
+static void find_work(const struct validation *v, int n_cores, struct step_costs *costs, nanos *work)
 {
     nanos waking = nanos_from_seconds(v->waking_s);
+    bool share = cores_of_rank(0, v->program.n_ranks, n_cores).n < 2;
     validate_pair_times(v, v->waking_s, work);
     for (uint32_t i = 0; i < v->program.n_ops; i++) {
-        bool computes = v->program.ops[i].kind == OP_COMPUTE;
+        const struct op *op = &v->program.ops[i];
+        bool computes = op->kind == OP_COMPUTE;
         if (computes && work[i] >= 0)
             costs->ops[i] = work[i];
+        else if (computes && share && op->work >= 0)
+            costs->ops[i] = without_crowding(costs, op);
         nanos most = computes ? costs->ops[i] : nanos_later(0, costs->ops[i] - waking);
         work[i] = work[i] < 0 || work[i] > most ? most : work[i];
     }
@@ -344,7 +357,7 @@ enum status validate_predict_shared(struct validation *v, int n_cores, struct di
     struct step_costs costs;
     struct sharing s = {.program = &v->program, .n_cores = n_cores, .work = memory_new(v->program.n_ops, sizeof *s.work)};
     step_costs_create(&v->program, &machine, &network, &costs);
-    find_work(v, &costs, s.work);
+    find_work(v, n_cores, &costs, s.work);
     enum status status = step_tables_create(&v->program, costs.ops, &s.tables, diags);
     if (status == STATUS_OK) {
         queues_open(&s);

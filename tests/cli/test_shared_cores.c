@@ -16,12 +16,14 @@
 
 /* Tokens of a sequence, and widths: large enough for pieces of products beside their exchanges. */
 enum { USUAL = 0, LONG = 16384, WIDER = 64 };
+enum { ZERO_0 = 2, ZERO_3 = 3 }; /* of the cases */
 static const struct {
     const char *layout;
     int seq_len; /* LONG: with tp_overlap */
 } cases[] = {{"tp=2,sp=1,pp=2,schedule=1f1b", USUAL},
              {"pp=4,schedule=zb-1p", USUAL},
-             {"dp=4,zero=3", USUAL},
+             [ZERO_0] = {"dp=4", USUAL},
+             [ZERO_3] = {"dp=4,zero=3", USUAL},
              {"pp=2,vpp=2,schedule=zb-v", USUAL},
              {"tp=2,dp=2,zero=1,pp=2,schedule=gpipe", USUAL},
              {"tp=2,sp=1", LONG},
@@ -116,6 +118,23 @@ START_TEST(one_core_does_all_work)
         before = p.v.predicted_s;
         prediction_free(&p);
     }
+}
+END_TEST
+
+/* On a core that ranks share, an exchange takes time and makes no kernel's work longer: ZeRO's exchanges leave all of it alone.
+ */
+START_TEST(exchanges_leave_work_alone)
+{
+    static const enum work_class alike[] = {CLASS_GEMM, CLASS_ATTENTION, CLASS_MEMORY_BOUND, CLASS_EMBEDDING, CLASS_HEAD};
+    struct prediction sharded, whole;
+    predict(&sharded, ZERO_3, 2);
+    predict(&whole, ZERO_0, 2);
+    for (size_t c = 0; c < COUNT(alike); c++)
+        ck_assert_double_eq_tol(sharded.v.predicted_work_s[alike[c]], whole.v.predicted_work_s[alike[c]],
+                                1e-9 * whole.v.predicted_work_s[alike[c]]);
+    ck_assert_double_gt(sharded.v.predicted_work_s[CLASS_DP_COMM], whole.v.predicted_work_s[CLASS_DP_COMM]);
+    prediction_free(&sharded);
+    prediction_free(&whole);
 }
 END_TEST
 
@@ -262,6 +281,7 @@ int main(void)
 {
     const struct toy_test tests[] = {{cores_for_all_are_the_simulators, COUNT(cases)},
                                      {one_core_does_all_work, COUNT(cases)},
+                                     {exchanges_leave_work_alone, 1},
                                      {cores_are_divided, 1},
                                      {cores_of_processes_are_united, 1},
                                      {a_quota_counts_whole_cores, COUNT(quotas)},
