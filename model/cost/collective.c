@@ -74,6 +74,14 @@ static double network_rate(const struct cluster *cluster, struct group_span span
     return fmin(nics_rate(cluster, span, load), local_rate(&cluster->gpu, span));
 }
 
+/* R is what fills a ring of NVLink; one that also crosses the network is slower and filled by as much less, however full the
+ * fabric above is. */
+static double network_ramp(const struct cluster *cluster, struct group_span span, double bytes)
+{
+    double slower = network_rate(cluster, span, 1) / cluster->gpu.nccl_rate;
+    return 1 + sqrt(slower * cluster->gpu.nccl_ramp_bytes / bytes);
+}
+
 static double network_hop(const struct cluster *cluster, struct group_span span)
 {
     bool dragonfly = cluster->topology == TOPOLOGY_DRAGONFLY;
@@ -91,7 +99,7 @@ static struct cost network_ring(const struct cluster *cluster, enum collective c
     double rate = network_rate(cluster, span, oversubscription_of_rings(cluster, span));
     return (struct cost){
         .latency_s = gpu->nccl_base_s + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
-        .bandwidth_s = bytes * (n - 1) / n * passes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+        .bandwidth_s = bytes * (n - 1) / n * passes / rate * network_ramp(cluster, span, bytes),
     };
 }
 
@@ -100,10 +108,10 @@ static struct cost network_rails(const struct cluster *cluster, enum collective 
 {
     const struct gpu *gpu = &cluster->gpu;
     double d = span.domains, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    double rate = nics_rate(cluster, span, oversubscription_of_rings(cluster, span));
     return (struct cost){
         .latency_s = gpu->nccl_base_s + passes * (d - 1) * network_hop(cluster, span),
-        .bandwidth_s = bytes * (d - 1) / d * passes / nics_rate(cluster, span, oversubscription_of_rings(cluster, span)) *
-                       (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+        .bandwidth_s = bytes * (d - 1) / d * passes / rate * network_ramp(cluster, span, bytes),
     };
 }
 
@@ -129,7 +137,7 @@ static struct cost network_tree(const struct cluster *cluster, struct group_span
     double rate = network_rate(cluster, span, oversubscription_of_trees(cluster, span)) * TREE_BANDWIDTH;
     return (struct cost){
         .latency_s = gpu->nccl_base_s + 2 * ((span.ranks_per_domain - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
-        .bandwidth_s = fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2 * bytes / rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes)),
+        .bandwidth_s = fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2 * bytes / rate * network_ramp(cluster, span, bytes),
     };
 }
 

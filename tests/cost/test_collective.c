@@ -57,6 +57,31 @@ START_TEST(a_rank_moves_its_own_part_too)
 }
 END_TEST
 
+/* What fills a ring is a time: between nodes of NICs a tenth as fast a tenth of the bytes; as fast as NVLink, as much. A fabric
+ * that is too narrow above makes all of it longer, and fills nothing. */
+START_TEST(slower_rings_fill_with_less)
+{
+    struct shape s;
+    plain_cluster(&s);
+    const double bytes = 512e6, ramp = 8e6;
+    for (int slower = 1; slower <= 10; slower += 9)
+        for (int narrow = 1; narrow <= 2; narrow++) {
+            struct group_span span = spread_over(4, 1);
+            span.leaves = 4;
+            span.leaf_exits = (struct group_exits){.to_next = 1, .to_all = 1, .units = 4};
+            s.cluster.nic_rate = s.cluster.gpu.nccl_rate / slower;
+            s.cluster.leaf_oversubscription = narrow;
+            s.cluster.gpu.nccl_ramp_bytes = 0;
+            double full = seconds(&s, COLLECTIVE_ALL_GATHER, span, 1e18) / 1e18 * bytes; /* of bytes alone */
+            double before = seconds(&s, COLLECTIVE_ALL_GATHER, span, bytes);
+            s.cluster.gpu.nccl_ramp_bytes = ramp;
+            double after = seconds(&s, COLLECTIVE_ALL_GATHER, span, bytes);
+            ck_assert_double_eq_tol((after - before) / full, sqrt(ramp / slower / bytes), 1e-9);
+            ck_assert_double_eq_tol(full, narrow * slower * bytes * 3 / 4 / s.cluster.gpu.nccl_rate, 1e-9 * full);
+        }
+}
+END_TEST
+
 /* Two boards of four GPUs: every GPU's PCIe carries a quarter of what goes from one board to the other. */
 START_TEST(boards_of_a_node_are_joined_by_pcie)
 {
@@ -227,6 +252,7 @@ Suite *suite_collective(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, ring_inside_a_node_is_alpha_beta);
     tcase_add_test(all, a_rank_moves_its_own_part_too);
+    tcase_add_test(all, slower_rings_fill_with_less);
     tcase_add_test(all, boards_of_a_node_are_joined_by_pcie);
     tcase_add_test(all, a_few_ranks_on_boards_cross_too);
     tcase_add_test(all, a_token_crosses_once_to_a_node);
