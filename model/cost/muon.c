@@ -159,14 +159,6 @@ void muon_tables_add(struct muon_matrices *matrices, const struct layout *layout
     tables_add(&matrices->tables[1], (double)transformer_position_rows(m) * (double)m->hidden, positions);
 }
 
-void muon_matrices_repeat(struct muon_matrices *matrices, int times)
-{
-    for (int i = 0; i < matrices->n; i++)
-        matrices->items[i].count *= times;
-    for (int i = 0; i < N_TABLES; i++)
-        matrices->tables[i].count *= times;
-}
-
 struct muon_matrices muon_matrices_of_model(const struct setting *setting)
 {
     const struct layout alone = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1};

@@ -72,8 +72,6 @@ void muon_matrices_add(struct muon_matrices *matrices, const struct layout *layo
 /* The tables among the parameters of that stage. */
 void muon_tables_add(struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting, bool embedding,
                      bool head);
-/* Every kind so many times. */
-void muon_matrices_repeat(struct muon_matrices *matrices, int times);
 /* Those of a whole model on one rank. */
 struct muon_matrices muon_matrices_of_model(const struct setting *setting);
 /* Their parameters on one rank, before ZeRO. */
