@@ -8,6 +8,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/random.h"
+#include "model/spec/catalog.h"
 #include "sim/fabric/dragonfly.h"
 #include "tests/sim/fabric/dragonfly_ways.h"
 #include "tests/sim/fabric/fabric_jobs.h"
