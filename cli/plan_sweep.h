@@ -22,7 +22,7 @@
 #include "cli/experiment_options.h"
 #include "cli/gpu_prices.h"
 #include "cli/oversubscribed.h"
-#include "cli/plan_report.h"
+#include "cli/plan_record.h"
 #include "model/cost/energy.h"
 #include "model/cost/track_record.h"
 
