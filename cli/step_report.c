@@ -19,7 +19,7 @@
 
 /* ---- what all reports ask */
 
-bool step_report_fits(const struct step_report *report)
+static bool fits(const struct step_report *report)
 {
     return report->result->memory.total <= report->capacity_bytes;
 }
@@ -29,7 +29,7 @@ double step_report_host_capacity(const struct step_report *report)
     return host_capacity(&report->setup->experiment.cluster, &report->setup->layout);
 }
 
-bool step_report_host_fits(const struct step_report *report)
+static bool host_fits(const struct step_report *report)
 {
     double capacity = step_report_host_capacity(report);
     return capacity <= 0 || report->result->memory.host <= capacity;
@@ -37,7 +37,7 @@ bool step_report_host_fits(const struct step_report *report)
 
 bool step_report_runs(const struct step_report *report)
 {
-    return step_report_fits(report) && step_report_host_fits(report);
+    return fits(report) && host_fits(report);
 }
 
 double step_report_days(const struct step_report *report)
@@ -228,14 +228,14 @@ static void write_host_memory(const struct step_report *report, FILE *out)
 
     fprintf(out, "memory of the host, a rank: %.1f GiB of ", report->result->memory.host / GIB);
     if (host > 0)
-        fprintf(out, "%.1f GiB%s\n", host / GIB, step_report_host_fits(report) ? "" : ": too much");
+        fprintf(out, "%.1f GiB%s\n", host / GIB, host_fits(report) ? "" : ": too much");
     else
         fputs("an unknown size (host_memory)\n", out);
 }
 
 static void write_too_large(const struct step_report *report, const struct invocation *call)
 {
-    if (step_report_fits(report))
+    if (fits(report))
         return;
     fprintf(call->out,
             "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did; "
@@ -246,7 +246,7 @@ static void write_too_large(const struct step_report *report, const struct invoc
 
 void step_report_write_misfit(const struct step_report *report, const struct invocation *call)
 {
-    if (!step_report_host_fits(report))
+    if (!host_fits(report))
         write_host_memory(report, call->out);
     write_too_large(report, call);
 }

@@ -36,9 +36,7 @@ void step_report_complete(struct step_report *report);
 
 /* What the steps of several draws have in common with one (step_many.c), from setup, result and capacity alone: */
 
-/* Do the GPUs hold it; does the host what is offloaded, as far as its size is known; do both? */
-bool step_report_fits(const struct step_report *report);
-bool step_report_host_fits(const struct step_report *report);
+/* Do the GPUs hold it, and the host what is offloaded, as far as its size is known? */
 bool step_report_runs(const struct step_report *report);
 /* Bytes of the host's memory that are a rank's; 0: unknown. */
 double step_report_host_capacity(const struct step_report *report);

@@ -230,7 +230,6 @@ struct model_map model_map_of(const struct setting *setting);
 int64_t model_map_index(const struct model_map *map, const struct parameter *parameter, int64_t i);
 /* Which tensor an index belongs to, for error messages: "layer 3 qkv". Returns buffer. */
 char *model_map_name(const struct model_map *map, int64_t index, char *buffer, size_t size);
-const char *parameter_kind_name(enum parameter_kind kind);
 
 /* The initial value at an index. Matrices are uniform with standard deviation 0.02 (those that end a branch divided by
  * sqrt(2 L), as GPT-2 is), gains 1, biases 0; of mixers with a state rates (their logarithms) from 1 to 16, steps from 0.001 to

@@ -46,8 +46,6 @@ enum { MUON_ITERATIONS = 5 };
 #define MUON_C        2.0315
 #define MUON_MOMENTUM 0.95
 #define MUON_SCALE    0.2
-/* Of a matrix's parameter: master weight in fp32, and momentum. */
-double muon_matrix_state_bytes(const struct job *job);
 
 /* Matrices of one shape on a rank. */
 struct muon_kind {
