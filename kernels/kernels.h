@@ -126,7 +126,8 @@ struct norm_backward_call {
  *   backward input   dx[t, in] = dy[t, out] w, added to dx when `accumulate`
  *   backward weight  dw[out, in] += dy^T x (`overwrite`: = dy^T x), dbias[out] += column sums of dy
  * Operands of 8 bits: both of a product are; products are of what the bytes mean and are summed in fp32. Blocks of scales lie
- * along what is summed over. `scratch` is then linear_scratch bytes of the device, and a bias's gradient is summed elsewhere. */
+ * along what is summed over. `scratch` then has what linear_narrow_scratch or linear_reference_scratch asks for, and a
+ * bias's gradient is summed elsewhere. */
 struct linear_call {
     int64_t t, in, out;
     const void *x;    /* forward, backward weight */
