@@ -127,8 +127,7 @@ static enum status run(struct invocation *call)
     return status;
 }
 
-/* --- the command -------------------------------------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 #define TIME_OPTION TIME_FIELDS, .high = TIME_LONGEST_S
 

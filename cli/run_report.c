@@ -71,8 +71,7 @@ static nanos stopped_time(const struct run_result *result, const struct incident
     return until - incident->time;
 }
 
-/* --- for people --------------------------------------------------------------------------------------------------------------
- */
+/* --- for people --- */
 
 static const char *fraction_block(double fraction)
 {

@@ -23,8 +23,7 @@ enum { FAILOVER_REPLICA = 1 };
 /* Without --horizon a budget of tokens is given up after so many times what it takes without failures. */
 #define PATIENCE 10
 
-/* --- what is asked -----------------------------------------------------------------------------------------------------------
- */
+/* --- what is asked --- */
 
 static void keep_name(const struct invocation *call, const char *option, char *name, size_t size)
 {
@@ -115,8 +114,7 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
     }
 }
 
-/* --- the step ----------------------------------------------------------------------------------------------------------------
- */
+/* --- the step --- */
 
 static void step_given(struct invocation *call, struct run_session *s)
 {
@@ -175,8 +173,7 @@ static enum status find_step(struct invocation *call, struct run_session *s)
     return status;
 }
 
-/* --- the run -----------------------------------------------------------------------------------------------------------------
- */
+/* --- the run --- */
 
 static nanos series_width(const struct invocation *call, double horizon_s)
 {
@@ -232,8 +229,7 @@ static void set_options(struct invocation *call, struct run_session *s)
     s->options.notice = option_given(call, "notice") ? nanos_from_seconds(fmax(option_quantity(call, "notice"), 1e-9)) : 0;
 }
 
-/* --- checkpoints, start-up, policy --------------------------------------------------------------------------------------------
- */
+/* --- checkpoints, start-up, policy --- */
 
 static const char *const checkpoint_names[] = {"blocking", "two-stage", "memory", "step"};
 enum { N_CHECKPOINT_NAMES = sizeof checkpoint_names / sizeof *checkpoint_names, CHECKPOINT_EVERY_STEP = N_CHECKPOINT_KINDS };
@@ -468,8 +464,7 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
     return STATUS_OK;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------------
- */
+/* --- all of it --- */
 
 enum status run_session_load(struct invocation *call, struct run_session *s)
 {

@@ -31,8 +31,7 @@ bool run_sweep_is_time(enum run_sweep_key key)
     return key != RUN_SWEEP_GPUS && key != RUN_SWEEP_SPARES;
 }
 
-/* --- what is asked -----------------------------------------------------------------------------------------------------------
- */
+/* --- what is asked --- */
 
 static int key_parse(struct invocation *call, const char *name)
 {
@@ -189,8 +188,7 @@ int run_grid_axis(const struct run_grid *grid, enum run_sweep_key key)
     return -1;
 }
 
-/* --- the points --------------------------------------------------------------------------------------------------------------
- */
+/* --- the points --- */
 
 /* GPUs of which the job's size is a multiple: a replica's, in whole nodes. */
 static int64_t size_unit(const struct run_session *s)

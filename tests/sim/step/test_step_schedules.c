@@ -13,8 +13,8 @@
  *
  * and when a forward and a backward pass hide one another's exchanges, so that a pair takes P < F + B,
  *
- *     dualpipe        (m - p - 1) P + (p + 1)(F + B) + (p/2 - 1)(P + B - 3W)     [the same; p + 1 fill and drain the pipeline
- * alone] interleaved     (m v - p v) P + p v (F + B) + (p - 1) P                    [one round of p does]
+ *     dualpipe        (m - p - 1) P + (p + 1)(F + B) + (p/2 - 1)(P + B - 3W)     [the same; p + 1 fill and drain it alone]
+ *     interleaved     (m v - p v) P + p v (F + B) + (p - 1) P                    [one round of p does]
  *
  * and the bubble must be what the formula leaves beyond the work.
  */
