@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/calibrating.h"
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "model/base/random.h"
 #include "model/spec/schema.h"
@@ -31,13 +32,6 @@ static size_t kernel_group(struct calibrating *c, const struct kernel_measuremen
 }
 
 /* --- cases --------------------------------------------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t hash, int64_t number)
-{
-    for (int i = 0; i < 64; i += 8)
-        hash = (hash ^ ((uint64_t)number >> i & 0xff)) * UINT64_C(0x100000001b3);
-    return hash;
-}
 
 /* A run's configuration, whatever the row is called. */
 static uint64_t run_case(const struct measurement *run)
@@ -67,9 +61,9 @@ static uint64_t run_case(const struct measurement *run)
                                run->job.global_batch,
                                run->job.precision,
                                (int64_t)l->features};
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = HASH_BEGIN;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        hash = mix(hash, numbers[i]);
+        hash = hash_number(hash, (uint64_t)numbers[i]);
     return hash;
 }
 

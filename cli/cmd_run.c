@@ -127,15 +127,14 @@ static enum status run(struct invocation *call)
     return status;
 }
 
-/* --- the command -------------------------------------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 #define TIME_OPTION TIME_FIELDS, .high = TIME_LONGEST_S
 
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
-static const char *const failovers[] = {"job", "replica", NULL};
-static const char *const degraded[] = {"auto", "factor", "step", NULL};
+static const char *const failovers[] = {[FAILOVER_JOB] = "job", [FAILOVER_REPLICA] = "replica", NULL};
+static const char *const degraded[] = {[DEGRADED_AUTO] = "auto", [DEGRADED_FACTOR] = "factor", [DEGRADED_STEP] = "step", NULL};
 static const char *const optimised[] = {
     "all",   "checkpoint", "checkpoint-interval", "spares", "hot-spares", "heartbeat-timeout", "traffic-window", "attempts",
     "tests", NULL};

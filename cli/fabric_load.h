@@ -13,54 +13,33 @@
 extern const char *const load_pattern_choices[];
 
 #define LOAD_GROUP "Load"
+#define LOAD_COUNT(NAME, LOW, HIGH, HELP)                                                                                        \
+    {                                                                                                                            \
+        .name = NAME, COUNT_FIELDS, .low = LOW, .high = HIGH, .group = LOAD_GROUP, .help = HELP                                  \
+    }
 #define FABRIC_LOAD_OPTION_ROWS                                                                                                  \
     {.name = "pattern",                                                                                                          \
-     .argument = "PATTERN",                                                                                                      \
-     .type = OPTION_CHOICE,                                                                                                      \
-     .choices = load_pattern_choices,                                                                                            \
+     CHOICE_FIELDS("PATTERN", load_pattern_choices),                                                                             \
      .initial = "permutation",                                                                                                   \
      .group = LOAD_GROUP,                                                                                                        \
      .help = "load: who sends to whom"},                                                                                         \
         {.name = "bytes",                                                                                                        \
-         .argument = "SIZE",                                                                                                     \
-         .type = OPTION_QUANTITY,                                                                                                \
-         .dimension = DIM_BYTES,                                                                                                 \
+         QUANTITY_FIELDS("SIZE", DIM_BYTES),                                                                                     \
          .low = 1,                                                                                                               \
          .initial = "100MB",                                                                                                     \
          .group = LOAD_GROUP,                                                                                                    \
          .help = "load: what each GPU sends"},                                                                                   \
         {.name = "jitter",                                                                                                       \
-         .argument = "FRACTION",                                                                                                 \
-         .type = OPTION_QUANTITY,                                                                                                \
-         .dimension = DIM_FRACTION,                                                                                              \
+         QUANTITY_FIELDS("FRACTION", DIM_FRACTION),                                                                              \
          .high = 1,                                                                                                              \
          .initial = "0",                                                                                                         \
          .group = LOAD_GROUP,                                                                                                    \
          .help = "load: sizes are spread by so much"},                                                                           \
-        {.name = "gpus",                                                                                                         \
-         .argument = "N",                                                                                                        \
-         .type = OPTION_COUNT,                                                                                                   \
-         .low = 2,                                                                                                               \
-         .high = 1 << 20,                                                                                                        \
-         .group = LOAD_GROUP,                                                                                                    \
-         .help = "load: the first N take part, all otherwise; with --gpu the size of the cluster"},                              \
-        {.name = "senders",                                                                                                      \
-         .argument = "N",                                                                                                        \
-         .type = OPTION_COUNT,                                                                                                   \
-         .low = 1,                                                                                                               \
-         .high = 1 << 20,                                                                                                        \
-         .group = LOAD_GROUP,                                                                                                    \
-         .help = "load: the first N of them send, in a permutation, ring or shift; all otherwise"},                              \
-        {.name = "stride",                                                                                                       \
-         .argument = "N",                                                                                                        \
-         .type = OPTION_COUNT,                                                                                                   \
-         .low = 1,                                                                                                               \
-         .high = 1 << 20,                                                                                                        \
-         .group = LOAD_GROUP,                                                                                                    \
-         .help = "load: a shift sends to the Nth GPU on; half of the GPUs otherwise"},                                           \
+        LOAD_COUNT("gpus", 2, 1 << 20, "load: the first N take part, all otherwise; with --gpu the size of the cluster"),        \
+        LOAD_COUNT("senders", 1, 1 << 20, "load: the first N of them send, in a permutation, ring or shift; all otherwise"),     \
+        LOAD_COUNT("stride", 1, 1 << 20, "load: a shift sends to the Nth GPU on; half of the GPUs otherwise"),                   \
         {.name = "repeats",                                                                                                      \
-         .argument = "N",                                                                                                        \
-         .type = OPTION_COUNT,                                                                                                   \
+         COUNT_FIELDS,                                                                                                           \
          .low = 1,                                                                                                               \
          .high = 100000,                                                                                                         \
          .initial = "1",                                                                                                         \

@@ -15,25 +15,24 @@ enum { LOAD_NETWORK_FLOW, LOAD_NETWORK_PACKET };
 extern const char *const load_network_choices[];
 extern const char *const congestion_choices[];
 
+/* Of a load: its flows alone, or packets beside them. */
+#define LOAD_NETWORK_ROW                                                                                                         \
+    {                                                                                                                            \
+        .name = "network", CHOICE_FIELDS("MODEL", load_network_choices), .initial = "flow", .group = LOAD_GROUP,                 \
+        .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"                        \
+    }
+
 #define PACKETS_GROUP "Packets"
 #define PACKETS_QUANTITY(NAME, ARGUMENT, DIMENSION, LOW, HIGH, INITIAL, HELP)                                                    \
     {                                                                                                                            \
-        .name = NAME, .argument = ARGUMENT, .type = OPTION_QUANTITY, .dimension = DIMENSION, .low = LOW, .high = HIGH,           \
-        .initial = INITIAL, .group = PACKETS_GROUP, .help = HELP                                                                 \
+        .name = NAME, QUANTITY_FIELDS(ARGUMENT, DIMENSION), .low = LOW, .high = HIGH, .initial = INITIAL,                        \
+        .group = PACKETS_GROUP, .help = HELP                                                                                     \
     }
-/* As packets_create has them; high 0: none. */
-/* Sources stand in the help: what is published, where, and what is assumed. The values are sim/fabric/packets.h's. */
-#define LOAD_NETWORK_ROW                                                                                                         \
-    {                                                                                                                            \
-        .name = "network", .argument = "MODEL", .type = OPTION_CHOICE, .choices = load_network_choices, .initial = "flow",       \
-        .group = LOAD_GROUP, .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"   \
-    }
-
+/* Values and bounds are those of sim/fabric/packets.h (high 0: no bound); the help says what is published, where, and what is
+ * assumed. */
 #define PACKETS_OPTION_ROWS                                                                                                      \
     {.name = "congestion",                                                                                                       \
-     .argument = "CONTROL",                                                                                                      \
-     .type = OPTION_CHOICE,                                                                                                      \
-     .choices = congestion_choices,                                                                                              \
+     CHOICE_FIELDS("CONTROL", congestion_choices),                                                                               \
      .initial = PACKETS_USUAL_CONGESTION,                                                                                        \
      .group = PACKETS_GROUP,                                                                                                     \
      .help = "what senders do about marks: DCQCN (SIGCOMM 2015), or nothing, so that only PFC holds them back"},                 \
@@ -69,8 +68,7 @@ extern const char *const congestion_choices[];
         PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_BYTE_COUNTER,               \
                          "bytes between increases (DCQCN)"),                                                                     \
         {.name = "dcqcn-rounds",                                                                                                 \
-         .argument = "N",                                                                                                        \
-         .type = OPTION_COUNT,                                                                                                   \
+         COUNT_FIELDS,                                                                                                           \
          .high = 1000,                                                                                                           \
          .initial = PACKETS_USUAL_FAST_ROUNDS,                                                                                   \
          .group = PACKETS_GROUP,                                                                                                 \

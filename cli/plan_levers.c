@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "cli/plan_find.h"
-#include "cli/plan_report.h"
 #include "cli/progress.h"
 #include "model/base/memory.h"
 

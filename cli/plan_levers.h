@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/plan_lever.h"
-#include "cli/plan_report.h"
+#include "cli/plan_record.h"
 
 /* The best plan as the job is, or with one change. */
 struct levered_plan {

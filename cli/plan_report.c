@@ -1,207 +1,17 @@
+/* What `msim plan` found, for people. */
 #include "cli/plan_report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/expectation.h"
-#include "cli/layout_json.h"
 #include "cli/oversubscribed.h"
 #include "cli/packed.h"
-#include "cli/result.h"
 #include "cli/routing.h"
-#include "cli/table.h"
 #include "cli/trained.h"
 #include "model/cost/footprint.h"
 #include "model/cost/host_memory.h"
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
+#define GIB 0x1p30
 
-/* --- JSON --- */
-
-/* Of the memory of a GPU. */
-double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
-{
-    return ranked->plan.estimate.memory_bytes / footprint_capacity(setting->cluster);
-}
-
-double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting)
-{
-    struct footprint footprint;
-    footprint_peak(&ranked->plan.layout, setting, &footprint, NULL);
-    return footprint.host;
-}
-
-struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting)
-{
-    return plan_rates_of(&ranked->plan.layout, setting, ranked_step_s(ranked));
-}
-
-json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)
-{
-    const struct plan *plan = &ranked->plan;
-    const struct plan_rates rates = ranked_rates(ranked, setting);
-    double step_s = ranked_step_s(ranked);
-    json_t *json = json_object();
-    json_object_set_new(json, "layout", layout_json(&plan->layout));
-    json_object_set_new(json, "features", features_json(plan->layout.features));
-    json_object_set_new(json, "step_time_s", json_real(step_s));
-    json_object_set_new(json, "likely", expectation_json(&plan->layout, setting, step_s));
-    json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(ranked, setting)));
-    plan_rates_json(&rates, json);
-    json_object_set_new(json, "memory_gib", json_real(plan->estimate.memory_bytes / GIB));
-    json_object_set_new(json, "memory_pct", json_real(100 * plan_use(ranked, setting)));
-    json_object_set_new(json, "out_of_memory", expectation_memory_json(&plan->layout, setting, plan_use(ranked, setting)));
-    if (!offload_is_none(&plan->layout.offload))
-        json_object_set_new(json, "host_memory_gib", json_real(plan_host_bytes(ranked, setting) / GIB));
-    json_object_set_new(json, "simulated", json_boolean(ranked->simulated));
-    json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
-    json_object_set_new(json, "exposed_comm_s", json_real(ranked_exposed_s(ranked)));
-    json_object_set_new(json, "breakdown", cost_by_class_json(ranked_breakdown(ranked)));
-    return json;
-}
-
-static json_t *count_json(uint64_t count)
-{
-    return json_integer((json_int_t)count);
-}
-
-static json_t *rejected_json(const struct search_counts *counts)
-{
-    json_t *json = json_object();
-    for (int i = 0; i < N_LAYOUT_REASONS; i++)
-        if (counts->rejected[i] > 0)
-            json_object_set_new(json, layout_reason_key((enum layout_reason)i), count_json(counts->rejected[i]));
-    json_object_set_new(json, "memory", count_json(counts->legal - counts->fit));
-    return json;
-}
-
-static enum status report_json(const struct plan_outcome *outcome, struct invocation *call)
-{
-    const struct search_counts *counts = &outcome->found.search.counts;
-    char *config = experiment_to_json(outcome->experiment);
-    json_t *json = result_create(call, config);
-    free(config);
-    trained_json(outcome->setting, outcome->setting->job->features, json);
-    packed_json(outcome->setting, outcome->setting->job->features, json);
-    json_object_set_new(json, "layouts_in_space", count_json(counts->in_space));
-    json_object_set_new(json, "layouts_ruled_out", count_json(counts->ruled_out));
-    json_object_set_new(json, "layouts_examined", count_json(counts->examined));
-    json_object_set_new(json, "layouts_legal", count_json(counts->legal));
-    json_object_set_new(json, "layouts_fit", count_json(counts->fit));
-    json_object_set_new(json, "capacity_gib", json_real(footprint_capacity(outcome->setting->cluster) / GIB));
-    json_object_set_new(json, "limit_gib", json_real(outcome->found.search.limit_bytes / GIB));
-    json_t *plans = json_array();
-    for (int i = 0; i < outcome->n_shown; i++)
-        json_array_append_new(plans, plan_json(&outcome->found.plans[i], outcome->setting));
-    json_object_set_new(json, "plans", plans);
-    if (outcome->safer.wanted)
-        json_object_set_new(json, "safer", safer_plan_json(&outcome->safer, outcome->setting));
-    plan_flow_json(&outcome->flow, outcome->setting, json);
-    json_object_set_new(json, "rejected", rejected_json(counts));
-    if (outcome->explained)
-        json_object_set_new(json, "explanation", explanation_json(&outcome->explanation, outcome->setting));
-    json_object_set_new(json, "search_seconds", json_real(outcome->found.search_s));
-    json_object_set_new(json, "seconds", json_real(outcome->total_s));
-    return result_write(call, json);
-}
-
-/* --- CSV --- */
-
-void plan_columns_csv(struct table *table)
-{
-    static const struct {
-        const char *title, *unit;
-    } columns[] = {{"tp", NULL},
-                   {"pp", NULL},
-                   {"vpp", NULL},
-                   {"cp", NULL},
-                   {"dp", NULL},
-                   {"ep", NULL},
-                   {"zero", NULL},
-                   {"micro batch", NULL},
-                   {"recompute", NULL},
-                   {"schedule", NULL},
-                   {"sequence parallel", NULL},
-                   {"features", NULL},
-                   {"step time", "s"},
-                   {"mfu", "%"},
-                   {"memory", "gib"},
-                   {"memory", "%"},
-                   {"exposed comm", "s"},
-                   {"bubble", "s"},
-                   {"closed form", "s"},
-                   {"simulated", NULL},
-                   {"out of memory", "%"},
-                   {"offload", NULL},
-                   {"shard", NULL},
-                   {"host memory", "gib"},
-                   {"cp comm", NULL}};
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
-    plan_rates_columns(table);
-}
-
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct plan_rates *rates, double use,
-                    double host_bytes)
-{
-    const struct layout *l = &ranked->plan.layout;
-    const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        table_cell(table, "%d", numbers[i]);
-    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], features[FEATURES_TEXT], comm[CP_COMM_TEXT];
-    table_cell(table, "%s", recompute_format(l->recompute, recompute, sizeof recompute));
-    table_cell(table, "%s", schedule_name(l->schedule));
-    table_cell(table, "%d", l->sequence_parallel);
-    table_cell(table, "%s", features_text(l->features, " ", features, sizeof features));
-    const double values[] = {ranked_step_s(ranked),
-                             100 * rates->mfu,
-                             ranked->plan.estimate.memory_bytes / GIB,
-                             100 * use,
-                             ranked_exposed_s(ranked),
-                             ranked_breakdown(ranked)->s[CLASS_BUBBLE],
-                             ranked->plan.estimate.step_s};
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        table_cell(table, "%.12g", values[i]);
-    table_cell(table, "%d", ranked->simulated);
-    table_cell(table, "%.12g", 100 * memory_record_share(use));
-    table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
-    table_cell(table, "%d", l->shard);
-    table_cell(table, "%.12g", host_bytes / GIB);
-    table_cell(table, "%s", cp_comm_format(l->cp_comm, comm, sizeof comm));
-    plan_rates_cells(rates, table);
-}
-
-static void budget_cells(const struct plan_rates *rates, struct table *table)
-{
-    table_cell(table, "%.12g", rates->days);
-    table_cell(table, "%.12g", rates->gpu_hours);
-}
-
-static void report_csv(const struct plan_outcome *outcome, const struct invocation *call)
-{
-    struct table table = {0};
-    table_column(&table, "rank", NULL, ALIGN_LEFT);
-    plan_columns_csv(&table);
-    plan_flow_columns(&outcome->flow, &table);
-    bool budgeted = outcome->setting->job->tokens > 0;
-    if (budgeted) {
-        table_column(&table, "days", NULL, ALIGN_LEFT);
-        table_column(&table, "gpu_hours", NULL, ALIGN_LEFT);
-    }
-    for (int i = 0; i < outcome->n_shown; i++) {
-        const struct ranked_plan *plan = &outcome->found.plans[i];
-        const struct plan_rates rates = ranked_rates(plan, outcome->setting);
-        table_cell(&table, "%d", i + 1);
-        plan_cells_csv(&table, plan, &rates, plan_use(plan, outcome->setting), plan_host_bytes(plan, outcome->setting));
-        plan_flow_cells(&outcome->flow, i, &table);
-        if (budgeted)
-            budget_cells(&rates, &table);
-    }
-    table_write(&table, call);
-    table_free(&table);
-}
-
-/* --- text --- */
+/* --- the heading --- */
 
 void plan_features_write(const struct job *job, FILE *out)
 {
@@ -257,12 +67,6 @@ static const char *overlap_text(feature_set features, char *buffer, size_t size)
     return used > 0 ? buffer : "-";
 }
 
-/* Of a job that leaves the choice. */
-static bool chooses_loss(const struct plan_outcome *outcome)
-{
-    return outcome->setting->job->features & FEATURES_LINEAR_LOSS;
-}
-
 static const char *loss_text(feature_set features)
 {
     return features & FEATURE_BIT(CUT_LOSS)            ? "cut"
@@ -272,66 +76,79 @@ static const char *loss_text(feature_set features)
                                                        : "plain";
 }
 
-/* Does the convention of MFU make a difference to a plan shown? */
-static bool any_rates_differ(const struct plan_outcome *outcome)
+/* What the plans shown have, some of them, beside what every plan has: columns and notes. */
+struct plan_traits {
+    bool experts;
+    bool exchanges;    /* of context parallelism otherwise than around a ring */
+    bool offloads;     /* to the memory of the host */
+    bool chooses_loss; /* the job leaves the choice */
+    bool rates_differ; /* by the convention of MFU */
+    bool crosses;      /* tensor parallelism, NVLink domains */
+    bool uneven;       /* plan_is_uneven */
+    bool unsimulated;
+};
+
+static struct plan_traits traits_of(const struct plan_outcome *outcome)
 {
+    const struct setting *setting = outcome->setting;
+    struct plan_traits some = {.experts = setting->model->moe.experts > 0,
+                               .chooses_loss = setting->job->features & FEATURES_LINEAR_LOSS};
     for (int i = 0; i < outcome->n_shown; i++) {
-        const struct plan_rates rates = ranked_rates(&outcome->found.plans[i], outcome->setting);
-        if (plan_rates_differ(&rates))
-            return true;
+        const struct ranked_plan *ranked = &outcome->found.plans[i];
+        const struct layout *layout = &ranked->plan.layout;
+        const struct plan_rates rates = ranked_rates(ranked, setting);
+        some.exchanges |= layout->cp_comm != CP_RING;
+        some.offloads |= !offload_is_none(&layout->offload);
+        some.rates_differ |= plan_rates_differ(&rates);
+        some.crosses |= layout->tp > setting->cluster->nvlink_domain;
+        some.uneven |= plan_is_uneven(layout, setting);
+        some.unsimulated |= !ranked->simulated;
     }
-    return false;
+    return some;
 }
 
-static void plan_columns(struct table *table, bool experts, bool exchanging, bool offloading, bool losing, bool differing)
+static void number_column(struct table *table, const char *title, const char *unit)
 {
-    static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb", "zero", "sp"};
-    static const struct {
-        const char *title, *unit;
-    } measures[] = {{"step", "s"},    {"MFU", "%"},    {"memory", "GiB"},    {"used", "%"}, {"OOM", "%"},
-                    {"exposed", "%"}, {"bubble", "%"}, {"closed form", "s"}, {"off", "%"}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (experts || strcmp(numbers[i], "ep") != 0)
-            table_column(table, numbers[i], NULL, ALIGN_RIGHT);
-    if (exchanging)
-        table_column(table, "cp comm", NULL, ALIGN_LEFT);
-    table_column(table, "recompute", NULL, ALIGN_LEFT);
-    if (offloading)
-        table_column(table, "offload", NULL, ALIGN_LEFT);
-    table_column(table, "schedule", NULL, ALIGN_LEFT);
-    table_column(table, "overlap", NULL, ALIGN_LEFT);
-    if (losing)
-        table_column(table, "loss", NULL, ALIGN_LEFT);
-    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++) {
-        table_column(table, measures[i].title, measures[i].unit, ALIGN_RIGHT);
-        if (differing && strcmp(measures[i].title, "MFU") == 0)
-            table_column(table, "causal", "%", ALIGN_RIGHT);
-        if (offloading && strcmp(measures[i].title, "memory") == 0)
-            table_column(table, "host", "GiB", ALIGN_RIGHT);
-    }
+    table_column(table, title, unit, ALIGN_RIGHT);
 }
 
-bool plan_is_uneven(const struct layout *layout, const struct setting *setting)
+static void word_column(struct table *table, const char *title)
 {
-    return layout->pp > 1 && !layers_divide(setting->model, layout_virtual_stages(layout));
+    table_column(table, title, NULL, ALIGN_LEFT);
 }
 
-/* Does one of the plans shown? */
-static bool any_offloads(const struct plan_outcome *outcome)
+static void plan_columns(struct table *table, const struct plan_traits *some)
 {
-    for (int i = 0; i < outcome->n_shown; i++)
-        if (!offload_is_none(&outcome->found.plans[i].plan.layout.offload))
-            return true;
-    return false;
-}
-
-/* Does context parallelism of one exchange otherwise than around a ring? */
-static bool any_exchanges_otherwise(const struct plan_outcome *outcome)
-{
-    for (int i = 0; i < outcome->n_shown; i++)
-        if (outcome->found.plans[i].plan.layout.cp_comm != CP_RING)
-            return true;
-    return false;
+    static const char *const degrees[] = {"rank", "tp", "cp", "pp", "vpp", "dp"};
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++)
+        number_column(table, degrees[i], NULL);
+    if (some->experts)
+        number_column(table, "ep", NULL);
+    number_column(table, "mb", NULL);
+    number_column(table, "zero", NULL);
+    number_column(table, "sp", NULL);
+    if (some->exchanges)
+        word_column(table, "cp comm");
+    word_column(table, "recompute");
+    if (some->offloads)
+        word_column(table, "offload");
+    word_column(table, "schedule");
+    word_column(table, "overlap");
+    if (some->chooses_loss)
+        word_column(table, "loss");
+    number_column(table, "step", "s");
+    number_column(table, "MFU", "%");
+    if (some->rates_differ)
+        number_column(table, "causal", "%");
+    number_column(table, "memory", "GiB");
+    if (some->offloads)
+        number_column(table, "host", "GiB");
+    number_column(table, "used", "%");
+    number_column(table, "OOM", "%");
+    number_column(table, "exposed", "%");
+    number_column(table, "bubble", "%");
+    number_column(table, "closed form", "s");
+    number_column(table, "off", "%");
 }
 
 /* The ZeRO stage, and behind it among how many of the replicas: "3", "3/8". */
@@ -343,37 +160,43 @@ static void sharding_cell(struct table *table, const struct layout *l)
         table_cell(table, "%d", l->zero);
 }
 
-static void plan_row(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_outcome *outcome)
+static void layout_cells(struct table *table, const struct layout *l, const struct plan_traits *some,
+                         const struct setting *setting)
 {
-    const struct layout *l = &ranked->plan.layout;
-    const struct setting *setting = outcome->setting;
-    double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
-    double use = plan_use(ranked, setting), share = memory_record_share(use);
     char overlap[48], recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
-    table_cell(table, "%d", rank);
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
-    const int numbers[] = {l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (setting->model->moe.experts > 0 || i != 4)
-            table_cell(table, "%d%s", numbers[i], i == 2 && plan_is_uneven(l, setting) ? "~" : "");
+    table_cell(table, "%d", l->cp);
+    table_cell(table, "%d", l->pp);
+    table_cell(table, "%d%s", l->vpp, plan_is_uneven(l, setting) ? "~" : "");
+    table_cell(table, "%d", l->dp);
+    if (some->experts)
+        table_cell(table, "%d", l->ep);
+    table_cell(table, "%d", l->micro_batch);
     sharding_cell(table, l);
     table_cell(table, "%d", l->sequence_parallel);
-    if (any_exchanges_otherwise(outcome))
+    if (some->exchanges)
         table_cell(table, "%s", l->cp > 1 ? cp_comm_format(l->cp_comm, comm, sizeof comm) : "-");
     table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
-    if (any_offloads(outcome))
+    if (some->offloads)
         table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
     table_cell(table, "%s", schedule_name(l->schedule));
     table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
-    if (chooses_loss(outcome))
+    if (some->chooses_loss)
         table_cell(table, "%s", loss_text(l->features));
+}
+
+static void measure_cells(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_traits *some,
+                          const struct setting *setting)
+{
+    double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
+    double use = plan_use(ranked, setting), share = memory_record_share(use);
     table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
     table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
     table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
-    if (outcome->rates_differ)
+    if (some->rates_differ)
         table_cell(table, "%.1f", 100 * ranked_rates(ranked, setting).mfu_causal);
     table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
-    if (any_offloads(outcome))
+    if (some->offloads)
         table_cell(table, "%.1f", plan_host_bytes(ranked, setting) / GIB);
     table_cell(table, "%.0f", 100 * use);
     table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
@@ -387,27 +210,24 @@ static void plan_row(struct table *table, const struct ranked_plan *ranked, int 
         table_cell(table, "-");
 }
 
-static void write_plans(const struct plan_outcome *outcome, const struct invocation *call)
+static void write_plans(const struct plan_outcome *outcome, const struct plan_traits *some, const struct invocation *call)
 {
     struct table table = {0};
-    bool across = false, uneven = false;
-    int n_simulated = 0;
-    plan_columns(&table, outcome->setting->model->moe.experts > 0, any_exchanges_otherwise(outcome), any_offloads(outcome),
-                 chooses_loss(outcome), outcome->rates_differ);
+    plan_columns(&table, some);
     for (int i = 0; i < outcome->n_shown; i++) {
-        plan_row(&table, &outcome->found.plans[i], i + 1, outcome);
-        across |= outcome->found.plans[i].plan.layout.tp > outcome->setting->cluster->nvlink_domain;
-        uneven |= plan_is_uneven(&outcome->found.plans[i].plan.layout, outcome->setting);
-        n_simulated += outcome->found.plans[i].simulated;
+        const struct ranked_plan *ranked = &outcome->found.plans[i];
+        table_cell(&table, "%d", i + 1);
+        layout_cells(&table, &ranked->plan.layout, some, outcome->setting);
+        measure_cells(&table, ranked, i + 1, some, outcome->setting);
     }
     table_write(&table, call);
     table_free(&table);
-    if (n_simulated < outcome->n_shown)
+    if (some->unsimulated)
         fprintf(call->out, "Rows without a value under 'off' were not simulated; their times are the closed form's.\n");
-    if (across)
+    if (some->crosses)
         fprintf(call->out, "* tensor parallelism beyond the NVLink domain of %d GPUs\n",
                 outcome->setting->cluster->nvlink_domain);
-    if (uneven)
+    if (some->uneven)
         fputs(UNEVEN_NOTE, call->out);
 }
 
@@ -424,7 +244,7 @@ static void write_expectation(const struct plan_outcome *outcome, FILE *out)
 }
 
 /* What the column MFU counts, and the first plan in the units of others. */
-static void write_rates(const struct plan_outcome *outcome, FILE *out)
+static void write_rates(const struct plan_outcome *outcome, const struct plan_traits *some, FILE *out)
 {
     if (outcome->n_shown == 0)
         return;
@@ -432,7 +252,7 @@ static void write_rates(const struct plan_outcome *outcome, FILE *out)
     const struct plan_rates rates = placed_s > 0 ? plan_rates_of(&outcome->found.plans[0].plan.layout, outcome->setting, placed_s)
                                                  : ranked_rates(&outcome->found.plans[0], outcome->setting);
     fprintf(out, "MFU counts attention in full%s.\nThe first plan%s: ",
-            outcome->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "",
+            some->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "",
             placed_s > 0 ? " on the fabric, in its best placement" : "");
     plan_rates_write(&rates, out);
     fputs(".\n", out);
@@ -474,8 +294,6 @@ static void write_fabric(const struct plan_outcome *outcome, const struct invoca
 /* What the column "host" means. */
 static void write_host_memory(const struct plan_outcome *outcome, FILE *out)
 {
-    if (!any_offloads(outcome))
-        return;
     double capacity = host_capacity(outcome->setting->cluster, &outcome->found.plans[0].plan.layout);
     fputs("host: what a rank keeps in the memory of its host, ", out);
     if (capacity > 0)
@@ -508,44 +326,30 @@ static void write_rejected(const struct plan_outcome *outcome, const struct invo
     table_free(&table);
 }
 
-struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting)
+static void write_text(const struct plan_outcome *outcome, const struct invocation *call)
 {
-    const struct ranked_plan *first = &found->plans[0];
-    double step_s = ranked_step_s(first);
-    return (struct best_plan){
-        .ranked = *first,
-        .uneven = plan_is_uneven(&first->plan.layout, setting),
-        .step_s = step_s,
-        .mfu = ranked_mfu(first, setting),
-        .use = plan_use(first, setting),
-        .tokens_per_s = (double)setting->job->global_batch * (double)setting->job->seq_len / step_s,
-        .host_bytes = plan_host_bytes(first, setting),
-        .rates = ranked_rates(first, setting),
-        .json = plan_json(first, setting),
-    };
-}
-
-enum status plan_report(struct plan_outcome *outcome, struct invocation *call)
-{
-    if (call->format == FORMAT_JSON)
-        return report_json(outcome, call);
-    if (call->format == FORMAT_CSV && !outcome->explained) {
-        report_csv(outcome, call);
-        return STATUS_OK;
-    }
-    if (outcome->explained) {
-        explanation_write(&outcome->explanation, outcome->found.plans, outcome->found.search.n_plans, outcome->setting, call);
-        return STATUS_OK;
-    }
-    outcome->rates_differ = any_rates_differ(outcome);
+    const struct plan_traits some = traits_of(outcome);
     write_heading(outcome, call->out);
-    write_plans(outcome, call);
-    write_rates(outcome, call->out);
+    write_plans(outcome, &some, call);
+    write_rates(outcome, &some, call->out);
     write_expectation(outcome, call->out);
     write_memory_expectation(outcome, call->out);
-    write_host_memory(outcome, call->out);
+    if (some.offloads)
+        write_host_memory(outcome, call->out);
     write_fabric(outcome, call);
     plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
+}
+
+enum status plan_report(const struct plan_outcome *outcome, struct invocation *call)
+{
+    if (call->format == FORMAT_JSON)
+        return plan_report_write_json(outcome, call);
+    if (outcome->explained)
+        explanation_write(&outcome->explanation, outcome->found.plans, outcome->found.search.n_plans, outcome->setting, call);
+    else if (call->format == FORMAT_CSV)
+        plan_report_write_csv(outcome, call);
+    else
+        write_text(outcome, call);
     return STATUS_OK;
 }

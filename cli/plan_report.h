@@ -1,18 +1,14 @@
 /*
- * plan_report.h - what `msim plan` found, as a table for people, JSON or CSV.
+ * plan_report.h - what `msim plan` found, as a table for people (plan_report.c), JSON or CSV (plan_record.c).
  */
 #ifndef MSIM_CLI_PLAN_REPORT_H
 #define MSIM_CLI_PLAN_REPORT_H
 
-#include <jansson.h>
-
 #include "cli/command.h"
 #include "cli/plan_explain.h"
-#include "cli/plan_find.h"
 #include "cli/plan_flow.h"
-#include "cli/plan_rates.h"
+#include "cli/plan_record.h"
 #include "cli/plan_safer.h"
-#include "cli/table.h"
 
 struct plan_outcome {
     const struct experiment *experiment;
@@ -24,40 +20,16 @@ struct plan_outcome {
     bool explained;
     struct explanation explanation;
     struct safer_plan safer;
-    bool rates_differ; /* the convention of MFU makes a difference to a plan shown */
 };
 
-/* Of the memory of a GPU, what a plan needs; and what a rank keeps in that of its host (bytes). */
-double plan_use(const struct ranked_plan *ranked, const struct setting *setting);
-double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting);
-/* A split of the layers that frameworks want to be told. */
-bool plan_is_uneven(const struct layout *layout, const struct setting *setting);
-#define UNEVEN_NOTE                                                                                                              \
-    "~ chunks differ by a layer: frameworks want the split spelt out (Megatron-LM's --pipeline-model-parallel-layout)\n"
-/* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
-json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
-void plan_columns_csv(struct table *table);
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct plan_rates *rates, double use,
-                    double host_bytes);
-struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting);
-
-/* The first of the plans found, where there is one, as a sweep and levers compare it with others. */
-struct best_plan {
-    struct ranked_plan ranked;
-    bool uneven;                           /* plan_is_uneven */
-    double step_s, mfu, use, tokens_per_s; /* use: plan_use */
-    double host_bytes;                     /* plan_host_bytes */
-    struct plan_rates rates;
-    json_t *json; /* plan_json, for the caller to release */
-};
-struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);
-
-/* In call->format. */
 /* A line: the features that layouts of a search may use. */
 void plan_features_write(const struct job *job, FILE *out);
 /* What is trained on what, and with which features, as the answer of a search begins. */
 void plan_job_write(const struct setting *setting, FILE *out);
 
-MUST_CHECK enum status plan_report(struct plan_outcome *outcome, struct invocation *call);
+/* In call->format; where plans are explained, text and CSV are of that alone. */
+MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);
+MUST_CHECK enum status plan_report_write_json(const struct plan_outcome *outcome, struct invocation *call);
+void plan_report_write_csv(const struct plan_outcome *outcome, const struct invocation *call);
 
 #endif

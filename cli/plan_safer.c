@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/expectation.h"
-#include "cli/plan_report.h"
+#include "cli/plan_record.h"
 #include "model/base/append.h"
 #include "model/cost/track_record.h"
 

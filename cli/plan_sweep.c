@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/plan_find.h"
-#include "cli/plan_report.h"
 #include "cli/progress.h"
 #include "cli/shared_options.h"
 #include "model/base/append.h"

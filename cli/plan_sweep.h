@@ -22,7 +22,7 @@
 #include "cli/experiment_options.h"
 #include "cli/gpu_prices.h"
 #include "cli/oversubscribed.h"
-#include "cli/plan_report.h"
+#include "cli/plan_record.h"
 #include "model/cost/energy.h"
 #include "model/cost/track_record.h"
 
@@ -111,9 +111,6 @@ struct plan_sweep {
 
 /* `msim plan --sweep`. */
 MUST_CHECK enum status plan_sweep(struct invocation *call);
-
-/* Why a point has no plan: there is no such experiment, or no layout is legal or fits. Returns buffer. */
-char *sweep_point_why(const struct sweep_point *point, char *buffer, size_t size);
 
 MUST_CHECK enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation *call);
 

@@ -87,8 +87,7 @@ size_t journal_format(char *line, uint64_t command, const struct journal_entry *
     return n + (size_t)snprintf(line + n, JOURNAL_LINE_MAX - n, " %012" PRIx64 "\n", checksum_of(line, n));
 }
 
-/* --- reading -----------------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 enum line_fate { LINE_GOOD, LINE_TORN, LINE_FOREIGN };
 
@@ -201,8 +200,7 @@ enum status journal_open(struct invocation *call, const struct run_session *s, c
     return STATUS_OK;
 }
 
-/* --- use ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- use --- */
 
 static size_t first_of(const struct journal *journal, uint64_t state)
 {

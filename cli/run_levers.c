@@ -8,8 +8,7 @@
 
 #include "model/base/append.h"
 
-/* --- ways to search ----------------------------------------------------------------------------------------------------------
- */
+/* --- ways to search --- */
 
 #define FIELD(member) offsetof(struct search_state, member)
 
@@ -107,8 +106,7 @@ static void best_count(struct search *search, size_t field, int lowest, int limi
     set_count(search->s, field, best);
 }
 
-/* --- the levers --------------------------------------------------------------------------------------------------------------
- */
+/* --- the levers --- */
 
 static void set_interval(struct run_session *s, double seconds)
 {
@@ -282,8 +280,7 @@ const struct run_lever run_levers[N_RUN_LEVERS] = {
     {"tests", "tests", refuse_without_policy, improve_tests, VALUE_SUITE, FIELD(policy.tests)},
 };
 
-/* --- a lever's place ---------------------------------------------------------------------------------------------------------
- */
+/* --- a lever's place --- */
 
 static void take_kind(struct search_state *to, const struct search_state *from)
 {

@@ -20,8 +20,7 @@
 
 static const struct place nowhere = {0};
 
-/* --- all together ------------------------------------------------------------------------------------------------------------
- */
+/* --- all together --- */
 
 struct optimum {
     bool used[N_RUN_LEVERS];
@@ -191,8 +190,7 @@ static void optimise(struct search *search, struct optimum *o)
     search_state_apply(&o->best, search->s);
 }
 
-/* --- the report --------------------------------------------------------------------------------------------------------------
- */
+/* --- the report --- */
 
 static double cheaper_pct(const struct optimum *o, double price)
 {

@@ -40,7 +40,9 @@ static double paid_hours(const struct run_report *report)
     return run_paid_gpus(report->experiment, report->options) * nanos_to_seconds(report->result->horizon) / 3600;
 }
 
-double report_energy(const struct run_report *report)
+/* J that the horizon, or what of it the budget took, takes at most by what is published of the cluster's power: the job's GPUs
+ * and the spares all the time, idle and down too. */
+static double report_energy(const struct run_report *report)
 {
     const struct power_bound bound = power_bound_published(&report->experiment->cluster, report->experiment->gpus);
     return power_bound_energy(&bound, paid_hours(report));
@@ -69,8 +71,7 @@ static nanos stopped_time(const struct run_result *result, const struct incident
     return until - incident->time;
 }
 
-/* --- for people --------------------------------------------------------------------------------------------------------------
- */
+/* --- for people --- */
 
 static const char *fraction_block(double fraction)
 {

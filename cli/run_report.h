@@ -43,9 +43,6 @@ double report_tokens(const struct run_report *report);
 double report_budget_days(const struct run_report *report);
 /* GPU-hours until the budget was trained, spares included; 0 when it was not. */
 double report_gpu_hours(const struct run_report *report);
-/* J that the horizon, or what of it the budget took, takes at most by what is published of the cluster's power: the job's GPUs
- * and the spares all the time, idle and down too. */
-double report_energy(const struct run_report *report);
 /* Money per million tokens, spares included; 0 without a price or tokens. */
 double report_token_cost(const struct run_report *report);
 /* Uses of time that the report shows: those of the plain rules, or all. */

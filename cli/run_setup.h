@@ -45,13 +45,23 @@ MUST_CHECK enum status run_session_load(struct invocation *call, struct run_sess
 /* Trace, step, costs, options: everything up to the run itself. */
 MUST_CHECK enum status run_session_prepare(struct invocation *call, struct run_session *s);
 void run_session_free(struct run_session *s);
+/* STATUS_BAD_INPUT when the model would give more faults than a run can hold. */
+MUST_CHECK enum status run_check_faults(struct invocation *call, const struct run_session *s);
+
+/* --- run_recovery.c --- */
+
+/* As the options failover and degraded have them. */
+enum { FAILOVER_JOB, FAILOVER_REPLICA };
+enum { DEGRADED_AUTO, DEGRADED_FACTOR, DEGRADED_STEP };
+
+/* Does a request name a policy with stages of its own? */
+bool run_has_stages(const struct faults_request *faults);
+/* Checkpoints and what they cost, restarts, policy, failover and what slow nodes do: behind the step and the other options. */
+MUST_CHECK enum status run_set_recovery(struct invocation *call, struct run_session *s);
 /* Another kind of checkpoint, with what it costs and what restarts from it take; the interval stays, but for "step". */
 MUST_CHECK enum status run_set_checkpoint(struct invocation *call, struct run_session *s, const char *kind);
 /* Checkpoints that are due sooner than the one before is safe wait for it: says so where an interval is that short. */
 void run_warn_interval(struct invocation *call, const struct run_session *s, nanos interval);
 /* A policy that keeps more hot spares than there are spares has these: says so. */
 void run_note_hot_spares(struct invocation *call, const struct run_session *s, int spares);
-/* STATUS_BAD_INPUT when the model would give more faults than a run can hold. */
-MUST_CHECK enum status run_check_faults(struct invocation *call, const struct run_session *s);
-
 #endif

@@ -31,8 +31,7 @@ bool run_sweep_is_time(enum run_sweep_key key)
     return key != RUN_SWEEP_GPUS && key != RUN_SWEEP_SPARES;
 }
 
-/* --- what is asked -----------------------------------------------------------------------------------------------------------
- */
+/* --- what is asked --- */
 
 static int key_parse(struct invocation *call, const char *name)
 {
@@ -189,8 +188,7 @@ int run_grid_axis(const struct run_grid *grid, enum run_sweep_key key)
     return -1;
 }
 
-/* --- the points --------------------------------------------------------------------------------------------------------------
- */
+/* --- the points --- */
 
 /* GPUs of which the job's size is a multiple: a replica's, in whole nodes. */
 static int64_t size_unit(const struct run_session *s)
@@ -291,10 +289,20 @@ static void set_values(struct run_session *s, const struct run_grid *grid, int i
         set_point(s, grid->axes[a].key, run_grid_value(grid, a, i));
 }
 
-/* This rank's share of one point's replicas. */
-static enum status run_point(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
-                             struct replica_outcome *outcomes, struct run_point *point)
+/* A sweep under way. */
+struct sweeping {
+    struct invocation *call;
+    struct run_session *session; /* takes the values of each point in turn */
+    const struct run_grid *grid;
+    int64_t n; /* replicas of a point */
+    struct campaign campaign;
+    struct run_point *points; /* [grid->n_points] */
+};
+
+/* This rank's share of the replicas of point `i`, whose values the session has. */
+static enum status run_point(struct sweeping *w, const struct run_session *s, int i, struct replica_outcome *outcomes)
 {
+    struct run_point *point = &w->points[i];
     point->options = s->options;
     point->gpus = s->experiment.gpus;
     point->global_batch = s->experiment.job.global_batch;
@@ -303,18 +311,19 @@ static enum status run_point(struct invocation *call, const struct run_session *
     point->step_time_s = s->report.step_time_s;
     point->step_mfu = s->report.step_mfu;
     point->full_cost = run_token_cost(s, 100);
-    enum status status = run_check_faults(call, s);
-    return status == STATUS_OK ? run_own_share(call, s, n, campaign, outcomes) : status;
+    enum status status = run_check_faults(w->call, s);
+    return status == STATUS_OK ? run_own_share(w->call, s, w->n, &w->campaign, outcomes) : status;
 }
 
-static enum status run_resized(struct invocation *call, const struct run_session *s, const struct run_grid *grid, int i,
-                               int64_t n, struct campaign *campaign, struct replica_outcome *outcomes, struct run_point *point)
+/* The same with as many GPUs as the point says. */
+static enum status run_resized(struct sweeping *w, int i, struct replica_outcome *outcomes)
 {
     struct run_session *resized = memory_new(1, sizeof *resized);
-    enum status status = resize(call, s, run_grid_value(grid, run_grid_axis(grid, RUN_SWEEP_GPUS), i), resized);
+    double gpus = run_grid_value(w->grid, run_grid_axis(w->grid, RUN_SWEEP_GPUS), i);
+    enum status status = resize(w->call, w->session, gpus, resized);
     if (status == STATUS_OK) {
-        set_values(resized, grid, i);
-        status = run_point(call, resized, n, campaign, outcomes, point);
+        set_values(resized, w->grid, i);
+        status = run_point(w, resized, i, outcomes);
     }
     run_session_free(resized);
     free(resized);
@@ -350,68 +359,72 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
 }
 
 /* Points [begin, end). */
-static enum status run_block(struct invocation *call, struct run_session *s, const struct run_grid *grid, int64_t n,
-                             struct campaign *campaign, int begin, int end, struct run_point *points)
+static enum status run_block(struct sweeping *w, int begin, int end)
 {
+    const int64_t n = w->n;
     struct replica_outcome *outcomes = memory_new((size_t)(end - begin) * (size_t)n, sizeof *outcomes);
     enum status status = STATUS_OK;
-    bool resizes = run_grid_axis(grid, RUN_SWEEP_GPUS) >= 0;
+    bool resizes = run_grid_axis(w->grid, RUN_SWEEP_GPUS) >= 0;
     for (int i = begin; i < end && status == STATUS_OK; i++) {
         struct replica_outcome *own = outcomes + (int64_t)(i - begin) * n;
         if (resizes) {
-            status = run_resized(call, s, grid, i, n, campaign, own, &points[i]);
+            status = run_resized(w, i, own);
             continue;
         }
-        set_values(s, grid, i);
-        status = run_point(call, s, n, campaign, own, &points[i]);
+        set_values(w->session, w->grid, i);
+        status = run_point(w, w->session, i, own);
     }
     status = run_share(outcomes, n, end - begin, status);
     for (int i = begin; i < end && status == STATUS_OK; i++)
-        estimate_point(outcomes + (int64_t)(i - begin) * n, n, &points[i]);
+        estimate_point(outcomes + (int64_t)(i - begin) * n, n, &w->points[i]);
     free(outcomes);
     return status;
 }
 
 /* All points, in blocks whose outcomes take some 100 MB at most. */
-static enum status run_points(struct invocation *call, struct run_session *s, const struct run_grid *grid, int64_t n,
-                              struct campaign *campaign, struct run_point *points)
+static enum status run_points(struct sweeping *w)
 {
     enum { AT_ONCE = 800000 };
-    int64_t block = n < AT_ONCE ? AT_ONCE / n : 1;
+    int64_t block = w->n < AT_ONCE ? AT_ONCE / w->n : 1;
     enum status status = STATUS_OK;
-    for (int64_t begin = 0; begin < grid->n_points && status == STATUS_OK; begin += block) {
-        int64_t end = begin + block < grid->n_points ? begin + block : grid->n_points;
-        status = run_block(call, s, grid, n, campaign, (int)begin, (int)end, points);
+    for (int64_t begin = 0; begin < w->grid->n_points && status == STATUS_OK; begin += block) {
+        int64_t end = begin + block < w->grid->n_points ? begin + block : w->grid->n_points;
+        status = run_block(w, (int)begin, (int)end);
     }
     return status;
+}
+
+/* What of the sweep is told before it begins: of its shortest interval and its fewest spares. */
+static void warn_ahead(struct invocation *call, const struct run_session *s, const struct run_grid *grid)
+{
+    int interval = run_grid_axis(grid, RUN_SWEEP_INTERVAL);
+    run_warn_interval(call, s,
+                      interval >= 0 ? nanos_from_seconds(grid->axes[interval].values[0]) : s->options.checkpoint.interval);
+    int spares = run_grid_axis(grid, RUN_SWEEP_SPARES);
+    run_note_hot_spares(call, s, spares >= 0 ? (int)grid->axes[spares].values[0] : s->options.recovery.spares);
 }
 
 enum status run_sweep(struct invocation *call, struct run_session *s)
 {
     struct run_grid *grid = memory_new(1, sizeof *grid);
-    struct run_point *points = NULL;
-    struct campaign campaign;
+    struct sweeping w = {.call = call, .session = s, .grid = grid};
     enum status status = grid_parse(call, grid) ? STATUS_OK : STATUS_USAGE;
     if (status == STATUS_OK && run_grid_axis(grid, RUN_SWEEP_MTTF) >= 0 && !s->has_model) {
         diag_error(&call->diags, nowhere, "--sweep mttf: a trace has its own failures; draw them with --fault-model");
         status = STATUS_USAGE;
     }
     if (status == STATUS_OK) {
-        int interval = run_grid_axis(grid, RUN_SWEEP_INTERVAL);
-        run_warn_interval(call, s,
-                          interval >= 0 ? nanos_from_seconds(grid->axes[interval].values[0]) : s->options.checkpoint.interval);
-        int spares = run_grid_axis(grid, RUN_SWEEP_SPARES);
-        run_note_hot_spares(call, s, spares >= 0 ? (int)grid->axes[spares].values[0] : s->options.recovery.spares);
+        warn_ahead(call, s, grid);
         round_sizes(call, s, grid);
-        int64_t n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
-        points = memory_new((size_t)grid->n_points, sizeof *points);
-        status = campaign_open(call, s, grid->text, n * grid->n_points, &campaign);
-        status = status == STATUS_OK ? run_points(call, s, grid, n, &campaign, points) : run_share(NULL, 1, 0, status);
+        w.n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
+        w.points = memory_new((size_t)grid->n_points, sizeof *w.points);
+        status = campaign_open(call, s, grid->text, w.n * grid->n_points, &w.campaign);
+        status = status == STATUS_OK ? run_points(&w) : run_share(NULL, 1, 0, status);
         if (status == STATUS_OK)
-            status = run_sweep_report(call, s, grid, points, n);
-        campaign_close(&campaign);
+            status = run_sweep_report(call, s, grid, w.points, w.n);
+        campaign_close(&w.campaign);
     }
-    free(points);
+    free(w.points);
     free(grid);
     return status;
 }

@@ -72,8 +72,7 @@ static int count_pieces(const char *text, int width)
     return n;
 }
 
-/* --- how wide ------------------------------------------------------------------------------------------------------------------
- */
+/* --- how wide --- */
 
 static const char *cell_text(const struct table *table, size_t row, size_t column)
 {
@@ -197,8 +196,7 @@ static void view_free(struct view *view)
     free(view->hidden);
 }
 
-/* --- lines ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- lines --- */
 
 /* A line in the making: blanks are owed until a text follows, so that none stand at its end. */
 struct line {

@@ -23,6 +23,7 @@
 #include "kernels/experts.h"
 #include "kernels/mixers.h"
 #include "kernels/narrow.h"
+#include "model/base/hash.h"
 
 /* Every operation, one row each: its KERNEL_ name, the stem of the functions that do it (norm_forward_reference,
  * norm_forward_cuda), which is also what it is called, and its member of kernel_call, whose struct is named like it
@@ -125,7 +126,8 @@ struct norm_backward_call {
  *   backward input   dx[t, in] = dy[t, out] w, added to dx when `accumulate`
  *   backward weight  dw[out, in] += dy^T x (`overwrite`: = dy^T x), dbias[out] += column sums of dy
  * Operands of 8 bits: both of a product are; products are of what the bytes mean and are summed in fp32. Blocks of scales lie
- * along what is summed over. `scratch` is then linear_scratch bytes of the device, and a bias's gradient is summed elsewhere. */
+ * along what is summed over. `scratch` then has what linear_narrow_scratch or linear_reference_scratch asks for, and a
+ * bias's gradient is summed elsewhere. */
 struct linear_call {
     int64_t t, in, out;
     const void *x;    /* forward, backward weight */
@@ -526,10 +528,7 @@ static inline int64_t position_of(const struct positions *at, int64_t seq_len, i
  * integer registers, the same on host and device. */
 static inline uint32_t dropout_bits(uint64_t seed, uint64_t index)
 {
-    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (uint32_t)((z ^ (z >> 31)) >> 32);
+    return (uint32_t)(hash_mix(seed + (index + 1) * HASH_GOLDEN) >> 32);
 }
 static inline uint32_t dropout_threshold(float p)
 {

@@ -2,7 +2,7 @@
  * primitives.cuh - everything in the kernels that is not C: launches, tensor-core instructions, asynchronous copies, conversions.
  *
  * The kernels use only what is declared here and threadIdx, blockIdx, blockDim, gridDim, __syncthreads. So they can be executed
- * by something else that offers the same: tests/kernels/emulation.h runs their source on the CPU, thread by thread.
+ * by something else that offers the same: tests/kernels/emulation.cuh runs their source on the CPU, thread by thread.
  *
  * Instructions: mma.sync.m16n8k16, ldmatrix and cp.async of PTX ISA 7.0 (sm_80 and later). Fragment layouts, with g = lane / 4
  * and q = lane % 4:

@@ -236,31 +236,12 @@ static enum status bind_op(struct binder *b, uint32_t i)
     return status;
 }
 
-/* LAMB measures its steps by whole tensors: their parts have to be in one place. */
-static enum status supports_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
-{
-    if (setting->model->mixer.heads && layout->cp > 1) {
-        diag_error(diags, NOWHERE,
-                   "the runtime keeps whole sequences on a rank where mixers have a state: set cp to 1, instead of %d",
-                   layout->cp);
-        return STATUS_MISSING;
-    }
-    if (setting->job->optimizer != OPTIMIZER_LAMB || !layout_offloads(layout, OFFLOAD_OPTIMIZER) ||
-        offload_share(&layout->offload, OFFLOAD_OPTIMIZER) >= 1)
-        return STATUS_OK;
-    diag_error(
-        diags, NOWHERE,
-        "lamb measures a step against the whole tensor, and the runtime has no sum over what the device and the host have of "
-        "it: offload all of the optimizer or none, or set job.optimizer to adam or sgd");
-    return STATUS_MISSING;
-}
-
 enum status binding_build(const struct program *program, int script, const struct setting *setting, struct binding *result,
                           struct diags *diags)
 {
     const struct layout *layout = &program->layout;
     struct binding binding = {.vpp = layout->vpp};
-    enum status status = supports_layout(layout, setting, diags);
+    enum status status = runtime_supports_layout(layout, setting, diags);
     if (status != STATUS_OK)
         return status;
     binding.lists = memory_new((size_t)layout->vpp * N_PASSES, sizeof *binding.lists);
@@ -298,64 +279,4 @@ void binding_free(struct binding *binding)
     free(binding->lists);
     free(binding->ops);
     *binding = (struct binding){0};
-}
-
-enum status runtime_supports(const struct setting *setting, struct diags *diags)
-{
-    enum precision precision = setting->job->precision;
-    const struct transformer *m = setting->model;
-    if (job_adapts(setting->job)) {
-        diag_error(diags, NOWHERE, "the runtime trains all weights of a model, not adapters: leave out job.adapter");
-        return STATUS_MISSING;
-    }
-    if (job_masks_documents(setting->job)) {
-        diag_error(diags, NOWHERE, "the runtime attends to whole sequences, not documents apart: leave out job.documents");
-        return STATUS_MISSING;
-    }
-    if (setting->job->moment_precision != PRECISION_FP32) {
-        diag_error(diags, NOWHERE, "the runtime keeps the optimizer's moments in fp32: leave out job.moment_precision");
-        return STATUS_MISSING;
-    }
-    if (m->output_gate) {
-        diag_error(diags, NOWHERE, "the runtime has no kernels for attention's output gate of %s: it executes ungated attention",
-                   m->name);
-        return STATUS_MISSING;
-    }
-    if (m->mixer.heads && setting->job->optimizer == OPTIMIZER_MUON) {
-        diag_error(diags, NOWHERE,
-                   "the runtime's Muon does not know the matrices of mixers with a state: set job.optimizer to adam");
-        return STATUS_MISSING;
-    }
-    if (expert_load_given(&setting->job->load)) {
-        diag_error(
-            diags, NOWHERE,
-            "the runtime routes as its router decides, and drops nothing: leave out job.expert_load and job.capacity_factor");
-        return STATUS_MISSING;
-    }
-    if (setting->job->optimizer == OPTIMIZER_MUON && setting->job->muon_shard == MUON_LAYER_WISE) {
-        diag_error(diags, NOWHERE,
-                   "the runtime's Muon divides states by elements, and has no owners of whole parameters: set job.muon_shard to "
-                   "elements");
-        return STATUS_MISSING;
-    }
-    if (m->mixer.heads && precision_is_narrow(precision)) {
-        diag_error(diags, NOWHERE,
-                   "the runtime multiplies operands of 16 bits and more where mixers have a state, whose decays' gradients 8 "
-                   "bits do not "
-                   "keep: set job.precision to bf16");
-        return STATUS_MISSING;
-    }
-    if (m->position == POSITION_LEARNED && setting->job->seq_len > m->max_seq_len) {
-        diag_error(diags, NOWHERE,
-                   "the model has learned %lld positions, and the runtime no row for more: sequences of %lld are too long; set "
-                   "model.max_seq_len to as many",
-                   (long long)m->max_seq_len, (long long)setting->job->seq_len);
-        return STATUS_MISSING;
-    }
-    if (!precision_is_narrow(precision) || precision == PRECISION_FP8 || precision == PRECISION_MXFP8)
-        return STATUS_OK;
-    diag_error(diags, NOWHERE,
-               "the runtime multiplies operands of 8 bits (fp8, mxfp8) and more, not in %s; set job.precision to bf16",
-               precision_name(precision));
-    return STATUS_MISSING;
 }

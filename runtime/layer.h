@@ -103,8 +103,6 @@ struct cast {
 void layer_cast(const struct layer_context *c, struct tensor **at, int64_t cols, struct cast cast);
 /* Of the gradient of what `p` gives; its bias's gradient comes with that. */
 void layer_cast_gradient(const struct layer_context *c, struct product p, struct tensor **at);
-/* What column-parallel products read: what this rank has of it where it is divided, or all. */
-void layer_cast_input(const struct layer_context *c, struct tensor **own, struct tensor **full);
 bool cast_layer_step(const struct layer_context *c, const struct step *step);
 /* layer_backward.c: the gradients of the step's part of what queries, keys and values, and of what gate and up come from. */
 struct tensor **layer_d_qkv(const struct layer_context *c);

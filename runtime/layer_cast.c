@@ -41,7 +41,8 @@ void layer_cast_gradient(const struct layer_context *c, struct product p, struct
     layer_cast(c, at, p.out, (struct cast){.gradient = true});
 }
 
-void layer_cast_input(const struct layer_context *c, struct tensor **own, struct tensor **full)
+/* What column-parallel products read: what this rank has of it where it is divided, or all. */
+static void cast_input(const struct layer_context *c, struct tensor **own, struct tensor **full)
 {
     bool divided = c->shape->sequence_parallel;
     if (divided && (!*full || (*full)->format != NARROW_NONE)) {
@@ -73,16 +74,16 @@ static void cast_step(const struct layer_context *c, const struct step *step)
     switch (step->of) {
     case STEP_QKV:
     case STEP_Q_DOWN:
-    case STEP_KV_DOWN: layer_cast_input(c, &l->n1, &l->n1_full); break;
+    case STEP_KV_DOWN: cast_input(c, &l->n1, &l->n1_full); break;
     case STEP_Q_UP:
         if (s->latent.q_rank)
             layer_cast(c, &l->latent.q_latent, s->latent.q_rank, (struct cast){0});
         else
-            layer_cast_input(c, &l->n1, &l->n1_full);
+            cast_input(c, &l->n1, &l->n1_full);
         break;
     case STEP_KV_UP: layer_cast(c, &l->latent.kv_latent, s->latent.kv_rank, (struct cast){0}); break;
     case STEP_PROJECTION: cast_context(c); break;
-    case STEP_UP: c->parallel ? layer_cast_input(c, &l->n1, &l->n1_full) : layer_cast_input(c, &l->n2, &l->n2_full); break;
+    case STEP_UP: c->parallel ? cast_input(c, &l->n1, &l->n1_full) : cast_input(c, &l->n2, &l->n2_full); break;
     case STEP_DOWN: layer_cast(c, &l->act, s->ffn, (struct cast){0}); break;
     case STEP_EXPERT_UP: layer_cast(c, &m->x, s->hidden, copies); break;
     case STEP_EXPERT_DOWN: layer_cast(c, &m->act, s->moe.ffn, copies); break;

@@ -10,8 +10,6 @@
 
 #include "runtime/layer.h"
 
-#define UNIT_EPSILON 1e-6f /* flash-linear-attention, l2norm.py */
-
 static const struct mixer_shape *sizes(const struct layer_context *c)
 {
     return &c->shape->mixer;

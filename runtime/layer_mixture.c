@@ -6,7 +6,8 @@ static const struct mixture_shape *sizes(const struct layer_context *c)
     return &c->shape->moe;
 }
 
-int64_t mixture_copies(const struct layer_context *c)
+/* Copies of tokens that this rank sends. */
+static int64_t copies_of(const struct layer_context *c)
 {
     return sizes(c)->tokens * sizes(c)->top_k;
 }
@@ -35,7 +36,7 @@ void *mixture_own(const struct layer_context *c, struct tensor *tensor)
 
 /* --- routing */
 
-struct tensor *routing_new(const struct layer_context *c)
+static struct tensor *routing_new(const struct layer_context *c)
 {
     const struct mixture_shape *m = sizes(c);
     int64_t n = mixture_room(c), sources = (int64_t)m->tp * m->ep;
@@ -96,7 +97,7 @@ static void route(const struct layer_context *c)
     int me = m->tp > 1 ? c->shape->tp_rank : 0;
     struct kernel_call sort = {
         .kernel = KERNEL_EXPERT_SORT,
-        .expert_sort = {.n = mixture_copies(c), .experts = m->experts, .expert = r.expert, .counts = r.counts, .place = r.place}};
+        .expert_sort = {.n = copies_of(c), .experts = m->experts, .expert = r.expert, .counts = r.counts, .place = r.place}};
     struct kernel_call arrivals = {.kernel = KERNEL_EXPERT_ARRIVALS,
                                    .expert_arrivals = {.ep = m->ep,
                                                        .tp = m->tp,
@@ -122,7 +123,7 @@ static void exchange_rows(const struct layer_context *c, enum group_kind group, 
 {
     struct mixture_state *m = &c->state->mixture;
     struct tensor *made = layer_tensor(c, room, c->shape->hidden);
-    parts.even = mixture_copies(c);
+    parts.even = copies_of(c);
     struct exchange_call call = {.exchange = exchange,
                                  .element = rank_element(c->rank),
                                  .in = tensor_data(m->rows),
@@ -332,7 +333,7 @@ static void permute_step(const struct layer_context *c)
     int64_t h = c->shape->hidden;
     route(c);
     m->rows = layer_tensor(c, mixture_room(c), h);
-    layer_rows(c, (struct rows_call){.n = mixture_copies(c),
+    layer_rows(c, (struct rows_call){.n = copies_of(c),
                                      .width = h,
                                      .from_row = h,
                                      .to_row = h,

@@ -28,7 +28,6 @@ struct routing {
     int32_t *place;    /* [n] */
     int32_t *order;    /* [most] */
 };
-struct tensor *routing_new(const struct layer_context *c);
 struct routing routing_of(const struct layer_context *c);
 const int32_t *routing_rows(const struct layer_context *c); /* number of rows, in device memory */
 
@@ -37,8 +36,7 @@ const int32_t *routing_rows(const struct layer_context *c); /* number of rows, i
  * this rank's rows in one of all tokens. */
 struct tensor *mixture_shares(const struct layer_context *c);
 void *mixture_own(const struct layer_context *c, struct tensor *tensor);
-int64_t mixture_copies(const struct layer_context *c); /* of them that it sends */
-int64_t mixture_room(const struct layer_context *c);   /* the most that a rank sends */
+int64_t mixture_room(const struct layer_context *c); /* the most copies of tokens that a rank sends */
 
 /* `rows` to the experts and back: over the expert-parallel, over the tensor-parallel group. */
 void mixture_dispatch(const struct layer_context *c, const char *what);

@@ -161,7 +161,7 @@ int64_t model_map_index(const struct model_map *map, const struct parameter *p, 
     return base + whole_row * map->cols[p->kind] + p->first_col + col;
 }
 
-const char *parameter_kind_name(enum parameter_kind kind)
+static const char *kind_name(enum parameter_kind kind)
 {
     static const char *const names[N_PARAMETER_KINDS] = {
 #define X(ID, name, begins) name,
@@ -180,10 +180,9 @@ char *model_map_name(const struct model_map *map, int64_t index, char *buffer, s
         if (is_of_layer((enum parameter_kind)kind) != inside || at < first || at >= first + map->rows[kind] * map->cols[kind])
             continue;
         if (inside)
-            snprintf(buffer, size, "layer %lld %s", (long long)(index / map->layer_stride),
-                     parameter_kind_name((enum parameter_kind)kind));
+            snprintf(buffer, size, "layer %lld %s", (long long)(index / map->layer_stride), kind_name((enum parameter_kind)kind));
         else
-            snprintf(buffer, size, "%s", parameter_kind_name((enum parameter_kind)kind));
+            snprintf(buffer, size, "%s", kind_name((enum parameter_kind)kind));
         return buffer;
     }
     snprintf(buffer, size, "nothing");

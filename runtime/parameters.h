@@ -19,6 +19,14 @@
 #include "runtime/device.h"
 #include "runtime/mixer_form.h"
 
+/* What layers and optimizers compute with, whatever the model and job say: none of it changes how long a kernel takes. */
+#define NORM_EPSILON      1e-5f
+#define UNIT_EPSILON      1e-6f    /* of rows as long as one: flash-linear-attention, l2norm.py */
+#define ROTARY_BASE       10000.0f /* RoFormer (Su and others, 2021) and LLaMA */
+#define OPTIMIZER_BETA1   0.9f     /* Adam and LAMB as large models are trained (GPT-3, appendix B); also SGD's momentum */
+#define OPTIMIZER_BETA2   0.95f
+#define OPTIMIZER_EPSILON 1e-8f
+
 /* Every kind of parameter, in the order of the whole model: its PARAMETER_ name, what it is called, and how it begins
  * (parameter_initial() below; a BRANCH is a matrix that ends one). */
 #define PARAMETER_KINDS(X)                                                                                                       \
@@ -222,7 +230,6 @@ struct model_map model_map_of(const struct setting *setting);
 int64_t model_map_index(const struct model_map *map, const struct parameter *parameter, int64_t i);
 /* Which tensor an index belongs to, for error messages: "layer 3 qkv". Returns buffer. */
 char *model_map_name(const struct model_map *map, int64_t index, char *buffer, size_t size);
-const char *parameter_kind_name(enum parameter_kind kind);
 
 /* The initial value at an index. Matrices are uniform with standard deviation 0.02 (those that end a branch divided by
  * sqrt(2 L), as GPT-2 is), gains 1, biases 0; of mixers with a state rates (their logarithms) from 1 to 16, steps from 0.001 to

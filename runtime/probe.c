@@ -481,10 +481,7 @@ int probe_cores(const struct probe_options *options)
 static double waking_of(const struct prober *p, const struct probe_result *result)
 {
     int cores = probe_cores(p->options), together = (p->options->ranks + cores - 1) / cores, n = 0;
-    double shortest = INFINITY, left = 0;
-    for (int i = 0; i < result->n_rows; i++)
-        if (result->rows[i].ranks)
-            shortest = fmin(shortest, result->rows[i].bytes);
+    double shortest = probe_shortest_exchange(result), left = 0;
     for (int i = 0; i < result->n_rows; i++) {
         const struct probe_row *row = &result->rows[i];
         if (!row->ranks || row->bytes > shortest)

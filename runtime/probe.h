@@ -99,7 +99,9 @@ struct probe_device probe_this_cpu(int ranks);
 /* A cluster of one node with `ranks` such devices, at least those probed. Fitted to the medians. */
 void probe_fit(const struct probe_options *options, const struct probe_result *result, const struct probe_device *device,
                int ranks, struct cluster *cluster);
-/* Bytes per second that a copy on the device moves (each read and written once), and the time of an empty one. */
+/* Bytes per second that a copy on the device moves, each read and written once; 1e9 where none was measured. */
 double probe_copy_rate(const struct probe_result *result);
+/* Bytes of the shortest exchange that was measured; infinity: none was. */
+double probe_shortest_exchange(const struct probe_result *result);
 
 #endif

@@ -176,7 +176,7 @@ void probe_add_norms(struct probe_cases *cases, const struct probe_layer *l, dou
 {
     int64_t n = l->t * l->h;
     struct kernel_call norm = {.kernel = KERNEL_NORM_FORWARD,
-                               .norm_forward = {.t = l->t, .h = l->h, .rms = l->rms, .epsilon = 1e-5f}};
+                               .norm_forward = {.t = l->t, .h = l->h, .rms = l->rms, .epsilon = NORM_EPSILON}};
     struct kernel_call back = {.kernel = KERNEL_NORM_BACKWARD, .norm_backward = {.t = l->t, .h = l->h, .rms = l->rms}};
     probe_add_streaming(cases, norm, MEMORY_NORM, 1, "norm_forward", n, 2);
     if (around < 1)
@@ -207,15 +207,14 @@ void probe_add_loss(struct probe_cases *cases, int64_t t, int64_t v)
 
 /* Numbers that keep weights where they are, however often. */
 #define OPTIMIZER_FIELDS(n_) .n = (n_), .rate = 1e-6f
+#define ADAM_FIELDS          .beta1 = OPTIMIZER_BETA1, .beta2 = OPTIMIZER_BETA2, .epsilon = OPTIMIZER_EPSILON, .step = 10
 
 void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, int64_t n)
 {
     struct kernel_call squares = {.kernel = KERNEL_SQUARE_SUM, .square_sum = {.n = n}};
-    struct kernel_call adam = {.kernel = KERNEL_ADAM,
-                               .adam = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
-    struct kernel_call sgd = {.kernel = KERNEL_SGD, .sgd = {OPTIMIZER_FIELDS(n), .momentum = 0.9f}};
-    struct kernel_call lamb = {.kernel = KERNEL_LAMB_UPDATE,
-                               .lamb_part = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
+    struct kernel_call adam = {.kernel = KERNEL_ADAM, .adam = {OPTIMIZER_FIELDS(n), ADAM_FIELDS}};
+    struct kernel_call sgd = {.kernel = KERNEL_SGD, .sgd = {OPTIMIZER_FIELDS(n), .momentum = OPTIMIZER_BETA1}};
+    struct kernel_call lamb = {.kernel = KERNEL_LAMB_UPDATE, .lamb_part = {OPTIMIZER_FIELDS(n), ADAM_FIELDS}};
     double floats = sizeof(float) / (double)cases->element_bytes; /* weights and moments have four bytes everywhere */
     double copy = cases->element_bytes == sizeof(float) ? 0 : 1;  /* and what the device computes with is another tensor */
     probe_add_streaming(cases, squares, MEMORY_OPTIMIZER, 1, "square_sum", n, floats);
@@ -232,10 +231,9 @@ void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, in
 
 void probe_add_host_update(struct probe_cases *cases, const struct job *job, int64_t n)
 {
-    struct kernel_call call = {.kernel = KERNEL_ADAM,
-                               .adam = {OPTIMIZER_FIELDS(n), .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .step = 10}};
+    struct kernel_call call = {.kernel = KERNEL_ADAM, .adam = {OPTIMIZER_FIELDS(n), ADAM_FIELDS}};
     if (job->optimizer == OPTIMIZER_SGD)
-        call = (struct kernel_call){.kernel = KERNEL_SGD, .sgd = {OPTIMIZER_FIELDS(n), .momentum = 0.9f}};
+        call = (struct kernel_call){.kernel = KERNEL_SGD, .sgd = {OPTIMIZER_FIELDS(n), .momentum = OPTIMIZER_BETA1}};
     struct probe_case *c = probe_add_streaming(cases, call, MEMORY_STREAM, 1, "host_update", n, 1);
     c->row.bytes = (double)n * host_update_bytes(job);
     c->by_host = true;

@@ -174,14 +174,6 @@ static double bus_bytes(const struct probe_row *row)
     return row->bytes * passes * (row->ranks - 1) / row->ranks;
 }
 
-static bool has_exchanges(const struct probe_result *result)
-{
-    for (int i = 0; i < result->n_rows; i++)
-        if (result->rows[i].ranks)
-            return true;
-    return false;
-}
-
 /* Bytes per second of the row of an operation that moves most; 0: there is none. */
 static double streaming_rate(const struct probe_result *result, const char *op)
 {
@@ -199,22 +191,28 @@ double probe_copy_rate(const struct probe_result *result)
     return rate > 0 ? rate : 1e9;
 }
 
+double probe_shortest_exchange(const struct probe_result *result)
+{
+    double shortest = INFINITY;
+    for (int i = 0; i < result->n_rows; i++)
+        if (result->rows[i].ranks)
+            shortest = fmin(shortest, result->rows[i].bytes);
+    return shortest;
+}
+
 struct exchange_sums {
     double times, bytes, seconds;
 };
 
 static void fit_exchanges(const struct probe_result *result, struct gpu *gpu)
 {
-    double shortest = INFINITY;
+    double shortest = probe_shortest_exchange(result);
     struct exchange_sums sums[2] = {{0}}; /* of the shortest, of the others */
-    if (!has_exchanges(result)) {
+    if (isinf(shortest)) {
         gpu->nccl_rate = probe_copy_rate(result) * counted(result);
         gpu->nccl_base_s = fmax(result->launch_s, 1e-9);
         return;
     }
-    for (int i = 0; i < result->n_rows; i++)
-        if (result->rows[i].ranks)
-            shortest = fmin(shortest, result->rows[i].bytes);
     for (int i = 0; i < result->n_rows; i++) {
         const struct probe_row *row = &result->rows[i];
         struct exchange_sums *sum = &sums[row->bytes > shortest];

@@ -105,7 +105,7 @@ static void add_job_attention(const struct job_probe *j)
                                             .heads = s->heads,
                                             .kv_heads = s->kv_heads,
                                             .head_dim = s->head_dim,
-                                            .base = 10000}};
+                                            .base = ROTARY_BASE}};
     add_job_core(j);
     if (s->rotary && !s->latent.used) /* a latent one turns other rows */
         probe_add_streaming(j->cases, rotary, MEMORY_ROTARY, 1, "rotary", s->tokens * s->qkv_width, 2);

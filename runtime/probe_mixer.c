@@ -58,7 +58,7 @@ static void add_gated_norm(struct probe_cases *cases, const struct shape *s)
     int64_t gates = s->tokens * (m->rank ? m->values : m->in);
     struct kernel_call call = {.kernel = KERNEL_GATED_NORM_FORWARD, .gated_norm = mixer_gated_norm(m, s->tokens)};
     double share = (double)(s->tokens * m->values) / (double)gates;
-    call.gated_norm.epsilon = 1e-5f;
+    call.gated_norm.epsilon = NORM_EPSILON;
     probe_add_streaming(cases, call, MEMORY_GATED_NORM, 1, "gated_norm_forward", gates, 3 * share);
     call.kernel = KERNEL_GATED_NORM_BACKWARD;
     probe_add_streaming(cases, call, MEMORY_GATED_NORM_BACKWARD, 1, "gated_norm_backward", gates, 5 * share);
@@ -83,7 +83,7 @@ void probe_add_mixer(struct probe_cases *cases, double times, const struct layou
                                           .strengths_row = m->heads}};
     struct kernel_call unit = {
         .kernel = KERNEL_UNIT_FORWARD,
-        .unit = {.t = s->tokens, .n = 2 * m->groups, .width = m->state, .epsilon = 1e-6f, .x_row = m->convolved}};
+        .unit = {.t = s->tokens, .n = 2 * m->groups, .width = m->state, .epsilon = UNIT_EPSILON, .x_row = m->convolved}};
     const size_t room[] = {cases->device->api->scan_workspace(cases->device, &scan.scan, false),
                            cases->device->api->scan_workspace(cases->device, &scan.scan, true)};
     const size_t workspace = room[room[0] < room[1]] / sizeof(float);

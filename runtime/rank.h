@@ -15,9 +15,6 @@
 #ifndef MSIM_RUNTIME_RANK_H
 #define MSIM_RUNTIME_RANK_H
 
-#define NORM_EPSILON 1e-5f
-#define ROTARY_BASE  10000.0f /* RoFormer (Su and others, 2021) and LLaMA */
-
 #include "runtime/comm.h"
 #include "runtime/steps.h"
 
@@ -46,7 +43,7 @@ struct narrow_recipe {
 struct latent_state {
     struct tensor *q_down, *q_latent, *q, *kv_down, *kv_latent, *kv_up, *k, *v;
     struct tensor *q_raw, *k_raw; /* before the norms of heads */
-    struct tensor *d_q, *d_k, *d_v, *d_q_latent, *d_kv_latent, *d_kv_up, *d_kv_down, *d_q_down;
+    struct tensor *d_q, *d_k, *d_v, *d_q_latent, *d_kv_latent, *d_kv_up, *d_kv_down;
 };
 
 /* A mixture of experts: [n] rows of copies that this rank sends, [most] rows of copies that it works on. */
@@ -266,7 +263,7 @@ struct rank {
     float *host_norm;          /* memory of the host: squared gradient norm */
     float *gathered_gradients; /* device: owned ones of a unit, for their norm */
     int64_t n_gathered_gradients;
-    struct tensor *ordinary, *travelling, *travelling_last, *quarantine; /* free ones */
+    struct tensor *ordinary, *travelling, *quarantine; /* free ones */
     struct tensor **all;
     size_t n_all, capacity;
 

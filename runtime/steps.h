@@ -236,9 +236,12 @@ struct binding {
     struct bound_op *ops;    /* [n_ops of the script] */
 };
 
-/* What the runtime cannot execute is refused with STATUS_MISSING and a sentence. */
+/* What the runtime cannot execute is refused with STATUS_MISSING and a sentence: jobs, and layouts of them that are else legal
+ * (supported.c). */
 MUST_CHECK enum status runtime_supports(const struct setting *setting, struct diags *diags);
+MUST_CHECK enum status runtime_supports_layout(const struct layout *layout, const struct setting *setting, struct diags *diags);
 
+/* The steps of each operation of a script; STATUS_MISSING where the layout is not supported or an operation has none. */
 MUST_CHECK enum status binding_build(const struct program *program, int script, const struct setting *setting,
                                      struct binding *binding, struct diags *diags);
 void binding_free(struct binding *binding);

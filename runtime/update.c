@@ -3,9 +3,6 @@
 
 #include "runtime/update_muon.h"
 
-/* Of Adam and LAMB as large models are trained (GPT-3, appendix B); the first also SGD's momentum. */
-static const float BETA1 = 0.9f, BETA2 = 0.95f, EPSILON = 1e-8f;
-
 /* --- gradients of which each tensor-parallel rank has a part
  *
  * All such parameters stand one after the other in a buffer by their place in the whole model, each rank puts in what it has
@@ -247,9 +244,9 @@ static struct kernel_call adam_call(const struct rank *rank, const struct update
                                          .g = part->g,
                                          .compute = part->compute,
                                          .rate = rank->rate,
-                                         .beta1 = BETA1,
-                                         .beta2 = BETA2,
-                                         .epsilon = EPSILON,
+                                         .beta1 = OPTIMIZER_BETA1,
+                                         .beta2 = OPTIMIZER_BETA2,
+                                         .epsilon = OPTIMIZER_EPSILON,
                                          .gradient_scale = 1,
                                          .clip = part->clip,
                                          .step = rank->step + 1}};
@@ -264,7 +261,7 @@ static struct kernel_call sgd_call(const struct rank *rank, const struct update_
                                         .g = part->g,
                                         .compute = part->compute,
                                         .rate = rank->rate,
-                                        .momentum = BETA1,
+                                        .momentum = OPTIMIZER_BETA1,
                                         .clip = part->clip}};
 }
 
@@ -324,9 +321,9 @@ static void lamb_stretch(struct lamb *b, const struct unit_state *u, struct stre
                       .compute =
                           part.compute ? (char *)part.compute + (size_t)s.first * device_element_bytes(rank->device) : NULL,
                       .rate = rank->rate,
-                      .beta1 = BETA1,
-                      .beta2 = BETA2,
-                      .epsilon = EPSILON,
+                      .beta1 = OPTIMIZER_BETA1,
+                      .beta2 = OPTIMIZER_BETA2,
+                      .epsilon = OPTIMIZER_EPSILON,
                       .clip = part.clip,
                       .step = rank->step + 1}};
     b->element += s.n;

@@ -35,26 +35,17 @@ static void fill_initial(const struct model_map *map, const struct unit *unit, u
     }
 }
 
-static void copy_in(struct rank *rank, void *to, const void *from, size_t bytes)
-{
-    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->copy_in(stream, to, from, bytes, &rank->diags);
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
-}
-
 /* Through the device, so that it is rounded as the device rounds. */
 static void set_weights(struct rank *rank, void *weights, const float *values, int64_t n)
 {
     if (rank->device->precision == PRECISION_FP32) {
-        copy_in(rank, weights, values, (size_t)n * sizeof *values);
+        rank_upload(rank, weights, values, (size_t)n * sizeof *values);
         return;
     }
     const size_t bytes = (size_t)n * sizeof *values;
     struct device_stream *stream = rank->streams[STREAM_COMPUTE];
     void *wide = rank_memory(rank, bytes); /* and not a tensor's, which would stay */
-    copy_in(rank, wide, values, bytes);
+    rank_upload(rank, wide, values, bytes);
     struct kernel_call cast = {.kernel = KERNEL_CAST, .cast = {.n = n, .from = wide, .to = weights}};
     rank_launch(rank, stream, &cast);
     if (rank->status == STATUS_OK)
@@ -125,7 +116,7 @@ static void initialise(struct rank *rank, struct unit_state *u, const struct mod
         else
             set_weights(rank, u->shard, values + u->first + u->host.fetched, u->owned - u->host.fetched);
         if (!is_master(rank))
-            copy_in(rank, u->master, values + u->first + u->host.n, states_bytes(u));
+            rank_upload(rank, u->master, values + u->first + u->host.n, states_bytes(u));
     }
     host_states_new(rank, u, values + u->first);
     free(values);

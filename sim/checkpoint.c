@@ -24,8 +24,7 @@ nanos checkpoint_lag(const struct checkpoint_policy *policy)
     return policy->kind == CHECKPOINT_BLOCKING ? 0 : policy->persist;
 }
 
-/* --- from snapshot to safe ----------------------------------------------------------------------------------------------------
- */
+/* --- from snapshot to safe --- */
 
 static void begin_write(struct training *training, struct ledger *ledger)
 {
@@ -79,8 +78,7 @@ static nanos until_background(const struct training *training, nanos limit)
     return limit;
 }
 
-/* --- the foreground ----------------------------------------------------------------------------------------------------------
- */
+/* --- the foreground --- */
 
 static void write_checkpoint(struct training *training, struct ledger *ledger, nanos until)
 {

@@ -7,8 +7,7 @@
 #include "model/base/memory.h"
 #include "sim/run_internal.h"
 
-/* --- which replicas are a unit ------------------------------------------------------------------------------------------------
- */
+/* --- which replicas are a unit --- */
 
 static int32_t common_multiple(int32_t a, int32_t b)
 {
@@ -68,8 +67,7 @@ struct startup failover_rejoin(const struct startup_options *options, const stru
     return startup_of(options, &alone, &part, 1, loading_s);
 }
 
-/* --- in a run -----------------------------------------------------------------------------------------------------------------
- */
+/* --- in a run --- */
 
 /* Of a node's GPU. */
 static int32_t unit_of(const struct run_failover *f, int32_t node, int32_t gpu)

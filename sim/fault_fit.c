@@ -12,8 +12,7 @@
 
 #define DAY_S 86400.0
 
-/* --- numbers and their distributions ---------------------------------------------------------------------------------------
- */
+/* --- numbers and their distributions --- */
 
 double ks_p_value(double distance, size_t n)
 {
@@ -73,8 +72,7 @@ double chi_squared_quantile(double p, double degrees)
     return high;
 }
 
-/* --- causes, repairs, slow things ---------------------------------------------------------------------------------------------
- */
+/* --- causes, repairs, slow things --- */
 
 /* The kind of repair of a cause: as the model says that the trace is drawn from or fitted like, or as its name does. What took a
  * node away though its kind takes none was software. */
@@ -201,7 +199,7 @@ static void fit_slow(const struct fault_trace *trace, enum fault_kind kind, doub
     if (n > 0 && model->slow.n < MAX_SLOW) {
         struct fault_slow *slow = &model->slow.items[model->slow.n++];
         snprintf(slow->name, sizeof slow->name, "%s", fault_kind_name(kind));
-        slow->kind = kind == FAULT_LINK;
+        slow->kind = kind == FAULT_LINK ? SLOW_LINK : SLOW_STRAGGLER;
         slow->rate = (double)n / node_days;
         slow->factor = fmax(factor / (double)n, 1e-6);
         slow->median_s = exp(fit_moments(x, n, &sigma));
@@ -210,8 +208,7 @@ static void fit_slow(const struct fault_trace *trace, enum fault_kind kind, doub
     free(x);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 /* Failures that share their second with another node's. */
 static size_t count_together(const struct fault_trace *trace)

@@ -112,18 +112,30 @@ static double share_of_hits(int size, double hits)
     return (low + high) / 2;
 }
 
+/* What is looked at, and what becomes of it. */
+struct grouping {
+    const struct fault_trace *trace;
+    int32_t nodes;
+    nanos horizon;
+    const struct event *events;
+    size_t n_events;
+    bool *grouped; /* [trace->n_items] */
+    struct fault_fit *fit;
+};
+
 /* Events of one cause that stay within a block: marked, counted, their repairs taken. */
 struct tally {
     size_t n_events, n_hits, n_repairs;
     double *log_hours;
 };
 
-static void tally_event(const struct fault_trace *trace, const struct event *event, bool *grouped, struct tally *tally)
+static void tally_event(const struct grouping *g, const struct event *event, struct tally *tally)
 {
+    const struct fault_trace *trace = g->trace;
     nanos down = 0;
     for (size_t i = event->begin; i < event->end; i++)
         if (trace->items[i].kind == FAULT_NODE && trace->items[i].detail == event->detail) {
-            grouped[i] = true;
+            g->grouped[i] = true;
             down = trace->items[i].down;
         }
     tally->n_events++;
@@ -132,14 +144,14 @@ static void tally_event(const struct fault_trace *trace, const struct event *eve
         tally->log_hours[tally->n_repairs++] = log((double)down / 3600e9);
 }
 
-static void keep_group(const struct fault_trace *trace, const struct tally *tally, int32_t detail, int size, int32_t nodes,
-                       nanos horizon, struct fault_fit *fit)
+static void keep_group(const struct grouping *g, const struct tally *tally, int32_t detail, int size)
 {
+    struct fault_fit *fit = g->fit;
     struct fault_group *group = &fit->model.groups.items[fit->model.groups.n];
     struct group_goodness *goodness = &fit->groups[fit->model.groups.n++];
     double n = (double)tally->n_events, mean;
-    double days = (double)horizon / 86400e9 * ceil((double)nodes / size);
-    snprintf(group->name, sizeof group->name, "%s", detail >= 0 ? trace->details[detail] : "group");
+    double days = (double)g->horizon / 86400e9 * ceil((double)g->nodes / size);
+    snprintf(group->name, sizeof group->name, "%s", detail >= 0 ? g->trace->details[detail] : "group");
     group->nodes = size;
     group->share = share_of_hits(size, (double)tally->n_hits / n);
     double visible = seen(size, group->share, &mean);
@@ -151,33 +163,33 @@ static void keep_group(const struct fault_trace *trace, const struct tally *tall
     fit->n_grouped += tally->n_hits;
 }
 
-static void fit_cause(const struct fault_trace *trace, const struct event *events, size_t n, int32_t detail, int32_t nodes,
-                      nanos horizon, bool *grouped, struct fault_fit *fit)
+static void fit_cause(const struct grouping *g, int32_t detail)
 {
     size_t of_cause = 0;
-    for (size_t i = 0; i < n; i++)
-        of_cause += events[i].detail == detail;
-    int size = of_cause >= LEAST_EVENTS ? group_size(events, n, detail, nodes) : 0;
-    if (size == 0 || fit->model.groups.n == MAX_GROUPS)
+    for (size_t i = 0; i < g->n_events; i++)
+        of_cause += g->events[i].detail == detail;
+    int size = of_cause >= LEAST_EVENTS ? group_size(g->events, g->n_events, detail, g->nodes) : 0;
+    if (size == 0 || g->fit->model.groups.n == MAX_GROUPS)
         return;
     struct tally tally = {.log_hours = memory_new(of_cause, sizeof(double))};
-    for (size_t i = 0; i < n; i++)
-        if (events[i].detail == detail && events[i].first / size == events[i].last / size)
-            tally_event(trace, &events[i], grouped, &tally);
-    keep_group(trace, &tally, detail, size, nodes, horizon, fit);
+    for (size_t i = 0; i < g->n_events; i++)
+        if (g->events[i].detail == detail && g->events[i].first / size == g->events[i].last / size)
+            tally_event(g, &g->events[i], &tally);
+    keep_group(g, &tally, detail, size);
     free(tally.log_hours);
 }
 
 void fit_groups(const struct fault_trace *trace, int32_t nodes, nanos horizon, bool *grouped, struct fault_fit *fit)
 {
-    size_t n;
-    struct event *events = find_events(trace, horizon, &n);
-    for (size_t i = 0; i < n; i++) {
+    struct grouping g = {.trace = trace, .nodes = nodes, .horizon = horizon, .grouped = grouped, .fit = fit};
+    struct event *events = find_events(trace, horizon, &g.n_events);
+    g.events = events;
+    for (size_t i = 0; i < g.n_events; i++) {
         bool met = false;
         for (size_t j = 0; j < i; j++)
             met |= events[j].detail == events[i].detail;
         if (!met)
-            fit_cause(trace, events, n, events[i].detail, nodes, horizon, grouped, fit);
+            fit_cause(&g, events[i].detail);
     }
     free(events);
 }

@@ -11,8 +11,7 @@
 
 enum { SHORTEST_S = 60, LONGEST_BURST_S = 2 * 86400, MAX_PARAMETERS = 6 };
 
-/* --- up times by node --------------------------------------------------------------------------------------------------------
- */
+/* --- up times by node --- */
 
 struct life_history {
     double first_s;  /* to the first failure; the horizon when there is none */
@@ -97,8 +96,7 @@ static void sample_free(struct sample *sample)
     free(sample->log_gaps);
 }
 
-/* --- likelihood --------------------------------------------------------------------------------------------------------------
- */
+/* --- likelihood --- */
 
 /* Parameters as the simplex moves them: ln k, ln mean of an ordinary node [s]; with lemons logit share and ln (factor - 1); with
  * bursts logit probability and ln mean gap [s]. */
@@ -243,8 +241,7 @@ static void keep_parameters(struct sample *sample, const gsl_vector *x, struct f
     }
 }
 
-/* --- goodness of fit ---------------------------------------------------------------------------------------------------------
- */
+/* --- goodness of fit --- */
 
 static double gap_cdf(const struct kind *kind, const struct parameters *p, double gap_s)
 {

@@ -9,8 +9,7 @@
 
 const struct shipped fault_models = {.folder = "sim/fault_models", .endings = {".yaml"}, .also = "files"};
 
-/* --- the keys ----------------------------------------------------------------------------------------------------------------
- */
+/* --- the keys --- */
 
 static const char *const components[] = {
 #define X(id, name) name,
@@ -18,7 +17,7 @@ static const char *const components[] = {
 #undef X
         NULL};
 static const char *const repairs[] = {"none", "hardware", "network", "software", "facility", "reboot", NULL};
-static const char *const slow_kinds[] = {"straggler", "link", NULL};
+static const char *const slow_kinds[] = {[SLOW_STRAGGLER] = "straggler", [SLOW_LINK] = "link", NULL};
 
 const char *component_name(enum component component)
 {
@@ -172,8 +171,7 @@ static const struct field model_rows[] = {
 };
 const struct schema fault_model_schema = SCHEMA("fault model", model_rows);
 
-/* --- reading -----------------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* Reboots are an assumption: a median of 8 min. */
 static const struct repair_time lanl[N_REPAIR_KINDS] = {

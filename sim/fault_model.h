@@ -10,9 +10,9 @@
  *   repairs    lognormal hours by kind of repair: ln hours is normal (mu, sigma)
  *   groups     events that hit many nodes at once: a rack, a ToR switch, a power feed. Nodes [i * nodes, (i + 1) * nodes) are a
  *              group; events are a Poisson process of `rate` per group and day; each node of the group is hit with probability
- *              `share`, all for the same time. With `planned` it is maintenance, or a preemption: announced
- * (traces/fault_trace.h) slow       stragglers, fail-slow links, flaps: a share of the nodes has it all the time, and more begin
- * at `rate` per node and day for a lognormal time; `factor` is the speed that is left
+ *              `share`, all for the same time. With `planned` it is maintenance, or a preemption: announced (fault_trace.h)
+ *   slow       stragglers, fail-slow links, flaps: a share of the nodes has it all the time, and more begin at `rate` per node
+ *              and day for a lognormal time; `factor` is the speed that is left
  *
  * A model is a YAML file; those that come with msim stand in sim/fault_models, and each names its source. A rate may be given
  * directly, or as `failures` over `nodes` and `days`, or as the sum of its causes' own rates when each gives one.
@@ -96,9 +96,10 @@ struct fault_group {
     struct repair_time repair;
 };
 
+enum slow_kind { SLOW_STRAGGLER, SLOW_LINK };
 struct fault_slow {
     char name[CAUSE_SIZE];
-    int kind;        /* 0 straggler, 1 link */
+    int kind;        /* enum slow_kind */
     double share;    /* of the nodes, for the whole time */
     double rate;     /* per node and day */
     double factor;   /* of the speed, left */

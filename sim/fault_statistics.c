@@ -24,8 +24,7 @@ static double mean_of(const double *x, size_t n)
     return n ? sum / (double)n : 0;
 }
 
-/* --- Weibull by maximum likelihood --------------------------------------------------------------------------------------------
- */
+/* --- Weibull by maximum likelihood --- */
 
 /* Logarithms relative to the largest, so powers stay in (0, 1]. */
 struct log_sample {
@@ -102,8 +101,7 @@ struct weibull_fit weibull_fit(double *x, size_t n)
     return fit;
 }
 
-/* --- what the trace holds ----------------------------------------------------------------------------------------------------
- */
+/* --- what the trace holds --- */
 
 static bool is_failure(const struct fault *fault)
 {

@@ -28,8 +28,7 @@ uint64_t faults_replica_seed(uint64_t seed, uint64_t replica)
     return random_stream_named(seed, PURPOSE_REPLICA, replica).key;
 }
 
-/* --- the life of one kind of node ---------------------------------------------------------------------------------------------
- */
+/* --- the life of one kind of node --- */
 
 enum { BOUNDS = 256 };
 
@@ -101,8 +100,7 @@ static void add_outage(struct fault_trace *trace, enum fault_kind kind, int32_t 
     fault_trace_add(trace, fault, cause);
 }
 
-/* --- one node ----------------------------------------------------------------------------------------------------------------
- */
+/* --- one node --- */
 
 struct generation {
     const struct fault_model *model;
@@ -171,8 +169,7 @@ static void generate_early(const struct generation *g, int32_t nodes)
     }
 }
 
-/* --- groups of nodes, slow nodes and links ------------------------------------------------------------------------------------
- */
+/* --- groups of nodes, slow nodes and links --- */
 
 static void hit_group(const struct generation *g, const struct fault_group *group, int32_t first, int32_t end, double time_s,
                       struct random_stream *random)
@@ -210,7 +207,7 @@ static void add_slow(const struct generation *g, const struct fault_slow *slow, 
         .down = duration,
         .node = node,
         .speed = (int32_t)lround(slow->factor * FULL_SPEED),
-        .kind = slow->kind ? FAULT_LINK : FAULT_STRAGGLER,
+        .kind = slow->kind == SLOW_LINK ? FAULT_LINK : FAULT_STRAGGLER,
     };
     fault_trace_add(g->trace, fault, slow->name);
 }

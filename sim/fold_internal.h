@@ -5,6 +5,7 @@
 #ifndef MSIM_SIM_FOLD_INTERNAL_H
 #define MSIM_SIM_FOLD_INTERNAL_H
 
+#include "model/base/hash.h"
 #include "sim/fold.h"
 
 /* Everything that is divided into classes. */
@@ -43,17 +44,10 @@ void fold_ends_seen(const struct refinement *r, const struct fold_connection *c,
 /* The classes of connections over each link, sorted; free both arrays. */
 struct colour_lists fold_links_list(const struct refinement *r);
 
-static inline uint64_t fold_mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
 /* `sum` with one more word, in order. */
 static inline uint64_t fold_then(uint64_t sum, uint64_t word)
 {
-    return fold_mix(sum * UINT64_C(0x9E3779B97F4A7C15) + word + 1);
+    return hash_mix(sum * HASH_GOLDEN + word + 1);
 }
 
 #endif

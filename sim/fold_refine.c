@@ -19,7 +19,7 @@ static void colours_number(struct refinement *r, enum part part)
         size *= 2;
     memset(first, 0xff, size * sizeof *first);
     for (size_t i = 0; i < r->n[part]; i++) {
-        size_t slot = (size_t)(fold_mix(seen[i]) & (size - 1));
+        size_t slot = (size_t)(hash_mix(seen[i]) & (size - 1));
         while (first[slot] != UINT32_MAX && keys[slot] != seen[i])
             slot = (slot + 1) & (size - 1);
         if (first[slot] == UINT32_MAX) {
@@ -161,7 +161,7 @@ static uint64_t block_seen(const struct refinement *r, size_t rank)
         return 0;
     int32_t block = r->blocks.block[rank];
     for (int32_t m = r->blocks.first[block]; m < r->blocks.first[block + 1]; m++)
-        sum += fold_mix(r->colour[PART_RANKS][r->blocks.members[m]] + UINT64_C(1));
+        sum += hash_mix(r->colour[PART_RANKS][r->blocks.members[m]] + UINT64_C(1));
     return sum;
 }
 
@@ -188,13 +188,13 @@ static void look_groups(struct refinement *r)
         const struct rank_group *group = &whole->groups[g];
         uint64_t members = 0, seen = r->colour[PART_GROUPS][g];
         for (int32_t m = 0; m < group->n_members; m++)
-            members += fold_mix(r->colour[PART_RANKS][whole->members[group->first_member + m]] + UINT64_C(1));
+            members += hash_mix(r->colour[PART_RANKS][whole->members[group->first_member + m]] + UINT64_C(1));
         seen = fold_then(seen, members);
         for (int shape = 0; shape < N_COLLECTIVE_SHAPES; shape++) {
             const struct fold_edges *edges = &r->fold->edges[g * N_COLLECTIVE_SHAPES + (size_t)shape];
             uint64_t sum = 0;
             for (uint32_t e = edges->first; e < edges->first + edges->n; e++)
-                sum += fold_mix(r->colour[PART_CONNECTIONS][e] + UINT64_C(1));
+                sum += hash_mix(r->colour[PART_CONNECTIONS][e] + UINT64_C(1));
             seen = fold_then(seen, sum);
         }
         r->seen[PART_GROUPS][g] = seen;
@@ -231,10 +231,10 @@ static void look_links(struct refinement *r)
     uint64_t *seen = r->seen[PART_LINKS];
 
     for (size_t l = 0; l < r->n[PART_LINKS]; l++)
-        seen[l] = fold_mix(r->colour[PART_LINKS][l]);
+        seen[l] = hash_mix(r->colour[PART_LINKS][l]);
     for (size_t i = 0; i < fold->n_connections; i++) {
         const struct fold_connection *c = &fold->connections[i];
-        uint64_t crossed = fold_mix(r->colour[PART_CONNECTIONS][i] + UINT64_C(0x517CC1B727220A95));
+        uint64_t crossed = hash_mix(r->colour[PART_CONNECTIONS][i] + UINT64_C(0x517CC1B727220A95));
         for (uint32_t h = c->first_hop; h < c->first_hop + c->n_hops; h++)
             if (r->live[fold->hops[h]])
                 seen[fold->hops[h]] += crossed;

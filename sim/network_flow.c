@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "sim/network_flow_internal.h"
 
@@ -35,7 +36,7 @@ static uint32_t connection_between(struct network_flow *n, int from, int to)
 
 static const struct known_message *message_known(struct network_flow *n, double bytes, bool same_domain)
 {
-    struct known_message *known = &n->known[same_domain][(uint64_t)bytes * UINT64_C(0x9E3779B97F4A7C15) >> 61];
+    struct known_message *known = &n->known[same_domain][(uint64_t)bytes * HASH_GOLDEN >> 61];
 
     if (known->bytes == bytes && bytes > 0)
         return known;

@@ -40,8 +40,7 @@ static enum status check_options(const struct run_options *options, const struct
     return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
-/* --- speed -------------------------------------------------------------------------------------------------------------------
- */
+/* --- speed --- */
 
 static int32_t slowest(const struct run *run, enum fault_kind kind)
 {
@@ -69,8 +68,7 @@ void run_set_speed(struct run *run)
     run->training.speed = speed > 0 ? speed : 1;
 }
 
-/* --- time passes -------------------------------------------------------------------------------------------------------------
- */
+/* --- time passes --- */
 
 /* What was being saved counts once it is there, or the job is going on again. */
 static void settle_saving(struct run *run, bool over)
@@ -109,8 +107,7 @@ static void advance(struct run *run, nanos until)
     training_advance(&run->training, &run->ledger, until);
 }
 
-/* --- a failure ---------------------------------------------------------------------------------------------------------------
- */
+/* --- a failure --- */
 
 /* Has a node (or the spare in its place) all that a checkpoint put into its memory? */
 static bool memory_is_whole(const struct run *run, int32_t node)
@@ -204,8 +201,7 @@ void run_leave_as_planned(struct run *run, const struct fault *fault)
     }
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static void begin_fault(struct run *run, const struct fault *fault)
 {

@@ -5,8 +5,7 @@
 
 #include "model/base/memory.h"
 
-/* --- the clocks of a restart ---------------------------------------------------------------------------------------------------
- */
+/* --- the clocks of a restart --- */
 
 #define DRIFT_TICK    (3600 * NANOS_PER_SECOND)
 #define NANOS_PER_DAY (86400.0 * NANOS_PER_SECOND)
@@ -83,8 +82,7 @@ void robust_restart(struct run *run, nanos time)
     run_set_speed(run);
 }
 
-/* --- a failure -----------------------------------------------------------------------------------------------------------------
- */
+/* --- a failure --- */
 
 /* Nodes of one of the units that fail alone. */
 static int32_t unit_nodes(const struct run *run)
@@ -302,8 +300,7 @@ void robust_grow(struct run *run, nanos time)
     recovery_begin(&run->recovery, time, 0, &plan);
 }
 
-/* --- what no trace holds -------------------------------------------------------------------------------------------------------
- */
+/* --- what no trace holds --- */
 
 static const struct fault no_fault = {.node = -1, .detail = -1, .speed = FULL_SPEED, .kind = FAULT_NODE};
 
@@ -390,8 +387,7 @@ void robust_happen(struct run *run, nanos time, enum robust_event what)
     }
 }
 
-/* --- beginning and end ---------------------------------------------------------------------------------------------------------
- */
+/* --- beginning and end --- */
 
 static struct cause_reading *read_causes(const struct fault_trace *trace)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "model/cost/documents.h"
 
@@ -79,7 +80,7 @@ static struct known_transfer *transfer_slot(const struct op *op, struct known_tr
 {
     uint64_t bits;
     memcpy(&bits, &op->bytes, sizeof bits);
-    bits = (bits ^ op->kind ^ (uint64_t)op->collective << 2 ^ (uint64_t)op->role << 5) * UINT64_C(0x9e3779b97f4a7c15);
+    bits = (bits ^ op->kind ^ (uint64_t)op->collective << 2 ^ (uint64_t)op->role << 5) * HASH_GOLDEN;
     struct known_transfer *slot = &known[bits >> (64 - KNOWN_BITS)];
     bool same = memcmp(&slot->bytes, &op->bytes, sizeof op->bytes) == 0 && slot->kind == op->kind &&
                 slot->collective == op->collective && slot->role == op->role;

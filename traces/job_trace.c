@@ -9,8 +9,7 @@
 #include "traces/log_time.h"
 #include "traces/trace_convert.h"
 
-/* --- columns ------------------------------------------------------------------------------------------------------------------
- */
+/* --- columns --- */
 
 /* The same column under the names that public tables and sacct use, in lower case and without what is no letter. */
 static const char *const state_names[] = {"state", "status", "jobstate", NULL};
@@ -90,8 +89,7 @@ static bool find_columns(const struct csv_table *table, const struct convert_opt
     return diags->n_errors == errors;
 }
 
-/* --- times --------------------------------------------------------------------------------------------------------------------
- */
+/* --- times --- */
 
 /* "2024-03-03T12:01:02", with a fraction, which is left aside, and a zone. */
 static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
@@ -115,8 +113,7 @@ static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
     return true;
 }
 
-/* --- jobs ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- jobs --- */
 
 enum ending { ENDED_WELL, ENDED_BY_ITSELF, ENDED_BY_NODE };
 

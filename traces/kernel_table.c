@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 
 /* Columns, with the widest range a value can sensibly have. */
@@ -229,36 +230,28 @@ void kernel_table_free(struct kernel_table *table)
     *table = (struct kernel_table){0};
 }
 
-/* FNV-1a over the numbers' bits. */
-static uint64_t mix(uint64_t hash, uint64_t number)
-{
-    for (int i = 0; i < 64; i += 8)
-        hash = (hash ^ (number >> i & 0xff)) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static uint64_t mix_all(uint64_t hash, const double *numbers, size_t n)
+static uint64_t hash_numbers(uint64_t hash, const double *numbers, size_t n)
 {
     for (size_t i = 0; i < n; i++) /* whole, and below 2^53 */
-        hash = mix(hash, (uint64_t)numbers[i]);
+        hash = hash_number(hash, (uint64_t)numbers[i]);
     return hash;
 }
 
 uint64_t kernel_case(const struct kernel_measurement *kernel)
 {
-    uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), (uint64_t)kernel->op);
+    uint64_t hash = hash_number(HASH_BEGIN, (uint64_t)kernel->op);
     if (kernel->op == KERNEL_GEMM) {
         const struct work_gemm *g = &kernel->gemm;
         if (g->apart)
-            hash = mix(hash, 1);
-        return mix_all(hash, (double[]){g->precision, (double)g->m, (double)g->n, (double)g->k, g->count}, 5);
+            hash = hash_number(hash, 1);
+        return hash_numbers(hash, (double[]){g->precision, (double)g->m, (double)g->n, (double)g->k, g->count}, 5);
     }
     if (kernel->op == KERNEL_COLLECTIVE) {
         const struct kernel_collective *c = &kernel->collective;
-        return mix_all(hash, (double[]){c->collective, c->ranks, c->nodes, c->bytes}, 4);
+        return hash_numbers(hash, (double[]){c->collective, c->ranks, c->nodes, c->bytes}, 4);
     }
     const struct work_attention *a = &kernel->attention;
-    return mix_all(
+    return hash_numbers(
         hash,
         (double[]){(double)a->batch, (double)a->query_tokens, a->heads, a->kv_heads, a->head_dim, 2 * a->pairs, a->precision}, 7);
 }

@@ -10,8 +10,7 @@
 #define DAY ((nanos)86400 * NANOS_PER_SECOND)
 enum { MAX_SYSTEM = 1000, MAX_NODES = 1000000 };
 
-/* --- local times -------------------------------------------------------------------------------------------------------------
- */
+/* --- local times --- */
 
 /* Days from 1970-01-01 in the Gregorian calendar; a year is taken to begin in March, so that a leap day is its last one. */
 static int64_t days_since_1970(int year, int month, int day)
@@ -53,8 +52,7 @@ bool local_time_parse(const char *text, nanos *time)
     return true;
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------------------------
- */
+/* --- the table --- */
 
 enum column { SYSTEM, NODES, NODE, START, DOWNTIME, CATEGORY, DETAIL, N_COLUMNS };
 

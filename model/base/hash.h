@@ -1,5 +1,7 @@
 /*
- * hash.h - FNV-1a, 64 bits: fingerprints of bytes and places in tables. Not for secrets.
+ * hash.h - fingerprints and places in tables, 64 bits: FNV-1a of bytes and numbers, in their order; and the finaliser of
+ * splitmix64, for words whose few bits that differ are to reach every bit of the result. The same on every machine. Not for
+ * secrets.
  */
 #ifndef MSIM_MODEL_BASE_HASH_H
 #define MSIM_MODEL_BASE_HASH_H
@@ -16,6 +18,25 @@ static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
     for (size_t i = 0; i < n; i++)
         hash = (hash ^ p[i]) * UINT64_C(1099511628211);
     return hash;
+}
+
+/* The same with a number, its eight bytes from the lowest up. */
+static inline uint64_t hash_number(uint64_t hash, uint64_t number)
+{
+    for (int bit = 0; bit < 64; bit += 8)
+        hash = (hash ^ (number >> bit & 0xff)) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/* What splitmix64 steps by: 2^64 over the golden ratio, which is odd and spreads multiples evenly. */
+#define HASH_GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+
+/* Its finaliser (Steele, Lea and Flood, OOPSLA 2014, with Stafford's 13th constants): a bijection. */
+static inline uint64_t hash_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
 }
 
 #endif

@@ -1,26 +1,19 @@
 #include "model/base/random.h"
 
-#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
-
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
+#include "model/base/hash.h"
 
 struct random_stream random_stream_named(uint64_t seed, uint64_t purpose, uint64_t entity)
 {
-    uint64_t key = mix(seed + GOLDEN);
-    key = mix((key ^ purpose) + GOLDEN);
-    key = mix((key ^ entity) + GOLDEN);
+    uint64_t key = hash_mix(seed + HASH_GOLDEN);
+    key = hash_mix((key ^ purpose) + HASH_GOLDEN);
+    key = hash_mix((key ^ entity) + HASH_GOLDEN);
     return (struct random_stream){.key = key};
 }
 
 uint64_t random_bits(struct random_stream *stream)
 {
     stream->drawn++;
-    return mix(stream->key + stream->drawn * GOLDEN);
+    return hash_mix(stream->key + stream->drawn * HASH_GOLDEN);
 }
 
 double random_uniform(struct random_stream *stream)

@@ -51,7 +51,8 @@ static const double *predicted(const struct calibrate_fit *fit)
     return seconds;
 }
 
-void calibrate_residuals(const struct calibrate_fit *fit, double *residuals)
+/* log(predicted / measured) of the fit's rows at its values. */
+static void find_residuals(const struct calibrate_fit *fit, double *residuals)
 {
     const struct calibrate_problem *problem = fit->problem;
     const double *seconds = predicted(fit);
@@ -83,12 +84,12 @@ static void set_values(struct calibrate_fit *fit, const gsl_vector *x)
 void calibrate_jacobian(struct calibrate_fit *fit, double *jacobian)
 {
     double *moved = fit->scratch;
-    calibrate_residuals(fit, fit->residuals);
+    find_residuals(fit, fit->residuals);
     for (size_t j = 0; j < fit->n_active; j++) {
         size_t k = fit->active[j];
         double before = fit->values[k];
         fit->values[k] = calibrate_value(&fit->problem->parameters[k], fit->z[k] + CALIBRATE_STEP);
-        calibrate_residuals(fit, moved);
+        find_residuals(fit, moved);
         for (size_t i = 0; i < fit->n_rows; i++)
             jacobian[i * fit->n_active + j] = (moved[i] - fit->residuals[i]) / CALIBRATE_STEP;
         fit->values[k] = before;
@@ -101,7 +102,7 @@ static int gsl_residuals(const gsl_vector *x, void *params, gsl_vector *f)
 {
     struct calibrate_fit *fit = params;
     set_values(fit, x);
-    calibrate_residuals(fit, f->data);
+    find_residuals(fit, f->data);
     return GSL_SUCCESS;
 }
 
@@ -144,13 +145,13 @@ static double solve_weighted(struct calibrate_fit *fit, gsl_multifit_nlinear_wor
         largest = fmax(largest, fabs(gsl_vector_get(found, j) - gsl_vector_get(x, j)));
     gsl_vector_memcpy(x, found);
     set_values(fit, x);
-    calibrate_residuals(fit, fit->residuals);
+    find_residuals(fit, fit->residuals);
     return largest;
 }
 
 void calibrate_minimise(struct calibrate_fit *fit)
 {
-    calibrate_residuals(fit, fit->residuals);
+    find_residuals(fit, fit->residuals);
     fit->scale = scale_of(fit);
     if (fit->n_active == 0)
         return;

@@ -38,8 +38,6 @@ struct calibrate_fit {
 double calibrate_z(const struct calibrate_parameter *parameter, double value);
 double calibrate_value(const struct calibrate_parameter *parameter, double z);
 
-/* log(predicted / measured) of the fit's rows at its values. */
-void calibrate_residuals(const struct calibrate_fit *fit, double *residuals);
 /* sum of rho(r / scale) */
 double calibrate_loss(const struct calibrate_fit *fit, const double *residuals);
 /* d r / d z of the active parameters, [n_rows][n_active]; leaves the values as they are. */

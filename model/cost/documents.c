@@ -261,40 +261,44 @@ static void nodes_of(const struct documents *d, bool rest, double step, double w
     }
 }
 
-/* First and second moment of the pairs of pieces behind a border with node i left, from those with less left. What a document
- * shorter than half a step takes of the grid is node 0: it does not go on, and its share stands on both sides. */
-static void moments_at(const struct node nodes[NODES + 1], double left, double window, int i, bool whole, double first[NODES + 1],
-                       double second[NODES + 1], double out[2])
+/* Moments of the pairs of pieces behind a border, by the node of what is left there. */
+struct behind {
+    struct node nodes[NODES + 1]; /* lengths of the document that begins there */
+    double first[NODES + 1], second[NODES + 1];
+};
+
+/* The moments with node i left, from those with less left. What a document shorter than half a step takes of the grid is node 0:
+ * it does not go on, so (`again`) another one begins there, and its share stands on both sides; otherwise those of node i are
+ * known, and are what is behind it. */
+static void moments_at(struct behind *b, double left, double window, int i, bool again, double out[2])
 {
+    const struct node *nodes = b->nodes;
     double reach = 0, h = piece_pairs(left, window), one = 0, two = 0;
     for (int k = 0; k <= i; k++) {
         reach += nodes[k].of[0];
-        one += nodes[k].of[1] + (whole && k == 0 ? 0 : nodes[k].of[0] * first[i - k]);
+        one += nodes[k].of[1] + (again && k == 0 ? 0 : nodes[k].of[0] * b->first[i - k]);
     }
-    double again = whole ? 1 - nodes[0].of[0] : 1;
-    out[0] = (one + (1 - reach) * h) / again;
-    if (whole)
-        first[i] = out[0];
+    double other = again ? 1 - nodes[0].of[0] : 1;
+    out[0] = (one + (1 - reach) * h) / other;
+    if (again)
+        b->first[i] = out[0];
     for (int k = 0; k <= i; k++)
-        two += nodes[k].of[2] + 2 * nodes[k].of[1] * first[i - k] + (whole && k == 0 ? 0 : nodes[k].of[0] * second[i - k]);
-    out[1] = (two + (1 - reach) * h * h) / again;
-    if (whole)
-        second[i] = out[1];
+        two += nodes[k].of[2] + 2 * nodes[k].of[1] * b->first[i - k] + (again && k == 0 ? 0 : nodes[k].of[0] * b->second[i - k]);
+    out[1] = (two + (1 - reach) * h * h) / other;
+    if (again)
+        b->second[i] = out[1];
 }
 
 static double variance_on_grid(const struct documents *d, double tokens, double window)
 {
-    struct node *nodes = memory_new(NODES + 1, sizeof *nodes);
-    double *first = memory_new(NODES + 1, sizeof *first), *second = memory_new(NODES + 1, sizeof *second);
+    struct behind *b = memory_new(1, sizeof *b);
     double step = tokens / NODES, moments[2];
-    nodes_of(d, false, step, window, nodes);
+    nodes_of(d, false, step, window, b->nodes);
     for (int i = 0; i <= NODES; i++)
-        moments_at(nodes, i * step, window, i, true, first, second, moments);
-    nodes_of(d, true, step, window, nodes);
-    moments_at(nodes, tokens, window, NODES, false, first, second, moments);
-    free(nodes);
-    free(first);
-    free(second);
+        moments_at(b, i * step, window, i, true, moments);
+    nodes_of(d, true, step, window, b->nodes);
+    moments_at(b, tokens, window, NODES, false, moments);
+    free(b);
     return fmax(0, moments[1] - moments[0] * moments[0]);
 }
 

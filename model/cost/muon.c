@@ -159,14 +159,6 @@ void muon_tables_add(struct muon_matrices *matrices, const struct layout *layout
     tables_add(&matrices->tables[1], (double)transformer_position_rows(m) * (double)m->hidden, positions);
 }
 
-void muon_matrices_repeat(struct muon_matrices *matrices, int times)
-{
-    for (int i = 0; i < matrices->n; i++)
-        matrices->items[i].count *= times;
-    for (int i = 0; i < N_TABLES; i++)
-        matrices->tables[i].count *= times;
-}
-
 struct muon_matrices muon_matrices_of_model(const struct setting *setting)
 {
     const struct layout alone = {.tp = 1, .cp = 1, .pp = 1, .vpp = 1, .dp = 1, .ep = 1};
@@ -230,13 +222,19 @@ static void dealing_insert(struct dealing *d, const struct muon_kind *kind, int 
     d->of[at] = (struct dealt){kind, matrices, 0, kind->count, flops, kind->held * state_bytes};
 }
 
+/* Of a matrix's parameter: master weight in fp32, and momentum. */
+static double matrix_state_bytes(const struct job *job)
+{
+    return 4 + precision_bytes(job->moment_precision);
+}
+
 /* Of one group, the largest first. */
 static struct dealing deal(const struct muon_matrices *matrices, const struct layout *layout, const struct job *job, bool experts)
 {
     struct dealing d = {.owners = owners_of(layout, experts), .alternates = is_layer_wise(layout, job)};
     for (int i = 0; i < matrices->n; i++)
         if (matrices->items[i].experts == experts)
-            dealing_insert(&d, &matrices->items[i], i, flops_of(&matrices->items[i]), muon_matrix_state_bytes(job));
+            dealing_insert(&d, &matrices->items[i], i, flops_of(&matrices->items[i]), matrix_state_bytes(job));
     for (int i = 0; i < N_TABLES && d.alternates && !experts; i++)
         if (matrices->tables[i].count)
             dealing_insert(&d, &matrices->tables[i], -1, 0, optimizer_state_bytes(job));
@@ -351,15 +349,10 @@ struct muon_updated muon_updated_of(const struct muon_matrices *matrices, const 
                                  matrices->n ? fmin(updated, work_own_parameters(layout, muon_parameters(matrices))) : 0};
 }
 
-double muon_matrix_state_bytes(const struct job *job)
-{
-    return 4 + precision_bytes(job->moment_precision);
-}
-
 double muon_state_bytes(const struct setting *setting, struct muon_updated updated)
 {
     return optimizer_state_bytes(setting->job) * (updated.all - updated.matrices) +
-           muon_matrix_state_bytes(setting->job) * updated.matrices;
+           matrix_state_bytes(setting->job) * updated.matrices;
 }
 
 /* --- bytes */

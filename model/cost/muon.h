@@ -46,8 +46,6 @@ enum { MUON_ITERATIONS = 5 };
 #define MUON_C        2.0315
 #define MUON_MOMENTUM 0.95
 #define MUON_SCALE    0.2
-/* Of a matrix's parameter: master weight in fp32, and momentum. */
-double muon_matrix_state_bytes(const struct job *job);
 
 /* Matrices of one shape on a rank. */
 struct muon_kind {
@@ -72,8 +70,6 @@ void muon_matrices_add(struct muon_matrices *matrices, const struct layout *layo
 /* The tables among the parameters of that stage. */
 void muon_tables_add(struct muon_matrices *matrices, const struct layout *layout, const struct setting *setting, bool embedding,
                      bool head);
-/* Every kind so many times. */
-void muon_matrices_repeat(struct muon_matrices *matrices, int times);
 /* Those of a whole model on one rank. */
 struct muon_matrices muon_matrices_of_model(const struct setting *setting);
 /* Their parameters on one rank, before ZeRO. */

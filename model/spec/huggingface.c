@@ -61,12 +61,16 @@ static const struct rename qwen_moe_keys[] = {
     {"decoder_sparse_step", "moe.every", false},
     {0},
 };
-static const struct rename deepseek_keys[] = {
+/* DeepSeek's attention, as Kimi has it too. */
+static const struct rename latent_keys[] = {
     {"q_lora_rank", "latent.q_lora_rank", false},
     {"kv_lora_rank", "latent.kv_lora_rank", true},
     {"qk_nope_head_dim", "latent.qk_nope_dim", true},
     {"qk_rope_head_dim", "latent.qk_rope_dim", true},
     {"v_head_dim", "latent.v_dim", true},
+    {0},
+};
+static const struct rename deepseek_keys[] = {
     {"n_routed_experts", "moe.experts", true},
     {"num_experts_per_tok", "moe.top_k", true},
     {"moe_intermediate_size", "moe.expert_ffn", true},
@@ -133,12 +137,7 @@ static const struct rename kimi_keys[] = {
     {"linear_attn_config.short_conv_kernel_size", "mixer.conv", true},
     {0},
 };
-static const struct rename kimi_latent_keys[] = {
-    {"q_lora_rank", "latent.q_lora_rank", false},
-    {"kv_lora_rank", "latent.kv_lora_rank", true},
-    {"qk_nope_head_dim", "latent.qk_nope_dim", true},
-    {"qk_rope_head_dim", "latent.qk_rope_dim", true},
-    {"v_head_dim", "latent.v_dim", true},
+static const struct rename kimi_expert_keys[] = {
     {"num_experts", "moe.experts", true},
     {"num_experts_per_token", "moe.top_k", true},
     {"moe_intermediate_size", "moe.expert_ffn", true},
@@ -153,10 +152,12 @@ static const struct rename lightning_keys[] = {
 #define MODERN    "norm: rms, position: rotary, gated_mlp: true"
 #define GRANITE   "{norm: rms, position: none, gated_mlp: true, mixer: {kind: mamba2}}"
 #define LIGHTNING "{" MODERN ", mixer: {kind: lightning}}"
+enum { TABLES_MAX = 6 };
 static const struct family {
     const char *model_type;
     const char *fixed; /* what the code decides, in msim's keys */
-    const struct rename *tables[6];
+    const struct rename *tables[TABLES_MAX];
+    const char *where; /* a number: a configuration without it, or with 0, is of the next row; NULL: none */
 } families[] = {
     {"gpt2", "{norm: layer, position: learned, linear_bias: true, tied_embeddings: true}", {gpt2_keys}},
     {"gpt_neox", "{norm: layer, position: rotary, linear_bias: true}", {common_keys, dense_keys}},
@@ -167,23 +168,23 @@ static const struct family {
     {"qwen3", "{" MODERN ", qk_norm: true}", {common_keys, dense_keys, grouped_keys, bias_keys}},
     {"qwen2_moe", "{" MODERN ", qkv_bias: true}", {common_keys, dense_keys, grouped_keys, qwen_moe_keys}},
     {"qwen3_moe", "{" MODERN ", qk_norm: true}", {common_keys, dense_keys, grouped_keys, bias_keys, qwen_moe_keys}},
-    {"deepseek_v2", "{" MODERN ", attention: latent}", {common_keys, dense_keys, deepseek_keys}},
-    {"deepseek_v3", "{" MODERN ", attention: latent}", {common_keys, dense_keys, deepseek_keys}},
+    {"deepseek_v2", "{" MODERN ", attention: latent}", {common_keys, dense_keys, latent_keys, deepseek_keys}},
+    {"deepseek_v3", "{" MODERN ", attention: latent}", {common_keys, dense_keys, latent_keys, deepseek_keys}},
     {"gpt_oss",
      "{" MODERN ", linear_bias: true, window_every: 2}",
      {common_keys, local_expert_keys, grouped_keys, window_keys, limit_keys}},
     {"llama4_text", "{" MODERN ", moe: {shared_experts: 1}}", {common_keys, llama4_keys, grouped_keys}},
     {"nemotron_h", "{norm: rms, position: none, mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, nemotron_keys}},
     {"bamba", "{" MODERN ", mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, mamba_keys}},
-    {"granitemoehybrid", GRANITE, {common_keys, granite_expert_keys, grouped_keys, mamba_keys}},
-    {"granitemoehybrid", GRANITE, {common_keys, granite_dense_keys, grouped_keys, mamba_keys}}, /* no local experts */
+    {"granitemoehybrid", GRANITE, {common_keys, granite_expert_keys, grouped_keys, mamba_keys}, .where = "num_local_experts"},
+    {"granitemoehybrid", GRANITE, {common_keys, granite_dense_keys, grouped_keys, mamba_keys}},
     {"falcon_h1", "{" MODERN ", layer_pattern: p, mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, mamba_keys}},
     {"qwen3_next",
      "{" MODERN ", qk_norm: true, output_gate: true, mixer: {kind: gated_delta}}",
      {common_keys, dense_keys, grouped_keys, qwen_moe_keys, gated_delta_keys}},
     {"kimi_linear",
      "{norm: rms, position: none, gated_mlp: true, attention: latent, mixer: {kind: kimi_delta}}",
-     {kimi_keys, dense_keys, kimi_latent_keys}},
+     {kimi_keys, dense_keys, latent_keys, kimi_expert_keys}},
     {"minimax", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
     {"minimax_text_01", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
     {"minimax_m1", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
@@ -243,9 +244,10 @@ static const struct family *find_family(const struct yaml_node **config, const s
     }
     const char *names[N_FAMILIES];
     for (int i = 0; i < N_FAMILIES; i++) {
-        names[i] = families[i].model_type;
-        if (strcmp(type->text, names[i]) == 0)
-            return &families[i + (families[i].tables[1] == granite_expert_keys && int_of(*config, "num_local_experts") == 0)];
+        const struct family *family = &families[i];
+        names[i] = family->model_type;
+        if (strcmp(type->text, names[i]) == 0 && (!family->where || int_of(*config, family->where) != 0))
+            return family;
     }
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
         if (strcmp(type->text, foreign[i].model_type) == 0) {
@@ -430,7 +432,7 @@ struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct
     entry->at = config->at;
     entry = yaml_with(entry, "name", yaml_scalar(path, model_name(path, arena), arena), arena);
     entry = yaml_with(entry, "source", yaml_scalar(path, source, arena), arena);
-    for (int i = 0; i < 6 && family->tables[i]; i++)
+    for (int i = 0; i < TABLES_MAX && family->tables[i]; i++)
         entry = rename_keys(entry, config, family->tables[i], arena, diags);
     if (yaml_find(entry, "mixer") && !yaml_find(entry, "layer_pattern"))
         entry = with_pattern(entry, config, arena, diags);

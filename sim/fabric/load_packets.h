@@ -6,9 +6,9 @@
 
 #include "sim/fabric/load.h"
 
-/* Connection i has transfers numbered `first_transfer`[i] to `first_transfer`[i + 1], opened in this order and not begun; by fair
- * rates it gets rates[i] B/s while all send, and ends after ends[i] s. `inside` tells of those that do not enter rates and
- * shares. Runs `packets`, which the result owns from then on. STATUS_FAILED, said in `diags`, where transfers are stuck. */
+/* Connection i has transfers i * per to i * per + per - 1, a queue pair each, opened in this order and not begun; by fair rates
+ * it gets rates[i] B/s while all send, and ends after ends[i] s. `inside` tells of those that do not enter rates and shares. Runs
+ * `packets`, which the result owns from then on. STATUS_FAILED, said in `diags`, where transfers are stuck. */
 struct load_fair {
     size_t n;            /* connections */
     size_t per;          /* transfers of each */

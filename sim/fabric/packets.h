@@ -134,7 +134,6 @@ struct packets_parameters {
 struct packets_parameters packets_usual(void);
 
 struct packets;
-#define NO_TRANSFER UINT32_MAX
 
 /* The fabric with its rates of now; it is not used after the call. STATUS_BAD_INPUT, said in `diags`, where parameters are out of
  * their bounds or a switch's buffer is too small for its headroom. */
@@ -167,8 +166,6 @@ int64_t packets_arrived(const struct packets *packets, uint32_t connection);
 int64_t packets_bytes_arrived(const struct packets *packets);
 /* What the cables of its way delay a packet. */
 nanos packets_delay(const struct packets *packets, uint32_t connection);
-/* What its sender is at: the line rate under CONGESTION_NONE. B/s. */
-double packets_rate(const struct packets *packets, uint32_t connection);
 
 /* What a link has seen so far. */
 struct packets_link {

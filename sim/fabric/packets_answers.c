@@ -28,11 +28,6 @@ nanos packets_delay(const struct packets *p, uint32_t connection)
     return p->connections[connection].back;
 }
 
-double packets_rate(const struct packets *p, uint32_t connection)
-{
-    return p->connections[connection].sender.current;
-}
-
 struct packets_link packets_link(const struct packets *p, uint32_t link)
 {
     const struct port_seen *seen = &p->seen[link];

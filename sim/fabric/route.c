@@ -285,7 +285,7 @@ static bool ports_join(const struct router *router, int from, int to, uint32_t q
     struct search s = {
         .router = router,
         .f = f,
-        .key = route_mix(((uint64_t)(uint32_t)from << 32 | (uint32_t)to) + UINT64_C(0x9E3779B97F4A7C15) * (queue_pair + 1)),
+        .key = hash_mix(((uint64_t)(uint32_t)from << 32 | (uint32_t)to) + HASH_GOLDEN * (queue_pair + 1)),
         .d = (uint32_t)(to / f->shape.tors_per_set),
         .plane = fabric_plane_of_tor(f, to_tor),
         .e = (uint32_t)(fabric_tor_in_plane(f, to_tor) % f->tors_per_pod),

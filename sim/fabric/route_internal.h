@@ -4,21 +4,14 @@
 #ifndef MSIM_SIM_FABRIC_ROUTE_INTERNAL_H
 #define MSIM_SIM_FABRIC_ROUTE_INTERNAL_H
 
+#include "model/base/hash.h"
 #include "sim/fabric/route.h"
-
-/* The finaliser of splitmix64. */
-static inline uint64_t route_mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
 
 /* One of n, by the hash of a 5-tuple at a switch, whose number is the salt; where all hash alike it is not seen. */
 static inline int route_hash(const struct router *router, uint64_t key, uint64_t salt, int n)
 {
     uint64_t own = router->polarised ? 0 : salt;
-    uint64_t hash = route_mix(key + route_mix(own + router->seed * UINT64_C(0x9E3779B97F4A7C15)));
+    uint64_t hash = hash_mix(key + hash_mix(own + router->seed * HASH_GOLDEN));
     return (int)((hash >> 32) * (uint64_t)n >> 32);
 }
 

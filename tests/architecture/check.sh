@@ -86,6 +86,18 @@ lines() {
     done | report
 }
 
+# A function, or a test, does one thing: its body has less than 60 lines.
+functions() {
+    sources | while read -r file; do
+        awk -v file="$file" '
+            /^\{$/ { begin = FNR }
+            /^\}$/ && begin {
+                if (FNR - begin > 60) print file ":" begin ": a function of " FNR - begin - 1 " lines; at most 59"
+                begin = 0
+            }' "$file"
+    done | report
+}
+
 # A file name says which file: no two sources share one.
 names() {
     sources | awk -F/ '{ if (seen[$NF]) print $0 ": same name as " seen[$NF]; else seen[$NF] = $0 }' | report
@@ -167,7 +179,7 @@ format() {
 }
 
 case $check in
-includes | calls | lines | names | readmes | catalog | paths | headers | format) "$check" ;;
+includes | calls | lines | functions | names | readmes | catalog | paths | headers | format) "$check" ;;
 *)
     echo "unknown check '$check'" >&2
     exit 2

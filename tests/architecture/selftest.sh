@@ -32,7 +32,7 @@ reset() {
 }
 
 reset
-for check in includes calls lines names readmes catalog paths headers; do
+for check in includes calls lines functions names readmes catalog paths headers; do
     expect 0 $check "a good tree"
 done
 
@@ -72,6 +72,11 @@ expect 1 lines "131 columns"
 reset
 printf 'int a; \n' | plant sim/blank.c
 expect 1 lines "a blank at the end"
+reset
+{ echo 'void f(void)'; echo '{'; seq 59 | sed 's/.*/    f();/'; echo '}'; } | plant sim/long.c
+expect 0 functions "59 lines"
+{ echo 'void f(void)'; echo '{'; seq 60 | sed 's/.*/    f();/'; echo '}'; } | plant sim/long.c
+expect 1 functions "60 lines"
 reset
 : | plant cli/fine.c
 expect 1 names "two files of one name"

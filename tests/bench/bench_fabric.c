@@ -6,8 +6,8 @@
  *     permutation   a random permutation, 100 MB each: routed and run to completion
  *     jittered      the same with sizes spread by 10 %: 12,288 distinct ends
  *     rings         192 rings of 64 ranks, rank r of ring g on host 192 r + g: the 126 dependent steps of a ring all-reduce; a
- * rank's step begins when it has sent the one before and received it from its predecessor. 1,548,288 transfers growth        the
- * permutation on 1,024 to 131,072 GPUs, and the fitted exponent of time over GPUs
+ *                   rank's step begins when it has sent the one before and received it from its predecessor. 1,548,288 transfers
+ *     growth        the permutation on 1,024 to 131,072 GPUs, and the fitted exponent of time over GPUs
  *
  *     taskset -c 0 build/tests/bench/bench_fabric permutation
  */

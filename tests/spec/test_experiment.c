@@ -6,45 +6,8 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/spec/key_words.h"
-#include "tests/spec/said.h"
+#include "tests/spec/experiment_loaded.h"
 #include "tests/suite.h"
-
-static struct experiment e;
-
-/* Loads or fails the test with what was said. */
-static void load(const struct experiment_flags *flags)
-{
-    struct diags diags = {0};
-    memset(&e, 0, sizeof e);
-    enum status status = experiment_load(flags, &e, &diags);
-    char *words = said(&diags);
-    ck_assert_msg(status == STATUS_OK, "%s", words);
-    free(words);
-    diags_free(&diags);
-}
-
-static void load_with(struct experiment_flags flags, const char *override)
-{
-    flags.overrides = &override;
-    flags.n_overrides = override != NULL;
-    load(&flags);
-}
-
-/* What is said of flags that are wrong. */
-static char *said_of(struct experiment_flags flags, const char *override)
-{
-    struct diags diags = {0};
-    flags.overrides = &override;
-    flags.n_overrides = override != NULL;
-    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_BAD_INPUT);
-    char *words = said(&diags);
-    diags_free(&diags);
-    return words;
-}
-
-static const struct experiment_flags the_file = {.file = TEST_DATA "/megascale.yaml"};
-static const struct experiment_flags two_names = {.model = "gpt-175b-megascale", .cluster = "megascale-a100"};
 
 START_TEST(the_example_of_the_manual)
 {
@@ -87,38 +50,6 @@ START_TEST(defaults_follow_from_the_rest)
     ck_assert_int_eq(e.gpus, 8);
     ck_assert_str_eq(e.cluster.name, "v100-32g-sxm-node");
     ck_assert_int_eq(e.cluster.fabric_layers, 1);
-}
-END_TEST
-
-/* A GPU alone stands for as many of its usual nodes as the job needs, unless somebody says how many there are. */
-START_TEST(a_gpu_alone_has_nodes_enough)
-{
-    const struct experiment_flags alone = {.model = "tiny-gpt", .gpu = "gb200"};
-    load_with(alone, "cluster.gpus=144");
-    ck_assert_int_eq(e.gpus, 144);
-    ck_assert_int_eq(e.cluster.nodes, 36);
-    ck_assert_int_eq(e.cluster.fabric_layers, 2);
-    ck_assert_int_eq(e.cluster.nvlink_domain, 72);
-    ck_assert_str_eq(e.cluster.name, "gb200-node");
-    ck_assert(e.cluster.as_needed);
-    load_with(alone, "cluster.gpus=8192");
-    ck_assert_int_eq(e.cluster.nodes, 2048);
-    ck_assert_int_eq(e.cluster.fabric_layers, 3);
-    load_with(alone, "cluster.gpus=2");
-    ck_assert_int_eq(e.cluster.nodes, 1);
-    load_with(alone, "cluster.nodes=64"); /* somebody says */
-    ck_assert_int_eq(e.gpus, 256);
-    ck_assert_int_eq(e.cluster.fabric_layers, 2);
-    ck_assert(!e.cluster.as_needed);
-    load_with((struct experiment_flags){.model = "tiny-gpt"}, "cluster={gpu: gb200, gpus: 144, nic_rate: 800Gbps}");
-    ck_assert_int_eq(e.cluster.nodes, 36);
-    ck_assert_double_eq(e.cluster.nic_rate, 100e9);
-    char *words = said_of(alone, "cluster.gpus=18");
-    ck_assert_ptr_nonnull(strstr(words, "18 do not fill nodes of 4; take 16 or 20"));
-    free(words);
-    words = said_of((struct experiment_flags){.model = "tiny-gpt", .cluster = "gb200-node"}, "cluster.gpus=8");
-    ck_assert_ptr_nonnull(strstr(words, "8 are more than the cluster has: 4"));
-    free(words);
 }
 END_TEST
 
@@ -280,90 +211,6 @@ START_TEST(loads_of_experts_come_back)
 }
 END_TEST
 
-/* Another cluster under a job: the job stays as large as its file says, whichever way the cluster is named, unless the command
- * line says how large it is; of what the file says of its own cluster nothing else is left. Without a size in the file it is all
- * of it. */
-START_TEST(another_cluster_keeps_the_jobs_size)
-{
-    static const char text[] =
-        "model: tiny-gpt\ncluster: {base: llama3-h100, gpus: 64, nic_rate: 100Gbps}\njob: {global_batch: 64}\n";
-    struct experiment_flags flags = {.text = text, .n_text = strlen(text), .cluster = "dgx-h100"};
-    load(&flags);
-    ck_assert_str_eq(e.cluster.name, "dgx-h100");
-    ck_assert_int_eq(e.gpus, 64);
-    ck_assert_double_eq_tol(e.cluster.nic_rate, 50e9, 1);
-    load_with(flags, "cluster.gpus=128");
-    ck_assert_int_eq(e.gpus, 128);
-    flags.cluster = NULL;
-    load_with(flags, "cluster=dgx-h100");
-    ck_assert_str_eq(e.cluster.name, "dgx-h100");
-    ck_assert_int_eq(e.gpus, 64);
-    static const char *const both[] = {"cluster.gpus=32", "cluster=dgx-h100"};
-    flags.overrides = both;
-    flags.n_overrides = 2;
-    load(&flags);
-    ck_assert_int_eq(e.gpus, 32);
-    flags.overrides = (const char *const[]){"cluster={base: dgx-h100, gpus: 16}"};
-    flags.n_overrides = 1;
-    load(&flags);
-    ck_assert_int_eq(e.gpus, 16);
-    static const char whole[] = "model: tiny-gpt\ncluster: llama3-h100\njob: {global_batch: 64}\n";
-    load(&(struct experiment_flags){.text = whole, .n_text = strlen(whole), .cluster = "dgx-h100"});
-    ck_assert_int_eq(e.gpus, 1016);
-    flags = the_file;
-    flags.cluster = "dgx-h100";
-    char *words = said_of(flags, NULL);
-    ck_assert_msg(strstr(words, "megascale.yaml:2:") &&
-                      strstr(words, "gpus: 12288 are more than the cluster has: 1016 (127 nodes of 8); "
-                                    "--gpus 1016 takes all of it"),
-                  "%s", words);
-    free(words);
-}
-END_TEST
-
-/* The same of a job whose file counts nodes: 2 of 8 GPUs are 16 of any other cluster. */
-START_TEST(another_cluster_keeps_the_files_nodes)
-{
-    static const char text[] = "model: tiny-gpt\ncluster: {base: dgx-h100, nodes: 2}\njob: {global_batch: 64}\n";
-    struct experiment_flags flags = {.text = text, .n_text = strlen(text), .cluster = "selene-a100"};
-    load(&flags);
-    ck_assert_str_eq(e.cluster.name, "selene-a100");
-    ck_assert_int_eq(e.cluster.nodes, 560);
-    ck_assert_int_eq(e.gpus, 16);
-    load_with(flags, "cluster.gpus=128");
-    ck_assert_int_eq(e.gpus, 128);
-    load_with(flags, "cluster.nodes=4"); /* of the other cluster, all of them */
-    ck_assert_int_eq(e.cluster.nodes, 4);
-    ck_assert_int_eq(e.gpus, 32);
-    flags.overrides = (const char *const[]){"cluster.gpus=24", "cluster.nodes=4"};
-    flags.n_overrides = 2;
-    load(&flags);
-    ck_assert_int_eq(e.gpus, 24);
-    flags = (struct experiment_flags){.text = text, .n_text = strlen(text)};
-    load_with(flags, "cluster=selene-a100");
-    ck_assert_int_eq(e.gpus, 16);
-    flags.overrides = (const char *const[]){"cluster.nodes=3", "cluster=selene-a100"};
-    flags.n_overrides = 2;
-    load(&flags);
-    ck_assert_int_eq(e.gpus, 24);
-    static const char nodes_of_four[] =
-        "model: tiny-gpt\ncluster: {base: dgx-h100, nodes: 3, gpus_per_node: 4}\njob: {global_batch: 60}\n";
-    flags = (struct experiment_flags){.text = nodes_of_four, .n_text = strlen(nodes_of_four), .cluster = "gb200-nvl72"};
-    load(&flags);
-    ck_assert_int_eq(e.gpus, 12);
-    /* How many GPUs the nodes of an unknown cluster have nobody can say: all of the other are taken, which is told. */
-    static const char unknown[] = "model: tiny-gpt\ncluster: {base: nobodys, nodes: 2}\njob: {global_batch: 4480}\n";
-    struct diags diags = {0};
-    flags = (struct experiment_flags){.text = unknown, .n_text = strlen(unknown), .cluster = "selene-a100"};
-    ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
-    char *words = said(&diags);
-    ck_assert_int_eq(e.gpus, 4480);
-    ck_assert_msg(strstr(words, "standard input:2:33: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
-    free(words);
-    diags_free(&diags);
-}
-END_TEST
-
 /* "auto" with dimensions: those are given, the search finds the others; however it is written, and written again. */
 START_TEST(auto_keeps_what_is_named)
 {
@@ -461,54 +308,6 @@ START_TEST(a_batch_is_said_in_tokens)
 }
 END_TEST
 
-static const struct {
-    const char *override, *said;
-} slips[] = {
-    {"job={batch_tokens: 4096}", "job: error: batch_tokens: the batch is given in sequences already (global_batch); keep one\n"},
-    {"job.batch_tokens=1e15", "job.batch_tokens: error: batch_tokens: 1e15 is too large; it is at most 1T\n"},
-    {"job.global_batch=x", "job.global_batch: error: global_batch: 'x' is not a number; write for example 6144 or 300B\n"},
-    {"jib.global_batch=8", "jib.global_batch: error: unknown key 'jib' in experiment; did you mean 'job'?\n"},
-    {"job.globalbatch=8", "job.globalbatch: error: unknown key 'globalbatch' in job; did you mean 'global_batch'?\n"},
-    {"job.global_batch.x=8", "job.global_batch.x: error: global_batch is a mapping; it must be a single value\n"},
-    {"job.features=[+compile, async_data]",
-     "job.features: error: features: 'async_data' behind a change; write +async_data, or names without a sign first\n"},
-    {"job.features=+none",
-     "job.features: error: features: '+none' changes nothing; write none alone, or a name behind the sign\n"},
-    {"job.features=-tp_overlp", "job.features: error: features: unknown 'tp_overlp'; did you mean 'tp_overlap'?\n"},
-    {"job.features=''", "job.features: error: features: names are wanted; write none where there is no feature\n"},
-    {"job.features=[", "job.features: error: not valid YAML or JSON: flow sequence without a closing bracket\n"},
-    {"cluster.nic_rate=200",
-     "cluster.nic_rate: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
-    {"job", "error: 'job' is not KEY=VALUE; write for example job.global_batch=6144\n"},
-    {"=8", "error: '=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
-    {".a=8", "error: '.a=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
-    {"a..b=8", "error: 'a..b=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
-    {"a.b.c.d.e.f.g.h.i=8", "error: 'a.b.c.d.e.f.g.h.i=8' is not KEY=VALUE; write for example job.global_batch=6144\n"},
-};
-
-START_TEST(a_bad_override_is_named)
-{
-    char *words = said_of(the_file, slips[_i].override);
-    ck_assert_str_eq(words, slips[_i].said);
-    free(words);
-}
-END_TEST
-
-START_TEST(names_on_the_command_line_are_checked)
-{
-    char *words = said_of((struct experiment_flags){.model = "gtp3-175b", .cluster = "selene-a10", .layout = "tp=8;pp=8"}, NULL);
-    ck_assert_ptr_nonnull(strstr(words, "--model: error: unknown model 'gtp3-175b'; did you mean 'gpt3-175b'?"));
-    ck_assert_ptr_nonnull(strstr(words, "--cluster: error: unknown cluster 'selene-a10'; did you mean 'selene-a100'?"));
-    ck_assert_ptr_nonnull(strstr(words, "--layout: error: tp: "));
-    free(words);
-    words = said_of((struct experiment_flags){0}, NULL);
-    ck_assert_str_eq(words,
-                     "error: experiment: 'model' is missing (what is trained: --model NAME, or `model:` in the file)\n"
-                     "error: experiment: 'cluster' is missing (what it runs on: --cluster NAME, --gpu NAME, or `cluster:`)\n");
-    free(words);
-}
-END_TEST
-
 /* What result files hold is an experiment file that gives the same experiment, to the last bit. */
 START_TEST(the_effective_configuration_repeats_the_experiment)
 {
@@ -548,78 +347,6 @@ START_TEST(the_effective_configuration_repeats_the_experiment)
 }
 END_TEST
 
-/* More or fewer nodes of a Slingshot machine are more or fewer groups of the same switches: 64 ports each, and what a group sends
- * over is what it was, but for ports that do not divide among the other groups. */
-START_TEST(a_dragonfly_of_other_size_is_as_tapered)
-{
-    static const char *const clusters[] = {"alps", "frontier", "perlmutter"};
-    static const int nodes[] = {256, 400, 1000, 2688, 5000, 9408, 10000};
-    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
-        char change[32];
-        snprintf(change, sizeof change, "cluster.nodes=%d", nodes[i]);
-        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = clusters[_i]}, change);
-        const struct dragonfly *d = &e.cluster.dragonfly;
-        int ports = d->endpoints_per_switch + (d->switches_per_group - 1) * d->local_links + d->global_links_per_switch;
-        ck_assert_int_eq(d->groups, (nodes[i] + 127) / 128);
-        ck_assert_int_le(ports, 64);
-        ck_assert_double_gt(1 / cluster_pod_oversubscription(&e.cluster), 0.56);
-        ck_assert_double_lt(1 / cluster_pod_oversubscription(&e.cluster), 0.63);
-    }
-}
-END_TEST
-
-/* A result's configuration as an experiment: what of a dragonfly followed from its nodes does so again when these change, what
- * was said stays. */
-START_TEST(a_dragonfly_out_of_a_result_follows_its_nodes)
-{
-    static const struct {
-        const char *cluster; /* 256 nodes: two groups of 128 */
-        int groups, cables;  /* with 384 nodes */
-    } cases[] = {
-        {"{base: alps, nodes: 256}", 3, 160},                  /* 32 * 10 / 2 */
-        {"{base: alps, nodes: 256, groups: 5}", 5, 80},        /* of which nobody said the cables */
-        {"{base: alps, nodes: 256, global_links: 20}", 3, 20}, /* of which nobody said the groups */
-        {"{base: alps, nodes: 256, global_links_per_switch: null, global_links: 16}", 3, 16},
-        {"{base: alps, nodes: 256, global_links_per_switch: null}", 3, 256}, /* as many as endpoints: 32 * 16 / 2 */
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[256];
-        struct diags diags = {0};
-        snprintf(text, sizeof text, "model: llama2-70b\ncluster: %s\njob: {global_batch: 1024}\n", cases[i].cluster);
-        ck_assert_int_eq(experiment_parse_text("t", text, strlen(text), &e, &diags), STATUS_OK);
-        char *result = experiment_to_json(&e);
-        const char *path = temporary_file("result.json", result, strlen(result));
-        const char *more[] = {"cluster.nodes=384", "cluster.gpus=1536"};
-        load(&(struct experiment_flags){.file = path, .overrides = more, .n_overrides = 2});
-        ck_assert_int_eq(e.cluster.nodes, 384);
-        ck_assert_int_eq(e.cluster.dragonfly.groups, cases[i].groups);
-        ck_assert_int_eq(e.cluster.dragonfly.global_links, cases[i].cables);
-        free(result);
-        diags_free(&diags);
-    }
-}
-END_TEST
-
-/* As many nodes more as a search proposes: with the groups and cables that typing them brings. */
-START_TEST(a_resized_dragonfly_is_what_typing_it_gives)
-{
-    static const int nodes[] = {100, 300, 1536, 5000};
-    static struct cluster sized;
-    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
-        char change[32];
-        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = "perlmutter"}, "cluster.nodes=1536");
-        sized = e.cluster;
-        ck_assert(cluster_resize(&sized, nodes[i]));
-        snprintf(change, sizeof change, "cluster.nodes=%d", nodes[i]);
-        load_with((struct experiment_flags){.model = "llama2-70b", .cluster = "perlmutter"}, change);
-        ck_assert_int_eq(memcmp(&sized.dragonfly, &e.cluster.dragonfly, sizeof sized.dragonfly), 0);
-        ck_assert_double_eq(cluster_pod_oversubscription(&sized), cluster_pod_oversubscription(&e.cluster));
-    }
-    ck_assert(!cluster_resize(&sized, 128 * 400)); /* 400 groups, which 320 ports do not reach */
-    ck_assert_int_eq(sized.nodes, 5000);
-}
-END_TEST
-
 /* A file named in a file is looked for beside it. */
 START_TEST(files_name_their_neighbours)
 {
@@ -647,90 +374,6 @@ START_TEST(everything_in_place)
 }
 END_TEST
 
-/* What does not go together because of a key laid over a base is said of that key, where its file or flag has it. */
-static const struct {
-    const char *model, *place, *words;
-} over_bases[] = {
-    {"{base: deepseek-v3, moe: {groups: 0}}", "t.yaml:1:42: ", "4 of no groups; where experts are in none, it is 0 too"},
-    {"{base: deepseek-v3, moe: {top_k: 6, groups: 2}}", "t.yaml:1:52: ", "in 4 of 2 groups"},
-    {"{base: deepseek-v3, moe: {experts: 4, groups: 0, top_groups: 0}}", "t.yaml:1:43: ", "8 experts per token of only 4"},
-    {"{base: deepseek-v3, moe: {experts: 12}}", "t.yaml:1:43: ", "12 experts are not 8 equal groups"},
-    {"{base: deepseek-v3, moe: {top_groups: 9}}", "t.yaml:1:46: ", "in 9 of 8 groups"},
-    {"{base: llama3-8b, heads: 4}", "t.yaml:1:33: ", "4 heads cannot share 8"},
-};
-
-START_TEST(a_base_is_not_blamed)
-{
-    char text[160];
-    enum status status;
-    snprintf(text, sizeof text, "model: %s\ncluster: dgx-h100\n", over_bases[_i].model);
-    char *words = said_of_text(text, &status);
-    ck_assert_int_eq(status, STATUS_BAD_INPUT);
-    ck_assert_msg(strncmp(words, over_bases[_i].place, strlen(over_bases[_i].place)) == 0, "%s", words);
-    ck_assert_msg(strstr(words, over_bases[_i].words) != NULL, "%s", words);
-    free(words);
-}
-END_TEST
-
-START_TEST(nor_for_a_flag)
-{
-    char *words = said_of((struct experiment_flags){.model = "deepseek-v3", .cluster = "dgx-h100"}, "model.moe.groups=0");
-    ck_assert_msg(strncmp(words, "model.moe.groups: ", 18) == 0, "%s", words);
-    free(words);
-}
-END_TEST
-
-/* Every word of the table means a key that there is: a value that none can have is refused as a value. */
-START_TEST(words_mean_keys)
-{
-    size_t n = 0;
-    for (const char *path; (path = key_words_path(n)) != NULL; n++) {
-        char override[96];
-        snprintf(override, sizeof override, "%s={no: {such: value}}", path);
-        char *words = said_of((struct experiment_flags){.model = "mixtral-8x7b", .cluster = "dgx-h100"}, override);
-        const char *key = strrchr(path, '.') + 1;
-        char unknown[64];
-        snprintf(unknown, sizeof unknown, "unknown key '%s'", key);
-        ck_assert_msg(strstr(words, unknown) == NULL, "%s: %s", path, words);
-        free(words);
-    }
-    ck_assert_uint_gt(n, 50);
-}
-END_TEST
-
-static const struct {
-    const char *override, *said;
-} meant[] = {
-    {"job.lora={rank: 8}", "'lora' in job; write `adapter`, such as {rank: 16, targets: [qkv, projection]}"},
-    {"job.lora_rank=8", "'lora_rank' in job; write `adapter: {rank: ...}`, beside targets: "},
-    {"job.batch=64", "'batch' in job; write `global_batch`, sequences a step of all replicas together; batch_tokens says"},
-    {"gpu=h800", "'gpu' in experiment; write `cluster: {gpu: ...}`"},
-    {"cluster.memory_rate=3TB/s", "'memory_rate' in cluster; write `gpu: {hbm_rate: ...}`, as `msim catalog` shows it"},
-    {"cluster.gpu.memory_rate=3TB/s", "'memory_rate' in gpu; write `hbm_rate`, as"},
-    {"job.micro-batch-size=1", "'micro-batch-size' in job; write `layout: {micro_batch: ...}`"},
-    {"layout.Micro_Batch_Size=1", "'Micro_Batch_Size' in layout; write `micro_batch`"},
-    {"job.gradient_accumulation_steps=8", "write `global_batch`, which is micro_batch x dp x the steps of accumulation"},
-    {"job.tensor_parallel=8", "'tensor_parallel' in job; write `layout: {tp: ...}`"},
-    {"layout.tensor_model_parallel_size=8", "write `tp`"},
-    {"tp=8", "'tp' in experiment; write `layout: {tp: ...}`"},
-    {"layout.seq_len=4096", "'seq_len' in layout; write `job: {seq_len: ...}`"},
-    {"job.gpus=8", "'gpus' in job; write `cluster: {gpus: ...}`"},
-    {"rank=8", "unknown key 'rank' in experiment\n"},
-    {"job.optimizer_precision=bf16", "write `moment_precision`, that of the moments; the master weight is fp32"},
-    {"job.moment_precision=mxfp8", "moment_precision: unknown 'mxfp8'"},
-    {"job.adapter={rank: 8, targets: [q_proj]}", "targets: unknown 'q_proj'; write 'qkv', which has one adapter"},
-    {"job.adapter={rank: 8, targets: [q_prj]}", "targets: unknown 'q_prj'; "},
-    {"job.adapter.r=8", "'r' in adapter; write `rank`"},
-};
-
-START_TEST(other_words_are_answered)
-{
-    char *words = said_of((struct experiment_flags){.model = "llama3-8b", .cluster = "dgx-h100"}, meant[_i].override);
-    ck_assert_msg(strstr(words, meant[_i].said) != NULL, "%s", words);
-    free(words);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("experiment");
@@ -738,27 +381,15 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_example_of_the_manual);
     tcase_add_test(tests, defaults_follow_from_the_rest);
-    tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, features_change);
     tcase_add_test(tests, features_that_are_not_meant_warn);
     tcase_add_test(tests, layouts_have_one_order);
     tcase_add_test(tests, flags_win);
-    tcase_add_test(tests, another_cluster_keeps_the_jobs_size);
-    tcase_add_test(tests, another_cluster_keeps_the_files_nodes);
     tcase_add_test(tests, loads_of_experts_come_back);
     tcase_add_test(tests, auto_keeps_what_is_named);
     tcase_add_test(tests, overrides_reach_any_key);
     tcase_add_test(tests, a_batch_is_said_in_tokens);
-    tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
-    tcase_add_test(tests, names_on_the_command_line_are_checked);
-    tcase_add_loop_test(tests, a_base_is_not_blamed, 0, (int)(sizeof over_bases / sizeof over_bases[0]));
-    tcase_add_test(tests, nor_for_a_flag);
-    tcase_add_test(tests, words_mean_keys);
-    tcase_add_loop_test(tests, other_words_are_answered, 0, (int)(sizeof meant / sizeof meant[0]));
     tcase_add_loop_test(tests, the_effective_configuration_repeats_the_experiment, 0, 11);
-    tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
-    tcase_add_test(tests, a_dragonfly_out_of_a_result_follows_its_nodes);
-    tcase_add_test(tests, a_resized_dragonfly_is_what_typing_it_gives);
     tcase_add_test(tests, files_name_their_neighbours);
     tcase_add_test(tests, everything_in_place);
     suite_add_tcase(suite, tests);

@@ -306,7 +306,7 @@ START_TEST(what_is_not_modelled_is_told)
 }
 END_TEST
 
-START_TEST(mistakes_have_places_and_what_is_missing_is_named)
+START_TEST(mistakes_are_named)
 {
     static const struct {
         const char *arguments, *error;
@@ -350,11 +350,21 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
         ck_assert_msg(strstr(m.diags.items[0].text, cases[i].error), "%s: %s", cases[i].arguments, m.diags.items[0].text);
         meant_free(&m);
     }
-    /* what is said last counts, where the flag stands it is told, and what is near to nothing is the script's own */
+}
+END_TEST
+
+START_TEST(what_is_said_last_counts)
+{
     struct meant mended = meaning_of(base, "--recompute-granularity ful --own-thing 3 --recompute-granularity full", 0);
     ck_assert_int_eq(mended.diags.n_errors, 0);
     ck_assert_int_eq(mended.d.job.layout.recompute.what, RECOMPUTE_FULL);
     meant_free(&mended);
+}
+END_TEST
+
+/* Where the flag stands it is told, and what is near to nothing is the script's own. */
+START_TEST(mistakes_have_places)
+{
     struct meant lines = meaning_of("A=(--num-layers 2\n  --hidden-size 64\n  --own-thing 3 --use-distributed-optimiser)\n"
                                     "B=(--num-attention-heads 2 --vocab-size 64\n   --seq-length 8 --fp8-format hybird)\n"
                                     "p ${A[@]} ${B[@]} --micro-batch-size 1 --world-size 1",
@@ -366,10 +376,20 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
                       "%d:%d %s", d->line, d->column, d->text);
     }
     meant_free(&lines);
-    struct meant norm = meaning_of(base, "--normalization rmsnorm", 0); /* Megatron-DeepSpeed's word */
+}
+END_TEST
+
+START_TEST(words_of_megatron_deepspeed)
+{
+    struct meant norm = meaning_of(base, "--normalization rmsnorm", 0);
     ck_assert_uint_eq(norm.diags.n_items, 0);
     ck_assert_int_eq(norm.d.job.model.norm, NORM_RMS);
     meant_free(&norm);
+}
+END_TEST
+
+START_TEST(what_is_missing_is_named)
+{
     struct meant wrong = meaning_of(base, "--micro-batch-size 1.5 --seq-length 0 --vocab-size x", 0);
     ck_assert_int_eq(wrong.diags.n_errors, 3);
     ck_assert_int_eq(wrong.d.n_missing, 0); /* it is there, and wrong */
@@ -378,12 +398,6 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
                                     "--micro-batch-size 1 --nproc-per-node 8", 0);
     ck_assert_int_eq(nodes.d.n_missing, 1); /* of how many nodes it is, nobody says */
     meant_free(&nodes);
-    /* pretrain_gpt.py's own tokenizer is the one that has merges */
-    struct meant merges = meaning_of("p --num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 8 --world-size 1 ",
-                                     "--micro-batch-size 1 --vocab-file $1 --merge-file $2", 0);
-    ck_assert_int_eq(merges.d.n_missing, 0);
-    ck_assert_int_eq(merges.d.job.model.vocab, 50304);
-    meant_free(&merges);
     struct meant nothing = meaning_of("p --hidden-size 64 --bf16 ", "", 0);
     ck_assert_int_eq(nothing.d.n_missing, 6); /* layers, heads, sequence, vocabulary, GPUs, micro-batch */
     ck_assert_int_eq(nothing.diags.n_errors, 0);
@@ -392,6 +406,17 @@ START_TEST(mistakes_have_places_and_what_is_missing_is_named)
     ck_assert_int_eq(told.diags.n_errors, 0); /* nobody needs $NODES then */
     ck_assert_int_eq(told.d.job.gpus, 128);
     meant_free(&told);
+}
+END_TEST
+
+/* pretrain_gpt.py's own tokenizer is the one that has merges. */
+START_TEST(a_vocabulary_is_known_by_its_merges)
+{
+    struct meant merges = meaning_of("p --num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 8 --world-size 1 ",
+                                     "--micro-batch-size 1 --vocab-file $1 --merge-file $2", 0);
+    ck_assert_int_eq(merges.d.n_missing, 0);
+    ck_assert_int_eq(merges.d.job.model.vocab, 50304);
+    meant_free(&merges);
 }
 END_TEST
 
@@ -442,7 +467,12 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, arguments_mean_what_the_program_makes_of_them);
     tcase_add_test(all, what_is_not_modelled_is_told);
-    tcase_add_test(all, mistakes_have_places_and_what_is_missing_is_named);
+    tcase_add_test(all, mistakes_are_named);
+    tcase_add_test(all, what_is_said_last_counts);
+    tcase_add_test(all, mistakes_have_places);
+    tcase_add_test(all, words_of_megatron_deepspeed);
+    tcase_add_test(all, what_is_missing_is_named);
+    tcase_add_test(all, a_vocabulary_is_known_by_its_merges);
     tcase_add_test(all, the_small_languages);
     tcase_add_test(all, models_are_named_by_their_shape);
     suite_add_tcase(suite, all);

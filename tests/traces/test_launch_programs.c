@@ -43,13 +43,30 @@ static void heard_free(struct heard *h)
 #define HF                                                                                                                       \
     "train.py --model_name_or_path meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 1 --max_seq_length 4096 --bf16 True"
 
+/* Of what machines a script's job is, and why. */
+struct machines {
+    const char *script;
+    int gpus, per_node; /* 0: nodes are not said */
+    const char *origin;
+};
+
+static void assert_machines(const struct machines *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct heard h = hear(cases[i].script, NULL);
+        const char *origin = launch_origin_of(&h.d, "cluster.gpus");
+        ck_assert_msg(h.diags.n_errors == 0 && h.d.n_missing == 0, "%s\n%s", cases[i].script,
+                      h.d.n_missing ? h.d.missing[0] : h.diags.items[0].text);
+        ck_assert_msg(h.d.job.gpus == cases[i].gpus && h.d.job.gpus_per_node == cases[i].per_node, "%s\n%d of %d",
+                      cases[i].script, h.d.job.gpus, h.d.job.gpus_per_node);
+        ck_assert_msg(origin && strstr(origin, cases[i].origin), "%s\n%s", cases[i].script, origin);
+        heard_free(&h);
+    }
+}
+
 START_TEST(launchers_take_one_node)
 {
-    static const struct {
-        const char *script;
-        int gpus, per_node;
-        const char *origin;
-    } cases[] = {
+    static const struct machines cases[] = {
         {"torchrun --nproc_per_node 8 " GPT, 8, 8, "1 node of 8, torchrun's own number of nodes unless told"},
         {"torchrun --nproc-per-node=4 --standalone " GPT, 4, 4, "1 node of 4"},
         {"/opt/bin/torchrun --nproc_per_node 8 " HF, 8, 8, "torchrun's own number of nodes"},
@@ -59,21 +76,39 @@ START_TEST(launchers_take_one_node)
         {"PET_NNODES=4; torchrun --nproc_per_node 8 " GPT, 32, 8, "4 nodes of 8, as PET_NNODES says"},
         {"python -m torch.distributed.run --nproc_per_node 8 " GPT, 8, 8, "torch.distributed.run's own number of nodes"},
         {"python3 -u -m torch.distributed.launch --nproc_per_node=8 " GPT, 8, 8, "torch.distributed.launch's own"},
-        {"CUDA_VISIBLE_DEVICES=0,1,2 torchrun --nproc_per_node gpu " GPT, 3, 3, "1 node of 3"},
         {"deepspeed --num_gpus=4 " GPT, 4, 4, "1 node of 4, deepspeed's own number of nodes unless told"},
         {"deepspeed --num_gpus 8 --num_nodes 2 --hostfile h " GPT, 16, 8, "2 nodes of 8"},
-        {"export CUDA_VISIBLE_DEVICES=0,1; deepspeed " HF, 2, 2, "1 node of 2"},
-        {"CUDA_VISIBLE_DEVICES='0, 1' deepspeed " HF, 2, 2, "1 node of 2"},
-        {"CUDA_VISIBLE_DEVICES=GPU-1b2c-3,MIG-4d/1/0 deepspeed " HF, 2, 2, "1 node of 2"},
-        {"CUDA_VISIBLE_DEVICES=0-3 torchrun --nproc_per_node 4 " GPT, 4, 4, "1 node of 4"}, /* it is told */
         {"deepspeed --include localhost:0,1,2,3 " HF, 4, 4, "1 node of 4"},
         {"deepspeed --include=a:0,1@b:2,3 " HF, 4, 2, "2 nodes of 2"},
         {"deepspeed --include=a:0,1@b:2 " HF, 3, 0, "--include"},
         {"A=1 deepspeed --include a:0@b:1 --a 1 --b 2 --c 3 --d 4 --e 5 --f 6 " HF, 2, 1, "2 nodes of 1"}, /* words move */
         {"accelerate launch --num_processes 8 " GPT, 8, 0, "--num_processes"},
         {"accelerate launch --num_processes=16 --num_machines=2 " HF, 16, 8, "num_processes"},
-        {"CUDA_VISIBLE_DEVICES=0,1 accelerate launch " HF, 2, 2, "1 node of 2, accelerate's own number of nodes"},
         {"composer -n 8 " GPT, 8, 8, "composer's own number of nodes"},
+    };
+    assert_machines(cases, sizeof cases / sizeof cases[0]);
+}
+END_TEST
+
+/* Where the number of processes is not told. */
+START_TEST(visible_devices_are_counted)
+{
+    static const struct machines cases[] = {
+        {"CUDA_VISIBLE_DEVICES=0,1,2 torchrun --nproc_per_node gpu " GPT, 3, 3, "1 node of 3"},
+        {"export CUDA_VISIBLE_DEVICES=0,1; deepspeed " HF, 2, 2, "1 node of 2"},
+        {"CUDA_VISIBLE_DEVICES='0, 1' deepspeed " HF, 2, 2, "1 node of 2"},
+        {"CUDA_VISIBLE_DEVICES=GPU-1b2c-3,MIG-4d/1/0 deepspeed " HF, 2, 2, "1 node of 2"},
+        {"CUDA_VISIBLE_DEVICES=0-3 torchrun --nproc_per_node 4 " GPT, 4, 4, "1 node of 4"}, /* it is told */
+        {"CUDA_VISIBLE_DEVICES=0,1 accelerate launch " HF, 2, 2, "1 node of 2, accelerate's own number of nodes"},
+    };
+    assert_machines(cases, sizeof cases / sizeof cases[0]);
+}
+END_TEST
+
+/* Slurm's and MPI's, of which a command may take a part. */
+START_TEST(allocations_say_how_many)
+{
+    static const struct machines cases[] = {
         {"srun -N 4 torchrun --nproc_per_node 8 " GPT, 32, 8, "4 nodes of 8"},
         {"srun -N 4 torchrun --nnodes 2 --nproc_per_node 8 " GPT, 16, 8, "2 nodes of 8"},
         {"srun -N4 --label torchrun --nproc_per_node 8 " GPT, 32, 8, "4 nodes of 8"},
@@ -90,7 +125,14 @@ START_TEST(launchers_take_one_node)
         {"#SBATCH --gpus=32\ntorchrun --nproc_per_node=8 " GPT, 8, 8, "1 node of 8"},
         {"#SBATCH --gpus=32\nsrun -n 16 python " GPT, 16, 0, "-n"},
         {"#SBATCH -N 4 --gpus-per-node=h100:8\nsrun python " GPT, 32, 8, "4 nodes of 8"},
-        /* one task on a node is the launcher */
+    };
+    assert_machines(cases, sizeof cases / sizeof cases[0]);
+}
+END_TEST
+
+START_TEST(one_task_on_a_node_is_the_launcher)
+{
+    static const struct machines cases[] = {
         {"srun --nodes 2 --ntasks-per-node=1 accelerate launch --num_processes 16 --num_machines 2 " HF, 16, 8, "num_processes"},
         {"#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8\nsrun --ntasks-per-node=1 bash -c 'accelerate launch "
          "--num_processes 16 " HF "'",
@@ -100,16 +142,7 @@ START_TEST(launchers_take_one_node)
         {"srun --nodes 2 --ntasks-per-node=1 python " GPT, 2, 1, "2 nodes of 1"},
         {"srun --nodes=2 bash -c 'torchrun --nproc_per_node 8 " GPT "'", 16, 8, "2 nodes of 8"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct heard h = hear(cases[i].script, NULL);
-        const char *origin = launch_origin_of(&h.d, "cluster.gpus");
-        ck_assert_msg(h.diags.n_errors == 0 && h.d.n_missing == 0, "%s\n%s", cases[i].script,
-                      h.d.n_missing ? h.d.missing[0] : h.diags.items[0].text);
-        ck_assert_msg(h.d.job.gpus == cases[i].gpus && h.d.job.gpus_per_node == cases[i].per_node, "%s\n%d of %d",
-                      cases[i].script, h.d.job.gpus, h.d.job.gpus_per_node);
-        ck_assert_msg(origin && strstr(origin, cases[i].origin), "%s\n%s", cases[i].script, origin);
-        heard_free(&h);
-    }
+    assert_machines(cases, sizeof cases / sizeof cases[0]);
 }
 END_TEST
 
@@ -292,6 +325,9 @@ int main(void)
     Suite *suite = suite_create("launch_programs");
     TCase *all = tcase_create("all");
     tcase_add_test(all, launchers_take_one_node);
+    tcase_add_test(all, visible_devices_are_counted);
+    tcase_add_test(all, allocations_say_how_many);
+    tcase_add_test(all, one_task_on_a_node_is_the_launcher);
     tcase_add_test(all, machines_that_nothing_names_are_asked_for);
     tcase_add_test(all, hosts_of_a_file);
     tcase_add_test(all, hosts_are_chosen);

@@ -5,14 +5,8 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
-
-#define AS    FRAMEWORK_AS
-#define WORDS FRAMEWORK_WORDS
-#define TRULY(argument, value)                                                                                                   \
-    {"true", argument, value},                                                                                                   \
-    {                                                                                                                            \
-        "True", argument, value                                                                                                  \
-    }
+#include "traces/launch/framework_rows.h"
+#include "traces/launch/framework_torch.h"
 
 /* Gemini shards weights in chunks and moves what does not fit, as it decides. */
 #define GEMINI(word)                                                                                                             \
@@ -51,7 +45,6 @@ static const struct framework_word divisions[] = {
     {"ring_attn", "cp_comm_type", "p2p"},          {0}};
 static const struct framework_word flash[] = {TRULY("use_flash_attn", "True"), {0}};
 static const struct framework_word all_of_it[] = {TRULY("use_flash_attn", "True"), {0}};
-static const struct framework_word recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
 static const struct framework_word styles[] = {{"1f1b", "pipeline_parallel_schedule", "1F1B"},
                                                {"interleaved", "pipeline_parallel_schedule", "Interleaved1F1B"},
                                                {"zbv", "pipeline_parallel_schedule", "ZBVZeroBubble"},
@@ -102,12 +95,12 @@ static const struct framework_key keys[] = {
     AS("max_len", "seq_length"),
     AS("num_steps", "train_iters"),
     WORDS("mixed_precision", precisions),
-    WORDS("grad_checkpoint", recomputed),
-    WORDS("use_grad_checkpoint", recomputed),
+    WORDS("grad_checkpoint", framework_recomputed),
+    WORDS("use_grad_checkpoint", framework_recomputed),
     WORDS("xformers", flash),
     WORDS("use_flash_attn", flash),
     WORDS("use_fp8_comm", quantized),
-    FRAMEWORK_BOTH("lora_rank", "adapter_rank", lora),
+    BOTH("lora_rank", "adapter_rank", lora),
     AS("nproc_per_node", "nproc_per_node"),
     {0},
 };

@@ -4,15 +4,9 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_rows.h"
 #include "traces/launch/framework_torch.h"
 
-#define AS       FRAMEWORK_AS
-#define WORDS    FRAMEWORK_WORDS
-#define OPPOSITE FRAMEWORK_OPPOSITE
-
-static const struct framework_word compiled[] = {TRULY("torch_compile", "True"), {0}};
-static const struct framework_word recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
-static const struct framework_word by_host[] = {TRULY("offload_optimizer", "cpu"), TRULY("offload_param", "cpu"), {0}};
 static const struct framework_word torch_fixed[] = {PLAIN_TORCH, {0}};
 
 /* --- MosaicML's llm-foundry: MPT --- */
@@ -83,10 +77,10 @@ static const struct framework_key foundry_keys[] = {
     AS("model.attn_config.rope_theta", "rotary_base"),
     WORDS("fsdp_config.sharding_strategy", composer_sharding),
     WORDS("fsdp_config.mixed_precision", composer_mixed),
-    WORDS("fsdp_config.activation_checkpointing", recomputed),
+    WORDS("fsdp_config.activation_checkpointing", framework_recomputed),
     AS("fsdp_config.activation_cpu_offload", "cpu_offloading"),
-    WORDS("fsdp_config.cpu_offload", by_host),
-    WORDS("compile_config", compiled),
+    WORDS("fsdp_config.cpu_offload", framework_by_host),
+    WORDS("compile_config", framework_compiled),
     {0},
 };
 /* Options of a compiler, if none of them: it is used. */

@@ -6,9 +6,8 @@
 #include "model/base/append.h"
 #include "model/spec/catalog.h"
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_rows.h"
 
-#define AS    FRAMEWORK_AS
-#define WORDS FRAMEWORK_WORDS
 #define ALL_IN_16(word, type)                                                                                                    \
     {word, "main_params_dtype", type}, {word, "exp_avg_dtype", type},                                                            \
     {                                                                                                                            \
@@ -61,7 +60,7 @@ static const struct framework_key keys[] = {
     AS("model_config.bias", "add_bias_linear"),
     WORDS("model_config.norm_class_name", norms),
     WORDS("model_config.mlp_class_name", feeds),
-    FRAMEWORK_OPPOSITE("train.tie_embeddings", "untie_embeddings_and_output_weights"),
+    OPPOSITE("train.tie_embeddings", "untie_embeddings_and_output_weights"),
     AS("lora_r", "adapter_rank"),
     AS("lora_dropout", "adapter_dropout"),
     {0},

@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
-
-#define AS       FRAMEWORK_AS
-#define WORDS    FRAMEWORK_WORDS
-#define OPPOSITE FRAMEWORK_OPPOSITE
+#include "traces/launch/framework_rows.h"
 
 /* What keeps all products repeats norms and activations. Between that and nothing but the inputs of layers there are others,
  * which are told. */
@@ -105,10 +102,9 @@ static const struct framework_word blocks[] = {LLAMA("llama2"),
                                                {"gpt3", "position_embedding_type", "learned_absolute"},
                                                {"gpt3", "add_bias_linear", "True"},
                                                {0}};
-static const struct framework_word preferences[] = {
-    {"true", "training_objective", "dpo"}, {"True", "training_objective", "dpo"}, {0}};
+static const struct framework_word preferences[] = {TRULY("training_objective", "dpo"), {0}};
 
-static const struct framework_word by_host[] = {{"true", "offload_param", "cpu"}, {"True", "offload_param", "cpu"}, {0}};
+static const struct framework_word by_host[] = {TRULY("offload_param", "cpu"), {0}};
 
 #define AXIS(key, argument)                                                                                                      \
     AS("ici_" key "_parallelism", "mesh_ici_" argument), AS("dcn_" key "_parallelism", "mesh_dcn_" argument)

@@ -5,15 +5,8 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
-
-#define AS     FRAMEWORK_AS
-#define WORDS  FRAMEWORK_WORDS
-#define INSIDE FRAMEWORK_INSIDE
-#define TRULY(argument, value)                                                                                                   \
-    {"true", argument, value},                                                                                                   \
-    {                                                                                                                            \
-        "True", argument, value                                                                                                  \
-    }
+#include "traces/launch/framework_rows.h"
+#include "traces/launch/framework_torch.h"
 
 static const struct framework_word norms[] = {
     {"rms", "normalization", "RMSNorm"},     {"fused_rms", "normalization", "RMSNorm"}, {"cute_rms", "normalization", "RMSNorm"},
@@ -26,7 +19,6 @@ static const struct framework_word reduce_types[] = {
     {"bfloat16", "grad_reduce_in_bf16", "True"}, {"float32", "grad_reduce_in_bf16", "False"}, {0}};
 static const struct framework_word state_types[] = {
     {"bfloat16", "main_params_dtype", "bf16"}, {"float32", "main_params_dtype", "fp32"}, {0}};
-static const struct framework_word compiled[] = {TRULY("torch_compile", "True"), {0}};
 static const struct framework_word eights[] = {TRULY("fp8", "hybrid"), {0}};
 static const struct framework_word losses[] = {
     {"fused_linear", "fused_linear_cross_entropy", "True"}, {"default", NULL, NULL}, {0}};
@@ -93,8 +85,8 @@ static const struct framework_key keys[] = {
     PARTS("model"),
     PARTS("train_module"),
     AS("train_module.ep_config.degree", "expert_model_parallel_size"),
-    WORDS("model.compile", compiled),
-    WORDS("train_module.compile_model", compiled),
+    WORDS("model.compile", framework_compiled),
+    WORDS("train_module.compile_model", framework_compiled),
     WORDS("trainer.autocast_precision", types),
     WORDS("train_module.autocast_precision", types),
     WORDS("trainer.fused_loss", fused),

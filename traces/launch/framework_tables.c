@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_rows.h"
 
 /* --- NeMo 1: examples/nlp/language_modeling/conf/megatron_gpt_config.yaml --- */
 
@@ -61,9 +62,6 @@ static const struct framework_word nemo_fp8[] = {{"True", "fp8", "hybrid"}, {"tr
 static const struct framework_word nemo_fp8_e4m3[] = {{"True", "fp8", "e4m3"}, {"true", "fp8", "e4m3"}, {0}};
 static const struct framework_word nemo_no_fp8[] = {{"False", "fp8", "None"}, {"false", "fp8", "None"}, {0}};
 
-#define AS        FRAMEWORK_AS
-#define OPPOSITE  FRAMEWORK_OPPOSITE
-#define WORDS     FRAMEWORK_WORDS
 #define SAME(key) AS("model." key, key)
 
 static const struct framework_key nemo_keys[] = {
@@ -171,8 +169,7 @@ static const struct framework_word nanotron_modes[] = {
     {"REDUCE_SCATTER", "sequence_parallel", "True"}, {"ALL_REDUCE", "sequence_parallel", "False"}, {0}};
 static const struct framework_word nanotron_types[] = {
     {"bfloat16", "bf16", "True"}, {"float16", "fp16", "True"}, {"float32", "bf16", "False"}, {0}};
-static const struct framework_word nanotron_recompute[] = {
-    {"true", "recompute_granularity", "full"}, {"True", "recompute_granularity", "full"}, {0}};
+static const struct framework_word nanotron_recompute[] = {TRULY("recompute_granularity", "full"), {0}};
 
 static const struct framework_word nanotron_engines[] = {
     {"1f1b", NULL, NULL}, {"afab", "pipeline_parallel_schedule", "GPipe"}, {0}};
@@ -306,7 +303,7 @@ const struct framework_word framework_nemo2_precisions[] = {
 const struct framework_word framework_peft_words[] = {PEFT_NAMED("lora"), PEFT_NAMED("qlora"), PEFT_NAMED("dora"), {0}};
 /* Classes of both, which are called alike; what LoRA is unless told otherwise. */
 #define PEFT_KEYS                                                                                                                \
-    FRAMEWORK_BOTH("peft", "adapter", framework_peft_words), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"),  \
+    BOTH("peft", "adapter", framework_peft_words), AS("peft.peft_scheme", "adapter"), AS("peft._target_", "adapter"),            \
         AS("peft.dim", "adapter_rank"), AS("peft.target_modules", "adapter_targets"),                                            \
         AS("peft.exclude_modules", "adapter_excluded"), AS("peft.dropout", "adapter_dropout")
 #define PEFT_USUAL                                                                                                               \
@@ -384,11 +381,8 @@ const struct framework_word framework_bridge_precisions[] = {
     {"MixedPrecisionConfig", NULL, NULL},
     {0},
 };
-static const struct framework_word bridge_paddings[] = {{"false", "make_vocab_size_divisible_by", "1"},
-                                                        {"False", "make_vocab_size_divisible_by", "1"},
-                                                        {"true", NULL, NULL},
-                                                        {"True", NULL, NULL},
-                                                        {0}};
+static const struct framework_word bridge_paddings[] = {
+    {"false", "make_vocab_size_divisible_by", "1"}, {"False", "make_vocab_size_divisible_by", "1"}, TRULY(NULL, NULL), {0}};
 static const struct framework_key bridge_keys[] = {
     WORDS("mixed_precision", framework_bridge_precisions),
     WORDS("mixed_precision._target_", framework_bridge_precisions),

@@ -68,27 +68,4 @@ extern const struct framework_word framework_optimizers[];
 /* And by this one for Colossal-AI's. */
 #define PLUGIN_SIGN "plugin"
 
-/* Rows of struct framework_key: the value as it is, that there is something inside, the opposite truth, both as it is and by
- * words, or by words. */
-#define FRAMEWORK_AS(key, argument)                                                                                              \
-    {                                                                                                                            \
-        key, argument, false, NULL, false                                                                                        \
-    }
-#define FRAMEWORK_INSIDE(key, argument)                                                                                          \
-    {                                                                                                                            \
-        key, argument, false, NULL, true                                                                                         \
-    }
-#define FRAMEWORK_OPPOSITE(key, argument)                                                                                        \
-    {                                                                                                                            \
-        key, argument, true, NULL, false                                                                                         \
-    }
-#define FRAMEWORK_BOTH(key, argument, list)                                                                                      \
-    {                                                                                                                            \
-        key, argument, false, list, false                                                                                        \
-    }
-#define FRAMEWORK_WORDS(key, list)                                                                                               \
-    {                                                                                                                            \
-        key, NULL, false, list, false                                                                                            \
-    }
-
 #endif

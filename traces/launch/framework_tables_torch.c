@@ -2,12 +2,8 @@
 #include <string.h>
 
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_rows.h"
 #include "traces/launch/framework_torch.h"
-
-#define BOTH     FRAMEWORK_BOTH
-#define AS       FRAMEWORK_AS
-#define WORDS    FRAMEWORK_WORDS
-#define OPPOSITE FRAMEWORK_OPPOSITE
 
 #define ADAM(word)                                                                                                               \
     {                                                                                                                            \
@@ -134,7 +130,7 @@ static const struct framework_word packed[] = {TRULY("reset_attention_mask", "Tr
 const struct framework_word framework_compiled[] = {TRULY("torch_compile", "True"), {0}};
 static const struct framework_word compiled_loss[] = {
     TRULY("torch_compile", "True"), TRULY("compiled_cross_entropy", "True"), {0}};
-static const struct framework_word recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
+const struct framework_word framework_recomputed[] = {TRULY("recompute_granularity", "full"), {0}};
 const struct framework_word framework_by_host[] = {TRULY("offload_optimizer", "cpu"), TRULY("offload_param", "cpu"), {0}};
 
 /* --- Axolotl --- */
@@ -182,8 +178,8 @@ static const struct framework_key axolotl_keys[] = {
     WORDS("fsdp_config.reshard_after_forward", resharded),
     WORDS("fsdp_config.offload_params", framework_by_host),
     WORDS("fsdp_config.fsdp_offload_params", framework_by_host),
-    WORDS("fsdp_config.activation_checkpointing", recomputed),
-    WORDS("fsdp_config.fsdp_activation_checkpointing", recomputed),
+    WORDS("fsdp_config.activation_checkpointing", framework_recomputed),
+    WORDS("fsdp_config.fsdp_activation_checkpointing", framework_recomputed),
     AS("dp_replicate_size", "data_parallel_replicate_degree"),
     AS("dp_shard_size", "data_parallel_shard_degree"),
     BOTH("deepspeed", "deepspeed_config", shipped_deepspeed),
@@ -207,10 +203,10 @@ static const struct framework_key axolotl_keys[] = {
     AS("lora_exclude_modules", "adapter_excluded"),
     AS("lora_target_parameters", "adapter_parameters"),
     AS("lora_dropout", "adapter_dropout"),
-    FRAMEWORK_INSIDE("peft_trainable_token_indices", "adapter_tokens"),
+    INSIDE("peft_trainable_token_indices", "adapter_tokens"),
     AS("peft_trainable_token_indices", "adapter_tokens"),
     AS("peft_ensure_weight_tying", "adapter_ties"),
-    FRAMEWORK_INSIDE("peft_layer_replication", "adapter_replication"),
+    INSIDE("peft_layer_replication", "adapter_replication"),
     AS("unfrozen_parameters", "unfrozen_parameters"),
     AS("rl", "training_objective"),
     {0},
@@ -270,7 +266,7 @@ static const struct framework_word trainer_sharding[] = {{"hybrid_shard", "zero_
         AS("max_steps", "train_iters"), AS("bf16", "bf16"), AS("fp16", "fp16"), WORDS("fsdp", trainer_sharding),                 \
         WORDS("torch_compile", compiled_loss), WORDS("optim", framework_optimizers),                                             \
         BOTH("deepspeed", "deepspeed_config", shipped_deepspeed), WORDS("attn_implementation", framework_attentions),            \
-        WORDS("fsdp_config.activation_checkpointing", recomputed)
+        WORDS("fsdp_config.activation_checkpointing", framework_recomputed)
 
 /* What accelerate's file says, or the flags of accelerate launch. */
 static const struct framework_word accelerate_sharding[] = {
@@ -307,7 +303,7 @@ static const struct framework_key trainer_keys[] = {
     AS("max_length", "seq_length"),
     AS("max_seq_len", "seq_length"),
     AS("block_size", "seq_length"),
-    WORDS("gradient_checkpointing", recomputed),
+    WORDS("gradient_checkpointing", framework_recomputed),
     WORDS("use_peft", lora),
     WORDS("use_peft_lora", lora), /* of peft's example of a trainer */
     AS("use_flash_attn", "use_flash_attn"),
@@ -328,7 +324,7 @@ static const struct framework_key trainer_keys[] = {
     WORDS("fsdp_sharding_strategy", accelerate_sharding),
     WORDS("fsdp_reshard_after_forward", accelerate_resharded),
     WORDS("fsdp_offload_params", framework_by_host),
-    WORDS("fsdp_activation_checkpointing", recomputed),
+    WORDS("fsdp_activation_checkpointing", framework_recomputed),
     AS("deepspeed_config_file", "deepspeed_config"),
     AS("zero_stage", "zero_stage"),
     AS("offload_optimizer_device", "offload_optimizer"),
@@ -449,16 +445,16 @@ static const struct framework_key peft_keys[] = {
     AS("modules_to_save", "adapter_whole"),
     AS("use_dora", "adapter_dora"),
     AS("layers_to_transform", "adapter_layers"),
-    FRAMEWORK_INSIDE("rank_pattern", "adapter_ranks"),
+    INSIDE("rank_pattern", "adapter_ranks"),
     AS("exclude_modules", "adapter_excluded"),
     AS("target_parameters", "adapter_parameters"),
     AS("bias", "adapter_bias"),
     AS("lora_bias", "adapter_own_bias"),
     AS("lora_dropout", "adapter_dropout"),
-    FRAMEWORK_INSIDE("trainable_token_indices", "adapter_tokens"), /* of several modules, or a list */
+    INSIDE("trainable_token_indices", "adapter_tokens"), /* of several modules, or a list */
     AS("trainable_token_indices", "adapter_tokens"),
     AS("ensure_weight_tying", "adapter_ties"),
-    FRAMEWORK_INSIDE("layer_replication", "adapter_replication"),
+    INSIDE("layer_replication", "adapter_replication"),
     {0},
 };
 const struct framework framework_peft = {.name = "peft",
@@ -499,7 +495,7 @@ static const struct framework_key accelerate_keys[] = {
     AS("parallelism_config.parallelism_config_cp_size", "context_parallel_size"),
     AS("parallelism_config.parallelism_config_sp_size", "ds_sequence_parallel_size"),
     WORDS("parallelism_config.parallelism_config_cp_comm_strategy", framework_rotations),
-    WORDS("fsdp_config.fsdp_activation_checkpointing", recomputed),
+    WORDS("fsdp_config.fsdp_activation_checkpointing", framework_recomputed),
     WORDS("fsdp_config.fsdp_offload_params", framework_by_host),
     AS("megatron_lm_config.megatron_lm_tp_degree", "tensor_model_parallel_size"),
     AS("megatron_lm_config.megatron_lm_pp_degree", "pipeline_model_parallel_size"),

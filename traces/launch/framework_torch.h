@@ -23,16 +23,11 @@
         NULL, "eager_cross_entropy", "True"                                                                                      \
     }
 
-/* A truth as YAML, TOML and Python write it. */
-#define TRULY(argument, value)                                                                                                   \
-    {"true", argument, value},                                                                                                   \
-    {                                                                                                                            \
-        "True", argument, value                                                                                                  \
-    }
-
 /* How they call attention's kernels. */
 extern const struct framework_word framework_attentions[];
 /* That a switch compiles the model, or keeps states by the host; how ranks of context parallelism pass keys and values on. */
 extern const struct framework_word framework_compiled[], framework_by_host[], framework_rotations[];
+/* That one recomputes whole layers. */
+extern const struct framework_word framework_recomputed[];
 
 #endif

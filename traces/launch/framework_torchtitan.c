@@ -3,11 +3,8 @@
 
 #include "model/base/append.h"
 #include "traces/launch/framework_keys.h"
+#include "traces/launch/framework_rows.h"
 #include "traces/launch/framework_torch.h"
-
-#define AS       FRAMEWORK_AS
-#define WORDS    FRAMEWORK_WORDS
-#define OPPOSITE FRAMEWORK_OPPOSITE
 
 static const struct framework_word titan_types[] = {{"bfloat16", "bf16", "True"}, {"float32", "bf16", "False"}, {0}};
 static const struct framework_word titan_reduce[] = {

@@ -389,34 +389,56 @@ static bool is_truth(const char *text, bool *truth)
     return false;
 }
 
+static bool is_flag(const struct argument_row *row)
+{
+    return row->type == ARGUMENT_TRUE || row->type == ARGUMENT_FALSE;
+}
+
 /* What a word says of a row: flags have no value in a script, a truth in a log; None is nothing. */
 static const char *value_of(const struct argument_row *row, const struct launch_word *word)
 {
-    bool truth, is_flag = row->type == ARGUMENT_TRUE || row->type == ARGUMENT_FALSE;
+    bool truth, flag = is_flag(row);
     if (!word->value && !word->unknown)
-        return is_flag ? row->type == ARGUMENT_TRUE ? "true" : "false" : NULL;
+        return flag ? row->type == ARGUMENT_TRUE ? "true" : "false" : NULL;
     if (word->by_dest && (!word->value || strcmp(word->value, "None") == 0))
         return NULL;
-    if (!is_flag)
+    if (!flag)
         return word->value ? word->value : "";
     if (!word->by_dest)
         return row->type == ARGUMENT_TRUE ? "true" : "false";
     return is_truth(word->value, &truth) && truth ? "true" : "false";
 }
 
-static void list_unknown(const char *list, size_t n, bool all, struct place at, struct diags *diags)
+/* Arguments that msim does not know, in the order in which they stand. */
+struct unknown_arguments {
+    char list[4096];
+    size_t n;
+    struct place first;
+};
+
+static void add_unknown(struct unknown_arguments *unknown, const struct launch_word *word, bool flag)
+{
+    const char *meant = flag ? megatron_meant(word->name) : NULL;
+    text_append(unknown->list, sizeof unknown->list, " %s%.100s", flag ? "--" : "", word->name);
+    if (meant)
+        text_append(unknown->list, sizeof unknown->list, " (did you mean --%s?)", meant);
+    if (unknown->n++ == 0)
+        unknown->first = word->at;
+}
+
+static void tell_unknown(const struct unknown_arguments *unknown, bool all, struct diags *diags)
 {
     enum { FEW = 6 };
-    if (n && (all || n <= FEW))
-        diag_note(diags, at, "unknown to msim, left out:%s", list);
-    else if (n)
-        diag_note(diags, at, "%zu arguments are unknown to msim and left out; -v lists them", n);
+    if (unknown->n && (all || unknown->n <= FEW))
+        diag_note(diags, unknown->first, "unknown to msim, left out:%s", unknown->list);
+    else if (unknown->n)
+        diag_note(diags, unknown->first, "%zu arguments are unknown to msim and left out; -v lists them", unknown->n);
 }
 
 /* Behind a flag that has no value, or behind one's value, stands what may be any arguments. */
-static bool tell_untold(const struct launch_word *word, bool is_flag, struct diags *diags)
+static bool tell_untold(const struct launch_word *word, bool flag, struct diags *diags)
 {
-    bool untold = word->unknown && !word->by_dest && (is_flag || !*word->name);
+    bool untold = word->unknown && !word->by_dest && (flag || !*word->name);
     if (untold)
         diag_warning(diags, word->at, "further arguments may stand here: %s", word->unknown);
     return untold && !*word->name;
@@ -445,55 +467,53 @@ static bool is_foreign(const struct launch_words *words)
     return false;
 }
 
+/* Of an argument that no row has: the script's own, or one written wrong where no other program's flags stand. */
+static void read_stranger(const struct launch_word *word, bool foreign, struct unknown_arguments *unknown, struct diags *diags)
+{
+    bool flag = !word->said || *word->said == '-';
+    if (word->by_dest || is_silent(word->name) || (flag && !foreign && megatron_refuse(word, diags)))
+        return;
+    add_unknown(unknown, word, flag);
+}
+
+static void read_argument(struct launch_words *words, const struct launch_word *word, int found,
+                          struct megatron_arguments *arguments, struct diags *diags)
+{
+    const struct argument_row *row = &megatron_rows[found];
+    const char *text = value_of(row, word);
+    bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
+    if (text && one && word->first) /* positional arguments stand behind */
+        text = launch_text(words, text, word->first);
+    const char *wrong = megatron_wrong(words, row, word, &text, diags);
+    if (found == ARGUMENT_ZERO_STAGE && keeps_stage(&arguments->of[found], word, text, diags))
+        return;
+    arguments->of[found] = (struct megatron_value){.text = text,
+                                                   .unknown = is_flag(row) ? NULL : wrong,
+                                                   .said = word->said ? word->said : word->name,
+                                                   .at = word->at,
+                                                   .by_flag = !word->by_dest,
+                                                   .commanded = word->commanded};
+    arguments->foreign |= word->by_dest && word->said;
+    arguments->logged |= word->by_dest && !word->said; /* a configuration says how it calls it */
+}
+
 void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags)
 {
-    char unknown[4096] = "";
-    size_t n_unknown = 0;
-    struct place first = {0};
+    struct unknown_arguments unknown = {.n = 0};
     bool foreign = is_foreign(words);
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *word = &words->items[i];
         int found = megatron_find(word->name, word->by_dest);
-        bool is_flag = found >= 0 && (megatron_rows[found].type == ARGUMENT_TRUE || megatron_rows[found].type == ARGUMENT_FALSE);
-        if (tell_untold(word, is_flag, diags))
+        if (tell_untold(word, found >= 0 && is_flag(&megatron_rows[found]), diags))
             continue;
-        if (word->strange) {
+        if (word->strange)
             diag_warning(diags, word->at, "%.100s is unknown to msim and left out", word->name);
-            continue;
-        }
-        if (found < 0) {
-            if (!word->by_dest && !is_silent(word->name)) {
-                bool flag = !word->said || *word->said == '-';
-                if (flag && !foreign && megatron_refuse(word, diags))
-                    continue;
-                const char *meant = flag ? megatron_meant(word->name) : NULL;
-                text_append(unknown, sizeof unknown, " %s%.100s", flag ? "--" : "", word->name);
-                if (meant)
-                    text_append(unknown, sizeof unknown, " (did you mean --%s?)", meant);
-                first = n_unknown++ ? first : word->at;
-            }
-            continue;
-        }
-        const struct argument_row *row = &megatron_rows[found];
-        const char *text = value_of(row, word);
-        bool one = row->type == ARGUMENT_INT || row->type == ARGUMENT_REAL || row->type == ARGUMENT_TEXT;
-        if (text && one && word->first) /* positional arguments stand behind */
-            text = launch_text(words, text, word->first);
-        const char *wrong = megatron_wrong(words, row, word, &text, diags);
-        if (found == ARGUMENT_ZERO_STAGE && keeps_stage(&arguments->of[found], word, text, diags))
-            continue;
-        arguments->of[found] = (struct megatron_value){.text = text,
-                                                       .unknown = is_flag ? NULL : wrong,
-                                                       .said = word->said,
-                                                       .at = word->at,
-                                                       .by_flag = !word->by_dest,
-                                                       .commanded = word->commanded};
-        if (!word->said)
-            arguments->of[found].said = word->name;
-        arguments->foreign |= word->by_dest && word->said;
-        arguments->logged |= word->by_dest && !word->said; /* a configuration says how it calls it */
+        else if (found < 0)
+            read_stranger(word, foreign, &unknown, diags);
+        else
+            read_argument(words, word, found, arguments, diags);
     }
-    list_unknown(unknown, n_unknown, all, first, diags);
+    tell_unknown(&unknown, all, diags);
 }
 
 /* --- values --- */

@@ -85,7 +85,6 @@ bool python_at(const struct python *y, char c);
 /* Blanks, and within brackets ends of lines and comments, too. */
 void python_skip_blanks(struct python *y);
 void python_skip_line_end(struct python *y);
-void python_skip_comment(struct python *y);
 /* Where the reader stands, to go back there. */
 struct python_mark {
     const char *p, *line_start;

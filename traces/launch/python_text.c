@@ -41,7 +41,7 @@ void python_skip_line_end(struct python *y)
     y->line_start = y->p;
 }
 
-void python_skip_comment(struct python *y)
+static void skip_comment(struct python *y)
 {
     while (y->p < y->end && *y->p != '\n')
         y->p++;
@@ -56,7 +56,7 @@ void python_skip_blanks(struct python *y)
             y->p++;
             python_skip_line_end(y);
         } else if (y->brackets && *y->p == '#')
-            python_skip_comment(y);
+            skip_comment(y);
         else if (y->brackets && *y->p == '\n')
             python_skip_line_end(y);
         else
@@ -103,7 +103,7 @@ void python_skip_to(struct python *y, const char *stops)
             continue;
         }
         if (*y->p == '#') {
-            python_skip_comment(y);
+            skip_comment(y);
             continue;
         }
         if (*y->p == '\n') { /* behind a bracket that closes none */

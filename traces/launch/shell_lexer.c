@@ -35,7 +35,8 @@ static const char *bracket_end(const char *p, const char *end)
     return NULL;
 }
 
-const char *shell_word_end(const char *p, const char *end)
+/* Behind the word that begins at p; NULL: a quotation or a bracket in it is not closed. */
+static const char *word_end(const char *p, const char *end)
 {
     while (p && p < end && !strchr(" \t\r\n;&|<>()", *p)) {
         if (*p == '\\')
@@ -116,7 +117,7 @@ static bool skip_redirection(struct shell_lexer *l)
     bool here = p - sign >= 2 && sign[0] == '<' && sign[1] == '<' && !(p - sign >= 3 && sign[2] == '<');
     while (p < l->end && (*p == ' ' || *p == '\t'))
         p++;
-    const char *stop = shell_word_end(p, l->end);
+    const char *stop = word_end(p, l->end);
     stop = stop ? stop : l->end;
     bool duplicates = memchr(sign, '&', (size_t)(p - sign)) != NULL, errors = sign > l->at && sign[-1] != '1' && sign[-1] != '&';
     if (*sign == '>' && !duplicates && !errors) {
@@ -179,7 +180,7 @@ void shell_next(struct shell_lexer *l, struct diags *diags)
     }
     l->kind = SHELL_WORD;
     l->start = l->at;
-    const char *stop = shell_word_end(l->at, l->end);
+    const char *stop = word_end(l->at, l->end);
     if (stop && stop < l->end && *stop == '(' && is_array(l->start, stop))
         stop = bracket_end(stop, l->end);
     if (!stop || stop == l->at) {

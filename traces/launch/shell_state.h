@@ -38,8 +38,6 @@ struct shell_lexer {
 void shell_next(struct shell_lexer *lexer, struct diags *diags);
 /* What stands before the ')' of a case's pattern, which is passed; false where no pattern stands: at esac, or the end. */
 bool shell_pattern(struct shell_lexer *lexer);
-/* One word of the text between start and end, raw; NULL when there is none. *next is behind it. */
-const char *shell_word_end(const char *start, const char *end);
 
 /* --- variables --- */
 

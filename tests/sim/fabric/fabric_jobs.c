@@ -1,8 +1,9 @@
-#include "fabric_jobs.h"
+#include "tests/sim/fabric/fabric_jobs.h"
 
 #include <check.h>
 
 #include "model/spec/catalog.h"
+#include "sim/step.h"
 
 static const struct place NOWHERE;
 
@@ -12,6 +13,23 @@ struct fabric fabric_parsed(const char *text)
     struct fabric fabric;
     ck_assert_int_eq(fabric_parse(text, NOWHERE, &fabric, &diags), STATUS_OK);
     return fabric;
+}
+
+struct packets_parameters packets_of_4000(enum congestion congestion)
+{
+    struct packets_parameters with = packets_usual();
+    with.packet_bytes = 4000;
+    with.xon_gap = 8000;
+    with.congestion = congestion;
+    return with;
+}
+
+struct packets *packets_created(const struct fabric *fabric, const struct packets_parameters *with)
+{
+    struct packets *packets;
+    struct diags diags = {0};
+    ck_assert_int_eq(packets_create(fabric, with, &packets, &diags), STATUS_OK);
+    return packets;
 }
 
 void job_create(struct job_case *c, const char *model, feature_set features, int nodes, int batch, const char *layout,
@@ -35,4 +53,14 @@ void job_create(struct job_case *c, const char *model, feature_set features, int
         ck_assert_int_eq(fabric_create(&c->cluster, &c->fabric, &diags), STATUS_OK);
     else
         c->fabric = fabric_parsed(fabric);
+}
+
+nanos job_step(struct job_case *c, const struct network_flow_options *flow)
+{
+    struct diags diags = {0};
+    struct step_options how = {.all_ranks = true, .flow = flow};
+    struct step_result result;
+    enum status status = step_simulate(&c->layout, &c->setting, &how, &result, NULL, NULL, &diags);
+    ck_assert_msg(status == STATUS_OK, "%s", diags.n_items ? diags.items[0].text : "");
+    return result.step;
 }

@@ -1,12 +1,20 @@
-/* What the suites of this folder share: fabrics from their texts, jobs on MegaScale's machines. */
+/* What the suites of this folder share: fabrics from their texts, packets on them, jobs on MegaScale's machines and their steps.
+ */
 #ifndef MSIM_TESTS_SIM_FABRIC_JOBS_H
 #define MSIM_TESTS_SIM_FABRIC_JOBS_H
 
 #include "model/layout/layout.h"
-#include "sim/fabric/fabric.h"
+#include "sim/fabric/packets.h"
+#include "sim/network_flow.h"
 
 /* The fabric of a text that must be right; fabric_free it. */
 struct fabric fabric_parsed(const char *text);
+
+/* Packets of 4,000 B, on links of 25 GB/s 160 ns each; links have 700 ns unless the fabric says otherwise. What was stopped goes
+ * on two packets below the threshold that stopped it. */
+struct packets_parameters packets_of_4000(enum congestion congestion);
+/* With parameters that must be right; packets_destroy them. */
+struct packets *packets_created(const struct fabric *fabric, const struct packets_parameters *with);
 
 struct job_case {
     struct transformer model;
@@ -21,5 +29,7 @@ struct job_case {
  * its own (NULL: the cluster's). */
 void job_create(struct job_case *c, const char *model, feature_set features, int nodes, int batch, const char *layout,
                 const char *fabric);
+/* Its step with every rank simulated; `flow` NULL: on the analytic network. */
+nanos job_step(struct job_case *c, const struct network_flow_options *flow);
 
 #endif

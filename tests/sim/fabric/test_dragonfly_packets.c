@@ -9,24 +9,6 @@
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 
-/* Packets of 4,000 B, on links of 25 GB/s 160 ns each; links have 700 ns. */
-static struct packets_parameters usual(enum congestion congestion)
-{
-    struct packets_parameters with = packets_usual();
-    with.packet_bytes = 4000;
-    with.xon_gap = 8000;
-    with.congestion = congestion;
-    return with;
-}
-
-static struct packets *packets_of(const struct fabric *fabric, const struct packets_parameters *with)
-{
-    struct packets *packets;
-    struct diags diags = {0};
-    ck_assert_int_eq(packets_create(fabric, with, &packets, &diags), STATUS_OK);
-    return packets;
-}
-
 /* ---- channels */
 
 /* The channel of a port among those of its link. */
@@ -43,10 +25,10 @@ static uint32_t channel_of(const struct packets *p, uint32_t port)
  * Returns the highest channel. */
 static uint32_t channels_checked(const struct fabric *fabric, int step)
 {
-    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
     uint32_t *loads = memory_new(fabric_links(fabric), sizeof *loads), highest = 0;
     with.switch_buffer = 1e9;
-    struct packets *p = packets_of(fabric, &with);
+    struct packets *p = packets_created(fabric, &with);
     for (int routing = 0; routing < N_ROUTINGS; routing++)
         for (int from = 0; from < fabric->n_gpus; from += step)
             for (int to = 0; to < fabric->n_gpus; to++) {
@@ -107,8 +89,8 @@ START_TEST(alone_a_transfer_takes_bytes_over_rate)
         for (int to = 1; to < fabric.n_gpus; to += 7) {
             uint32_t *loads = memory_new(fabric_links(&fabric), sizeof *loads), who;
             struct router router = {.fabric = &fabric, .routing = (enum routing)routing, .load = loads};
-            struct packets_parameters with = usual((enum congestion)_i);
-            struct packets *packets = packets_of(&fabric, &with);
+            struct packets_parameters with = packets_of_4000((enum congestion)_i);
+            struct packets *packets = packets_created(&fabric, &with);
             struct path path;
             ck_assert(route_gpus(&router, 0, to, 0, &path));
             packets_send(packets, packets_open(packets, path.links, path.n, 0), 1e6);
@@ -146,7 +128,7 @@ START_TEST(circles_do_not_close)
     uint64_t pauses = 0;
     for (int routing = 0; routing < N_ROUTINGS; routing++) {
         struct router router = {.fabric = &fabric, .routing = (enum routing)routing, .seed = 1};
-        struct packets_parameters with = usual(CONGESTION_NONE);
+        struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
         struct load load = {
             .pattern = circles[_i].pattern, .stride = circles[_i].stride, .bytes = 2e6, .seed = 1, .packets = &with};
         struct load_result result;
@@ -172,10 +154,10 @@ START_TEST(nothing_is_lost_where_cables_have_failed)
     for (uint32_t l = fabric.first[LAYER_LOCAL_OUT]; l < fabric_links(&fabric); l++)
         if (random_uniform(&s) < 0.2)
             fabric_set_speed(&fabric, l, random_below(&s, 2) ? 0 : 0.5);
-    struct packets_parameters with = usual(_i % 2 ? CONGESTION_DCQCN : CONGESTION_NONE);
+    struct packets_parameters with = packets_of_4000(_i % 2 ? CONGESTION_DCQCN : CONGESTION_NONE);
     struct router router = {.fabric = &fabric, .routing = ROUTING_VALIANT, .seed = (uint64_t)_i};
     with.pfc_alpha = 0.01;
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets *packets = packets_created(&fabric, &with);
     uint32_t who;
     for (uint32_t i = 0; i < 300; i++) {
         struct path path;

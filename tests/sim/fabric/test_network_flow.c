@@ -14,16 +14,6 @@ static const struct place NOWHERE;
 
 static const feature_set OVERLAPPING = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(PP_OVERLAP);
 
-static nanos step_of(struct job_case *c, const struct network_flow_options *flow)
-{
-    struct diags diags = {0};
-    struct step_options how = {.all_ranks = true, .flow = flow};
-    struct step_result result;
-    enum status status = step_simulate(&c->layout, &c->setting, &how, &result, NULL, NULL, &diags);
-    ck_assert_msg(status == STATUS_OK, "%s", diags.n_items ? diags.items[0].text : "");
-    return result.step;
-}
-
 /* ---- alone */
 
 /* One message, one collective at a time on an idle fabric: the closed form's time to the nanosecond, whatever the algorithm. */
@@ -80,7 +70,7 @@ START_TEST(a_pipeline_alone_takes_the_analytic_time)
     job_create(&c, "gpt-22b", OVERLAPPING, 2, 16, "tp=8,pp=2,dp=1,mb=1", NULL);
     c.layout.features &= ~FEATURE_BIT(PP_OVERLAP);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
-    nanos analytic = step_of(&c, NULL), flow = step_of(&c, &options);
+    nanos analytic = job_step(&c, NULL), flow = job_step(&c, &options);
     ck_assert_int_le(llabs(analytic - flow), 2000);
     fabric_free(&c.fabric);
 }
@@ -100,7 +90,7 @@ START_TEST(shared_nics_are_shared_alike)
         c.job.features = c.layout.features = FEATURE_BIT(FUSED_OPS);
         ck_assert_int_eq(fabric_create(&c.cluster, &c.fabric, &diags), STATUS_OK);
         struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
-        double analytic = (double)step_of(&c, NULL), flow = (double)step_of(&c, &options);
+        double analytic = (double)job_step(&c, NULL), flow = (double)job_step(&c, &options);
         ck_assert_double_eq_tol(flow / analytic, 1, 1e-3);
         fabric_free(&c.fabric);
     }
@@ -125,7 +115,7 @@ START_TEST(all_nics_and_ports_are_used)
         c.job.features = c.layout.features = FEATURE_BIT(FUSED_OPS);
         ck_assert_int_eq(fabric_create(&c.cluster, &c.fabric, &diags), STATUS_OK);
         struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
-        ck_assert_double_eq_tol((double)step_of(&c, &options) / (double)step_of(&c, NULL), 1, 1e-3);
+        ck_assert_double_eq_tol((double)job_step(&c, &options) / (double)job_step(&c, NULL), 1, 1e-3);
         fabric_free(&c.fabric);
     }
 }
@@ -289,9 +279,9 @@ START_TEST(a_step_part_by_part)
     struct job_case c;
     job_create(&c, "gpt-22b", OVERLAPPING, 32, 64, "tp=8,pp=4,dp=8,mb=1", NULL);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_ECMP, .seed = 1};
-    nanos steady = step_of(&c, &options);
+    nanos steady = job_step(&c, &options);
     options.per_step = true;
-    nanos parts = step_of(&c, &options);
+    nanos parts = job_step(&c, &options);
     ck_assert_int_ge(parts, steady - steady / 1000);
     ck_assert_int_le(parts, steady + steady / 10);
     fabric_free(&c.fabric);
@@ -308,17 +298,17 @@ START_TEST(faults_on_the_fabric)
     struct diags diags = {0};
     job_create(&c, "gpt-22b", OVERLAPPING, 128, 256, "tp=8,pp=4,dp=32,mb=1", NULL);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_ADAPTIVE};
-    nanos healthy = step_of(&c, &options);
+    nanos healthy = job_step(&c, &options);
     uint32_t up = c.fabric.first[LAYER_NIC_UP] + 80, down = c.fabric.first[LAYER_NIC_DOWN] + 80;
     fabric_set_speed(&c.fabric, up, 0.1);
     fabric_set_speed(&c.fabric, down, 0.1);
-    nanos slow = step_of(&c, &options);
+    nanos slow = job_step(&c, &options);
     ck_assert_int_gt(slow, healthy + healthy / 100);
     fabric_set_speed(&c.fabric, up, 1);
     fabric_set_speed(&c.fabric, down, 1);
     fabric_set_speed(&c.fabric, c.fabric.first[LAYER_TOR_UP] + 3, 0);
     fabric_set_speed(&c.fabric, c.fabric.first[LAYER_TOR_DOWN] + 3, 0);
-    nanos rerouted = step_of(&c, &options);
+    nanos rerouted = job_step(&c, &options);
     ck_assert_int_lt(rerouted, healthy + healthy / 50);
     fabric_set_speed(&c.fabric, up, 0);
     struct step_options how = {.all_ranks = true, .flow = &options};
@@ -353,18 +343,18 @@ START_TEST(a_flap_stalls_the_step)
     struct job_case c;
     job_create(&c, "gpt-22b", OVERLAPPING, 4, 16, "tp=8,pp=4,dp=1,mb=1", NULL);
     struct network_flow_options options = {.fabric = &c.fabric, .routing = ROUTING_STATIC};
-    nanos healthy = step_of(&c, &options);
+    nanos healthy = job_step(&c, &options);
     nanos stall = 3 * healthy;
     struct link_event events[] = {{healthy / 2, c.fabric.first[LAYER_NIC_UP] + 8, 0},
                                   {healthy / 2 + stall, c.fabric.first[LAYER_NIC_UP] + 8, 1}};
     options.events = events;
     options.n_events = 2;
-    nanos flapped = step_of(&c, &options);
+    nanos flapped = job_step(&c, &options);
     ck_assert_int_gt(flapped, healthy + stall / 2);
     ck_assert_int_le(flapped, healthy + stall);
     events[0].at = 10 * healthy;
     events[1].at = 11 * healthy;
-    ck_assert_int_eq(step_of(&c, &options), healthy);
+    ck_assert_int_eq(job_step(&c, &options), healthy);
     fabric_free(&c.fabric);
 }
 END_TEST

@@ -10,25 +10,6 @@
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 
-/* Packets of 4,000 B, on links of 25 GB/s 160 ns each; links have 700 ns unless the fabric says otherwise. What was stopped goes
- * on two packets below the threshold that stopped it. */
-static struct packets_parameters usual(enum congestion congestion)
-{
-    struct packets_parameters with = packets_usual();
-    with.packet_bytes = 4000;
-    with.xon_gap = 8000;
-    with.congestion = congestion;
-    return with;
-}
-
-static struct packets *packets_of(const struct fabric *fabric, const struct packets_parameters *with)
-{
-    struct packets *packets;
-    struct diags diags = {0};
-    ck_assert_int_eq(packets_create(fabric, with, &packets, &diags), STATUS_OK);
-    return packets;
-}
-
 static uint32_t open_between(const struct fabric *fabric, struct packets *packets, int from, int to)
 {
     struct router router = {.fabric = fabric, .routing = ROUTING_STATIC, .seed = 1};
@@ -84,9 +65,9 @@ START_TEST(alone_a_transfer_takes_bytes_over_rate)
 {
     struct fabric fabric = fabric_parsed(alone[_i].fabric);
     for (int c = 0; c < N_CONGESTIONS; c++) {
-        struct packets_parameters with = usual((enum congestion)c);
+        struct packets_parameters with = packets_of_4000((enum congestion)c);
         with.kmin = with.kmax = 1e9; /* a queue before a slower link is no matter here */
-        struct packets *packets = packets_of(&fabric, &with);
+        struct packets *packets = packets_created(&fabric, &with);
         nanos end = 0;
         packets_send(packets, open_between(&fabric, packets, 0, alone[_i].to), alone[_i].bytes);
         run_out(packets, &end);
@@ -106,8 +87,8 @@ END_TEST
 START_TEST(a_connection_is_used_again)
 {
     struct fabric fabric = fabric_parsed("clos hosts:4 tor:4x200G");
-    struct packets_parameters with = usual(CONGESTION_DCQCN);
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets_parameters with = packets_of_4000(CONGESTION_DCQCN);
+    struct packets *packets = packets_created(&fabric, &with);
     uint32_t who = open_between(&fabric, packets, 0, 1), nowhere = packets_open(packets, NULL, 0, 7), ended;
     packets_send(packets, who, 1e6);
     ck_assert_int_eq(packets_next(packets, &ended), PACKETS_ENDED);
@@ -131,9 +112,9 @@ END_TEST
 START_TEST(two_share_a_link_within_a_packet)
 {
     struct fabric fabric = fabric_parsed("clos hosts:4 tor:4x200G");
-    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
     with.xoff = 200e3;
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets *packets = packets_created(&fabric, &with);
     nanos ends[2];
     for (int i = 0; i < 2; i++)
         packets_send(packets, open_between(&fabric, packets, i, 3), 20e6);
@@ -151,8 +132,8 @@ END_TEST
 START_TEST(a_nic_serves_its_connections_in_turn)
 {
     struct fabric fabric = fabric_parsed("clos hosts:4 tor:4x200G");
-    struct packets_parameters with = usual(CONGESTION_DCQCN);
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets_parameters with = packets_of_4000(CONGESTION_DCQCN);
+    struct packets *packets = packets_created(&fabric, &with);
     nanos ends[2];
     for (int i = 0; i < 2; i++)
         packets_send(packets, open_between(&fabric, packets, 0, i + 1), 1e6);
@@ -173,9 +154,9 @@ START_TEST(incast_keeps_the_last_link_busy)
     struct fabric fabric = fabric_parsed("clos hosts:16 tor:16x200G");
     uint32_t down = fabric.first[LAYER_NIC_DOWN];
     for (int n = 2; n < 16; n++) {
-        struct packets_parameters with = usual(CONGESTION_NONE);
+        struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
         with.xoff = xoff[_i];
-        struct packets *packets = packets_of(&fabric, &with);
+        struct packets *packets = packets_created(&fabric, &with);
         for (int i = 1; i <= n; i++)
             packets_send(packets, open_between(&fabric, packets, i, 0), 4e6);
         nanos ends[16] = {0}, last = 0;
@@ -205,9 +186,9 @@ END_TEST
 static double victim_rate(int n, enum congestion congestion, nanos *paused)
 {
     struct fabric fabric = fabric_parsed("clos hosts:16 tor:8x100G/1x800G agg:2x800G");
-    struct packets_parameters with = usual(congestion);
+    struct packets_parameters with = packets_of_4000(congestion);
     with.xoff = 60e3;
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets *packets = packets_created(&fabric, &with);
     uint32_t victim = open_between(&fabric, packets, n, 9), who;
     for (int i = 0; i < n; i++)
         packets_send(packets, open_between(&fabric, packets, i, 8), 200e6);
@@ -249,13 +230,13 @@ static const char *const fabrics[] = {
 static struct packets_totals drawn_run(const struct fabric *fabric, uint64_t seed, nanos *end)
 {
     struct random_stream s = random_stream_named(seed, 11, 0);
-    struct packets_parameters with = usual((enum congestion)(seed % 2));
+    struct packets_parameters with = packets_of_4000((enum congestion)(seed % 2));
     with.seed = seed;
     with.packet_bytes = 1000 + (double)random_below(&s, 8000);
     with.xoff = random_below(&s, 2) == 1 ? 30e3 : 0;
     with.switch_buffer = 8e6;
     with.pfc_alpha = 0.03125 * (double)(1 + random_below(&s, 64));
-    struct packets *packets = packets_of(fabric, &with);
+    struct packets *packets = packets_created(fabric, &with);
     struct router router = {.fabric = fabric, .seed = seed, .rail_aware = true};
     uint32_t who, left = 60, to = (uint32_t)random_below(&s, (uint64_t)fabric->n_gpus);
     int64_t sum = 0;
@@ -328,7 +309,7 @@ START_TEST(up_and_down_do_not_wait_for_each_other)
     struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC, .seed = 1};
     for (size_t c = 0; c < sizeof crossing / sizeof crossing[0]; c++)
         for (int small = 0; small < 2; small++) {
-            struct packets_parameters with = usual(CONGESTION_NONE);
+            struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
             with.nic_buffer = small ? 200e3 : 2e6;
             struct load load = {.pattern = crossing[c], .bytes = 10e6, .seed = 1, .packets = &with};
             struct load_result result;
@@ -355,8 +336,8 @@ START_TEST(up_and_down_share_the_wire)
 {
     struct fabric fabric =
         fabric_parsed("clos hosts:2 gpus:2 nics:2x400G pcie:50GB/s pcie_switches:2x10GB/s affinity:1,0 tor:4x400G");
-    struct packets_parameters with = usual(CONGESTION_NONE);
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
+    struct packets *packets = packets_created(&fabric, &with);
     nanos ends[2];
     uint32_t up = fabric.first[LAYER_ROOT_OUT];
     packets_send(packets, open_between(&fabric, packets, 0, 2), 10e6);
@@ -373,7 +354,7 @@ END_TEST
 START_TEST(buffers_too_small_are_refused)
 {
     struct fabric fabric = fabric_parsed("clos hosts:16 tor:16x200G");
-    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
     struct diags diags = {0};
     struct packets *packets = NULL;
     with.switch_buffer = 16 * 47e3; /* headroom of a port: 2 * 700 ns * 25 GB/s + 64 B + 3 packets and rounding, 47.2 kB */
@@ -411,7 +392,7 @@ START_TEST(what_cannot_be_kept_is_refused)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fabric fabric = fabric_parsed(cases[i].fabric);
-        struct packets_parameters with = usual(CONGESTION_DCQCN);
+        struct packets_parameters with = packets_of_4000(CONGESTION_DCQCN);
         struct packets *packets = NULL;
         struct diags diags = {0};
         with.packet_bytes = cases[i].packet;
@@ -430,9 +411,9 @@ END_TEST
 START_TEST(seconds_are_kept_exactly)
 {
     struct fabric fabric = fabric_parsed("clos hosts:8 tor:4x32kbps/2x32kbps agg:4x32kbps");
-    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
     with.link_delay_s = 1;
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets *packets = packets_created(&fabric, &with);
     nanos end = 0;
     packets_send(packets, open_between(&fabric, packets, 0, 7), 40e3);
     run_out(packets, &end);
@@ -446,8 +427,8 @@ END_TEST
 START_TEST(time_has_an_end)
 {
     struct fabric fabric = fabric_parsed("clos hosts:2 tor:2x32kbps");
-    struct packets_parameters with = usual(CONGESTION_NONE);
-    struct packets *packets = packets_of(&fabric, &with);
+    struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
+    struct packets *packets = packets_created(&fabric, &with);
     uint32_t who;
     packets_send(packets, open_between(&fabric, packets, 0, 1), 4000 * 57600.0);
     enum packets_event event;
@@ -498,7 +479,7 @@ static void load_of(const char *text, enum routing routing, enum load_pattern pa
  */
 START_TEST(uncontended_packets_are_flows)
 {
-    struct packets_parameters with = usual((enum congestion)_i);
+    struct packets_parameters with = packets_of_4000((enum congestion)_i);
     struct load_result result;
     load_of("clos hosts:64 tor:8x100G/8x100G agg:8x100G", ROUTING_STATIC, LOAD_SHIFT, 2e6, 1, &with, &result);
     const struct load_packets *p = &result.packets;
@@ -529,7 +510,7 @@ static void told(void *context, double done, double total)
 START_TEST(progress_is_told_in_bytes)
 {
     struct fabric fabric = fabric_parsed("clos hosts:64 tor:8x100G/8x100G agg:8x100G");
-    struct packets_parameters with = usual(CONGESTION_NONE);
+    struct packets_parameters with = packets_of_4000(CONGESTION_NONE);
     struct router router = {.fabric = &fabric, .routing = ROUTING_STATIC, .seed = 1};
     struct told at = {0};
     struct load load = {.pattern = LOAD_SHIFT, .bytes = 20e6, .packets = &with, .progress = told, .context = &at};
@@ -549,7 +530,7 @@ END_TEST
  * the mean is within 1.2 %, each connection between 89.7 and 109.2 %. */
 START_TEST(dcqcn_settles_near_the_fair_rates)
 {
-    struct packets_parameters with = usual(CONGESTION_DCQCN);
+    struct packets_parameters with = packets_of_4000(CONGESTION_DCQCN);
     struct load_result result;
     with.packet_bytes = 4096;
     load_of("clos hosts:8 tor:4x40G/2x40G agg:4x40G", ROUTING_ECMP, LOAD_PERMUTATION, 1e9, (uint64_t)_i, &with, &result);

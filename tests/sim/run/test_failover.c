@@ -197,8 +197,7 @@ START_TEST(test_slow_nodes_leave_at_a_restart)
 }
 END_TEST
 
-/* --- second by second ---------------------------------------------------------------------------------------------------------
- */
+/* --- second by second --- */
 
 struct away {
     int node;
@@ -497,8 +496,7 @@ START_TEST(test_series_width_does_not_matter)
 }
 END_TEST
 
-/* --- who leaves together ------------------------------------------------------------------------------------------------------
- */
+/* --- who leaves together --- */
 
 static int units_of(struct layout layout, struct run_failover *out)
 {

@@ -14,8 +14,7 @@
 
 #define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
 
-/* --- streams -----------------------------------------------------------------------------------------------------------------
- */
+/* --- streams --- */
 
 /* Published first outputs of SplitMix64 for the seed 1234567. */
 START_TEST(test_splitmix_vectors)
@@ -64,8 +63,7 @@ START_TEST(test_uniform_and_below)
 }
 END_TEST
 
-/* --- generated traces --------------------------------------------------------------------------------------------------------
- */
+/* --- generated traces --- */
 
 static const struct fault_model *preset(const char *name)
 {
@@ -292,8 +290,7 @@ START_TEST(test_correlated_faults)
 }
 END_TEST
 
-/* --- statistics --------------------------------------------------------------------------------------------------------------
- */
+/* --- statistics --- */
 
 /* Quantiles of a Weibull distribution at (i - 1/2) / n are a sample that is as like it as n numbers can be. */
 START_TEST(test_weibull_recovered)

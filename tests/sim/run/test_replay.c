@@ -13,8 +13,7 @@
 #include "tests/suite.h"
 #include "traces/csv.h"
 
-/* --- the reference table ------------------------------------------------------------------------------------------------------
- */
+/* --- the reference table --- */
 
 static char *shared_path(const char *name)
 {
@@ -84,8 +83,7 @@ START_TEST(test_reference)
 }
 END_TEST
 
-/* --- by hand ------------------------------------------------------------------------------------------------------------------
- */
+/* --- by hand --- */
 
 struct expected {
     double training, checkpoint, lost, waiting, restart;

@@ -171,8 +171,7 @@ START_TEST(test_against_horizons)
 }
 END_TEST
 
-/* --- many --------------------------------------------------------------------------------------------------------------------
- */
+/* --- many --- */
 
 /* Replicas look only as far ahead as they have to: the answer is that of the whole horizon. */
 START_TEST(test_replicas_look_far_enough)

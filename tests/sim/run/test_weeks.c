@@ -41,8 +41,7 @@ static struct estimate ettr_of(const struct run_options *options, const struct f
     return e;
 }
 
-/* --- closed forms ------------------------------------------------------------------------------------------------------------
- */
+/* --- closed forms --- */
 
 START_TEST(test_exponential_failures_give_the_closed_form)
 {
@@ -150,8 +149,7 @@ START_TEST(test_best_interval_is_youngs)
 }
 END_TEST
 
-/* --- checkpoints in stages, by hand -------------------------------------------------------------------------------------------
- */
+/* --- checkpoints in stages, by hand --- */
 
 static struct run_options staged(enum checkpoint_kind kind)
 {
@@ -285,8 +283,7 @@ START_TEST(test_series_width_does_not_matter_in_stages)
 }
 END_TEST
 
-/* --- start-up and the machine --------------------------------------------------------------------------------------------------
- */
+/* --- start-up and the machine --- */
 
 START_TEST(test_communicators_as_published)
 {
@@ -314,8 +311,7 @@ START_TEST(test_no_spares_and_no_repair_is_told)
 }
 END_TEST
 
-/* --- replicas and fits ---------------------------------------------------------------------------------------------------------
- */
+/* --- replicas and fits --- */
 
 START_TEST(test_threads_do_not_matter)
 {

@@ -13,8 +13,8 @@
  *
  * and when a forward and a backward pass hide one another's exchanges, so that a pair takes P < F + B,
  *
- *     dualpipe        (m - p - 1) P + (p + 1)(F + B) + (p/2 - 1)(P + B - 3W)     [the same; p + 1 fill and drain the pipeline
- * alone] interleaved     (m v - p v) P + p v (F + B) + (p - 1) P                    [one round of p does]
+ *     dualpipe        (m - p - 1) P + (p + 1)(F + B) + (p/2 - 1)(P + B - 3W)     [the same; p + 1 fill and drain it alone]
+ *     interleaved     (m v - p v) P + p v (F + B) + (p - 1) P                    [one round of p does]
  *
  * and the bubble must be what the formula leaves beyond the work.
  */
@@ -187,6 +187,26 @@ START_TEST(pairs)
 }
 END_TEST
 
+/* A step, its program verified, and what the closed form says of it. */
+static struct step_result step_of(const struct job_case *c, const struct layout *layout, enum detail detail)
+{
+    struct step_options options = {.verify = true, .detail = detail};
+    struct step_result result;
+    struct diags diags = {0};
+    enum status status = step_simulate(layout, &c->setting, &options, &result, NULL, NULL, &diags);
+    ck_assert_msg(status == STATUS_OK, "%s", diags.n_items ? diags.items[0].text : "");
+    return result;
+}
+
+static struct step_estimate estimate_of(const struct job_case *c, const struct layout *layout)
+{
+    struct step_estimate estimate;
+    struct closed_form *form = closed_form_create(&c->setting);
+    closed_form_estimate(form, layout, &estimate);
+    closed_form_destroy(form);
+    return estimate;
+}
+
 /* Without what replicas exchange, of which the closed form knows less. */
 static double passes_seconds(const struct cost_by_class *by)
 {
@@ -227,21 +247,15 @@ START_TEST(closed_form_of_pairs)
                                     .micro_batch = 1,
                                     .schedule = cases[k].schedule,
                                     .features = c.job.features};
-            struct step_options options = {.verify = true, .detail = (enum detail)detail};
-            struct step_result paired, alone;
-            struct step_estimate estimate;
-            struct diags diags = {0};
-            ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &paired, NULL, NULL, &diags), STATUS_OK);
+            struct step_result paired = step_of(&c, &layout, (enum detail)detail);
             ck_assert_double_eq_tol(cost_by_class_total(&paired.breakdown), paired.step_time_s, 1e-12);
-            struct closed_form *form = closed_form_create(&c.setting);
-            closed_form_estimate(form, &layout, &estimate);
-            closed_form_destroy(form);
+            struct step_estimate estimate = estimate_of(&c, &layout);
             if (detail == DETAIL_CHUNK)
                 ck_same_work(&estimate.by_class, &paired.breakdown, 0);
             double expected = passes_seconds(&estimate.by_class), got = passes_seconds(&paired.breakdown);
             ck_assert_msg(fabs(expected / got - 1) < 0.05, "case %zu: %.4f s against %.4f s", k, expected, got);
             layout.features &= ~FEATURE_BIT(EP_OVERLAP);
-            ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &alone, NULL, NULL, &diags), STATUS_OK);
+            struct step_result alone = step_of(&c, &layout, (enum detail)detail);
             if (layout.schedule == SCHEDULE_INTERLEAVED) { /* DualPipe's are pairs either way */
                 ck_assert_double_lt(paired.step_time_s, alone.step_time_s);
                 ck_assert_double_lt(paired.breakdown.s[CLASS_EP_COMM], 0.8 * alone.breakdown.s[CLASS_EP_COMM]);
@@ -273,14 +287,8 @@ START_TEST(closed_form_of_any_number)
                                     .sequence_parallel = true,
                                     .schedule = SCHEDULE_INTERLEAVED,
                                     .features = c.job.features};
-            struct step_options options = {.verify = true};
-            struct step_result result;
-            struct step_estimate estimate;
-            struct diags diags = {0};
-            ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &result, NULL, NULL, &diags), STATUS_OK);
-            struct closed_form *form = closed_form_create(&c.setting);
-            closed_form_estimate(form, &layout, &estimate);
-            closed_form_destroy(form);
+            struct step_result result = step_of(&c, &layout, DETAIL_CHUNK);
+            struct step_estimate estimate = estimate_of(&c, &layout);
             double error = estimate.step_s / result.step_time_s - 1;
             ck_assert_msg(error > -0.04 && error < 0.04, "p=%d v=%d m=%d: %.4f s against %.4f s", p, shapes[k][1], m,
                           estimate.step_s, result.step_time_s);
@@ -317,15 +325,9 @@ START_TEST(closed_form_of_unequal_stages)
                                 .recompute.what = RECOMPUTE_FULL,
                                 .schedule = cases[k / 2].schedule,
                                 .features = FEATURE_BIT(FLASH_ATTENTION2)};
-        struct step_options options = {.verify = true};
-        struct step_result result;
-        struct step_estimate estimate;
-        struct diags diags = {0};
         c.job.features = layout.features;
-        ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &result, NULL, NULL, &diags), STATUS_OK);
-        struct closed_form *form = closed_form_create(&c.setting);
-        closed_form_estimate(form, &layout, &estimate);
-        closed_form_destroy(form);
+        struct step_result result = step_of(&c, &layout, DETAIL_CHUNK);
+        struct step_estimate estimate = estimate_of(&c, &layout);
         double error = estimate.step_s / result.step_time_s - 1;
         ck_assert_msg(fabs(error) < 0.05, "case %zu: %.4f s against %.4f s", k, estimate.step_s, result.step_time_s);
         /* Clocks rise while hosts pause, which the formula's layers do not know. */
@@ -366,15 +368,9 @@ START_TEST(closed_form_of_slow_messages)
                                 .schedule = cases[k].schedule,
                                 .features = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(CUDA_GRAPHS) |
                                             (cases[k].beside ? FEATURE_BIT(PP_OVERLAP) : 0)};
-        struct step_options options = {.verify = true};
-        struct step_result result;
-        struct step_estimate estimate;
-        struct diags diags = {0};
         c.job.features = layout.features;
-        ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &result, NULL, NULL, &diags), STATUS_OK);
-        struct closed_form *form = closed_form_create(&c.setting);
-        closed_form_estimate(form, &layout, &estimate);
-        closed_form_destroy(form);
+        struct step_result result = step_of(&c, &layout, DETAIL_CHUNK);
+        struct step_estimate estimate = estimate_of(&c, &layout);
         double error = estimate.step_s / result.step_time_s - 1;
         ck_assert_msg(fabs(error) < 0.012, "case %zu: %.4f s against %.4f s", k, estimate.step_s, result.step_time_s);
     }
@@ -403,11 +399,8 @@ START_TEST(details_agree_where_the_host_paces)
                                                      : SCHEDULE_NONE,
                                 .features = i == 1 ? 0 : FEATURE_BIT(DP_OVERLAP)};
         struct step_result results[2];
-        for (int detail = DETAIL_CHUNK; detail <= DETAIL_LAYER; detail++) {
-            struct step_options options = {.verify = true, .detail = (enum detail)detail};
-            struct diags diags = {0};
-            ck_assert_int_eq(step_simulate(&layout, &c.setting, &options, &results[detail], NULL, NULL, &diags), STATUS_OK);
-        }
+        for (int detail = DETAIL_CHUNK; detail <= DETAIL_LAYER; detail++)
+            results[detail] = step_of(&c, &layout, (enum detail)detail);
         ck_assert_double_gt(results[0].breakdown.s[CLASS_HOST], 0.1 * results[0].step_time_s);
         ck_assert_double_eq_tol(results[1].step_time_s, results[0].step_time_s, 1e-6 * results[0].step_time_s);
     }
