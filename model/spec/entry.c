@@ -167,10 +167,19 @@ static const char *config_of_folder(enum catalog_kind kind, const char *folder, 
     return kind == CATALOG_MODELS && access(path, F_OK) == 0 ? path : NULL;
 }
 
-static bool is_folder(const char *path)
+bool entry_is_folder(const char *path)
 {
     struct stat what;
     return stat(path, &what) == 0 && S_ISDIR(what.st_mode);
+}
+
+/* A folder that no entry can be read from. */
+static void report_folder(enum catalog_kind kind, const struct yaml_node *value, struct diags *diags)
+{
+    if (kind == CATALOG_MODELS)
+        diag_error(diags, value->at, "'%s' is a folder without a config.json, and no model of the catalog", value->text);
+    else
+        diag_error(diags, value->at, "'%s' is a folder; a %s is a file", value->text, kinds[kind].one);
 }
 
 /* A catalog entry by its name or one of its other spellings; else a folder beside who asks. */
@@ -190,8 +199,8 @@ static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_
         tree = single_node(value, name, arena, diags);
     else if ((config = config_of_folder(kind, file_beside(value, arena), arena)) != NULL)
         tree = load_file(kind, config, as, arena, diags);
-    else if (kind == CATALOG_MODELS && is_folder(file_beside(value, arena)))
-        diag_error(diags, value->at, "'%s' is a folder without a config.json, and no model of the catalog", value->text);
+    else if (kind == CATALOG_MODELS && entry_is_folder(file_beside(value, arena)))
+        report_folder(kind, value, diags);
     else
         report_unknown(kind, value, diags);
     free(path);
@@ -209,6 +218,10 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
         return load_catalog(kind, value, as, arena, diags);
     const char *path = file_beside(value, arena), *config = config_of_folder(kind, path, arena);
     path = config ? config : path;
+    if (!config && entry_is_folder(path)) {
+        report_folder(kind, value, diags);
+        return NULL;
+    }
     if (strcmp(path, "-") == 0 || access(path, F_OK) == 0)
         return load_file(kind, path, as, arena, diags);
     const char *name = entry_is_repository(value->text) ? name_by_alias(kind, value, value->text, arena, diags) : NULL;
