@@ -178,7 +178,8 @@ const struct command command_catalog = {
         "\n"
         "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's folders; "
         "MSIM_DATA names another place.",
-    .operands = "[list] [models|gpus|clusters|fault-models|policies]... | show [KIND] NAME|FILE|FOLDER... | template experiment|KIND",
+    .operands =
+        "[list] [models|gpus|clusters|fault-models|policies]... | show [KIND] NAME|FILE|FOLDER... | template experiment|KIND",
     .max_operands = -1,
     .examples = examples,
     .run = run,

@@ -449,6 +449,8 @@ START_TEST(a_batch_is_said_in_tokens)
     ck_assert_int_eq(e.job.global_batch, 1953);
     load_with(the_file, "job.batch_tokens=1");
     ck_assert_int_eq(e.job.global_batch, 1);
+    load_with(the_file, "job.batch_tokens=null"); /* takes nothing back that is said in sequences */
+    ck_assert_int_eq(e.job.global_batch, 6144);
     const char *const both_ways[2][2] = {{"job.batch_tokens=4096", "job.global_batch=7"},
                                          {"job.global_batch=7", "job.batch_tokens=4096"}};
     for (int i = 0; i < 2; i++) {
@@ -461,9 +463,25 @@ START_TEST(a_batch_is_said_in_tokens)
 }
 END_TEST
 
+/* Of the file's trace at 1800 s: what replaces either in another way takes it away. */
+START_TEST(faults_are_said_in_one_way)
+{
+    load_with(the_file, "faults.checkpoint_steps=100");
+    ck_assert_int_eq(e.faults.checkpoint_steps, 100);
+    ck_assert_double_eq(e.faults.checkpoint_interval_s, 0);
+    load_with(the_file, "faults.model=rsc-1");
+    ck_assert_str_eq(e.faults.model, "rsc-1");
+    ck_assert_str_eq(e.faults.trace, "");
+    load_with(the_file, "faults.model=null");
+    ck_assert_str_eq(e.faults.model, "");
+    ck_assert_str_eq(e.faults.trace, "llama3-54d");
+}
+END_TEST
+
 static const struct {
     const char *override, *said;
 } slips[] = {
+    {"faults={trace: x, model: y}", "faults: error: model: what fails is said by a trace already (trace); keep one\n"},
     {"job={batch_tokens: 4096}", "job: error: batch_tokens: the batch is given in sequences already (global_batch); keep one\n"},
     {"job.batch_tokens=1e15", "job.batch_tokens: error: batch_tokens: 1e15 is too large; it is at most 1T\n"},
     {"job.global_batch=x", "job.global_batch: error: global_batch: 'x' is not a number; write for example 6144 or 300B\n"},
@@ -738,6 +756,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_example_of_the_manual);
     tcase_add_test(tests, defaults_follow_from_the_rest);
+    tcase_add_test(tests, faults_are_said_in_one_way);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, features_change);
     tcase_add_test(tests, features_that_are_not_meant_warn);
