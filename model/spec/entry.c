@@ -315,6 +315,47 @@ static struct yaml_node *without_node_power(struct yaml_node *under, const struc
     return yaml_without(under, "node_power", arena);
 }
 
+/* Does laying `over` over `under` change what is there? Recursion follows the nesting of the entry. */
+static bool changes(const struct yaml_node *under, const struct yaml_node *over)
+{
+    if (!under || yaml_is_null(over) || over->kind != under->kind)
+        return under || !yaml_is_null(over);
+    if (over->kind == YAML_SCALAR)
+        return strcmp(under->text, over->text) != 0;
+    bool any = over->kind == YAML_SEQUENCE;
+    for (const struct yaml_node *child = over->first; child && !any; child = child->next)
+        any = changes(yaml_find(under, child->key), child);
+    return any;
+}
+
+/* Is a model another one than its base, which it has no name beside? */
+static bool changes_model(const struct yaml_node *under, const struct yaml_node *over)
+{
+    static const char *const told[] = {"name", "source", "published_parameters", "published_active"}; /* no part of it */
+    bool any = false;
+    for (const struct yaml_node *child = over->first; child && !any; child = child->next) {
+        bool tells = false;
+        for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+            tells |= strcmp(child->key, told[i]) == 0;
+        any = !tells && changes(yaml_find(under, child->key), child);
+    }
+    return any;
+}
+
+/* A model that is changed is not the one whose name it would have: reports and results say so. */
+static struct yaml_node *with_changed_name(struct yaml_node *tree, struct arena *arena)
+{
+    const struct yaml_node *name = yaml_find(tree, "name");
+    char text[NAME_SIZE];
+    if (!name || name->kind != YAML_SCALAR || yaml_is_null(name))
+        return tree;
+    snprintf(text, sizeof text, "%.*s%s", (int)(sizeof text - sizeof MODEL_CHANGED), name->text, MODEL_CHANGED);
+    struct yaml_node *changed = yaml_scalar(name->at.file, text, arena);
+    changed->quoted = true;
+    changed->at = name->at;
+    return yaml_replace(tree, "name", changed, arena);
+}
+
 struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags)
 {
     struct yaml_node *layers[BASES_MAX];
@@ -346,13 +387,17 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
         }
     }
     struct yaml_node *tree = layers[n - 1];
+    bool changed = false;
     for (int i = n - 2; i >= 0; i--) {
         if (kind == CATALOG_GPUS)
             layers[i] = rates_follow_links(tree, layers[i], arena, diags);
         if (kind == CATALOG_CLUSTERS)
             tree = without_node_power(tree, layers[i], arena, diags);
+        changed = !yaml_find(layers[i], "name") && (changed || changes_model(tree, layers[i]));
         tree = yaml_overlay(tree, layers[i], arena);
     }
+    if (kind == CATALOG_MODELS && changed)
+        tree = with_changed_name(tree, arena);
     return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;
 }
 
