@@ -147,11 +147,13 @@ static double copies_seconds(const struct question *q)
 static double interleaved_seconds(const struct question *q, double slowest)
 {
     const struct layout *l = q->layout;
+    if (q->t.follows) {
+        double sent = q->blocking ? 0 : sent_seconds(q, l->vpp) + work_of(&q->t.chunk, false);
+        return fmax(q->t.followed_s + q->pauses, sent);
+    }
     if (q->m <= 1) /* all the way there and back */
         return work_of(&q->t.sum, false) + 2 * (q->p * l->vpp - 1) * q->message;
     double paired = schedule_paired(l, q->m);
-    if (q->t.follows)
-        return fmax(q->t.followed_s + q->pauses, sent_seconds(q, l->vpp) + work_of(&q->t.chunk, false));
     double missing = ceil(q->m / q->p) * q->p - q->m;
     const struct pass_times *chunk = &q->t.chunk;
     double both = work_of(chunk, false), ring = q->m > q->p ? chunk->s[PASS_BACKWARD] : both;
