@@ -49,6 +49,9 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
         run_assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
     }
     bool every_step = strcmp(faults->checkpoint, "step") == 0;
+    if (every_step && (faults->checkpoint_interval_s > 0 || faults->checkpoint_steps > 0))
+        diag_warning(&call->diags, nowhere, "checkpoint_%s says nothing beside checkpoint step, which is one every step",
+                     faults->checkpoint_steps > 0 ? "steps" : "interval");
     if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
         faults->checkpoint_interval_s = 1800;
         assume_unswept(call, s, "checkpoint-interval", "checkpoint interval 30 min");
