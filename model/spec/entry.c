@@ -331,7 +331,8 @@ static bool changes(const struct yaml_node *under, const struct yaml_node *over)
 /* Is a model another one than its base, which it has no name beside? */
 static bool changes_model(const struct yaml_node *under, const struct yaml_node *over)
 {
-    static const char *const told[] = {"name", "source", "published_parameters", "published_active"}; /* no part of it */
+    static const char *const told[] = {"name", "source", "published_parameters", "published_active",
+                                       "rope_theta"}; /* take no time */
     bool any = false;
     for (const struct yaml_node *child = over->first; child && !any; child = child->next) {
         bool tells = false;

@@ -473,7 +473,7 @@ START_TEST(a_changed_model_says_so)
         {"{base: llama3-8b, layers: 16}", "llama3-8b (changed)"},
         {"{base: llama3-8b, layers: 32, norm: rms}", "llama3-8b"},
         {"{base: llama3-8b, layers: 16, name: mine}", "mine"},
-        {"{base: llama3-8b, published_parameters: 8B, source: here}", "llama3-8b"},
+        {"{base: llama3-8b, published_parameters: 8B, source: here, rope_theta: 10000}", "llama3-8b"},
         {"{base: mixtral-8x7b, moe: {top_k: 2}}", "mixtral-8x7b"},
         {"{base: mixtral-8x7b, moe: {top_k: 1}}", "mixtral-8x7b (changed)"},
         {"{base: mixtral-8x7b, moe: null, ffn_hidden: 14336}", "mixtral-8x7b (changed)"},
