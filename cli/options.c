@@ -379,10 +379,11 @@ static const char *name_of(struct invocation *call, const struct said *said)
 static void tell_of_both(struct invocation *call, const struct said *first, const struct said *last)
 {
     const struct option_row *option = first->row->key ? first->row : last->row;
-    const char *key = key_of(call, last), *before = first->text + strlen(key) + 1, *value = last->text + strlen(key) + 1;
-    if (first->row->key && last->row->key)
-        return; /* two options of one key there are not */
-    if (strcmp(key, key_of(call, first)) != 0 || same_words(before, value))
+    const char *key = key_of(call, last);
+    if ((first->row->key && last->row->key) || strcmp(key, key_of(call, first)) != 0) /* two options of one key there are not */
+        return;
+    const char *before = first->text + strlen(key) + 1, *value = last->text + strlen(key) + 1;
+    if (same_words(before, value))
         return;
     bool changes = option->key ? option->changes : strcmp(key, "job.features") == 0;
     char sign = value[strspn(value, "[ ,")];
