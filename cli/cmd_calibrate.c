@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/calibrating.h"
+#include "cli/narrow_gradients.h"
 #include "cli/result.h"
 #include "cli/shared_options.h"
 #include "model/base/memory.h"
@@ -126,6 +127,11 @@ static void note_rows(const struct calibrating *c, struct diags *diags)
             "%zu rows are not used: a layout that is none, a precision that the entry says nothing of, or an exchange between "
             "nodes, which takes a cluster as --base",
             c->n_unusable);
+    size_t runs[N_PRECISIONS] = {0};
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (c->rows[i].run)
+            runs[c->rows[i].run->job.gradient_precision]++;
+    narrow_gradients_note(runs, diags);
 }
 
 /* --- the command --------------------------------------------------------------------------------------------------- */

@@ -147,7 +147,7 @@ static const struct example examples[] = {
     {"msim catalog show gpt-175b-megascale", "a model with its parameter count and its source"},
     {"msim catalog show h100-sxm --format json", "a GPU with the fitted parameters of its kernels"},
     {"msim catalog show 'NVIDIA H100 80GB HBM3'", "another spelling of the same"},
-    {"msim catalog show ./config.json", "a Hugging Face model, as downloaded"},
+    {"msim catalog show ./config.json", "a Hugging Face model, as downloaded; its folder will do"},
     {"msim catalog show llama3", "a fault model: how often what fails, and how long repairs take"},
     {"msim catalog show policy megascale", "the policy of a name that several kinds have"},
     {"msim catalog template experiment -o job.yaml", "an experiment with every key; msim step job.yaml runs it"},
@@ -165,7 +165,8 @@ const struct command command_catalog = {
         "'models', 'gpus', 'clusters', 'fault-models' and 'policies' choose.\n"
         "\n"
         "'show' prints an entry completely, with the meaning of every key and the source of its numbers, and for a model the "
-        "parameters counted from its shape. It takes catalog names, msim files (.yaml, .json) and Hugging Face configurations. "
+        "parameters counted from its shape. It takes catalog names, msim files (.yaml, .json) and Hugging Face configurations or "
+        "their folders. "
         "Case and punctuation of a name do not matter, and what drivers, hubs and tables call an entry (the column 'also') means "
         "it too; those of fault models and policies are spelt as they are listed. Where several kinds have a name the first of "
         "them "
@@ -177,7 +178,8 @@ const struct command command_catalog = {
         "\n"
         "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's folders; "
         "MSIM_DATA names another place.",
-    .operands = "[list] [models|gpus|clusters|fault-models|policies]... | show [KIND] NAME|FILE... | template experiment|KIND",
+    .operands =
+        "[list] [models|gpus|clusters|fault-models|policies]... | show [KIND] NAME|FILE|FOLDER... | template experiment|KIND",
     .max_operands = -1,
     .examples = examples,
     .run = run,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/narrow_gradients.h"
 #include "cli/progress.h"
 #include "cli/result.h"
 #include "cli/table.h"
@@ -144,24 +145,12 @@ static void collect_rows(struct comparing *comparing, const char *only)
     }
 }
 
-/* What a job of the same layout does not have unless it says so. */
 static void note_gradients(const struct comparing *comparing, struct diags *diags)
 {
-    static const struct {
-        enum precision precision;
-        const char *why;
-    } narrow[] = {{PRECISION_BF16, "as optimizers that `zero` shards do"}, {PRECISION_FP16, "as runs in fp16 do"}};
-    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++) {
-        const char *precision = precision_name(narrow[k].precision);
-        size_t n = 0;
-        for (size_t i = 0; i < comparing->n_rows; i++)
-            n += comparing->rows[i].run->job.gradient_precision == narrow[k].precision;
-        if (n > 0)
-            diag_note(diags, (struct place){0},
-                      "%zu row%s reduce%s gradients in %s, %s; msim step has them in fp32 unless told --set "
-                      "job.gradient_precision=%s",
-                      n, plural((int64_t)n), n == 1 ? "s" : "", precision, narrow[k].why, precision);
-    }
+    size_t runs[N_PRECISIONS] = {0};
+    for (size_t i = 0; i < comparing->n_rows; i++)
+        runs[comparing->rows[i].run->job.gradient_precision]++;
+    narrow_gradients_note(runs, diags);
 }
 
 static enum status no_such_case(const struct comparing *comparing, const char *name, struct diags *diags)

@@ -56,6 +56,7 @@ struct option_row {
     const char *help;            /* one phrase */
     const char *group;           /* heading in help; NULL: "Options" */
     const char *key;             /* becomes the override "key=value" of the experiment when given, NULL no */
+    bool verbatim;               /* of a text with a key: it is a name as it stands, not YAML */
     bool aside;                  /* the result is the same with any value: threads, where files go, how much is said */
     /* A further look at a value (after its type's); on failure *why says what is wrong and what would be right. */
     enum status (*check)(const char *text, char *why, size_t size);

@@ -4,15 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/spec/transformer.h"
+
 enum { PATH_TEXT = 256 };
 
 static void find(const char *path, const json_t *a, const json_t *b, json_t *found);
+
+/* Names of the same thing, which one of the two may have changed. */
+static bool are_alike(const json_t *a, const json_t *b)
+{
+    const char *name = json_string_value(a), *other = json_string_value(b);
+    if (!name || !other)
+        return json_equal(a, b);
+    size_t n = model_name_length(name);
+    return n == model_name_length(other) && strncmp(name, other, n) == 0;
+}
 
 /* Are these two of something, by their names? */
 static bool are_others(const json_t *a, const json_t *b)
 {
     const json_t *name = json_object_get(a, "name"), *other = json_object_get(b, "name");
-    return name && other && !json_equal(name, other);
+    return name && other && !are_alike(name, other);
 }
 
 static void find_under(const char *path, const char *key, const json_t *a, const json_t *b, bool others, json_t *found)
@@ -20,7 +32,8 @@ static void find_under(const char *path, const char *key, const json_t *a, const
     char under[PATH_TEXT];
     const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
     bool named = json_object_get(x, "name") && json_object_get(y, "name");
-    if (strcmp(key, "source") == 0 || (others && !named && strcmp(key, "name") != 0))
+    bool name = path[0] && strcmp(key, "name") == 0;
+    if (strcmp(key, "source") == 0 || (name && x && y && are_alike(x, y)) || (others && !named && strcmp(key, "name") != 0))
         return;
     snprintf(under, sizeof under, "%s%s%s", path, path[0] ? "." : "", key);
     find(under, x, y, found);

@@ -143,8 +143,7 @@ const struct option_row experiment_options[] = {
      .check = check_override,
      .help = "any key of the experiment file (`msim catalog template experiment` has them all), such as job.global_batch=6144; "
              "repeatable, wins over the file, --model, --cluster, --gpu and --layout; of it and another option of the same key "
-             "the last "
-             "counts",
+             "the last counts; two keys that say the same thing, such as job.batch_tokens too, are refused",
      .group = GROUP},
     {0},
 };
@@ -213,10 +212,6 @@ enum status experiment_read(struct invocation *call, const struct experiment_fla
 {
     struct experiment_flags whole = *flags;
     char *text;
-    if (option_given(call, "global-batch") && option_given(call, "batch-tokens")) {
-        diag_error(&call->diags, (struct place){0}, "--global-batch and --batch-tokens say the same thing; keep one");
-        return STATUS_USAGE;
-    }
     enum status status = experiment_input(call, &whole, &text);
     if (status == STATUS_OK)
         status = experiment_load(&whole, experiment, &call->diags);

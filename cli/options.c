@@ -293,9 +293,23 @@ static void parse_arguments(struct invocation *call, int argc, char **argv)
 
 /* --- the call ------------------------------------------------------------------------------------------------------------- */
 
+/* "key='name'", for YAML to read it as it stands. */
+static char *verbatim_text(struct invocation *call, const struct option_value *value)
+{
+    const char *key = value->row->key, *name = value->texts[0];
+    size_t size = strlen(key) + 2 * strlen(name) + sizeof "=''";
+    char *text = arena_new(call->texts, size, 1);
+    snprintf(text, size, "%s='", key);
+    for (; *name; name++)
+        text_append(text, size, *name == '\'' ? "''" : "%c", *name);
+    return text_append(text, size, "'");
+}
+
 /* "key=value", or "key=[a, b]" for a list. */
 static char *override_text(struct invocation *call, const struct option_value *value)
 {
+    if (value->row->verbatim)
+        return verbatim_text(call, value);
     size_t size = strlen(value->row->key) + sizeof "=[]";
     for (int i = 0; i < value->n_texts; i++)
         size += strlen(value->texts[i]) + 2;
@@ -322,12 +336,12 @@ static void say(struct said *said, int *n, struct said one)
     said[at] = one;
 }
 
-/* "[a, b]" and "a,b" say the same thing. */
+/* "[a, b]" and "a,b" say the same thing, and so do 'a' and a. */
 static bool same_words(const char *a, const char *b)
 {
     for (;;) {
-        a += strspn(a, "[], ");
-        b += strspn(b, "[], ");
+        a += strspn(a, "[], '");
+        b += strspn(b, "[], '");
         if (*a != *b)
             return false;
         if (!*a)
@@ -337,19 +351,57 @@ static bool same_words(const char *a, const char *b)
     }
 }
 
-/* What --set says of an option's key after it, or before, in its place; more of a list is beside it. */
+/* "job.seq_len" of "job.seq_len=4096". */
+static const char *key_of(struct invocation *call, const struct said *said)
+{
+    char *key = arena_copy_text(call->texts, said->text);
+    key[strcspn(key, "=")] = '\0';
+    return key;
+}
+
+/* null takes back what another says. */
+static bool says_null(const struct said *said)
+{
+    const char *value = said->text + strcspn(said->text, "=");
+    return *value && (!value[1] || strcmp(value + 1, "null") == 0 || strcmp(value + 1, "~") == 0);
+}
+
+static const char *name_of(struct invocation *call, const struct said *said)
+{
+    const char *key = said->row->key ? said->row->name : key_of(call, said);
+    size_t size = strlen(key) + sizeof "--set ";
+    char *name = arena_new(call->texts, size, 1);
+    snprintf(name, size, "--%s%s", said->row->key ? "" : "set ", key);
+    return name;
+}
+
+/* What is said again in the same way, or by --set of an option's key after it, or before; more of a list is beside it. */
 static void tell_of_both(struct invocation *call, const struct said *first, const struct said *last)
 {
     const struct option_row *option = first->row->key ? first->row : last->row;
-    const char *set = first->row->key ? last->text : first->text;
-    size_t n = option->key ? strlen(option->key) : 0;
-    if (n == 0 || first->row == last->row || strncmp(set, option->key, n) != 0 || set[n] != '=')
+    const char *key = key_of(call, last);
+    if ((first->row->key && last->row->key) || strcmp(key, key_of(call, first)) != 0) /* two options of one key there are not */
         return;
-    const char *value = last->text + n + 1, sign = value[strspn(value, "[ ,")];
-    bool adds = option->changes && (sign == '+' || sign == '-');
-    if (!adds && !same_words(first->text, last->text))
-        diag_note(&call->diags, (struct place){0}, "--%s and --set %.80s: the last counts, which is --%s", option->name, set,
-                  last->row->name);
+    const char *before = first->text + strlen(key) + 1, *value = last->text + strlen(key) + 1;
+    if (same_words(before, value))
+        return;
+    bool changes = option->key ? option->changes : strcmp(key, "job.features") == 0;
+    char sign = value[strspn(value, "[ ,")];
+    if (changes && (sign == '+' || sign == '-'))
+        return;
+    if (option->key)
+        diag_note(&call->diags, (struct place){0}, "--%s and --set %.80s: the last counts, which is --%s", option->name,
+                  first->row->key ? last->text : first->text, last->row->name);
+    else
+        diag_note(&call->diags, (struct place){0}, "--set %s twice: the last counts, %.60s, not %.60s", key, value, before);
+}
+
+/* Two keys for one thing: which is meant? */
+static void refuse_both(struct invocation *call, const struct said *first, const struct said *last)
+{
+    const char *both, *other = experiment_key_instead(key_of(call, first), &both);
+    if (other && strcmp(other, key_of(call, last)) == 0 && !says_null(first) && !says_null(last))
+        diag_error(&call->diags, (struct place){0}, "%s and %s %s; keep one", name_of(call, first), name_of(call, last), both);
 }
 
 /* Of two that say the same thing the last counts, so a suggestion works behind a command as it stands. */
@@ -368,8 +420,10 @@ static void collect_overrides(struct invocation *call)
     call->n_overrides = n;
     for (int last = 0; last < n; last++) {
         call->overrides[last] = said[last].text;
-        for (int first = 0; first < last; first++)
+        for (int first = 0; first < last; first++) {
             tell_of_both(call, &said[first], &said[last]);
+            refuse_both(call, &said[first], &said[last]);
+        }
     }
 }
 
@@ -429,7 +483,7 @@ enum status invocation_parse(const struct command *command, int argc, char **arg
         return STATUS_USAGE;
     collect_overrides(call);
     settle(call);
-    return STATUS_OK;
+    return call->diags.n_errors ? STATUS_USAGE : STATUS_OK;
 }
 
 void invocation_free(struct invocation *call)

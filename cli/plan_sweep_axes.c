@@ -235,20 +235,26 @@ enum status sweep_axis_parse(const char *text, struct sweep_axis *axis, char *wh
     return STATUS_OK;
 }
 
-/* Whether a key stands on two axes, or twice on one. */
-static const char *repeated_key(const struct plan_axes *axes)
+/* A key that stands on two axes, or twice on one; or one that says in another way what another does. */
+static bool complain_of_repeated(struct invocation *call, const struct plan_axes *axes)
 {
     const struct sweep_key *keys[SWEEP_AXES * SWEEP_KEYS];
+    const char *both;
     int n = 0;
     for (int a = 0; a < axes->n_axes; a++)
-        for (int k = 0; k < axes->axes[a].n_keys; k++) {
-            keys[n] = &axes->axes[a].keys[k];
-            for (int other = 0; other < n; other++)
-                if (strcmp(keys[other]->path, keys[n]->path) == 0)
-                    return keys[n]->word;
-            n++;
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            keys[n++] = &axes->axes[a].keys[k];
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++) {
+            const char *instead = experiment_key_instead(keys[i]->path, &both);
+            bool twice = strcmp(keys[i]->path, keys[k]->path) == 0;
+            if (twice)
+                diag_error(&call->diags, (struct place){0}, "--sweep: %s twice", keys[i]->word);
+            else if (instead && strcmp(instead, keys[k]->path) == 0)
+                diag_error(&call->diags, (struct place){0}, "--sweep: %s and %s %s; keep one", keys[k]->word, keys[i]->word,
+                           both);
         }
-    return NULL;
+    return call->diags.n_errors > 0;
 }
 
 enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
@@ -274,10 +280,7 @@ enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
             return STATUS_USAGE;
         }
     }
-    const char *twice = repeated_key(axes);
-    if (twice)
-        diag_error(&call->diags, nowhere, "--sweep: %s twice", twice);
-    return twice ? STATUS_USAGE : STATUS_OK;
+    return complain_of_repeated(call, axes) ? STATUS_USAGE : STATUS_OK;
 }
 
 int plan_axes_index(const struct plan_axes *axes, int axis, int point)

@@ -86,12 +86,14 @@ static void write_features(const struct plan_sweep *sweep, FILE *out)
 static void write_heading(const struct plan_sweep *sweep, FILE *out)
 {
     const struct sweep_point *first = sweep_first_real(sweep);
-    bool model = true, cluster = true, gpus = true, batch = true, seq_len = true, precision = true;
+    size_t name = model_name_length(first->model);
+    bool model = true, unlike = false, cluster = true, gpus = true, batch = true, seq_len = true, precision = true;
     for (int i = 0; i < sweep->axes.n_points; i++) {
         const struct sweep_point *point = &sweep->points[i];
         if (point->why[0])
             continue;
-        model = model && strcmp(point->model, first->model) == 0;
+        model = model && model_name_length(point->model) == name && strncmp(point->model, first->model, name) == 0;
+        unlike = unlike || strcmp(point->model, first->model) != 0; /* some change the model, some do not */
         cluster = cluster && strcmp(point->cluster, first->cluster) == 0 && strcmp(point->gpu, first->gpu) == 0;
         gpus = gpus && point->gpus == first->gpus;
         batch = batch && point->global_batch == first->global_batch;
@@ -100,7 +102,7 @@ static void write_heading(const struct plan_sweep *sweep, FILE *out)
     }
     char text[512] = "", number[32];
     if (model)
-        text_append(text, sizeof text, ", %s", first->model);
+        text_append(text, sizeof text, ", %.*s", unlike ? (int)name : -1, first->model);
     if (gpus)
         text_append(text, sizeof text, ", %s GPU%s", grouped(first->gpus, number, sizeof number), first->gpus == 1 ? "" : "s");
     if (cluster)

@@ -50,7 +50,8 @@ uint64_t journal_fingerprint(const struct invocation *call, const struct run_ses
                              s->failover.regroup,
                              s->failover.rejoin,
                              s->failover.rejoin_hot,
-                             s->failover.step};
+                             s->failover.step,
+                             OUTCOME_WORDS}; /* of a line */
     uint64_t hash = HASH_BEGIN;
     hash = hash_bytes(hash, MSIM_VERSION, sizeof MSIM_VERSION);
     hash = hash_bytes(hash, numbers, sizeof numbers);

@@ -64,6 +64,12 @@ static double token_energy_j(const struct run_session *s, const struct replica_o
     return power_bound_energy(&bound, hours) / tokens(s, outcome);
 }
 
+static double nodes_away(const struct run_session *s, const struct replica_outcome *outcome)
+{
+    (void)s;
+    return outcome_away(outcome);
+}
+
 #define COUNT(name)                                                                                                              \
     static double name(const struct run_session *s, const struct replica_outcome *outcome)                                       \
     {                                                                                                                            \
@@ -120,6 +126,7 @@ static const struct quantity quantities[] = {
     {"called", "called somebody", "", called, WITH_POLICY, 0, false},
     {"relapses", "relapses", "", relapses, WITH_POLICY, 0, false},
     {"false_alarms", "false alarms", "", alarms, WITH_POLICY, 0, false},
+    {"nodes_away", "nodes away", "", nodes_away, ALWAYS, 0, false},
     {"ended_waiting", "ended waiting", "", ended_waiting, ALWAYS, 0, true},
     {"training_pct", "training", "%", share_TRAINING, ALWAYS, 0, false},
     {"degraded_pct", "degraded", "%", share_DEGRADED, ALWAYS, 0, false},
@@ -153,6 +160,7 @@ static const char *meaning_of(const char *name)
         {"called", "faults that needed a person"},
         {"relapses", "faults that were not found and came back"},
         {"false_alarms", "interruptions without a fault"},
+        {"nodes_away", "in the mean, in repair or kept out: what spares stand in for"},
         {"ended_waiting", "still without nodes at the horizon: share of the replicas"},
         {"training_pct", "of the time: work that counts, at full speed"},
         {"degraded_pct", "extra time on slow nodes and links"},
@@ -366,6 +374,7 @@ static int csv_columns(const struct run_session *s, struct column *columns, char
         columns[n++] = (struct column){.name = "end_s", .f = run_end_s};
         columns[n++] = (struct column){.name = "gpu_hours", .f = gpu_hours};
     }
+    columns[n++] = (struct column){.name = "nodes_away", .f = nodes_away};
     return n;
 }
 

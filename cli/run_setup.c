@@ -21,54 +21,6 @@ static const struct place nowhere = {0};
 
 /* --- what is asked --- */
 
-static void keep_name(const struct invocation *call, const char *option, char *name, size_t size)
-{
-    if (option_given(call, option))
-        snprintf(name, size, "%s", option_text(call, option));
-}
-
-/* Flags win over the experiment file. */
-static enum status apply_flags(struct invocation *call, struct faults_request *faults)
-{
-    const char *trace = option_text(call, "faults");
-    if (option_given(call, "checkpoint-interval") && option_given(call, "checkpoint-steps")) {
-        diag_error(&call->diags, nowhere, "--checkpoint-interval and --checkpoint-steps say the same thing; keep one");
-        return STATUS_USAGE;
-    }
-    if (trace && strlen(trace) >= sizeof faults->trace) {
-        diag_error(&call->diags, nowhere, "--faults: a name of at most %zu characters", sizeof faults->trace - 1);
-        return STATUS_USAGE;
-    }
-    if (trace)
-        snprintf(faults->trace, sizeof faults->trace, "%s", trace);
-    keep_name(call, "fault-model", faults->model, sizeof faults->model);
-    keep_name(call, "policy", faults->policy, sizeof faults->policy);
-    keep_name(call, "checkpoint", faults->checkpoint, sizeof faults->checkpoint);
-    if (trace && option_given(call, "fault-model")) {
-        diag_error(&call->diags, nowhere, "--faults replays a trace and --fault-model draws one; keep one");
-        return STATUS_USAGE;
-    }
-    if (trace)
-        faults->model[0] = '\0';
-    if (option_given(call, "horizon"))
-        faults->horizon_s = option_quantity(call, "horizon");
-    if (option_given(call, "checkpoint-interval") || option_given(call, "checkpoint-steps")) {
-        faults->checkpoint_interval_s = option_quantity(call, "checkpoint-interval");
-        faults->checkpoint_steps = option_count(call, "checkpoint-steps");
-    }
-    if (option_given(call, "checkpoint-block"))
-        faults->checkpoint_block_s = option_quantity(call, "checkpoint-block");
-    if (option_given(call, "detect"))
-        faults->detect_s = option_quantity(call, "detect");
-    if (option_given(call, "restart"))
-        faults->restart_s = option_quantity(call, "restart");
-    if (option_given(call, "repair"))
-        faults->repair_s = option_quantity(call, "repair");
-    if (option_given(call, "spares"))
-        faults->spares = (int)option_count(call, "spares");
-    return STATUS_OK;
-}
-
 static void assume_unswept(const struct invocation *call, struct run_session *s, const char *key, const char *text)
 {
     if (!run_sweeps(call, key))
@@ -86,6 +38,9 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
         run_assume(&s->report, "faults llama3-54d: 54 days at Llama 3's rate and causes");
     }
     bool every_step = strcmp(faults->checkpoint, "step") == 0;
+    if (every_step && (faults->checkpoint_interval_s > 0 || faults->checkpoint_steps > 0))
+        diag_warning(&call->diags, nowhere, "checkpoint_%s says nothing beside checkpoint step, which is one every step",
+                     faults->checkpoint_steps > 0 ? "steps" : "interval");
     if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
         faults->checkpoint_interval_s = 1800;
         assume_unswept(call, s, "checkpoint-interval", "checkpoint interval 30 min");
@@ -227,8 +182,6 @@ enum status run_session_load(struct invocation *call, struct run_session *s)
     enum status status = experiment_read(call, &flags, &s->experiment);
     if (status == STATUS_OK)
         status = gpu_price_option(call, s->experiment.cluster.gpu.name, &s->report.gpu_price);
-    if (status == STATUS_OK)
-        status = apply_flags(call, &s->experiment.faults);
     if (status == STATUS_OK)
         fill_defaults(call, s);
     return status;

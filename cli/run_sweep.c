@@ -340,6 +340,7 @@ static void estimate_point(const struct replica_outcome *outcomes, int64_t n, st
     for (int64_t i = 0; i < n; i++) {
         goodput[i] = 100 * outcome_goodput(&outcomes[i]);
         ettr[i] = 100 * outcome_ettr(&outcomes[i]);
+        point->away += outcome_away(&outcomes[i]) / (double)n;
         end_s[i] = outcome_end_s(&outcomes[i]);
         mean.failures += (double)outcomes[i].failures / (double)n;
         mean.interruptions += (double)outcomes[i].interruptions / (double)n;

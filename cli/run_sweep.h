@@ -46,6 +46,7 @@ struct run_point {
     struct estimate goodput, ettr;
     struct estimate end_s;   /* of the budget of tokens; nothing without one */
     double full_cost;        /* of a million tokens, were the goodput 100 % */
+    double away;             /* nodes, mean over the horizon and the replicas */
     double use[N_TIME_USES]; /* shares of the horizon, mean */
     double closed_form;
 };

@@ -82,12 +82,16 @@ static void columns(const struct run_grid *grid, const struct run_point *points,
     table_column(table, "memoryless", "%", ALIGN_RIGHT);
     table_column(table, "MFU", "%", ALIGN_RIGHT);
     table_column(table, "step", "s", ALIGN_RIGHT);
+    if (!csv)
+        table_column(table, "away", "nodes", ALIGN_RIGHT);
     if (points[0].full_cost > 0)
         table_column(table, "cost", "per M tokens", ALIGN_RIGHT);
     for (int i = 0; points[0].options.goal > 0 && i < 3; i++)
         table_column(table, end_titles[i], "days", ALIGN_RIGHT);
     if (csv)
         size_columns(grid, table);
+    if (csv)
+        table_column(table, "nodes away", NULL, ALIGN_RIGHT);
 }
 
 static void row(const struct run_grid *grid, const struct run_point *points, int i, bool csv, struct table *table)
@@ -106,6 +110,8 @@ static void row(const struct run_grid *grid, const struct run_point *points, int
     table_cell(table, "%.3f", point->closed_form);
     table_cell(table, "%.2f", point->goodput.mean * point->step_mfu);
     table_cell(table, "%.4g", point->step_time_s);
+    if (!csv)
+        table_cell(table, "%.3g", point->away);
     if (points[0].full_cost > 0)
         table_cell(table, "%.4g", point_cost(point));
     const double days[] = {point->end_s.p05 / DAY_S, point->end_s.median / DAY_S, point->end_s.p95 / DAY_S};
@@ -113,6 +119,8 @@ static void row(const struct run_grid *grid, const struct run_point *points, int
         number_cell(table, "%.2f", days[k]);
     if (csv)
         size_cells(grid, point, table);
+    if (csv)
+        table_cell(table, "%.6g", point->away);
 }
 
 /* "llama3-70b on h100-sxm (dgx-h100), llama3, policy replay, 64 replicas a line: batch and spares grow with the GPUs" */
@@ -145,7 +153,7 @@ static void write_table(struct invocation *call, const struct run_session *s, co
     if (!csv)
         fputs(
             "(ci95: half of the goodput's 95 % interval; MFU: delivered, attention in full; memoryless: the ETTR of exponential "
-            "failures at this rate and unlimited spares)\n",
+            "failures at this rate and unlimited spares; away: nodes in repair or kept out, in the mean)\n",
             call->out);
     char note[256];
     if (!csv && has_stepped_spares(s, grid)) {
@@ -173,6 +181,7 @@ static json_t *point_json(const struct run_grid *grid, const struct run_point *p
     for (int a = 0; a < grid->n_axes; a++)
         json_object_set_new(values, run_sweep_key_name(grid->axes[a].key), json_real(shown_value(grid, a, i, points)));
     json_object_set_new(object, "values", values);
+    json_object_set_new(object, "nodes_away", json_real(point->away));
     json_object_set_new(object, "gpus", json_integer(point->gpus));
     json_object_set_new(object, "global_batch", json_integer(point->global_batch));
     json_object_set_new(object, "spares", json_integer(point->options.recovery.spares));

@@ -18,7 +18,7 @@
  *   grid       $points value goodput low high curve column         percent; a sweep of two things or more: along the longest axis
  *              $series curve colour text      $columns column text a curve for each combination of the others (is_map: a row)
  *   scaling    $points x tokens-a-second linear MFU series           x: a value, or its number where values are words (is_word);
- *              $series series colour text     $words x text          percent
+ *              $series series colour text     $words x text          percent; others: what the series are of
  *   replicas   $bins   goodput count                               a histogram
  *   end        $ends   days share                                   percent of the replicas; NaN where percentiles are not known
  *   faults     $causes row faults mean-repair-hours text

@@ -103,6 +103,17 @@ static void write_series(const json_t *axes, const json_t *points, size_t n, siz
     fputs("EOD\n", out);
 }
 
+/* What the series are of: the keys of the axes beside the first, "precision, seq-len"; empty: there is one series. */
+static void write_others(const json_t *axes, FILE *out)
+{
+    char others[192] = "";
+    for (size_t a = 1; a < json_array_size(axes); a++)
+        text_append(others, sizeof others, "%s%s", others[0] ? ", " : "", word_of(axes, a));
+    fputs("others = \"", out);
+    figure_write_text(out, others);
+    fputs("\"\n", out);
+}
+
 enum status figure_data_scaling(const struct figure_input *input, FILE *out, struct diags *diags)
 {
     const json_t *scaling = json_object_get(input->result, "scaling"), *axes = json_object_get(scaling, "axes");
@@ -130,6 +141,7 @@ enum status figure_data_scaling(const struct figure_input *input, FILE *out, str
     fprintf(out, "is_word = %d\nis_gpus = %d\nn_values = %zu\nkey = \"", words, gpus, n);
     figure_write_text(out, gpus ? "GPUs" : word);
     fputs("\"\n", out);
+    write_others(axes, out);
     return STATUS_OK;
 }
 

@@ -10,6 +10,7 @@ stats $series using (i = int($1) + 1, line_colour[i] = $2, line_title[i] = short
 array value[n_values]
 letters = 0
 stats $words using (value[int($1) + 1] = stringcolumn(2), letters = letters + strlen(stringcolumn(2)) + 2, $1) nooutput
+entry(i) = others eq '' ? line_title[i] : others.' '.line_title[i]
 slanted = is_word && letters > 100 # they would run into each other
 set xtics ()
 if (is_word) {
@@ -44,9 +45,9 @@ if (is_text) {
     set title titled(summary)
     set xlabel key
     if (is_word) {
-        plot for [i = 1:n_series] $points using ($5 == i - 1 ? at($1, i) : NaN):2 with boxes title line_title[i]
+        plot for [i = 1:n_series] $points using ($5 == i - 1 ? at($1, i) : NaN):2 with boxes title entry(i)
     } else {
-        plot for [i = 1:n_series] $points using ($5 == i - 1 ? $1 : NaN):2 with linespoints title line_title[i]
+        plot for [i = 1:n_series] $points using ($5 == i - 1 ? $1 : NaN):2 with linespoints title entry(i)
     }
 } else {
     set multiplot
@@ -56,6 +57,7 @@ if (is_text) {
     set bmargin at screen 0.46
     set label 1 titled(summary) @as_title
     set key at screen 0.815, screen 0.93 left top Left reverse
+    if (others ne '') { set key title short(others) left }
     lines = is_word ? 0 : n_series
     bars = is_word ? n_series : 0
     plot for [i = 1:bars] $points using ($5 == i - 1 ? at($1, i) : NaN):2 with boxes lc rgb line_colour[i] title line_title[i], \

@@ -11,6 +11,8 @@
 
 /* --- one replica --- */
 
+#define AWAY_UNIT 1e-6
+
 static void keep_outcome(const struct run_result *result, struct replica_outcome *outcome)
 {
     *outcome = (struct replica_outcome){
@@ -28,6 +30,10 @@ static void keep_outcome(const struct run_result *result, struct replica_outcome
         .ended_waiting = result->ended_waiting,
     };
     memcpy(outcome->use, result->use, sizeof outcome->use);
+    double away = 0;
+    for (int i = 0; i < N_AWAY_REASONS; i++)
+        away += result->away[i];
+    outcome->away = llround(away / AWAY_UNIT);
 }
 
 static void draw(const struct replicas_request *request, const struct run_options *options, uint64_t seed,
@@ -168,6 +174,11 @@ double outcome_goodput(const struct replica_outcome *outcome)
 double outcome_ettr(const struct replica_outcome *outcome)
 {
     return (double)(outcome->use[USE_TRAINING] + outcome->use[USE_DEGRADED]) / (double)outcome->horizon;
+}
+
+double outcome_away(const struct replica_outcome *outcome)
+{
+    return (double)outcome->away * AWAY_UNIT;
 }
 
 nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n)

@@ -25,6 +25,7 @@ struct replica_outcome {
     nanos horizon;   /* of the run, or when it reached its goal */
     nanos use[N_TIME_USES];
     int64_t failures, interruptions, called, relapses, alarms, condemned, checkpoints, slowdowns, ended_waiting;
+    int64_t away; /* millionths of a node that are away for any reason, mean over the run */
 };
 enum { OUTCOME_WORDS = sizeof(struct replica_outcome) / sizeof(int64_t) };
 
@@ -65,5 +66,7 @@ nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n);
 double outcome_end_s(const struct replica_outcome *outcome);
 double outcome_ettr(const struct replica_outcome *outcome);
 double outcome_goodput(const struct replica_outcome *outcome);
+/* Nodes that were away, for whatever reason, in the mean. */
+double outcome_away(const struct replica_outcome *outcome);
 
 #endif

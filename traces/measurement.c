@@ -15,16 +15,28 @@
 
 /* --- the job and the layout ---------------------------------------------------------------------------------------- */
 
-/* A feature by a name of its cell, or one to take away; false where nobody knows it. */
-static bool read_feature(struct measurement_reading *reading, const char *name, feature_set *set)
+/* A cell of which nobody knows what the run had. */
+static void skip_features(struct measurement_reading *reading, const char *why)
 {
-    bool takes = name[0] == '-';
-    name += takes ? 1 + strspn(name + 1, " ") : 0;
+    reading_skip(reading, COLUMN_FEATURES, "features '%.40s': %s", reading_text(reading, COLUMN_FEATURES), why);
+    reading->bad_cell = true;
+}
+
+/* A feature by a name of its cell, or one to take away; behind a sign ('\0': there is none) it must be one. False where nobody
+ * knows it. */
+static bool read_feature(struct measurement_reading *reading, char sign, const char *name, feature_set *set)
+{
+    bool takes = sign == '-';
     const char *ours = words_ours(COLUMN_FEATURES, name);
     int feature = feature_parse(ours ? ours : name);
+    bool none = strcmp(ours ? ours : name, "none") == 0, plain = !takes && strcmp(name, PLAIN_LOSS) == 0;
+    if (sign && (none || !*name)) {
+        skip_features(reading, "a name belongs behind a sign; write none alone where there is no feature");
+        return true;
+    }
     if (feature < 0) {
-        reading->plain_loss |= strcmp(name, PLAIN_LOSS) == 0;
-        return strcmp(name, PLAIN_LOSS) == 0 || strcmp(ours ? ours : name, "none") == 0;
+        reading->plain_loss |= plain;
+        return plain || none;
     }
     feature_set bit = (feature_set)1 << feature;
     if (takes) {
@@ -37,10 +49,10 @@ static bool read_feature(struct measurement_reading *reading, const char *name, 
     return true;
 }
 
-static void warn_unknown_feature(struct measurement_reading *reading, const char *name)
+static void warn_unknown_feature(struct measurement_reading *reading, char sign, const char *name)
 {
     char hint[96];
-    reading_tell_once(reading, COLUMN_FEATURES, name, "unknown feature '%.40s' left out%s", name,
+    reading_tell_once(reading, COLUMN_FEATURES, name, "unknown feature '%s%.40s' left out%s", sign == '-' ? "-" : "", name,
                       reading_hint(name, feature_names, N_FEATURES, hint, sizeof hint));
 }
 
@@ -55,19 +67,22 @@ static feature_set read_features(struct measurement_reading *reading, feature_se
     reading->absent = 0;
     reading->changes_usual = *rest == '+' || *rest == '-';
     feature_set set = reading->changes_usual || reading->columns[COLUMN_FEATURES] < 0 ? usual : 0;
-    while (*(rest += strspn(rest, ";,+ "))) {
-        char name[64];
+    if (!*rest && *reading_text(reading, COLUMN_FEATURES))
+        skip_features(reading, "names are wanted; write none where there is no feature");
+    while (*(rest += strspn(rest, ";, "))) {
+        char name[64], sign = *rest == '+' || *rest == '-' ? *rest : '\0';
+        rest += sign ? 1 + strspn(rest + 1, " ") : 0;
         size_t n = strcspn(rest, ";,+"), first = strcspn(rest, ";,+ ");
         snprintf(name, sizeof name, "%.*s", (int)n, rest);
-        bool known = read_feature(reading, name, &set);
+        bool known = read_feature(reading, sign, name, &set);
         if (!known && first < n) {
             snprintf(name, sizeof name, "%.*s", (int)first, rest);
-            known = read_feature(reading, name, &set);
+            known = read_feature(reading, sign, name, &set);
             n = known ? first : n;
             snprintf(name, sizeof name, "%.*s", (int)n, rest);
         }
         if (!known)
-            warn_unknown_feature(reading, name);
+            warn_unknown_feature(reading, sign, name);
         rest += n;
     }
     return set;

@@ -149,6 +149,8 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     double pause =
         layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
     double message = message_seconds(form, l);
+    if (stages->uneven && at_least(c, setting, l, m) + schedule_least_messages(l, m, message) * (1 - ROUNDING) > limit_s)
+        return false;
     stage_times_follow(c, l, m, message);
     struct schedule_time time = schedule_time_of(l, setting, stages, c->pair_s, m, pause, message);
     if (time.total_s * (1 - ROUNDING) > limit_s)

@@ -76,6 +76,7 @@ struct stage_times {
     bool uneven;     /* chunks of an interleaved pipeline take different times */
     bool follows;    /* and are followed (stage_times_follow): */
     double followed_m, followed_message, followed_s;
+    bool followed_blocking;
 };
 
 struct pass_key {

@@ -15,6 +15,10 @@
  * as a stage sends one message at a time. (That it also gets one at a time is left out: too short by up to 5 % where messages
  * take nearly as long as passes.)
  *
+ * Messages that block (program.h) are exchanged behind each turn: what a stage's passes made against what those of its next turn
+ * need, a forward's before a backward's. A stage sends, one message at a time, once its passes are over, and gets one at a time
+ * what has begun to be sent to it; its passes go on when it has done both.
+ *
  * With more than ROUNDS full rounds turns are periodic, up to what filling and draining still change: each further round takes
  * what the last full one does, in which all stages have passes of both directions.
  */
@@ -27,9 +31,10 @@
 
 enum { ROUNDS = 3 };
 
-/* A stage's time, and its link's. */
+/* A stage's time, and its link's; where messages block since when it exchanges, and until when it gets them. */
 struct clock {
     double free, link;
+    double exchanges, gets;
 };
 
 /* Passes of one direction in a turn: p (or fewer) of a chunk, behind them those of the chunk before. */
@@ -42,6 +47,7 @@ struct sweep {
 struct rounds {
     const double *seconds[PASS_BACKWARD + 1]; /* of virtual stages */
     double message;
+    bool blocking;
     int p, v, total;       /* passes of a stage in one direction */
     int full;              /* of these the ones in full rounds */
     int short_from, lasts; /* the first pass of a last round, and so many of p that its micro-batches have */
@@ -96,6 +102,35 @@ static inline void stages_run(const struct rounds *w, struct clock *clocks, cons
     }
 }
 
+static inline void message_run(struct clock *from, struct clock *to, double message)
+{
+    double sent = later(from->exchanges, from->link), got = later(sent, later(to->exchanges, to->gets));
+    from->link = sent + message;
+    to->gets = got + message;
+    from->free = later(from->free, from->link);
+    to->free = later(to->free, to->gets);
+}
+
+/* The same where messages block: what all stages have made is exchanged behind their passes. */
+static void stages_exchange(const struct rounds *w, struct clock *clocks, const struct sweep *f, const struct sweep *b,
+                            bool forward, bool backward, bool all)
+{
+    const double *last_f = w->seconds[PASS_FORWARD] + (w->v - 1) * w->p, *first_b = w->seconds[PASS_BACKWARD];
+    int last = w->p - 1;
+    for (int r = 0; r <= last; r++) {
+        bool has_f = forward && (all || !is_missing(w, f->index - r)), has_b = backward && (all || !is_missing(w, b->index + r));
+        clocks[r].free += (has_f ? f->row[r >= f->edge][r] : 0) + (has_b ? b->row[r >= b->edge][r] : 0);
+        if (has_f || has_b)
+            clocks[r].exchanges = clocks[r].free;
+    }
+    for (int r = 0; r <= last && forward; r++)
+        if ((all || !is_missing(w, f->index - r)) && (r < last || f->row[r >= f->edge] != last_f))
+            message_run(&clocks[r], &clocks[r < last ? r + 1 : 0], w->message);
+    for (int r = 0; r <= last && backward; r++)
+        if ((all || !is_missing(w, b->index + r)) && (r > 0 || b->row[r >= b->edge] != first_b))
+            message_run(&clocks[r], &clocks[r > 0 ? r - 1 : last], w->message);
+}
+
 static void turn_run(const struct rounds *w, struct clock *clocks, int turn, int behind)
 {
     struct sweep f = sweep_of(w, PASS_FORWARD, turn, turn), b = sweep_of(w, PASS_BACKWARD, turn, turn - behind);
@@ -104,7 +139,9 @@ static void turn_run(const struct rounds *w, struct clock *clocks, int turn, int
     b.come[w->p] = b.row[last >= b.edge] == w->seconds[PASS_BACKWARD] + (w->v - 1) * w->p ? 0 : b.come[0];
     bool whole = w->short_from == INT_MAX, forward = turn - last < w->total, backward = turn - behind + last >= 0;
     bool all_f = turn >= last && turn < w->total, all_b = turn >= behind && turn - behind + last < w->total;
-    if (whole && all_f && all_b)
+    if (w->blocking)
+        stages_exchange(w, clocks, &f, &b, forward, backward, whole && (all_f || !forward) && (all_b || !backward));
+    else if (whole && all_f && all_b)
         stages_run(w, clocks, &f, &b, true, true, true);
     else if (whole && all_f && !backward)
         stages_run(w, clocks, &f, &b, true, false, true);
@@ -135,6 +172,7 @@ static double followed_seconds(const struct pass_costs *c, const struct layout *
 {
     int p = l->pp, v = l->vpp, full = (int)floor(m / p), all = (int)ceil(m / p), left = full > ROUNDS ? full - ROUNDS : 0;
     struct rounds w = {.seconds = {c->chunks, c->chunks + p * v}, .message = message, .p = p, .v = v, .short_from = INT_MAX};
+    w.blocking = c->stages.followed_blocking;
     w.total = (all - left) * p * v;
     w.full = (full - left) * p * v;
     w.lasts = (int)m - (all - 1) * p;
@@ -156,9 +194,10 @@ void stage_times_follow(struct pass_costs *c, const struct layout *l, double m, 
 {
     struct stage_times *t = &c->stages;
     bool blocking = !(l->features & FEATURE_BIT(PP_OVERLAP));
-    t->follows = t->uneven && !blocking && t->copies <= 0 && schedule_paired(l, m) <= 0;
-    if (!t->follows || (t->followed_m == m && t->followed_message == message))
+    t->follows = t->uneven && t->copies <= 0 && schedule_paired(l, m) <= 0;
+    if (!t->follows || (t->followed_m == m && t->followed_message == message && t->followed_blocking == blocking))
         return;
+    t->followed_blocking = blocking;
     t->followed_m = m;
     t->followed_message = message;
     t->followed_s = followed_seconds(c, l, m, message);

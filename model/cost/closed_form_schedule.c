@@ -147,11 +147,13 @@ static double copies_seconds(const struct question *q)
 static double interleaved_seconds(const struct question *q, double slowest)
 {
     const struct layout *l = q->layout;
+    if (q->t.follows) {
+        double sent = q->blocking ? 0 : sent_seconds(q, l->vpp) + work_of(&q->t.chunk, false);
+        return fmax(q->t.followed_s + q->pauses, sent);
+    }
     if (q->m <= 1) /* all the way there and back */
         return work_of(&q->t.sum, false) + 2 * (q->p * l->vpp - 1) * q->message;
     double paired = schedule_paired(l, q->m);
-    if (q->t.follows)
-        return fmax(q->t.followed_s + q->pauses, sent_seconds(q, l->vpp) + work_of(&q->t.chunk, false));
     double missing = ceil(q->m / q->p) * q->p - q->m;
     const struct pass_times *chunk = &q->t.chunk;
     double both = work_of(chunk, false), ring = q->m > q->p ? chunk->s[PASS_BACKWARD] : both;
@@ -306,6 +308,18 @@ double schedule_least(const struct layout *l, const struct stage_times *t, doubl
     }
 }
 
+static bool blocks(const struct layout *l)
+{
+    return !(l->features & FEATURE_BIT(PP_OVERLAP)) && !schedule_divides(l->schedule) && !schedule_is_folded(l->schedule);
+}
+
+/* A stage waits for all that it sends itself: what each of its passes made, but for what leaves no chunk at one end of the model.
+ */
+double schedule_least_messages(const struct layout *l, double m, double message)
+{
+    return l->pp > 1 && blocks(l) ? m * (2 * l->vpp - 1) * message : 0;
+}
+
 static void add_pauses(struct pass_times *t, double seconds)
 {
     t->s[PASS_BACKWARD] += seconds;
@@ -338,7 +352,7 @@ struct schedule_time schedule_time_of(const struct layout *l, const struct setti
         .paired = schedule_paired(l, m), .layers = {model->layers / q.p, model->layers / q.p * stages->whole}, .ends = m / q.p};
     bool divided = schedule_divides(l->schedule), mirrored = l->schedule == SCHEDULE_DUALPIPE;
     time.alone = m - time.paired;
-    q.blocking = !(l->features & FEATURE_BIT(PP_OVERLAP)) && !divided && !schedule_is_folded(l->schedule);
+    q.blocking = blocks(l);
     q.pair = time.paired > 0 ? pair * stages->fullest : work_of(&stages->inner, divided);
     if (mirrored) /* two stages have both ends, each for half of the micro-batches */
         for (int pass = 0; pass < N_PASSES; pass++)

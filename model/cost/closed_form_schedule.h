@@ -35,9 +35,11 @@ double schedule_paired(const struct layout *l, double m);
  * messages, ends and copies take, they only add. 0 where passes both ways overlap so that nothing is certain. */
 double schedule_least(const struct layout *l, const struct stage_times *stages, double pair, double m);
 
-/* closed_form_rounds.c: interleaved chunks that differ are followed pass by pass, where messages hold nothing up, nothing is
- * copied and no passes run in pairs; the stage times then know how long that takes without pauses. Asked before schedule_time_of.
- */
+/* What messages that block add to that at least; 0 where they do not. */
+double schedule_least_messages(const struct layout *l, double m, double message);
+
+/* closed_form_rounds.c: interleaved chunks that differ are followed pass by pass, where nothing is copied and no passes run in
+ * pairs; the stage times then know how long that takes without pauses. Asked before schedule_time_of. */
 void stage_times_follow(struct pass_costs *costs, const struct layout *layout, double m, double message);
 
 /* `pair`: seconds of a layer forward and backward in a pair; `pause`: of one layer's pause; `message`: of one message. */

@@ -105,6 +105,19 @@ static enum status load(enum catalog_kind kind, const char *name, struct catalog
     }
 }
 
+/* The kind of what has no file's name: of the catalog first, else a model's folder. */
+static enum status kind_of_word(const struct yaml_node *value, enum catalog_kind *kind, struct diags *diags)
+{
+    struct diags unknown = {0};
+    bool folder = entry_is_folder(value->text);
+    enum status status = kind_of_name(value, kind, folder ? &unknown : diags);
+    diags_free(&unknown);
+    if (!folder || status == STATUS_OK)
+        return status;
+    *kind = CATALOG_MODELS;
+    return STATUS_OK;
+}
+
 enum status catalog_entry(const char *name, struct catalog_entry *entry, struct diags *diags)
 {
     struct arena arena = {0};
@@ -113,8 +126,9 @@ enum status catalog_entry(const char *name, struct catalog_entry *entry, struct 
     enum status status = STATUS_OK;
     bool repository = entry_is_repository(name) && access(name, F_OK) != 0;
     if (!entry_is_file_name(name))
-        status = kind_of_name(&value, &kind, diags);
-    else if (strcmp(name, "-") != 0 && !repository) /* standard input can be read only once: it is taken for a model */
+        status = kind_of_word(&value, &kind, diags);
+    else if (strcmp(name, "-") != 0 && !repository &&
+             !entry_is_folder(name)) /* standard input can be read only once: it is taken for a model */
         status = kind_of_file(name, &arena, &kind, diags);
     arena_free(&arena);
     if (status == STATUS_OK)

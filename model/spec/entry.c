@@ -167,10 +167,19 @@ static const char *config_of_folder(enum catalog_kind kind, const char *folder, 
     return kind == CATALOG_MODELS && access(path, F_OK) == 0 ? path : NULL;
 }
 
-static bool is_folder(const char *path)
+bool entry_is_folder(const char *path)
 {
     struct stat what;
     return stat(path, &what) == 0 && S_ISDIR(what.st_mode);
+}
+
+/* A folder that no entry can be read from. */
+static void report_folder(enum catalog_kind kind, const struct yaml_node *value, struct diags *diags)
+{
+    if (kind == CATALOG_MODELS)
+        diag_error(diags, value->at, "'%s' is a folder without a config.json, and no model of the catalog", value->text);
+    else
+        diag_error(diags, value->at, "'%s' is a folder; a %s is a file", value->text, kinds[kind].one);
 }
 
 /* A catalog entry by its name or one of its other spellings; else a folder beside who asks. */
@@ -190,8 +199,8 @@ static struct yaml_node *load_catalog(enum catalog_kind kind, const struct yaml_
         tree = single_node(value, name, arena, diags);
     else if ((config = config_of_folder(kind, file_beside(value, arena), arena)) != NULL)
         tree = load_file(kind, config, as, arena, diags);
-    else if (kind == CATALOG_MODELS && is_folder(file_beside(value, arena)))
-        diag_error(diags, value->at, "'%s' is a folder without a config.json, and no model of the catalog", value->text);
+    else if (kind == CATALOG_MODELS && entry_is_folder(file_beside(value, arena)))
+        report_folder(kind, value, diags);
     else
         report_unknown(kind, value, diags);
     free(path);
@@ -209,6 +218,10 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
         return load_catalog(kind, value, as, arena, diags);
     const char *path = file_beside(value, arena), *config = config_of_folder(kind, path, arena);
     path = config ? config : path;
+    if (!config && entry_is_folder(path)) {
+        report_folder(kind, value, diags);
+        return NULL;
+    }
     if (strcmp(path, "-") == 0 || access(path, F_OK) == 0)
         return load_file(kind, path, as, arena, diags);
     const char *name = entry_is_repository(value->text) ? name_by_alias(kind, value, value->text, arena, diags) : NULL;
@@ -302,6 +315,48 @@ static struct yaml_node *without_node_power(struct yaml_node *under, const struc
     return yaml_without(under, "node_power", arena);
 }
 
+/* Does laying `over` over `under` change what is there? Recursion follows the nesting of the entry. */
+static bool changes(const struct yaml_node *under, const struct yaml_node *over)
+{
+    if (!under || yaml_is_null(over) || over->kind != under->kind)
+        return under || !yaml_is_null(over);
+    if (over->kind == YAML_SCALAR)
+        return strcmp(under->text, over->text) != 0;
+    bool any = over->kind == YAML_SEQUENCE;
+    for (const struct yaml_node *child = over->first; child && !any; child = child->next)
+        any = changes(yaml_find(under, child->key), child);
+    return any;
+}
+
+/* Is a model another one than its base, which it has no name beside? */
+static bool changes_model(const struct yaml_node *under, const struct yaml_node *over)
+{
+    static const char *const told[] = {"name", "source", "published_parameters", "published_active",
+                                       "rope_theta"}; /* take no time */
+    bool any = false;
+    for (const struct yaml_node *child = over->first; child && !any; child = child->next) {
+        bool tells = false;
+        for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
+            tells |= strcmp(child->key, told[i]) == 0;
+        any = !tells && changes(yaml_find(under, child->key), child);
+    }
+    return any;
+}
+
+/* A model that is changed is not the one whose name it would have: reports and results say so. */
+static struct yaml_node *with_changed_name(struct yaml_node *tree, struct arena *arena)
+{
+    const struct yaml_node *name = yaml_find(tree, "name");
+    char text[NAME_SIZE];
+    if (!name || name->kind != YAML_SCALAR || yaml_is_null(name))
+        return tree;
+    snprintf(text, sizeof text, "%.*s%s", (int)(sizeof text - sizeof MODEL_CHANGED), name->text, MODEL_CHANGED);
+    struct yaml_node *changed = yaml_scalar(name->at.file, text, arena);
+    changed->quoted = true;
+    changed->at = name->at;
+    return yaml_replace(tree, "name", changed, arena);
+}
+
 struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags)
 {
     struct yaml_node *layers[BASES_MAX];
@@ -333,13 +388,17 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
         }
     }
     struct yaml_node *tree = layers[n - 1];
+    bool changed = false;
     for (int i = n - 2; i >= 0; i--) {
         if (kind == CATALOG_GPUS)
             layers[i] = rates_follow_links(tree, layers[i], arena, diags);
         if (kind == CATALOG_CLUSTERS)
             tree = without_node_power(tree, layers[i], arena, diags);
+        changed = !yaml_find(layers[i], "name") && (changed || changes_model(tree, layers[i]));
         tree = yaml_overlay(tree, layers[i], arena);
     }
+    if (kind == CATALOG_MODELS && changed)
+        tree = with_changed_name(tree, arena);
     return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;
 }
 

@@ -18,6 +18,8 @@ bool entry_is_file_name(const char *name);
 /* ORGANISATION/MODEL, as model hubs name what they hold: a file of that name comes first. */
 bool entry_is_repository(const char *name);
 char *entry_catalog_file(enum catalog_kind kind, const char *name);
+/* Whether a path is a folder: of a model, which has a config.json in it, if of anything. */
+bool entry_is_folder(const char *path);
 
 /* The places of data_path one by one, first come first served; NULL when the file is not there. The caller frees the path. */
 enum data_place { DATA_CHOSEN, DATA_SPEC, DATA_SOURCE, DATA_BESIDE, DATA_INSTALLED, N_DATA_PLACES };

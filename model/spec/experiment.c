@@ -165,6 +165,8 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
     find_beside(part, "trace", e->faults.trace, sizeof e->faults.trace);
     find_beside(part, "model", e->faults.model, sizeof e->faults.model);
     find_beside(part, "policy", e->faults.policy, sizeof e->faults.policy);
+    if (e->faults.trace[0] && e->faults.model[0])
+        diag_error(diags, entry_place(part, "model"), "model: what fails is said by a trace already (trace); keep one");
     if (e->faults.checkpoint_interval_s > 0 && e->faults.checkpoint_steps > 0)
         diag_error(diags, entry_place(part, "checkpoint_steps"),
                    "checkpoint_steps: the interval is given in time already (checkpoint_interval); keep one");

@@ -81,6 +81,9 @@ const char *experiment_key_path(const char *word, char *buffer, size_t size);
 /* Is a key's value, by its path in full ("cluster.pue", "cluster.gpu.hbm_rate"), a quantity that need not be whole? *dimension
  * then is what it is measured in. */
 bool experiment_key_quantity(const char *path, enum dimension *dimension);
+/* The key that says in its own way what this one says, by their paths in full: "job.batch_tokens" for "job.global_batch"; of the
+ * two an experiment has one. NULL: there is none. *both, when asked for, becomes what is said of both: "say the same thing". */
+const char *experiment_key_instead(const char *path, const char **both);
 /* The key of a part that is nearest to a word which is none: "optimizer" for "optimzer"; NULL: none is near. */
 const char *experiment_key_nearest(const char *word);
 

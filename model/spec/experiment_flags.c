@@ -102,15 +102,16 @@ static struct yaml_node *with_flag(struct yaml_node *root, const char *flag, con
     return long_forms(yaml_with(root, path, name_scalar(flag, text, o), o->arena), o);
 }
 
-/* The size of the batch is said in sequences or in tokens: what is said last counts, so the other goes. */
-static struct yaml_node *without_other_batch(struct yaml_node *root, const char *path, struct arena *arena)
+/* What is said in one of two ways takes the place of the other one. */
+static struct yaml_node *without_other(struct yaml_node *root, const char *path, struct arena *arena)
 {
-    const char *other = strcmp(path, "job.global_batch") == 0   ? "batch_tokens"
-                        : strcmp(path, "job.batch_tokens") == 0 ? "global_batch"
-                                                                : NULL;
-    const struct yaml_node *job = other ? yaml_find(root, "job") : NULL;
-    bool there = job && job->kind == YAML_MAPPING && yaml_find(job, other);
-    return there ? yaml_replace(root, "job", yaml_without(job, other, arena), arena) : root;
+    char part[64];
+    const char *other = experiment_key_instead(path, NULL);
+    size_t length = other ? strcspn(other, ".") : 0;
+    snprintf(part, sizeof part, "%.*s", (int)length, other ? other : "");
+    const struct yaml_node *mapping = other ? yaml_find(root, part) : NULL;
+    bool there = mapping && mapping->kind == YAML_MAPPING && yaml_find(mapping, other + length + 1);
+    return there ? yaml_replace(root, part, yaml_without(mapping, other + length + 1, arena), arena) : root;
 }
 
 static void add_words(struct yaml_node *sequence, const struct yaml_node *value, struct arena *arena)
@@ -165,7 +166,9 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
     }
     if (value && strcmp(path, "job.features") == 0 && job_features_change(value))
         value = changed_features(yaml_find(yaml_find(root, "job"), "features"), value, o->arena);
-    root = without_counted(without_other_batch(root, path, o->arena), path, o);
+    if (value && !yaml_is_null(value))
+        root = without_other(root, path, o->arena);
+    root = without_counted(root, path, o);
     if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
         return with_cluster(root, value, o);
     return value ? long_forms(yaml_with(root, path, value, o->arena), o) : root;

@@ -62,6 +62,24 @@ bool experiment_key_quantity(const char *path, enum dimension *dimension)
     return true;
 }
 
+const char *experiment_key_instead(const char *path, const char **both)
+{
+    static const struct {
+        const char *one, *other, *both;
+    } pairs[] = {{"job.global_batch", "job.batch_tokens", "say the same thing"},
+                 {"faults.checkpoint_interval", "faults.checkpoint_steps", "say the same thing"},
+                 {"faults.trace", "faults.model", "both say what fails"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        bool one = strcmp(path, pairs[i].one) == 0;
+        if (!one && strcmp(path, pairs[i].other) != 0)
+            continue;
+        if (both)
+            *both = pairs[i].both;
+        return one ? pairs[i].other : pairs[i].one;
+    }
+    return NULL;
+}
+
 const char *experiment_key_nearest(const char *word)
 {
     enum { KEYS_MAX = 256 };

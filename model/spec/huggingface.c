@@ -404,6 +404,8 @@ static const char *model_name(const char *path, struct arena *arena)
     if (slash && strcmp(base, "config.json") == 0) {
         *slash = '\0';
         base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+        if (strcmp(base, ".") == 0 || strcmp(base, "..") == 0) /* as where no folder is said */
+            return "config";
     } else if (strrchr(base, '.') && strrchr(base, '.') != base) {
         *strrchr(base, '.') = '\0';
     }

@@ -332,3 +332,9 @@ void transformer_parameters(const struct transformer *model, struct parameter_co
     c.active = c.total - c.experts + n.mixtures * model->moe.top_k * one_expert;
     *count = c;
 }
+
+size_t model_name_length(const char *name)
+{
+    size_t n = strlen(name), end = sizeof MODEL_CHANGED - 1;
+    return n > end && strcmp(name + n - end, MODEL_CHANGED) == 0 ? n - end : n;
+}

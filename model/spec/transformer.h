@@ -22,6 +22,7 @@
 #define MSIM_MODEL_SPEC_TRANSFORMER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { NAME_SIZE = 64, SOURCE_SIZE = 512, PATTERN_SIZE = 256 };
@@ -191,5 +192,10 @@ struct mixer_columns {
     int ranks; /* such projections */
 };
 struct mixer_columns mixer_columns_of(const struct state_mixer *mixer);
+
+/* What is behind the name of a model that an experiment changes, `model: {base: llama3-8b, layers: 16}`, and gives no name. */
+#define MODEL_CHANGED " (changed)"
+/* The letters of a name before that; all of them where the model is not changed. */
+size_t model_name_length(const char *name);
 
 #endif

@@ -24,6 +24,11 @@ static const struct {
     {"{\"cluster\": {\"name\": \"p\", \"gpu\": {\"name\": \"g\", \"peak\": {\"bf16\": 1}}}}",
      "{\"cluster\": {\"name\": \"q\", \"gpu\": {\"name\": \"g\", \"peak\": {\"bf16\": 2}}}}",
      "[{\"key\": \"cluster.name\", \"a\": \"p\", \"b\": \"q\"}, {\"key\": \"cluster.gpu.peak.bf16\", \"a\": 1, \"b\": 2}]"},
+    /* A changed model differs by what is changed. */
+    {"{\"model\": {\"name\": \"m\", \"layers\": 32}}", "{\"model\": {\"name\": \"m (changed)\", \"layers\": 16}}",
+     "[{\"key\": \"model.layers\", \"a\": 32, \"b\": 16}]"},
+    {"{\"model\": {\"name\": \"m (changed)\", \"layers\": 32}}", "{\"model\": {\"name\": \"n (changed)\", \"layers\": 16}}",
+     "[{\"key\": \"model.name\", \"a\": \"m (changed)\", \"b\": \"n (changed)\"}]"},
     /* The experiment's own name hides nothing. */
     {"{\"name\": \"one\", \"seed\": 1}", "{\"name\": \"two\", \"seed\": 2}",
      "[{\"key\": \"name\", \"a\": \"one\", \"b\": \"two\"}, {\"key\": \"seed\", \"a\": 1, \"b\": 2}]"},

@@ -102,6 +102,7 @@ static const struct option_row own_rows[] = {
     {.name = "spares", .argument = "N", .type = OPTION_COUNT, .high = 9, .help = "h"},
     {.name = "metal", .argument = "M", .type = OPTION_CHOICE, .choices = metals, .help = "h"},
     {.name = "metals", .argument = "M,...", .type = OPTION_LIST, .choices = metals, .help = "h", .key = "metals"},
+    {.name = "trace", .argument = "FILE", .type = OPTION_TEXT, .help = "h", .key = "faults.trace", .verbatim = true},
     {.name = "fast", .letter = 'f', .type = OPTION_FLAG, .help = "h"},
     {0},
 };
@@ -185,6 +186,17 @@ START_TEST(keys_become_overrides)
 }
 END_TEST
 
+/* A file's name is no YAML, whatever it is made of. */
+START_TEST(names_stay_as_they_are)
+{
+    struct invocation call;
+    ck_assert_int_eq(parse("--trace it's{#1}:.csv", &call), STATUS_OK);
+    ck_assert_int_eq(call.n_overrides, 1);
+    ck_assert_str_eq(call.overrides[0], "faults.trace='it''s{#1}:.csv'");
+    invocation_free(&call);
+}
+END_TEST
+
 /* Of two that say the same thing the last counts, option or --set, which is told; changes of a list are beside what was before.
  */
 START_TEST(the_last_counts)
@@ -203,6 +215,11 @@ START_TEST(the_last_counts)
         {"--features +async_tp --set job.features=compile", "job.features=[+async_tp]", "job.features=compile", "--features and"},
         {"--features +async_tp --set job.features=[-compile]", "job.features=[+async_tp]", "job.features=[-compile]", NULL},
         {"--set job.features=compile --features async_tp", "job.features=compile", "job.features=[async_tp]", "--features and"},
+        {"--set job.seq_len=8 --set job.seq_len=9", "job.seq_len=8", "job.seq_len=9",
+         "--set job.seq_len twice: the last counts, 9, not 8"},
+        {"--set job.features=compile --set job.features=+async_tp", "job.features=compile", "job.features=+async_tp", NULL},
+        {"--trace a --set faults.trace=a", "faults.trace='a'", "faults.trace=a", NULL},
+        {"--global-batch 16 --set job.batch_tokens=null", "job.global_batch=16", "job.batch_tokens=null", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct invocation call;
@@ -245,6 +262,9 @@ static const struct refusal refusals[] = {
     {"--s 3", 1, "can mean --spares, --seq-len, --set, --seed; write it out"},
     {"-fz", 1, "unknown option '-z'"},
     {"--set nothing", 1, "is not KEY=VALUE"},
+    {"--global-batch 8 --batch-tokens 4M", 1, "--global-batch and --batch-tokens say the same thing; keep one"},
+    {"--set job.batch_tokens=4M --global-batch 8", 1, "--set job.batch_tokens and --global-batch say the same thing; keep one"},
+    {"--set faults.model=x --trace y", 1, "--set faults.model and --trace both say what fails; keep one"},
     {"a b", 1, "unexpected operand 'b'"},
     {"--sparse 3 --interval 30 -x --metal coper --spares", 5, "unknown option '--sparse'"},
 };
@@ -289,6 +309,7 @@ int main(void)
     tcase_add_test(parsing, defaults_apply_and_are_not_overrides);
     tcase_add_test(parsing, the_last_value_wins_and_lists_add_up);
     tcase_add_test(parsing, keys_become_overrides);
+    tcase_add_test(parsing, names_stay_as_they_are);
     tcase_add_test(parsing, the_last_counts);
     tcase_add_loop_test(parsing, mistakes_are_named, 0, (int)(sizeof refusals / sizeof refusals[0]));
     tcase_add_test(parsing, help_wins_over_mistakes);

@@ -296,6 +296,8 @@ START_TEST(a_batch_is_said_in_tokens)
     ck_assert_int_eq(e.job.global_batch, 1953);
     load_with(the_file, "job.batch_tokens=1");
     ck_assert_int_eq(e.job.global_batch, 1);
+    load_with(the_file, "job.batch_tokens=null"); /* takes nothing back that is said in sequences */
+    ck_assert_int_eq(e.job.global_batch, 6144);
     const char *const both_ways[2][2] = {{"job.batch_tokens=4096", "job.global_batch=7"},
                                          {"job.global_batch=7", "job.batch_tokens=4096"}};
     for (int i = 0; i < 2; i++) {
@@ -305,6 +307,57 @@ START_TEST(a_batch_is_said_in_tokens)
         load(&flags);
         ck_assert_int_eq(e.job.global_batch, i ? 2 : 7);
     }
+}
+END_TEST
+
+/* A model that is not its base, and has no name of its own, says so; one that is given what it has is its base. */
+START_TEST(a_changed_model_says_so)
+{
+    static const struct {
+        const char *model, *name;
+    } cases[] = {
+        {"llama3-8b", "llama3-8b"},
+        {"{base: llama3-8b, layers: 16}", "llama3-8b (changed)"},
+        {"{base: llama3-8b, layers: 32, norm: rms}", "llama3-8b"},
+        {"{base: llama3-8b, layers: 16, name: mine}", "mine"},
+        {"{base: llama3-8b, published_parameters: 8B, source: here, rope_theta: 10000}", "llama3-8b"},
+        {"{base: mixtral-8x7b, moe: {top_k: 2}}", "mixtral-8x7b"},
+        {"{base: mixtral-8x7b, moe: {top_k: 1}}", "mixtral-8x7b (changed)"},
+        {"{base: mixtral-8x7b, moe: null, ffn_hidden: 14336}", "mixtral-8x7b (changed)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        struct diags diags = {0};
+        int n = snprintf(text, sizeof text, "model: %s\ncluster: h100-sxm-node\njob: {global_batch: 8}\n", cases[i].model);
+        ck_assert_int_eq(experiment_parse_text("t.yaml", text, (size_t)n, &e, &diags), STATUS_OK);
+        ck_assert_str_eq(e.model.name, cases[i].name);
+        ck_assert_uint_eq(model_name_length(e.model.name), strcspn(cases[i].name, " "));
+        diags_free(&diags);
+    }
+    struct experiment_flags flags = {.model = "llama3-8b", .gpu = "h100-sxm"};
+    load_with(flags, "model.hidden=2048");
+    ck_assert_str_eq(e.model.name, "llama3-8b (changed)");
+    char *json = experiment_to_json(&e); /* a result is an experiment of the same name */
+    struct diags diags = {0};
+    ck_assert_int_eq(experiment_parse_text("again", json, strlen(json), &e, &diags), STATUS_OK);
+    ck_assert_str_eq(e.model.name, "llama3-8b (changed)");
+    diags_free(&diags);
+    free(json);
+}
+END_TEST
+
+/* Of the file's trace at 1800 s: what replaces either in another way takes it away. */
+START_TEST(faults_are_said_in_one_way)
+{
+    load_with(the_file, "faults.checkpoint_steps=100");
+    ck_assert_int_eq(e.faults.checkpoint_steps, 100);
+    ck_assert_double_eq(e.faults.checkpoint_interval_s, 0);
+    load_with(the_file, "faults.model=rsc-1");
+    ck_assert_str_eq(e.faults.model, "rsc-1");
+    ck_assert_str_eq(e.faults.trace, "");
+    load_with(the_file, "faults.model=null");
+    ck_assert_str_eq(e.faults.model, "");
+    ck_assert_str_eq(e.faults.trace, "llama3-54d");
 }
 END_TEST
 
@@ -381,6 +434,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_example_of_the_manual);
     tcase_add_test(tests, defaults_follow_from_the_rest);
+    tcase_add_test(tests, faults_are_said_in_one_way);
+    tcase_add_test(tests, a_changed_model_says_so);
     tcase_add_test(tests, features_change);
     tcase_add_test(tests, features_that_are_not_meant_warn);
     tcase_add_test(tests, layouts_have_one_order);

@@ -206,8 +206,17 @@ START_TEST(kinds_are_told_apart)
     ck_assert_int_eq(entry.kind, CATALOG_CLUSTERS);
     ck_assert_int_eq(catalog_entry(TEST_DATA "/hf/gpt2/config.json", &entry, &diags), STATUS_OK);
     ck_assert_int_eq(entry.kind, CATALOG_MODELS);
+    struct transformer file = entry.model;
+    for (const char *const *folder = (const char *const[]){TEST_DATA "/hf/gpt2", TEST_DATA "/hf/gpt2/", NULL}; *folder;
+         folder++) {
+        ck_assert_int_eq(catalog_entry(*folder, &entry, &diags), STATUS_OK);
+        ck_assert_int_eq(entry.kind, CATALOG_MODELS);
+        ck_assert_mem_eq(&entry.model, &file, sizeof file);
+    }
     ck_assert_int_eq(catalog_entry(temporary_file("w.yaml", what, strlen(what)), &entry, &diags), STATUS_BAD_INPUT);
     ck_assert_int_eq(catalog_entry(TEST_DATA "/megascale.yaml", &entry, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(catalog_entry(TEST_DATA "/hf", &entry, &diags), STATUS_BAD_INPUT);
+    assert_contains(said(&diags), "is a folder without a config.json, and no model of the catalog");
     ck_assert_int_eq(catalog_entry("b300-nodes", &entry, &diags), STATUS_BAD_INPUT);
     assert_contains(said(&diags), "nothing in the catalog is called 'b300-nodes'; did you mean 'b300-node'?");
     diags_free(&diags);

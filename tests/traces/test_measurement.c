@@ -323,6 +323,45 @@ START_TEST(features_of_a_row_change)
 }
 END_TEST
 
+/* A sign without a feature says nothing that a run could have had: the row is skipped, told once with line and column. */
+START_TEST(features_of_signs_alone_skip_the_row)
+{
+    static const char header[] = "case,model,gpu,gpus,seq_len,tp,pp,dp,micro_batch,global_batch,precision,features,step_time_s\n";
+    static const struct {
+        const char *cell, *why; /* NULL: a cell like others */
+    } cases[] = {
+        {"+none", "a name belongs behind a sign"},
+        {"-none", "a name belongs behind a sign"},
+        {"+", "a name belongs behind a sign"},
+        {"+ ; -", "a name belongs behind a sign"},
+        {"compile;-", "a name belongs behind a sign"},
+        {"compile;+none", "a name belongs behind a sign"},
+        {"+compile;-", "a name belongs behind a sign"},
+        {";", "names are wanted"},
+        {"none", NULL},
+        {"none;+compile", NULL},
+        {"-", NULL}, /* unknown, as in other columns */
+        {"+ compile ; - dp_overlap", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        struct measurement_table table;
+        struct diags diags = {0};
+        snprintf(text, sizeof text, "%sa,llama3-8b,h100-sxm,64,8192,2,1,32,1,128,bf16,%s,9\n", header, cases[i].cell);
+        ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
+        ck_assert_msg(table.n_skipped == (cases[i].why != NULL) && table.n_items + table.n_skipped == 1, "%s", cases[i].cell);
+        if (cases[i].why)
+            expect_diag(&diags, 0, SEVERITY_WARNING, 2, 48, cases[i].why);
+        size_t n_skips = 0;
+        for (size_t k = 0; k < diags.n_items; k++)
+            n_skips += strstr(diags.items[k].text, "row skipped") != NULL;
+        ck_assert_uint_eq(n_skips, cases[i].why != NULL);
+        measurement_table_free(&table);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 /* A catalog name stands for the columns of the shape, and no column of features for what stacks do unasked. */
 START_TEST(own_runs_need_few_columns)
 {
@@ -533,6 +572,7 @@ int main(void)
     tcase_add_test(rows, missing_columns);
     tcase_add_test(rows, own_runs_need_few_columns);
     tcase_add_test(rows, features_of_a_row_change);
+    tcase_add_test(rows, features_of_signs_alone_skip_the_row);
     tcase_add_test(rows, layouts_leave_open_what_step_does);
     tcase_add_test(rows, other_hands);
     tcase_add_test(rows, semicolons);

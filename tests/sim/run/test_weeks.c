@@ -311,6 +311,24 @@ START_TEST(test_no_spares_and_no_repair_is_told)
 }
 END_TEST
 
+/* One node is away for 40 of 200 seconds, another from 150 to the end and beyond: (40 + 50) / 200 of a node in the mean. */
+START_TEST(test_replicas_tell_nodes_away)
+{
+    struct run_options options = case_options(4, 200, 50, 1, 0, 2);
+    struct fault_trace trace = {0};
+    struct diags diags = {0};
+    struct replica_outcome outcomes[2] = {0};
+    trace_outage(&trace, 10, 1, 40);
+    trace_outage(&trace, 150, 2, 500);
+    struct replicas_request request = {.options = &options, .trace = &trace, .seed = 3, .n = 2, .threads = 1};
+    ck_assert_int_eq(replicas_run(&request, outcomes, &diags), STATUS_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq_tol(outcome_away(&outcomes[i]), 0.45, 1e-6);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+}
+END_TEST
+
 /* --- replicas and fits --- */
 
 START_TEST(test_threads_do_not_matter)
@@ -438,6 +456,7 @@ int main(void)
     tcase_add_test(all, test_series_width_does_not_matter_in_stages);
     tcase_add_test(all, test_communicators_as_published);
     tcase_add_test(all, test_no_spares_and_no_repair_is_told);
+    tcase_add_test(all, test_replicas_tell_nodes_away);
     tcase_add_test(all, test_threads_do_not_matter);
     tcase_add_test(all, test_a_fit_recovers_its_model);
     tcase_add_test(all, test_a_fit_tells_apart_what_comes_together);
