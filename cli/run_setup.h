@@ -64,4 +64,5 @@ MUST_CHECK enum status run_set_checkpoint(struct invocation *call, struct run_se
 void run_warn_interval(struct invocation *call, const struct run_session *s, nanos interval);
 /* A policy that keeps more hot spares than there are spares has these: says so. */
 void run_note_hot_spares(struct invocation *call, const struct run_session *s, int spares);
+
 #endif

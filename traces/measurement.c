@@ -395,6 +395,15 @@ static bool is_empty(const struct measurement_reading *reading, size_t row, enum
     return *text == '\0' || words_say_nothing(text);
 }
 
+/* Does a row leave a column's value to us? Of the vocabulary none of a model that the catalog has. */
+static bool any_empty(const struct measurement_reading *reading, enum column column)
+{
+    for (size_t row = 0; row < reading->csv->n_rows; row++)
+        if (is_empty(reading, row, column) && !(column == COLUMN_VOCAB && is_of_catalog(reading, row)))
+            return true;
+    return false;
+}
+
 /* What is assumed for empty cells must be said: in one line a table. */
 static void note_defaults(const struct measurement_reading *reading)
 {
@@ -421,11 +430,7 @@ static void note_defaults(const struct measurement_reading *reading)
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
         if (defaults[i].column == COLUMN_FEATURES && usual_features)
             continue;
-        size_t n_empty = 0;
-        for (size_t row = 0; row < reading->csv->n_rows; row++)
-            n_empty += is_empty(reading, row, defaults[i].column) &&
-                       !(defaults[i].column == COLUMN_VOCAB && is_of_catalog(reading, row));
-        if (n_empty)
+        if (any_empty(reading, defaults[i].column))
             text_append(text, sizeof text, "%s%s %s%s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
                         defaults[i].taken,
                         defaults[i].column == COLUMN_ZERO && reading->wide_gradients

@@ -53,56 +53,71 @@ static bool chunks_fit(struct meaning *m, int usual)
     return false;
 }
 
+static const struct torch_schedule {
+    const char *name;
+    enum schedule schedule;
+    int chunks; /* on each rank, unless told */
+    bool other; /* msim takes the one beside it for it */
+} torch_schedules[] = {
+    {"1F1B", SCHEDULE_1F1B, 1, false},
+    {"GPipe", SCHEDULE_GPIPE, 1, false},
+    {"Interleaved1F1B", SCHEDULE_INTERLEAVED, 2, false},
+    {"ZBVZeroBubble", SCHEDULE_ZBV, 2, false},
+    {"DualPipeV", SCHEDULE_DUALPIPEV, 2, false},
+    {"LoopedBFS", SCHEDULE_INTERLEAVED, 2, true},
+    {"FlexibleInterleaved1F1B", SCHEDULE_INTERLEAVED, 2, true},
+    {"InterleavedZeroBubble", SCHEDULE_INTERLEAVED, 2, true},
+};
+
+static const struct torch_schedule *torch_schedule_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof torch_schedules / sizeof torch_schedules[0]; i++)
+        if (is_schedule(name, torch_schedules[i].name))
+            return &torch_schedules[i];
+    return NULL;
+}
+
+/* Chunks on each rank: of the interleaved schedule as many as are told, or as layers of a stage make, of which both ends of the
+ * model count as one; of others what they have. */
+static void set_chunks(struct meaning *m, const struct torch_schedule *known)
+{
+    struct layout *l = &m->description->job.layout;
+    bool interleaved = known->schedule == SCHEDULE_INTERLEAVED;
+    l->vpp = known->chunks;
+    if (interleaved && meaning_int(m, ARGUMENT_PP_CHUNKS, 1, 1) > 1) {
+        l->vpp = (int)meaning_int(m, ARGUMENT_PP_CHUNKS, 1, 1);
+        meaning_from(m, "layout.vpp", ARGUMENT_PP_CHUNKS);
+        return;
+    }
+    int64_t each = meaning_int(m, ARGUMENT_STAGE_LAYERS, 1, 0), layers = m->description->job.model.layers + 2;
+    if (interleaved && each) {
+        int64_t stages = (layers + each - 1) / each;
+        l->vpp = stages % l->pp == 0 && stages > l->pp ? (int)(stages / l->pp) : l->vpp;
+        meaning_from(m, "layout.vpp", ARGUMENT_STAGE_LAYERS);
+    } else if (l->vpp > 1) {
+        launch_originate(m->description, "layout.vpp", "two chunks on each rank, as PyTorch's schedules have them");
+    }
+}
+
 bool meaning_torch_schedule(struct meaning *m)
 {
-    static const struct {
-        const char *name;
-        enum schedule schedule;
-        int chunks; /* on each rank, unless told */
-        bool other; /* msim takes the one beside it for it */
-    } known[] = {
-        {"1F1B", SCHEDULE_1F1B, 1, false},
-        {"GPipe", SCHEDULE_GPIPE, 1, false},
-        {"Interleaved1F1B", SCHEDULE_INTERLEAVED, 2, false},
-        {"ZBVZeroBubble", SCHEDULE_ZBV, 2, false},
-        {"DualPipeV", SCHEDULE_DUALPIPEV, 2, false},
-        {"LoopedBFS", SCHEDULE_INTERLEAVED, 2, true},
-        {"FlexibleInterleaved1F1B", SCHEDULE_INTERLEAVED, 2, true},
-        {"InterleavedZeroBubble", SCHEDULE_INTERLEAVED, 2, true},
-    };
     struct layout *l = &m->description->job.layout;
     const char *name = meaning_text(m, ARGUMENT_PP_SCHEDULE);
     if (!name || l->pp == 1)
         return false;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (!is_schedule(name, known[i].name))
-            continue;
-        l->schedule = known[i].schedule;
-        if (meaning_has(m, ARGUMENT_STAGE_LAYOUT) && chunks_fit(m, known[i].chunks)) {
-            meaning_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
-            return true;
-        }
-        l->vpp = known[i].chunks;
-        if (known[i].other)
-            meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%s; interleaved 1F1B is taken", name);
-        if (l->schedule == SCHEDULE_INTERLEAVED && meaning_int(m, ARGUMENT_PP_CHUNKS, 1, 1) > 1) {
-            l->vpp = (int)meaning_int(m, ARGUMENT_PP_CHUNKS, 1, 1);
-            meaning_from(m, "layout.vpp", ARGUMENT_PP_CHUNKS);
-            meaning_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
-            return true;
-        }
-        int64_t each = meaning_int(m, ARGUMENT_STAGE_LAYERS, 1, 0), layers = m->description->job.model.layers + 2;
-        if (l->schedule == SCHEDULE_INTERLEAVED && each) { /* the ends count as a layer each */
-            int64_t stages = (layers + each - 1) / each;
-            l->vpp = stages % l->pp == 0 && stages > l->pp ? (int)(stages / l->pp) : l->vpp;
-            meaning_from(m, "layout.vpp", ARGUMENT_STAGE_LAYERS);
-        } else if (l->vpp > 1)
-            launch_originate(m->description, "layout.vpp", "two chunks on each rank, as PyTorch's schedules have them");
-        meaning_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
-        return true;
+    const struct torch_schedule *known = torch_schedule_of(name);
+    if (!known) {
+        meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%.40s is none that msim knows", name);
+        return false;
     }
-    meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%.40s is none that msim knows", name);
-    return false;
+    l->schedule = known->schedule;
+    if (!meaning_has(m, ARGUMENT_STAGE_LAYOUT) || !chunks_fit(m, known->chunks)) {
+        if (known->other)
+            meaning_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%s; interleaved 1F1B is taken", name);
+        set_chunks(m, known);
+    }
+    meaning_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
+    return true;
 }
 
 /* --- replicas and shards --- */
