@@ -351,19 +351,27 @@ static bool same_words(const char *a, const char *b)
     }
 }
 
-/* "job.seq_len" of "job.seq_len=4096". */
+/* "job.seq_len" of "job.seq_len=4096"; of a layout's keys the long name, "layout.micro_batch" of "layout.mb=1". */
 static const char *key_of(struct invocation *call, const struct said *said)
 {
-    char *key = arena_copy_text(call->texts, said->text);
+    enum { LONGEST = 96 };
+    char *key = arena_copy_text(call->texts, said->text), *path = arena_new(call->texts, LONGEST, 1);
     key[strcspn(key, "=")] = '\0';
-    return key;
+    bool whole = strncmp(key, "layout.", 7) == 0 && experiment_key_path(key + 7, path, LONGEST) && strncmp(path, key, 7) == 0;
+    return whole ? path : key;
+}
+
+static const char *value_of(const struct said *said)
+{
+    const char *equals = strchr(said->text, '=');
+    return equals ? equals + 1 : "";
 }
 
 /* null takes back what another says. */
 static bool says_null(const struct said *said)
 {
-    const char *value = said->text + strcspn(said->text, "=");
-    return *value && (!value[1] || strcmp(value + 1, "null") == 0 || strcmp(value + 1, "~") == 0);
+    const char *value = value_of(said);
+    return !*value || strcmp(value, "null") == 0 || strcmp(value, "~") == 0;
 }
 
 static const char *name_of(struct invocation *call, const struct said *said)
@@ -382,7 +390,7 @@ static void tell_of_both(struct invocation *call, const struct said *first, cons
     const char *key = key_of(call, last);
     if ((first->row->key && last->row->key) || strcmp(key, key_of(call, first)) != 0) /* two options of one key there are not */
         return;
-    const char *before = first->text + strlen(key) + 1, *value = last->text + strlen(key) + 1;
+    const char *before = value_of(first), *value = value_of(last);
     if (same_words(before, value))
         return;
     bool changes = option->key ? option->changes : strcmp(key, "job.features") == 0;
