@@ -57,7 +57,7 @@ START_TEST(weeks)
          "$points << EOD\n256\t1000\t1000\t50\t0\n512\t1900\t2000\t47.5\t0\n512\t3000\t3000\t40\t1\nEOD\n", FIGURE_SCALING},
         {words_json, "$points << EOD\n0\t10\t10\t50\t0\n1\t20\t10\t40\t0\nEOD\n", FIGURE_SCALING},
         {words_json, "$words << EOD\n0\ta\n1\tb\nEOD\n", FIGURE_SCALING},
-        {scaling_json, "key = \"GPUs\"\nothers = \"precision\"\n", FIGURE_SCALING},
+        {figure_samples[FIGURE_SCALING], "key = \"GPUs\"\nothers = \"precision\"\n", FIGURE_SCALING},
         {words_json, "others = \"\"\n", FIGURE_SCALING},
         {names_json, "$words << EOD\n0\t10%%\n1\t%%s%%%%", FIGURE_SCALING},
         {names_json, "figure_title = ''\n", FIGURE_SCALING},
