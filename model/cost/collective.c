@@ -218,7 +218,10 @@ struct cost dispatch_time(const struct cluster *cluster, struct group_span span,
     double mean = tokens.rank_load > 0 ? bytes / tokens.rank_load : bytes;
     if (tokens.rank_load > 0)
         reached *= busiest_reached(open, tokens);
-    return network_all_to_all(cluster, span, bytes, mean / tokens.copies * reached * (domains - 1) / domains, mean);
+    /* Copying on arrival does not pay over links that are no faster than NICs, as those of PCIe are. */
+    struct cost once = network_all_to_all(cluster, span, bytes, mean / tokens.copies * reached * (domains - 1) / domains, mean);
+    struct cost each = network_all_to_all(cluster, span, bytes, bytes * (span.ranks - span.ranks_per_domain) / span.ranks, mean);
+    return cost_seconds(each) < cost_seconds(once) ? each : once;
 }
 
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes)

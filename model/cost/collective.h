@@ -54,10 +54,10 @@ struct collective_phases collective_phases(const struct cluster *cluster, enum c
                                            double bytes);
 /* An all-to-all of copies of each token (bytes: all copies) to experts spread evenly over the group. A token crosses the network
  * once to each domain that holds one of its experts, and is copied there over NVLink (DeepSeek-AI 2024, section 3.2.2; DeepEP,
- * HybridEP). k independent copies reach d (1 - (1 - 1/d)^k) of d domains, where d counts the domains of the groups of experts
- * that the router limits itself to. Where experts are not loaded alike (token_copies.rank_load) the NICs of the busiest domain
- * carry the tokens of which a copy goes there, x of d for x d copies: (1 - (1 - x/d)^k) / (1 - (1 - 1/d)^k) times the mean, and
- * NVLink there what the busiest rank gets. */
+ * HybridEP), or every copy for itself where that is quicker. k independent copies reach d (1 - (1 - 1/d)^k) of d domains, where d
+ * counts the domains of the groups of experts that the router limits itself to. Where experts are not loaded alike
+ * (token_copies.rank_load) the NICs of the busiest domain carry the tokens of which a copy goes there, x of d for x d copies: (1
+ * - (1 - x/d)^k) / (1 - (1 - 1/d)^k) times the mean, and NVLink there what the busiest rank gets. */
 struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens);
 /* How long a ring or tree keeps the NICs busy: its bandwidth term, or less where the links inside domains hold it up. */
 double collective_nics_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes);

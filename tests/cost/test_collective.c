@@ -194,6 +194,24 @@ START_TEST(the_quicker_algorithm_is_taken)
 }
 END_TEST
 
+/* Eight copies of a token to 4 nodes of 8: one to each other node and on over NVLink, or, where links inside nodes are slow, all
+ * for themselves: three quarters of the bytes over the NICs, as in any all-to-all. */
+START_TEST(copies_go_the_quicker_way)
+{
+    struct shape s;
+    plain_cluster(&s);
+    s.cluster.nics_per_node = 8;
+    s.cluster.nic_rate = 25e9;
+    struct token_copies tokens = {.copies = 8};
+    double bytes = 32e9, reached = 4 * (1 - pow(0.75, 8)) * 0.75;
+    s.cluster.gpu.nccl_rate = 400e9;
+    ck_assert_double_eq_tol(cost_seconds(dispatch_time(&s.cluster, spread_over(4, 8), bytes, tokens)), bytes / 8 * reached / 25e9,
+                            1e-3);
+    s.cluster.gpu.nccl_rate = 20e9;
+    ck_assert_double_eq_tol(cost_seconds(dispatch_time(&s.cluster, spread_over(4, 8), bytes, tokens)), bytes * 0.75 / 25e9, 1e-3);
+}
+END_TEST
+
 /* A tree over two nodes sends the buffer once over the NICs, but up and down the chain of each node: seven edges of eight GPUs
  * carry it both ways. So two nodes are never quicker than one. */
 START_TEST(a_tree_is_held_up_inside_nodes)
@@ -253,6 +271,7 @@ Suite *suite_collective(void)
     tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
     tcase_add_test(all, hierarchical_is_three_phases);
     tcase_add_test(all, the_quicker_algorithm_is_taken);
+    tcase_add_test(all, copies_go_the_quicker_way);
     tcase_add_test(all, a_tree_is_held_up_inside_nodes);
     tcase_add_test(all, more_bandwidth_is_never_slower);
     tcase_add_test(all, time_grows_with_the_message);
