@@ -147,7 +147,7 @@ static const struct example examples[] = {
     {"msim catalog show gpt-175b-megascale", "a model with its parameter count and its source"},
     {"msim catalog show h100-sxm --format json", "a GPU with the fitted parameters of its kernels"},
     {"msim catalog show 'NVIDIA H100 80GB HBM3'", "another spelling of the same"},
-    {"msim catalog show ./config.json", "a Hugging Face model, as downloaded"},
+    {"msim catalog show ./config.json", "a Hugging Face model, as downloaded; its folder does as well"},
     {"msim catalog show llama3", "a fault model: how often what fails, and how long repairs take"},
     {"msim catalog show policy megascale", "the policy of a name that several kinds have"},
     {"msim catalog template experiment -o job.yaml", "an experiment with every key; msim step job.yaml runs it"},

@@ -384,11 +384,35 @@ static bool is_true(const struct yaml_node *config, const char *key)
     return value && value->kind == YAML_SCALAR && strcmp(value->text, "true") == 0;
 }
 
-static void note_left_out(const struct yaml_node *config, struct diags *diags)
+/* mlp_only_layers names layers without experts: those that lead are msim's too, where all others have some. */
+static struct yaml_node *with_dense_layers(struct yaml_node *entry, const struct yaml_node *config, struct arena *arena,
+                                           struct diags *diags)
 {
     const struct yaml_node *dense = yaml_find(config, "mlp_only_layers");
-    if (dense && dense->first)
-        diag_warning(diags, dense->at, "mlp_only_layers: taken as mixtures like the others");
+    bool there[PATTERN_SIZE] = {false}, leading = int_of(config, "decoder_sparse_step") <= 1;
+    int n = 0;
+    char text[16];
+    if (!dense || !dense->first)
+        return entry;
+    for (const struct yaml_node *layer = dense->first; layer && n < PATTERN_SIZE; layer = layer->next, n++) {
+        char *end = NULL;
+        long at = layer->kind == YAML_SCALAR ? strtol(layer->text, &end, 10) : -1;
+        if (at >= 0 && at < PATTERN_SIZE && end != layer->text && !*end)
+            there[at] = true;
+    }
+    for (int i = 0; i < n; i++)
+        leading = leading && there[i];
+    if (!leading) {
+        diag_warning(diags, dense->at,
+                     "mlp_only_layers: taken as mixtures like the others, as they are not just the first layers");
+        return entry;
+    }
+    snprintf(text, sizeof text, "%d", n);
+    return yaml_with(entry, "moe.first_dense_layers", yaml_scalar(dense->at.file, text, arena), arena);
+}
+
+static void note_left_out(const struct yaml_node *config, struct diags *diags)
+{
     if (is_true(config, "use_sliding_window"))
         diag_warning(diags, entry_place(config, "use_sliding_window"),
                      "use_sliding_window: the window is left out, attention is full");
@@ -436,6 +460,8 @@ struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct
         entry = with_pattern(entry, config, arena, diags);
     if (yaml_find(entry, "window"))
         entry = with_layer_types(entry, config, arena, diags);
+    if (yaml_find(entry, "moe"))
+        entry = with_dense_layers(entry, config, arena, diags);
     note_left_out(config, diags);
     return diags->n_errors > before ? NULL : entry;
 }
