@@ -1,6 +1,7 @@
 #include "cli/catalog_show.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/catalog_table.h"
 #include "cli/result.h"
@@ -293,6 +294,12 @@ static void tell_others(const char *name, int shown, struct diags *diags)
                       catalog_kinds[kind].title_of_one, catalog_kinds[kind].one, name);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat what;
+    return stat(path, &what) == 0 && S_ISDIR(what.st_mode);
+}
+
 /* The first kind that has an entry of this name: the catalog's own, fault models, policies. What a file is shows in its keys. */
 static enum status load_named(const char *name, struct shown *shown, struct diags *diags)
 {
@@ -304,6 +311,8 @@ static enum status load_named(const char *name, struct shown *shown, struct diag
     if (kind < 0 && catalog_entry(name, &shown->entry, &unknown) != STATUS_OK)
         for (int k = N_LISTED_KINDS - 1; k >= KIND_FAULT_MODELS; k--)
             kind = catalog_recovery_has(k, name) ? k : kind;
+    if (kind < 0 && unknown.n_errors > 0 && is_folder(name)) /* of a model, as hubs keep it */
+        kind = CATALOG_MODELS;
     bool known = kind >= 0 || unknown.n_errors == 0;
     diags_free(&unknown);
     char near[CAUSE_SIZE];

@@ -185,7 +185,8 @@ static json_t *json_settings(const struct comparing *comparing)
     json_t *tables = json_array();
     for (size_t i = 0; i < comparing->n_tables; i++)
         json_array_append_new(tables, json_string(comparing->paths[i]));
-    return json_pack("{s:o, s:s}", "tables", tables, "method", comparing->method == COMPARE_FORMULA ? "formula" : "simulation");
+    return json_pack("{s:o, s:s, s:s?}", "tables", tables, "method",
+                     comparing->method == COMPARE_FORMULA ? "formula" : "simulation", "base", comparing->base);
 }
 
 static enum status write_results(const struct comparing *comparing, bool explain, struct invocation *call)
@@ -227,6 +228,8 @@ static enum status compare(struct comparing *comparing, struct invocation *call)
 {
     const char *explain = option_text(call, "explain");
     enum status status = read_tables(comparing, call);
+    if (status == STATUS_OK && option_given(call, "base"))
+        status = compare_take_base(comparing, call);
     if (status != STATUS_OK)
         return status;
     collect_rows(comparing, explain);
@@ -265,6 +268,8 @@ static enum status check_percent(const char *text, char *why, size_t size)
 
 static enum status run(struct invocation *call)
 {
+    if (option_given(call, "gpu") && !option_given(call, "base"))
+        diag_note(&call->diags, (struct place){0}, "--gpu changes nothing without --base");
     struct comparing comparing = {
         .method = (enum compare_method)option_choice(call, "method"),
         .tolerance = option_text(call, "tolerance") ? percent_parse(option_text(call, "tolerance")) : -1,
@@ -291,6 +296,11 @@ static const struct option_row options[] = {
      TEXT_FIELDS("PCT"),
      .check = check_percent,
      .help = "exit with 5 when the mean absolute error is above this many percent"},
+    {.name = "base",
+     TEXT_FIELDS("ENTRY"),
+     .help = "the GPU or cluster entry, a name or a file such as msim calibrate writes, on which the rows of its GPU are "
+             "predicted, in place of what they say of GPU, nodes and network"},
+    {.name = "gpu", TEXT_FIELDS("NAME"), .help = "with --base: what the tables call the entry's GPU, where it is not its name"},
     {.name = "method",
      CHOICE_FIELDS("HOW", methods),
      .initial = "simulation",
@@ -302,6 +312,7 @@ static const struct example examples[] = {
     {"msim compare traces/published/megascale.csv", "the published MegaScale runs"},
     {"msim compare --tolerance 10 --quiet mine.csv theirs.csv.gz", "a check for scripts"},
     {"msim compare --explain ablation-1-baseline traces/published/megascale.csv", "why one row is predicted as it is"},
+    {"msim compare runs.csv --base ours.yaml", "after msim calibrate runs.csv --base dgx-h100 -o ours.yaml"},
     {"msim compare --format json -o c.json traces/published/*.csv", "a result that 'msim plot c.json' draws"},
     {0},
 };

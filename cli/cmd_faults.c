@@ -169,7 +169,7 @@ static bool read_window(struct invocation *call, struct lanl_window *window)
 }
 
 /* As enum convert_source numbers them. */
-static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", NULL};
+static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", "nodes", NULL};
 
 /* What is left without a meaning for this source. */
 static void note_idle(struct invocation *call, enum convert_source source)
@@ -219,6 +219,7 @@ static enum status read_source(struct invocation *call, struct fault_trace *trac
     switch (source) {
     case CONVERT_TITAN: return titan_trace_read(paths[0], &how, trace, &call->diags);
     case CONVERT_JOBS: return job_trace_read(paths[0], &how, trace, &call->diags);
+    case CONVERT_NODES: return node_trace_read(paths[0], &how, trace, &call->diags);
     case CONVERT_XID: return xid_trace_read(paths, n, &how, trace, &call->diags);
     case CONVERT_SMI: return smi_trace_read(paths, n, &how, trace, &call->diags);
     default: return lanl_trace_read(paths[0], &window, trace, &call->diags);
@@ -316,7 +317,8 @@ static const struct option_row options[] = {
      CHOICE_FIELDS("FORMAT", sources),
      .help =
          "convert: what the file is: LANL's outage records (LA-UR-05-7318), Titan's GPU events, a table of jobs, Xids in dmesg "
-         "(also -T), syslog, journalctl or DCGM, nvidia-smi's CSV; as its columns or lines tell when left out"},
+         "(also -T), syslog, journalctl or DCGM, nvidia-smi's CSV, a table of nodes' states; as its columns or lines tell when "
+         "left out"},
     {.name = "down",
      TIME_FIELDS,
      .high = 1e9,
@@ -327,7 +329,7 @@ static const struct option_row options[] = {
      .high = 1e9,
      .initial = "5min",
      .help = "convert: events of one node and cause, each closer than this to the one before, are one; Xids of a node whatever "
-             "their causes, the worst of them. 0s: none are"},
+             "their causes, the worst of them; states of a node so far apart are one outage. 0s: none are"},
     {.name = "failed-jobs",
      .type = OPTION_FLAG,
      .help = "convert: of jobs, count those with GPUs that just failed, too, not only those whose state names the node"},
@@ -354,6 +356,8 @@ static const struct example examples[] = {
     {"msim faults convert --source xid logs/*.dmesg -o faults.csv", "GPU errors of kernel logs, one of each host"},
     {"msim faults convert --source jobs sacct.txt -o faults.csv",
      "failures of nodes from 'sacct -P -o JobID,State,Start,End,NodeList'"},
+    {"msim faults convert --source nodes events.txt -o faults.csv",
+     "outages from 'sacctmgr -P list event format=NodeName,TimeStart,TimeEnd,State,Reason start=2025-01-01'"},
     {0},
 };
 
@@ -374,6 +378,12 @@ const struct command command_faults = {
         "hardware: NODE_FAIL, BOOT_FAIL, LAUNCH_FAILED and the like. A job that just FAILED may have failed by itself: it counts "
         "with --failed-jobs. One that ran out of time or memory does not. A table without states, as Philly's and Acme's often "
         "are, shows no failures; one that names no nodes needs --nodes.\n"
+        "\n"
+        "convert --source nodes reads the columns NodeName (or node, host), State, TimeStart (or start, from), TimeEnd (or end, "
+        "to) and Reason, as sacctmgr -P list event writes them. A node that is down, failing or not responding has failed, for "
+        "as "
+        "long as the state lasts; one that drains, is in maintenance or reboots leaves announced (kind planned). States that "
+        "follow one another are one outage, of the first one's kind and reason.\n"
         "\n"
         "convert --source xid takes one file or many: a host is what a line names, or else its file. Errors of the programs "
         "themselves (Xid 13, 31, 43 ...) take no node away; what only informs (45, 63, 92, 154 ...) and what is unknown is left "

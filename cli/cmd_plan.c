@@ -270,7 +270,8 @@ const struct command command_plan = {
     .more =
         "Pipeline schedules: gpipe, 1f1b, zb-1p and zb-2p with one chunk a stage and interleaved with more are searched. zb-v, "
         "dualpipe and dualpipe-v, with two chunks, can be faster but few frameworks run them, so they are searched only where "
-        "asked for: --space schedule=interleaved,zb-v,dualpipe,dualpipe-v.\n"
+        "asked for: --space schedule=none,interleaved,zb-v,dualpipe,dualpipe-v, of which all are searched and no others; none "
+        "stands for layouts without a pipeline.\n"
         "\n"
         "The batch is divided evenly, so the replicas are a divisor of it and of the GPUs: where most such numbers are out, as "
         "4M tokens (977 sequences of 4096, a prime) leave one of ten on 512 GPUs, a warning names the nearest batch that leaves "

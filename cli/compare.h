@@ -44,7 +44,11 @@ struct comparing {
     int worst;        /* rows shown of the worst */
     bool all_rows;
     enum compare_by by;
+    const char *base; /* of rows that are predicted on another entry than the table's; NULL none */
 };
+
+/* --base: puts the rows of its GPU on it, before they are collected. */
+MUST_CHECK enum status compare_take_base(struct comparing *comparing, struct invocation *call);
 
 void compare_write_text(const struct comparing *comparing, const struct invocation *call);
 void compare_write_csv(const struct comparing *comparing, FILE *out);

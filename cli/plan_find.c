@@ -31,6 +31,14 @@ static enum status check_fixed(const struct space_limits *fixed, const struct sp
     return status;
 }
 
+static bool told_before(const struct diags *diags, const char *text)
+{
+    for (size_t i = 0; i < diags->n_items; i++)
+        if (strcmp(diags->items[i].text, text) == 0)
+            return true;
+    return false;
+}
+
 void batch_fit_warn(const struct experiment *experiment, const struct space_limits *limits, struct diags *diags)
 {
     const struct job *job = &experiment->job;
@@ -48,10 +56,22 @@ void batch_fit_warn(const struct experiment *experiment, const struct space_limi
             text_append(text, sizeof text, ", --batch-tokens %.0f", tokens);
         text_append(text, sizeof text, " or --set job.global_batch=%lld", (long long)fit.better);
     }
-    for (size_t i = 0; i < diags->n_items; i++)
-        if (strcmp(diags->items[i].text, text) == 0)
-            return;
-    diag_warning(diags, (struct place){0}, "%s", text);
+    if (!told_before(diags, text))
+        diag_warning(diags, (struct place){0}, "%s", text);
+}
+
+/* Schedules that are asked for are all that is searched: whoever wants to see one more may not mean to give up going without a
+ * pipeline, which is often the fastest. */
+static void schedules_note(const struct experiment *experiment, const struct space_limits *fixed,
+                           const struct space_limits *limits, struct diags *diags)
+{
+    static const char text[] =
+        "these schedules alone are searched, and no layout without a pipeline; 'none' beside them keeps those";
+    const struct space_limit *schedules = &limits->dimensions[SPACE_SCHEDULE], *pp = &limits->dimensions[SPACE_PP];
+    bool asked = schedules->n > 0 && fixed->dimensions[SPACE_SCHEDULE].n == 0;
+    bool could = experiment->gpus > 1 && (pp->n == 0 || space_limit_allows(pp, 1)) && limits->dimensions[SPACE_VPP].n == 0;
+    if (asked && could && !space_limit_allows(schedules, SCHEDULE_NONE) && !told_before(diags, text))
+        diag_note(diags, (struct place){.file = "--space schedule"}, "%s", text);
 }
 
 enum status plan_limits(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,
@@ -68,8 +88,10 @@ enum status plan_limits(const struct invocation *call, const struct experiment *
         status = space_restrict(limits, texts[i], (struct place){.file = "--space"}, diags);
     if (status == STATUS_OK)
         status = check_fixed(&fixed, limits, diags);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
         batch_fit_warn(experiment, limits, diags);
+        schedules_note(experiment, &fixed, limits, diags);
+    }
     return status;
 }
 

@@ -42,6 +42,18 @@ static int distinct(int *values, int n, int *most)
     return n_distinct;
 }
 
+/* NVLink islands that members in one host are spread over, as layout_span counts them. */
+static int islands_of(const struct fabric *fabric, const int *gpus, int n, int n_hosts, int *values)
+{
+    int island = fabric->shape.nvlink_domain, most;
+
+    if (island <= 1 || island >= fabric->shape.gpus_per_host)
+        return 1;
+    for (int i = 0; i < n; i++)
+        values[i] = gpus[i] / island;
+    return (distinct(values, n, &most) + n_hosts - 1) / n_hosts;
+}
+
 struct group_span collective_span(const struct fabric *fabric, const int *gpus, int n)
 {
     struct group_span span = {.ranks = n, .sharing = 1};
@@ -50,6 +62,7 @@ struct group_span collective_span(const struct fabric *fabric, const int *gpus, 
     for (int i = 0; i < n; i++)
         values[i] = domain_of(fabric, gpus[i]);
     span.domains = distinct(values, n, &span.ranks_per_domain);
+    span.islands = islands_of(fabric, gpus, n, span.domains, values);
     for (int i = 0; i < n; i++)
         values[i] = set_of(fabric, gpus[i]);
     span.leaves = distinct(values, n, &most);

@@ -122,7 +122,8 @@ static uint32_t flow_take(struct network_flow *n)
 /* What of a transfer's latency is still to come. */
 static nanos latency_left(const struct transfer *transfer, nanos now)
 {
-    return transfer->carried > 0 ? nanos_later(0, transfer->carried + transfer->latency - now) : transfer->latency;
+    nanos done = nanos_later(transfer->carried > 0 ? transfer->carried : now, transfer->until);
+    return nanos_later(0, done + transfer->latency - now);
 }
 
 static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)

@@ -1,6 +1,7 @@
 /* network_flow_groups.c - the collectives of a network of flows: what a group opens for each shape, and how they begin. */
 #include "sim/network_flow_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
@@ -91,6 +92,15 @@ static double edge_rate(const struct network_flow *n, enum collective_shape shap
     return c->nic_rate * c->net_fraction * cluster_nics_of(c, span->ranks_per_domain) / (span->sharing * channels);
 }
 
+/* Seconds of a bandwidth term in which the NICs send: all but where links inside domains hold a ring or tree up. */
+static double nics_busy(const struct network_flow *n, enum collective_shape shape, struct group_span span,
+                        const struct work_collective *exchange, double seconds)
+{
+    bool pipelined = n->cluster.collective_algorithm != ALGORITHM_HIERARCHICAL && (shape == SHAPE_RING || shape == SHAPE_TREE);
+
+    return pipelined ? fmin(seconds, collective_nics_s(&n->cluster, exchange->collective, span, exchange->bytes)) : seconds;
+}
+
 void network_flow_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what)
 {
     struct network_flow *n = state;
@@ -110,15 +120,18 @@ void network_flow_collective(void *state, nanos now, const struct work_collectiv
     }
     if (!flows->shapes[shape].known)
         group_shape_open(n, group, shape);
+    double busy = nics_busy(n, shape, flows->span, exchange, seconds);
     struct flows_start start = {.first = flows->shapes[shape].first,
                                 .n = flows->shapes[shape].n,
-                                .carried = seconds * edge_rate(n, shape, &flows->span) * flows->shapes[shape].share /
+                                .carried = busy * edge_rate(n, shape, &flows->span) * flows->shapes[shape].share /
                                            n->options.queue_pairs};
     if (n->options.per_step && shape == SHAPE_RING) {
         start.length = flows->shapes[shape].ring;
         start.parts = (exchange->collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (start.length - 1);
     }
     start.transfer = network_flow_transfer(n, what, total - delay - nanos_from_seconds(seconds), start.n);
+    if (busy < seconds)
+        n->transfers[start.transfer].until = now + delay + nanos_from_seconds(seconds);
     if (delay > 0)
         delayed_starts_add(&n->delayed, now + delay, start);
     else

@@ -22,6 +22,7 @@ struct transfer {
     uint64_t what;
     nanos latency;
     nanos carried; /* when the last flow so far was carried, but for the delays of its cables */
+    nanos until;   /* before which what moves inside the domains is not done, whatever the flows; 0 they alone count */
     uint32_t left; /* flows */
     uint32_t next_free;
 };

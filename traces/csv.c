@@ -109,10 +109,11 @@ static size_t line_length(const char *text, size_t n)
     return length;
 }
 
-static bool is_blank(const char *text, size_t n)
+/* Nothing but blanks and separators: spreadsheets write empty rows so. */
+static bool is_blank(const char *text, size_t n, const char *separators)
 {
     for (size_t i = 0; i < n; i++)
-        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r' && text[i] != '\n')
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r' && text[i] != '\n' && !strchr(separators, text[i]))
             return false;
     return true;
 }
@@ -229,10 +230,10 @@ static size_t first_line(const struct csv_table *table)
     return table->n_text >= 3 && memcmp(table->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
-/* Blank lines and comments stand between records. */
-static bool is_between(const char *text, size_t n)
+/* Blank lines, rows of empty cells and comments stand between records. */
+static bool is_between(const char *text, size_t n, const char *separators)
 {
-    return is_blank(text, n) || is_comment(text, n);
+    return is_blank(text, n, separators) || is_comment(text, n);
 }
 
 static char find_separator(const struct csv_table *table)
@@ -240,7 +241,7 @@ static char find_separator(const struct csv_table *table)
     size_t n;
     for (size_t offset = first_line(table); offset < table->n_text; offset += n) {
         n = line_length(table->text + offset, table->n_text - offset);
-        if (!is_between(table->text + offset, n))
+        if (!is_between(table->text + offset, n, ",;|"))
             return separator_of(table->text + offset, n);
     }
     return ',';
@@ -249,11 +250,12 @@ static char find_separator(const struct csv_table *table)
 static void read_records(struct csv_reading *reading, struct csv_parser *parser)
 {
     const struct csv_table *table = &reading->table;
+    const char separators[] = {table->separator, '\0'};
     size_t offset = first_line(table);
     size_t told = 0;
     for (int line = 1; offset < table->n_text; line++) {
         size_t n = line_length(table->text + offset, table->n_text - offset);
-        bool between = !reading->in_record && is_between(table->text + offset, n);
+        bool between = !reading->in_record && is_between(table->text + offset, n, separators);
         if (!between) {
             if (!reading->in_record)
                 reading->at = (struct csv_record){.offset = offset, .line = line};

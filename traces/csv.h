@@ -3,10 +3,10 @@
  *
  * A table is a header line and rows of as many cells (RFC 4180, read by libcsv in strict mode). Cells may be quoted; a quoted
  * cell may contain commas, doubled quotes and line breaks. Accepted besides: semicolons, tabs or bars between cells where the
- * header has no comma, lines that begin with # as comments, a UTF-8 byte-order mark, CRLF or CR line ends, blank lines, blanks
- * around unquoted cells, a last line without its end. Refused, each with file, line and column: an empty file, bytes that are no
- * UTF-8 text, a quote where none can be, a quoted cell that never ends, rows with too few or too many cells, a column named
- * twice.
+ * header has no comma, lines that begin with # as comments, a UTF-8 byte-order mark, CRLF or CR line ends, blank lines, rows of
+ * empty cells (as spreadsheets write them), blanks around unquoted cells, a last line without its end. Refused, each with file,
+ * line and column: an empty file, bytes that are no UTF-8 text, a quote where none can be, a quoted cell that never ends, rows
+ * with too few or too many cells, a column named twice.
  *
  * Cells are texts until asked for otherwise; "" is an unknown value. Column -1 stands for a column the table does not have: its
  * cells are "". Rows and columns count from 0, the lines and columns of diagnostics from 1; a cell's diagnostic column is that of

@@ -1,12 +1,10 @@
 /* Tables of jobs: those that a node ended, as failures at their ends. */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "traces/csv.h"
-#include "traces/lanl_trace.h"
-#include "traces/log_time.h"
+#include "traces/record_table.h"
 #include "traces/trace_convert.h"
 
 /* --- columns --- */
@@ -25,35 +23,13 @@ struct columns {
     int state, end, start, duration, node, gpus, id;
 };
 
-/* "Node_List" as "nodelist", "NODE_FAIL" as "nodefail". */
-static void bare_word(const char *text, char *word, size_t size)
-{
-    size_t n = 0;
-    for (; *text && n + 1 < size; text++)
-        if (isalnum((unsigned char)*text))
-            word[n++] = (char)tolower((unsigned char)*text);
-    word[n] = '\0';
-}
-
-static int find(const struct csv_table *table, const char *const *names)
-{
-    char word[64];
-    for (; *names; names++)
-        for (int i = 0; i < table->n_columns; i++) {
-            bare_word(table->header[i], word, sizeof word);
-            if (strcmp(word, *names) == 0)
-                return i;
-        }
-    return -1;
-}
-
 /* A column of the plural that holds nothing but whole numbers, or nothing, says how many nodes a job had. */
 static bool holds_counts(const struct csv_table *table, int column)
 {
     char word[64];
     if (column < 0)
         return false;
-    bare_word(table->header[column], word, sizeof word);
+    record_word(table->header[column], word, sizeof word);
     if (strcmp(word, "nodes") != 0 && strcmp(word, "hosts") != 0)
         return false;
     for (size_t row = 0; row < table->n_rows; row++) {
@@ -71,9 +47,10 @@ static bool find_columns(const struct csv_table *table, const struct convert_opt
 {
     size_t errors = diags->n_errors;
     struct place at = csv_header_place(table, 0);
-    *columns =
-        (struct columns){find(table, state_names), find(table, end_names), find(table, start_names), find(table, duration_names),
-                         find(table, node_names),  find(table, gpu_names), find(table, id_names)};
+    *columns = (struct columns){record_column(table, state_names), record_column(table, end_names),
+                                record_column(table, start_names), record_column(table, duration_names),
+                                record_column(table, node_names),  record_column(table, gpu_names),
+                                record_column(table, id_names)};
     bool counts = holds_counts(table, columns->node);
     if (columns->state < 0)
         diag_error(diags, at, "no column says how a job ended; name it state or status (a table without one shows no failures)");
@@ -89,41 +66,9 @@ static bool find_columns(const struct csv_table *table, const struct convert_opt
     return diags->n_errors == errors;
 }
 
-/* --- times --- */
-
-/* "2024-03-03T12:01:02", with a fraction, which is left aside, and a zone. */
-static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
-{
-    char date[20];
-    nanos ahead = 0;
-    size_t n = strspn(text, "0123456789-"); /* the day */
-    if (text[n] == 'T' || (text[n] == ' ' && isdigit((unsigned char)text[n + 1])))
-        n += 1 + strspn(text + n + 1, "0123456789:");
-    if (n == 0 || n >= sizeof date)
-        return false;
-    memcpy(date, text, n);
-    date[n] = '\0';
-    const char *rest = text + n;
-    if (*rest == '.')
-        rest += 1 + strspn(rest + 1, "0123456789");
-    if (!local_time_parse(date, time) || !log_zone(rest, &ahead))
-        return false;
-    *zoned = *rest != '\0';
-    *time -= ahead;
-    return true;
-}
-
 /* --- jobs --- */
 
 enum ending { ENDED_WELL, ENDED_BY_ITSELF, ENDED_BY_NODE };
-
-static bool has_any(const char *word, const char *const *parts)
-{
-    for (; *parts; parts++)
-        if (strstr(word, *parts))
-            return true;
-    return false;
-}
 
 /* As Slurm's states, and what other schedulers write in their place. */
 static enum ending ending_of(const char *state)
@@ -134,10 +79,10 @@ static enum ending ending_of(const char *state)
     static const char *const of_job[] = {"fail", "error", "crash", NULL};
     static const char *const of_limits[] = {"timeout", "deadline", "memory", "oom", NULL};
     char word[80];
-    bare_word(state, word, sizeof word);
-    if (has_any(word, of_node))
+    record_word(state, word, sizeof word);
+    if (record_has_any(word, of_node))
         return ENDED_BY_NODE;
-    return has_any(word, of_job) && !has_any(word, of_limits) ? ENDED_BY_ITSELF : ENDED_WELL;
+    return record_has_any(word, of_job) && !record_has_any(word, of_limits) ? ENDED_BY_ITSELF : ENDED_WELL;
 }
 
 struct reading {
@@ -147,31 +92,13 @@ struct reading {
     struct host_table hosts;
     struct fault_trace trace;
     size_t n_failed, n_several; /* jobs that just failed and are left out; failures of jobs on several nodes */
-    size_t n_dates, n_zoned;    /* times that are dates, and that name a zone */
+    struct record_times times;
     struct diags *diags;
 };
 
-/* Seconds, or a date. */
-static bool cell_time(struct reading *reading, size_t row, int column, nanos *time)
+static bool time_of(struct reading *reading, size_t row, int column, nanos *time)
 {
-    const char *text = csv_cell(reading->table, row, column);
-    char *end;
-    bool zoned;
-    double seconds = strtod(text, &end);
-    if (end != text && !*end && isfinite(seconds) && fabs(seconds) < 4e9) {
-        *time = nanos_from_seconds(seconds);
-        return true;
-    }
-    if (zoned_time_parse(text, time, &zoned)) {
-        reading->n_zoned += zoned;
-        reading->n_dates++;
-        return true;
-    }
-    diag_error(reading->diags, csv_place(reading->table, row, column),
-               "'%.40s' is neither seconds nor a time such as 2017-10-03T07:15:00, 2017-10-03T07:15:00Z or "
-               "2017-10-03T07:15:00+08:00",
-               text);
-    return false;
+    return record_time(reading->table, row, column, &reading->times, time, reading->diags);
 }
 
 static bool end_of(struct reading *reading, size_t row, nanos *end)
@@ -179,8 +106,8 @@ static bool end_of(struct reading *reading, size_t row, nanos *end)
     const struct columns *columns = &reading->columns;
     nanos duration = 0;
     if (columns->end >= 0)
-        return cell_time(reading, row, columns->end, end);
-    if (!cell_time(reading, row, columns->start, end) || !cell_time(reading, row, columns->duration, &duration))
+        return time_of(reading, row, columns->end, end);
+    if (!time_of(reading, row, columns->start, end) || !time_of(reading, row, columns->duration, &duration))
         return false;
     *end += duration;
     return true;
@@ -261,9 +188,7 @@ static void tell(const struct reading *reading)
                   reading->n_failed == 1 ? "" : "s",
                   reading->options->failed_jobs ? "without GPUs"
                                                 : "perhaps by bugs of the job; --failed-jobs counts those with GPUs, too");
-    if (reading->n_zoned > 0 && reading->n_zoned < reading->n_dates)
-        diag_note(reading->diags, at, "%zu of %zu times name a zone; the others are taken for universal time", reading->n_zoned,
-                  reading->n_dates);
+    record_tell_zones(&reading->times, at, reading->diags);
     if (reading->columns.node < 0)
         diag_note(reading->diags, at,
                   "no column names nodes: failures are spread over --nodes %d; how uneven nodes are cannot be told from them",
@@ -271,20 +196,6 @@ static void tell(const struct reading *reading)
     if (reading->n_several > 0)
         diag_note(reading->diags, at, "%zu failure%s of jobs on several nodes: the first of the list is taken",
                   reading->n_several, reading->n_several == 1 ? "" : "s");
-}
-
-/* Seconds of before 1973 count from the table's own start, not from 1970: a date says nothing of them. */
-static bool from_fits(const struct reading *reading, const char *path)
-{
-    static const nanos earliest = (nanos)100000000 * NANOS_PER_SECOND;
-    nanos latest = 0;
-    for (size_t i = 0; i < reading->trace.n_items; i++)
-        latest = reading->trace.items[i].time > latest ? reading->trace.items[i].time : latest;
-    if (!reading->options->has_from || reading->n_dates > 0 || reading->trace.n_items == 0 || latest >= earliest)
-        return true;
-    diag_error(reading->diags, (struct place){.file = path},
-               "--from is a date, and these times are seconds since the table's own start; --horizon alone cuts it");
-    return false;
 }
 
 enum status job_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
@@ -308,8 +219,9 @@ enum status job_trace_read(const char *path, const struct convert_options *optio
     struct convert_options window = *options;
     if (reading.columns.node < 0) /* two failures on a node that was made up are two */
         window.merge = 0;
-    status =
-        good && from_fits(&reading, path) ? convert_finish(&reading.trace, &window, NULL, -1, path, diags) : STATUS_BAD_INPUT;
+    status = good && record_from_fits(&reading.trace, options, &reading.times, path, diags)
+                 ? convert_finish(&reading.trace, &window, NULL, -1, path, diags)
+                 : STATUS_BAD_INPUT;
     if (status == STATUS_OK)
         *trace = reading.trace;
     else

@@ -152,6 +152,18 @@ static bool says_oom(const struct measurement_reading *reading)
     return false;
 }
 
+/* No step takes no time, and a rate of zero is none: of a run that did not run out of memory that is told. */
+static void tell_zeros(struct measurement_reading *reading)
+{
+    for (size_t i = 0; i < N_MEASURED; i++) {
+        enum column column = measured[i].column;
+        double value;
+        if (*reading_text(reading, column) && cell_number(reading, column, false, &value) && !(value > 0 || value < 0))
+            reading_tell_once(reading, column, "zero", "%s '%.40s' is taken for nothing measured",
+                              measurement_columns[column].name, reading_text(reading, column));
+    }
+}
+
 void reading_outcome(struct measurement_reading *reading, struct measurement *row)
 {
     static const char *const outcomes[] = {"ok", "oom"};
@@ -161,5 +173,7 @@ void reading_outcome(struct measurement_reading *reading, struct measurement *ro
         return;
     row->mfu = read_mfu(reading);
     read_step(reading, row);
+    if (!reading->unusable && row->step_s <= 0)
+        tell_zeros(reading);
     row->untold = outcome < 0 && row->step_s <= 0 && row->mfu <= 0;
 }

@@ -17,6 +17,10 @@ static const struct {
     {CONVERT_TITAN, {"time", "location", "event"}},
     {CONVERT_SMI, {"timestamp", "ecc*"}},
     {CONVERT_SMI, {"timestamp", "clocks*"}},
+    {CONVERT_NODES, {"nodename", "timestart", "state"}},
+    {CONVERT_NODES, {"node", "state", "from"}},
+    {CONVERT_NODES, {"host", "state", "from"}},
+    {CONVERT_NODES, {"nodename", "state", "start"}},
     {CONVERT_JOBS, {"state"}},
     {CONVERT_JOBS, {"status"}},
     {CONVERT_JOBS, {"jobstate"}},
@@ -55,6 +59,11 @@ static enum convert_source table_of(const char *header)
     return CONVERT_UNKNOWN;
 }
 
+static bool is_fault_trace(const char *header)
+{
+    return has_column(header, "times") && has_column(header, "node");
+}
+
 /* The first line that is no comment, of a file in memory. */
 static char *first_line(char *bytes)
 {
@@ -83,17 +92,23 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     size_t n;
     if (strcmp(path, "-") == 0) { /* what is read of it is gone */
         diag_error(diags, (struct place){0},
-                   "what standard input is has to be said with --source: lanl, titan, jobs, xid or smi");
+                   "what standard input is has to be said with --source: lanl, titan, jobs, nodes, xid or smi");
         return STATUS_BAD_INPUT;
     }
     enum status status = file_read(path, LIMIT, &bytes, &n, diags);
     if (status != STATUS_OK)
         return status;
     enum convert_source found = source_of(bytes, path, diags);
+    bool trace = is_fault_trace(first_line(bytes));
     free(bytes);
+    if (found == CONVERT_UNKNOWN && trace) {
+        diag_error(diags, (struct place){.file = path},
+                   "is a fault trace already, which 'msim run --faults' and 'msim faults summary' take as it is");
+        return STATUS_BAD_INPUT;
+    }
     if (found == CONVERT_UNKNOWN) {
         diag_error(diags, (struct place){.file = path},
-                   "neither columns nor lines tell what this is; say it with --source: lanl, titan, jobs, xid or smi");
+                   "neither columns nor lines tell what this is; say it with --source: lanl, titan, jobs, nodes, xid or smi");
         return STATUS_BAD_INPUT;
     }
     *source = found;

@@ -314,7 +314,7 @@ static bool hold_one(struct calibrate_fit *fit, struct calibrate_estimate *estim
 {
     size_t p = fit->n_active;
     double *jacobian = memory_new(fit->n_rows * p, sizeof *jacobian), alone[CALIBRATE_ACTIVE_MAX], together[CALIBRATE_ACTIVE_MAX];
-    calibrate_jacobian(fit, jacobian);
+    calibrate_slopes(fit, jacobian);
     standard_errors(fit, jacobian, together);
     for (size_t j = 0; j < p; j++)
         alone[j] = fit->scale / fmax(column_norm(jacobian, fit->n_rows, p, j), 1e-300);
@@ -338,7 +338,7 @@ static void report(struct calibrate_fit *fit, struct calibrate_estimate *estimat
     if (p == 0)
         return;
     double *jacobian = memory_new(fit->n_rows * p, sizeof *jacobian), errors[CALIBRATE_ACTIVE_MAX];
-    calibrate_jacobian(fit, jacobian);
+    calibrate_slopes(fit, jacobian);
     standard_errors(fit, jacobian, errors);
     double quantile = fit->n_rows > p ? gsl_cdf_tdist_Pinv(0.975, (double)(fit->n_rows - p)) : INFINITY;
     for (size_t j = 0; j < p; j++) {

@@ -96,6 +96,24 @@ void calibrate_jacobian(struct calibrate_fit *fit, double *jacobian)
     }
 }
 
+void calibrate_slopes(struct calibrate_fit *fit, double *jacobian)
+{
+    double *moved = fit->scratch;
+    size_t p = fit->n_active;
+    for (size_t j = 0; j < p; j++) {
+        size_t k = fit->active[j];
+        double before = fit->values[k];
+        for (int side = -1; side <= 1; side += 2) {
+            fit->values[k] = calibrate_value(&fit->problem->parameters[k], fit->z[k] + side * CALIBRATE_REACH);
+            calibrate_residuals(fit, moved);
+            for (size_t i = 0; i < fit->n_rows; i++)
+                jacobian[i * p + j] = side < 0 ? -moved[i] : (jacobian[i * p + j] + moved[i]) / (2 * CALIBRATE_REACH);
+        }
+        fit->values[k] = before;
+    }
+    calibrate_residuals(fit, fit->residuals);
+}
+
 /* --- GSL's view ---------------------------------------------------------------------------------------------------- */
 
 static int gsl_residuals(const gsl_vector *x, void *params, gsl_vector *f)

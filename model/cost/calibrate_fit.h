@@ -7,6 +7,7 @@
 #include "model/cost/calibrate.h"
 
 #define CALIBRATE_STEP  1e-4  /* of z, for derivatives: truncation and whole nanoseconds both stay below 1e-4 */
+#define CALIBRATE_REACH 0.02  /* of z to either side, for standard errors: see calibrate_slopes */
 #define CALIBRATE_HUBER 1.345 /* 95 % efficiency under normal errors (Huber 1981) */
 
 enum { CALIBRATE_ACTIVE_MAX = 64, CALIBRATE_KNOWN = 256 };
@@ -42,6 +43,10 @@ double calibrate_value(const struct calibrate_parameter *parameter, double z);
 double calibrate_loss(const struct calibrate_fit *fit, const double *residuals);
 /* d r / d z of the active parameters, [n_rows][n_active]; leaves the values as they are. */
 void calibrate_jacobian(struct calibrate_fit *fit, double *jacobian);
+/* The same over a wider piece on both sides, for standard errors: a predicted step may jump by a few parts in a thousand where a
+ * choice flips (an algorithm, a schedule), and a minimum often lies beside such a jump. Over CALIBRATE_STEP that would be a slope
+ * hundreds of times the true one, and an interval as many times too narrow. */
+void calibrate_slopes(struct calibrate_fit *fit, double *jacobian);
 /* The robust minimum over the active parameters from where they stand; updates values, z, scale and residuals. */
 void calibrate_minimise(struct calibrate_fit *fit);
 

@@ -68,20 +68,6 @@ static double nics_rate(const struct cluster *cluster, struct group_span span, d
     return nics / fmax(1, load);
 }
 
-/* Bus bandwidth of a group's ring or tree through the network. */
-static double network_rate(const struct cluster *cluster, struct group_span span, double load)
-{
-    return fmin(nics_rate(cluster, span, load), local_rate(&cluster->gpu, span));
-}
-
-/* R is what fills a ring of NVLink; one that also crosses the network is slower and filled by as much less, however full the
- * fabric above is. */
-static double network_ramp(const struct cluster *cluster, struct group_span span, double bytes)
-{
-    double slower = network_rate(cluster, span, 1) / cluster->gpu.nccl_rate;
-    return 1 + sqrt(slower * cluster->gpu.nccl_ramp_bytes / bytes);
-}
-
 static double network_hop(const struct cluster *cluster, struct group_span span)
 {
     bool dragonfly = cluster->topology == TOPOLOGY_DRAGONFLY;
@@ -90,16 +76,36 @@ static double network_hop(const struct cluster *cluster, struct group_span span)
     return NET_HOP_S + cluster->nic_latency_s + switches * cluster->hop_latency_s;
 }
 
+/* R is what fills a ring of NVLink; one that also crosses the network is slower and filled by as much less, however full the
+ * fabric above is. */
+static double network_ramp(const struct cluster *cluster, struct group_span span, double bytes)
+{
+    double slower = fmin(nics_rate(cluster, span, 1), local_rate(&cluster->gpu, span)) / cluster->gpu.nccl_rate;
+    return 1 + sqrt(slower * cluster->gpu.nccl_ramp_bytes / bytes);
+}
+
+/* What each edge of a ring carries of the buffer. */
+static double ring_bytes(enum collective collective, struct group_span span, double bytes)
+{
+    return bytes * (span.ranks - 1.0) / span.ranks * (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1);
+}
+
+static double ring_outward(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
+{
+    return ring_bytes(collective, span, bytes) / nics_rate(cluster, span, oversubscription_of_rings(cluster, span)) *
+           network_ramp(cluster, span, bytes);
+}
+
 static struct cost network_ring(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
     double n = span.ranks, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
     double net_steps = passes * (span.domains > 1 ? span.domains - 1 : 0);
     double local_steps = fmax(0, steps_of(collective, n) - net_steps);
-    double rate = network_rate(cluster, span, oversubscription_of_rings(cluster, span));
+    double inward = ring_bytes(collective, span, bytes) / local_rate(gpu, span) * network_ramp(cluster, span, bytes);
     return (struct cost){
         .latency_s = gpu->nccl_base_s + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
-        .bandwidth_s = bytes * (n - 1) / n * passes / rate * network_ramp(cluster, span, bytes),
+        .bandwidth_s = fmax(ring_outward(cluster, collective, span, bytes), inward),
     };
 }
 
@@ -130,14 +136,23 @@ static struct collective_phases hierarchical(const struct cluster *cluster, enum
     return phases;
 }
 
+static double tree_outward(const struct cluster *cluster, struct group_span span, double bytes)
+{
+    return fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2 * bytes /
+           (nics_rate(cluster, span, oversubscription_of_trees(cluster, span)) * TREE_BANDWIDTH) *
+           network_ramp(cluster, span, bytes);
+}
+
+/* The NICs of a domain carry min(d, 4) halves of the buffer out; inside it the trees are chains over its r ranks, whose r - 1
+ * edges carry all of the buffer up and all of it down. */
 static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
-    double depth = ceil(log2(span.domains));
-    double rate = network_rate(cluster, span, oversubscription_of_trees(cluster, span)) * TREE_BANDWIDTH;
+    double depth = ceil(log2(span.domains)), r = span.ranks_per_domain;
+    double inward = 2 * bytes * (r - 1) / r / (local_rate(gpu, span) * TREE_BANDWIDTH) * network_ramp(cluster, span, bytes);
     return (struct cost){
-        .latency_s = gpu->nccl_base_s + 2 * ((span.ranks_per_domain - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
-        .bandwidth_s = fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2 * bytes / rate * network_ramp(cluster, span, bytes),
+        .latency_s = gpu->nccl_base_s + 2 * ((r - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
+        .bandwidth_s = fmax(tree_outward(cluster, span, bytes), inward),
     };
 }
 
@@ -207,7 +222,10 @@ struct cost dispatch_time(const struct cluster *cluster, struct group_span span,
     double mean = tokens.rank_load > 0 ? bytes / tokens.rank_load : bytes;
     if (tokens.rank_load > 0)
         reached *= busiest_reached(open, tokens);
-    return network_all_to_all(cluster, span, bytes, mean / tokens.copies * reached * (domains - 1) / domains, mean);
+    /* Copying on arrival does not pay over links that are no faster than NICs, as those of PCIe are. */
+    struct cost once = network_all_to_all(cluster, span, bytes, mean / tokens.copies * reached * (domains - 1) / domains, mean);
+    struct cost each = network_all_to_all(cluster, span, bytes, bytes * (span.ranks - span.ranks_per_domain) / span.ranks, mean);
+    return cost_seconds(each) < cost_seconds(once) ? each : once;
 }
 
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes)
@@ -219,6 +237,15 @@ bool collective_takes_tree(const struct cluster *cluster, struct group_span span
     return cluster->collective_algorithm == ALGORITHM_TREE ||
            cost_seconds(network_tree(cluster, span, bytes)) <
                cost_seconds(network_ring(cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
+}
+
+double collective_nics_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
+{
+    if (span.domains <= 1 || bytes <= 0)
+        return 0;
+    if (collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes))
+        return tree_outward(cluster, span, bytes);
+    return ring_outward(cluster, collective, span, bytes);
 }
 
 struct cost message_time(const struct cluster *cluster, double bytes, bool same_domain)

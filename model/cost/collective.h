@@ -21,8 +21,8 @@
  * so B = min(B, r NIC rate net_fraction / (sharing contention)) and steps split into inter-domain ones, which cost the network
  * latency (NCCL's tuning constants), and NVLink ones. Filling the ring takes a time, so R shrinks as B does without contention
  * (A100 and H100 with a NIC a GPU: 0.6 MB, about NCCL's chunk of 512 KiB). All-reduce may take a tree: 2 log2(d) network steps
- * and min(d, 4) / 2 S / B at 0.92 of the bandwidth. All-to-all sends the part (n - r)/n of S over the NIC of the rank, the rest
- * over NVLink.
+ * and the longer of min(d, 4) / 2 S over the NICs and 2 S (r-1)/r over NVLink (chains over the ranks of a domain, up and down),
+ * at 0.92 of the bandwidth. All-to-all sends the part (n - r)/n of S over the NIC of the rank, the rest over NVLink.
  *
  * Which of them is the cluster's `collective_algorithm`: NCCL takes the quicker one; a ring or a tree can be demanded. Or the
  * hierarchical schedule, one phase after the other instead of one pipelined ring (Jia et al. 2018,
@@ -55,11 +55,13 @@ struct collective_phases collective_phases(const struct cluster *cluster, enum c
                                            double bytes);
 /* An all-to-all of copies of each token (bytes: all copies) to experts spread evenly over the group. A token crosses the network
  * once to each domain that holds one of its experts, and is copied there over NVLink (DeepSeek-AI 2024, section 3.2.2; DeepEP,
- * HybridEP). k independent copies reach d (1 - (1 - 1/d)^k) of d domains, where d counts the domains of the groups of experts
- * that the router limits itself to. Where experts are not loaded alike (token_copies.rank_load) the NICs of the busiest domain
- * carry the tokens of which a copy goes there, x of d for x d copies: (1 - (1 - x/d)^k) / (1 - (1 - 1/d)^k) times the mean, and
- * NVLink there what the busiest rank gets. */
+ * HybridEP), or every copy for itself where that is quicker. k independent copies reach d (1 - (1 - 1/d)^k) of d domains, where d
+ * counts the domains of the groups of experts that the router limits itself to. Where experts are not loaded alike
+ * (token_copies.rank_load) the NICs of the busiest domain carry the tokens of which a copy goes there, x of d for x d copies: (1
+ * - (1 - x/d)^k) / (1 - (1 - 1/d)^k) times the mean, and NVLink there what the busiest rank gets. */
 struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens);
+/* How long a ring or tree keeps the NICs busy: its bandwidth term, or less where the links inside domains hold it up. */
+double collective_nics_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes);
 /* Does an all-reduce over this group take the tree? */
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes);
 /* One message of a rank to another one, in the same NVLink domain or not. */

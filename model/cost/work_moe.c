@@ -289,6 +289,17 @@ static void experts_backward(struct layer_builder *b, const struct experts_shape
     shared_backward(b, pass);
 }
 
+/* Of all local experts, whichever got tokens, and the shared ones, as weights outside mixtures (builder_weight_gradient). */
+static void sum_gradients(struct layer_builder *b, const struct experts_shape *e)
+{
+    double matrices = b->model->gated_mlp ? 3 : 2, h = (double)b->model->hidden;
+    if (!work_sums_gradients(b->layout, b->job))
+        return;
+    builder_gradient_sum(b, matrices * h * (double)e->width * e->local);
+    if (shared_width(b) > 0)
+        builder_gradient_sum(b, matrices * h * (double)shared_width(b));
+}
+
 void mixture_backward(struct layer_builder *b, bool input, bool weight)
 {
     struct experts_shape e = experts_shape(b);
@@ -305,6 +316,8 @@ void mixture_backward(struct layer_builder *b, bool input, bool weight)
         router(b, true);
         gather_shares(b);
     }
-    if (weight && !b->frozen)
+    if (weight && !b->frozen) {
         experts_backward(b, &e, PASS_BACKWARD_WEIGHT);
+        sum_gradients(b, &e);
+    }
 }

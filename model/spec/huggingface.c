@@ -156,38 +156,47 @@ enum { TABLES_MAX = 6 };
 static const struct family {
     const char *model_type;
     const char *fixed; /* what the code decides, in msim's keys */
-    const struct rename *tables[TABLES_MAX];
     const char *where; /* a number: a configuration without it, or with 0, is of the next row; NULL: none */
+    const struct rename *tables[TABLES_MAX];
 } families[] = {
-    {"gpt2", "{norm: layer, position: learned, linear_bias: true, tied_embeddings: true}", {gpt2_keys}},
-    {"gpt_neox", "{norm: layer, position: rotary, linear_bias: true}", {common_keys, dense_keys}},
-    {"llama", "{" MODERN "}", {common_keys, dense_keys, grouped_keys, bias_keys}},
-    {"mistral", "{" MODERN "}", {common_keys, dense_keys, grouped_keys, window_keys}},
-    {"mixtral", "{" MODERN "}", {common_keys, local_expert_keys, grouped_keys, window_keys}},
-    {"qwen2", "{" MODERN ", qkv_bias: true}", {common_keys, dense_keys, grouped_keys}},
-    {"qwen3", "{" MODERN ", qk_norm: true}", {common_keys, dense_keys, grouped_keys, bias_keys}},
-    {"qwen2_moe", "{" MODERN ", qkv_bias: true}", {common_keys, dense_keys, grouped_keys, qwen_moe_keys}},
-    {"qwen3_moe", "{" MODERN ", qk_norm: true}", {common_keys, dense_keys, grouped_keys, bias_keys, qwen_moe_keys}},
-    {"deepseek_v2", "{" MODERN ", attention: latent}", {common_keys, dense_keys, latent_keys, deepseek_keys}},
-    {"deepseek_v3", "{" MODERN ", attention: latent}", {common_keys, dense_keys, latent_keys, deepseek_keys}},
+    {"gpt2", "{norm: layer, position: learned, linear_bias: true, tied_embeddings: true}", NULL, {gpt2_keys}},
+    {"gpt_neox", "{norm: layer, position: rotary, linear_bias: true}", NULL, {common_keys, dense_keys}},
+    {"llama", "{" MODERN "}", NULL, {common_keys, dense_keys, grouped_keys, bias_keys}},
+    {"mistral", "{" MODERN "}", NULL, {common_keys, dense_keys, grouped_keys, window_keys}},
+    {"mixtral", "{" MODERN "}", NULL, {common_keys, local_expert_keys, grouped_keys, window_keys}},
+    {"qwen2", "{" MODERN ", qkv_bias: true}", NULL, {common_keys, dense_keys, grouped_keys}},
+    {"qwen3", "{" MODERN ", qk_norm: true}", NULL, {common_keys, dense_keys, grouped_keys, bias_keys}},
+    {"qwen2_moe", "{" MODERN ", qkv_bias: true}", NULL, {common_keys, dense_keys, grouped_keys, qwen_moe_keys}},
+    {"qwen3_moe", "{" MODERN ", qk_norm: true}", NULL, {common_keys, dense_keys, grouped_keys, bias_keys, qwen_moe_keys}},
+    {"deepseek_v2", "{" MODERN ", attention: latent}", NULL, {common_keys, dense_keys, latent_keys, deepseek_keys}},
+    {"deepseek_v3", "{" MODERN ", attention: latent}", NULL, {common_keys, dense_keys, latent_keys, deepseek_keys}},
     {"gpt_oss",
      "{" MODERN ", linear_bias: true, window_every: 2}",
+     NULL,
      {common_keys, local_expert_keys, grouped_keys, window_keys, limit_keys}},
-    {"llama4_text", "{" MODERN ", moe: {shared_experts: 1}}", {common_keys, llama4_keys, grouped_keys}},
-    {"nemotron_h", "{norm: rms, position: none, mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, nemotron_keys}},
-    {"bamba", "{" MODERN ", mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, mamba_keys}},
-    {"granitemoehybrid", GRANITE, {common_keys, granite_expert_keys, grouped_keys, mamba_keys}, .where = "num_local_experts"},
-    {"granitemoehybrid", GRANITE, {common_keys, granite_dense_keys, grouped_keys, mamba_keys}},
-    {"falcon_h1", "{" MODERN ", layer_pattern: p, mixer: {kind: mamba2}}", {common_keys, dense_keys, grouped_keys, mamba_keys}},
+    {"llama4_text", "{" MODERN ", moe: {shared_experts: 1}}", NULL, {common_keys, llama4_keys, grouped_keys}},
+    {"nemotron_h",
+     "{norm: rms, position: none, mixer: {kind: mamba2}}",
+     NULL,
+     {common_keys, dense_keys, grouped_keys, nemotron_keys}},
+    {"bamba", "{" MODERN ", mixer: {kind: mamba2}}", NULL, {common_keys, dense_keys, grouped_keys, mamba_keys}},
+    {"granitemoehybrid", GRANITE, "num_local_experts", {common_keys, granite_expert_keys, grouped_keys, mamba_keys}},
+    {"granitemoehybrid", GRANITE, NULL, {common_keys, granite_dense_keys, grouped_keys, mamba_keys}},
+    {"falcon_h1",
+     "{" MODERN ", layer_pattern: p, mixer: {kind: mamba2}}",
+     NULL,
+     {common_keys, dense_keys, grouped_keys, mamba_keys}},
     {"qwen3_next",
      "{" MODERN ", qk_norm: true, output_gate: true, mixer: {kind: gated_delta}}",
+     NULL,
      {common_keys, dense_keys, grouped_keys, qwen_moe_keys, gated_delta_keys}},
     {"kimi_linear",
      "{norm: rms, position: none, gated_mlp: true, attention: latent, mixer: {kind: kimi_delta}}",
+     NULL,
      {kimi_keys, dense_keys, latent_keys, kimi_expert_keys}},
-    {"minimax", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
-    {"minimax_text_01", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
-    {"minimax_m1", LIGHTNING, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
+    {"minimax", LIGHTNING, NULL, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
+    {"minimax_text_01", LIGHTNING, NULL, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
+    {"minimax_m1", LIGHTNING, NULL, {common_keys, local_expert_keys, grouped_keys, lightning_keys}},
 };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 
@@ -386,11 +395,35 @@ static bool is_true(const struct yaml_node *config, const char *key)
     return value && value->kind == YAML_SCALAR && strcmp(value->text, "true") == 0;
 }
 
-static void note_left_out(const struct yaml_node *config, struct diags *diags)
+/* mlp_only_layers names layers without experts: those that lead are msim's too, where all others have some. */
+static struct yaml_node *with_dense_layers(struct yaml_node *entry, const struct yaml_node *config, struct arena *arena,
+                                           struct diags *diags)
 {
     const struct yaml_node *dense = yaml_find(config, "mlp_only_layers");
-    if (dense && dense->first)
-        diag_warning(diags, dense->at, "mlp_only_layers: taken as mixtures like the others");
+    bool there[PATTERN_SIZE] = {false}, leading = int_of(config, "decoder_sparse_step") <= 1;
+    int n = 0;
+    char text[16];
+    if (!dense || !dense->first)
+        return entry;
+    for (const struct yaml_node *layer = dense->first; layer && n < PATTERN_SIZE; layer = layer->next, n++) {
+        char *end = NULL;
+        long at = layer->kind == YAML_SCALAR ? strtol(layer->text, &end, 10) : -1;
+        if (at >= 0 && at < PATTERN_SIZE && end != layer->text && !*end)
+            there[at] = true;
+    }
+    for (int i = 0; i < n; i++)
+        leading = leading && there[i];
+    if (!leading) {
+        diag_warning(diags, dense->at,
+                     "mlp_only_layers: taken as mixtures like the others, as they are not just the first layers");
+        return entry;
+    }
+    snprintf(text, sizeof text, "%d", n);
+    return yaml_with(entry, "moe.first_dense_layers", yaml_scalar(dense->at.file, text, arena), arena);
+}
+
+static void note_left_out(const struct yaml_node *config, struct diags *diags)
+{
     if (is_true(config, "use_sliding_window"))
         diag_warning(diags, entry_place(config, "use_sliding_window"),
                      "use_sliding_window: the window is left out, attention is full");
@@ -440,6 +473,8 @@ struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct
         entry = with_pattern(entry, config, arena, diags);
     if (yaml_find(entry, "window"))
         entry = with_layer_types(entry, config, arena, diags);
+    if (yaml_find(entry, "moe"))
+        entry = with_dense_layers(entry, config, arena, diags);
     note_left_out(config, diags);
     return diags->n_errors > before ? NULL : entry;
 }

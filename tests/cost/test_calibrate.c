@@ -100,6 +100,31 @@ START_TEST(intervals_hold_the_truth_as_often_as_they_say)
 }
 END_TEST
 
+/* Times that go up in stairs of three parts in ten thousand, as predicted steps may where a choice flips. */
+static void stairs_predict(void *context, const double *values, const size_t *rows, size_t n, double *seconds)
+{
+    line_predict(context, values, rows, n, seconds);
+    for (size_t i = 0; i < n; i++)
+        seconds[i] = exp(3e-4 * floor(log(seconds[i]) / 3e-4 + 0.5));
+}
+
+/* Stairs far below the noise do not narrow intervals, though a fit may well end beside a stair. */
+START_TEST(jumps_do_not_narrow_intervals)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct line line;
+        struct calibrate_estimate smooth[2], stairs[2];
+        line_make(&line, 5e-6, 2e12, 0.05, seed);
+        struct calibrate_problem problem = line_problem(&line, 2, ROWS);
+        ck_assert(calibrate_fit(&problem, smooth));
+        problem.predict = stairs_predict;
+        ck_assert(calibrate_fit(&problem, stairs));
+        for (int k = 0; k < 2; k++)
+            ck_assert_double_eq_tol((stairs[k].high - stairs[k].low) / (smooth[k].high - smooth[k].low), 1, 0.2);
+    }
+}
+END_TEST
+
 /* An interval holds the start just where the value is within Student's quantile of standard errors from it, which is about as
  * often as the start is the truth. */
 START_TEST(standard_errors_are_those_of_the_intervals)
@@ -413,6 +438,7 @@ int main(void)
     tcase_set_timeout(fits, 120);
     tcase_add_test(fits, exact_times_give_the_parameters_back);
     tcase_add_test(fits, intervals_hold_the_truth_as_often_as_they_say);
+    tcase_add_test(fits, jumps_do_not_narrow_intervals);
     tcase_add_test(fits, standard_errors_are_those_of_the_intervals);
     tcase_add_test(fits, outliers_do_not_pull);
     tcase_add_test(fits, a_parameter_without_influence_is_held);

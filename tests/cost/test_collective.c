@@ -219,6 +219,43 @@ START_TEST(the_quicker_algorithm_is_taken)
 }
 END_TEST
 
+/* Eight copies of a token to 4 nodes of 8: one to each other node and on over NVLink, or, where links inside nodes are slow, all
+ * for themselves: three quarters of the bytes over the NICs, as in any all-to-all. */
+START_TEST(copies_go_the_quicker_way)
+{
+    struct shape s;
+    plain_cluster(&s);
+    s.cluster.nics_per_node = 8;
+    s.cluster.nic_rate = 25e9;
+    struct token_copies tokens = {.copies = 8};
+    double bytes = 32e9, reached = 4 * (1 - pow(0.75, 8)) * 0.75;
+    s.cluster.gpu.nccl_rate = 400e9;
+    ck_assert_double_eq_tol(cost_seconds(dispatch_time(&s.cluster, spread_over(4, 8), bytes, tokens)), bytes / 8 * reached / 25e9,
+                            1e-3);
+    s.cluster.gpu.nccl_rate = 20e9;
+    ck_assert_double_eq_tol(cost_seconds(dispatch_time(&s.cluster, spread_over(4, 8), bytes, tokens)), bytes * 0.75 / 25e9, 1e-3);
+}
+END_TEST
+
+/* A tree over two nodes sends the buffer once over the NICs, but up and down the chain of each node: seven edges of eight GPUs
+ * carry it both ways. So two nodes are never quicker than one. */
+START_TEST(a_tree_is_held_up_inside_nodes)
+{
+    struct shape s;
+    plain_cluster(&s);
+    s.cluster.nics_per_node = 8;
+    s.cluster.nic_rate = 25e9;
+    s.cluster.collective_algorithm = ALGORITHM_TREE;
+    double bytes = 920e9, seconds_of_eight = 2 * bytes * 7 / 8 / 100e9 / 0.92; /* 200 GB/s of NICs would take 5 s */
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(2, 8), bytes), seconds_of_eight, 1e-3);
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(2, 1), bytes), bytes / 25e9 / 0.92, 1e-3);
+    s.cluster.collective_algorithm = ALGORITHM_NCCL;
+    for (int nodes = 2; nodes <= 64; nodes *= 2)
+        ck_assert_double_ge(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(nodes, 8), bytes),
+                            seconds(&s, COLLECTIVE_ALL_REDUCE, node_of(8), bytes));
+}
+END_TEST
+
 START_TEST(more_bandwidth_is_never_slower)
 {
     struct shape slow, fast;
@@ -260,6 +297,8 @@ Suite *suite_collective(void)
     tcase_add_test(all, across_nodes_the_nics_of_the_members_limit);
     tcase_add_test(all, hierarchical_is_three_phases);
     tcase_add_test(all, the_quicker_algorithm_is_taken);
+    tcase_add_test(all, copies_go_the_quicker_way);
+    tcase_add_test(all, a_tree_is_held_up_inside_nodes);
     tcase_add_test(all, more_bandwidth_is_never_slower);
     tcase_add_test(all, time_grows_with_the_message);
     suite_add_tcase(suite, all);

@@ -17,6 +17,7 @@ static enum status convert(char source, const char *path, struct fault_trace *tr
     case 'j': return job_trace_read(path, &how, trace, diags);
     case 'x': return xid_trace_read(&path, 1, &how, trace, diags);
     case 's': return smi_trace_read(&path, 1, &how, trace, diags);
+    case 'n': return node_trace_read(path, &how, trace, diags);
     case 'f': return job_trace_read(path, &failed, trace, diags);
     case 'X': return xid_trace_read(twice, 2, &how, trace, diags);
     default: return lanl_trace_read(path, &window, trace, diags);

@@ -132,6 +132,36 @@ START_TEST(an_unknown_family_is_read_as_a_known_one)
 }
 END_TEST
 
+/* Qwen's list of layers without experts: msim has those that lead; of others it is told that they are not taken so. */
+START_TEST(layers_without_experts)
+{
+    static const struct {
+        const char *layers, *every;
+        int dense;
+        bool told;
+    } cases[] = {{"[]", "1", 0, false},    {"[0]", "1", 1, false},   {"[1, 0, 2]", "1", 3, false},
+                 {"[1, 2]", "1", 0, true}, {"[0, 3]", "1", 0, true}, {"[0]", "2", 0, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        struct transformer model;
+        struct diags diags = {0};
+        snprintf(text, sizeof text,
+                 "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_hidden_layers\": 4, "
+                 "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"head_dim\": 16, \"vocab_size\": 256, "
+                 "\"max_position_embeddings\": 64, \"num_experts\": 8, \"num_experts_per_tok\": 2, "
+                 "\"moe_intermediate_size\": 32, \"decoder_sparse_step\": %s, \"mlp_only_layers\": %s}",
+                 cases[i].every, cases[i].layers);
+        ck_assert_int_eq(catalog_model(temporary_file("config.json", text, strlen(text)), &model, &diags), STATUS_OK);
+        ck_assert_int_eq(model.moe.first_dense_layers, cases[i].dense);
+        bool told = false;
+        for (size_t k = 0; k < diags.n_items; k++)
+            told |= strstr(diags.items[k].text, "mlp_only_layers") != NULL;
+        ck_assert_int_eq(told, cases[i].told);
+        diags_free(&diags);
+    }
+}
+END_TEST
+
 #define READ_AS                                                                                                                  \
     "; where its layers are those of one that is, such as llama, read it so: --set model.model_type=llama, or `{base: "          \
     "config.json, model_type: llama}`; else describe its shape in a file (msim catalog template model)\n"
@@ -214,6 +244,7 @@ int main(void)
     tcase_add_test(tests, an_experiment_may_name_and_change_one);
     tcase_add_test(tests, a_folder_is_its_configuration);
     tcase_add_test(tests, an_unknown_family_is_read_as_a_known_one);
+    tcase_add_test(tests, layers_without_experts);
     tcase_add_loop_test(tests, a_bad_configuration_is_explained, 0, (int)(sizeof bad / sizeof bad[0]));
     suite_add_tcase(suite, tests);
     return suite_run(suite);

@@ -28,8 +28,9 @@ static void text_of(const struct fault_trace *trace, const struct diags *diags, 
     *text = '\0';
     for (size_t i = 0; status == STATUS_OK && i < trace->n_items; i++) {
         const struct fault *fault = &trace->items[i];
-        text_append(text, size, "%" PRId64 " %" PRId32 " %" PRId64 " %.6s;", fault->time / NANOS_PER_SECOND, fault->node,
-                    fault->down / NANOS_PER_SECOND, fault_trace_detail(trace, fault));
+        text_append(text, size, "%" PRId64 " %" PRId32 " %" PRId64 " %.6s%s;", fault->time / NANOS_PER_SECOND, fault->node,
+                    fault->down / NANOS_PER_SECOND, fault_trace_detail(trace, fault),
+                    fault->kind == FAULT_PLANNED ? " planned" : "");
     }
     for (size_t i = 0; i < diags->n_items; i++)
         text_append(text, size, "|%s", diags->items[i].text);
@@ -59,6 +60,13 @@ enum status jobs(const char *const *paths, int n, const struct convert_options *
 {
     ck_assert_int_eq(n, 1);
     return job_trace_read(paths[0], options, trace, diags);
+}
+
+enum status nodes(const char *const *paths, int n, const struct convert_options *options, struct fault_trace *trace,
+                  struct diags *diags)
+{
+    ck_assert_int_eq(n, 1);
+    return node_trace_read(paths[0], options, trace, diags);
 }
 
 enum status titan(const char *const *paths, int n, const struct convert_options *options, struct fault_trace *trace,

@@ -26,9 +26,11 @@ enum status jobs(const char *const *paths, int n, const struct convert_options *
                  struct diags *diags);
 enum status titan(const char *const *paths, int n, const struct convert_options *options, struct fault_trace *trace,
                   struct diags *diags);
+enum status nodes(const char *const *paths, int n, const struct convert_options *options, struct fault_trace *trace,
+                  struct diags *diags);
 
-/* What a reader makes of texts, each in a file of its own, the last NULL: "second node down detail;" of every fault, or the
- * mistakes; notes behind. Until the next call. */
+/* What a reader makes of texts, each in a file of its own, the last NULL: "second node down detail;" of every fault, " planned"
+ * behind those that are, or the mistakes; notes behind. Until the next call. */
 const char *converted(several *reader, struct convert_options options, const char *const *texts);
 /* The host of the first fault in a kernel log; "the file" where it is that. Until the next call. */
 const char *host_of_first(const char *text);
@@ -39,6 +41,7 @@ struct convert_options window(const char *from, nanos length);
 #define XID(options, t)     converted(xid_trace_read, options, ONE(t))
 #define SMI(options, t)     converted(smi_trace_read, options, ONE(t))
 #define JOBS(options, t)    converted(jobs, options, ONE(t))
+#define NODES(options, t)   converted(nodes, options, ONE(t))
 #define STARTS(text, begin) ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "%s", text)
 #define HAS(text, part)     ck_assert_msg(strstr(text, part) != NULL, "%s", text)
 

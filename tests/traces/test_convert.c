@@ -208,6 +208,39 @@ START_TEST(no_date_where_none_is)
 }
 END_TEST
 
+/* ---- states of nodes */
+
+#define EVENTS "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
+
+START_TEST(states_of_nodes)
+{
+    struct convert_options how = usual;
+    ck_assert_str_eq(NODES(how, EVENTS "c|n1|2025-03-01T01:00:00|2025-03-01T03:00:00|DOWN*|Not responding [slurm@2025]|root\n"
+                                       "c|n2|2025-03-01T02:00:00|2025-03-01T02:30:00|DRAINED|disk|ann\n"),
+                     "3600 0 7200 Not re;7200 1 1800 disk planned;");
+    /* down, then drained until it is repaired: one outage; a drain of a node that fails then: planned */
+    ck_assert_str_eq(NODES(how, EVENTS "c|n1|2025-03-01T02:00:00|2025-03-01T05:00:00|DOWN+DRAIN|b|\n"
+                                       "c|n1|2025-03-01T01:00:00|2025-03-01T02:00:00|DOWN|a|\n"
+                                       "c|n1|2025-03-01T05:05:01|2025-03-01T06:00:00|IDLE+DRAIN|c|\n"),
+                     "3600 0 14400 a;18301 0 3299 c planned;");
+    how.merge = 0;
+    ck_assert_str_eq(NODES(how, "node;from;to;state\na;100;200;down\na;200;300;fail\na;301;302;down\n"),
+                     "100 0 200 down;301 0 1 down;");
+    /* what is there, what is of the cluster, and what goes on */
+    ck_assert_str_eq(
+        NODES(usual, EVENTS "c||2025-03-01T00:00:00|Unknown||Cluster Registered TRES|\n"
+                            "c|n1|2025-03-01T01:00:00|Unknown|FAIL||\n"
+                            "c|n2|2025-03-01T01:00:00|2025-03-01T02:00:00|POWERED_DOWN||\n"
+                            "c|n3|2025-03-01T01:00:00|2025-03-01T02:00:00|IDLE||\n"),
+        "3600 0 3600 FAIL;|left out: 2 rows of nodes that were there|1 outage without an end: --down is taken for how "
+        "long it is");
+    STARTS(NODES(usual, EVENTS "c|n1|2025-03-01T02:00:00|2025-03-01T01:00:00|DOWN||\n"), "|the state ends before it begins");
+    STARTS(NODES(usual, EVENTS "c|n[1-2]|2025-03-01T02:00:00|2025-03-01T03:00:00|DOWN||\n"), "|'n[1-2]' are several nodes");
+    STARTS(NODES(usual, EVENTS "c|n1|yesterday|2025-03-01T03:00:00|DOWN||\n"), "|'yesterday' is neither seconds nor a time");
+    STARTS(NODES(usual, "a,b\n1,2\n"), "|no column names nodes");
+}
+END_TEST
+
 START_TEST(what_a_file_is)
 {
     static const struct {
@@ -218,6 +251,8 @@ START_TEST(what_a_file_is)
                  {CONVERT_JOBS, "JobID|State|Start|End|NodeList\n"},
                  {CONVERT_JOBS, "job_id;Job_State;end_time\n"},
                  {CONVERT_JOBS, "Status\n"},
+                 {CONVERT_NODES, EVENTS},
+                 {CONVERT_NODES, "Node;State;From;To;Reason\n"},
                  {CONVERT_SMI, "timestamp, index, ecc.errors.uncorrected.aggregate.total\r\n"},
                  {CONVERT_SMI, SMI_HEAD},
                  {CONVERT_XID, "usb\n" LINE("Nov 23 07:00:00", "n1", "79")},
@@ -236,7 +271,9 @@ START_TEST(what_a_file_is)
         ck_assert_msg(source == files[i].source, "%zu: %d", i, (int)source);
         ck_assert_int_eq(status == STATUS_OK, source != CONVERT_UNKNOWN);
         if (status != STATUS_OK)
-            HAS(diags.items[0].text, "--source: lanl, titan, jobs, xid or smi");
+            HAS(diags.items[0].text, strncmp(files[i].text, "time_s,", 7) == 0
+                                         ? "is a fault trace already"
+                                         : "--source: lanl, titan, jobs, nodes, xid or smi");
         diags_free(&diags);
     }
 }
@@ -301,6 +338,7 @@ int main(void)
     tcase_add_test(tests, a_first_number_is_no_growth);
     tcase_add_test(tests, a_window_cuts_every_source);
     tcase_add_test(tests, no_date_where_none_is);
+    tcase_add_test(tests, states_of_nodes);
     tcase_add_test(tests, what_a_file_is);
     tcase_add_test(tests, nodes_keep_the_names_of_hosts);
     tcase_add_test(tests, many_hosts_keep_their_numbers);

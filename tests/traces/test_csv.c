@@ -56,13 +56,17 @@ START_TEST(plain_table)
 }
 END_TEST
 
-/* The same table whatever the line ends, with a byte-order mark, blank lines, and no end of the last line. */
+/* The same table whatever the line ends, with a byte-order mark, blank lines, rows of empty cells, and no end of the last line.
+ */
 START_TEST(line_ends)
 {
-    static const char *const texts[] = {"a,b\n1,2\n3,4\n", "a,b\r\n1,2\r\n3,4\r\n", "a,b\r1,2\r3,4",
+    static const char *const texts[] = {"a,b\n1,2\n3,4\n",
+                                        "a,b\r\n1,2\r\n3,4\r\n",
+                                        "a,b\r1,2\r3,4",
                                         "\xEF\xBB\xBF"
                                         "a,b\n1,2\n3,4",
-                                        "\n\na,b\n\n1,2\n  \n3,4\n\n"};
+                                        "\n\na,b\n\n1,2\n  \n3,4\n\n",
+                                        ",\n\na,b\n,\n1,2\n , ,\n3,4\n,\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct csv_table table;
         struct diags diags = {0};
@@ -70,7 +74,7 @@ START_TEST(line_ends)
         ck_assert_str_eq(table.header[0], "a");
         ck_assert_uint_eq(table.n_rows, 2);
         ck_assert_str_eq(csv_cell(&table, 1, 1), "4");
-        ck_assert_int_eq(csv_place(&table, 1, 1).line, i == 4 ? 7 : 3);
+        ck_assert_int_eq(csv_place(&table, 1, 1).line, i >= 4 ? 7 : 3);
         ck_assert_int_eq(csv_place(&table, 1, 1).column, 3);
         csv_table_free(&table);
     }
@@ -186,7 +190,7 @@ START_TEST(typed_cells)
     struct diags diags = {0};
     int64_t whole = -1;
     double number = -1;
-    ck_assert_int_eq(parse("n,x\n12,1.5e3\n1.5,abc\n,\n99999999999999999999,inf\n0,-2\n", &table, &diags), STATUS_OK);
+    ck_assert_int_eq(parse("n,x\n12,1.5e3\n1.5,abc\n,\"\"\n99999999999999999999,inf\n0,-2\n", &table, &diags), STATUS_OK);
     ck_assert_int_eq(csv_cell_integer(&table, 0, 0, 1, 100, &whole, &diags), STATUS_OK);
     ck_assert_int_eq(csv_cell_number(&table, 0, 1, 0, 1e9, &number, &diags), STATUS_OK);
     ck_assert_int_eq(whole, 12);

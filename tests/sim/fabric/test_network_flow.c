@@ -79,8 +79,9 @@ END_TEST
 /* Nodes of two boards with a NIC for two GPUs: all replicas' groups exchange at once and share NICs as the closed form has it. */
 START_TEST(shared_nics_are_shared_alike)
 {
-    static const char *const layouts[] = {"tp=8,pp=2,dp=2,mb=1", "tp=2,pp=2,dp=8,mb=1", "tp=1,pp=2,dp=16,mb=1"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const layouts[] = {"tp=8,pp=2,dp=2,mb=1", "tp=2,pp=2,dp=8,mb=1", "tp=1,pp=2,dp=16,mb=1",
+                                          "tp=2,pp=2,dp=8,mb=1,zero=1"};
+    for (int i = 0; i < 4; i++) {
         struct job_case c;
         struct diags diags = {0};
         job_create(&c, "gpt-22b", OVERLAPPING, 4, 64, layouts[i], NULL);
@@ -135,6 +136,7 @@ START_TEST(edges_by_hand)
     ck_assert_int_eq(span.domains, 3);
     ck_assert_int_eq(span.ranks_per_domain, 2);
     ck_assert_int_eq(span.leaves, 1);
+    ck_assert_int_eq(span.islands, 1);
     collective_plan_create(&fabric, SHAPE_RING, gpus, 6, false, &plan);
     static const struct collective_edge ring[] = {{0, 4}, {4, 8}, {8, 0}, {1, 5}, {5, 9}, {9, 1}};
     ck_assert_uint_eq(plan.n_edges, 6);
@@ -154,6 +156,21 @@ START_TEST(edges_by_hand)
     for (size_t e = 0; e < plan.n_edges; e++)
         ck_assert_int_ne(plan.edges[e].from / 4, plan.edges[e].to / 4);
     collective_plan_free(&plan);
+    fabric_free(&fabric);
+}
+END_TEST
+
+/* Hosts of two islands of two: a group over both of a host crosses PCIe there, one inside an island does not. */
+START_TEST(islands_are_counted)
+{
+    struct diags diags = {0};
+    struct fabric fabric;
+    const int both[] = {0, 1, 2, 3, 4, 5, 6, 7}, one[] = {0, 1, 4, 5}, apart[] = {0, 2, 4, 6};
+    ck_assert_int_eq(fabric_parse("clos hosts:2 gpus:4 nics:4x100G tor:16x100G nvlink:2x300GB/s", NOWHERE, &fabric, &diags),
+                     STATUS_OK);
+    ck_assert_int_eq(collective_span(&fabric, both, 8).islands, 2);
+    ck_assert_int_eq(collective_span(&fabric, one, 4).islands, 1);
+    ck_assert_int_eq(collective_span(&fabric, apart, 4).islands, 2);
     fabric_free(&fabric);
 }
 END_TEST
@@ -527,6 +544,7 @@ int main(void)
     tcase_add_test(all, shared_nics_are_shared_alike);
     tcase_add_test(all, all_nics_and_ports_are_used);
     tcase_add_test(all, edges_by_hand);
+    tcase_add_test(all, islands_are_counted);
     tcase_add_test(all, trees_are_trees);
     tcase_add_test(all, all_to_all_is_all_pairs);
     tcase_add_test(all, rings_part_by_part);

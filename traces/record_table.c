@@ -1,0 +1,109 @@
+#include "traces/record_table.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "traces/lanl_trace.h"
+#include "traces/log_time.h"
+
+/* --- words -------------------------------------------------------------------------------------------------------------------
+ */
+
+void record_word(const char *text, char *word, size_t size)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < size; text++)
+        if (isalnum((unsigned char)*text))
+            word[n++] = (char)tolower((unsigned char)*text);
+    word[n] = '\0';
+}
+
+int record_column(const struct csv_table *table, const char *const *names)
+{
+    char word[64];
+    for (; *names; names++)
+        for (int i = 0; i < table->n_columns; i++) {
+            record_word(table->header[i], word, sizeof word);
+            if (strcmp(word, *names) == 0)
+                return i;
+        }
+    return -1;
+}
+
+bool record_has_any(const char *word, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (strstr(word, *parts))
+            return true;
+    return false;
+}
+
+/* --- times -------------------------------------------------------------------------------------------------------------------
+ */
+
+static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
+{
+    char date[20];
+    nanos ahead = 0;
+    size_t n = strspn(text, "0123456789-"); /* the day */
+    if (text[n] == 'T' || (text[n] == ' ' && isdigit((unsigned char)text[n + 1])))
+        n += 1 + strspn(text + n + 1, "0123456789:");
+    if (n == 0 || n >= sizeof date)
+        return false;
+    memcpy(date, text, n);
+    date[n] = '\0';
+    const char *rest = text + n;
+    if (*rest == '.')
+        rest += 1 + strspn(rest + 1, "0123456789");
+    if (!local_time_parse(date, time) || !log_zone(rest, &ahead))
+        return false;
+    *zoned = *rest != '\0';
+    *time -= ahead;
+    return true;
+}
+
+bool record_time(const struct csv_table *table, size_t row, int column, struct record_times *times, nanos *time,
+                 struct diags *diags)
+{
+    const char *text = csv_cell(table, row, column);
+    char *end;
+    bool zoned;
+    double seconds = strtod(text, &end);
+    if (end != text && !*end && isfinite(seconds) && fabs(seconds) < 4e9) {
+        *time = nanos_from_seconds(seconds);
+        return true;
+    }
+    if (zoned_time_parse(text, time, &zoned)) {
+        times->n_zoned += zoned;
+        times->n_dates++;
+        return true;
+    }
+    diag_error(diags, csv_place(table, row, column),
+               "'%.40s' is neither seconds nor a time such as 2017-10-03T07:15:00, 2017-10-03T07:15:00Z or "
+               "2017-10-03T07:15:00+08:00",
+               text);
+    return false;
+}
+
+void record_tell_zones(const struct record_times *times, struct place at, struct diags *diags)
+{
+    if (times->n_zoned > 0 && times->n_zoned < times->n_dates)
+        diag_note(diags, at, "%zu of %zu times name a zone; the others are taken for universal time", times->n_zoned,
+                  times->n_dates);
+}
+
+bool record_from_fits(const struct fault_trace *trace, const struct convert_options *options, const struct record_times *times,
+                      const char *path, struct diags *diags)
+{
+    static const nanos earliest = (nanos)100000000 * NANOS_PER_SECOND;
+    nanos latest = 0;
+    for (size_t i = 0; i < trace->n_items; i++)
+        latest = trace->items[i].time > latest ? trace->items[i].time : latest;
+    if (!options->has_from || times->n_dates > 0 || trace->n_items == 0 || latest >= earliest)
+        return true;
+    diag_error(diags, (struct place){.file = path},
+               "--from is a date, and these times are seconds since the table's own start; --horizon alone cuts it");
+    return false;
+}
