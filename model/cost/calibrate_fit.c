@@ -105,13 +105,13 @@ void calibrate_slopes(struct calibrate_fit *fit, double *jacobian)
         double before = fit->values[k];
         for (int side = -1; side <= 1; side += 2) {
             fit->values[k] = calibrate_value(&fit->problem->parameters[k], fit->z[k] + side * CALIBRATE_REACH);
-            calibrate_residuals(fit, moved);
+            find_residuals(fit, moved);
             for (size_t i = 0; i < fit->n_rows; i++)
                 jacobian[i * p + j] = side < 0 ? -moved[i] : (jacobian[i * p + j] + moved[i]) / (2 * CALIBRATE_REACH);
         }
         fit->values[k] = before;
     }
-    calibrate_residuals(fit, fit->residuals);
+    find_residuals(fit, fit->residuals);
 }
 
 /* --- GSL's view ---------------------------------------------------------------------------------------------------- */
