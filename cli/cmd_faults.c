@@ -20,8 +20,7 @@
 
 static const struct place nowhere = {0};
 
-/* --- generate ----------------------------------------------------------------------------------------------------------------
- */
+/* --- generate --- */
 
 static enum status write_trace(struct invocation *call, struct fault_trace *trace)
 {
@@ -59,8 +58,7 @@ static enum status generate(struct invocation *call)
     return write_trace(call, &trace);
 }
 
-/* --- summary -----------------------------------------------------------------------------------------------------------------
- */
+/* --- summary --- */
 
 /* The trace that the second operand names; over which nodes and how long, as said or as the trace shows. */
 static enum status read_named_trace(struct invocation *call, struct fault_trace *trace, int32_t *nodes, nanos *horizon)
@@ -101,8 +99,7 @@ static enum status summarise(struct invocation *call)
     return status;
 }
 
-/* --- fit ---------------------------------------------------------------------------------------------------------------------
- */
+/* --- fit --- */
 
 static enum status write_model(struct invocation *call, const struct fault_model *model)
 {
@@ -141,8 +138,7 @@ static enum status fit(struct invocation *call)
     return status;
 }
 
-/* --- convert -----------------------------------------------------------------------------------------------------------------
- */
+/* --- convert --- */
 
 static bool read_window(struct invocation *call, struct lanl_window *window)
 {
@@ -243,8 +239,7 @@ static enum status convert(struct invocation *call)
     return write_trace(call, &trace);
 }
 
-/* --- the command -------------------------------------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 struct action {
     const char *name;

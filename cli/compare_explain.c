@@ -1,8 +1,7 @@
 #include "cli/compare.h"
 #include "cli/explain.h"
 #include "cli/table.h"
-
-#define GIB 0x1p30
+#include "model/base/units.h"
 
 static void write_features(feature_set features, FILE *out)
 {

@@ -7,11 +7,10 @@
 #include "cli/table.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
+#include "model/base/units.h"
 #include "model/cost/track_record.h"
 #include "traces/csv.h"
 #include "traces/outcomes.h"
-
-#define GIB 0x1p30
 
 /* What a table is called in a report: its file name without folders and endings. Returns buffer. */
 static char *table_title(const char *path, char *buffer, size_t size)

@@ -8,9 +8,8 @@
 #include "cli/layout_json.h"
 #include "cli/plan_report.h"
 #include "cli/table.h"
+#include "model/base/units.h"
 #include "model/spec/layout_items.h"
-
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 /* --- what is asked for --- */
 

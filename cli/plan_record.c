@@ -7,9 +7,8 @@
 #include "cli/plan_report.h"
 #include "cli/result.h"
 #include "cli/trained.h"
+#include "model/base/units.h"
 #include "model/cost/footprint.h"
-
-#define GIB 0x1p30
 
 /* --- one plan --- */
 

@@ -6,10 +6,9 @@
 #include "cli/packed.h"
 #include "cli/routing.h"
 #include "cli/trained.h"
+#include "model/base/units.h"
 #include "model/cost/footprint.h"
 #include "model/cost/host_memory.h"
-
-#define GIB 0x1p30
 
 /* --- the heading --- */
 

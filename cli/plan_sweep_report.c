@@ -6,11 +6,10 @@
 #include "cli/plan_sweep_report.h"
 #include "cli/table.h"
 #include "model/base/append.h"
+#include "model/base/units.h"
 #include "model/cost/track_record.h"
 
 /* --- points and keys --- */
-
-static const double GIB = 0x1p30;
 
 const struct sweep_key *sweep_key_at(const struct plan_axes *axes, int axis, int key)
 {

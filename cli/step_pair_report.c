@@ -11,9 +11,8 @@
 #include "cli/result.h"
 #include "cli/step_pair.h"
 #include "model/base/append.h"
+#include "model/base/units.h"
 #include "model/cost/track_record.h"
-
-#define GIB 0x1p30
 
 static const char *const side_names[2] = {"A", "B"};
 

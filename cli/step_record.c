@@ -13,8 +13,7 @@
 #include "cli/step_report.h"
 #include "cli/table.h"
 #include "cli/trained.h"
-
-#define GIB 0x1p30
+#include "model/base/units.h"
 
 /* ---- JSON */
 

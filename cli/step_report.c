@@ -13,9 +13,8 @@
 #include "cli/step_explain.h"
 #include "cli/table.h"
 #include "cli/trained.h"
+#include "model/base/units.h"
 #include "model/cost/host_memory.h"
-
-#define GIB 0x1p30
 
 /* ---- what all reports ask */
 

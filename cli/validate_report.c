@@ -6,9 +6,9 @@
 #include "cli/result.h"
 #include "cli/table.h"
 #include "cli/validating.h"
+#include "model/base/units.h"
 #include "model/cost/precision_bytes.h"
 
-#define GIB           0x1p30
 #define WAITING_NOTED 0.01 /* of the step */
 
 static double error_of(double predicted, double measured)

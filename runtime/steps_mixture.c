@@ -117,14 +117,25 @@ static void experts_input_steps(struct builder *b)
     steps_reduce(b, STEP_SHARED_REDUCE_GRADIENT);
 }
 
+/* Ours are added up inside the products of each expert, also where others do it after them: of all experts, of the shared ones. */
+static void experts_sums(struct builder *b)
+{
+    if (!work_sums_gradients(b->layout, b->job))
+        return;
+    steps_add(b, STEP_NOTHING, "gradient_sum");
+    if (has_shared(b))
+        steps_add(b, STEP_NOTHING, "gradient_sum");
+}
+
 static void experts_weight_steps(struct builder *b)
 {
     steps_add(b, STEP_EXPERT_DOWN_WEIGHT, "expert_down");
     steps_add(b, STEP_EXPERT_UP_WEIGHT, "expert_up");
-    if (!has_shared(b))
-        return;
-    steps_add(b, STEP_SHARED_DOWN_WEIGHT, "shared_down");
-    steps_add(b, STEP_SHARED_UP_WEIGHT, "shared_up");
+    if (has_shared(b)) {
+        steps_add(b, STEP_SHARED_DOWN_WEIGHT, "shared_down");
+        steps_add(b, STEP_SHARED_UP_WEIGHT, "shared_up");
+    }
+    experts_sums(b);
 }
 
 void steps_mixture_backward(struct builder *b, bool input, bool weight)

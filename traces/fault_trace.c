@@ -41,8 +41,7 @@ void fault_trace_free(struct fault_trace *trace)
     *trace = (struct fault_trace){0};
 }
 
-/* --- building ----------------------------------------------------------------------------------------------------------------
- */
+/* --- building --- */
 
 /* Causes are few (tens), so a search from the most recent one is quick; a trace whose details all differ keeps each. */
 static int32_t keep_detail(struct fault_trace *trace, const char *detail)
@@ -151,8 +150,7 @@ int32_t fault_trace_nodes(const struct fault_trace *trace)
     return nodes;
 }
 
-/* --- reading -----------------------------------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 enum column { TIME, NODE, KIND, DOWN, FACTOR, DETAIL, HOST, N_COLUMNS };
 
@@ -329,8 +327,7 @@ enum status fault_trace_read(const char *path, struct fault_trace_limits limits,
     return status;
 }
 
-/* --- writing -----------------------------------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 /* Seconds as the reader takes them exactly: no exponent, no more digits than there are. */
 static void write_seconds(FILE *out, bool first, nanos time)
@@ -369,8 +366,7 @@ void fault_trace_write(const struct fault_trace *trace, FILE *out)
     }
 }
 
-/* --- by name -----------------------------------------------------------------------------------------------------------------
- */
+/* --- by name --- */
 
 enum status fault_trace_find(const char *name, char **path, bool *shipped, struct diags *diags)
 {

@@ -62,8 +62,7 @@ void host_table_free(struct host_table *table)
     *table = (struct host_table){0};
 }
 
-/* --- repeats -----------------------------------------------------------------------------------------------------------------
- */
+/* --- repeats --- */
 
 /* A fault where its repeats lie beside it. */
 struct sighting {
@@ -147,8 +146,7 @@ static void merge_repeats(struct fault_trace *trace, nanos merge, const int *ran
     free(repeated);
 }
 
-/* --- the end -----------------------------------------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* The midnight before a time, which may lie before time 0. */
 static nanos midnight(nanos time)

@@ -76,8 +76,7 @@ MUST_CHECK enum status xid_trace_read(const char *const *paths, int n_paths, con
 MUST_CHECK enum status smi_trace_read(const char *const *paths, int n_paths, const struct convert_options *options,
                                       struct fault_trace *trace, struct diags *diags);
 
-/* --- for the readers ---------------------------------------------------------------------------------------------------------
- */
+/* --- for the readers --- */
 
 /* Names as numbers, in order of appearance. */
 struct host_table {

@@ -38,6 +38,7 @@ enum dimension {
 /* Simulated time, everywhere: nanoseconds, range 292 years. */
 typedef int64_t nanos;
 #define NANOS_PER_SECOND INT64_C(1000000000)
+#define GIB              0x1p30 /* bytes */
 
 /* Seconds to nanoseconds, rounded to nearest; saturates. */
 nanos nanos_from_seconds(double seconds);

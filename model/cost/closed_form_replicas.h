@@ -4,11 +4,12 @@
  * Stages hold different amounts: token tables at the ends, and layers that do not divide. So what each exchanges is asked of the
  * stages one of which is the fullest (stage_load.h), with the times at which they can begin and end:
  *
- *   begin    parameters are gathered from the step's first instant on, a piece (bucket or chunk) after the other, and each
- * piece's first pass waits for it. Stage r has until the first micro-batch arrives there. end      the gradients of a piece are
- * reduced after its last pass, one after the other. Stage r has done its last pass before the pipeline ends, by the passes that
- * lead from there back to the first stage. then     all wait for the slowest (the norm of the gradients), and the step ends when
- * the last has updated its parameters and, without overlap, gathered them. Where steps roll into one another nobody waits.
+ * - begin: parameters are gathered from the step's first instant on, a piece (bucket or chunk) after the other, and each piece's
+ *   first pass waits for it. Stage r has until the first micro-batch arrives there.
+ * - end: the gradients of a piece are reduced after its last pass, one after the other. Stage r has done its last pass before the
+ *   pipeline ends, by the passes that lead from there back to the first stage.
+ * - then all wait for the slowest (the norm of the gradients), and the step ends when the last has updated its parameters and,
+ *   without overlap, gathered them. Where steps roll into one another nobody waits.
  */
 #ifndef MSIM_MODEL_COST_CLOSED_FORM_REPLICAS_H
 #define MSIM_MODEL_COST_CLOSED_FORM_REPLICAS_H

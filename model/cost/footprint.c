@@ -4,13 +4,12 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/units.h"
 #include "model/cost/adapter.h"
 #include "model/cost/footprint_layer.h"
 #include "model/cost/host_memory.h"
 #include "model/cost/precision_bytes.h"
 #include "model/cost/work.h"
-
-#define GIB 1073741824.0
 
 /* CUDA context, cuBLAS and cuDNN handles and workspaces, PyTorch's own: what nvidia-smi shows of a process before its first
  * tensor and after its first GEMM (assumption, 1.0-1.5 GiB on A100 and H100). */

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/base/units.h"
 #include "model/cost/footprint.h"
-
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 static const double WORTH_NAMING = 0.98; /* a remedy that does not suffice should at least be felt */
 

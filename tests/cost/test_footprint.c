@@ -1,8 +1,7 @@
 /* Memory: Korthikanti et al. (arXiv:2205.05198) figure 1 and section 4, reproduced from the counts. */
+#include "model/base/units.h"
 #include "model/cost/footprint.h"
 #include "shapes.h"
-
-#define GIB 1073741824.0
 
 /* Activations of the layers alone: the difference that the layers make. */
 static double layers_gib(struct shape *s)

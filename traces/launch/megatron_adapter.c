@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/base/units.h"
 #include "traces/launch/adapter_modules.h"
 #include "traces/launch/megatron_reading.h"
 
@@ -258,7 +259,7 @@ static void tell_tokens(struct meaning *m)
             m, ARGUMENT_ADAPTER_TOKENS,
             "rows of the embedding are trained, for which each pass copies all of it and has its whole gradient: "
             "%.3g GiB each",
-            2.0 * (double)model->vocab * (double)model->hidden / 1073741824.0);
+            2.0 * (double)model->vocab * (double)model->hidden / GIB);
 }
 
 /* What of a kind of LoRA msim leaves out. */
