@@ -76,10 +76,11 @@ static double network_hop(const struct cluster *cluster, struct group_span span)
     return NET_HOP_S + cluster->nic_latency_s + switches * cluster->hop_latency_s;
 }
 
-/* R is what fills a ring of NVLink; one that also crosses the network is slower and filled by as much less, however full the
- * fabric above is. */
+/* R is what fills a ring of NVLink; one that also crosses the network is slower and filled by as much less, whoever else uses its
+ * NICs and however full the fabric above is. */
 static double network_ramp(const struct cluster *cluster, struct group_span span, double bytes)
 {
+    span.sharing = 1;
     double slower = fmin(nics_rate(cluster, span, 1), local_rate(&cluster->gpu, span)) / cluster->gpu.nccl_rate;
     return 1 + sqrt(slower * cluster->gpu.nccl_ramp_bytes / bytes);
 }
