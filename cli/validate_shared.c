@@ -333,12 +333,11 @@ static nanos without_crowding(const struct step_costs *costs, const struct op *o
 /* All of a computation, less what crowds it (step_costs.h) where it shares a core with exchanges: these have that core themselves
  * here for as long as they work. Of an exchange what it does not take whatever it carries, and of one beside a computation what
  * it would take alone, which is less than the pair does. */
-static void find_work(const struct validation *v, int n_cores, struct step_costs *costs, nanos *work)
+static void find_work_of(const struct validation *v, const struct script *script, bool share, struct step_costs *costs,
+                         nanos *work)
 {
     nanos waking = nanos_from_seconds(v->waking_s);
-    bool share = cores_of_rank(0, v->program.n_ranks, n_cores).n < 2;
-    validate_pair_times(v, v->waking_s, work);
-    for (uint32_t i = 0; i < v->program.n_ops; i++) {
+    for (uint32_t i = script->first_op; i < script->first_op + script->n_ops; i++) {
         const struct op *op = &v->program.ops[i];
         bool computes = op->kind == OP_COMPUTE;
         if (computes && work[i] >= 0)
@@ -347,6 +346,19 @@ static void find_work(const struct validation *v, int n_cores, struct step_costs
             costs->ops[i] = without_crowding(costs, op);
         nanos most = computes ? costs->ops[i] : nanos_later(0, costs->ops[i] - waking);
         work[i] = work[i] < 0 || work[i] > most ? most : work[i];
+    }
+}
+
+/* Of ranks with the same script some may have a core more. */
+static void find_work(const struct validation *v, int n_cores, struct step_costs *costs, nanos *work)
+{
+    const struct program *program = &v->program;
+    validate_pair_times(v, v->waking_s, work);
+    for (int32_t s = 0; s < program->n_scripts; s++) {
+        bool share = false;
+        for (int r = 0; r < program->n_ranks; r++)
+            share |= program->ranks[r].script == s && cores_of_rank(r, program->n_ranks, n_cores).n < 2;
+        find_work_of(v, &program->scripts[s], share, costs, work);
     }
 }
 

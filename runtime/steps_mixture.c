@@ -117,7 +117,7 @@ static void experts_input_steps(struct builder *b)
     steps_reduce(b, STEP_SHARED_REDUCE_GRADIENT);
 }
 
-/* Ours are added up inside the products of each expert, also where others do it after them: of all experts, of the shared ones. */
+/* Ours are added up inside the products of each expert, also where others do it after them: of all experts, then shared ones. */
 static void experts_sums(struct builder *b)
 {
     if (!work_sums_gradients(b->layout, b->job))

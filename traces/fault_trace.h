@@ -99,12 +99,11 @@ static inline bool fault_takes_node(const struct fault *fault)
     return (fault->kind == FAULT_NODE || fault->kind == FAULT_PLANNED) && fault->down > 0;
 }
 
-const char *fault_trace_detail(const struct fault_trace *trace,
-                               const struct fault *fault); /* Faults that begin in [zero, zero + length) stay (length 0: all from
-                                                              zero on); how many do not is told. Times stay as they are. */
-void fault_trace_cut(struct fault_trace *trace, nanos zero, nanos length, struct place at, struct diags *diags);
-
 /* "" when there is none */
+const char *fault_trace_detail(const struct fault_trace *trace, const struct fault *fault);
+/* Faults that begin in [zero, zero + length) stay (length 0: all from zero on); how many do not is told. Times stay as they are.
+ */
+void fault_trace_cut(struct fault_trace *trace, nanos zero, nanos length, struct place at, struct diags *diags);
 int32_t fault_trace_nodes(const struct fault_trace *trace); /* highest node + 1 */
 
 /* The rows in the columns above; reading them back gives the same trace. */

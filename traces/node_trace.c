@@ -45,16 +45,18 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
     return diags->n_errors == errors;
 }
 
-/* Whether a node in this state is away, and how it went. Down, failing or not answering it fails what runs on it; drained it
- * takes nothing new, which is announced. Powered down by Slurm to save energy, idle, allocated or mixed it is there. */
+/* Whether a node in this state is away, and how it went. Down, failing or not answering it fails what runs on it, unless that is
+ * for maintenance or a reboot that was asked for; drained it takes nothing new, which is announced. Powered down by Slurm to save
+ * energy, idle, allocated or mixed it is there. */
 static bool away_in(const char *state, enum fault_kind *kind)
 {
     static const char *const power[] = {"power", NULL}, *const failed[] = {"down", "fail", "error", "noresp", "notresp", NULL},
-                             *const announced[] = {"drain", "drng", "maint", "reboot", NULL};
+                             *const announced[] = {"drain", "drng", NULL}, *const asked[] = {"maint", "reboot", NULL};
     char word[80];
     record_word(state, word, sizeof word);
-    *kind = record_has_any(word, failed) && !record_has_any(word, power) ? FAULT_NODE : FAULT_PLANNED;
-    return *kind == FAULT_NODE || record_has_any(word, announced);
+    bool fails = record_has_any(word, failed) && !record_has_any(word, power) && !record_has_any(word, asked);
+    *kind = fails ? FAULT_NODE : FAULT_PLANNED;
+    return fails || record_has_any(word, announced) || record_has_any(word, asked);
 }
 
 /* An end that has not come: Unknown, None, a zero or nothing. */

@@ -8,8 +8,7 @@
 #include "traces/lanl_trace.h"
 #include "traces/log_time.h"
 
-/* --- words -------------------------------------------------------------------------------------------------------------------
- */
+/* --- words --- */
 
 void record_word(const char *text, char *word, size_t size)
 {
@@ -40,8 +39,7 @@ bool record_has_any(const char *word, const char *const *parts)
     return false;
 }
 
-/* --- times -------------------------------------------------------------------------------------------------------------------
- */
+/* --- times --- */
 
 static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
 {

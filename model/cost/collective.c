@@ -47,6 +47,12 @@ static double local_rate(const struct gpu *gpu, struct group_span span)
     return fmin(gpu->nccl_rate, (crossing > 1 ? crossing : 1) * gpu->pcie_rate * HOST_CROSSING_FRACTION);
 }
 
+/* Whether the switch adds up what `ranks` of a domain have. */
+static bool switch_reduces(const struct gpu *gpu, int ranks, struct group_span span)
+{
+    return gpu->nvls_rate > 0 && ranks >= 4 && span.islands <= 1;
+}
+
 static struct cost nvlink_time(const struct gpu *gpu, enum collective collective, struct group_span span, double bytes)
 {
     double n = span.ranks;
@@ -54,7 +60,7 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
     double ramp = 1 + sqrt(gpu->nccl_ramp_bytes / bytes);
     double carried = bytes * (n - 1) / n * (all_reduce ? 2 : 1) + own_bytes(gpu, collective, n, bytes);
     double seconds = carried / local_rate(gpu, span) * ramp;
-    if (all_reduce && gpu->nvls_rate > 0 && n >= 4 && span.islands <= 1)
+    if (all_reduce && switch_reduces(gpu, span.ranks, span))
         seconds = fmin(seconds, bytes / gpu->nvls_rate * ramp);
     return (struct cost){.latency_s = gpu->nccl_base_s + gpu->nccl_hop_s * steps_of(collective, n), .bandwidth_s = seconds};
 }
@@ -137,6 +143,7 @@ static struct collective_phases hierarchical(const struct cluster *cluster, enum
     return phases;
 }
 
+/* The NICs of a domain carry min(d, 4) halves of the buffer out. */
 static double tree_outward(const struct cluster *cluster, struct group_span span, double bytes)
 {
     return fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2 * bytes /
@@ -144,16 +151,24 @@ static double tree_outward(const struct cluster *cluster, struct group_span span
            network_ramp(cluster, span, bytes);
 }
 
-/* The NICs of a domain carry min(d, 4) halves of the buffer out; inside it the trees are chains over its r ranks, whose r - 1
- * edges carry all of the buffer up and all of it down. */
+/* Inside a domain the trees are chains over its r ranks, whose r - 1 edges carry all of the buffer up and all of it down, or the
+ * switch reduces it (NVLSTree) where that is quicker. One rank alone sends what the NICs do. */
+static double tree_inward(const struct cluster *cluster, struct group_span span, double bytes)
+{
+    const struct gpu *gpu = &cluster->gpu;
+    double r = span.ranks_per_domain, carried = r > 1 ? 2 * (r - 1) / r : fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2;
+    double chains = carried * bytes / (local_rate(gpu, span) * TREE_BANDWIDTH);
+    double seconds = switch_reduces(gpu, span.ranks_per_domain, span) ? fmin(chains, bytes / gpu->nvls_rate) : chains;
+    return seconds * network_ramp(cluster, span, bytes);
+}
+
 static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
     double depth = ceil(log2(span.domains)), r = span.ranks_per_domain;
-    double inward = 2 * bytes * (r - 1) / r / (local_rate(gpu, span) * TREE_BANDWIDTH) * network_ramp(cluster, span, bytes);
     return (struct cost){
         .latency_s = gpu->nccl_base_s + 2 * ((r - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
-        .bandwidth_s = fmax(tree_outward(cluster, span, bytes), inward),
+        .bandwidth_s = fmax(tree_outward(cluster, span, bytes), tree_inward(cluster, span, bytes)),
     };
 }
 

@@ -21,8 +21,9 @@
  * so B = min(B, r NIC rate net_fraction / (sharing contention)) and steps split into inter-domain ones, which cost the network
  * latency (NCCL's tuning constants), and NVLink ones. Filling the ring takes a time, so R shrinks as B does, sharing aside
  * (A100 and H100 with a NIC a GPU: 0.6 MB, about NCCL's chunk of 512 KiB). All-reduce may take a tree: 2 log2(d) network steps
- * and the longer of min(d, 4) / 2 S over the NICs and 2 S (r-1)/r over NVLink (chains over the ranks of a domain, up and down),
- * at 0.92 of the bandwidth. All-to-all sends the part (n - r)/n of S over the NIC of the rank, the rest over NVLink.
+ * and the longer of min(d, 4) / 2 S over the NICs and 2 S (r-1)/r over NVLink (chains over the ranks of a domain, up and down; S
+ * / N where the switch reduces), at 0.92 of the bandwidth. All-to-all sends the part (n - r)/n of S over the NIC of the rank, the
+ * rest over NVLink.
  *
  * Which of them is the cluster's `collective_algorithm`: NCCL takes the quicker one; a ring or a tree can be demanded. Or the
  * hierarchical schedule, one phase after the other instead of one pipelined ring (Jia et al. 2018,

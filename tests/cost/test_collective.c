@@ -249,6 +249,11 @@ START_TEST(a_tree_is_held_up_inside_nodes)
     double bytes = 920e9, seconds_of_eight = 2 * bytes * 7 / 8 / 100e9 / 0.92; /* 200 GB/s of NICs would take 5 s */
     ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(2, 8), bytes), seconds_of_eight, 1e-3);
     ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(2, 1), bytes), bytes / 25e9 / 0.92, 1e-3);
+    s.cluster.gpu.nvls_rate = 70e9; /* the switch adds up in one pass, and where it takes longer it is not asked */
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(2, 8), bytes), bytes / 70e9, 1e-3);
+    s.cluster.gpu.nvls_rate = 40e9;
+    ck_assert_double_eq_tol(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(2, 8), bytes), seconds_of_eight, 1e-3);
+    s.cluster.gpu.nvls_rate = 0;
     s.cluster.collective_algorithm = ALGORITHM_NCCL;
     for (int nodes = 2; nodes <= 64; nodes *= 2)
         ck_assert_double_ge(seconds(&s, COLLECTIVE_ALL_REDUCE, spread_over(nodes, 8), bytes),
