@@ -62,9 +62,9 @@ bool nanos_parse_decimal(const char *text, const char *end, nanos unit, nanos *v
     if (!isdigit((unsigned char)*text))
         return false;
     for (; text < end && isdigit((unsigned char)*text); text++) {
-        whole = whole * 10 + (*text - '0');
-        if (whole >= INT64_MAX / unit)
+        if (whole > (INT64_MAX / unit - 10) / 10)
             return false;
+        whole = whole * 10 + (*text - '0');
     }
     if (text < end && *text == '.')
         for (text++; text < end && isdigit((unsigned char)*text); text++)
