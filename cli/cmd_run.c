@@ -25,7 +25,7 @@ static struct run_closed_form closed_form_of(const struct run_session *s)
 /* A trace says nothing of the days after it. */
 static void note_short_trace(struct invocation *call, const struct run_session *s)
 {
-    if (s->options.goal > 0 && !s->result.reached && !s->has_model && !option_given(call, "horizon"))
+    if (s->options.goal > 0 && !s->result.reached && !s->has_model && s->experiment.faults.horizon_s <= 0)
         diag_note(&call->diags, (struct place){0},
                   "the trace ends before the tokens are trained; --fault-model draws faults for as long as that takes");
 }

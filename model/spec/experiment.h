@@ -37,11 +37,11 @@ struct faults_request {
     double horizon_s;             /* 0: the trace's length */
     double checkpoint_interval_s; /* of useful work; 0: not given */
     int64_t checkpoint_steps;     /* the same in steps; 0: not given */
-    double checkpoint_block_s;
-    double detect_s;
-    double restart_s; /* negative: not given */
-    double repair_s;  /* mean to which repairs are scaled; 0: as in the trace or model */
-    int spares;       /* -1: not given */
+    double checkpoint_block_s;    /* negative: not given */
+    double detect_s;              /* negative: not given */
+    double restart_s;             /* negative: not given */
+    double repair_s;              /* mean to which repairs are scaled; 0: as in the trace or model */
+    int spares;                   /* -1: not given */
 };
 
 struct experiment {
