@@ -62,7 +62,7 @@ struct experiment_flags {
     size_t n_text;
     const char *model, *cluster, *gpu; /* gpu: in the place of the cluster's; without one as many usual nodes as the job needs */
     const char *layout;
-    const char *const *overrides; /* n_overrides texts "a.b=value" */
+    const char *const *overrides; /* n_overrides texts "a.b=value", any YAML, or "=a.b=value", a text as it stands */
     int n_overrides;
     bool grows; /* a cluster that has fewer GPUs than the job uses gets more nodes of its kind */
 };

@@ -142,10 +142,38 @@ static struct yaml_node *changed_features(const struct yaml_node *before, struct
     return sequence;
 }
 
-/* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
+/* A value, or null, at a path of the experiment. */
+static struct yaml_node *with_value(struct yaml_node *root, const char *path, struct yaml_node *value, struct overlay *o)
+{
+    if (strcmp(path, "job.features") == 0 && job_features_change(value))
+        value = changed_features(yaml_find(yaml_find(root, "job"), "features"), value, o->arena);
+    if (!yaml_is_null(value))
+        root = without_other(root, path, o->arena);
+    root = without_counted(root, path, o);
+    if (strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
+        return with_cluster(root, value, o);
+    return long_forms(yaml_with(root, path, value, o->arena), o);
+}
+
+/* Keys that are said at once are said one by one: each takes the place of what says the same thing in another way. */
+static struct yaml_node *with_values(struct yaml_node *root, const char *part, const struct yaml_node *mapping, struct overlay *o)
+{
+    for (struct yaml_node *child = mapping->first; child; child = child->next) {
+        size_t size = strlen(part) + strlen(child->key) + sizeof ".";
+        char *path = arena_new(o->arena, size, 1);
+        snprintf(path, size, "%s.%s", part, child->key);
+        root = with_value(root, path, child, o);
+    }
+    return root;
+}
+
+/* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}; "=a.b=text" as it is.
+ */
 static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct overlay *o)
 {
     enum { PARTS_MAX = 8 };
+    bool verbatim = *text == '=';
+    text += verbatim;
     size_t length = strcspn(text, "=");
     char *path = arena_copy_text(o->arena, text);
     path[length] = '\0';
@@ -157,21 +185,19 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         diag_error(o->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", text);
         return root;
     }
-    struct yaml_node *value = yaml_value(path, text + length + 1, o->arena, o->diags);
+    const char *said = text + length + 1;
+    struct yaml_node *value = verbatim ? name_scalar(path, said, o) : yaml_value(path, said, o->arena, o->diags);
+    if (!value)
+        return root;
     if (strncmp(path, "layout.", 7) == 0) {
         const char *key = layout_request_key(path + 7);
         char *whole = arena_new(o->arena, strlen(key) + 8, 1);
         snprintf(whole, strlen(key) + 8, "layout.%s", key);
         path = whole;
     }
-    if (value && strcmp(path, "job.features") == 0 && job_features_change(value))
-        value = changed_features(yaml_find(yaml_find(root, "job"), "features"), value, o->arena);
-    if (value && !yaml_is_null(value))
-        root = without_other(root, path, o->arena);
-    root = without_counted(root, path, o);
-    if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
-        return with_cluster(root, value, o);
-    return value ? long_forms(yaml_with(root, path, value, o->arena), o) : root;
+    if (value->kind == YAML_MAPPING && (strcmp(path, "job") == 0 || strcmp(path, "faults") == 0))
+        return with_values(root, path, value, o);
+    return with_value(root, path, value, o);
 }
 
 /* Takes the place of the file's layout, but where that leaves to the search what it does not name, this does too. */

@@ -358,6 +358,14 @@ START_TEST(faults_are_said_in_one_way)
     load_with(the_file, "faults.model=rsc-1");
     ck_assert_str_eq(e.faults.model, "rsc-1");
     ck_assert_str_eq(e.faults.trace, "");
+    load_with(the_file, "faults={model: rsc-1, spares: 1}");
+    ck_assert_str_eq(e.faults.model, "rsc-1");
+    ck_assert_str_eq(e.faults.trace, "");
+    ck_assert_int_eq(e.faults.spares, 1);
+    load_with(the_file, "job={batch_tokens: 4096}");
+    ck_assert_int_eq(e.job.global_batch, 2);
+    load_with(the_file, "=faults.trace={a: 'b'}\xff\n #.csv");
+    ck_assert_str_eq(e.faults.trace, "{a: 'b'}\xff\n #.csv");
     load_with(the_file, "faults.model=null");
     ck_assert_str_eq(e.faults.model, "");
     ck_assert_str_eq(e.faults.trace, "llama3-54d");
