@@ -10,8 +10,7 @@
 
 static const struct place nowhere = {0};
 
-/* --- what is said ------------------------------------------------------------------------------------------------------------
- */
+/* --- what is said --------------------------------------------------------------------------------------------------------- */
 
 /* What an option or --set says of the experiment, and where on the command line it does. */
 struct said {
@@ -73,11 +72,12 @@ static const char *node_text(struct invocation *call, const struct yaml_node *no
     if (node->kind == YAML_MAPPING)
         return "{...}";
     bool list = node->kind == YAML_SEQUENCE;
-    size_t size = strlen(node->text && !list ? node->text : "") + sizeof "['']";
+    size_t size = strlen(list ? "" : node->text) + sizeof "['']";
     for (const struct yaml_node *word = list ? node->first : NULL; word; word = word->next)
         size += strlen(word->kind == YAML_SCALAR ? word->text : "{...}") + 2;
     char *text = arena_new(call->texts, size, 1);
-    snprintf(text, size, list ? "[" : node->quoted ? "'%s'" : "%s", node->text ? node->text : "");
+    const char *quote = node->quoted && !list ? "'" : "";
+    snprintf(text, size, "%s%s%s", list ? "[" : quote, list ? "" : node->text, quote);
     for (const struct yaml_node *word = list ? node->first : NULL; word; word = word->next)
         text_append(text, size, "%s%s", word == node->first ? "" : ", ", word->kind == YAML_SCALAR ? word->text : "{...}");
     return list ? text_append(text, size, "]") : text;
@@ -110,8 +110,7 @@ static void say_value(struct invocation *call, const struct option_row *row, con
     say(all, one);
 }
 
-/* --- what that amounts to ------------------------------------------------------------------------------------------------------
- */
+/* --- what that amounts to ------------------------------------------------------------------------------------------------- */
 
 /* "[a, b]" and "a,b" say the same thing, and so do 'a' and a. */
 static bool same_words(const char *a, const char *b)

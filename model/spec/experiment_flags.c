@@ -147,23 +147,28 @@ static struct yaml_node *with_value(struct yaml_node *root, const char *path, st
 {
     if (strcmp(path, "job.features") == 0 && job_features_change(value))
         value = changed_features(yaml_find(yaml_find(root, "job"), "features"), value, o->arena);
-    if (!yaml_is_null(value))
-        root = without_other(root, path, o->arena);
     root = without_counted(root, path, o);
     if (strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
         return with_cluster(root, value, o);
     return long_forms(yaml_with(root, path, value, o->arena), o);
 }
 
-/* Keys that are said at once are said one by one: each takes the place of what says the same thing in another way. */
+static const char *path_under(const char *part, const char *key, struct arena *arena)
+{
+    size_t size = strlen(part) + strlen(key) + sizeof ".";
+    char *path = arena_new(arena, size, 1);
+    snprintf(path, size, "%s.%s", part, key);
+    return path;
+}
+
+/* Keys that are said at once take each the place of what was said in another way before, not of one another. */
 static struct yaml_node *with_values(struct yaml_node *root, const char *part, const struct yaml_node *mapping, struct overlay *o)
 {
-    for (struct yaml_node *child = mapping->first; child; child = child->next) {
-        size_t size = strlen(part) + strlen(child->key) + sizeof ".";
-        char *path = arena_new(o->arena, size, 1);
-        snprintf(path, size, "%s.%s", part, child->key);
-        root = with_value(root, path, child, o);
-    }
+    for (struct yaml_node *child = mapping->first; child; child = child->next)
+        if (!yaml_is_null(child))
+            root = without_other(root, path_under(part, child->key, o->arena), o->arena);
+    for (struct yaml_node *child = mapping->first; child; child = child->next)
+        root = with_value(root, path_under(part, child->key, o->arena), child, o);
     return root;
 }
 
@@ -172,6 +177,7 @@ static struct yaml_node *with_values(struct yaml_node *root, const char *part, c
 static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct overlay *o)
 {
     enum { PARTS_MAX = 8 };
+    const char *whole_text = text;
     bool verbatim = *text == '=';
     text += verbatim;
     size_t length = strcspn(text, "=");
@@ -182,7 +188,7 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         n_parts += *p == '.';
     bool bad = !*path || path[0] == '.' || path[length - 1] == '.' || strstr(path, "..") || n_parts > PARTS_MAX;
     if (!text[length] || bad) {
-        diag_error(o->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", text);
+        diag_error(o->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", whole_text);
         return root;
     }
     const char *said = text + length + 1;
@@ -197,6 +203,8 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
     }
     if (value->kind == YAML_MAPPING && (strcmp(path, "job") == 0 || strcmp(path, "faults") == 0))
         return with_values(root, path, value, o);
+    if (!yaml_is_null(value))
+        root = without_other(root, path, o->arena);
     return with_value(root, path, value, o);
 }
 
