@@ -185,7 +185,7 @@ static json_t *json_settings(const struct comparing *comparing)
     json_t *tables = json_array();
     for (size_t i = 0; i < comparing->n_tables; i++)
         json_array_append_new(tables, json_string(comparing->paths[i]));
-    return json_pack("{s:o, s:s, s:s?}", "tables", tables, "method",
+    return json_pack("{s:o, s:s, s:s*}", "tables", tables, "method",
                      comparing->method == COMPARE_FORMULA ? "formula" : "simulation", "base", comparing->base);
 }
 
@@ -299,7 +299,7 @@ static const struct option_row options[] = {
     {.name = "base",
      TEXT_FIELDS("ENTRY"),
      .help = "the GPU or cluster entry, a name or a file such as msim calibrate writes, on which the rows of its GPU are "
-             "predicted, in place of what they say of GPU, nodes and network"},
+             "predicted: its GPU in place of theirs, of a cluster entry its nodes and network too"},
     {.name = "gpu", TEXT_FIELDS("NAME"), .help = "with --base: what the tables call the entry's GPU, where it is not its name"},
     {.name = "method",
      CHOICE_FIELDS("HOW", methods),

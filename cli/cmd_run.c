@@ -25,7 +25,7 @@ static struct run_closed_form closed_form_of(const struct run_session *s)
 /* A trace says nothing of the days after it. */
 static void note_short_trace(struct invocation *call, const struct run_session *s)
 {
-    if (s->options.goal > 0 && !s->result.reached && !s->has_model && !option_given(call, "horizon"))
+    if (s->options.goal > 0 && !s->result.reached && !s->has_model && s->experiment.faults.horizon_s <= 0)
         diag_note(&call->diags, (struct place){0},
                   "the trace ends before the tokens are trained; --fault-model draws faults for as long as that takes");
 }
@@ -129,7 +129,9 @@ static enum status run(struct invocation *call)
 
 /* --- the command --- */
 
-#define TIME_OPTION TIME_FIELDS, .high = TIME_LONGEST_S
+/* What a name in the experiment has room for. */
+#define BYTES_OF(MEMBER) (sizeof((struct faults_request *)0)->MEMBER - 1)
+#define TIME_OPTION      TIME_FIELDS, .high = TIME_LONGEST_S
 
 static const char *const loads[] = {"all", "broadcast", NULL};
 static const char *const stores[] = {"tcp", "redis", "ordered", NULL};
@@ -145,7 +147,8 @@ static const struct option_row options[] = {
      .help = "fault trace: a shipped one (llama3-54d, megascale-30d) or a CSV file, also .gz; llama3-54d when left out",
      .group = "Run",
      .key = "faults.trace",
-     .verbatim = true},
+     .verbatim = true,
+     .high = BYTES_OF(trace)},
     {.name = "horizon",
      TIME_OPTION,
      .low = 1,
@@ -213,13 +216,15 @@ static const struct option_row options[] = {
          "draw faults from a model instead of replaying a trace: delta, lanl, llama3, megascale, rsc-1, rsc-2, titan or a file",
      .group = "Recovery",
      .key = "faults.model",
-     .verbatim = true},
+     .verbatim = true,
+     .high = BYTES_OF(model)},
     {.name = "policy",
      TEXT_FIELDS("NAME|FILE"),
      .help = "how faults are noticed, found and repaired: replay (fixed times), megascale, byterobust, manual or a file",
      .group = "Recovery",
      .key = "faults.policy",
-     .verbatim = true},
+     .verbatim = true,
+     .high = BYTES_OF(policy)},
     {.name = "failover",
      CHOICE_FIELDS("WHAT", failovers),
      .initial = "job",
@@ -241,7 +246,8 @@ static const struct option_row options[] = {
      .help = "blocking, two-stage, memory (of a neighbour) or step (every one, to memory): with times from sizes and rates",
      .group = "Recovery",
      .key = "faults.checkpoint",
-     .verbatim = true},
+     .verbatim = true,
+     .high = BYTES_OF(checkpoint)},
     {.name = "storage-rate",
      QUANTITY_FIELDS("RATE", DIM_RATE),
      .low = 1,

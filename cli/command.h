@@ -48,7 +48,7 @@ struct option_row {
     const char *argument; /* as help shows it: "FILE", "TIME"; NULL for a flag */
     enum option_type type;
     enum dimension dimension;    /* of a quantity */
-    double low, high;            /* bounds of a count or quantity, in canonical units; high 0: none above */
+    double low, high;            /* bounds of a count or quantity, in canonical units, of a text's bytes; high 0: none above */
     const char *const *choices;  /* NULL-terminated */
     const char *const *meanings; /* of each choice, a line of its own in help; NULL: choices stand in one line */
     bool changes;                /* of a list: a choice may have a sign, + or - */

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "cli/compare.h"
-#include "model/spec/catalog.h"
+#include "model/base/append.h"
+#include "model/base/memory.h"
+#include "model/spec/catalog_alias.h"
 
 /* The GPU that all rows have; NULL: they have several. */
 static const char *only_gpu(const struct comparing *comparing)
@@ -16,6 +18,25 @@ static const char *only_gpu(const struct comparing *comparing)
             only = name;
         }
     return only;
+}
+
+/* "h100-sxm, b200": the GPUs that the tables have, as many as there is room for. */
+static const char *gpus_of(const struct comparing *comparing, char *text, size_t size)
+{
+    const char *last = "";
+    text[0] = '\0';
+    for (size_t t = 0; t < comparing->n_tables; t++)
+        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
+            const char *name = comparing->tables[t].items[i].cluster.gpu.name;
+            bool again = strcmp(name, last) == 0;
+            for (size_t u = 0; u <= t && !again; u++)
+                for (size_t k = 0; k < (u < t ? comparing->tables[u].n_items : i) && !again; k++)
+                    again = strcmp(comparing->tables[u].items[k].cluster.gpu.name, name) == 0;
+            if (!again)
+                text_append(text, size, "%s%s", text[0] ? ", " : "", name);
+            last = name;
+        }
+    return text;
 }
 
 static bool has_rows_of(const struct comparing *comparing, const char *gpu)
@@ -42,9 +63,35 @@ static void place(struct measurement *run, const struct catalog_entry *entry)
     memcpy(run->cluster.gpu.name, name, sizeof name);
 }
 
+/* A GPU as the catalog calls it, which is how tables are read, and how it is meant; ALIAS_NONE, `name` as it is: it has none. */
+static enum alias_match find_gpu(struct invocation *call, const char *text, const char **name)
+{
+    struct alias_table table;
+    enum alias_match match = ALIAS_NONE;
+    *name = text;
+    if (alias_table_load(&table, &call->diags) == STATUS_OK)
+        match = alias_table_find(&table, CATALOG_GPUS, text, name);
+    *name = arena_copy_text(call->texts, *name);
+    alias_table_free(&table);
+    return match;
+}
+
+/* Which of the tables' GPUs the entry is: what --gpu says, the one of its name, or the only one, when the entry's name is that of
+ * no other GPU. NULL: none. */
+static const char *gpu_meant(const struct comparing *comparing, struct invocation *call, const char *name)
+{
+    const char *given = option_text(call, "gpu"), *text = given ? given : name, *known;
+    if (has_rows_of(comparing, text))
+        return text;
+    enum alias_match match = find_gpu(call, text, &known);
+    if ((given || match == ALIAS_NAME) && has_rows_of(comparing, known))
+        return known;
+    return given || match == ALIAS_NAME ? NULL : only_gpu(comparing);
+}
+
 enum status compare_take_base(struct comparing *comparing, struct invocation *call)
 {
-    const char *base = option_text(call, "base"), *gpu = option_text(call, "gpu");
+    const char *base = option_text(call, "base");
     struct catalog_entry entry;
     enum status status = catalog_entry(base, &entry, &call->diags);
     if (status != STATUS_OK)
@@ -54,11 +101,12 @@ enum status compare_take_base(struct comparing *comparing, struct invocation *ca
         return STATUS_BAD_INPUT;
     }
     const char *name = entry.kind == CATALOG_CLUSTERS ? entry.cluster.gpu.name : entry.gpu.name;
-    if (!gpu)
-        gpu = has_rows_of(comparing, name) ? name : only_gpu(comparing);
-    if (!gpu || !has_rows_of(comparing, gpu)) {
+    const char *gpu = gpu_meant(comparing, call, name);
+    if (!gpu) {
+        char gpus[160];
         diag_error(&call->diags, (struct place){0},
-                   "--base: no row is of the GPU '%.60s'; --gpu says which of the tables' GPUs the entry is", gpu ? gpu : name);
+                   "--base: no row is of the GPU '%.60s'; the tables have %s (--gpu says which of them the entry is)",
+                   option_text(call, "gpu") ? option_text(call, "gpu") : name, gpus_of(comparing, gpus, sizeof gpus));
         return STATUS_BAD_INPUT;
     }
     size_t n = 0, others = 0;

@@ -80,6 +80,9 @@ enum status option_check(const struct option_row *row, const char *text, double 
     } else if (!*text) {
         snprintf(why, size, "the value is empty");
         status = STATUS_BAD_INPUT;
+    } else if (row->type == OPTION_TEXT && row->high > 0 && (double)strlen(text) > row->high) {
+        snprintf(why, size, "'%.40s...' is longer than %.0f bytes", text, row->high);
+        status = STATUS_BAD_INPUT;
     }
     if (status == STATUS_OK && row->check)
         status = row->check(text, why, size);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/experiment_options.h"
+#include "cli/overrides.h"
 #include "cli/terminal.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
@@ -293,148 +294,6 @@ static void parse_arguments(struct invocation *call, int argc, char **argv)
 
 /* --- the call ------------------------------------------------------------------------------------------------------------- */
 
-/* "key='name'", for YAML to read it as it stands. */
-static char *verbatim_text(struct invocation *call, const struct option_value *value)
-{
-    const char *key = value->row->key, *name = value->texts[0];
-    size_t size = strlen(key) + 2 * strlen(name) + sizeof "=''";
-    char *text = arena_new(call->texts, size, 1);
-    snprintf(text, size, "%s='", key);
-    for (; *name; name++)
-        text_append(text, size, *name == '\'' ? "''" : "%c", *name);
-    return text_append(text, size, "'");
-}
-
-/* "key=value", or "key=[a, b]" for a list. */
-static char *override_text(struct invocation *call, const struct option_value *value)
-{
-    if (value->row->verbatim)
-        return verbatim_text(call, value);
-    size_t size = strlen(value->row->key) + sizeof "=[]";
-    for (int i = 0; i < value->n_texts; i++)
-        size += strlen(value->texts[i]) + 2;
-    char *text = arena_new(call->texts, size, 1);
-    bool list = value->row->type == OPTION_LIST;
-    snprintf(text, size, "%s=%s", value->row->key, list ? "[" : "");
-    for (int i = 0; i < value->n_texts; i++)
-        text_append(text, size, "%s%s", i ? ", " : "", value->texts[i]);
-    return list ? text_append(text, size, "]") : text;
-}
-
-/* What an option or --set says of the experiment, and where on the command line it does. */
-struct said {
-    const struct option_row *row;
-    const char *text;
-    int place;
-};
-
-static void say(struct said *said, int *n, struct said one)
-{
-    int at = (*n)++;
-    for (; at > 0 && said[at - 1].place > one.place; at--)
-        said[at] = said[at - 1];
-    said[at] = one;
-}
-
-/* "[a, b]" and "a,b" say the same thing, and so do 'a' and a. */
-static bool same_words(const char *a, const char *b)
-{
-    for (;;) {
-        a += strspn(a, "[], '");
-        b += strspn(b, "[], '");
-        if (*a != *b)
-            return false;
-        if (!*a)
-            return true;
-        a++;
-        b++;
-    }
-}
-
-/* "job.seq_len" of "job.seq_len=4096"; of a layout's keys the long name, "layout.micro_batch" of "layout.mb=1". */
-static const char *key_of(struct invocation *call, const struct said *said)
-{
-    enum { LONGEST = 96 };
-    char *key = arena_copy_text(call->texts, said->text), *path = arena_new(call->texts, LONGEST, 1);
-    key[strcspn(key, "=")] = '\0';
-    bool whole = strncmp(key, "layout.", 7) == 0 && experiment_key_path(key + 7, path, LONGEST) && strncmp(path, key, 7) == 0;
-    return whole ? path : key;
-}
-
-static const char *value_of(const struct said *said)
-{
-    const char *equals = strchr(said->text, '=');
-    return equals ? equals + 1 : "";
-}
-
-/* null takes back what another says. */
-static bool says_null(const struct said *said)
-{
-    const char *value = value_of(said);
-    return !*value || strcmp(value, "null") == 0 || strcmp(value, "~") == 0;
-}
-
-static const char *name_of(struct invocation *call, const struct said *said)
-{
-    const char *key = said->row->key ? said->row->name : key_of(call, said);
-    size_t size = strlen(key) + sizeof "--set ";
-    char *name = arena_new(call->texts, size, 1);
-    snprintf(name, size, "--%s%s", said->row->key ? "" : "set ", key);
-    return name;
-}
-
-/* What is said again in the same way, or by --set of an option's key after it, or before; more of a list is beside it. */
-static void tell_of_both(struct invocation *call, const struct said *first, const struct said *last)
-{
-    const struct option_row *option = first->row->key ? first->row : last->row;
-    const char *key = key_of(call, last);
-    if ((first->row->key && last->row->key) || strcmp(key, key_of(call, first)) != 0) /* two options of one key there are not */
-        return;
-    const char *before = value_of(first), *value = value_of(last);
-    if (same_words(before, value))
-        return;
-    bool changes = option->key ? option->changes : strcmp(key, "job.features") == 0;
-    char sign = value[strspn(value, "[ ,")];
-    if (changes && (sign == '+' || sign == '-'))
-        return;
-    if (option->key)
-        diag_note(&call->diags, (struct place){0}, "--%s and --set %.80s: the last counts, which is --%s", option->name,
-                  first->row->key ? last->text : first->text, last->row->name);
-    else
-        diag_note(&call->diags, (struct place){0}, "--set %s twice: the last counts, %.60s, not %.60s", key, value, before);
-}
-
-/* Two keys for one thing: which is meant? */
-static void refuse_both(struct invocation *call, const struct said *first, const struct said *last)
-{
-    const char *both, *other = experiment_key_instead(key_of(call, first), &both);
-    if (other && strcmp(other, key_of(call, last)) == 0 && !says_null(first) && !says_null(last))
-        diag_error(&call->diags, (struct place){0}, "%s and %s %s; keep one", name_of(call, first), name_of(call, last), both);
-}
-
-/* Of two that say the same thing the last counts, so a suggestion works behind a command as it stands. */
-static void collect_overrides(struct invocation *call)
-{
-    int n = 0;
-    struct said *said = arena_new(call->texts, (size_t)call->n_taken + 1, sizeof *said);
-    for (int i = 0; i < call->n_values; i++) {
-        const struct option_value *value = &call->values[i];
-        if (value->given && value->n_texts && value->row->key)
-            say(said, &n, (struct said){value->row, override_text(call, value), value->places[value->n_texts - 1]});
-        for (int k = 0; strcmp(value->row->name, "set") == 0 && k < value->n_texts; k++)
-            say(said, &n, (struct said){value->row, value->texts[k], value->places[k]});
-    }
-    call->overrides = arena_new(call->texts, (size_t)n + 1, sizeof *call->overrides);
-    call->n_overrides = n;
-    for (int last = 0; last < n; last++) {
-        call->overrides[last] = said[last].text;
-        for (int first = 0; first < last; first++) {
-            tell_of_both(call, &said[first], &said[last]);
-            refuse_both(call, &said[first], &said[last]);
-        }
-    }
-}
-
 static bool wants_colour(const struct invocation *call, FILE *stream)
 {
     int mode = option_choice(call, "colour");
@@ -489,7 +348,7 @@ enum status invocation_parse(const struct command *command, int argc, char **arg
         check_operands(call);
     if (call->diags.n_errors)
         return STATUS_USAGE;
-    collect_overrides(call);
+    overrides_collect(call);
     settle(call);
     return call->diags.n_errors ? STATUS_USAGE : STATUS_OK;
 }

@@ -67,9 +67,10 @@ static void schedules_note(const struct experiment *experiment, const struct spa
 {
     static const char text[] =
         "these schedules alone are searched, and no layout without a pipeline; 'none' beside them keeps those";
-    const struct space_limit *schedules = &limits->dimensions[SPACE_SCHEDULE], *pp = &limits->dimensions[SPACE_PP];
+    const struct space_limit *schedules = &limits->dimensions[SPACE_SCHEDULE];
+    const struct space_limit *pp = &limits->dimensions[SPACE_PP], *vpp = &limits->dimensions[SPACE_VPP];
     bool asked = schedules->n > 0 && fixed->dimensions[SPACE_SCHEDULE].n == 0;
-    bool could = experiment->gpus > 1 && (pp->n == 0 || space_limit_allows(pp, 1)) && limits->dimensions[SPACE_VPP].n == 0;
+    bool could = experiment->gpus > 1 && (pp->n == 0 || space_limit_allows(pp, 1)) && (vpp->n == 0 || space_limit_allows(vpp, 1));
     if (asked && could && !space_limit_allows(schedules, SCHEDULE_NONE) && !told_before(diags, text))
         diag_note(diags, (struct place){.file = "--space schedule"}, "%s", text);
 }

@@ -138,7 +138,7 @@ static enum status plan_point(struct invocation *call, struct plan_sweep *sweep,
     return status;
 }
 
-/* What a point was told: its mistake stays with it, warnings are for all; each once. */
+/* What a point was told: its mistake stays with it, warnings and notes on what --space says are for all; each once. */
 static void take_diags(struct invocation *call, struct sweep_point *point, const struct diags *said)
 {
     for (size_t i = 0; i < said->n_items; i++) {
@@ -150,6 +150,8 @@ static void take_diags(struct invocation *call, struct sweep_point *point, const
             text_append(point->why, sizeof point->why, "%s", item->text);
         else if (item->severity == SEVERITY_WARNING && !known)
             diag_warning(&call->diags, (struct place){item->file, item->line, item->column}, "%s", item->text);
+        else if (item->severity == SEVERITY_NOTE && item->file && strncmp(item->file, "--space", 7) == 0 && !known)
+            diag_note(&call->diags, (struct place){.file = item->file}, "%s", item->text);
     }
 }
 

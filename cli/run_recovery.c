@@ -100,7 +100,7 @@ static enum status set_checkpoint(struct invocation *call, struct run_session *s
     if (!*name || !s->has_cost)
         return STATUS_OK;
     checkpoint_cost_apply(&s->cost, policy);
-    if (s->experiment.faults.checkpoint_block_s > 0 || option_given(call, "checkpoint-block"))
+    if (s->experiment.faults.checkpoint_block_s >= 0)
         policy->block = nanos_from_seconds(s->experiment.faults.checkpoint_block_s);
     if (policy->kind == CHECKPOINT_MEMORY)
         storage_every(policy);

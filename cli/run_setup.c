@@ -45,9 +45,9 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
         faults->checkpoint_interval_s = 1800;
         assume_unswept(call, s, "checkpoint-interval", "checkpoint interval 30 min");
     }
-    if (faults->checkpoint_block_s <= 0 && !option_given(call, "checkpoint-block") && !faults->checkpoint[0])
+    if (faults->checkpoint_block_s < 0 && !faults->checkpoint[0])
         assume_unswept(call, s, "checkpoint-block", "checkpoints block training for no time");
-    if (faults->detect_s <= 0 && !option_given(call, "detect") && !run_has_stages(faults))
+    if (faults->detect_s < 0 && !run_has_stages(faults))
         assume_unswept(call, s, "detect", "failures are noticed at once");
     if (faults->restart_s < 0 && !run_has_stages(faults)) {
         faults->restart_s = 900;
@@ -167,9 +167,9 @@ static void set_options(struct invocation *call, struct run_session *s)
     s->options.horizon = nanos_from_seconds(horizon_s);
     s->options.bin = series_width(call, s->options.goal > 0 ? fmin(budget_s(s), horizon_s) : horizon_s);
     s->options.checkpoint.interval = nanos_from_seconds(interval_s);
-    s->options.checkpoint.block = nanos_from_seconds(faults->checkpoint_block_s);
-    s->options.recovery.detect = nanos_from_seconds(faults->detect_s);
-    s->options.recovery.restart = nanos_from_seconds(faults->restart_s > 0 ? faults->restart_s : 0);
+    s->options.checkpoint.block = nanos_from_seconds(fmax(faults->checkpoint_block_s, 0));
+    s->options.recovery.detect = nanos_from_seconds(fmax(faults->detect_s, 0));
+    s->options.recovery.restart = nanos_from_seconds(fmax(faults->restart_s, 0));
     s->options.recovery.spares = faults->spares;
     s->options.notice = option_given(call, "notice") ? nanos_from_seconds(fmax(option_quantity(call, "notice"), 1e-9)) : 0;
 }

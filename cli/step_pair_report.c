@@ -337,17 +337,29 @@ static void append_reasons(const struct step_pair *pair, char *text, size_t size
     }
 }
 
+/* Of the differences that are shown, is one of the models? */
+static bool models_differ(const struct step_pair *pair)
+{
+    json_t *differences = differences_json(pair);
+    bool any = false;
+    for (size_t i = 0; i < json_array_size(differences) && !any; i++) {
+        const json_t *key = json_object_get(json_array_get(differences, i), "key");
+        any = strncmp(json_string_value(key), "model.", strlen("model.")) == 0;
+    }
+    json_decref(differences);
+    return any;
+}
+
 /* In a sentence: which is faster, and by what. */
 static void write_verdict(const struct step_pair *pair, FILE *out)
 {
-    const struct experiment *a = &pair->sides[0].setup.experiment, *b = &pair->sides[1].setup.experiment;
     double rate = pair->sides[1].result.tokens_per_s / pair->sides[0].result.tokens_per_s;
     double change = step_pair_change(pair, N_WORK_CLASSES);
     char text[256] = "";
     append_reasons(pair, text, sizeof text);
     fprintf(out, "B trains %.3f times as many tokens a second as A; each takes %.1f %% %s GPU-seconds%s\n", rate,
             100 * fabs(change), change > 0 ? "more" : "fewer", text);
-    if (strcmp(a->model.name, b->model.name) != 0)
+    if (models_differ(pair))
         fputs("The models differ, and so does what a token asks of a GPU: their MFU is what compares.\n", out);
 }
 

@@ -6,6 +6,9 @@ array line_title[n_series]
 whole(name) = name[strlen(name):*] eq '%' ? whole(name[1:strlen(name) - 1]) : name
 cut(name, room) = strlen(name) > room ? whole(name[1:room]) : name
 short(name) = strlen(name) > 20 ? cut(name, 17).'...' : name
+# Keys that are too long beside each other stand below each other.
+below(keys, comma) = comma ? short(keys[1:comma - 1]).",\n".below(keys[comma + 2:*], strstrt(keys[comma + 2:*], ', ')) : short(keys)
+heading(keys) = strlen(keys) > 20 ? below(keys, strstrt(keys, ', ')) : keys
 stats $series using (i = int($1) + 1, line_colour[i] = $2, line_title[i] = short(stringcolumn(3)), $1) nooutput
 array value[n_values]
 letters = 0
@@ -57,7 +60,7 @@ if (is_text) {
     set bmargin at screen 0.46
     set label 1 titled(summary) @as_title
     set key at screen 0.815, screen 0.93 left top Left reverse
-    if (others ne '') { set key title short(others) left }
+    if (others ne '') { set key title heading(others) left }
     lines = is_word ? 0 : n_series
     bars = is_word ? n_series : 0
     plot for [i = 1:bars] $points using ($5 == i - 1 ? at($1, i) : NaN):2 with boxes lc rgb line_colour[i] title line_title[i], \

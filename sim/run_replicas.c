@@ -11,7 +11,7 @@
 
 /* --- one replica --- */
 
-#define AWAY_UNIT 1e-6
+#define AWAY_UNITS 1e6 /* of a node */
 
 static void keep_outcome(const struct run_result *result, struct replica_outcome *outcome)
 {
@@ -33,7 +33,7 @@ static void keep_outcome(const struct run_result *result, struct replica_outcome
     double away = 0;
     for (int i = 0; i < N_AWAY_REASONS; i++)
         away += result->away[i];
-    outcome->away = llround(away / AWAY_UNIT);
+    outcome->away = llround(away * AWAY_UNITS);
 }
 
 static void draw(const struct replicas_request *request, const struct run_options *options, uint64_t seed,
@@ -178,7 +178,7 @@ double outcome_ettr(const struct replica_outcome *outcome)
 
 double outcome_away(const struct replica_outcome *outcome)
 {
-    return (double)outcome->away * AWAY_UNIT;
+    return (double)outcome->away / AWAY_UNITS;
 }
 
 nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n)

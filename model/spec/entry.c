@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/base/append.h"
 #include "model/spec/catalog_alias.h"
 #include "model/spec/schemas.h"
 
@@ -315,42 +316,39 @@ static struct yaml_node *without_node_power(struct yaml_node *under, const struc
     return yaml_without(under, "node_power", arena);
 }
 
-/* Does laying `over` over `under` change what is there? Recursion follows the nesting of the entry. */
-static bool changes(const struct yaml_node *under, const struct yaml_node *over)
+/* What a model says by its keys, less what takes no time; NULL: it is none. */
+static json_t *model_values(const struct yaml_node *tree)
 {
-    if (!under || yaml_is_null(over) || over->kind != under->kind)
-        return under || !yaml_is_null(over);
-    if (over->kind == YAML_SCALAR)
-        return strcmp(under->text, over->text) != 0;
-    bool any = over->kind == YAML_SEQUENCE;
-    for (const struct yaml_node *child = over->first; child && !any; child = child->next)
-        any = changes(yaml_find(under, child->key), child);
-    return any;
+    static const char *const told[] = {"name", "source", "published_parameters", "published_active", "rope_theta"};
+    struct transformer model;
+    struct diags quiet = {0}; /* told when it is read for good */
+    json_t *values =
+        entry_read(CATALOG_MODELS, tree, &model, &quiet) == STATUS_OK ? schema_write(&transformer_schema, &model) : NULL;
+    for (size_t i = 0; values && i < sizeof told / sizeof told[0]; i++)
+        json_object_del(values, told[i]);
+    diags_free(&quiet);
+    return values;
 }
 
-/* Is a model another one than its base, which it has no name beside? */
-static bool changes_model(const struct yaml_node *under, const struct yaml_node *over)
+/* Do two trees say the same model, in whatever spelling? */
+static bool same_model(const struct yaml_node *a, const struct yaml_node *b)
 {
-    static const char *const told[] = {"name", "source", "published_parameters", "published_active",
-                                       "rope_theta"}; /* take no time */
-    bool any = false;
-    for (const struct yaml_node *child = over->first; child && !any; child = child->next) {
-        bool tells = false;
-        for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-            tells |= strcmp(child->key, told[i]) == 0;
-        any = !tells && changes(yaml_find(under, child->key), child);
-    }
-    return any;
+    json_t *x = model_values(a), *y = model_values(b);
+    bool same = x && y && json_equal(x, y);
+    json_decref(x);
+    json_decref(y);
+    return same;
 }
 
 /* A model that is changed is not the one whose name it would have: reports and results say so. */
 static struct yaml_node *with_changed_name(struct yaml_node *tree, struct arena *arena)
 {
     const struct yaml_node *name = yaml_find(tree, "name");
-    char text[NAME_SIZE];
+    char text[NAME_SIZE] = "";
     if (!name || name->kind != YAML_SCALAR || yaml_is_null(name))
         return tree;
-    snprintf(text, sizeof text, "%.*s%s", (int)(sizeof text - sizeof MODEL_CHANGED), name->text, MODEL_CHANGED);
+    text_append(text, sizeof text - (sizeof MODEL_CHANGED - 1), "%s", name->text); /* whole characters of it */
+    text_append(text, sizeof text, "%s", MODEL_CHANGED);
     struct yaml_node *changed = yaml_scalar(name->at.file, text, arena);
     changed->quoted = true;
     changed->at = name->at;
@@ -388,16 +386,16 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
         }
     }
     struct yaml_node *tree = layers[n - 1];
-    bool changed = false;
+    const struct yaml_node *named = NULL; /* what is changed since, under no name of its own */
     for (int i = n - 2; i >= 0; i--) {
         if (kind == CATALOG_GPUS)
             layers[i] = rates_follow_links(tree, layers[i], arena, diags);
         if (kind == CATALOG_CLUSTERS)
             tree = without_node_power(tree, layers[i], arena, diags);
-        changed = !yaml_find(layers[i], "name") && (changed || changes_model(tree, layers[i]));
+        named = yaml_find(layers[i], "name") ? NULL : named ? named : tree;
         tree = yaml_overlay(tree, layers[i], arena);
     }
-    if (kind == CATALOG_MODELS && changed)
+    if (kind == CATALOG_MODELS && named && !same_model(named, tree))
         tree = with_changed_name(tree, arena);
     return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;
 }

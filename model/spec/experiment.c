@@ -158,7 +158,7 @@ static void find_beside(const struct yaml_node *part, const char *key, char *nam
 static void read_faults(const struct yaml_node *part, struct experiment *e, struct diags *diags)
 {
     e->faults.spares = -1;
-    e->faults.restart_s = -1;
+    e->faults.checkpoint_block_s = e->faults.detect_s = e->faults.restart_s = -1;
     if (!part)
         return;
     schema_read(&faults_schema, part, &e->faults, diags);
@@ -415,16 +415,24 @@ enum status experiment_parse_text(const char *name, const char *bytes, size_t n,
     return status;
 }
 
+/* Of a time, too, 0 is an answer; a negative one is none. */
+static void write_time(json_t *mapping, const char *key, double seconds)
+{
+    if (seconds < 0)
+        json_object_del(mapping, key);
+    else if (seconds <= 0)
+        json_object_set_new(mapping, key, json_string("0s"));
+}
+
 static json_t *write_faults(const struct faults_request *faults)
 {
     json_t *mapping = schema_write(&faults_schema, faults);
     json_object_del(mapping, "spares");
     if (faults->spares >= 0) /* 0 is an answer here */
         json_object_set_new(mapping, "spares", json_integer(faults->spares));
-    if (faults->restart_s < 0)
-        json_object_del(mapping, "restart");
-    else if (faults->restart_s <= 0) /* likewise */
-        json_object_set_new(mapping, "restart", json_string("0s"));
+    write_time(mapping, "checkpoint_block", faults->checkpoint_block_s);
+    write_time(mapping, "detect", faults->detect_s);
+    write_time(mapping, "restart", faults->restart_s);
     return mapping;
 }
 

@@ -37,11 +37,11 @@ struct faults_request {
     double horizon_s;             /* 0: the trace's length */
     double checkpoint_interval_s; /* of useful work; 0: not given */
     int64_t checkpoint_steps;     /* the same in steps; 0: not given */
-    double checkpoint_block_s;
-    double detect_s;
-    double restart_s; /* negative: not given */
-    double repair_s;  /* mean to which repairs are scaled; 0: as in the trace or model */
-    int spares;       /* -1: not given */
+    double checkpoint_block_s;    /* negative: not given */
+    double detect_s;              /* negative: not given */
+    double restart_s;             /* negative: not given */
+    double repair_s;              /* mean to which repairs are scaled; 0: as in the trace or model */
+    int spares;                   /* -1: not given */
 };
 
 struct experiment {
@@ -62,7 +62,7 @@ struct experiment_flags {
     size_t n_text;
     const char *model, *cluster, *gpu; /* gpu: in the place of the cluster's; without one as many usual nodes as the job needs */
     const char *layout;
-    const char *const *overrides; /* n_overrides texts "a.b=value" */
+    const char *const *overrides; /* n_overrides texts "a.b=value", any YAML, or "=a.b=value", a text as it stands */
     int n_overrides;
     bool grows; /* a cluster that has fewer GPUs than the job uses gets more nodes of its kind */
 };

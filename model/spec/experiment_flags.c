@@ -142,10 +142,44 @@ static struct yaml_node *changed_features(const struct yaml_node *before, struct
     return sequence;
 }
 
-/* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}. */
+/* A value, or null, at a path of the experiment. */
+static struct yaml_node *with_value(struct yaml_node *root, const char *path, struct yaml_node *value, struct overlay *o)
+{
+    if (strcmp(path, "job.features") == 0 && job_features_change(value))
+        value = changed_features(yaml_find(yaml_find(root, "job"), "features"), value, o->arena);
+    root = without_counted(root, path, o);
+    if (strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
+        return with_cluster(root, value, o);
+    return long_forms(yaml_with(root, path, value, o->arena), o);
+}
+
+static const char *path_under(const char *part, const char *key, struct arena *arena)
+{
+    size_t size = strlen(part) + strlen(key) + sizeof ".";
+    char *path = arena_new(arena, size, 1);
+    snprintf(path, size, "%s.%s", part, key);
+    return path;
+}
+
+/* Keys that are said at once take each the place of what was said in another way before, not of one another. */
+static struct yaml_node *with_values(struct yaml_node *root, const char *part, const struct yaml_node *mapping, struct overlay *o)
+{
+    for (struct yaml_node *child = mapping->first; child; child = child->next)
+        if (!yaml_is_null(child))
+            root = without_other(root, path_under(part, child->key, o->arena), o->arena);
+    for (struct yaml_node *child = mapping->first; child; child = child->next)
+        root = with_value(root, path_under(part, child->key, o->arena), child, o);
+    return root;
+}
+
+/* "a.b=value", where the value may be any YAML: a number with its unit, a name, [a, list] or {a: mapping}; "=a.b=text" as it is.
+ */
 static struct yaml_node *with_override(struct yaml_node *root, const char *text, struct overlay *o)
 {
     enum { PARTS_MAX = 8 };
+    const char *whole_text = text;
+    bool verbatim = *text == '=';
+    text += verbatim;
     size_t length = strcspn(text, "=");
     char *path = arena_copy_text(o->arena, text);
     path[length] = '\0';
@@ -154,24 +188,24 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         n_parts += *p == '.';
     bool bad = !*path || path[0] == '.' || path[length - 1] == '.' || strstr(path, "..") || n_parts > PARTS_MAX;
     if (!text[length] || bad) {
-        diag_error(o->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", text);
+        diag_error(o->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", whole_text);
         return root;
     }
-    struct yaml_node *value = yaml_value(path, text + length + 1, o->arena, o->diags);
+    const char *said = text + length + 1;
+    struct yaml_node *value = verbatim ? name_scalar(path, said, o) : yaml_value(path, said, o->arena, o->diags);
+    if (!value)
+        return root;
     if (strncmp(path, "layout.", 7) == 0) {
         const char *key = layout_request_key(path + 7);
         char *whole = arena_new(o->arena, strlen(key) + 8, 1);
         snprintf(whole, strlen(key) + 8, "layout.%s", key);
         path = whole;
     }
-    if (value && strcmp(path, "job.features") == 0 && job_features_change(value))
-        value = changed_features(yaml_find(yaml_find(root, "job"), "features"), value, o->arena);
-    if (value && !yaml_is_null(value))
+    if (value->kind == YAML_MAPPING && (strcmp(path, "job") == 0 || strcmp(path, "faults") == 0))
+        return with_values(root, path, value, o);
+    if (!yaml_is_null(value))
         root = without_other(root, path, o->arena);
-    root = without_counted(root, path, o);
-    if (value && strcmp(path, "cluster") == 0 && value->kind == YAML_SCALAR && !yaml_is_null(value))
-        return with_cluster(root, value, o);
-    return value ? long_forms(yaml_with(root, path, value, o->arena), o) : root;
+    return with_value(root, path, value, o);
 }
 
 /* Takes the place of the file's layout, but where that leaves to the search what it does not name, this does too. */

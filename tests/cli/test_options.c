@@ -103,6 +103,7 @@ static const struct option_row own_rows[] = {
     {.name = "metal", .argument = "M", .type = OPTION_CHOICE, .choices = metals, .help = "h"},
     {.name = "metals", .argument = "M,...", .type = OPTION_LIST, .choices = metals, .help = "h", .key = "metals"},
     {.name = "trace", .argument = "FILE", .type = OPTION_TEXT, .help = "h", .key = "faults.trace", .verbatim = true},
+    {.name = "name", .argument = "NAME", .type = OPTION_TEXT, .high = 8, .help = "h"},
     {.name = "fast", .letter = 'f', .type = OPTION_FLAG, .help = "h"},
     {0},
 };
@@ -192,8 +193,38 @@ START_TEST(names_stay_as_they_are)
     struct invocation call;
     ck_assert_int_eq(parse("--trace it's{#1}:.csv", &call), STATUS_OK);
     ck_assert_int_eq(call.n_overrides, 1);
-    ck_assert_str_eq(call.overrides[0], "faults.trace='it''s{#1}:.csv'");
+    ck_assert_str_eq(call.overrides[0], "=faults.trace=it's{#1}:.csv");
     invocation_free(&call);
+}
+END_TEST
+
+/* However often a key is said, what counts in the end is told once, against what does not. */
+START_TEST(what_goes_unheard_is_told_once)
+{
+    static const struct {
+        const char *line;
+        const char *told; /* NULL: nothing */
+    } cases[] = {
+        {"--set job.seq_len=64 --set job.seq_len=128 --set job.seq_len=256",
+         "job.seq_len 3 times: the last counts, 256, not 128"},
+        {"--set layout.mb=1 --set layout.micro_batch=2 --set layout.mb=1", "micro_batch 3 times: the last counts, 1, not 2"},
+        {"--set job.seq_len=8 --set job.seq_len=8 --set job.seq_len=8", NULL},
+        {"--trace a --set faults.trace=b --set faults.trace=c",
+         "--trace and --set faults.trace=c: the last counts, which is --set"},
+        {"--set job.features=a --set job.features=b --features +async_tp", "job.features twice: the last counts, b, not a"},
+        {"--global-batch 8 --set job.batch_tokens=\t~\t", NULL},
+        {"--trace a --set faults={trace:\tb,spares:\t3}", "--trace and --set faults.trace=b: the last counts, which is --set"},
+        {"--set faults={spares:\t3} --set faults={repair:\t3h}", NULL},
+        {"--set faults={spares:\t3} --set faults={spares:\t4}", "--set faults.spares twice: the last counts, 4, not 3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct invocation call;
+        ck_assert_int_eq(parse(cases[i].line, &call), STATUS_OK);
+        ck_assert_uint_eq(call.diags.n_items, cases[i].told ? 1 : 0);
+        if (cases[i].told)
+            ck_assert_msg(strstr(call.diags.items[0].text, cases[i].told) != NULL, "%s", call.diags.items[0].text);
+        invocation_free(&call);
+    }
 }
 END_TEST
 
@@ -221,7 +252,7 @@ START_TEST(the_last_counts)
          "--set layout.micro_batch twice: the last counts, 9, not 8"},
         {"--set layout.tp=8 --set layout.pp=9", "layout.tp=8", "layout.pp=9", NULL},
         {"--set job.features=compile --set job.features=+async_tp", "job.features=compile", "job.features=+async_tp", NULL},
-        {"--trace a --set faults.trace=a", "faults.trace='a'", "faults.trace=a", NULL},
+        {"--trace a --set faults.trace=a", "=faults.trace=a", "faults.trace=a", NULL},
         {"--global-batch 16 --set job.batch_tokens=null", "job.global_batch=16", "job.batch_tokens=null", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -268,6 +299,9 @@ static const struct refusal refusals[] = {
     {"--global-batch 8 --batch-tokens 4M", 1, "--global-batch and --batch-tokens say the same thing; keep one"},
     {"--set job.batch_tokens=4M --global-batch 8", 1, "--set job.batch_tokens and --global-batch say the same thing; keep one"},
     {"--set faults.model=x --trace y", 1, "--set faults.model and --trace both say what fails; keep one"},
+    {"--set faults={model:\tx} --trace y", 1, "--set faults.model and --trace both say what fails; keep one"},
+    {"--set faults={model:\tx} --set faults.model=x --trace y", 1, "--set faults.model and --trace both say what fails"},
+    {"--name abcdefghi", 1, "'abcdefghi...' is longer than 8 bytes"},
     {"a b", 1, "unexpected operand 'b'"},
     {"--sparse 3 --interval 30 -x --metal coper --spares", 5, "unknown option '--sparse'"},
 };
@@ -314,6 +348,7 @@ int main(void)
     tcase_add_test(parsing, keys_become_overrides);
     tcase_add_test(parsing, names_stay_as_they_are);
     tcase_add_test(parsing, the_last_counts);
+    tcase_add_test(parsing, what_goes_unheard_is_told_once);
     tcase_add_loop_test(parsing, mistakes_are_named, 0, (int)(sizeof refusals / sizeof refusals[0]));
     tcase_add_test(parsing, help_wins_over_mistakes);
     suite_add_tcase(suite, parsing);

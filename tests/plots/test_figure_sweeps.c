@@ -212,6 +212,33 @@ START_TEST(points_of_a_sweep)
 }
 END_TEST
 
+/* What the curves differ in is read in full above them, where there is room for twenty letters a line. */
+START_TEST(keys_of_curves_are_whole)
+{
+    static const char keys_json[] =
+        "{\"scaling\": {\"axes\": [{\"keys\": [\"gpus\"], \"values\": 2}, {\"keys\": [\"precision\"], \"values\": 1}, "
+        "{\"keys\": [\"memory-margin\"], \"values\": 1}], \"points\": ["
+        "{\"values\": {\"gpus\": \"8\", \"precision\": \"bf16\", \"memory-margin\": \"0\"}, \"gpus\": 8, \"fits\": true, "
+        "\"tokens_per_s\": 10, \"plan\": {\"mfu_pct\": 50}},"
+        "{\"values\": {\"gpus\": \"16\", \"precision\": \"bf16\", \"memory-margin\": \"0\"}, \"gpus\": 16, \"fits\": true, "
+        "\"tokens_per_s\": 20, \"plan\": {\"mfu_pct\": 50}}]}}";
+    struct diags diags = {0};
+    struct figure_input input = input_of("x", keys_json);
+    struct figure_options options = {.kind = FIGURE_SCALING, .terminal = TERMINAL_SVG};
+    char *picture = NULL;
+    size_t n;
+    enum status status = figure_draw(&options, &input, 1, &picture, &n, &diags);
+    ck_assert(status == STATUS_OK || status == STATUS_MISSING);
+    if (status == STATUS_OK) {
+        ck_assert_ptr_nonnull(strstr(picture, ">precision,<"));
+        ck_assert_ptr_nonnull(strstr(picture, ">memory-margin<"));
+        free(picture);
+    }
+    diags_free(&diags);
+    figure_input_free(&input);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plots_sweeps");
@@ -223,6 +250,7 @@ int main(void)
     tcase_add_test(pictures, sweeps_of_two_things);
     tcase_add_test(data, sweeps_that_are_cut);
     tcase_add_test(pictures, points_of_a_sweep);
+    tcase_add_test(pictures, keys_of_curves_are_whole);
     suite_add_tcase(suite, data);
     suite_add_tcase(suite, pictures);
     return suite_run(suite);

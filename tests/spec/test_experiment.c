@@ -319,6 +319,9 @@ START_TEST(a_changed_model_says_so)
         {"llama3-8b", "llama3-8b"},
         {"{base: llama3-8b, layers: 16}", "llama3-8b (changed)"},
         {"{base: llama3-8b, layers: 32, norm: rms}", "llama3-8b"},
+        {"{base: llama3-8b, layers: 032, hidden: 4Ki, tied_embeddings: no}", "llama3-8b"},
+        {"{base: llama3-8b, layers: 32.0, linear_bias: false, window: 0}", "llama3-8b"},
+        {"{base: llama3-8b, tied_embeddings: yes}", "llama3-8b (changed)"},
         {"{base: llama3-8b, layers: 16, name: mine}", "mine"},
         {"{base: llama3-8b, published_parameters: 8B, source: here, rope_theta: 10000}", "llama3-8b"},
         {"{base: mixtral-8x7b, moe: {top_k: 2}}", "mixtral-8x7b"},
@@ -355,6 +358,14 @@ START_TEST(faults_are_said_in_one_way)
     load_with(the_file, "faults.model=rsc-1");
     ck_assert_str_eq(e.faults.model, "rsc-1");
     ck_assert_str_eq(e.faults.trace, "");
+    load_with(the_file, "faults={model: rsc-1, spares: 1}");
+    ck_assert_str_eq(e.faults.model, "rsc-1");
+    ck_assert_str_eq(e.faults.trace, "");
+    ck_assert_int_eq(e.faults.spares, 1);
+    load_with(the_file, "job={batch_tokens: 4096}");
+    ck_assert_int_eq(e.job.global_batch, 2);
+    load_with(the_file, "=faults.trace={a: 'b'}\xff\n #.csv");
+    ck_assert_str_eq(e.faults.trace, "{a: 'b'}\xff\n #.csv");
     load_with(the_file, "faults.model=null");
     ck_assert_str_eq(e.faults.model, "");
     ck_assert_str_eq(e.faults.trace, "llama3-54d");

@@ -12,7 +12,8 @@ static const struct {
     const char *override, *said;
 } slips[] = {
     {"faults={trace: x, model: y}", "faults: error: model: what fails is said by a trace already (trace); keep one\n"},
-    {"job={batch_tokens: 4096}", "job: error: batch_tokens: the batch is given in sequences already (global_batch); keep one\n"},
+    {"job={batch_tokens: 4096, global_batch: 8}",
+     "job: error: batch_tokens: the batch is given in sequences already (global_batch); keep one\n"},
     {"job.batch_tokens=1e15", "job.batch_tokens: error: batch_tokens: 1e15 is too large; it is at most 1T\n"},
     {"job.global_batch=x", "job.global_batch: error: global_batch: 'x' is not a number; write for example 6144 or 300B\n"},
     {"jib.global_batch=8", "jib.global_batch: error: unknown key 'jib' in experiment; did you mean 'job'?\n"},

@@ -323,7 +323,13 @@ START_TEST(test_replicas_tell_nodes_away)
     struct replicas_request request = {.options = &options, .trace = &trace, .seed = 3, .n = 2, .threads = 1};
     ck_assert_int_eq(replicas_run(&request, outcomes, &diags), STATUS_OK);
     for (int i = 0; i < 2; i++)
-        ck_assert_double_eq_tol(outcome_away(&outcomes[i]), 0.45, 1e-6);
+        ck_assert_double_eq(outcome_away(&outcomes[i]), 0.45);
+    for (int64_t millionths = 0; millionths < 1000000; millionths += 7) { /* told in as many digits as there are */
+        char decimal[32];
+        struct replica_outcome outcome = {.away = millionths};
+        snprintf(decimal, sizeof decimal, "0.%06lld", (long long)millionths);
+        ck_assert_double_eq(outcome_away(&outcome), strtod(decimal, NULL));
+    }
     fault_trace_free(&trace);
     diags_free(&diags);
 }
