@@ -86,28 +86,19 @@ static enum ending ending_of(const char *state)
 }
 
 struct reading {
-    const struct csv_table *table;
+    struct records records;
     struct columns columns;
-    const struct convert_options *options;
-    struct host_table hosts;
-    struct fault_trace trace;
     size_t n_failed, n_several; /* jobs that just failed and are left out; failures of jobs on several nodes */
-    struct record_times times;
-    struct diags *diags;
 };
-
-static bool time_of(struct reading *reading, size_t row, int column, nanos *time)
-{
-    return record_time(reading->table, row, column, &reading->times, time, reading->diags);
-}
 
 static bool end_of(struct reading *reading, size_t row, nanos *end)
 {
     const struct columns *columns = &reading->columns;
     nanos duration = 0;
     if (columns->end >= 0)
-        return time_of(reading, row, columns->end, end);
-    if (!time_of(reading, row, columns->start, end) || !time_of(reading, row, columns->duration, &duration))
+        return records_time(&reading->records, row, columns->end, end);
+    if (!records_time(&reading->records, row, columns->start, end) ||
+        !records_time(&reading->records, row, columns->duration, &duration))
         return false;
     *end += duration;
     return true;
@@ -140,91 +131,78 @@ static bool node_of(struct reading *reading, size_t row, int32_t *node)
     char name[256];
     bool several = false;
     if (reading->columns.node < 0) {
-        *node = (int32_t)(row % (size_t)reading->options->nodes);
+        *node = (int32_t)(row % (size_t)reading->records.options->nodes);
         return true;
     }
-    if (!first_node(csv_cell(reading->table, row, reading->columns.node), name, sizeof name, &several))
+    if (!first_node(csv_cell(&reading->records.table, row, reading->columns.node), name, sizeof name, &several))
         return false;
     reading->n_several += several;
-    *node = host_number(&reading->hosts, name, strlen(name));
+    *node = host_number(&reading->records.hosts, name, strlen(name));
     return true;
 }
 
 /* 17.batch and 17.0 are steps of Slurm's job 17, which has a row of its own. */
 static bool is_step(const struct reading *reading, size_t row)
 {
-    return strchr(csv_cell(reading->table, row, reading->columns.id), '.') != NULL;
+    return strchr(csv_cell(&reading->records.table, row, reading->columns.id), '.') != NULL;
 }
 
 static bool without_gpus(const struct reading *reading, size_t row)
 {
-    const char *text = csv_cell(reading->table, row, reading->columns.gpus);
+    const char *text = csv_cell(&reading->records.table, row, reading->columns.gpus);
     char *end;
     return *text && strtod(text, &end) <= 0 && end != text;
 }
 
 static void read_row(struct reading *reading, size_t row)
 {
-    struct fault fault = {.down = reading->options->down, .speed = FULL_SPEED, .kind = FAULT_NODE};
-    const char *state = csv_cell(reading->table, row, reading->columns.state);
+    struct fault fault = {.down = reading->records.options->down, .speed = FULL_SPEED, .kind = FAULT_NODE};
+    const char *state = csv_cell(&reading->records.table, row, reading->columns.state);
     enum ending ending = ending_of(state);
     if (ending == ENDED_WELL || is_step(reading, row))
         return;
-    if (ending == ENDED_BY_ITSELF && (!reading->options->failed_jobs || without_gpus(reading, row)))
+    if (ending == ENDED_BY_ITSELF && (!reading->records.options->failed_jobs || without_gpus(reading, row)))
         reading->n_failed++;
     else if (!end_of(reading, row, &fault.time))
         return;
     else if (node_of(reading, row, &fault.node))
-        fault_trace_add(&reading->trace, fault, state);
+        fault_trace_add(&reading->records.trace, fault, state);
     else
-        reading->trace.n_outside++;
+        reading->records.trace.n_outside++;
 }
 
 static void tell(const struct reading *reading)
 {
-    const struct place at = {.file = reading->table->name};
+    const struct place at = {.file = reading->records.table.name};
     if (reading->n_failed > 0)
-        diag_note(reading->diags, at, "left out: %zu job%s that just failed, %s", reading->n_failed,
+        diag_note(reading->records.diags, at, "left out: %zu job%s that just failed, %s", reading->n_failed,
                   reading->n_failed == 1 ? "" : "s",
-                  reading->options->failed_jobs ? "without GPUs"
-                                                : "perhaps by bugs of the job; --failed-jobs counts those with GPUs, too");
-    record_tell_zones(&reading->times, at, reading->diags);
+                  reading->records.options->failed_jobs
+                      ? "without GPUs"
+                      : "perhaps by bugs of the job; --failed-jobs counts those with GPUs, too");
+    records_tell_zones(&reading->records);
     if (reading->columns.node < 0)
-        diag_note(reading->diags, at,
+        diag_note(reading->records.diags, at,
                   "no column names nodes: failures are spread over --nodes %d; how uneven nodes are cannot be told from them",
-                  (int)reading->options->nodes);
+                  (int)reading->records.options->nodes);
     if (reading->n_several > 0)
-        diag_note(reading->diags, at, "%zu failure%s of jobs on several nodes: the first of the list is taken",
+        diag_note(reading->records.diags, at, "%zu failure%s of jobs on several nodes: the first of the list is taken",
                   reading->n_several, reading->n_several == 1 ? "" : "s");
 }
 
 enum status job_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                            struct diags *diags)
 {
-    struct csv_table table;
-    size_t errors = diags->n_errors;
-    enum status status = csv_table_read(path, &table, diags);
+    struct reading reading = {.n_failed = 0};
+    struct records *records = &reading.records;
+    enum status status = records_open(records, path, options, diags);
     if (status != STATUS_OK)
         return status;
-    struct reading reading = {.table = &table, .options = options, .diags = diags};
-    bool good = find_columns(&table, options, &reading.columns, diags);
-    for (size_t row = 0; good && row < table.n_rows; row++)
+    bool good = find_columns(&records->table, options, &reading.columns, diags);
+    for (size_t row = 0; good && row < records->table.n_rows; row++)
         read_row(&reading, row);
-    good = diags->n_errors == errors;
-    if (good)
+    if (records_good(records))
         tell(&reading);
-    host_table_name(&reading.hosts, &reading.trace);
-    host_table_free(&reading.hosts);
-    csv_table_free(&table);
-    struct convert_options window = *options;
-    if (reading.columns.node < 0) /* two failures on a node that was made up are two */
-        window.merge = 0;
-    status = good && record_from_fits(&reading.trace, options, &reading.times, path, diags)
-                 ? convert_finish(&reading.trace, &window, NULL, -1, path, diags)
-                 : STATUS_BAD_INPUT;
-    if (status == STATUS_OK)
-        *trace = reading.trace;
-    else
-        fault_trace_free(&reading.trace);
-    return status;
+    /* two failures on a node that was made up are two */
+    return records_finish(records, reading.columns.node < 0 ? 0 : options->merge, trace);
 }

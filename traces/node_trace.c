@@ -17,14 +17,9 @@ struct columns {
 };
 
 struct reading {
-    const struct csv_table *table;
+    struct records records;
     struct columns columns;
-    const struct convert_options *options;
-    struct host_table hosts;
-    struct fault_trace trace;
-    struct record_times times;
     size_t n_other, n_open; /* rows in which a node was there; outages without an end */
-    struct diags *diags;
 };
 
 static bool find_columns(const struct csv_table *table, struct columns *columns, struct diags *diags)
@@ -76,19 +71,19 @@ static bool read_times(struct reading *reading, size_t row, struct fault *fault)
 {
     nanos end;
     const struct columns *columns = &reading->columns;
-    if (!record_time(reading->table, row, columns->start, &reading->times, &fault->time, reading->diags))
+    if (!records_time(&reading->records, row, columns->start, &fault->time))
         return false;
-    if (is_open(csv_cell(reading->table, row, columns->end))) {
-        fault->down = reading->options->down;
+    if (is_open(csv_cell(&reading->records.table, row, columns->end))) {
+        fault->down = reading->records.options->down;
         reading->n_open++;
         return true;
     }
-    if (!record_time(reading->table, row, columns->end, &reading->times, &end, reading->diags))
+    if (!records_time(&reading->records, row, columns->end, &end))
         return false;
     fault->down = end - fault->time;
     if (fault->down >= 0 && fault->down <= FAULT_TRACE_LONGEST)
         return true;
-    diag_error(reading->diags, csv_place(reading->table, row, columns->end), "the state ends %s",
+    diag_error(reading->records.diags, csv_place(&reading->records.table, row, columns->end), "the state ends %s",
                fault->down < 0 ? "before it begins" : "more than 100 years later");
     return false;
 }
@@ -96,12 +91,12 @@ static bool read_times(struct reading *reading, size_t row, struct fault *fault)
 /* The reason, without who gave it and when ("Not responding [slurm@2025-03-04T05:06:07]"); the state where there is none. */
 static void cause_of(const struct reading *reading, size_t row, char *cause, size_t size)
 {
-    const char *reason = csv_cell(reading->table, row, reading->columns.reason);
+    const char *reason = csv_cell(&reading->records.table, row, reading->columns.reason);
     size_t n = strcspn(reason, "[");
     while (n > 0 && reason[n - 1] == ' ')
         n--;
     bool said = n > 0 && !(n == 4 && strncmp(reason, "None", 4) == 0);
-    const char *text = said ? reason : csv_cell(reading->table, row, reading->columns.state);
+    const char *text = said ? reason : csv_cell(&reading->records.table, row, reading->columns.state);
     size_t length = said ? n : strlen(text);
     length = length < size ? length : size - 1;
     memcpy(cause, text, length);
@@ -112,25 +107,25 @@ static void read_row(struct reading *reading, size_t row)
 {
     struct fault fault = {.speed = FULL_SPEED};
     char cause[64];
-    const char *name = csv_cell(reading->table, row, reading->columns.node);
+    const char *name = csv_cell(&reading->records.table, row, reading->columns.node);
     if (*name == '\0') { /* of the cluster as a whole */
-        reading->trace.n_outside++;
+        reading->records.trace.n_outside++;
         return;
     }
     if (strpbrk(name, ",[")) {
-        diag_error(reading->diags, csv_place(reading->table, row, reading->columns.node),
+        diag_error(reading->records.diags, csv_place(&reading->records.table, row, reading->columns.node),
                    "'%.40s' are several nodes; a row tells of one", name);
         return;
     }
-    fault.node = host_number(&reading->hosts, name, strlen(name));
-    if (!away_in(csv_cell(reading->table, row, reading->columns.state), &fault.kind)) {
+    fault.node = host_number(&reading->records.hosts, name, strlen(name));
+    if (!away_in(csv_cell(&reading->records.table, row, reading->columns.state), &fault.kind)) {
         reading->n_other++;
         return;
     }
     if (!read_times(reading, row, &fault))
         return;
     cause_of(reading, row, cause, sizeof cause);
-    fault_trace_add(&reading->trace, fault, cause);
+    fault_trace_add(&reading->records.trace, fault, cause);
 }
 
 static int by_node_and_time(const void *a, const void *b)
@@ -166,42 +161,29 @@ static void join(struct fault_trace *trace, nanos merge)
 
 static void tell(const struct reading *reading)
 {
-    const struct place at = {.file = reading->table->name};
+    const struct place at = {.file = reading->records.table.name};
     if (reading->n_other > 0)
-        diag_note(reading->diags, at, "left out: %zu row%s of nodes that were there", reading->n_other,
+        diag_note(reading->records.diags, at, "left out: %zu row%s of nodes that were there", reading->n_other,
                   reading->n_other == 1 ? "" : "s");
     if (reading->n_open > 0)
-        diag_note(reading->diags, at, "%zu outage%s without an end: --down is taken for how long %s", reading->n_open,
+        diag_note(reading->records.diags, at, "%zu outage%s without an end: --down is taken for how long %s", reading->n_open,
                   reading->n_open == 1 ? "" : "s", reading->n_open == 1 ? "it is" : "they are");
-    record_tell_zones(&reading->times, at, reading->diags);
+    records_tell_zones(&reading->records);
 }
 
 enum status node_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                             struct diags *diags)
 {
-    struct csv_table table;
-    size_t errors = diags->n_errors;
-    enum status status = csv_table_read(path, &table, diags);
+    struct reading reading = {.n_open = 0};
+    struct records *records = &reading.records;
+    enum status status = records_open(records, path, options, diags);
     if (status != STATUS_OK)
         return status;
-    struct reading reading = {.table = &table, .options = options, .diags = diags};
-    bool good = find_columns(&table, &reading.columns, diags);
-    for (size_t row = 0; good && row < table.n_rows; row++)
+    bool good = find_columns(&records->table, &reading.columns, diags);
+    for (size_t row = 0; good && row < records->table.n_rows; row++)
         read_row(&reading, row);
-    good = diags->n_errors == errors;
-    if (good)
+    if (records_good(records))
         tell(&reading);
-    join(&reading.trace, options->merge);
-    host_table_name(&reading.hosts, &reading.trace);
-    host_table_free(&reading.hosts);
-    csv_table_free(&table);
-    struct convert_options window = *options;
-    window.merge = 0; /* done */
-    good = good && record_from_fits(&reading.trace, options, &reading.times, path, diags);
-    status = good ? convert_finish(&reading.trace, &window, NULL, -1, path, diags) : STATUS_BAD_INPUT;
-    if (status == STATUS_OK)
-        *trace = reading.trace;
-    else
-        fault_trace_free(&reading.trace);
-    return status;
+    join(&records->trace, options->merge);
+    return records_finish(records, 0, trace); /* joined already */
 }

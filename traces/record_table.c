@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/lanl_trace.h"
 #include "traces/log_time.h"
 
 /* --- words --- */
@@ -62,10 +61,9 @@ static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
     return true;
 }
 
-bool record_time(const struct csv_table *table, size_t row, int column, struct record_times *times, nanos *time,
-                 struct diags *diags)
+bool records_time(struct records *records, size_t row, int column, nanos *time)
 {
-    const char *text = csv_cell(table, row, column);
+    const char *text = csv_cell(&records->table, row, column);
     char *end;
     bool zoned;
     double seconds = strtod(text, &end);
@@ -74,34 +72,66 @@ bool record_time(const struct csv_table *table, size_t row, int column, struct r
         return true;
     }
     if (zoned_time_parse(text, time, &zoned)) {
-        times->n_zoned += zoned;
-        times->n_dates++;
+        records->n_zoned += zoned;
+        records->n_dates++;
         return true;
     }
-    diag_error(diags, csv_place(table, row, column),
+    diag_error(records->diags, csv_place(&records->table, row, column),
                "'%.40s' is neither seconds nor a time such as 2017-10-03T07:15:00, 2017-10-03T07:15:00Z or "
                "2017-10-03T07:15:00+08:00",
                text);
     return false;
 }
 
-void record_tell_zones(const struct record_times *times, struct place at, struct diags *diags)
+void records_tell_zones(const struct records *records)
 {
-    if (times->n_zoned > 0 && times->n_zoned < times->n_dates)
-        diag_note(diags, at, "%zu of %zu times name a zone; the others are taken for universal time", times->n_zoned,
-                  times->n_dates);
+    if (records->n_zoned > 0 && records->n_zoned < records->n_dates)
+        diag_note(records->diags, (struct place){.file = records->table.name},
+                  "%zu of %zu times name a zone; the others are taken for universal time", records->n_zoned, records->n_dates);
 }
 
-bool record_from_fits(const struct fault_trace *trace, const struct convert_options *options, const struct record_times *times,
-                      const char *path, struct diags *diags)
+/* Seconds of before 1973 count from the table's own start, not from 1970: a date --from says nothing of them. */
+static bool from_fits(const struct records *records)
 {
     static const nanos earliest = (nanos)100000000 * NANOS_PER_SECOND;
+    const struct fault_trace *trace = &records->trace;
     nanos latest = 0;
     for (size_t i = 0; i < trace->n_items; i++)
         latest = trace->items[i].time > latest ? trace->items[i].time : latest;
-    if (!options->has_from || times->n_dates > 0 || trace->n_items == 0 || latest >= earliest)
+    if (!records->options->has_from || records->n_dates > 0 || trace->n_items == 0 || latest >= earliest)
         return true;
-    diag_error(diags, (struct place){.file = path},
+    diag_error(records->diags, (struct place){.file = records->path},
                "--from is a date, and these times are seconds since the table's own start; --horizon alone cuts it");
     return false;
+}
+
+/* --- from the table to the trace --- */
+
+enum status records_open(struct records *records, const char *path, const struct convert_options *options, struct diags *diags)
+{
+    *records = (struct records){.path = path, .options = options, .errors = diags->n_errors, .diags = diags};
+    return csv_table_read(path, &records->table, diags);
+}
+
+bool records_good(const struct records *records)
+{
+    return records->diags->n_errors == records->errors;
+}
+
+enum status records_finish(struct records *records, nanos merge, struct fault_trace *trace)
+{
+    struct convert_options options = *records->options;
+    bool good = records_good(records);
+    options.merge = merge;
+    host_table_name(&records->hosts, &records->trace);
+    host_table_free(&records->hosts);
+    csv_table_free(&records->table);
+    enum status status = good && from_fits(records)
+                             ? convert_finish(&records->trace, &options, NULL, -1, records->path, records->diags)
+                             : STATUS_BAD_INPUT;
+    if (status == STATUS_OK)
+        *trace = records->trace;
+    else
+        fault_trace_free(&records->trace);
+    return status;
 }

@@ -6,6 +6,7 @@
 #define MSIM_TRACES_RECORD_TABLE_H
 
 #include "traces/csv.h"
+#include "traces/lanl_trace.h"
 #include "traces/trace_convert.h"
 
 /* "Node_List" as "nodelist", "NODE_FAIL" as "nodefail": letters and digits in lower case. */
@@ -14,17 +15,27 @@ void record_word(const char *text, char *word, size_t size);
 int record_column(const struct csv_table *table, const char *const *names);
 bool record_has_any(const char *word, const char *const *parts);
 
-/* Of all times read: those that are dates, and those that name a zone. */
-struct record_times {
-    size_t n_dates, n_zoned;
+/* A table on its way to a fault trace, which its reader fills row by row. */
+struct records {
+    struct csv_table table;
+    const char *path;
+    const struct convert_options *options;
+    struct host_table hosts;
+    struct fault_trace trace;
+    size_t n_dates, n_zoned; /* of all times read: those that are dates, and those that name a zone */
+    size_t errors;           /* in diags when it was opened */
+    struct diags *diags;
 };
+MUST_CHECK enum status records_open(struct records *records, const char *path, const struct convert_options *options,
+                                    struct diags *diags);
+/* Nothing was wrong so far. */
+bool records_good(const struct records *records);
 /* Seconds, or a date such as 2024-03-03T12:01:02, with a fraction, which is left aside, and a zone. False: neither, and told. */
-MUST_CHECK bool record_time(const struct csv_table *table, size_t row, int column, struct record_times *times, nanos *time,
-                            struct diags *diags);
+MUST_CHECK bool records_time(struct records *records, size_t row, int column, nanos *time);
 /* Some times have zones and others have not. */
-void record_tell_zones(const struct record_times *times, struct place at, struct diags *diags);
-/* Seconds of before 1973 count from the table's own start, not from 1970: a date --from says nothing of them, which is told. */
-MUST_CHECK bool record_from_fits(const struct fault_trace *trace, const struct convert_options *options,
-                                 const struct record_times *times, const char *path, struct diags *diags);
+void records_tell_zones(const struct records *records);
+/* The trace, with the hosts' names and repeats within `merge` as one (convert_finish), where nothing was wrong; the records are
+ * freed. */
+MUST_CHECK enum status records_finish(struct records *records, nanos merge, struct fault_trace *trace);
 
 #endif
