@@ -31,14 +31,6 @@ static enum status check_fixed(const struct space_limits *fixed, const struct sp
     return status;
 }
 
-static bool told_before(const struct diags *diags, const char *text)
-{
-    for (size_t i = 0; i < diags->n_items; i++)
-        if (strcmp(diags->items[i].text, text) == 0)
-            return true;
-    return false;
-}
-
 void batch_fit_warn(const struct experiment *experiment, const struct space_limits *limits, struct diags *diags)
 {
     const struct job *job = &experiment->job;
@@ -56,8 +48,7 @@ void batch_fit_warn(const struct experiment *experiment, const struct space_limi
             text_append(text, sizeof text, ", --batch-tokens %.0f", tokens);
         text_append(text, sizeof text, " or --set job.global_batch=%lld", (long long)fit.better);
     }
-    if (!told_before(diags, text))
-        diag_warning(diags, (struct place){0}, "%s", text);
+    diag_warning(diags, (struct place){0}, "%s", text);
 }
 
 /* Schedules that are asked for are all that is searched: whoever wants to see one more may not mean to give up going without a
@@ -65,14 +56,13 @@ void batch_fit_warn(const struct experiment *experiment, const struct space_limi
 static void schedules_note(const struct experiment *experiment, const struct space_limits *fixed,
                            const struct space_limits *limits, struct diags *diags)
 {
-    static const char text[] =
-        "these schedules alone are searched, and no layout without a pipeline; 'none' beside them keeps those";
     const struct space_limit *schedules = &limits->dimensions[SPACE_SCHEDULE];
     const struct space_limit *pp = &limits->dimensions[SPACE_PP], *vpp = &limits->dimensions[SPACE_VPP];
     bool asked = schedules->n > 0 && fixed->dimensions[SPACE_SCHEDULE].n == 0;
     bool could = experiment->gpus > 1 && (pp->n == 0 || space_limit_allows(pp, 1)) && (vpp->n == 0 || space_limit_allows(vpp, 1));
-    if (asked && could && !space_limit_allows(schedules, SCHEDULE_NONE) && !told_before(diags, text))
-        diag_note(diags, (struct place){.file = "--space schedule"}, "%s", text);
+    if (asked && could && !space_limit_allows(schedules, SCHEDULE_NONE))
+        diag_note(diags, (struct place){.file = "--space schedule"},
+                  "these schedules alone are searched, and no layout without a pipeline; 'none' beside them keeps those");
 }
 
 enum status plan_limits(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,

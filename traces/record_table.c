@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/lanl_trace.h"
 #include "traces/log_time.h"
 
 /* --- words --- */

@@ -6,7 +6,6 @@
 #define MSIM_TRACES_RECORD_TABLE_H
 
 #include "traces/csv.h"
-#include "traces/lanl_trace.h"
 #include "traces/trace_convert.h"
 
 /* "Node_List" as "nodelist", "NODE_FAIL" as "nodefail": letters and digits in lower case. */

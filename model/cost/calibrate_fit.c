@@ -81,37 +81,41 @@ static void set_values(struct calibrate_fit *fit, const gsl_vector *x)
     }
 }
 
+/* The residuals with one parameter `by` of z further on; not moved they are those of the fit. */
+static const double *moved_residuals(struct calibrate_fit *fit, size_t k, double by)
+{
+    double before = fit->values[k];
+    if (by == 0)
+        return fit->residuals;
+    fit->values[k] = calibrate_value(&fit->problem->parameters[k], fit->z[k] + by);
+    find_residuals(fit, fit->scratch);
+    fit->values[k] = before;
+    return fit->scratch;
+}
+
+/* Differences between z + below and z + above, over how far these are apart. */
+static void differences(struct calibrate_fit *fit, double below, double above, double *jacobian)
+{
+    size_t p = fit->n_active;
+    find_residuals(fit, fit->residuals);
+    for (size_t j = 0; j < p; j++) {
+        const double *moved = moved_residuals(fit, fit->active[j], below);
+        for (size_t i = 0; i < fit->n_rows; i++)
+            jacobian[i * p + j] = moved[i];
+        moved = moved_residuals(fit, fit->active[j], above);
+        for (size_t i = 0; i < fit->n_rows; i++)
+            jacobian[i * p + j] = (moved[i] - jacobian[i * p + j]) / (above - below);
+    }
+}
+
 void calibrate_jacobian(struct calibrate_fit *fit, double *jacobian)
 {
-    double *moved = fit->scratch;
-    find_residuals(fit, fit->residuals);
-    for (size_t j = 0; j < fit->n_active; j++) {
-        size_t k = fit->active[j];
-        double before = fit->values[k];
-        fit->values[k] = calibrate_value(&fit->problem->parameters[k], fit->z[k] + CALIBRATE_STEP);
-        find_residuals(fit, moved);
-        for (size_t i = 0; i < fit->n_rows; i++)
-            jacobian[i * fit->n_active + j] = (moved[i] - fit->residuals[i]) / CALIBRATE_STEP;
-        fit->values[k] = before;
-    }
+    differences(fit, 0, CALIBRATE_STEP, jacobian);
 }
 
 void calibrate_slopes(struct calibrate_fit *fit, double *jacobian)
 {
-    double *moved = fit->scratch;
-    size_t p = fit->n_active;
-    for (size_t j = 0; j < p; j++) {
-        size_t k = fit->active[j];
-        double before = fit->values[k];
-        for (int side = -1; side <= 1; side += 2) {
-            fit->values[k] = calibrate_value(&fit->problem->parameters[k], fit->z[k] + side * CALIBRATE_REACH);
-            find_residuals(fit, moved);
-            for (size_t i = 0; i < fit->n_rows; i++)
-                jacobian[i * p + j] = side < 0 ? -moved[i] : (jacobian[i * p + j] + moved[i]) / (2 * CALIBRATE_REACH);
-        }
-        fit->values[k] = before;
-    }
-    find_residuals(fit, fit->residuals);
+    differences(fit, -CALIBRATE_REACH, CALIBRATE_REACH, jacobian);
 }
 
 /* --- GSL's view ---------------------------------------------------------------------------------------------------- */

@@ -38,6 +38,12 @@ static double own_bytes(const struct gpu *gpu, enum collective collective, doubl
  * a quarter of it by each GPU. */
 #define HOST_CROSSING_FRACTION 0.47
 
+/* How much longer `bytes` take because the first of them fill the ring, which takes so many. */
+static double ramp_of(double filling, double bytes)
+{
+    return 1 + sqrt(filling / bytes);
+}
+
 /* Bus bandwidth inside a node or an NVLink domain. */
 static double local_rate(const struct gpu *gpu, struct group_span span)
 {
@@ -57,7 +63,7 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
 {
     double n = span.ranks;
     bool all_reduce = collective == COLLECTIVE_ALL_REDUCE;
-    double ramp = 1 + sqrt(gpu->nccl_ramp_bytes / bytes);
+    double ramp = ramp_of(gpu->nccl_ramp_bytes, bytes);
     double carried = bytes * (n - 1) / n * (all_reduce ? 2 : 1) + own_bytes(gpu, collective, n, bytes);
     double seconds = carried / local_rate(gpu, span) * ramp;
     if (all_reduce && switch_reduces(gpu, span.ranks, span))
@@ -88,7 +94,7 @@ static double network_ramp(const struct cluster *cluster, struct group_span span
 {
     span.sharing = 1;
     double slower = fmin(nics_rate(cluster, span, 1), local_rate(&cluster->gpu, span)) / cluster->gpu.nccl_rate;
-    return 1 + sqrt(slower * cluster->gpu.nccl_ramp_bytes / bytes);
+    return ramp_of(slower * cluster->gpu.nccl_ramp_bytes, bytes);
 }
 
 /* What each edge of a ring carries of the buffer. */
@@ -97,10 +103,10 @@ static double ring_bytes(enum collective collective, struct group_span span, dou
     return bytes * (span.ranks - 1.0) / span.ranks * (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1);
 }
 
+/* Seconds of a full ring on the NICs; of trees below, and inside domains, likewise. */
 static double ring_outward(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
-    return ring_bytes(collective, span, bytes) / nics_rate(cluster, span, oversubscription_of_rings(cluster, span)) *
-           network_ramp(cluster, span, bytes);
+    return ring_bytes(collective, span, bytes) / nics_rate(cluster, span, oversubscription_of_rings(cluster, span));
 }
 
 static struct cost network_ring(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
@@ -109,10 +115,10 @@ static struct cost network_ring(const struct cluster *cluster, enum collective c
     double n = span.ranks, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
     double net_steps = passes * (span.domains > 1 ? span.domains - 1 : 0);
     double local_steps = fmax(0, steps_of(collective, n) - net_steps);
-    double inward = ring_bytes(collective, span, bytes) / local_rate(gpu, span) * network_ramp(cluster, span, bytes);
+    double inward = ring_bytes(collective, span, bytes) / local_rate(gpu, span);
     return (struct cost){
         .latency_s = gpu->nccl_base_s + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
-        .bandwidth_s = fmax(ring_outward(cluster, collective, span, bytes), inward),
+        .bandwidth_s = fmax(ring_outward(cluster, collective, span, bytes), inward) * network_ramp(cluster, span, bytes),
     };
 }
 
@@ -147,19 +153,16 @@ static struct collective_phases hierarchical(const struct cluster *cluster, enum
 static double tree_outward(const struct cluster *cluster, struct group_span span, double bytes)
 {
     return fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2 * bytes /
-           (nics_rate(cluster, span, oversubscription_of_trees(cluster, span)) * TREE_BANDWIDTH) *
-           network_ramp(cluster, span, bytes);
+           (nics_rate(cluster, span, oversubscription_of_trees(cluster, span)) * TREE_BANDWIDTH);
 }
 
 /* Inside a domain the trees are chains over its r ranks, whose r - 1 edges carry all of the buffer up and all of it down, or the
  * switch reduces it (NVLSTree) where that is quicker. One rank alone sends what the NICs do. */
-static double tree_inward(const struct cluster *cluster, struct group_span span, double bytes)
+static double tree_inward(const struct gpu *gpu, struct group_span span, double bytes)
 {
-    const struct gpu *gpu = &cluster->gpu;
     double r = span.ranks_per_domain, carried = r > 1 ? 2 * (r - 1) / r : fmin(span.domains, COLLECTIVE_TREE_LINKS) / 2;
     double chains = carried * bytes / (local_rate(gpu, span) * TREE_BANDWIDTH);
-    double seconds = switch_reduces(gpu, span.ranks_per_domain, span) ? fmin(chains, bytes / gpu->nvls_rate) : chains;
-    return seconds * network_ramp(cluster, span, bytes);
+    return switch_reduces(gpu, span.ranks_per_domain, span) ? fmin(chains, bytes / gpu->nvls_rate) : chains;
 }
 
 static struct cost network_tree(const struct cluster *cluster, struct group_span span, double bytes)
@@ -168,7 +171,8 @@ static struct cost network_tree(const struct cluster *cluster, struct group_span
     double depth = ceil(log2(span.domains)), r = span.ranks_per_domain;
     return (struct cost){
         .latency_s = gpu->nccl_base_s + 2 * ((r - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
-        .bandwidth_s = fmax(tree_outward(cluster, span, bytes), tree_inward(cluster, span, bytes)),
+        .bandwidth_s =
+            fmax(tree_outward(cluster, span, bytes), tree_inward(gpu, span, bytes)) * network_ramp(cluster, span, bytes),
     };
 }
 
@@ -185,7 +189,7 @@ static struct cost network_all_to_all(const struct cluster *cluster, struct grou
     double inward = (bytes * (inside - 1) / n + arriving) / local_rate(&cluster->gpu, span);
     return (struct cost){
         .latency_s = cluster->gpu.nccl_base_s + network_hop(cluster, span),
-        .bandwidth_s = fmax(outward, inward) * (1 + sqrt(cluster->gpu.nccl_ramp_bytes / mean)),
+        .bandwidth_s = fmax(outward, inward) * ramp_of(cluster->gpu.nccl_ramp_bytes, mean),
     };
 }
 
@@ -259,9 +263,9 @@ double collective_nics_s(const struct cluster *cluster, enum collective collecti
 {
     if (span.domains <= 1 || bytes <= 0)
         return 0;
-    if (collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes))
-        return tree_outward(cluster, span, bytes);
-    return ring_outward(cluster, collective, span, bytes);
+    bool tree = collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes);
+    double outward = tree ? tree_outward(cluster, span, bytes) : ring_outward(cluster, collective, span, bytes);
+    return outward * network_ramp(cluster, span, bytes);
 }
 
 struct cost message_time(const struct cluster *cluster, double bytes, bool same_domain)
@@ -271,7 +275,7 @@ struct cost message_time(const struct cluster *cluster, double bytes, bool same_
         return (struct cost){0};
     if (same_domain)
         return (struct cost){.latency_s = gpu->nccl_base_s,
-                             .bandwidth_s = bytes / gpu->nccl_rate * (1 + sqrt(gpu->nccl_ramp_bytes / bytes))};
+                             .bandwidth_s = bytes / gpu->nccl_rate * ramp_of(gpu->nccl_ramp_bytes, bytes)};
     double rate = cluster_gpu_nic_rate(cluster) * cluster->net_fraction;
     double ramp = 1 + NET_CHUNK / bytes; /* the first chunk fills the pipeline GPU to NIC to GPU */
     return (struct cost){.latency_s = gpu->nccl_base_s + cluster->nic_latency_s, .bandwidth_s = bytes / rate * ramp};
