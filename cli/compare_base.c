@@ -1,4 +1,5 @@
 /* compare_base.c - `msim compare --base`: rows of a GPU on an entry of one's own, as msim calibrate writes them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/compare.h"
@@ -6,46 +7,32 @@
 #include "model/base/memory.h"
 #include "model/spec/catalog_alias.h"
 
-/* The GPU that all rows have; NULL: they have several. */
-static const char *only_gpu(const struct comparing *comparing)
-{
-    const char *only = NULL;
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
-            const char *name = comparing->tables[t].items[i].cluster.gpu.name;
-            if (only && strcmp(only, name) != 0)
-                return NULL;
-            only = name;
-        }
-    return only;
-}
+/* The GPUs that the tables have, each once. */
+struct table_gpus {
+    const char **names;
+    size_t n, capacity;
+};
 
-/* "h100-sxm, b200": the GPUs that the tables have, as many as there is room for. */
-static const char *gpus_of(const struct comparing *comparing, char *text, size_t size)
+static bool has_gpu(const struct table_gpus *gpus, const char *name)
 {
-    const char *last = "";
-    text[0] = '\0';
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
-            const char *name = comparing->tables[t].items[i].cluster.gpu.name;
-            bool again = strcmp(name, last) == 0;
-            for (size_t u = 0; u <= t && !again; u++)
-                for (size_t k = 0; k < (u < t ? comparing->tables[u].n_items : i) && !again; k++)
-                    again = strcmp(comparing->tables[u].items[k].cluster.gpu.name, name) == 0;
-            if (!again)
-                text_append(text, size, "%s%s", text[0] ? ", " : "", name);
-            last = name;
-        }
-    return text;
-}
-
-static bool has_rows_of(const struct comparing *comparing, const char *gpu)
-{
-    for (size_t t = 0; t < comparing->n_tables; t++)
-        for (size_t i = 0; i < comparing->tables[t].n_items; i++)
-            if (strcmp(comparing->tables[t].items[i].cluster.gpu.name, gpu) == 0)
-                return true;
+    for (size_t i = 0; i < gpus->n; i++)
+        if (strcmp(gpus->names[i], name) == 0)
+            return true;
     return false;
+}
+
+static struct table_gpus gpus_of(const struct comparing *comparing)
+{
+    struct table_gpus gpus = {0};
+    for (size_t t = 0; t < comparing->n_tables; t++)
+        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
+            const char *name = comparing->tables[t].items[i].cluster.gpu.name;
+            if (has_gpu(&gpus, name))
+                continue;
+            gpus.names = memory_grow(gpus.names, &gpus.capacity, gpus.n + 1, sizeof *gpus.names);
+            gpus.names[gpus.n++] = name;
+        }
+    return gpus;
 }
 
 /* As msim calibrate predicts runs: on a cluster as large as the run needs; of a GPU only that is replaced. The GPU keeps the name
@@ -78,15 +65,25 @@ static enum alias_match find_gpu(struct invocation *call, const char *text, cons
 
 /* Which of the tables' GPUs the entry is: what --gpu says, the one of its name, or the only one, when the entry's name is that of
  * no other GPU. NULL: none. */
-static const char *gpu_meant(const struct comparing *comparing, struct invocation *call, const char *name)
+static const char *gpu_meant(const struct table_gpus *gpus, struct invocation *call, const char *name)
 {
     const char *given = option_text(call, "gpu"), *text = given ? given : name, *known;
-    if (has_rows_of(comparing, text))
+    if (has_gpu(gpus, text))
         return text;
-    enum alias_match match = find_gpu(call, text, &known);
-    if ((given || match == ALIAS_NAME) && has_rows_of(comparing, known))
-        return known;
-    return given || match == ALIAS_NAME ? NULL : only_gpu(comparing);
+    bool says = find_gpu(call, text, &known) == ALIAS_NAME || given;
+    if (says)
+        return has_gpu(gpus, known) ? known : NULL;
+    return gpus->n == 1 ? gpus->names[0] : NULL;
+}
+
+/* "the tables have h100-sxm, b200", as many as there is room for. */
+static void report_no_rows(const struct table_gpus *gpus, const char *name, struct diags *diags)
+{
+    char text[160] = "";
+    for (size_t i = 0; i < gpus->n; i++)
+        text_append(text, sizeof text, "%s%s", i ? ", " : "", gpus->names[i]);
+    diag_error(diags, (struct place){0},
+               "--base: no row is of the GPU '%.60s'; the tables have %s (--gpu says which of them the entry is)", name, text);
 }
 
 enum status compare_take_base(struct comparing *comparing, struct invocation *call)
@@ -101,14 +98,13 @@ enum status compare_take_base(struct comparing *comparing, struct invocation *ca
         return STATUS_BAD_INPUT;
     }
     const char *name = entry.kind == CATALOG_CLUSTERS ? entry.cluster.gpu.name : entry.gpu.name;
-    const char *gpu = gpu_meant(comparing, call, name);
-    if (!gpu) {
-        char gpus[160];
-        diag_error(&call->diags, (struct place){0},
-                   "--base: no row is of the GPU '%.60s'; the tables have %s (--gpu says which of them the entry is)",
-                   option_text(call, "gpu") ? option_text(call, "gpu") : name, gpus_of(comparing, gpus, sizeof gpus));
+    struct table_gpus gpus = gpus_of(comparing);
+    const char *gpu = gpu_meant(&gpus, call, name);
+    if (!gpu)
+        report_no_rows(&gpus, option_text(call, "gpu") ? option_text(call, "gpu") : name, &call->diags);
+    free(gpus.names);
+    if (!gpu)
         return STATUS_BAD_INPUT;
-    }
     size_t n = 0, others = 0;
     for (size_t t = 0; t < comparing->n_tables; t++)
         for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
