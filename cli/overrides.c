@@ -44,11 +44,9 @@ static char *override_text(struct invocation *call, const struct option_value *v
 /* "job.seq_len" of "job.seq_len=4096"; of a layout's keys the long name, "layout.micro_batch" of "layout.mb=1". */
 static const char *key_of(struct invocation *call, const char *text)
 {
-    enum { LONGEST = 96 };
-    char *key = arena_copy_text(call->texts, text + (*text == '=')), *path = arena_new(call->texts, LONGEST, 1);
+    char *key = arena_copy_text(call->texts, text + (*text == '='));
     key[strcspn(key, "=")] = '\0';
-    bool whole = strncmp(key, "layout.", 7) == 0 && experiment_key_path(key + 7, path, LONGEST) && strncmp(path, key, 7) == 0;
-    return whole ? path : key;
+    return experiment_key_long(key, call->texts);
 }
 
 static const char *value_of(const char *text)
@@ -87,7 +85,7 @@ static const char *node_text(struct invocation *call, const struct yaml_node *no
 static bool say_parts(struct invocation *call, const struct said *whole, struct all_said *all)
 {
     const char *value = whole->value + strspn(whole->value, " \t\n");
-    if (*value != '{' || !(strcmp(whole->key, "job") == 0 || strcmp(whole->key, "faults") == 0))
+    if (*value != '{' || !experiment_key_counts_parts(whole->key))
         return false;
     struct diags quiet = {0}; /* mistakes are told when it is read for good */
     const struct yaml_node *mapping = yaml_value(whole->key, value, call->texts, &quiet);
@@ -95,9 +93,7 @@ static bool say_parts(struct invocation *call, const struct said *whole, struct 
     if (!mapping || mapping->kind != YAML_MAPPING)
         return false;
     for (const struct yaml_node *child = mapping->first; child; child = child->next) {
-        size_t size = strlen(whole->key) + strlen(child->key) + sizeof ".";
-        char *key = arena_new(call->texts, size, 1);
-        snprintf(key, size, "%s.%s", whole->key, child->key);
+        const char *key = experiment_key_under(whole->key, child->key, call->texts);
         say(all, (struct said){whole->row, whole->text, key, node_text(call, child), whole->place, .part = true});
     }
     return true;

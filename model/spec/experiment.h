@@ -18,6 +18,7 @@
 #define MSIM_MODEL_SPEC_EXPERIMENT_H
 
 #include "model/base/diag.h"
+#include "model/base/memory.h"
 #include "model/base/units.h"
 #include "model/spec/cluster.h"
 #include "model/spec/job.h"
@@ -84,6 +85,12 @@ bool experiment_key_quantity(const char *path, enum dimension *dimension);
 /* The key that says in its own way what this one says, by their paths in full: "job.batch_tokens" for "job.global_batch"; of the
  * two an experiment has one. NULL: there is none. *both, when asked for, becomes what is said of both: "say the same thing". */
 const char *experiment_key_instead(const char *path, const char **both);
+/* Do the keys of this part count one by one where it is said at once, --set 'job={...}'? */
+bool experiment_key_counts_parts(const char *path);
+/* Texts in the arena: "job.seq_len" of "job" and "seq_len"; and a key's path with the long name of a layout's key,
+ * "layout.micro_batch" of "layout.mb". */
+char *experiment_key_under(const char *part, const char *key, struct arena *arena);
+const char *experiment_key_long(const char *path, struct arena *arena);
 /* The key of a part that is nearest to a word which is none: "optimizer" for "optimzer"; NULL: none is near. */
 const char *experiment_key_nearest(const char *word);
 

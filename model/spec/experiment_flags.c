@@ -153,22 +153,14 @@ static struct yaml_node *with_value(struct yaml_node *root, const char *path, st
     return long_forms(yaml_with(root, path, value, o->arena), o);
 }
 
-static const char *path_under(const char *part, const char *key, struct arena *arena)
-{
-    size_t size = strlen(part) + strlen(key) + sizeof ".";
-    char *path = arena_new(arena, size, 1);
-    snprintf(path, size, "%s.%s", part, key);
-    return path;
-}
-
 /* Keys that are said at once take each the place of what was said in another way before, not of one another. */
 static struct yaml_node *with_values(struct yaml_node *root, const char *part, const struct yaml_node *mapping, struct overlay *o)
 {
     for (struct yaml_node *child = mapping->first; child; child = child->next)
         if (!yaml_is_null(child))
-            root = without_other(root, path_under(part, child->key, o->arena), o->arena);
+            root = without_other(root, experiment_key_under(part, child->key, o->arena), o->arena);
     for (struct yaml_node *child = mapping->first; child; child = child->next)
-        root = with_value(root, path_under(part, child->key, o->arena), child, o);
+        root = with_value(root, experiment_key_under(part, child->key, o->arena), child, o);
     return root;
 }
 
@@ -195,17 +187,12 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
     struct yaml_node *value = verbatim ? name_scalar(path, said, o) : yaml_value(path, said, o->arena, o->diags);
     if (!value)
         return root;
-    if (strncmp(path, "layout.", 7) == 0) {
-        const char *key = layout_request_key(path + 7);
-        char *whole = arena_new(o->arena, strlen(key) + 8, 1);
-        snprintf(whole, strlen(key) + 8, "layout.%s", key);
-        path = whole;
-    }
-    if (value->kind == YAML_MAPPING && (strcmp(path, "job") == 0 || strcmp(path, "faults") == 0))
-        return with_values(root, path, value, o);
+    const char *key = experiment_key_long(path, o->arena);
+    if (value->kind == YAML_MAPPING && experiment_key_counts_parts(key))
+        return with_values(root, key, value, o);
     if (!yaml_is_null(value))
-        root = without_other(root, path, o->arena);
-    return with_value(root, path, value, o);
+        root = without_other(root, key, o->arena);
+    return with_value(root, key, value, o);
 }
 
 /* Takes the place of the file's layout, but where that leaves to the search what it does not name, this does too. */

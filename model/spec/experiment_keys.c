@@ -80,6 +80,25 @@ const char *experiment_key_instead(const char *path, const char **both)
     return NULL;
 }
 
+bool experiment_key_counts_parts(const char *path)
+{
+    return strcmp(path, "job") == 0 || strcmp(path, "faults") == 0;
+}
+
+char *experiment_key_under(const char *part, const char *key, struct arena *arena)
+{
+    size_t size = strlen(part) + strlen(key) + sizeof ".";
+    char *path = arena_new(arena, size, 1);
+    snprintf(path, size, "%s.%s", part, key);
+    return path;
+}
+
+const char *experiment_key_long(const char *path, struct arena *arena)
+{
+    bool of_layout = strncmp(path, "layout.", 7) == 0;
+    return of_layout ? experiment_key_under("layout", layout_request_key(path + 7), arena) : path;
+}
+
 const char *experiment_key_nearest(const char *word)
 {
     enum { KEYS_MAX = 256 };
