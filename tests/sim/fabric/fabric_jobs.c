@@ -55,6 +55,17 @@ void job_create(struct job_case *c, const char *model, feature_set features, int
         c->fabric = fabric_parsed(fabric);
 }
 
+nanos transfer_taken(const struct network *table, uint64_t *what, nanos *latency)
+{
+    for (;;) {
+        nanos next = table->next(table->state), end = table->advance != NULL ? table->advance(table->state, next) : INT64_MAX;
+        end = nanos_earlier(end, next);
+        ck_assert_int_lt(end, INT64_MAX);
+        if (table->take(table->state, end, what, latency))
+            return end;
+    }
+}
+
 nanos job_step(struct job_case *c, const struct network_flow_options *flow)
 {
     struct diags diags = {0};

@@ -29,6 +29,8 @@ struct job_case {
  * its own (NULL: the cluster's). */
 void job_create(struct job_case *c, const char *model, feature_set features, int nodes, int batch, const char *layout,
                 const char *fabric);
+/* When what is under way alone on a network is taken, and then its `what` and the latency that is left of it. */
+nanos transfer_taken(const struct network *table, uint64_t *what, nanos *latency);
 /* Its step with every rank simulated; `flow` NULL: on the analytic network. */
 nanos job_step(struct job_case *c, const struct network_flow_options *flow);
 

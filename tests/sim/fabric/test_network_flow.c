@@ -49,9 +49,7 @@ START_TEST(alone_it_is_the_closed_form)
                 table.state, now,
                 &(struct work_collective){.collective = collective, .group = (enum group_kind)kind, .bytes = bytes}, group, 7);
         uint64_t word = 0;
-        nanos end, latency;
-        while (end = table.next(table.state), !table.take(table.state, end, &word, &latency))
-            ;
+        nanos latency, end = transfer_taken(&table, &word, &latency);
         ck_assert_uint_eq(word, 7);
         ck_assert_int_le(llabs(end - now + latency - want), 1); /* two roundings */
         now = end + latency;

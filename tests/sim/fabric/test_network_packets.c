@@ -26,14 +26,8 @@ static struct network_packets_options packets_of(double bytes, enum congestion c
 static nanos transfer_end(struct network *table)
 {
     uint64_t word;
-    nanos latency;
-    for (;;) {
-        nanos next = table->next(table->state), end = table->advance != NULL ? table->advance(table->state, next) : INT64_MAX;
-        end = nanos_earlier(end, next);
-        ck_assert_int_lt(end, INT64_MAX);
-        if (table->take(table->state, end, &word, &latency))
-            return end + latency;
-    }
+    nanos latency, end = transfer_taken(table, &word, &latency);
+    return end + latency;
 }
 
 /* ---- alone */
