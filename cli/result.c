@@ -1,6 +1,7 @@
 #include "cli/result.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,19 @@ enum { N_ENDING_SIGNALS = sizeof ending_signals / sizeof ending_signals[0] };
 
 /*
  * A signal handler has no argument, so the names of unfinished files are the one piece of process-wide state: written by the main
- * thread while the signals are held back, read by the handler.
+ * thread while the signals are held back, read by the handler, which runs in that thread.
  */
 static char *volatile unfinished[MAX_OUTPUTS];
+static pthread_t main_thread;
 
+/* Libraries have threads of their own (OpenBLAS from the moment it is loaded), to which a signal to the process may go although
+ * the main thread holds it back: it gets it from them. */
 static void remove_unfinished(int signal_number)
 {
+    if (!pthread_equal(pthread_self(), main_thread)) {
+        pthread_kill(main_thread, signal_number);
+        return;
+    }
     for (int i = 0; i < MAX_OUTPUTS; i++) {
         if (unfinished[i])
             unlink(unfinished[i]);
@@ -37,6 +45,7 @@ static void remove_unfinished(int signal_number)
 
 void outputs_guard(void)
 {
+    main_thread = pthread_self();
     for (int i = 0; i < N_ENDING_SIGNALS; i++) {
         struct sigaction action = {.sa_handler = remove_unfinished};
         sigemptyset(&action.sa_mask);
