@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+#include "sim/beside_replicas.h"
 
 /* An operation without work is a transfer, or takes no time. */
 static bool cost_alike(const struct op *a, const struct op *b)
@@ -56,4 +57,19 @@ void op_kinds_cost(const struct op_kinds *kinds, const struct program *program, 
         one_of_each.n_scripts = 0;
     }
     step_costs_create(&one_of_each, machine, network, costs);
+}
+
+enum status op_kinds_time(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
+                          const struct step_costs *costs, struct step_tables *tables, struct diags *diags)
+{
+    if (!has_replicas_beside(machine))
+        return step_tables_time(tables, program, costs->ops, kinds->kind, diags);
+    nanos *ops = memory_new(program->n_ops, sizeof *ops);
+    for (uint32_t i = 0; i < program->n_ops; i++)
+        ops[i] = costs->ops[kinds->kind != NULL ? kinds->kind[i] : i];
+    enum status status = beside_replicas_time(program, machine, costs->works, ops, diags);
+    if (status == STATUS_OK)
+        status = step_tables_time(tables, program, ops, NULL, diags);
+    free(ops);
+    return status;
 }

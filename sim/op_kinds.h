@@ -5,7 +5,7 @@
 #define MSIM_SIM_OP_KINDS_H
 
 #include "model/program/program.h"
-#include "sim/step_costs.h"
+#include "sim/step_tables.h"
 
 struct op_kinds {
     struct op *ops; /* one of each kind; NULL: what is around an operation changes what it costs, and each is its own kind */
@@ -21,5 +21,9 @@ void op_kinds_free(struct op_kinds *kinds);
 /* step_costs_create of one operation of each kind: costs->ops [kinds->n]. */
 void op_kinds_cost(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
                    const struct network *network, struct step_costs *costs);
+/* Give tables of the program these durations of kinds, by the analytic network, and what is lost beside replicas' exchanges
+ * (beside_replicas.h). */
+MUST_CHECK enum status op_kinds_time(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
+                                     const struct step_costs *costs, struct step_tables *tables, struct diags *diags);
 
 #endif

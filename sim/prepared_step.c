@@ -55,10 +55,10 @@ enum status prepared_step_time(struct prepared_step *step, const struct setting 
     struct execution execution;
 
     op_kinds_cost(&step->kinds, &step->program, &machine, &network, &costs);
-    enum status status = step_tables_time(&step->tables, &step->program, costs.ops, step->kinds.kind, diags);
+    enum status status = op_kinds_time(&step->kinds, &step->program, &machine, &costs, &step->tables, diags);
     step_costs_free(&costs);
     if (status == STATUS_OK)
-        status = program_execute_prepared(&step->program, &step->tables, NULL, &execution, diags);
+        status = program_execute_prepared(&step->program, &step->tables, NULL, EXECUTE_TOTALS, &execution, diags);
     if (status != STATUS_OK)
         return status;
     *seconds = (double)execution.end / (double)NANOS_PER_SECOND;

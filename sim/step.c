@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/clock.h"
+#include "sim/beside_replicas.h"
 #include "sim/fold.h"
 #include "sim/network_analytic.h"
 #include "sim/step_executor.h"
@@ -77,6 +78,25 @@ static void stages_move(struct execution *execution, struct breakdown *stages)
     execution->breakdown = (struct breakdown){0};
 }
 
+/* What operations lose to replicas' exchanges beside them. Of transfers on a fabric the fabric says it. */
+static enum status costs_beside(const struct program *program, const struct machine *machine, bool analytic,
+                                struct step_costs *costs, struct diags *diags)
+{
+    if (!has_replicas_beside(machine))
+        return STATUS_OK;
+    if (analytic)
+        return beside_replicas_time(program, machine, costs->works, costs->ops, diags);
+    struct network network = network_analytic(machine);
+    struct step_costs alone;
+    step_costs_create(program, machine, &network, &alone);
+    enum status status = beside_replicas_time(program, machine, alone.works, alone.ops, diags);
+    for (uint32_t i = 0; i < program->n_ops && status == STATUS_OK; i++)
+        if (program->ops[i].kind == OP_COMPUTE)
+            costs->ops[i] = alone.ops[i];
+    step_costs_free(&alone);
+    return status;
+}
+
 static enum status program_run(const struct layout *layout, const struct setting *setting, const struct step_options *options,
                                const struct program *program, struct step_result *result, struct timeline *timeline,
                                struct diags *diags)
@@ -99,8 +119,10 @@ static enum status program_run(const struct layout *layout, const struct setting
     const struct fold *fold = flow != NULL && options->fold_flow ? network_flow_fold(flow) : NULL;
     unsigned how = (options->time_order ? EXECUTE_TIME_ORDER : 0) | (timeline == NULL ? EXECUTE_TOTALS : 0);
     step_costs_create(program, &machine, &network, &costs);
-    status = fold != NULL ? program_execute_folded(fold, &costs, &network, options->watch, &execution, diags)
-                          : program_execute(program, &costs, &network, how, options->watch, &execution, diags);
+    status = costs_beside(program, &machine, flow == NULL, &costs, diags);
+    if (status == STATUS_OK)
+        status = fold != NULL ? program_execute_folded(fold, &costs, &network, options->watch, &execution, diags)
+                              : program_execute(program, &costs, &network, how, options->watch, &execution, diags);
     bool executed = status == STATUS_OK;
     enum status carried = flow != NULL ? network_flow_status(flow, diags) : STATUS_OK;
     if (executed)

@@ -163,7 +163,8 @@ static nanos paced_duration(const struct executor *x, int32_t rank, const struct
     double level = paces->level[rank];
     int below = level < 1 ? 0 : level >= paces->n_levels - 2 ? paces->n_levels - 2 : (int)level;
     const nanos *at = paces->durations + (size_t)below * paces->n_kinds + kind;
-    nanos apart = at[paces->n_kinds] - at[0], duration = apart == 0 ? at[0] : at[0] + llround((level - below) * (double)apart);
+    nanos apart = at[paces->n_kinds] - at[0], alone = apart == 0 ? at[0] : at[0] + llround((level - below) * (double)apart);
+    nanos duration = op->duration + alone - paces->durations[(size_t)paces->level_of_tables * paces->n_kinds + kind];
     return paces->draws == NULL ? duration : duration + drawn_beyond(x, rank, i, kind);
 }
 
@@ -352,10 +353,12 @@ enum status program_execute(const struct program *program, const struct step_cos
 }
 
 enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
-                                     const struct step_paces *paces, struct execution *execution, struct diags *diags)
+                                     const struct step_paces *paces, unsigned how, struct execution *execution,
+                                     struct diags *diags)
 {
     struct lockstep nobody = {0};
-    struct executor x = {.program = program, .lockstep = &nobody, .tables = tables, .paces = paces, .ends_only = true};
+    bool totals = (how & EXECUTE_TOTALS) != 0;
+    struct executor x = {.program = program, .lockstep = &nobody, .tables = tables, .paces = paces, .ends_only = totals};
     return execute_prepared(&x, NULL, execution, diags);
 }
 

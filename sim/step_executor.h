@@ -73,13 +73,14 @@ struct execution {
 MUST_CHECK enum status program_execute(const struct program *program, const struct step_costs *costs,
                                        const struct network *network, unsigned how, const struct step_watch *watch,
                                        struct execution *execution, struct diags *diags);
-/* How long computations take where ranks are not alike: those of rank r as long as at `levels` level[r], counted from 0; between
- * two levels, and before the first and behind the last, in proportion. */
+/* How long computations take where ranks are not alike: those of rank r as much more or less than their tables say as at level[r],
+ * counted from 0, than at `level_of_tables`; between two levels, and before the first and behind the last, in proportion. */
 struct step_paces {
-    const nanos *durations; /* [n_levels][n_kinds] */
+    const nanos *durations; /* [n_levels][n_kinds], alone */
     const uint32_t *kind;   /* [program.n_ops], of an operation; NULL: every operation is its own */
     uint32_t n_kinds;
     int n_levels;        /* at least 2 */
+    int level_of_tables; /* one of them */
     const double *level; /* [n_ranks] */
     /* Where micro-batches are not alike either: what an operation takes beyond that for each unit of its micro-batch's draw,
      * above 0 and below. NULL: they are. */
@@ -91,7 +92,8 @@ struct step_paces {
 /* The same by data flow with tables made before, in which the durations are; without a breakdown. Tables are only read: threads
  * may share them. `paces` may be NULL: ranks are alike. */
 MUST_CHECK enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
-                                                const struct step_paces *paces, struct execution *execution, struct diags *diags);
+                                                const struct step_paces *paces, unsigned how, struct execution *execution,
+                                                struct diags *diags);
 /* The same for a fold, over the network that made it: every rank of a class counts in breakdown and record. */
 MUST_CHECK enum status program_execute_folded(const struct fold *fold, const struct step_costs *costs,
                                               const struct network *network, const struct step_watch *watch,

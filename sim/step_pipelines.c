@@ -161,48 +161,55 @@ static void find_teams(struct pipelines *p, const struct layout *layout, int n_r
 /* --- durations --- */
 
 /* What operations of each kind take on GPUs that are so much slower, where documents have so many pairs more. */
-static nanos *durations_of(const struct pipelines *p, const struct layout *layout, const struct setting *alike, double slower,
-                           double documents)
+static void find_costs(const struct pipelines *p, const struct machine *machine, double slower, double documents,
+                       struct step_costs *costs)
 {
-    struct machine machine = machine_of(layout, alike);
-    struct network network = network_analytic(&machine);
-    struct step_costs costs;
-    machine.pace *= 1 + slower;
-    machine.documents = documents;
-    op_kinds_cost(&p->kinds, &p->program, &machine, &network, &costs);
-    nanos *durations = costs.ops;
-    costs.ops = NULL;
-    step_costs_free(&costs);
-    return durations;
+    struct machine other = *machine;
+    struct network network = network_analytic(&other);
+    other.pace *= 1 + slower;
+    other.documents = documents;
+    op_kinds_cost(&p->kinds, &p->program, &other, &network, costs);
 }
 
-static enum status find_durations(struct pipelines *p, const struct layout *layout, const struct setting *alike, double jitter,
-                                  struct diags *diags)
+static enum status find_durations(struct pipelines *p, const struct machine *machine, double jitter, struct diags *diags)
 {
     enum status status = STATUS_OK;
     op_kinds_find(&p->program, &p->kinds);
     p->durations = memory_new((size_t)N_LEVELS * p->kinds.n, sizeof *p->durations);
     for (int i = 0; i < N_LEVELS; i++) {
-        nanos *durations = durations_of(p, layout, alike, jitter * (Z_LOW + i), 0);
-        memcpy(p->durations + (size_t)i * p->kinds.n, durations, p->kinds.n * sizeof *durations);
+        struct step_costs costs;
+        find_costs(p, machine, jitter * (Z_LOW + i), 0, &costs);
+        memcpy(p->durations + (size_t)i * p->kinds.n, costs.ops, p->kinds.n * sizeof *costs.ops);
         if (Z_LOW + i == 0)
-            status = step_tables_time(&p->tables, &p->program, durations, p->kinds.kind, diags);
-        free(durations);
+            status = op_kinds_time(&p->kinds, &p->program, machine, &costs, &p->tables, diags);
+        step_costs_free(&costs);
     }
     return status;
 }
 
 /* --- documents --- */
 
-static void find_draws(struct pipelines *p, const struct layout *layout, const struct setting *alike, const int32_t *blocks)
+/* The durations alone are the caller's. */
+static nanos *durations_of(const struct pipelines *p, const struct machine *machine, double documents)
 {
-    int64_t micro_batches = layout_micro_batches(layout, alike->job);
+    struct step_costs costs;
+    find_costs(p, machine, 0, documents, &costs);
+    nanos *durations = costs.ops;
+    costs.ops = NULL;
+    step_costs_free(&costs);
+    return durations;
+}
+
+static void find_draws(struct pipelines *p, const struct machine *machine, const int32_t *blocks)
+{
+    const struct layout *layout = machine->layout;
+    int64_t micro_batches = layout_micro_batches(layout, machine->job);
     const nanos *mean = p->durations + (size_t)-Z_LOW * p->kinds.n;
     p->n_draws = (size_t)micro_batches * (size_t)layout->dp;
-    if (!job_masks_documents(alike->job))
+    if (!job_masks_documents(machine->job))
         return;
-    p->more = durations_of(p, layout, alike, 0, 1);
-    p->less = durations_of(p, layout, alike, 0, -0.5);
+    p->more = durations_of(p, machine, 1);
+    p->less = durations_of(p, machine, -0.5);
     for (uint32_t k = 0; k < p->kinds.n; k++) {
         p->more[k] -= mean[k];
         p->less[k] = 2 * (mean[k] - p->less[k]);
@@ -237,8 +244,9 @@ enum status pipelines_create(const struct layout *layout, const struct setting *
     if (status == STATUS_OK) {
         step_tables_slots(&made->tables, &made->program);
         find_teams(made, layout, n_ranks, blocks);
-        status = find_durations(made, layout, &alike, jitter, diags);
-        find_draws(made, layout, &alike, blocks);
+        struct machine machine = machine_of(layout, &alike);
+        status = find_durations(made, &machine, jitter, diags);
+        find_draws(made, &machine, blocks);
     }
     if (status == STATUS_OK)
         *pipelines = made;
@@ -297,6 +305,7 @@ enum status pipelines_time(const struct pipelines *pipelines, const double *z, c
                                      .kind = pipelines->kinds.kind,
                                      .n_kinds = pipelines->kinds.n,
                                      .n_levels = N_LEVELS,
+                                     .level_of_tables = -Z_LOW,
                                      .level = level,
                                      .more = pipelines->more,
                                      .less = pipelines->less,
@@ -305,7 +314,7 @@ enum status pipelines_time(const struct pipelines *pipelines, const double *z, c
     struct execution execution;
     for (int32_t b = 0; b < program->n_ranks; b++)
         level[b] = fmax(z[pipelines->team_of_block[b]], Z_LOW) - Z_LOW;
-    enum status status = program_execute_prepared(program, &pipelines->tables, &paces, &execution, diags);
+    enum status status = program_execute_prepared(program, &pipelines->tables, &paces, EXECUTE_TOTALS, &execution, diags);
     free(level);
     if (status != STATUS_OK)
         return status;

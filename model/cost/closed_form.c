@@ -23,7 +23,7 @@ struct message {
     enum schedule schedule;
     bool sequence_parallel;
     feature_set features;
-    double seconds;
+    struct cost cost;
 };
 enum { MESSAGES_KEPT = 64 }; /* those of the innermost dimensions of a space */
 
@@ -60,11 +60,11 @@ static bool same_message(const struct message *a, const struct message *b)
 }
 
 /* On an oversubscribed fabric it takes a walk along all of its leaves to know. */
-static double message_seconds(struct closed_form *form, const struct layout *l)
+static struct cost message_cost(struct closed_form *form, const struct layout *l)
 {
     static const feature_set matter = FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(SCATTER_GATHER_P2P);
     if (l->pp == 1)
-        return 0;
+        return (struct cost){0};
     struct message asked = {.tp = l->tp,
                             .cp = l->cp,
                             .pp = l->pp,
@@ -77,11 +77,11 @@ static double message_seconds(struct closed_form *form, const struct layout *l)
                     !(l->features & FEATURE_BIT(PP_OVERLAP));
     struct message *kept = &form->messages[slot % MESSAGES_KEPT];
     if (same_message(kept, &asked))
-        return kept->seconds;
+        return kept->cost;
     const struct machine machine = {.cluster = form->setting.cluster, .layout = l, .job = form->setting.job, .pace = 1};
     *kept = asked;
-    kept->seconds = cost_seconds(p2p_cost(&machine, p2p_bytes(l, &form->setting)));
-    return kept->seconds;
+    kept->cost = p2p_cost(&machine, p2p_bytes(l, &form->setting));
+    return kept->cost;
 }
 
 /* The passes of a stage on average, by class. What the host adds is what is left of their time. */
@@ -148,14 +148,15 @@ bool closed_form_within(struct closed_form *form, const struct layout *l, double
     const struct stage_times *stages = stage_times_of(c, setting, l);
     double pause =
         layout_checkpoints_in_python(l, setting->model) ? pause_seconds(setting->cluster, l->tp * l->cp * l->pp, 1) : 0;
-    double message = message_seconds(form, l);
+    const struct cost sent = message_cost(form, l);
+    double message = cost_seconds(sent);
     if (stages->uneven && at_least(c, setting, l, m) + schedule_least_messages(l, m, message) * (1 - ROUNDING) > limit_s)
         return false;
     stage_times_follow(c, l, m, message);
     struct schedule_time time = schedule_time_of(l, setting, stages, c->pair_s, m, pause, message);
     if (time.total_s * (1 - ROUNDING) > limit_s)
         return false;
-    struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m, message);
+    struct replica_time replicas = replica_time_of(&form->replicas, setting, l, c, stages, m, &sent);
     if ((time.total_s + replicas.exposed_s + replicas.host_s + replicas.optimizer_s) * (1 - ROUNDING) > limit_s)
         return false;
     struct step_estimate e = {0};

@@ -172,6 +172,16 @@ static double cut_seconds(const struct stage_exchanges *x, const struct layout *
     return fmax(0, pieces - stages->inner.s[pass]);
 }
 
+/* What a stage's last pass takes longer beside the reductions of its buckets. */
+static double last_pass_longer(const struct stage_exchanges *x, const struct piece_passes *pass)
+{
+    if (x->pieces == 1 || x->whole.reduce_s <= 0)
+        return 0;
+    double lost = x->whole.reduce_crowding_s / x->whole.reduce_s, beside = pass->all - pass->last;
+    double all = all_pieces(x, 0, x->middle.reduce_crowding_s, x->last.reduce_crowding_s);
+    return fmin(all, lost < 1 ? beside * lost / (1 - lost) : all);
+}
+
 /* What of one stage's exchanges holds up the step. */
 struct exposed {
     double begin, end, after;
@@ -200,6 +210,8 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
     const struct of_pieces crowding = {x->first.reduce_crowding_s, x->middle.reduce_crowding_s, x->last.reduce_crowding_s};
     double begin = held_up(x, &f, gathers, none), end = held_up(x, &b, reductions, crowding);
     begin = fmax(begin, x->first.gather_s + all_pieces(x, 0, x->middle.gather_crowding_s, x->last.gather_crowding_s));
+    if (l->vpp == 1 && drains) /* the stages behind it have all ended so, one after the other */
+        end += (l->pp - 1 - x->stage) * last_pass_longer(x, &b);
     return (struct exposed){
         .begin = begin - way_to(x, l, stages, PASS_FORWARD, message), .end = end - late, .after = x->owners_s, .host = cut};
 }
@@ -214,10 +226,41 @@ static double slack_of(const struct stage_exchanges *x, const struct stage_times
     return x->stage * (stages->chunk.s[PASS_FORWARD] + stages->chunk.s[PASS_BACKWARD_INPUT] + 2 * message);
 }
 
+/* A message that goes beside an exchange: what it takes longer. `share`: of the NIC, that the exchange has. */
+static double longer_by(const struct cost *message, double share)
+{
+    return message->bandwidth_s * share / (1 - share);
+}
+
+/*
+ * Messages that are waited for while the pipeline fills, and while it drains, beside a stage's exchanges: gathers from the
+ * beginning on, reductions behind the last passes. What they take longer than alone.
+ */
+static double messages_longer(const struct stage_exchanges *x, const struct layout *l, const struct stage_times *stages,
+                              const struct cost *message)
+{
+    if (l->pp == 1 || !(l->features & FEATURE_BIT(DP_OVERLAP)) || message->bandwidth_s <= 0 || schedule_rolls(l->schedule))
+        return 0;
+    bool interleaved = l->schedule == SCHEDULE_INTERLEAVED;
+    const double *pass = interleaved ? stages->chunk.s : stages->inner.s, alone = cost_seconds(*message);
+    double hops = interleaved ? l->pp * l->vpp - 1 : l->pp - 1, longer = 0;
+    double gather = gathered_apart(x, l), reduce = interleaved ? x->middle.reduce_s : x->first.reduce_s;
+    if (gather > 0) {
+        double each = longer_by(message, x->whole.gather_nic_s / x->whole.gather_s);
+        longer += each * fmin(hops, fmax(0, gather - pass[PASS_FORWARD]) / (pass[PASS_FORWARD] + alone + each));
+    }
+    if (reduce > 0 && !schedule_ends_with_weights(l->schedule)) {
+        double share = x->whole.reduce_nic_s / x->whole.reduce_s;
+        longer += hops * fmin(longer_by(message, share), reduce * share);
+    }
+    return longer;
+}
+
 struct replica_time replicas_of_stages(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
                                        const struct stage_times *stages, const struct transformer *model, double m,
-                                       double message)
+                                       const struct cost *sent)
 {
+    double message = cost_seconds(*sent), longer = 0;
     struct replica_time slowest = {0}, own = {0};
     struct exposed at[REPLICA_STAGES];
     double begin = 0, end = 0, host = 0;
@@ -228,6 +271,7 @@ struct replica_time replicas_of_stages(const struct replica_costs *costs, const 
         begin = fmax(begin, at[i].begin);
         end = fmax(end, at[i].end);
         host += at[i].host;
+        longer = fmax(longer, messages_longer(x, l, stages, sent));
     }
     for (int i = 0; i < costs->n; i++) {
         const struct stage_exchanges *x = &costs->at[i];
@@ -238,7 +282,7 @@ struct replica_time replicas_of_stages(const struct replica_costs *costs, const 
             slowest = own;
     }
     slowest.optimizer_s += costs->shards_norm_s + (rolls ? 0 : costs->model_norm_s);
-    slowest.exposed_s += costs->table_s + (rolls ? 0 : begin + end);
+    slowest.exposed_s += longer + costs->table_s + (rolls ? 0 : begin + end);
     slowest.host_s = host;
     return slowest;
 }

@@ -15,6 +15,12 @@ struct held {
     struct stage_parameters all, trained;
 };
 
+/* A message beside it gets the rest of the NIC, and half at least. */
+static double nic_seconds(struct group_span span, struct cost exchange)
+{
+    return span.domains > 1 ? fmin(exchange.bandwidth_s, cost_seconds(exchange) / 2) : 0;
+}
+
 /* Gradients of what is trained reduced, and parameters gathered, over one kind of group: those that were updated, or of ZeRO-3
  * all that are held. */
 static struct exchange exchange_over(const struct setting *setting, const struct layout *l, enum group_kind group, double held,
@@ -28,15 +34,19 @@ static struct exchange exchange_over(const struct setting *setting, const struct
     bool whole = work_reduces_whole(l, setting->job); /* what owners gather is part of the optimizer's step */
     enum collective reduction = whole ? COLLECTIVE_ALL_REDUCE : COLLECTIVE_REDUCE_SCATTER;
     double gathered = whole ? 0 : parameters * 2;
-    struct exchange e = {
-        .reduce_s = gradient > 0 ? cost_seconds(collective_time(cluster, reduction, span, gradient)) : 0,
-        .gather_s = whole ? 0 : cost_seconds(collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered)),
-    };
-    if (l->pp > 1) /* it fills and drains meanwhile */
-        return e;
-    if (gradient > 0)
+    struct exchange e = {0};
+    if (gradient > 0) {
+        struct cost reduce = collective_time(cluster, reduction, span, gradient);
+        e.reduce_s = cost_seconds(reduce);
         e.reduce_crowding_s = crowding_seconds(cluster, reduction, span, gradient, e.reduce_s);
-    e.gather_crowding_s = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
+        e.reduce_nic_s = nic_seconds(span, reduce);
+    }
+    if (!whole) {
+        struct cost gather = collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered);
+        e.gather_s = cost_seconds(gather);
+        e.gather_crowding_s = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
+        e.gather_nic_s = nic_seconds(span, gather);
+    }
     return e;
 }
 
@@ -58,8 +68,7 @@ static void add_replicas(const struct setting *setting, const struct layout *l, 
     double bytes = work_own_parameters(l, p) * precision_bytes(setting->job->gradient_precision);
     struct group_span span = replica_span(l, setting->cluster, GROUP_REPLICA);
     e->replicas_s = cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
-    if (l->pp == 1)
-        e->replicas_crowding_s = crowding_seconds(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes, e->replicas_s);
+    e->replicas_crowding_s = crowding_seconds(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes, e->replicas_s);
 }
 
 /* Of what a rank holds: experts have fewer replicas and groups of their own. The two follow one another. */
@@ -72,6 +81,8 @@ static struct exchange dp_exchange(const struct setting *setting, const struct l
         .gather_s = dense.gather_s + experts.gather_s,
         .reduce_crowding_s = dense.reduce_crowding_s + experts.reduce_crowding_s,
         .gather_crowding_s = dense.gather_crowding_s + experts.gather_crowding_s,
+        .reduce_nic_s = dense.reduce_nic_s + experts.reduce_nic_s,
+        .gather_nic_s = dense.gather_nic_s + experts.gather_nic_s,
     };
     add_replicas(setting, l, p.trained, &e);
     return e;
@@ -286,7 +297,8 @@ void replica_memo_free(struct replica_memo *memo)
 }
 
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
-                                    const struct pass_costs *c, const struct stage_times *stages, double m, double message)
+                                    const struct pass_costs *c, const struct stage_times *stages, double m,
+                                    const struct cost *message)
 {
     struct replica_costs *costs = &memo->costs[sharding_of(l)];
     if (full_stages_of(&memo->full, l, setting))

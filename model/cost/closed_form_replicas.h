@@ -21,6 +21,7 @@ struct exchange {
     double reduce_s, gather_s;
     double replicas_s; /* of hybrid sharding: what each gets is added up with those who hold the same; once a step */
     double reduce_crowding_s, gather_crowding_s, replicas_crowding_s; /* that they take from computations beside them */
+    double reduce_nic_s, gather_nic_s; /* and from messages: the NIC's share of their time, where they leave nodes */
 };
 
 /* A stage's exchanges, in one piece and in several: the first has the embedding, the last the head, those between are even. */
@@ -72,14 +73,14 @@ struct replica_time {
     double host_s; /* copies to and from it that the layers of a model in one stage wait for; passes that it starves in pieces */
     double optimizer_s;
 };
-/* `message`: seconds of one between stages. */
+/* `message`: one between stages. */
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
-                                    const struct pass_costs *c, const struct stage_times *stages, double m, double message);
+                                    const struct pass_costs *c, const struct stage_times *stages, double m, const struct cost *message);
 
 /* --- closed_form_exposed.c: of the stages, but for exchanges of layers. */
 struct replica_time replicas_of_stages(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,
                                        const struct stage_times *stages, const struct transformer *model, double m,
-                                       double message);
+                                       const struct cost *message);
 
 /* --- closed_form_updates.c: the optimizer's step of a stage of so many layers; what Muon's owners then gather. */
 struct cost update_cost(const struct setting *setting, const struct layout *l, const struct stage_load *load, int layers,

@@ -107,7 +107,7 @@ double collective_over(const struct machine *machine, enum collective collective
 }
 
 /* Neighbouring stages are tp * cp * dp ranks apart. */
-static bool stages_share_domain(const struct machine *machine)
+bool stages_share_domain(const struct machine *machine)
 {
     const struct layout *l = machine->layout;
     return l->tp * l->cp * l->dp * l->pp <= machine->cluster->nvlink_domain;

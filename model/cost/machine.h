@@ -114,6 +114,7 @@ double work_over(const struct machine *machine, const struct work_table *table, 
 /* The same of a message, the mean of those that leave a leaf and those that do not. */
 double p2p_over(const struct machine *machine);
 /* One pipeline message between neighbouring stages; bytes as one rank sends them. */
+bool stages_share_domain(const struct machine *machine);
 struct cost p2p_cost(const struct machine *machine, double bytes);
 /* Bytes one rank sends to the next stage for one micro-batch (bf16 activations, split by sequence parallelism or scatter-gather).
  */

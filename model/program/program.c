@@ -1,5 +1,5 @@
 /* program.c - releasing and printing programs. */
-#include "model/program/program.h"
+#include "model/program/program_ranks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +14,23 @@ void program_free(struct program *program)
     free(program->members);
     work_table_free(&program->works);
     *program = (struct program){0};
+}
+
+void program_fold(const struct program *program, struct program *folded)
+{
+    *folded = *program;
+    folded->groups = NULL;
+    folded->members = NULL;
+    folded->n_groups = folded->n_members = 0;
+    program_ranks_build(folded, true);
+}
+
+void program_fold_free(struct program *folded)
+{
+    free(folded->ranks);
+    free(folded->groups);
+    free(folded->members);
+    *folded = (struct program){0};
 }
 
 static void dump_number(FILE *out, const char *name, int32_t value)

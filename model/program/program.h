@@ -113,6 +113,11 @@ MUST_CHECK enum status program_build(const struct layout *layout, const struct s
                                      struct program *program, struct diags *diags);
 void program_free(struct program *program);
 
+/* The program of one rank a stage that program_build would fold this one to: what it does is shared with `program`, who does it
+ * is its own. To be freed, before `program`, by program_fold_free. */
+void program_fold(const struct program *program, struct program *folded);
+void program_fold_free(struct program *folded);
+
 /* Sends match receives with equal bytes, every collective is entered by all its group in one order with equal bytes, dependencies
  * point backwards, nothing waits in a circle, indices are in range. O(operations of all ranks). */
 MUST_CHECK enum status program_verify(const struct program *program, struct diags *diags);

@@ -87,8 +87,8 @@ START_TEST(what_is_waited_for_crowds_nothing)
 }
 END_TEST
 
-/* A pipeline fills while weights are gathered and drains while gradients are reduced. */
-START_TEST(a_pipeline_is_not_crowded)
+/* Of a pipeline it is known when the step has been executed (beside_replicas.h). */
+START_TEST(a_pipeline_is_not_crowded_yet)
 {
     struct job_case c;
     dense_case(&c, LAYERS, REPLICAS, MICRO_BATCHES * REPLICAS);
@@ -130,7 +130,7 @@ int main(void)
     TCase *all = tcase_create("crowding");
     tcase_add_test(all, every_covered_exchange_is_paid_once);
     tcase_add_test(all, what_is_waited_for_crowds_nothing);
-    tcase_add_test(all, a_pipeline_is_not_crowded);
+    tcase_add_test(all, a_pipeline_is_not_crowded_yet);
     tcase_add_test(all, crowding_is_channels_and_traffic);
     suite_add_tcase(suite, all);
     return suite_run(suite);

@@ -37,7 +37,8 @@ static double *all_at(const struct pipelines *pipelines, double z)
     return at;
 }
 
-/* Equal GPUs: to the nanosecond the step of a cluster without spread, and, three deviations slow, of one whose pace is that. */
+/* Equal GPUs: to the nanosecond the step of a cluster without spread, and, three deviations slow, of one whose pace is that; in a
+ * pipeline beside which replicas exchange up to what passes so slow would lose more or less beside them. */
 static void check_alike(struct job_case *c, const struct layout *layout, uint64_t draw)
 {
     const double slow = 3;
@@ -52,7 +53,8 @@ static void check_alike(struct job_case *c, const struct layout *layout, uint64_
     struct step_result paced = simulated(c, layout, (struct step_options){0});
     c->cluster.gpu.clock_spread = 0;
     ck_assert_int_gt(paced.step, mean.step);
-    ck_assert_double_eq_tol((double)timed(pipelines, z), (double)paced.step, 1e-6 * (double)paced.step);
+    bool beside = layout->pp > 1 && layout->features & FEATURE_BIT(DP_OVERLAP);
+    ck_assert_double_eq_tol((double)timed(pipelines, z), (double)paced.step, (beside ? 5e-3 : 1e-6) * (double)paced.step);
     free(z);
     pipelines_destroy(pipelines);
 }
