@@ -13,8 +13,8 @@ struct op_kinds {
     uint32_t *kind; /* [program.n_ops]; NULL with ops */
 };
 
-/* There are few, works and transfers by their bytes, but where exchanges beside computations make those longer (step_costs.h),
- * which is without a pipeline. */
+/* There are few, works and transfers by their bytes, but where it hangs on what was issued before how long a computation takes
+ * (step_costs.h), which is without a pipeline. */
 void op_kinds_find(const struct program *program, struct op_kinds *kinds);
 void op_kinds_free(struct op_kinds *kinds);
 

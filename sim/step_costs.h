@@ -9,8 +9,7 @@
  *
  * Crowding. An exchange between replicas runs on a stream of its own, but on the same SMs and memory: what it takes from the
  * computations beside it (crowding_seconds) makes the first computation longer that follows it and does not wait for it. In a
- * pipeline weights are gathered while it fills and gradients reduced while it drains, mostly beside nothing: there it is left
- * out.
+ * pipeline it hangs on what lies beside it (beside_replicas.h).
  */
 #ifndef MSIM_SIM_STEP_COSTS_H
 #define MSIM_SIM_STEP_COSTS_H
