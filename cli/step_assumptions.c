@@ -92,8 +92,8 @@ static void assume_network(struct step_report *report)
     if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
-        assume(report, "analytic network: groups share links among themselves and messages NICs with replicas' exchanges beside them; "
-                       "nothing else slows another down");
+        assume(report, "analytic network: groups share links among themselves, and messages NICs with replicas' exchanges beside "
+                       "them; nothing else slows another down");
     char narrow[OVERSUBSCRIBED_TEXT];
     if (report->flow == NULL && oversubscribed_text(layout, cluster, narrow, sizeof narrow) > 0)
         assume(report, "%s", narrow);

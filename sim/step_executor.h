@@ -73,8 +73,9 @@ struct execution {
 MUST_CHECK enum status program_execute(const struct program *program, const struct step_costs *costs,
                                        const struct network *network, unsigned how, const struct step_watch *watch,
                                        struct execution *execution, struct diags *diags);
-/* How long computations take where ranks are not alike: those of rank r as much more or less than their tables say as at level[r],
- * counted from 0, than at `level_of_tables`; between two levels, and before the first and behind the last, in proportion. */
+/* How long computations take where ranks are not alike: those of rank r as much more or less than their tables say as at
+ * level[r], counted from 0, than at `level_of_tables`; between two levels, and before the first and behind the last, in
+ * proportion. */
 struct step_paces {
     const nanos *durations; /* [n_levels][n_kinds], alone */
     const uint32_t *kind;   /* [program.n_ops], of an operation; NULL: every operation is its own */

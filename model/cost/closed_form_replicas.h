@@ -75,7 +75,8 @@ struct replica_time {
 };
 /* `message`: one between stages. */
 struct replica_time replica_time_of(struct replica_memo *memo, const struct setting *setting, const struct layout *l,
-                                    const struct pass_costs *c, const struct stage_times *stages, double m, const struct cost *message);
+                                    const struct pass_costs *c, const struct stage_times *stages, double m,
+                                    const struct cost *message);
 
 /* --- closed_form_exposed.c: of the stages, but for exchanges of layers. */
 struct replica_time replicas_of_stages(const struct replica_costs *costs, const struct layout *l, const struct pass_costs *c,

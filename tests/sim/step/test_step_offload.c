@@ -103,6 +103,9 @@ static void check_links(struct job_case *c, const struct layout *layout, uint64_
             here = simulated(c, &plain, (struct step_options){0});
         struct step_result there = simulated(c, layout, (struct step_options){0});
         double rounding = 1e-9 * (double)(here.events + there.events);
+        if (layout->pp > 1 &&
+            layout->features & FEATURE_BIT(DP_OVERLAP)) /* passes in parts lose a little more or less beside exchanges */
+            rounding += 1e-3 * here.step_time_s;
         ck_assert_double_ge(there.step_time_s, here.step_time_s - rounding);
         ck_assert(i == 0 || there.step_time_s <= before + rounding);
         if (i == 2)
