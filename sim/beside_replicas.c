@@ -8,8 +8,6 @@
 #include "sim/step_executor.h"
 #include "sim/step_tables.h"
 
-enum { ROUNDS = 2 };
-
 /* Something goes on from start to end; of an exchange what others lose of their speed meanwhile. */
 struct spell {
     nanos start, end;
@@ -30,6 +28,7 @@ struct beside {
     const struct program *program; /* of one rank a stage, which runs the script of its number */
     const struct machine *machine;
     bool nics_shared;               /* messages leave nodes */
+    nanos message_waits;            /* of a message, before its bytes are on their way */
     nanos *alone;                   /* [program.n_ops] */
     double *computes;               /* [program.works.n_items], the share of a work that is not an exchange inside layers */
     struct stage_transfers *stages; /* [program.n_scripts] */
@@ -82,6 +81,18 @@ static void find_transfers(struct beside *b, int32_t stage)
     for (uint32_t i = 0; i < script->n_ops; i++)
         if (is_exchange(&ops[i]))
             t->exchanges.at[t->exchanges.n++] = exchange_of(b, &ops[i]);
+}
+
+/* It hangs on nothing that messages differ in. */
+static void find_message_waits(struct beside *b)
+{
+    uint32_t i = 0;
+    while (i < b->program->n_ops && b->program->ops[i].kind != OP_SEND)
+        i++;
+    if (i == b->program->n_ops)
+        return;
+    struct cost cost = p2p_cost(b->machine, b->program->ops[i].bytes);
+    b->message_waits = nanos_from_seconds(cost.launch_s + cost.latency_s);
 }
 
 /* --- when they are under way */
@@ -148,22 +159,25 @@ static size_t first_after(const struct spells *spells, nanos time)
     return low;
 }
 
-/* What lasts so long alone, begun at `start`: how long it lasts, in nanoseconds. */
-static double nanos_beside(nanos start, double alone, const struct spells *spells, speed_beside speed_of, double computes)
+/* What lasts so long alone, begun at `start`: how long it lasts. */
+static nanos nanos_beside(nanos start, nanos alone, const struct spells *spells, speed_beside speed_of, double computes)
 {
-    double now = 0, left = alone; /* since the start */
-    for (size_t i = first_after(spells, start); i < spells->n; i++) {
+    size_t i = first_after(spells, start);
+    if (alone <= 0 || i == spells->n || spells->at[i].start >= start + alone)
+        return alone;
+    double now = 0, left = (double)alone; /* since the start */
+    for (; i < spells->n; i++) {
         double begins = fmax(now, (double)(spells->at[i].start - start)), ends = (double)(spells->at[i].end - start);
         if (left <= begins - now)
             break;
         left -= begins - now;
         double speed = speed_of(&spells->at[i], computes);
         if (left <= (ends - begins) * speed)
-            return begins + left / speed;
+            return llround(begins + left / speed);
         left -= (ends - begins) * speed;
         now = ends;
     }
-    return now + left;
+    return llround(now + left);
 }
 
 static double of_message(const struct spell *exchange, double computes)
@@ -182,17 +196,17 @@ static double of_exchange(const struct spell *message, double computes)
 /* Computations are slower, exchanges inside layers are not. */
 static double of_pass(const struct spell *exchange, double computes)
 {
-    return 1 / (1 - computes + computes / (1 - exchange->of_passes));
+    double left = 1 - exchange->of_passes;
+    return computes > 0 ? left / (left + computes * exchange->of_passes) : 1;
 }
 
 static nanos message_beside(const struct beside *b, int32_t stage, const struct op *op, nanos start, nanos alone)
 {
     int32_t peer = b->program->ranks[stage].peers[op->role];
-    struct cost cost = p2p_cost(b->machine, op->bytes);
-    nanos waits = nanos_from_seconds(cost.launch_s + cost.latency_s);
-    double sent = nanos_beside(start + waits, (double)(alone - waits), &b->stages[stage].exchanges, of_message, 0);
-    double received = nanos_beside(start + waits, (double)(alone - waits), &b->stages[peer].exchanges, of_message, 0);
-    return waits + llround(fmax(sent, received));
+    nanos leaves = start + b->message_waits, bytes = alone - b->message_waits;
+    nanos sent = nanos_beside(leaves, bytes, &b->stages[stage].exchanges, of_message, 0);
+    nanos received = nanos_beside(leaves, bytes, &b->stages[peer].exchanges, of_message, 0);
+    return b->message_waits + nanos_later(sent, received);
 }
 
 /* Half of a NIC is too little for what takes more of it. */
@@ -200,7 +214,7 @@ static nanos exchange_beside(const struct beside *b, int32_t stage, const struct
 {
     if (exchange->of_messages < 0.5)
         return alone;
-    return llround(nanos_beside(exchange->start, (double)alone, &b->stages[stage].messages, of_exchange, 0));
+    return nanos_beside(exchange->start, alone, &b->stages[stage].messages, of_exchange, 0);
 }
 
 /* A computation, or a pair of one and an exchange in pieces beside it. */
@@ -211,25 +225,30 @@ static bool is_pass(const struct program *program, const struct op *op)
     return op->kind == OP_COLLECTIVE && op->work >= 0 && program->works.items[op->work].kind == WORK_OVERLAPPED;
 }
 
-static void ops_beside(const struct beside *b, int32_t stage, const struct execution *execution, nanos *ops)
+/* What the operations of a stage take; returned is by how much that is longer than alone, exchanges apart. */
+static nanos ops_beside(const struct beside *b, int32_t stage, const struct execution *execution, nanos *ops)
 {
     const struct script *script = &b->program->scripts[stage];
     const struct spells *exchanges = &b->stages[stage].exchanges;
     const struct spell *exchange = exchanges->at;
-    for (uint32_t i = 0; i < script->n_ops; i++) {
-        const struct op *op = &b->program->ops[script->first_op + i];
-        nanos start = execution_time(execution, stage, i)->start, alone = b->alone[script->first_op + i],
-              *takes = &ops[script->first_op + i];
+    nanos longer = 0;
+    for (uint32_t i = 0, at = script->first_op; i < script->n_ops; i++, at++) {
+        const struct op *op = &b->program->ops[at];
+        nanos start = execution_time(execution, stage, i)->start;
         if (is_pass(b->program, op))
-            *takes = llround(nanos_beside(start, (double)alone, exchanges, of_pass, op->work >= 0 ? b->computes[op->work] : 1));
+            ops[at] = nanos_beside(start, b->alone[at], exchanges, of_pass, op->work >= 0 ? b->computes[op->work] : 1);
         else if (is_exchange(op))
-            *takes = exchange_beside(b, stage, exchange++, alone);
+            ops[at] = exchange_beside(b, stage, exchange++, b->alone[at]);
         else if (b->nics_shared && (op->kind == OP_SEND || op->kind == OP_RECV))
-            *takes = message_beside(b, stage, op, start, alone);
+            ops[at] = message_beside(b, stage, op, start, b->alone[at]);
+        longer += is_exchange(op) ? 0 : ops[at] - b->alone[at];
     }
+    return longer;
 }
 
-static enum status beside_round(struct beside *b, const struct step_tables *tables, nanos *ops, struct diags *diags)
+/* Looks what lies beside what as the program is executed; `lost` is what its operations take longer by that, of the fullest
+ * stage as a share of the step. */
+static enum status look_beside(struct beside *b, const struct step_tables *tables, nanos *ops, double *lost, struct diags *diags)
 {
     struct execution execution;
     enum status status = program_execute_prepared(b->program, tables, NULL, 0, &execution, diags);
@@ -237,23 +256,29 @@ static enum status beside_round(struct beside *b, const struct step_tables *tabl
         return status;
     for (int32_t s = 0; s < b->program->n_scripts; s++)
         time_transfers(b, s, &execution);
+    *lost = 0;
     for (int32_t s = 0; s < b->program->n_scripts; s++)
-        ops_beside(b, s, &execution, ops);
+        *lost = fmax(*lost, (double)ops_beside(b, s, &execution, ops) / (double)execution.end);
     execution_free(&execution);
     return STATUS_OK;
 }
 
-static enum status beside_rounds(struct beside *b, nanos *ops, struct diags *diags)
+/* First as if nothing were shared; where that changes the step, again by what it is then. */
+static enum status find_beside(struct beside *b, nanos *ops, struct diags *diags)
 {
+    static const double little = 0.002;
+    static const int rounds = 3;
     struct step_tables tables;
-    enum status status = step_tables_create(b->program, ops, &tables, diags);
+    double lost = 0;
+    enum status status = step_tables_create(b->program, b->alone, &tables, diags);
     if (status != STATUS_OK)
         return status;
-    for (int round = 0; status == STATUS_OK && round < ROUNDS; round++) {
-        if (round > 0)
-            status = step_tables_time(&tables, b->program, ops, NULL, diags);
+    status = look_beside(b, &tables, ops, &lost, diags);
+    bool again = lost > little;
+    for (int round = 1; again && status == STATUS_OK && round < rounds; round++) {
+        status = step_tables_time(&tables, b->program, ops, NULL, diags);
         if (status == STATUS_OK)
-            status = beside_round(b, &tables, ops, diags);
+            status = look_beside(b, &tables, ops, &lost, diags);
     }
     step_tables_free(&tables);
     return status;
@@ -296,7 +321,8 @@ enum status beside_replicas_time(const struct program *program, const struct mac
         b.computes[w] = share_that_computes(&works[w]);
     for (int32_t s = 0; s < stages.n_scripts; s++)
         find_transfers(&b, s);
-    enum status status = beside_rounds(&b, ops, diags);
+    find_message_waits(&b);
+    enum status status = find_beside(&b, ops, diags);
     if (status != STATUS_OK)
         memcpy(ops, b.alone, program->n_ops * sizeof *ops);
     beside_free(&b);
