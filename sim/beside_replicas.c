@@ -8,10 +8,10 @@
 #include "sim/step_executor.h"
 #include "sim/step_tables.h"
 
-/* Something goes on from start to end; of an exchange what others lose of their speed meanwhile. */
+/* Something goes on from start to end; of an exchange what it takes of NICs, and of the speed of passes. */
 struct spell {
     nanos start, end;
-    double of_messages, of_passes;
+    double of_nics, of_passes;
 };
 
 struct spells {
@@ -56,9 +56,8 @@ static struct spell exchange_of(const struct beside *b, const struct op *op)
     double alone = cost_seconds(cost);
     if (alone <= 0)
         return (struct spell){0};
-    bool shares_nic = b->nics_shared && span.domains > 1;
     return (struct spell){
-        .of_messages = shares_nic ? fmin(0.5, cost.bandwidth_s / alone) : 0,
+        .of_nics = b->nics_shared ? nic_seconds(b->machine->cluster, op->collective, span, op->bytes, cost) / alone : 0,
         .of_passes = crowding_seconds(b->machine->cluster, op->collective, span, op->bytes, alone) / alone,
     };
 }
@@ -142,8 +141,8 @@ static void time_transfers(struct beside *b, int32_t stage, const struct executi
 
 /* --- what they take beside one another */
 
-/* How fast something goes on beside a spell. */
-typedef double (*speed_beside)(const struct spell *spell, double computes);
+/* How fast something goes on beside a spell; `share` of it is slowed. */
+typedef double (*speed_beside)(const struct spell *spell, double share);
 
 /* The first that ends after `time`. */
 static size_t first_after(const struct spells *spells, nanos time)
@@ -160,7 +159,7 @@ static size_t first_after(const struct spells *spells, nanos time)
 }
 
 /* What lasts so long alone, begun at `start`: how long it lasts. */
-static nanos nanos_beside(nanos start, nanos alone, const struct spells *spells, speed_beside speed_of, double computes)
+static nanos nanos_beside(nanos start, nanos alone, const struct spells *spells, speed_beside speed_of, double share)
 {
     size_t i = first_after(spells, start);
     if (alone <= 0 || i == spells->n || spells->at[i].start >= start + alone)
@@ -171,7 +170,7 @@ static nanos nanos_beside(nanos start, nanos alone, const struct spells *spells,
         if (left <= begins - now)
             break;
         left -= begins - now;
-        double speed = speed_of(&spells->at[i], computes);
+        double speed = speed_of(&spells->at[i], share);
         if (left <= (ends - begins) * speed)
             return llround(begins + left / speed);
         left -= (ends - begins) * speed;
@@ -180,41 +179,33 @@ static nanos nanos_beside(nanos start, nanos alone, const struct spells *spells,
     return llround(now + left);
 }
 
-static double of_message(const struct spell *exchange, double computes)
+/* A NIC is divided fairly: half of it is the least. */
+static double of_message(const struct spell *exchange, double share)
 {
-    (void)computes;
-    return 1 - exchange->of_messages;
+    (void)share;
+    return 1 - fmin(0.5, exchange->of_nics);
 }
 
-static double of_exchange(const struct spell *message, double computes)
+/* What it sends takes twice as long. */
+static double of_exchange(const struct spell *message, double share)
 {
     (void)message;
-    (void)computes;
-    return 0.5;
+    return 1 / (1 + share);
 }
 
-/* Computations are slower, exchanges inside layers are not. */
-static double of_pass(const struct spell *exchange, double computes)
+static double of_pass(const struct spell *exchange, double share)
 {
     double left = 1 - exchange->of_passes;
-    return computes > 0 ? left / (left + computes * exchange->of_passes) : 1;
+    return share > 0 ? left / (left + share * exchange->of_passes) : 1;
 }
 
 static nanos message_beside(const struct beside *b, int32_t stage, const struct op *op, nanos start, nanos alone)
 {
     int32_t peer = b->program->ranks[stage].peers[op->role];
     nanos leaves = start + b->message_waits, bytes = alone - b->message_waits;
-    nanos sent = nanos_beside(leaves, bytes, &b->stages[stage].exchanges, of_message, 0);
-    nanos received = nanos_beside(leaves, bytes, &b->stages[peer].exchanges, of_message, 0);
+    nanos sent = nanos_beside(leaves, bytes, &b->stages[stage].exchanges, of_message, 1);
+    nanos received = nanos_beside(leaves, bytes, &b->stages[peer].exchanges, of_message, 1);
     return b->message_waits + nanos_later(sent, received);
-}
-
-/* Half of a NIC is too little for what takes more of it. */
-static nanos exchange_beside(const struct beside *b, int32_t stage, const struct spell *exchange, nanos alone)
-{
-    if (exchange->of_messages < 0.5)
-        return alone;
-    return nanos_beside(exchange->start, alone, &b->stages[stage].messages, of_exchange, 0);
 }
 
 /* A computation, or a pair of one and an exchange in pieces beside it. */
@@ -238,7 +229,7 @@ static nanos ops_beside(const struct beside *b, int32_t stage, const struct exec
         if (is_pass(b->program, op))
             ops[at] = nanos_beside(start, b->alone[at], exchanges, of_pass, op->work >= 0 ? b->computes[op->work] : 1);
         else if (is_exchange(op))
-            ops[at] = exchange_beside(b, stage, exchange++, b->alone[at]);
+            ops[at] = nanos_beside(start, b->alone[at], &b->stages[stage].messages, of_exchange, (exchange++)->of_nics);
         else if (b->nics_shared && (op->kind == OP_SEND || op->kind == OP_RECV))
             ops[at] = message_beside(b, stage, op, start, b->alone[at]);
         longer += is_exchange(op) ? 0 : ops[at] - b->alone[at];

@@ -4,20 +4,20 @@
  * With dp_overlap gradients and parameters are exchanged beside passes and pipeline messages. While both are under way
  *
  *   a NIC     is divided fairly. A message between nodes, which has all of it alone, is sent at max(1/2, 1 - u) of its rate, u
- *             what the exchange alone takes of the NIC (its transmission over all of its time), at the sender's or at the
- *             receiver's, whichever holds it up longer. The exchange goes on at min(1, 1 / (2 u)) while its rank sends or
- *             receives.
+ *             what the exchange alone takes of the NIC (nic_seconds over all of its time), at the sender's or at the
+ *             receiver's, whichever holds it up longer. The exchange goes on at 1 / (1 + u) while its rank sends or receives:
+ *             what it sends takes twice as long.
  *   a GPU     loses to the exchange what crowding_seconds says (SMs of its channels, memory traffic), evenly over the exchange;
  *             of a pass its computations do, exchanges inside its layers do not.
  *
  * What is under way when depends on that in turn: the step is executed as if nothing were shared, and durations are made longer
- * by what lay beside them then; twice more where a stage loses more than 0.2 % of the step. (Steps go up and down around where
- * they settle: 11.708, 11.626, 11.669, 11.649, ... 11.655 s is the widest seen; three times are within 0.2 %.) One rank a stage
- * tells it for all, as their scripts are the same. Left out: messages that meet one another, and exchanges inside layers that
- * leave their node.
+ * by what lay beside them then; twice more where a stage loses more than 0.2 % of the step. Steps go up and down around where
+ * they settle, by tenths of a percent mostly, by several in small jobs with much to exchange; after an odd number of times they
+ * are nearer to flows. One rank a stage tells it for all, as their scripts are the same. Left out: messages that meet one
+ * another, and exchanges inside layers that leave their node.
  *
  * Checked against the flow network where only NICs are shared, on a fabric of one layer (tests/sim/fabric): steps that alone are
- * 7.5 and 10.6 % too short are 0.0 and 0.1 % off so; where several groups share a NIC 5.4 % become 2.7.
+ * 7.5 and 10.6 % too short are 0.1 % off so; where several groups share a NIC 5.4 % become 2.7.
  */
 #ifndef MSIM_SIM_BESIDE_REPLICAS_H
 #define MSIM_SIM_BESIDE_REPLICAS_H

@@ -91,7 +91,7 @@ struct step_paces {
 };
 
 /* The same by data flow with tables made before, in which the durations are; without a breakdown. Tables are only read: threads
- * may share them. `paces` may be NULL: ranks are alike. */
+ * may share them. `paces` may be NULL: ranks are alike. Of `how` EXECUTE_TOTALS counts. */
 MUST_CHECK enum status program_execute_prepared(const struct program *program, const struct step_tables *tables,
                                                 const struct step_paces *paces, unsigned how, struct execution *execution,
                                                 struct diags *diags);

@@ -244,7 +244,7 @@ static double messages_longer(const struct stage_exchanges *x, const struct layo
     bool interleaved = l->schedule == SCHEDULE_INTERLEAVED;
     const double *pass = interleaved ? stages->chunk.s : stages->inner.s, alone = cost_seconds(*message);
     double hops = interleaved ? l->pp * l->vpp - 1 : l->pp - 1, longer = 0;
-    double gather = gathered_apart(x, l), reduce = interleaved ? x->middle.reduce_s : x->first.reduce_s;
+    double gather = gathered_apart(x, l), reduce = interleaved && x->pieces > 2 ? x->middle.reduce_s : x->first.reduce_s;
     if (gather > 0) {
         double each = longer_by(message, x->whole.gather_nic_s / x->whole.gather_s);
         longer += each * fmin(hops, fmax(0, gather - pass[PASS_FORWARD]) / (pass[PASS_FORWARD] + alone + each));

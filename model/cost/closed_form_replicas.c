@@ -16,9 +16,10 @@ struct held {
 };
 
 /* A message beside it gets the rest of the NIC, and half at least. */
-static double nic_seconds(struct group_span span, struct cost exchange)
+static double lost_by_messages(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                               struct cost exchange)
 {
-    return span.domains > 1 ? fmin(exchange.bandwidth_s, cost_seconds(exchange) / 2) : 0;
+    return fmin(nic_seconds(cluster, collective, span, bytes, exchange), cost_seconds(exchange) / 2);
 }
 
 /* Gradients of what is trained reduced, and parameters gathered, over one kind of group: those that were updated, or of ZeRO-3
@@ -39,13 +40,13 @@ static struct exchange exchange_over(const struct setting *setting, const struct
         struct cost reduce = collective_time(cluster, reduction, span, gradient);
         e.reduce_s = cost_seconds(reduce);
         e.reduce_crowding_s = crowding_seconds(cluster, reduction, span, gradient, e.reduce_s);
-        e.reduce_nic_s = nic_seconds(span, reduce);
+        e.reduce_nic_s = lost_by_messages(cluster, reduction, span, gradient, reduce);
     }
     if (!whole) {
         struct cost gather = collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered);
         e.gather_s = cost_seconds(gather);
         e.gather_crowding_s = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
-        e.gather_nic_s = nic_seconds(span, gather);
+        e.gather_nic_s = lost_by_messages(cluster, COLLECTIVE_ALL_GATHER, span, gathered, gather);
     }
     return e;
 }

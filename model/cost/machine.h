@@ -68,6 +68,11 @@ double pause_seconds(const struct cluster *cluster, int hosts, double layers);
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                         double seconds);
 
+/* How long of an exchange's time the NICs that its group has in a domain are sending: its bytes on the bus over their rate, at
+ * most its transmission. 0 inside a domain. Source: counted. */
+double nic_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                   struct cost exchange);
+
 /*
  * Pieces. A product and the exchange of its input or its output are cut along the sequence into n equal pieces: n products of a
  * piece's rows, each launched for itself, beside n exchanges of a piece's bytes. The first exchange (or, where the product comes
@@ -113,8 +118,9 @@ double collective_over(const struct machine *machine, enum collective collective
 double work_over(const struct machine *machine, const struct work_table *table, int32_t work);
 /* The same of a message, the mean of those that leave a leaf and those that do not. */
 double p2p_over(const struct machine *machine);
-/* One pipeline message between neighbouring stages; bytes as one rank sends them. */
+/* Is the whole job in one NVLink domain? Otherwise messages between stages leave theirs. */
 bool stages_share_domain(const struct machine *machine);
+/* One pipeline message between neighbouring stages; bytes as one rank sends them. */
 struct cost p2p_cost(const struct machine *machine, double bytes);
 /* Bytes one rank sends to the next stage for one micro-batch (bf16 activations, split by sequence parallelism or scatter-gather).
  */
