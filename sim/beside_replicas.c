@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/cost/collective.h"
 #include "sim/step_executor.h"
 #include "sim/step_tables.h"
 
@@ -57,7 +58,7 @@ static struct spell exchange_of(const struct beside *b, const struct op *op)
     if (alone <= 0)
         return (struct spell){0};
     return (struct spell){
-        .of_nics = b->nics_shared ? nic_seconds(b->machine->cluster, op->collective, span, op->bytes, cost) / alone : 0,
+        .of_nics = b->nics_shared ? collective_sending_s(b->machine->cluster, op->collective, span, op->bytes, cost) / alone : 0,
         .of_passes = crowding_seconds(b->machine->cluster, op->collective, span, op->bytes, alone) / alone,
     };
 }

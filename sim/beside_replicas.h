@@ -4,7 +4,7 @@
  * With dp_overlap gradients and parameters are exchanged beside passes and pipeline messages. While both are under way
  *
  *   a NIC     is divided fairly. A message between nodes, which has all of it alone, is sent at max(1/2, 1 - u) of its rate, u
- *             what the exchange alone takes of the NIC (nic_seconds over all of its time), at the sender's or at the
+ *             what the exchange alone takes of the NIC (collective_sending_s over all of its time), at the sender's or at the
  *             receiver's, whichever holds it up longer. The exchange goes on at 1 / (1 + u) while its rank sends or receives:
  *             what it sends takes twice as long.
  *   a GPU     loses to the exchange what crowding_seconds says (SMs of its channels, memory traffic), evenly over the exchange;

@@ -19,7 +19,7 @@ struct held {
 static double lost_by_messages(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                                struct cost exchange)
 {
-    return fmin(nic_seconds(cluster, collective, span, bytes, exchange), cost_seconds(exchange) / 2);
+    return fmin(collective_sending_s(cluster, collective, span, bytes, exchange), cost_seconds(exchange) / 2);
 }
 
 /* Gradients of what is trained reduced, and parameters gathered, over one kind of group: those that were updated, or of ZeRO-3

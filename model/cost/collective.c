@@ -21,6 +21,17 @@ static double steps_of(enum collective collective, double n)
     }
 }
 
+/* Around a ring. */
+static double passes_of(enum collective collective)
+{
+    return collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+}
+
+double collective_ring_bytes(enum collective collective, struct group_span span, double bytes)
+{
+    return bytes * (span.ranks - 1.0) / span.ranks * passes_of(collective);
+}
+
 /* Bytes that the links would carry in the time in which a rank moves its own part: from input to output, or read for the sum. An
  * all-reduce does that once in its two rounds of transfers, and half of it hides; an all-to-all sends itself a message. */
 static double own_bytes(const struct gpu *gpu, enum collective collective, double n, double bytes)
@@ -64,7 +75,7 @@ static struct cost nvlink_time(const struct gpu *gpu, enum collective collective
     double n = span.ranks;
     bool all_reduce = collective == COLLECTIVE_ALL_REDUCE;
     double ramp = ramp_of(gpu->nccl_ramp_bytes, bytes);
-    double carried = bytes * (n - 1) / n * (all_reduce ? 2 : 1) + own_bytes(gpu, collective, n, bytes);
+    double carried = collective_ring_bytes(collective, span, bytes) + own_bytes(gpu, collective, n, bytes);
     double seconds = carried / local_rate(gpu, span) * ramp;
     if (all_reduce && switch_reduces(gpu, span.ranks, span))
         seconds = fmin(seconds, bytes / gpu->nvls_rate * ramp);
@@ -97,25 +108,19 @@ static double network_ramp(const struct cluster *cluster, struct group_span span
     return ramp_of(slower * cluster->gpu.nccl_ramp_bytes, bytes);
 }
 
-/* What each edge of a ring carries of the buffer. */
-static double ring_bytes(enum collective collective, struct group_span span, double bytes)
-{
-    return bytes * (span.ranks - 1.0) / span.ranks * (collective == COLLECTIVE_ALL_REDUCE ? 2 : 1);
-}
-
 /* Seconds of a full ring on the NICs; of trees below, and inside domains, likewise. */
 static double ring_outward(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
-    return ring_bytes(collective, span, bytes) / nics_rate(cluster, span, oversubscription_of_rings(cluster, span));
+    return collective_ring_bytes(collective, span, bytes) / nics_rate(cluster, span, oversubscription_of_rings(cluster, span));
 }
 
 static struct cost network_ring(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
-    double n = span.ranks, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
-    double net_steps = passes * (span.domains > 1 ? span.domains - 1 : 0);
+    double n = span.ranks;
+    double net_steps = passes_of(collective) * (span.domains > 1 ? span.domains - 1 : 0);
     double local_steps = fmax(0, steps_of(collective, n) - net_steps);
-    double inward = ring_bytes(collective, span, bytes) / local_rate(gpu, span);
+    double inward = collective_ring_bytes(collective, span, bytes) / local_rate(gpu, span);
     return (struct cost){
         .latency_s = gpu->nccl_base_s + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
         .bandwidth_s = fmax(ring_outward(cluster, collective, span, bytes), inward) * network_ramp(cluster, span, bytes),
@@ -126,7 +131,7 @@ static struct cost network_ring(const struct cluster *cluster, enum collective c
 static struct cost network_rails(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
-    double d = span.domains, passes = collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    double d = span.domains, passes = passes_of(collective);
     double rate = nics_rate(cluster, span, oversubscription_of_rings(cluster, span));
     return (struct cost){
         .latency_s = gpu->nccl_base_s + passes * (d - 1) * network_hop(cluster, span),
@@ -266,6 +271,16 @@ double collective_nics_s(const struct cluster *cluster, enum collective collecti
     bool tree = collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes);
     double outward = tree ? tree_outward(cluster, span, bytes) : ring_outward(cluster, collective, span, bytes);
     return outward * network_ramp(cluster, span, bytes);
+}
+
+double collective_sending_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                            struct cost exchange)
+{
+    if (span.domains <= 1)
+        return 0;
+    double sent = collective_ring_bytes(collective, span, bytes) * fmax(1, span.sharing);
+    span.sharing = 1;
+    return fmin(exchange.bandwidth_s, sent / nics_rate(cluster, span, 1));
 }
 
 struct cost message_time(const struct cluster *cluster, double bytes, bool same_domain)

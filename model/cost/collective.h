@@ -63,6 +63,12 @@ struct collective_phases collective_phases(const struct cluster *cluster, enum c
 struct cost dispatch_time(const struct cluster *cluster, struct group_span span, double bytes, struct token_copies tokens);
 /* How long a ring or tree keeps the NICs busy: its bandwidth term, or less where the links inside domains hold it up. */
 double collective_nics_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes);
+/* How long of an exchange's time the NICs that its group has in a domain are sending: its bytes on the bus, and those of the
+ * groups that share them, over their rate, at most its transmission. 0 inside a domain. Source: counted. */
+double collective_sending_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                            struct cost exchange);
+/* V: what passes on the bus, over each edge of a ring. */
+double collective_ring_bytes(enum collective collective, struct group_span span, double bytes);
 /* Does an all-reduce over this group take the tree? */
 bool collective_takes_tree(const struct cluster *cluster, struct group_span span, double bytes);
 /* One message of a rank to another one, in the same NVLink domain or not. */

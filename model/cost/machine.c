@@ -274,17 +274,11 @@ static double share_of(const struct gpu *gpu, double sms)
     return gpu->sms > 1 ? sms / gpu->sms : gpu->exchange_share;
 }
 
-/* Around the ring, of an exchange. */
-static double passes_of(enum collective collective)
-{
-    return collective == COLLECTIVE_ALL_REDUCE ? 2 : 1;
-}
-
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                         double seconds)
 {
     const struct gpu *gpu = &cluster->gpu;
-    double on_bus = passes_of(collective) * bytes * (span.ranks - 1) / span.ranks;
+    double on_bus = collective_ring_bytes(collective, span, bytes);
     double occupied = share_of(gpu, channels_of(cluster, span));
     return fmin(seconds, occupied * seconds + NCCL_TRAFFIC * on_bus / gpu->hbm_rate);
 }
@@ -294,16 +288,6 @@ static double side_by_side(double compute, double exchange, double share)
 {
     double slowed = compute / (1 - share);
     return slowed <= exchange ? exchange : compute + share * exchange;
-}
-
-double nic_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
-                   struct cost exchange)
-{
-    if (span.domains <= 1)
-        return 0;
-    double nics = cluster_nics_of(cluster, span.ranks_per_domain) * cluster->nic_rate * cluster->net_fraction;
-    double sent = passes_of(collective) * bytes * (span.ranks - 1) / span.ranks * fmax(1, span.sharing);
-    return fmin(exchange.bandwidth_s, sent / nics);
 }
 
 /* How long an overlapped pair takes: independent ones side by side; dependent ones in pieces, the exchange of one beside the

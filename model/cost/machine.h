@@ -68,11 +68,6 @@ double pause_seconds(const struct cluster *cluster, int hosts, double layers);
 double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
                         double seconds);
 
-/* How long of an exchange's time the NICs that its group has in a domain are sending: its bytes on the bus over their rate, at
- * most its transmission. 0 inside a domain. Source: counted. */
-double nic_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
-                   struct cost exchange);
-
 /*
  * Pieces. A product and the exchange of its input or its output are cut along the sequence into n equal pieces: n products of a
  * piece's rows, each launched for itself, beside n exchanges of a piece's bytes. The first exchange (or, where the product comes
