@@ -44,12 +44,6 @@ bool has_replicas_beside(const struct machine *machine)
 
 /* --- which transfers there are */
 
-static bool is_exchange(const struct op *op)
-{
-    return op->kind == OP_COLLECTIVE && op->class == CLASS_DP_COMM &&
-           (op->role == GROUP_DP || op->role == GROUP_EXPERT_DP || op->role == GROUP_REPLICA);
-}
-
 static struct spell exchange_of(const struct beside *b, const struct op *op)
 {
     struct group_span span = b->machine->spans[op->role];
@@ -72,14 +66,14 @@ static void find_transfers(struct beside *b, int32_t stage)
     for (uint32_t i = 0; i < script->n_ops; i++) {
         sends += ops[i].kind == OP_SEND;
         receives += ops[i].kind == OP_RECV;
-        exchanges += is_exchange(&ops[i]);
+        exchanges += is_replica_exchange(&ops[i]);
     }
     t->sends.at = memory_new(sends, sizeof *t->sends.at);
     t->receives.at = memory_new(receives, sizeof *t->receives.at);
     t->messages.at = memory_new(sends + receives, sizeof *t->messages.at);
     t->exchanges.at = memory_new(exchanges, sizeof *t->exchanges.at);
     for (uint32_t i = 0; i < script->n_ops; i++)
-        if (is_exchange(&ops[i]))
+        if (is_replica_exchange(&ops[i]))
             t->exchanges.at[t->exchanges.n++] = exchange_of(b, &ops[i]);
 }
 
@@ -132,7 +126,7 @@ static void time_transfers(struct beside *b, int32_t stage, const struct executi
             spell_add(&t->sends, time);
         if (op->kind == OP_RECV)
             spell_add(&t->receives, time);
-        if (is_exchange(op)) {
+        if (is_replica_exchange(op)) {
             t->exchanges.at[exchanges].start = time->start;
             t->exchanges.at[exchanges++].end = time->end;
         }
@@ -229,11 +223,11 @@ static nanos ops_beside(const struct beside *b, int32_t stage, const struct exec
         nanos start = execution_time(execution, stage, i)->start;
         if (is_pass(b->program, op))
             ops[at] = nanos_beside(start, b->alone[at], exchanges, of_pass, op->work >= 0 ? b->computes[op->work] : 1);
-        else if (is_exchange(op))
+        else if (is_replica_exchange(op))
             ops[at] = nanos_beside(start, b->alone[at], &b->stages[stage].messages, of_exchange, (exchange++)->of_nics);
         else if (b->nics_shared && (op->kind == OP_SEND || op->kind == OP_RECV))
             ops[at] = message_beside(b, stage, op, start, b->alone[at]);
-        longer += is_exchange(op) ? 0 : ops[at] - b->alone[at];
+        longer += is_replica_exchange(op) ? 0 : ops[at] - b->alone[at];
     }
     return longer;
 }

@@ -103,9 +103,10 @@ static nanos transfer_time(const struct op *op, const struct network *network, s
 
 /* ---- crowding */
 
-static bool crowds_compute(const struct op *op)
+bool is_replica_exchange(const struct op *op)
 {
-    return op->kind == OP_COLLECTIVE && op->stream == STREAM_DP && op->class == CLASS_DP_COMM;
+    return op->kind == OP_COLLECTIVE && op->class == CLASS_DP_COMM &&
+           (op->role == GROUP_DP || op->role == GROUP_EXPERT_DP || op->role == GROUP_REPLICA);
 }
 
 static double crowding_of(const struct machine *machine, const struct op *op, struct known_transfer *known)
@@ -150,7 +151,7 @@ static void script_crowd(const struct program *program, const struct machine *ma
             continue;
         double seconds = 0;
         for (; issued < i; issued++)
-            if (crowds_compute(&ops[issued]) && (awaited == NO_OP || issued > awaited))
+            if (is_replica_exchange(&ops[issued]) && (awaited == NO_OP || issued > awaited))
                 seconds += crowding_of(machine, &ops[issued], known);
         costs[i] += nanos_from_seconds(seconds);
     }

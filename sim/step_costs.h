@@ -36,6 +36,10 @@ struct executed_flops {
     double causal; /* of these, counted over causal pairs: about half of what the full-attention convention counts for them */
 };
 
+/* Of gradients or parameters, between data-parallel replicas: not what two stages add up that hold the same weights, nor what is
+ * part of the optimizer's step. */
+bool is_replica_exchange(const struct op *op);
+
 /* Times everything the program names. Indices must be in range (program_verify, or step_tables_create). */
 void step_costs_create(const struct program *program, const struct machine *machine, const struct network *network,
                        struct step_costs *costs);

@@ -98,8 +98,8 @@ START_TEST(passes_lose_what_crowds_them)
             const struct op *op = &b.program.ops[b.program.scripts[s].first_op + i];
             uint32_t at = b.program.scripts[s].first_op + i;
             lost += op->kind == OP_COMPUTE ? (double)(b.costs.ops[at] - b.alone[at]) : 0;
-            if (op->kind == OP_COLLECTIVE && op->class == CLASS_DP_COMM && op->role == GROUP_DP)
-                crowding += 1e9 * crowding_seconds(&c.cluster, op->collective, b.machine.spans[GROUP_DP], op->bytes,
+            if (is_replica_exchange(op))
+                crowding += 1e9 * crowding_seconds(&c.cluster, op->collective, b.machine.spans[op->role], op->bytes,
                                                    1e-9 * (double)b.alone[at]);
         }
         ck_assert_double_gt(lost, 0.4 * crowding);
