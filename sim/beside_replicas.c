@@ -35,11 +35,10 @@ struct beside {
     struct stage_transfers *stages; /* [program.n_scripts] */
 };
 
-bool has_replicas_beside(const struct machine *machine)
+bool has_replicas_beside(const struct layout *layout)
 {
-    const struct layout *l = machine->layout;
-    return l->pp > 1 && (l->features & FEATURE_BIT(DP_OVERLAP)) != 0 &&
-           (layout_group_size(l, GROUP_DP) > 1 || layout_group_size(l, GROUP_EXPERT_DP) > 1);
+    return layout->pp > 1 && (layout->features & FEATURE_BIT(DP_OVERLAP)) != 0 &&
+           (layout_group_size(layout, GROUP_DP) > 1 || layout_group_size(layout, GROUP_EXPERT_DP) > 1);
 }
 
 /* --- which transfers there are */

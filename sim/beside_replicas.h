@@ -27,7 +27,7 @@
 
 /* Has the layout a pipeline beside which replicas exchange? Without one, what is crowded is known when it is issued
  * (step_costs.h). */
-bool has_replicas_beside(const struct machine *machine);
+bool has_replicas_beside(const struct layout *layout);
 
 /* What the operations of such a layout's program take by the analytic network, `ops` [program.n_ops], their works divided into
  * `works` (step_costs.h), becomes what they take beside one another. Fails as program_execute does; ops are then as they were. */

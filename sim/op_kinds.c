@@ -62,7 +62,7 @@ void op_kinds_cost(const struct op_kinds *kinds, const struct program *program, 
 enum status op_kinds_time(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
                           const struct step_costs *costs, struct step_tables *tables, struct diags *diags)
 {
-    if (!has_replicas_beside(machine))
+    if (!has_replicas_beside(machine->layout))
         return step_tables_time(tables, program, costs->ops, kinds->kind, diags);
     nanos *ops = memory_new(program->n_ops, sizeof *ops);
     for (uint32_t i = 0; i < program->n_ops; i++)

@@ -82,7 +82,7 @@ static void stages_move(struct execution *execution, struct breakdown *stages)
 static enum status costs_beside(const struct program *program, const struct machine *machine, bool analytic,
                                 struct step_costs *costs, struct diags *diags)
 {
-    if (!has_replicas_beside(machine))
+    if (!has_replicas_beside(machine->layout))
         return STATUS_OK;
     if (analytic)
         return beside_replicas_time(program, machine, costs->works, costs->ops, diags);

@@ -70,7 +70,7 @@ START_TEST(a_message_gets_half_of_a_nic)
     job_create(&c, "gpt-22b", OVERLAPPING, 16, 64, "tp=1,pp=2,dp=64,mb=1,zero=0", NULL);
     c.model.layers = 2;
     both_create(&b, &c);
-    ck_assert(has_replicas_beside(&b.machine));
+    ck_assert(has_replicas_beside(&c.layout));
     struct cost message = p2p_cost(&b.machine, p2p_bytes(&c.layout, &c.setting));
     nanos transmission = nanos_from_seconds(message.bandwidth_s), longer = executed(&b.program, &b.costs) - step_alone(&b);
     ck_assert_int_gt(transmission, 100000);

@@ -10,6 +10,7 @@
 
 #include "model/cost/footprint.h"
 #include "model/cost/host_memory.h"
+#include "sim/beside_replicas.h"
 #include "tests/layout/offloaded.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
@@ -103,8 +104,7 @@ static void check_links(struct job_case *c, const struct layout *layout, uint64_
             here = simulated(c, &plain, (struct step_options){0});
         struct step_result there = simulated(c, layout, (struct step_options){0});
         double rounding = 1e-9 * (double)(here.events + there.events);
-        if (layout->pp > 1 &&
-            layout->features & FEATURE_BIT(DP_OVERLAP)) /* passes in parts lose a little more or less beside exchanges */
+        if (has_replicas_beside(layout)) /* passes in parts lose a little more or less beside exchanges */
             rounding += 1e-3 * here.step_time_s;
         ck_assert_double_ge(there.step_time_s, here.step_time_s - rounding);
         ck_assert(i == 0 || there.step_time_s <= before + rounding);
