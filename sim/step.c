@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/base/clock.h"
+#include "model/base/memory.h"
 #include "sim/beside_replicas.h"
 #include "sim/fold.h"
 #include "sim/network_analytic.h"
@@ -84,16 +85,13 @@ static enum status costs_beside(const struct program *program, const struct mach
 {
     if (!has_replicas_beside(machine->layout))
         return STATUS_OK;
-    if (analytic)
-        return beside_replicas_time(program, machine, costs->works, costs->ops, diags);
-    struct network network = network_analytic(machine);
-    struct step_costs alone;
-    step_costs_create(program, machine, &network, &alone);
-    enum status status = beside_replicas_time(program, machine, alone.works, alone.ops, diags);
-    for (uint32_t i = 0; i < program->n_ops && status == STATUS_OK; i++)
-        if (program->ops[i].kind == OP_COMPUTE)
-            costs->ops[i] = alone.ops[i];
-    step_costs_free(&alone);
+    nanos *alone = memory_new(program->n_ops, sizeof *alone);
+    memcpy(alone, costs->ops, program->n_ops * sizeof *alone);
+    enum status status = beside_replicas_time(program, machine, costs->works, costs->ops, diags);
+    for (uint32_t i = 0; i < program->n_ops && !analytic; i++)
+        if (program->ops[i].kind != OP_COMPUTE)
+            costs->ops[i] = alone[i];
+    free(alone);
     return status;
 }
 
