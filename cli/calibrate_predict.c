@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/calibrating.h"
+#include "sim/crew.h"
 
 enum { KEPT_OPS_MAX = 6 << 20 }; /* of runs that are prepared once: 0.8 GB; those beyond are prepared for every prediction */
 #define CAST_BYTES_START 6.0     /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
@@ -176,54 +177,129 @@ static struct cluster apply(const struct calibrating *c, const double *values, d
     return cluster;
 }
 
-/* The step, where there is room for it beside those kept before; else it is gone and NULL. */
-static struct prepared_step *keep(struct calibrating *c, struct prepared_step *kept, struct prepared_step *step)
+/* Rows that are being predicted. */
+struct predicting {
+    struct calibrating *c;
+    const size_t *rows;
+    size_t n_rows, block; /* rows that a thread takes at a time */
+    double *seconds;      /* [n_rows] */
+    bool near;
+    struct cluster cluster, alone; /* under fit; with a GPU to itself */
+    double casts[N_PRECISIONS][N_CAST_PARTS];
+};
+
+/* The run on the cluster under fit, which is made as large as the run needs, in `place`; of a GPU only that is replaced. */
+static struct setting setting_of(const struct calibrating *c, const struct measurement *run, const struct cluster *cluster,
+                                 struct cluster *place)
 {
-    if (kept)
-        return kept;
-    size_t n = prepared_step_ops(step);
-    if (n > KEPT_OPS_MAX - c->n_kept_ops) {
-        prepared_step_destroy(step);
-        return NULL;
+    *place = run->cluster;
+    place->gpu = cluster->gpu;
+    if (c->kind == CATALOG_CLUSTERS) {
+        *place = *cluster;
+        place->nodes = (run->gpus + place->gpus_per_node - 1) / place->gpus_per_node;
     }
-    c->n_kept_ops += n;
+    return (struct setting){.model = &run->model, .cluster = place, .job = &run->job, .gpus = run->gpus};
+}
+
+/* NULL where there is no such step: it is then not predicted. */
+static struct prepared_step *prepare(const struct calibrated_row *row, const struct setting *setting)
+{
+    struct prepared_step *step = NULL;
+    struct diags diags = {0};
+    if (prepared_step_create(&row->run->layout, setting, &step, &diags) != STATUS_OK)
+        step = NULL;
+    diags_free(&diags);
     return step;
 }
 
-/* The row's run on the cluster under fit, as large as the run needs; of a GPU only that is replaced. */
-static double run_seconds(struct calibrating *c, const struct cluster *cluster, struct calibrated_row *row)
+void calibrating_prepare(struct calibrating *c)
 {
-    const struct measurement *run = row->run;
-    struct cluster place = run->cluster;
-    place.gpu = cluster->gpu;
-    if (c->kind == CATALOG_CLUSTERS) {
-        place = *cluster;
-        place.nodes = (run->gpus + place.gpus_per_node - 1) / place.gpus_per_node;
+    size_t left = KEPT_OPS_MAX;
+    for (size_t i = 0; i < c->n_rows; i++) {
+        struct calibrated_row *row = &c->rows[i];
+        struct cluster place;
+        if (!row->run)
+            continue;
+        struct setting setting = setting_of(c, row->run, &c->cluster, &place);
+        struct prepared_step *step = prepare(row, &setting);
+        if (step && prepared_step_ops(step) <= left) {
+            left -= prepared_step_ops(step);
+            row->prepared = step;
+        } else {
+            prepared_step_destroy(step);
+        }
     }
-    struct setting setting = {.model = &run->model, .cluster = &place, .job = &run->job, .gpus = run->gpus};
-    struct prepared_step *step = row->prepared;
+}
+
+static double run_seconds(const struct predicting *p, const struct calibrated_row *row)
+{
+    struct cluster place;
+    struct setting setting = setting_of(p->c, row->run, &p->cluster, &place);
+    struct prepared_step *step = row->prepared ? row->prepared : prepare(row, &setting);
     struct diags diags = {0};
     double seconds = NAN;
-    if (step || prepared_step_create(&run->layout, &setting, &step, &diags) == STATUS_OK) {
-        if (prepared_step_time(step, &setting, &seconds, &diags) != STATUS_OK)
-            seconds = NAN;
-        row->prepared = keep(c, row->prepared, step);
-    }
+    if (step && (p->near ? prepared_step_time_near : prepared_step_time)(step, &setting, &seconds, &diags) != STATUS_OK)
+        seconds = NAN;
+    if (step != row->prepared)
+        prepared_step_destroy(step);
     diags_free(&diags);
     return seconds;
 }
 
+bool calibrating_can_be_near(const struct calibrating *c)
+{
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (c->rows[i].prepared && prepared_step_loses(c->rows[i].prepared))
+            return true;
+    return false;
+}
+
+static enum status predict_block(void *context, int64_t block, struct diags *said)
+{
+    struct predicting *p = context;
+    size_t first = (size_t)block * p->block, end = first + p->block < p->n_rows ? first + p->block : p->n_rows;
+    (void)said;
+    for (size_t i = first; i < end; i++) {
+        const struct calibrated_row *row = &p->c->rows[p->rows[i]];
+        p->seconds[i] = row->kernel ? calibrated_kernels[row->kernel->op].seconds(p->c, &p->alone, p->casts, row->kernel)
+                                    : run_seconds(p, row);
+    }
+    return STATUS_OK;
+}
+
+static bool tell_progress(void *context, int64_t block)
+{
+    const struct predicting *p = context;
+    (void)block;
+    p->c->n_predicted += p->block;
+    progress_update(&p->c->progress, (double)p->c->n_predicted, 0);
+    return true;
+}
+
+/* A kernel takes a microsecond, a run a thousand times as long or more. */
+static void predict(struct calibrating *c, const double *values, const size_t *rows, size_t n_rows, bool near, double *seconds)
+{
+    enum { KERNELS = 256 };
+    struct predicting p = {.c = c, .rows = rows, .n_rows = n_rows, .block = KERNELS, .seconds = seconds, .near = near};
+    struct diags none = {0};
+    for (size_t i = 0; i < n_rows; i++)
+        p.block = c->rows[rows[i]].run ? 1 : p.block;
+    p.cluster = p.alone = apply(c, values, p.casts);
+    p.alone.gpu.sustained_clock = 1; /* kernels are timed alone, at full clock */
+    const struct crew_task task = {.n = (int64_t)((n_rows + p.block - 1) / p.block),
+                                   .threads = c->threads,
+                                   .work = predict_block,
+                                   .finished = tell_progress,
+                                   .context = &p};
+    (void)!crew_run(&task, &none); /* what cannot be predicted is NAN */
+}
+
 void calibrating_predict(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
 {
-    struct calibrating *c = context;
-    double casts[N_PRECISIONS][N_CAST_PARTS];
-    const struct cluster cluster = apply(c, values, casts);
-    struct cluster alone = cluster;
-    alone.gpu.sustained_clock = 1; /* kernels are timed alone, at full clock */
-    for (size_t i = 0; i < n_rows; i++) {
-        struct calibrated_row *row = &c->rows[rows[i]];
-        seconds[i] = row->kernel ? calibrated_kernels[row->kernel->op].seconds(c, &alone, casts, row->kernel)
-                                 : run_seconds(c, &cluster, row);
-        progress_update(&c->progress, (double)++c->n_predicted, 0);
-    }
+    predict(context, values, rows, n_rows, false, seconds);
+}
+
+void calibrating_predict_near(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
+{
+    predict(context, values, rows, n_rows, true, seconds);
 }

@@ -35,7 +35,7 @@ struct calibrated_group {
 struct calibrated_row {
     const struct kernel_measurement *kernel; /* or */
     const struct measurement *run;
-    struct prepared_step *prepared; /* of the run, from its first prediction; NULL: none yet, or it is not kept */
+    struct prepared_step *prepared; /* of the run (calibrating_prepare); NULL: it is not kept */
     const char *table;
     size_t group;
     size_t stratum; /* rows of one kind, of which the part asked for is held out */
@@ -75,7 +75,7 @@ struct calibrating {
     bool chosen; /* --parameters was given */
     struct progress progress;
     size_t n_predicted; /* rows, over all values tried */
-    size_t n_kept_ops;  /* of all prepared steps */
+    int threads;        /* that predict them, at least 1 */
 };
 
 /* Parameters of an entry: those below a key, but for `except` and for deeper groups. */
@@ -112,8 +112,13 @@ uint64_t calibrating_case(const struct calibrated_row *row);
 MUST_CHECK enum status calibrating_choose(struct calibrating *calibrating, const char *const *names, int n_names,
                                           struct diags *diags);
 
-/* A calibrate_predict_function whose context is the struct calibrating; rows are its rows. */
-calibrate_predict_function calibrating_predict;
+/* Makes ready what every prediction of a run needs, as far as there is room. */
+void calibrating_prepare(struct calibrating *calibrating);
+/* Does a row gain by calibrating_predict_near? */
+bool calibrating_can_be_near(const struct calibrating *calibrating);
+/* The calibrate_predict_functions, whose context is the struct calibrating; rows are its rows. The results are the same with any
+ * number of threads. */
+calibrate_predict_function calibrating_predict, calibrating_predict_near;
 
 /* Errors of a group before or after, of the rows held out or of the others. */
 struct accuracy calibrating_accuracy(const struct calibrating *calibrating, size_t group, bool held_out, bool after);

@@ -104,6 +104,7 @@ static bool fit(struct calibrating *c)
                                         .cases = cases,
                                         .n_rows = n,
                                         .predict = calibrating_predict,
+                                        .predict_near = calibrating_can_be_near(c) ? calibrating_predict_near : NULL,
                                         .context = c};
     bool any = calibrate_fit(&problem, estimates);
     for (size_t k = 0; k < c->n_parameters; k++) {
@@ -179,7 +180,9 @@ static enum status calibrate(struct calibrating *c, struct invocation *call)
     if (status != STATUS_OK)
         return status;
     note_rows(c, &call->diags);
+    c->threads = thread_option(call);
     c->progress = progress_begin(call, "fitting: rows predicted");
+    calibrating_prepare(c);
     predict_all(c, false);
     bool any = fit(c);
     progress_end(&c->progress);
@@ -217,6 +220,7 @@ static const struct option_row options[] = {
      .high = 0.9,
      .initial = "0.5",
      .help = "of the cases of every kind that the fit does not see and is judged by; chosen by --seed"},
+    THREADS_ROW(NULL),
     FILE_ROW("residuals", NULL, "every row with its time measured, predicted before and now, as CSV"),
     {.name = "with-cast",
      .type = OPTION_FLAG,

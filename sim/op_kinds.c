@@ -59,17 +59,35 @@ void op_kinds_cost(const struct op_kinds *kinds, const struct program *program, 
     step_costs_create(&one_of_each, machine, network, costs);
 }
 
+static nanos alone(const struct op_kinds *kinds, const struct step_costs *costs, uint32_t i)
+{
+    return costs->ops[kinds->kind != NULL ? kinds->kind[i] : i];
+}
+
 enum status op_kinds_time(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
-                          const struct step_costs *costs, struct step_tables *tables, struct diags *diags)
+                          const struct step_costs *costs, struct step_tables *tables, nanos *lost, struct diags *diags)
 {
     if (!has_replicas_beside(machine->layout))
         return step_tables_time(tables, program, costs->ops, kinds->kind, diags);
     nanos *ops = memory_new(program->n_ops, sizeof *ops);
     for (uint32_t i = 0; i < program->n_ops; i++)
-        ops[i] = costs->ops[kinds->kind != NULL ? kinds->kind[i] : i];
+        ops[i] = alone(kinds, costs, i);
     enum status status = beside_replicas_time(program, machine, costs->works, ops, diags);
+    for (uint32_t i = 0; i < program->n_ops && lost != NULL; i++)
+        lost[i] = ops[i] - alone(kinds, costs, i);
     if (status == STATUS_OK)
         status = step_tables_time(tables, program, ops, NULL, diags);
+    free(ops);
+    return status;
+}
+
+enum status op_kinds_time_losing(const struct op_kinds *kinds, const struct program *program, const struct step_costs *costs,
+                                 struct step_tables *tables, const nanos *lost, struct diags *diags)
+{
+    nanos *ops = memory_new(program->n_ops, sizeof *ops);
+    for (uint32_t i = 0; i < program->n_ops; i++)
+        ops[i] = alone(kinds, costs, i) + lost[i];
+    enum status status = step_tables_time(tables, program, ops, NULL, diags);
     free(ops);
     return status;
 }

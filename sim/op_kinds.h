@@ -22,8 +22,13 @@ void op_kinds_free(struct op_kinds *kinds);
 void op_kinds_cost(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
                    const struct network *network, struct step_costs *costs);
 /* Give tables of the program these durations of kinds, by the analytic network, and what is lost beside replicas' exchanges
- * (beside_replicas.h). */
+ * (beside_replicas.h); of each operation in `lost` [program.n_ops], where there is any and it is not NULL. */
 MUST_CHECK enum status op_kinds_time(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
-                                     const struct step_costs *costs, struct step_tables *tables, struct diags *diags);
+                                     const struct step_costs *costs, struct step_tables *tables, nanos *lost,
+                                     struct diags *diags);
+/* The same where what is lost is known. */
+MUST_CHECK enum status op_kinds_time_losing(const struct op_kinds *kinds, const struct program *program,
+                                            const struct step_costs *costs, struct step_tables *tables, const nanos *lost,
+                                            struct diags *diags);
 
 #endif

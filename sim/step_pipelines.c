@@ -181,7 +181,7 @@ static enum status find_durations(struct pipelines *p, const struct machine *mac
         find_costs(p, machine, jitter * (Z_LOW + i), 0, &costs);
         memcpy(p->durations + (size_t)i * p->kinds.n, costs.ops, p->kinds.n * sizeof *costs.ops);
         if (Z_LOW + i == 0)
-            status = op_kinds_time(&p->kinds, &p->program, machine, &costs, &p->tables, diags);
+            status = op_kinds_time(&p->kinds, &p->program, machine, &costs, &p->tables, NULL, diags);
         step_costs_free(&costs);
     }
     return status;

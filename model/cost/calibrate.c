@@ -385,6 +385,33 @@ static void fit_from_bounds(struct calibrate_fit *fit)
     }
 }
 
+static struct calibrate_known known_create(size_t width, size_t n_rows)
+{
+    return (struct calibrate_known){.keys = memory_new(CALIBRATE_KNOWN * width, sizeof(double)),
+                                    .seconds = memory_new(CALIBRATE_KNOWN * n_rows, sizeof(double))};
+}
+
+static struct calibrate_predictions predictions_create(const struct calibrate_fit *fit)
+{
+    size_t p = fit->problem->n_parameters;
+    return (struct calibrate_predictions){
+        .whole = known_create(p, fit->n_rows),
+        .near = fit->problem->predict_near != NULL ? known_create(2 * p, fit->n_rows) : (struct calibrate_known){.n = 0},
+        .last = memory_new(p, sizeof(double)),
+        .key = memory_new(2 * p, sizeof(double)),
+    };
+}
+
+static void predictions_free(struct calibrate_predictions *predictions)
+{
+    free(predictions->whole.keys);
+    free(predictions->whole.seconds);
+    free(predictions->near.keys);
+    free(predictions->near.seconds);
+    free(predictions->last);
+    free(predictions->key);
+}
+
 static void fit_component(struct calibrate_fit *fit, struct calibrate_estimate *estimates)
 {
     size_t n_cases = count_cases(fit->problem, fit->rows, fit->n_rows);
@@ -397,12 +424,10 @@ static void fit_component(struct calibrate_fit *fit, struct calibrate_estimate *
         return;
     }
     fit->residuals = memory_new(fit->n_rows, sizeof *fit->residuals);
-    fit->scratch = memory_new(fit->n_rows, sizeof *fit->scratch);
-    struct calibrate_known known = {
-        .values = memory_new(CALIBRATE_KNOWN * fit->problem->n_parameters, sizeof *known.values),
-        .seconds = memory_new(CALIBRATE_KNOWN * fit->n_rows, sizeof *known.seconds),
-    };
-    fit->known = &known;
+    fit->below = memory_new(fit->n_rows, sizeof *fit->below);
+    fit->above = memory_new(fit->n_rows, sizeof *fit->above);
+    struct calibrate_predictions predictions = predictions_create(fit);
+    fit->predictions = &predictions;
     fit_from_bounds(fit);
     do {
         for (size_t j = 0; j < fit->n_active; j++)
@@ -410,10 +435,10 @@ static void fit_component(struct calibrate_fit *fit, struct calibrate_estimate *
         calibrate_minimise(fit);
     } while (fit->n_active > 0 && hold_one(fit, estimates));
     report(fit, estimates);
-    free(known.values);
-    free(known.seconds);
+    predictions_free(&predictions);
     free(fit->residuals);
-    free(fit->scratch);
+    free(fit->below);
+    free(fit->above);
 }
 
 /* The rows that any parameter of a component touches. */

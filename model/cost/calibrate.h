@@ -8,7 +8,8 @@
  * Errors are relative, so a kernel of a microsecond weighs as much as a step of a minute, and a row that is far off pulls no
  * harder than one that is a little off. The scale s is 1.4826 times the median of |r|. Solved as a sequence of weighted least
  * squares (Holland and Welsch 1977), each by GSL's trust-region Levenberg-Marquardt on z = log((x - low) / (high - x)), which
- * keeps x inside its bounds and is the logarithm of x where the range spans decades. Derivatives are differences.
+ * keeps x inside its bounds and is the logarithm of x where the range spans decades. Derivatives are differences. Each of the
+ * least squares may hold what hardly changes as it was where it began (predict_near).
  *
  * What the rows cannot tell is not fitted but held, with the reason:
  *   no influence    no time changes however the parameter moves
@@ -27,7 +28,8 @@
  * carried through the transformation. They say how well the rows determine the value *given the model*; where residuals are
  * the model's own misfit rather than noise, another set of rows may lie outside.
  *
- * Cost: about 50 (p + 1) predictions of every row: none that was among the last 256 is made again, which takes 2 KiB a row.
+ * Cost: about 50 (p + 1) predictions of every row: none that was among the last 256 is made again, which takes 2 KiB a row, and
+ * as much for those by predict_near.
  * Deterministic; at most 64 connected parameters. GSL's error handler, which is the process's, is off during the call: no other
  * thread should use GSL meanwhile. Knows nothing of tables, GPUs or entries.
  */
@@ -55,6 +57,9 @@ struct calibrate_problem {
     const uint64_t *cases;  /* [n_rows] rows of the same case differ in nothing but noise */
     size_t n_rows;
     calibrate_predict_function *predict;
+    /* The same in less time, or smoother, near the values that `predict` was last asked for, where both are equal; NULL: predict.
+     */
+    calibrate_predict_function *predict_near;
     void *context;
 };
 

@@ -12,13 +12,19 @@
 
 enum { CALIBRATE_ACTIVE_MAX = 64, CALIBRATE_KNOWN = 256 };
 
-/* Times predicted before: a fit asks for those of one point again and again (a residual, then the derivatives there, then both
- * under other weights), and settles a parameter by fits that the next round repeats. The last ones, by the values of all
- * parameters, of the rows of one component. */
 struct calibrate_known {
-    double *values;  /* [CALIBRATE_KNOWN][problem's n_parameters] */
+    double *keys;    /* [CALIBRATE_KNOWN], each as wide as a key is */
     double *seconds; /* [CALIBRATE_KNOWN][n_rows] */
     size_t n, next;  /* known; the one to be written next, the oldest where all are known */
+};
+
+/* Times of the rows of one component that were predicted before: a fit asks for those of one point again and again (a residual,
+ * then the derivatives there, then both under other weights), and settles a parameter by fits that the next round repeats. */
+struct calibrate_predictions {
+    struct calibrate_known whole; /* by the values of all parameters */
+    struct calibrate_known near;  /* by predict_near: by the values that it was near, and the values */
+    double *last;                 /* [n_parameters], the values that predict was last asked for */
+    double *key;                  /* [2][n_parameters], of near: first the values that are near now */
 };
 
 /* Rows that share parameters, and those parameters that are being fitted. */
@@ -28,12 +34,12 @@ struct calibrate_fit {
     size_t n_rows;
     size_t active[CALIBRATE_ACTIVE_MAX]; /* of the problem's parameters */
     size_t n_active;
-    double *values;                /* [problem's n_parameters] */
-    double *z;                     /* [problem's n_parameters], of the active ones */
-    double scale;                  /* of the residuals */
-    double *residuals;             /* [n_rows] */
-    double *scratch;               /* [n_rows] */
-    struct calibrate_known *known; /* of the component */
+    double *values;                            /* [problem's n_parameters] */
+    double *z;                                 /* [problem's n_parameters], of the active ones */
+    double scale;                              /* of the residuals */
+    double *residuals;                         /* [n_rows] */
+    double *below, *above;                     /* [n_rows] scratch */
+    struct calibrate_predictions *predictions; /* of the component */
 };
 
 double calibrate_z(const struct calibrate_parameter *parameter, double value);
@@ -41,11 +47,10 @@ double calibrate_value(const struct calibrate_parameter *parameter, double z);
 
 /* sum of rho(r / scale) */
 double calibrate_loss(const struct calibrate_fit *fit, const double *residuals);
-/* d r / d z of the active parameters, [n_rows][n_active]; leaves the values as they are. */
-void calibrate_jacobian(struct calibrate_fit *fit, double *jacobian);
-/* The same over a wider piece on both sides, for standard errors: a predicted step may jump by a few parts in a thousand where a
- * choice flips (an algorithm, a schedule), and a minimum often lies beside such a jump. Over CALIBRATE_STEP that would be a slope
- * hundreds of times the true one, and an interval as many times too narrow. */
+/* d r / d z of the active parameters, [n_rows][n_active], for standard errors: over CALIBRATE_REACH to either side, since a
+ * predicted step may jump by a few parts in a thousand where a choice flips (an algorithm, a schedule), and a minimum often lies
+ * beside such a jump. Over CALIBRATE_STEP that would be a slope hundreds of times the true one, and an interval as many times too
+ * narrow. Leaves the values as they are, and residuals those of them. */
 void calibrate_slopes(struct calibrate_fit *fit, double *jacobian);
 /* The robust minimum over the active parameters from where they stand; updates values, z, scale and residuals. */
 void calibrate_minimise(struct calibrate_fit *fit);

@@ -125,6 +125,58 @@ START_TEST(jumps_do_not_narrow_intervals)
 }
 END_TEST
 
+/* Times that go up in stairs of a part in a hundred, and near the values that they were last asked for those that hold how far
+ * each row was from its stair. */
+struct stairs {
+    struct line line;
+    double off[ROWS]; /* of each row, as a factor */
+    size_t whole, near;
+};
+
+static void high_stairs_predict(void *context, const double *values, const size_t *rows, size_t n, double *seconds)
+{
+    struct stairs *stairs = context;
+    stairs->whole++;
+    line_predict(&stairs->line, values, rows, n, seconds);
+    for (size_t i = 0; i < n; i++) {
+        double on = exp(1e-2 * floor(log(seconds[i]) / 1e-2 + 0.5));
+        stairs->off[rows[i]] = on / seconds[i];
+        seconds[i] = on;
+    }
+}
+
+static void high_stairs_near(void *context, const double *values, const size_t *rows, size_t n, double *seconds)
+{
+    struct stairs *stairs = context;
+    stairs->near++;
+    line_predict(&stairs->line, values, rows, n, seconds);
+    for (size_t i = 0; i < n; i++)
+        seconds[i] *= stairs->off[rows[i]];
+}
+
+/* By differences over a small step stairs are flat, or cliffs, and a fit stays where it begins. One that holds them finds the
+ * way, with fewer whole predictions. */
+START_TEST(what_jumps_is_held_while_a_fit_goes_down)
+{
+    struct stairs *stairs = calloc(1, sizeof *stairs);
+    struct calibrate_estimate lost[2], found[2];
+    line_make(&stairs->line, 5e-6, 2e12, 0.02, 11);
+    struct calibrate_problem problem = line_problem(&stairs->line, 2, ROWS);
+    problem.context = stairs;
+    problem.predict = high_stairs_predict;
+    calibrate_fit(&problem, lost);
+    problem.predict_near = high_stairs_near;
+    size_t whole = stairs->whole;
+    stairs->whole = 0;
+    ck_assert(calibrate_fit(&problem, found));
+    ck_assert_uint_lt(stairs->whole, whole);
+    ck_assert_double_lt(lost[1].value, 1.1e12);
+    ck_assert_double_eq_tol(found[0].value / 5e-6, 1, 0.01);
+    ck_assert_double_eq_tol(found[1].value / 2e12, 1, 0.01);
+    free(stairs);
+}
+END_TEST
+
 /* An interval holds the start just where the value is within Student's quantile of standard errors from it, which is about as
  * often as the start is the truth. */
 START_TEST(standard_errors_are_those_of_the_intervals)
@@ -439,6 +491,7 @@ int main(void)
     tcase_add_test(fits, exact_times_give_the_parameters_back);
     tcase_add_test(fits, intervals_hold_the_truth_as_often_as_they_say);
     tcase_add_test(fits, jumps_do_not_narrow_intervals);
+    tcase_add_test(fits, what_jumps_is_held_while_a_fit_goes_down);
     tcase_add_test(fits, standard_errors_are_those_of_the_intervals);
     tcase_add_test(fits, outliers_do_not_pull);
     tcase_add_test(fits, a_parameter_without_influence_is_held);

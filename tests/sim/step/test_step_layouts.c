@@ -173,7 +173,17 @@ static void check_prepared(struct job_case *c, const struct layout *layout, uint
         struct step_result anew = simulated(c, layout, (struct step_options){0});
         ck_assert_int_eq(prepared_step_time(step, &c->setting, &seconds, &diags), STATUS_OK);
         ck_assert(memcmp(&seconds, &anew.step_time_s, sizeof seconds) == 0);
+        double near = 0;
+        ck_assert_int_eq(prepared_step_time_near(step, &c->setting, &near, &diags), STATUS_OK);
+        ck_assert(memcmp(&near, &seconds, sizeof near) == 0);
     }
+    double hbm_rate = c->cluster.gpu.hbm_rate, near, whole; /* a little slower: nearly what the whole takes */
+    c->cluster.gpu.hbm_rate *= 0.99;
+    ck_assert_int_eq(prepared_step_time_near(step, &c->setting, &near, &diags), STATUS_OK);
+    ck_assert_int_eq(prepared_step_time(step, &c->setting, &whole, &diags), STATUS_OK);
+    ck_assert_double_gt(near, seconds);
+    ck_assert_double_eq_tol(near / whole, 1, prepared_step_loses(step) ? 0.01 : 1e-12);
+    c->cluster.gpu.hbm_rate = hbm_rate;
     prepared_step_destroy(step);
 }
 
