@@ -30,8 +30,7 @@ enum status prepared_step_create(const struct layout *layout, const struct setti
     }
     step_tables_slots(&made.tables, &made.program);
     op_kinds_find(&made.program, &made.kinds);
-    struct machine machine = machine_of(&made.program.layout, setting);
-    if (has_replicas_beside(&machine))
+    if (has_replicas_beside(layout))
         made.lost = memory_new(made.program.n_ops, sizeof *made.lost);
     *step = memory_new(1, sizeof **step);
     **step = made;
