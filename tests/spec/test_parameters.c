@@ -205,6 +205,8 @@ static const struct {
     /* Sizes that are names. */
     {"gpt3-125m", 0.008, 0},
     {"gpt3-350m", 0.02, 0},
+    {"gpt3-5b", 0.011, 0},
+    {"gpt3-20b", 0.014, 0},
     /* Active parameters rounded down, or counted without the embedding. */
     {"granite3-1b-a400m", 0.005, 0.075},
     {"granite3-3b-a800m", 0.001, 0.105},
