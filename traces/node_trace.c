@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/base/memory.h"
 #include "traces/record_table.h"
 
@@ -20,6 +21,7 @@ struct reading {
     struct records records;
     struct columns columns;
     size_t n_other, n_open; /* rows in which a node was there; outages without an end */
+    char there[120];        /* the states of the former, each once */
 };
 
 static bool find_columns(const struct csv_table *table, struct columns *columns, struct diags *diags)
@@ -40,13 +42,29 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
     return diags->n_errors == errors;
 }
 
+bool node_trace_has_states(const struct csv_table *table)
+{
+    static const char *const begins[] = {"down",  "drain",  "drng",    "up",       "idle",      "alloc",  "mix",
+                                         "maint", "reboot", "offline", "notready", "unhealthy", "healthy"};
+    int node = record_column(table, node_names), state = record_column(table, state_names);
+    char word[80];
+    for (size_t row = 0; node >= 0 && state >= 0 && row < table->n_rows; row++) {
+        record_word(csv_cell(table, row, state), word, sizeof word);
+        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+            if (strncmp(word, begins[i], strlen(begins[i])) == 0)
+                return true;
+    }
+    return false;
+}
+
 /* Whether a node in this state is away, and how it went. Down, failing or not answering it fails what runs on it, unless that is
  * for maintenance or a reboot that was asked for; drained it takes nothing new, which is announced. Powered down by Slurm to save
  * energy, idle, allocated or mixed it is there. */
 static bool away_in(const char *state, enum fault_kind *kind)
 {
-    static const char *const power[] = {"power", NULL}, *const failed[] = {"down", "fail", "error", "noresp", "notresp", NULL},
-                             *const announced[] = {"drain", "drng", NULL}, *const asked[] = {"maint", "reboot", NULL};
+    static const char *const power[] = {"power", NULL}, *const asked[] = {"maint", "reboot", NULL};
+    static const char *const failed[] = {"down", "fail", "error", "noresp", "notresp", "notready", "unreach", "unhealthy", NULL};
+    static const char *const announced[] = {"drain", "drng", "offline", "schedulingdisabled", NULL};
     char word[80];
     record_word(state, word, sizeof word);
     bool fails = record_has_any(word, failed) && !record_has_any(word, power) && !record_has_any(word, asked);
@@ -103,6 +121,17 @@ static void cause_of(const struct reading *reading, size_t row, char *cause, siz
     cause[length] = '\0';
 }
 
+static void leave_out(struct reading *reading, const char *state)
+{
+    char word[24] = "";
+    size_t n = strlen(text_append(word, sizeof word, "%s", *state ? state : "no state"));
+    reading->n_other++;
+    for (const char *at = reading->there; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == reading->there || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+            return;
+    text_append(reading->there, sizeof reading->there, "%s%s", *reading->there ? ", " : "", word);
+}
+
 static void read_row(struct reading *reading, size_t row)
 {
     struct fault fault = {.speed = FULL_SPEED};
@@ -119,7 +148,7 @@ static void read_row(struct reading *reading, size_t row)
     }
     fault.node = host_number(&reading->records.hosts, name, strlen(name));
     if (!away_in(csv_cell(&reading->records.table, row, reading->columns.state), &fault.kind)) {
-        reading->n_other++;
+        leave_out(reading, csv_cell(&reading->records.table, row, reading->columns.state));
         return;
     }
     if (!read_times(reading, row, &fault))
@@ -163,8 +192,8 @@ static void tell(const struct reading *reading)
 {
     const struct place at = {.file = reading->records.table.name};
     if (reading->n_other > 0)
-        diag_note(reading->records.diags, at, "left out: %zu row%s of nodes that were there", reading->n_other,
-                  reading->n_other == 1 ? "" : "s");
+        diag_note(reading->records.diags, at, "left out: %zu row%s of nodes that were there (%s)", reading->n_other,
+                  reading->n_other == 1 ? "" : "s", reading->there);
     if (reading->n_open > 0)
         diag_note(reading->records.diags, at, "%zu outage%s without an end: --down is taken for how long %s", reading->n_open,
                   reading->n_open == 1 ? "" : "s", reading->n_open == 1 ? "it is" : "they are");

@@ -14,12 +14,12 @@
  *          `nodes` counts them, the row's number modulo `nodes`: made up, so nothing is taken for a repeat. Steps of Slurm's
  *          jobs (JobID 17.batch) are left out.
  *
- *   nodes: a table of the states that nodes were in (sacctmgr -P list event). Columns, in any case and with or without
- * underscores: NodeName (node, host), State, TimeStart (start, from), TimeEnd (end, to), as seconds or dates, also with a zone,
- * and Reason, which becomes the cause, without the user and time that Slurm appends. A node that is down, failing or does not
- *          answer has failed; one that drains, is in maintenance or reboots leaves as announced (planned). Idle, allocated or
- *          powered down to save energy it is there. States of one node that touch, or are `merge` apart, are one outage, of the
- *          kind and cause of the first. A row without a node (Slurm's events of the cluster) is left out.
+ *   nodes: a table of the states that nodes were in (sacctmgr -P list event). Columns, in any case, with or without underscores:
+ *          NodeName (node, host), State (status), TimeStart (start, from), TimeEnd (end, to), as seconds or dates, also with a
+ *          zone, and Reason, which becomes the cause, without the user and time that Slurm appends. A node that is down, failing
+ *          or does not answer has failed; one that drains, is offline, in maintenance or reboots leaves as announced (planned).
+ *          Idle, allocated or powered down to save energy it is there. States of one node that touch, or are `merge` apart, are
+ *          one outage, of the kind and cause of the first. A row without a node (Slurm's events of the cluster) is left out.
  *
  *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h; a zone is applied), with or
  *          without a host; and Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME (without Hostname= the host
@@ -47,6 +47,7 @@
 #ifndef MSIM_TRACES_TRACE_CONVERT_H
 #define MSIM_TRACES_TRACE_CONVERT_H
 
+#include "traces/csv.h"
 #include "traces/fault_trace.h"
 
 struct convert_options {
@@ -59,7 +60,7 @@ struct convert_options {
     nanos length; /* faults that begin within it are kept; 0: to the end */
 };
 
-/* What a file is, by its columns or lines. */
+/* What a file is, by its columns, states or lines. */
 enum convert_source { CONVERT_LANL, CONVERT_TITAN, CONVERT_JOBS, CONVERT_XID, CONVERT_SMI, CONVERT_NODES, CONVERT_UNKNOWN };
 /* STATUS_BAD_INPUT: it cannot be read, or is nothing of the kind; told either way. */
 MUST_CHECK enum status convert_source_of(const char *path, enum convert_source *source, struct diags *diags);
@@ -77,6 +78,9 @@ MUST_CHECK enum status smi_trace_read(const char *const *paths, int n_paths, con
                                       struct fault_trace *trace, struct diags *diags);
 
 /* --- for the readers --- */
+
+/* Whether a table names nodes, and states as only nodes have them (down, drained, up, idle, ...; not completed or failed). */
+bool node_trace_has_states(const struct csv_table *table);
 
 /* Names as numbers, in order of appearance. */
 struct host_table {

@@ -1,9 +1,11 @@
-/* What the records of another system are, by the columns of their table or by their lines. */
+/* What the records of another system are, by the columns of their table, by its states or by their lines. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/memory.h"
+#include "traces/csv.h"
 #include "traces/log_time.h"
 #include "traces/trace_convert.h"
 #include "traces/xid.h"
@@ -64,24 +66,41 @@ static bool is_fault_trace(const char *header)
     return has_column(header, "times") && has_column(header, "node");
 }
 
-/* The first line that is no comment, of a file in memory. */
-static char *first_line(char *bytes)
+/* A copy of the first line that is no comment, of a file in memory. */
+static char *first_line(const char *bytes)
 {
     while (*bytes == '#' || *bytes == '\n' || *bytes == '\r')
         bytes += *bytes == '#' ? strcspn(bytes, "\n") : 1;
-    bytes[strcspn(bytes, "\r\n")] = '\0';
-    return bytes;
+    size_t n = strcspn(bytes, "\r\n");
+    char *line = memory_new(n + 1, 1);
+    memcpy(line, bytes, n);
+    return line;
 }
 
-static enum convert_source source_of(char *bytes, const char *path, struct diags *diags)
+/* Jobs and nodes may have the same columns (node, state, start, end): states tell them apart. */
+static bool has_states_of_nodes(const char *bytes, size_t n, const char *path)
+{
+    struct csv_table table;
+    struct diags problems = {0}; /* which the reader will tell */
+    bool nodes = false;
+    if (csv_table_parse(path, bytes, n, &table, &problems) == STATUS_OK) {
+        nodes = node_trace_has_states(&table);
+        csv_table_free(&table);
+    }
+    diags_free(&problems);
+    return nodes;
+}
+
+static enum convert_source source_of(const char *bytes, size_t n, const char *line, const char *path, struct diags *diags)
 {
     struct log_clock clock = {0};
     const char *rest;
     nanos time;
     bool xids = strstr(bytes, "NVRM: Xid") || strstr(bytes, "DCGM_FI_DEV_XID_ERRORS");
-    const char *line = first_line(bytes);
     enum convert_source table = table_of(line);
     bool log = log_line_time(line, &clock, (struct place){.file = path}, &time, &rest, diags) != LOG_NO_TIME;
+    if (table == CONVERT_JOBS && has_states_of_nodes(bytes, n, path))
+        return CONVERT_NODES;
     return table != CONVERT_UNKNOWN ? table : xids || log ? CONVERT_XID : CONVERT_UNKNOWN;
 }
 
@@ -98,8 +117,10 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     enum status status = file_read(path, LIMIT, &bytes, &n, diags);
     if (status != STATUS_OK)
         return status;
-    enum convert_source found = source_of(bytes, path, diags);
-    bool trace = is_fault_trace(first_line(bytes));
+    char *line = first_line(bytes);
+    enum convert_source found = source_of(bytes, n, line, path, diags);
+    bool trace = is_fault_trace(line);
+    free(line);
     free(bytes);
     if (found == CONVERT_UNKNOWN && trace) {
         diag_error(diags, (struct place){.file = path},

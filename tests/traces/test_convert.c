@@ -227,13 +227,17 @@ START_TEST(states_of_nodes)
     ck_assert_str_eq(NODES(how, "node;from;to;state\na;100;200;down\na;200;300;fail\na;301;302;down\n"),
                      "100 0 200 down;301 0 1 down;");
     /* what is there, what is of the cluster, and what goes on */
-    ck_assert_str_eq(
-        NODES(usual, EVENTS "c||2025-03-01T00:00:00|Unknown||Cluster Registered TRES|\n"
-                            "c|n1|2025-03-01T01:00:00|Unknown|FAIL||\n"
-                            "c|n2|2025-03-01T01:00:00|2025-03-01T02:00:00|POWERED_DOWN||\n"
-                            "c|n3|2025-03-01T01:00:00|2025-03-01T02:00:00|IDLE||\n"),
-        "3600 0 3600 FAIL;|left out: 2 rows of nodes that were there|1 outage without an end: --down is taken for how "
-        "long it is");
+    ck_assert_str_eq(NODES(usual, EVENTS "c||2025-03-01T00:00:00|Unknown||Cluster Registered TRES|\n"
+                                         "c|n1|2025-03-01T01:00:00|Unknown|FAIL||\n"
+                                         "c|n2|2025-03-01T01:00:00|2025-03-01T02:00:00|POWERED_DOWN||\n"
+                                         "c|n3|2025-03-01T01:00:00|2025-03-01T02:00:00|IDLE||\n"
+                                         "c|n3|2025-03-01T02:00:00|2025-03-01T03:00:00|IDLE||\n"
+                                         "c|n3|2025-03-01T03:00:00|2025-03-01T04:00:00|||\n"),
+                     "3600 0 3600 FAIL;|left out: 4 rows of nodes that were there (POWERED_DOWN, IDLE, no state)|1 outage "
+                     "without an end: --down is taken for how "
+                     "long it is");
+    ck_assert_str_eq(NODES(usual, "node,state,start,end\na,NotReady,0,60\nb,\"Ready,SchedulingDisabled\",0,60\nc,offline,0,60\n"),
+                     "0 0 60 NotRea;0 1 60 Ready, planned;0 2 60 offlin planned;");
     STARTS(NODES(usual, EVENTS "c|n1|2025-03-01T02:00:00|2025-03-01T01:00:00|DOWN||\n"), "|the state ends before it begins");
     STARTS(NODES(usual, EVENTS "c|n[1-2]|2025-03-01T02:00:00|2025-03-01T03:00:00|DOWN||\n"), "|'n[1-2]' are several nodes");
     STARTS(NODES(usual, EVENTS "c|n1|yesterday|2025-03-01T03:00:00|DOWN||\n"), "|'yesterday' is neither seconds nor a time");
@@ -253,6 +257,9 @@ START_TEST(what_a_file_is)
                  {CONVERT_JOBS, "Status\n"},
                  {CONVERT_NODES, EVENTS},
                  {CONVERT_NODES, "Node;State;From;To;Reason\n"},
+                 {CONVERT_JOBS, "node,state,start,end\nn1,COMPLETED,0,9\nn2,NODE_FAIL,0,9\n"},
+                 {CONVERT_NODES, "\xef\xbb\xbfnode,state,start,end\r\nn1,fail,0,9\r\nn1,up,9,20\r\n"},
+                 {CONVERT_NODES, "# ours\nHost;Status;Begin\nn1;Drained;0\n"},
                  {CONVERT_SMI, "timestamp, index, ecc.errors.uncorrected.aggregate.total\r\n"},
                  {CONVERT_SMI, SMI_HEAD},
                  {CONVERT_XID, "usb\n" LINE("Nov 23 07:00:00", "n1", "79")},
