@@ -117,11 +117,24 @@ static void hold_out(struct calibrating *c)
     free(rows);
 }
 
+/* A table's GPU, said as the tables' others are or in another spelling of it. */
+static bool is_its_gpu(struct calibrating *c, const char *name)
+{
+    const char *meant = name;
+    return strcmp(name, c->gpu) == 0 ||
+           (alias_table_find(&c->spellings, CATALOG_GPUS, name, &meant) != ALIAS_NONE && strcmp(meant, c->gpu) == 0);
+}
+
 static void add_kernels(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
 {
+    const char *gpu = NULL; /* of the row before */
+    bool its = false;
     for (size_t i = 0; i < table->kernels.n_items; i++) {
         const struct kernel_measurement *kernel = &table->kernels.items[i];
-        if (strcmp(kernel->gpu, c->gpu) != 0)
+        if (!gpu || strcmp(kernel->gpu, gpu) != 0)
+            its = is_its_gpu(c, kernel->gpu);
+        gpu = kernel->gpu;
+        if (!its)
             c->n_other_gpus++;
         else if (!calibrated_kernels[kernel->op].usable(c, kernel))
             c->n_unusable++;
@@ -193,8 +206,12 @@ enum status calibrating_read(struct calibrating *c, struct invocation *call)
         worst = status == STATUS_OK ? worst : status;
         n += c->tables[t].kernels.n_items + c->tables[t].runs.n_items;
     }
+    if (alias_table_load(&c->spellings, &call->diags) != STATUS_OK)
+        worst = STATUS_BAD_INPUT;
     if (worst != STATUS_OK)
         return worst;
+    if (option_given(call, "gpu"))
+        alias_table_find(&c->spellings, CATALOG_GPUS, c->gpu, &c->gpu);
     c->rows = memory_new(n, sizeof *c->rows);
     for (size_t t = 0; t < c->n_tables; t++) {
         add_kernels(c, &c->tables[t], call->seed);
@@ -212,6 +229,7 @@ void calibrating_free(struct calibrating *c)
     }
     for (size_t i = 0; i < c->n_rows; i++)
         prepared_step_destroy(c->rows[i].prepared);
+    alias_table_free(&c->spellings);
     free(c->tables);
     free(c->rows);
     free(c->groups);

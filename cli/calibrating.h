@@ -12,6 +12,7 @@
 #include "model/cost/calibrate.h"
 #include "model/cost/calibrate_entry.h"
 #include "model/spec/catalog.h"
+#include "model/spec/catalog_alias.h"
 #include "sim/prepared_step.h"
 #include "traces/accuracy.h"
 #include "traces/kernel_table.h"
@@ -58,7 +59,8 @@ struct calibrated_parameter {
 };
 
 struct calibrating {
-    const char *base, *gpu; /* --base, the tables' name of its GPU */
+    const char *base, *gpu;       /* --base, the tables' name of its GPU */
+    struct alias_table spellings; /* of GPUs, which holds the latter */
     enum catalog_kind kind;
     struct cluster cluster; /* of the base, or one usual host of a base that is a GPU */
     const struct schema *schema;

@@ -209,7 +209,9 @@ static enum status run(struct invocation *call)
 
 static const struct option_row options[] = {
     {.name = "base", TEXT_FIELDS("ENTRY"), .help = "the GPU or cluster entry to start from: a name or a file"},
-    {.name = "gpu", TEXT_FIELDS("NAME"), .help = "what the tables call the entry's GPU, where it is not the entry's name"},
+    {.name = "gpu",
+     TEXT_FIELDS("NAME"),
+     .help = "what the tables call the entry's GPU, where it is not the entry's name, in any spelling that the catalog knows"},
     {.name = "parameters",
      .argument = "LIST",
      .type = OPTION_LIST,
