@@ -232,6 +232,7 @@ static enum status compare(struct comparing *comparing, struct invocation *call)
         status = compare_take_base(comparing, call);
     if (status != STATUS_OK)
         return status;
+    compare_warn_of_repeats(comparing, &call->diags);
     collect_rows(comparing, explain);
     if (explain && comparing->n_rows == 0)
         return no_such_case(comparing, explain, &call->diags);
@@ -239,6 +240,8 @@ static enum status compare(struct comparing *comparing, struct invocation *call)
         diag_error(&call->diags, (struct place){.file = comparing->paths[0]}, "no usable row");
         return STATUS_BAD_INPUT;
     }
+    if (explain)
+        compare_note_others(comparing, &call->diags);
     note_gradients(comparing, &call->diags);
     predict_rows(comparing, call);
     status = write_results(comparing, explain != NULL, call);
@@ -330,10 +333,10 @@ const struct command command_compare = {
         "\n"
         "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
         "input. A row that cannot be used, or whose step is shorter than the peak of its GPUs permits, is reported with its "
-        "line, skipped and counted; what empty cells and missing columns are taken for is told, and where gradients are narrower "
-        "than those of a job that does not say. A row with neither a time nor an outcome is predicted, and counted among neither "
-        "the timed nor the out-of-memory runs. With --format csv the result is "
-        "one line a row.",
+        "line, skipped and counted; a case that stands twice is warned of, and both rows count; what empty cells and missing "
+        "columns are taken for is told, and where gradients are narrower than those of a job that does not say. A row with "
+        "neither a time nor an outcome is predicted, and counted among neither the timed nor the out-of-memory runs. With "
+        "--format csv the result is one line a row.",
     .operands = "TABLE.csv...",
     .min_operands = 1,
     .max_operands = -1,

@@ -50,6 +50,11 @@ struct comparing {
 /* --base: puts the rows of its GPU on it, before they are collected. */
 MUST_CHECK enum status compare_take_base(struct comparing *comparing, struct invocation *call);
 
+/* Warns of each table in which a case stands twice: which line, and how many there are. */
+void compare_warn_of_repeats(const struct comparing *comparing, struct diags *diags);
+/* --explain: which of several rows of its case is shown. */
+void compare_note_others(const struct comparing *comparing, struct diags *diags);
+
 void compare_write_text(const struct comparing *comparing, const struct invocation *call);
 void compare_write_csv(const struct comparing *comparing, FILE *out);
 void compare_write_groups_csv(const struct comparing *comparing, FILE *out); /* by anything but rows */

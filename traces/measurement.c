@@ -360,6 +360,7 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     struct measurement_shape shape = reading_shape(reading);
     int zero = (int)reading_whole(reading, COLUMN_ZERO, 0, 3, layout_unasked.zero);
     reading_model(reading, &shape, &row->model);
+    row->named = *row->name;
     row->name = *row->name ? row->name : reading_text(reading, COLUMN_MODEL);
     read_job(reading, &shape, zero, &row->job);
     assume_window(row);

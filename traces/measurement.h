@@ -68,7 +68,8 @@
 
 struct measurement {
     struct place at;     /* of the row */
-    const char *name;    /* the `case` column */
+    const char *name;    /* the `case` column; where it is empty, the model's */
+    bool named;          /* it is the former */
     const char *source;  /* what the row says of its origin, "" nothing */
     const char *assumed; /* columns that the source does not state, between semicolons */
     struct transformer model;
