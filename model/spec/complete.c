@@ -25,6 +25,20 @@ static struct place place_of_pair(const struct yaml_node *mapping, const char *k
     return entry_place(mapping, laid_over ? other : key);
 }
 
+/* Some layer has experts; else the key that leaves none is told, as its file calls it. */
+static void check_some_mixture(const struct transformer *m, const struct yaml_node *moe, struct diags *diags)
+{
+    const struct yaml_node *key = yaml_find(moe, m->moe.first_dense_layers >= m->layers ? "first_dense_layers" : "every");
+    for (int layer = 0; layer < m->layers; layer++)
+        if (layer_is_mixture(m, layer))
+            return;
+    const char *name = !key ? "" : key->alias ? key->alias : key->key;
+    diag_error(diags, key ? key->at : moe->at,
+               "%s%sno layer is a mixture: the model has %d layers%s%s, the first %d stay dense, then one in %d", name,
+               *name ? ": " : "", m->layers, transformer_is_hybrid(m) ? " by the pattern " : "", m->layer_pattern,
+               m->moe.first_dense_layers, m->moe.every);
+}
+
 static void check_mixture(const struct transformer *m, const struct yaml_node *tree, struct diags *diags)
 {
     const struct yaml_node *moe = yaml_find(tree, "moe");
@@ -43,13 +57,7 @@ static void check_mixture(const struct transformer *m, const struct yaml_node *t
     if (m->moe.groups > 0 && m->moe.experts % m->moe.groups != 0)
         diag_error(diags, place_of_pair(moe, "groups", "experts"), "groups: %d experts are not %d equal groups", m->moe.experts,
                    m->moe.groups);
-    int layer = 0;
-    while (layer < m->layers && !layer_is_mixture(m, layer))
-        layer++;
-    if (layer == m->layers)
-        diag_error(diags, moe->at, "no layer is a mixture: the model has %d layers%s%s, the first %d stay dense, then one in %d",
-                   m->layers, transformer_is_hybrid(m) ? " by the pattern " : "", m->layer_pattern, m->moe.first_dense_layers,
-                   m->moe.every);
+    check_some_mixture(m, moe, diags);
 }
 
 /* What all letters of a pattern ask for is there. */

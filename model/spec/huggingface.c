@@ -395,13 +395,13 @@ static bool is_true(const struct yaml_node *config, const char *key)
     return value && value->kind == YAML_SCALAR && strcmp(value->text, "true") == 0;
 }
 
-/* mlp_only_layers names layers without experts: those that lead are msim's too, where all others have some. */
+/* mlp_only_layers names layers without experts: those that lead are msim's too, where all others have some, or where none has. */
 static struct yaml_node *with_dense_layers(struct yaml_node *entry, const struct yaml_node *config, struct arena *arena,
                                            struct diags *diags)
 {
     const struct yaml_node *dense = yaml_find(config, "mlp_only_layers");
-    bool there[PATTERN_SIZE] = {false}, leading = int_of(config, "decoder_sparse_step") <= 1;
-    int n = 0;
+    bool there[PATTERN_SIZE] = {false}, leading = true;
+    int n = 0, layers = int_of(config, "num_hidden_layers");
     char text[16];
     if (!dense || !dense->first)
         return entry;
@@ -413,13 +413,29 @@ static struct yaml_node *with_dense_layers(struct yaml_node *entry, const struct
     }
     for (int i = 0; i < n; i++)
         leading = leading && there[i];
-    if (!leading) {
+    if (!leading || (n < layers && int_of(config, "decoder_sparse_step") > 1)) {
         diag_warning(diags, dense->at,
                      "mlp_only_layers: taken as mixtures like the others, as they are not just the first layers");
         return entry;
     }
     snprintf(text, sizeof text, "%d", n);
-    return yaml_with(entry, "moe.first_dense_layers", yaml_scalar(dense->at.file, text, arena), arena);
+    struct yaml_node value = *yaml_scalar(dense->at.file, text, arena);
+    value.at = dense->at;
+    value.alias = "mlp_only_layers";
+    return yaml_with(entry, "moe.first_dense_layers", &value, arena);
+}
+
+/* A mixture whose layers are all without experts is a dense model, where their size is known. */
+static struct yaml_node *without_experts(struct yaml_node *entry, struct arena *arena, struct diags *diags)
+{
+    const struct yaml_node *leading = find_key(entry, "moe.first_dense_layers");
+    int layers = int_of(entry, "layers");
+    if (!leading || layers < 1 || int_of(yaml_find(entry, "moe"), "first_dense_layers") < layers ||
+        !yaml_find(entry, "ffn_hidden"))
+        return entry;
+    diag_note(diags, leading->at, "%s: no layer has experts: taken as a dense model",
+              leading->alias ? leading->alias : "first_dense_layers");
+    return yaml_without(entry, "moe", arena);
 }
 
 static void note_left_out(const struct yaml_node *config, struct diags *diags)
@@ -474,7 +490,7 @@ struct yaml_node *huggingface_entry(const struct yaml_node *config, const struct
     if (yaml_find(entry, "window"))
         entry = with_layer_types(entry, config, arena, diags);
     if (yaml_find(entry, "moe"))
-        entry = with_dense_layers(entry, config, arena, diags);
+        entry = without_experts(with_dense_layers(entry, config, arena, diags), arena, diags);
     note_left_out(config, diags);
     return diags->n_errors > before ? NULL : entry;
 }

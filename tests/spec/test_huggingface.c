@@ -132,15 +132,17 @@ START_TEST(an_unknown_family_is_read_as_a_known_one)
 }
 END_TEST
 
-/* Qwen's list of layers without experts: msim has those that lead; of others it is told that they are not taken so. */
+/* Qwen's list of layers without experts: msim has those that lead, and takes a model that lists all for a dense one; of others it
+ * is told that they are not taken so. */
 START_TEST(layers_without_experts)
 {
     static const struct {
         const char *layers, *every;
         int dense;
         bool told;
-    } cases[] = {{"[]", "1", 0, false},    {"[0]", "1", 1, false},   {"[1, 0, 2]", "1", 3, false},
-                 {"[1, 2]", "1", 0, true}, {"[0, 3]", "1", 0, true}, {"[0]", "2", 0, true}};
+    } cases[] = {{"[]", "1", 0, false},          {"[0]", "1", 1, false},        {"[1, 0, 2]", "1", 3, false},
+                 {"[1, 2]", "1", 0, true},       {"[0, 3]", "1", 0, true},      {"[0]", "2", 0, true},
+                 {"[3, 2, 1, 0]", "1", 0, true}, {"[0, 1, 2, 3]", "2", 0, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
         struct transformer model;
@@ -157,6 +159,7 @@ START_TEST(layers_without_experts)
         for (size_t k = 0; k < diags.n_items; k++)
             told |= strstr(diags.items[k].text, "mlp_only_layers") != NULL;
         ck_assert_int_eq(told, cases[i].told);
+        ck_assert_int_eq(model.moe.experts, strlen(cases[i].layers) < strlen("[0, 1, 2, 3]") ? 8 : 0); /* all: a dense model */
         diags_free(&diags);
     }
 }
@@ -198,6 +201,10 @@ static const struct {
      "\"num_attention_heads\": 2, \"vocab_size\": 5, \"max_position_embeddings\": 8, \"intermediate_size\": 8, "
      "\"mamba_n_heads\": 4, \"mamba_d_head\": 4, \"mamba_n_groups\": 1, \"mamba_d_state\": 2, \"mamba_d_conv\": 4}",
      ":1:72: error: attn_layer_indices: there is no such layer; the model has 2\n"},
+    {"{\"model_type\": \"qwen3_moe\", \"decoder_sparse_step\": 5, \"hidden_size\": 64, \"intermediate_size\": 128, "
+     "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"vocab_size\": 256, \"max_position_embeddings\": 64, "
+     "\"num_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 32}",
+     ":1:52: error: decoder_sparse_step: no layer is a mixture: the model has 4 layers, the first 0 stay dense, then one in 5\n"},
     {"{\"model_type\": \"gpt2\", \"n_layer\": 1", ":1:36: error: not valid YAML or JSON: "},
 };
 
