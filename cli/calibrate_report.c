@@ -9,6 +9,7 @@
 #include "cli/table.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
+#include "model/spec/json_text.h"
 
 const char *calibrating_title(const char *path)
 {
@@ -338,12 +339,12 @@ enum status calibrating_write_json(const struct calibrating *c, struct invocatio
 {
     json_t *result = result_create(call, NULL), *tables = json_array(), *parameters = json_array();
     for (size_t t = 0; t < c->n_tables; t++)
-        json_array_append_new(tables, json_string(c->tables[t].path));
+        json_array_append_new(tables, json_text(c->tables[t].path));
     for (size_t i = 0; i < c->n_parameters; i++)
         json_array_append_new(parameters, json_parameter(c, &c->parameters[i]));
     json_object_set_new(result, "config",
-                        json_pack("{s:o, s:s, s:s, s:f, s:b, s:b}", "tables", tables, "base", c->base, "gpu", c->gpu, "holdout",
-                                  c->holdout, "with_cast", c->casts, "with_cache", c->cache));
+                        json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "tables", tables, "base", json_text(c->base), "gpu",
+                                  json_text(c->gpu), "holdout", c->holdout, "with_cast", c->casts, "with_cache", c->cache));
     json_object_set_new(result, "parameters", parameters);
     json_object_set_new(result, "errors", json_errors(c));
     json_object_set_new(result, "worst", calibrating_json_worst(c));

@@ -4,6 +4,7 @@
 
 #include "cli/calibrating.h"
 #include "cli/table.h"
+#include "model/spec/json_text.h"
 
 enum { CALIBRATED_WORST = 3 };
 #define WORTH_NAMING 0.1 /* error of a run that is named among those left worst */
@@ -70,8 +71,8 @@ json_t *calibrating_json_worst(const struct calibrating *c)
     size_t n = find_worst(c, worst);
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:s, s:f, s:f, s:f}", "case", worst[i]->run->name, "table",
-                                              worst[i]->table, "line", worst[i]->run->at.line, "part",
+        json_array_append_new(list, json_pack("{s:s, s:o, s:i, s:s, s:f, s:f, s:f}", "case", worst[i]->run->name, "table",
+                                              json_text(worst[i]->table), "line", worst[i]->run->at.line, "part",
                                               worst[i]->held_out ? "held_out" : "fitted", "measured_s", worst[i]->measured,
                                               "error_before_pct", percent_off(worst[i], worst[i]->before), "error_after_pct",
                                               percent_off(worst[i], worst[i]->after)));

@@ -6,6 +6,7 @@
 #include "cli/catalog_table.h"
 #include "cli/result.h"
 #include "model/base/append.h"
+#include "model/spec/json_text.h"
 #include "model/spec/schemas.h"
 #include "sim/fault_model.h"
 
@@ -96,7 +97,7 @@ static json_t *shown_json(const struct shown *shown, const struct alias_table *a
 {
     json_t *object = json_object();
     json_object_set_new(object, "kind", json_string(catalog_kinds[shown->kind].one));
-    json_object_set_new(object, "name", json_string(shown->name));
+    json_object_set_new(object, "name", json_text(shown->name));
     json_object_set_new(object, "also", also_json(aliases, shown));
     if (shown->kind == CATALOG_MODELS) {
         struct parameter_count count;

@@ -14,6 +14,7 @@
 #include "model/cost/closed_form.h"
 #include "model/cost/track_record.h"
 #include "model/cost/work.h"
+#include "model/spec/json_text.h"
 #include "sim/step.h"
 
 /* --- predicting ---------------------------------------------------------------------------------------------------- */
@@ -184,9 +185,12 @@ static json_t *json_settings(const struct comparing *comparing)
 {
     json_t *tables = json_array();
     for (size_t i = 0; i < comparing->n_tables; i++)
-        json_array_append_new(tables, json_string(comparing->paths[i]));
-    return json_pack("{s:o, s:s, s:s*}", "tables", tables, "method",
-                     comparing->method == COMPARE_FORMULA ? "formula" : "simulation", "base", comparing->base);
+        json_array_append_new(tables, json_text(comparing->paths[i]));
+    json_t *settings =
+        json_pack("{s:o, s:s}", "tables", tables, "method", comparing->method == COMPARE_FORMULA ? "formula" : "simulation");
+    if (comparing->base)
+        json_object_set_new(settings, "base", json_text(comparing->base));
+    return settings;
 }
 
 static enum status write_results(const struct comparing *comparing, bool explain, struct invocation *call)

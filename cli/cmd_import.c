@@ -8,8 +8,10 @@
 #include "cli/layout_choice.h"
 #include "cli/result.h"
 #include "model/base/memory.h"
+#include "model/base/utf8.h"
 #include "model/spec/catalog.h"
 #include "model/spec/experiment.h"
+#include "model/spec/json_text.h"
 #include "traces/launch/launch_read.h"
 #include "traces/launch/launch_write.h"
 
@@ -78,6 +80,10 @@ static void write_text(struct imported *job, const struct invocation *call)
     measured_text(&job->log, second, sizeof second);
     launch_write_experiment(&job->description, &job->machine, job->catalog, heading, job->source->is_log ? 2 : 1, out);
     fclose(out);
+    char *written = job->text; /* what files are called, and what is said in them, need not be UTF-8 */
+    job->text = utf8_copy(written);
+    job->n_text = strlen(job->text);
+    free(written);
 }
 
 /* What was written must read back, and should be something that can be predicted. What is assumed is said to whom it matters, who
@@ -237,8 +243,8 @@ static json_t *run_json(const struct imported *job)
     json_t *run = json_object(), *origins = json_object(), *experiment = json_loads(config, 0, NULL);
     free(config);
     for (int i = 0; i < job->description.n_origins; i++)
-        json_object_set_new(origins, job->description.origins[i].key, json_string(job->description.origins[i].text));
-    json_object_set_new(run, "file", json_string(job->source->path));
+        json_object_set_new(origins, job->description.origins[i].key, json_text(job->description.origins[i].text));
+    json_object_set_new(run, "file", json_text(job->source->path));
     json_object_set_new(run, "experiment", experiment ? experiment : json_null());
     json_object_set_new(run, "origins", origins);
     if (!job->source->is_log)

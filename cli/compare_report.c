@@ -9,6 +9,7 @@
 #include "model/base/memory.h"
 #include "model/base/units.h"
 #include "model/cost/track_record.h"
+#include "model/spec/json_text.h"
 #include "traces/csv.h"
 #include "traces/outcomes.h"
 
@@ -369,7 +370,7 @@ static json_t *json_groups(const struct comparing *comparing, enum accuracy_key 
     struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
     json_t *array = json_array();
     for (size_t i = 0; i < n_groups; i++) {
-        json_t *group = json_pack("{s:s}", name, groups[i].name);
+        json_t *group = json_pack("{s:o}", name, json_text(groups[i].name));
         json_object_update_new(group, json_accuracy(&groups[i].accuracy));
         json_array_append_new(array, group);
     }
@@ -381,9 +382,9 @@ static json_t *json_row(const struct compared *row, const struct comparison *ite
 {
     char layout[LAYOUT_TEXT];
     bool predicted = row->predicted_s > 0;
-    json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s}", "case", row->run->name, "source", row->table, "gpu", item->gpu,
-                               "gpus", row->run->gpus, "layout", layout_format(&row->run->layout, layout, sizeof layout),
-                               "outcome", outcome_word(item->oom));
+    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:s, s:s}", "case", row->run->name, "source", json_text(row->table), "gpu",
+                               item->gpu, "gpus", row->run->gpus, "layout",
+                               layout_format(&row->run->layout, layout, sizeof layout), "outcome", outcome_word(item->oom));
     if (item->untold)
         json_object_set_new(object, "outcome", json_null());
     json_object_set_new(object, "measured_s", real_or_null(row->run->step_s > 0, row->run->step_s));

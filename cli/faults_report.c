@@ -4,6 +4,7 @@
 
 #include "cli/result.h"
 #include "cli/table.h"
+#include "model/spec/json_text.h"
 
 static const char *cause_of(const struct faults_report *summary, const struct fault_count *count)
 {
@@ -111,7 +112,7 @@ static json_t *nodes_json(const struct faults_report *summary)
         json_t *node = json_pack("{s:i, s:I, s:f}", "node", s->top_nodes[i].what, "failures", (json_int_t)s->top_nodes[i].n,
                                  "mean_down_s", s->top_nodes[i].mean_down_s);
         if (*host)
-            json_object_set_new(node, "host", json_string(host));
+            json_object_set_new(node, "host", json_text(host));
         json_array_append_new(nodes, node);
     }
     return nodes;
@@ -129,7 +130,7 @@ static enum status write_json(struct invocation *call, const struct faults_repor
 {
     const struct fault_statistics *s = &summary->statistics;
     json_t *result = result_create(call, NULL);
-    json_object_set_new(result, "trace", json_string(summary->name));
+    json_object_set_new(result, "trace", json_text(summary->name));
     json_object_set_new(result, "failures", json_integer((json_int_t)s->n_failures));
     json_object_set_new(result, "nodes", json_integer(s->nodes));
     json_object_set_new(result, "nodes_hit", json_integer(s->nodes_hit));
@@ -177,9 +178,9 @@ enum status faults_report_trace(struct invocation *call, const struct fault_trac
         if (fault->kind != FAULT_NODE)
             json_object_set_new(row, "factor", json_real((double)fault->speed / FULL_SPEED));
         if (fault->detail >= 0)
-            json_object_set_new(row, "detail", json_string(trace->details[fault->detail]));
+            json_object_set_new(row, "detail", json_text(trace->details[fault->detail]));
         if (*fault_trace_host(trace, fault->node))
-            json_object_set_new(row, "host", json_string(fault_trace_host(trace, fault->node)));
+            json_object_set_new(row, "host", json_text(fault_trace_host(trace, fault->node)));
         json_array_append_new(list, row);
     }
     json_object_set_new(root, "faults", list);

@@ -9,6 +9,7 @@
 #include "cli/plan_report.h"
 #include "cli/table.h"
 #include "model/base/units.h"
+#include "model/spec/json_text.h"
 #include "model/spec/layout_items.h"
 
 /* --- what is asked for --- */
@@ -327,7 +328,7 @@ json_t *explanation_json(const struct explanation *x, const struct setting *sett
     json_object_set_new(json, "legal", json_boolean(x->reason == LAYOUT_LEGAL));
     if (x->reason != LAYOUT_LEGAL) {
         json_object_set_new(json, "reason", json_string(layout_reason_key(x->reason)));
-        json_object_set_new(json, "why", json_string(x->why));
+        json_object_set_new(json, "why", json_text(x->why));
         return json;
     }
     json_object_set_new(json, "fits", json_boolean(x->memory.total <= x->capacity_bytes));

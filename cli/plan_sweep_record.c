@@ -5,20 +5,9 @@
 #include "cli/plan_sweep_report.h"
 #include "cli/result.h"
 #include "cli/table.h"
+#include "model/spec/json_text.h"
 
 /* --- JSON --- */
-
-/* A diagnostic, which may quote a name cut within a letter: such bytes become question marks. */
-static json_t *diagnostic_json(const char *text)
-{
-    char ascii[sizeof((struct sweep_point){0}.why)];
-    size_t n = 0;
-    json_t *json = json_string(text);
-    for (; text[n]; n++)
-        ascii[n] = (unsigned char)text[n] < 128 ? text[n] : '?';
-    ascii[n] = '\0';
-    return json ? json : json_string(ascii);
-}
 
 static json_t *point_json(const struct plan_sweep *sweep, int i)
 {
@@ -30,13 +19,13 @@ static json_t *point_json(const struct plan_sweep *sweep, int i)
             json_object_set_new(values, sweep_key_at(&sweep->axes, a, k)->word,
                                 json_string(sweep_value_at(&sweep->axes, a, k, i)));
     if (point->why[0])
-        return json_pack("{s:o, s:o, s:b}", "values", values, "why", diagnostic_json(point->why), "fits", 0);
+        return json_pack("{s:o, s:o, s:b}", "values", values, "why", json_text(point->why), "fits", 0);
     json_t *json =
-        json_pack("{s:o, s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "values", values, "model", point->model, "cluster",
+        json_pack("{s:o, s:o, s:s, s:s, s:i, s:I, s:I, s:s, s:b}", "values", values, "model", json_text(point->model), "cluster",
                   point->cluster, "gpu", point->gpu, "gpus", point->gpus, "global_batch", (json_int_t)point->global_batch,
                   "seq_len", (json_int_t)point->seq_len, "precision", point->precision, "fits", point->fits);
     if (!point->fits) {
-        json_object_set_new(json, "why", diagnostic_json(sweep_point_why(point, why, sizeof why)));
+        json_object_set_new(json, "why", json_text(sweep_point_why(point, why, sizeof why)));
         return json;
     }
     json_object_set_new(json, "tokens_per_s", json_real(point->best.tokens_per_s));

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/spec/json_text.h"
 
 struct outputs {
     struct file_output files[MAX_OUTPUTS];
@@ -155,7 +156,7 @@ static json_t *json_texts(const char *const *texts, int n)
 {
     json_t *array = json_array();
     for (int i = 0; i < n; i++)
-        json_array_append_new(array, json_string(texts[i]));
+        json_array_append_new(array, json_text(texts[i]));
     return array;
 }
 
@@ -165,7 +166,7 @@ static json_t *json_option(const struct option_value *value)
     enum option_type type = value->row->type;
     if (type == OPTION_FLAG)
         return json_true();
-    return type == OPTION_LIST || type == OPTION_REPEAT ? json_texts(value->texts, value->n_texts) : json_string(value->texts[0]);
+    return type == OPTION_LIST || type == OPTION_REPEAT ? json_texts(value->texts, value->n_texts) : json_text(value->texts[0]);
 }
 
 static json_t *json_options(const struct invocation *call)

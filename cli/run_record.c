@@ -7,6 +7,7 @@
 #include "cli/run_likely.h"
 #include "cli/run_report.h"
 #include "cli/trained.h"
+#include "model/spec/json_text.h"
 #include "traces/csv.h"
 
 static nanos idle_time(const nanos *use)
@@ -225,7 +226,7 @@ json_t *run_assumptions_json(const struct run_report *report)
 {
     json_t *assumptions = json_array();
     for (int i = 0; i < report->n_assumptions; i++)
-        json_array_append_new(assumptions, json_string(report->assumptions[i]));
+        json_array_append_new(assumptions, json_text(report->assumptions[i]));
     return assumptions;
 }
 
@@ -250,7 +251,7 @@ enum status run_report_json(struct invocation *call, const struct run_report *re
     json_t *root = result_create(call, config);
     free(config);
     const struct faults_request *faults = &report->experiment->faults;
-    json_object_set_new(root, "trace", json_string(faults->model[0] ? faults->model : faults->trace));
+    json_object_set_new(root, "trace", json_text(faults->model[0] ? faults->model : faults->trace));
     add_policy(root, report);
     add_answers(root, report);
     add_step(root, report);

@@ -13,6 +13,7 @@
 #include "model/base/append.h"
 #include "model/base/units.h"
 #include "model/cost/track_record.h"
+#include "model/spec/json_text.h"
 
 static const char *const side_names[2] = {"A", "B"};
 
@@ -414,7 +415,7 @@ static json_t *side_json(const struct step_pair *pair, int side)
 static void put_identity(const struct step_side *side, json_t *json)
 {
     char *config = experiment_to_json(&side->setup.experiment);
-    json_object_set_new(json, "file", json_string(side->file));
+    json_object_set_new(json, "file", json_text(side->file));
     json_object_set_new(json, "config", json_loads(config, 0, NULL));
     json_object_set_new(json, "layout", layout_json(&side->setup.layout));
     json_object_set_new(json, "features", features_json(side->setup.layout.features));

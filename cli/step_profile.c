@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "model/spec/catalog.h"
+#include "model/spec/json_text.h"
 
 enum { KERNELS_SHOWN = 12, IDLES_SHOWN = 5 };
 #define IDLE_SHOWN 0.005 /* of a step: less is not worth a line */
@@ -248,8 +249,8 @@ static json_t *kinds_json(const double seconds[N_PROFILE_KINDS])
 json_t *step_profile_json(const struct step_profile *with)
 {
     const struct profile *p = &with->profile;
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "file", with->path, "gpu", p->gpu,
-                     "rank", p->rank, "stage", with->stage, "steps", (int)p->n_steps * p->steps_each, "marked", p->marked,
+    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "file", json_text(with->path), "gpu",
+                     p->gpu, "rank", p->rank, "stage", with->stage, "steps", (int)p->n_steps * p->steps_each, "marked", p->marked,
                      "predicted_s", with->step_s, "measured_s", with->measured.step_s, "predicted", kinds_json(with->predicted_s),
                      "measured", kinds_json(with->measured.exposed_s), "hidden", kinds_json(with->measured.hidden_s), "kernels",
                      kernels_json(p), "idle", idles_json(p));

@@ -14,6 +14,7 @@
 #include "cli/table.h"
 #include "cli/trained.h"
 #include "model/base/units.h"
+#include "model/spec/json_text.h"
 
 /* ---- JSON */
 
@@ -47,7 +48,7 @@ static json_t *assumptions_json(const struct step_report *report)
     json_t *array = json_array();
 
     for (int i = 0; i < report->n_assumptions; i++)
-        json_array_append_new(array, json_string(report->assumptions[i]));
+        json_array_append_new(array, json_text(report->assumptions[i]));
     return array;
 }
 

@@ -6,6 +6,7 @@
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/base/utf8.h"
 
 enum { MAX_COLUMNS = 4096, PARSER_BLOCK = 1 << 16 };
 #define TEXT_LIMIT ((size_t)1 << 30)
@@ -275,38 +276,15 @@ static void read_records(struct csv_reading *reading, struct csv_parser *parser)
         report_syntax(reading, true);
 }
 
-/* The length of the UTF-8 character at `p`, or 0 where none is. */
-static size_t utf8_length(const unsigned char *p, size_t n)
-{
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = p[0] < 0x80 ? 1 : p[0] >= 0xC2 && p[0] < 0xE0 ? 2 : p[0] >= 0xE0 && p[0] < 0xF0 ? 3 : p[0] >= 0xF0 ? 4 : 0;
-    if (length <= 1 || length > n || p[0] > 0xF4)
-        return length == 1;
-    unsigned code = p[0] & (0xFFu >> (length + 1));
-    for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-        code = code << 6 | (p[i] & 0x3F);
-    }
-    bool surrogate = code >= 0xD800 && code < 0xE000;
-    return code < least[length] || surrogate || code > 0x10FFFF ? 0 : length;
-}
-
 /* The first byte that is no text: a control character other than tab and line ends, or broken UTF-8. n_text when all is text. */
 static size_t first_binary_byte(const char *text, size_t n_text)
 {
-    const unsigned char *p = (const unsigned char *)text;
-    size_t i = 0;
-    while (i < n_text) {
-        if (p[i] >= 0x20 && p[i] < 0x7F) {
-            i++;
-            continue;
-        }
-        bool control = (p[i] < 0x20 && p[i] != '\t' && p[i] != '\n' && p[i] != '\r') || p[i] == 0x7F;
-        size_t length = control ? 0 : utf8_length(p + i, n_text - i);
+    size_t i = 0, length;
+    for (; i < n_text; i += length) {
+        bool plain = text[i] >= 0x20 && text[i] < 0x7F;
+        length = plain ? 1 : utf8_length(text + i, n_text - i);
         if (length == 0)
             break;
-        i += length;
     }
     return i;
 }

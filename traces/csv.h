@@ -84,7 +84,8 @@ MUST_CHECK enum status csv_cell_integer(const struct csv_table *table, size_t ro
 MUST_CHECK enum status csv_cell_number(const struct csv_table *table, size_t row, int column, double low, double high,
                                        double *value, struct diags *diags);
 
-/* Writing: cells of one line one after the other, quoted where they need it. Errors stay in the stream (ferror). */
+/* Writing: cells of one line one after the other, quoted where they need it, with U+FFFD in place of what could not be read
+ * again. Errors stay in the stream (ferror). */
 void csv_write_cell(FILE *out, bool first, const char *text);
 void csv_write_number(
     FILE *out, bool first,

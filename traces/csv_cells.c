@@ -10,6 +10,7 @@
 #include "model/base/append.h"
 #include "model/base/memory.h"
 #include "model/base/units.h"
+#include "model/base/utf8.h"
 #include "traces/csv.h"
 
 /* --- columns ------------------------------------------------------------------------------------------------------- */
@@ -142,7 +143,7 @@ enum status csv_cell_number(const struct csv_table *table, size_t row, int colum
 
 /* --- writing ------------------------------------------------------------------------------------------------------- */
 
-void csv_write_cell(FILE *out, bool first, const char *text)
+static void write_text(FILE *out, bool first, const char *text)
 {
     size_t n = strlen(text);
     bool blank_edge = n > 0 && (text[0] == ' ' || text[0] == '\t' || text[n - 1] == ' ' || text[n - 1] == '\t');
@@ -153,6 +154,17 @@ void csv_write_cell(FILE *out, bool first, const char *text)
         csv_fwrite(out, text, n); /* libcsv quotes and doubles */
     else
         fwrite(text, 1, n, out);
+}
+
+void csv_write_cell(FILE *out, bool first, const char *text)
+{
+    if (utf8_is_text(text)) {
+        write_text(out, first, text);
+        return;
+    }
+    char *copy = utf8_copy(text);
+    write_text(out, first, copy);
+    free(copy);
 }
 
 void csv_write_number(FILE *out, bool first, double value)

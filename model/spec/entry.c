@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "model/base/append.h"
+#include "model/base/utf8.h"
 #include "model/spec/catalog_alias.h"
 #include "model/spec/schemas.h"
 
@@ -111,6 +112,14 @@ static struct yaml_node *single_node(const struct yaml_node *value, const char *
     return yaml_with(tree, "nodes", yaml_scalar(value->text, "1", arena), arena);
 }
 
+const char *entry_name(const char *text, struct arena *arena)
+{
+    char name[NAME_SIZE] = "", *copy = utf8_copy(text);
+    text_append(name, sizeof name, "%s", copy);
+    free(copy);
+    return arena_copy_text(arena, name);
+}
+
 /* The file's name without folder and ending. */
 static const char *stem(const char *path, struct arena *arena)
 {
@@ -119,9 +128,7 @@ static const char *stem(const char *path, struct arena *arena)
     char *dot = strrchr(name, '.');
     if (dot && dot > name)
         *dot = '\0';
-    if (strlen(name) >= NAME_SIZE)
-        name[NAME_SIZE - 1] = '\0';
-    return name;
+    return entry_name(name, arena);
 }
 
 /* What is in a file must be an entry with a source, or a model as Hugging Face describes it, which may be read `as` another

@@ -43,6 +43,9 @@ void cluster_topology_complete(struct cluster *cluster, const struct yaml_node *
 /* Where `key` stands in the tree, or the tree itself. */
 struct place entry_place(const struct yaml_node *tree, const char *key);
 
+/* What an entry can be called by a text such as a file's: no longer than a name may be, and UTF-8. */
+const char *entry_name(const char *text, struct arena *arena);
+
 /* Whether a mapping is a Hugging Face configuration, and the model entry that it amounts to, by the keys of its own model_type or
  * of the one that `as` names (NULL: its own). What builds on one, `base: config.json`, is none itself. */
 bool huggingface_is(const struct yaml_node *mapping);

@@ -458,9 +458,7 @@ static const char *model_name(const char *path, struct arena *arena)
     } else if (strrchr(base, '.') && strrchr(base, '.') != base) {
         *strrchr(base, '.') = '\0';
     }
-    if (strlen(base) >= NAME_SIZE)
-        base[NAME_SIZE - 1] = '\0';
-    return base;
+    return entry_name(base, arena);
 }
 
 #define SOURCE "Hugging Face configuration"

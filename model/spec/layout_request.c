@@ -7,6 +7,7 @@
 
 #include "model/base/append.h"
 #include "model/spec/cp_comm.h"
+#include "model/spec/json_text.h"
 #include "model/spec/layout_items.h"
 #include "model/spec/offload.h"
 #include "model/spec/recompute.h"
@@ -233,7 +234,7 @@ json_t *layout_request_write(const struct layout_request *request)
         if (sscanf(item, "%31[^=]=%127[^,]", key, value) != 2)
             break;
         bool number = isdigit((unsigned char)value[0]) && strspn(value, "0123456789") == strlen(value);
-        json_object_set_new(mapping, key, number ? json_integer(strtol(value, NULL, 10)) : json_string(value));
+        json_object_set_new(mapping, key, number ? json_integer(strtol(value, NULL, 10)) : json_text(value));
         item += strcspn(item, ",");
     }
     return mapping;

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/spec/json_text.h"
 #include "model/spec/schema.h"
 
 static json_t *write_quantity(const struct field *row, const double *value)
@@ -15,7 +16,7 @@ static json_t *write_field(const struct field *row, const void *object)
 {
     const char *at = (const char *)object + row->offset;
     switch (row->type) {
-    case FIELD_TEXT: return json_string(at);
+    case FIELD_TEXT: return json_text(at);
     case FIELD_INT: return json_integer(*(const int *)at);
     case FIELD_INT64: return json_integer(*(const int64_t *)at);
     case FIELD_QUANTITY: return write_quantity(row, (const double *)at);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "model/base/utf8.h"
 
 /* A tree being built from events; `open` holds the containers not yet closed. */
 struct builder {
@@ -196,28 +197,12 @@ static bool build_all(struct builder *b, struct fy_parser *parser, struct fy_dia
     return good;
 }
 
-/* The length of the valid UTF-8 sequence at s (n bytes left), 0 when there is none. Control characters are not text. */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    if (s[0] < 0x80)
-        return s[0] >= 0x20 ? s[0] != 0x7f : s[0] == '\t' || s[0] == '\n' || s[0] == '\r';
-    size_t length = s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
-    if (s[0] >= 0xf5 || length > n)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool beyond = (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90);
-    return overlong || beyond ? 0 : length;
-}
-
 static bool check_text(const char *name, const char *bytes, size_t n, struct diags *diags)
 {
     struct place at = {.file = name, .line = 1, .column = 1};
     bool blank = true;
     for (size_t i = 0, step; i < n; i += step) {
-        step = utf8_length((const unsigned char *)bytes + i, n - i);
+        step = utf8_length(bytes + i, n - i);
         if (step == 0) {
             diag_error(diags, at, "byte 0x%02x is not text; is this a binary file?", (unsigned char)bytes[i]);
             return false;
