@@ -354,12 +354,25 @@ static struct yaml_node *with_changed_name(struct yaml_node *tree, struct arena 
     char text[NAME_SIZE] = "";
     if (!name || name->kind != YAML_SCALAR || yaml_is_null(name))
         return tree;
-    text_append(text, sizeof text - (sizeof MODEL_CHANGED - 1), "%s", name->text); /* whole characters of it */
+    text_append(text, sizeof text - (sizeof MODEL_CHANGED - 1), "%.*s", (int)model_name_length(name->text), name->text);
     text_append(text, sizeof text, "%s", MODEL_CHANGED);
     struct yaml_node *changed = yaml_scalar(name->at.file, text, arena);
     changed->quoted = true;
     changed->at = name->at;
     return yaml_replace(tree, "name", changed, arena);
+}
+
+struct yaml_node *entry_changed_model(const struct yaml_node *before, struct yaml_node *after, struct arena *arena)
+{
+    const struct yaml_node *name = yaml_find(before, "name"), *now = yaml_find(after, "name");
+    bool kept = name && now && name->at.line == now->at.line && strcmp(name->at.file, now->at.file) == 0;
+    if (!kept)
+        return after;
+    struct diags quiet = {0}; /* told when it is read for good */
+    const struct yaml_node *was = entry_resolve(CATALOG_MODELS, before, arena, &quiet);
+    const struct yaml_node *is = entry_resolve(CATALOG_MODELS, after, arena, &quiet);
+    diags_free(&quiet);
+    return was && is && !same_model(was, is) ? with_changed_name(after, arena) : after;
 }
 
 struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *value, struct arena *arena, struct diags *diags)

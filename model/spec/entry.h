@@ -29,6 +29,10 @@ char *data_path_in(enum data_place place, const char *relative);
  * only when the tree holds no mistake. */
 MUST_CHECK enum status entry_read(enum catalog_kind kind, const struct yaml_node *tree, void *object, struct diags *diags);
 
+/* A model, both not yet resolved, that flags changed under the name that its file gave it: with a name that says so
+ * (MODEL_CHANGED), if it takes another time or memory now. */
+struct yaml_node *entry_changed_model(const struct yaml_node *before, struct yaml_node *after, struct arena *arena);
+
 /* Both at once; nothing, bad input, of a value that is NULL. */
 MUST_CHECK enum status entry_load(enum catalog_kind kind, const struct yaml_node *value, void *object, struct arena *arena,
                                   struct diags *diags);

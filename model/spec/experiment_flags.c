@@ -216,7 +216,10 @@ struct yaml_node *experiment_with_flags(struct yaml_node *root, const struct exp
         root = with_flag(root, "--gpu", "cluster.gpu.base", flags->gpu, o);
     if (flags->layout)
         root = with_layout(root, flags->layout, o);
+    const struct yaml_node *model = yaml_find(root, "model");
     for (int i = 0; i < flags->n_overrides; i++)
         root = with_override(root, flags->overrides[i], o);
-    return root;
+    struct yaml_node *now = yaml_find(root, "model");
+    struct yaml_node *called = model && now ? entry_changed_model(model, now, o->arena) : now;
+    return called == now ? root : yaml_replace(root, "model", called, o->arena);
 }

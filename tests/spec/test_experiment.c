@@ -349,6 +349,38 @@ START_TEST(a_changed_model_says_so)
 }
 END_TEST
 
+/* A model that is written out under its name, as in a result, is another one where a flag changes it, but not where the flag
+ * names it. */
+START_TEST(a_result_whose_model_a_flag_changes_says_so)
+{
+    static const struct {
+        const char *model, *override, *name;
+    } cases[] = {
+        {"name: x, ", "model.layers=3", "x (changed)"},
+        {"name: x, ", "model.layers=2", "x"},
+        {"name: x, ", "model.layers=2.0", "x"},
+        {"name: x, ", "model.published_parameters=8B", "x"},
+        {"name: x, ", "model={layers: 3, heads: 4}", "x (changed)"},
+        {"name: x, ", "model={layers: 3, name: y}", "y"},
+        {"name: x, ", "model.name=x (changed)", "x (changed)"},
+        {"name: x, ", "model=llama3-8b", "llama3-8b"},
+        {"name: x, ", "job.seq_len=32", "x"},
+        {"name: x (changed), ", "model.layers=3", "x (changed)"},
+        {"", "model.layers=3", "model"},
+        {"base: llama3-8b, name: x, ", "model.kv_heads=8", "x (changed)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        int n = snprintf(text, sizeof text,
+                         "model: {%ssource: here, layers: 2, hidden: 64, heads: 8, kv_heads: 4, vocab: 64, max_seq_len: 64}\n"
+                         "cluster: h100-sxm-node\njob: {global_batch: 8}\n",
+                         cases[i].model);
+        load_with((struct experiment_flags){.file = temporary_file("result.yaml", text, (size_t)n)}, cases[i].override);
+        ck_assert_str_eq(e.model.name, cases[i].name);
+    }
+}
+END_TEST
+
 /* Of the file's trace at 1800 s: what replaces either in another way takes it away. */
 START_TEST(faults_are_said_in_one_way)
 {
@@ -447,6 +479,7 @@ int main(void)
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, faults_are_said_in_one_way);
     tcase_add_test(tests, a_changed_model_says_so);
+    tcase_add_test(tests, a_result_whose_model_a_flag_changes_says_so);
     tcase_add_test(tests, features_change);
     tcase_add_test(tests, features_that_are_not_meant_warn);
     tcase_add_test(tests, layouts_have_one_order);
