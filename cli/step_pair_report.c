@@ -13,6 +13,7 @@
 #include "model/base/append.h"
 #include "model/base/units.h"
 #include "model/cost/track_record.h"
+#include "model/cost/work.h"
 #include "model/spec/json_text.h"
 
 static const char *const side_names[2] = {"A", "B"};
@@ -338,17 +339,16 @@ static void append_reasons(const struct step_pair *pair, char *text, size_t size
     }
 }
 
-/* Of the differences that are shown, is one of the models? */
+/* Does a token of the one model ask for other FLOPs than of the other, in the same job? Names and much else ask for none. */
 static bool models_differ(const struct step_pair *pair)
 {
-    json_t *differences = differences_json(pair);
-    bool any = false;
-    for (size_t i = 0; i < json_array_size(differences) && !any; i++) {
-        const json_t *key = json_object_get(json_array_get(differences, i), "key");
-        any = strncmp(json_string_value(key), "model.", strlen("model.")) == 0;
+    double flops[2];
+    for (int i = 0; i < 2; i++) {
+        struct setting setting = pair->sides[0].setup.setting;
+        setting.model = pair->sides[i].setup.setting.model;
+        flops[i] = model_flops_per_step(&setting, pair->sides[0].setup.layout.features, FLOPS_FULL);
     }
-    json_decref(differences);
-    return any;
+    return fabs(flops[1] - flops[0]) > 1e-9 * flops[0];
 }
 
 /* In a sentence: which is faster, and by what. */
@@ -361,7 +361,7 @@ static void write_verdict(const struct step_pair *pair, FILE *out)
     fprintf(out, "B trains %.3f times as many tokens a second as A; each takes %.1f %% %s GPU-seconds%s\n", rate,
             100 * fabs(change), change > 0 ? "more" : "fewer", text);
     if (models_differ(pair))
-        fputs("The models differ, and so does what a token asks of a GPU: their MFU is what compares.\n", out);
+        fputs("The models differ, and so do the FLOPs that a token asks of a GPU: their MFU is what compares.\n", out);
 }
 
 static void write_text(const struct step_pair *pair, const struct invocation *call)

@@ -193,8 +193,8 @@ struct mixer_columns {
 };
 struct mixer_columns mixer_columns_of(const struct state_mixer *mixer);
 
-/* What is behind the name of a model that an experiment changes, `model: {base: llama3-8b, layers: 16}`, and gives no name, or that
- * a flag changes under the name it had. */
+/* What is behind the name of a model that an experiment changes, `model: {base: llama3-8b, layers: 16}`, and gives no name, or
+ * that a flag changes under the name it had. */
 #define MODEL_CHANGED " (changed)"
 /* The letters of a name before that; all of them where the model is not changed. */
 size_t model_name_length(const char *name);
