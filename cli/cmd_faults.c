@@ -53,8 +53,9 @@ static enum status generate(struct invocation *call)
     struct fault_trace trace;
     faults_generate(&model, nodes, horizon, call->seed, &trace);
     char days[32], count[32];
-    talk(call, 0, "%zu faults on %" PRId32 " nodes in %s, %s expected; %s", trace.n_items, nodes,
-         horizon_text(horizon, days, sizeof days), quantity_format(expected, DIM_COUNT, count, sizeof count), model.source);
+    talk(call, 0, "%zu fault%s on %" PRId32 " node%s in %s, %s expected; %s", trace.n_items, trace.n_items == 1 ? "" : "s", nodes,
+         nodes == 1 ? "" : "s", horizon_text(horizon, days, sizeof days),
+         quantity_format(expected, DIM_COUNT, count, sizeof count), model.source);
     return write_trace(call, &trace);
 }
 

@@ -294,8 +294,7 @@ static enum status check_text(const struct csv_table *table, struct diags *diags
     size_t bad = first_binary_byte(table->text, table->n_text);
     if (bad == table->n_text)
         return STATUS_OK;
-    bool wide = table->n_text >= 2 && (memcmp(table->text, "\xFF\xFE", 2) == 0 || memcmp(table->text, "\xFE\xFF", 2) == 0);
-    if (wide) {
+    if (utf16_begins(table->text, table->n_text)) {
         diag_error(diags, (struct place){.file = table->name, .line = 1, .column = 1}, "is UTF-16 text; save it as UTF-8");
         return STATUS_BAD_INPUT;
     }

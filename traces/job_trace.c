@@ -98,7 +98,7 @@ static bool end_of(struct reading *reading, size_t row, nanos *end)
     if (columns->end >= 0)
         return records_time(&reading->records, row, columns->end, end);
     if (!records_time(&reading->records, row, columns->start, end) ||
-        !records_time(&reading->records, row, columns->duration, &duration))
+        !records_duration(&reading->records, row, columns->duration, &duration))
         return false;
     *end += duration;
     return true;

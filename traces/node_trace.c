@@ -11,10 +11,11 @@ static const char *const node_names[] = {"nodename", "node", "host", "hostname",
 static const char *const state_names[] = {"state", "status", "nodestate", NULL};
 static const char *const start_names[] = {"timestart", "start", "starttime", "starts", "from", "begin", NULL};
 static const char *const end_names[] = {"timeend", "end", "endtime", "ends", "to", "until", NULL};
+static const char *const duration_names[] = {"duration", "durations", "durationsec", "durationseconds", "downs", NULL};
 static const char *const reason_names[] = {"reason", "detail", "cause", NULL};
 
 struct columns {
-    int node, state, start, end, reason;
+    int node, state, start, end, duration, reason;
 };
 
 struct reading {
@@ -32,6 +33,7 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
                                 .state = record_column(table, state_names),
                                 .start = record_column(table, start_names),
                                 .end = record_column(table, end_names),
+                                .duration = record_column(table, duration_names),
                                 .reason = record_column(table, reason_names)};
     if (columns->node < 0)
         diag_error(diags, at, "no column names nodes; name it NodeName, node or host");
@@ -84,6 +86,18 @@ static bool is_open(const char *text)
     return false;
 }
 
+/* How long a state lasted that has no end; false: a cell is wrong, and told. */
+static bool read_duration(struct reading *reading, size_t row, struct fault *fault)
+{
+    int column = reading->columns.duration;
+    fault->down = reading->records.options->down;
+    if (is_open(csv_cell(&reading->records.table, row, column))) {
+        reading->n_open++;
+        return true;
+    }
+    return records_duration(&reading->records, row, column, &fault->down);
+}
+
 /* False: a cell is wrong, and told. */
 static bool read_times(struct reading *reading, size_t row, struct fault *fault)
 {
@@ -91,11 +105,8 @@ static bool read_times(struct reading *reading, size_t row, struct fault *fault)
     const struct columns *columns = &reading->columns;
     if (!records_time(&reading->records, row, columns->start, &fault->time))
         return false;
-    if (is_open(csv_cell(&reading->records.table, row, columns->end))) {
-        fault->down = reading->records.options->down;
-        reading->n_open++;
-        return true;
-    }
+    if (is_open(csv_cell(&reading->records.table, row, columns->end)))
+        return read_duration(reading, row, fault);
     if (!records_time(&reading->records, row, columns->end, &end))
         return false;
     fault->down = end - fault->time;

@@ -62,6 +62,9 @@ static bool zoned_time_parse(const char *text, nanos *time, bool *zoned)
     return true;
 }
 
+/* Seconds of before 1973 count from the table's own start, not from 1970. */
+static const nanos earliest_of_calendar = (nanos)100000000 * NANOS_PER_SECOND;
+
 bool records_time(struct records *records, size_t row, int column, nanos *time)
 {
     const char *text = csv_cell(&records->table, row, column);
@@ -70,6 +73,10 @@ bool records_time(struct records *records, size_t row, int column, nanos *time)
     double seconds = strtod(text, &end);
     if (end != text && !*end && isfinite(seconds) && fabs(seconds) < 4e9) {
         *time = nanos_from_seconds(seconds);
+        if (!records->own && *time < earliest_of_calendar) {
+            records->own = text;
+            records->own_at = csv_place(&records->table, row, column);
+        }
         return true;
     }
     if (zoned_time_parse(text, time, &zoned)) {
@@ -84,6 +91,16 @@ bool records_time(struct records *records, size_t row, int column, nanos *time)
     return false;
 }
 
+bool records_duration(struct records *records, size_t row, int column, nanos *duration)
+{
+    double seconds;
+    if (csv_cell_number(&records->table, row, column, 0, nanos_to_seconds(FAULT_TRACE_LONGEST), &seconds, records->diags) !=
+        STATUS_OK)
+        return false;
+    *duration = nanos_from_seconds(seconds);
+    return true;
+}
+
 void records_tell_zones(const struct records *records)
 {
     if (records->n_zoned > 0 && records->n_zoned < records->n_dates)
@@ -91,15 +108,25 @@ void records_tell_zones(const struct records *records)
                   "%zu of %zu times name a zone; the others are taken for universal time", records->n_zoned, records->n_dates);
 }
 
-/* Seconds of before 1973 count from the table's own start, not from 1970: a date --from says nothing of them. */
+/* Seconds from the table's own start lie nowhere among dates. */
+static bool times_fit(const struct records *records)
+{
+    if (!records->own || records->n_dates == 0)
+        return true;
+    diag_error(records->diags, records->own_at,
+               "'%.40s' are seconds since the table's own start, where other times are dates; write all of them one way",
+               records->own);
+    return false;
+}
+
+/* A date --from says nothing of seconds from the table's own start. */
 static bool from_fits(const struct records *records)
 {
-    static const nanos earliest = (nanos)100000000 * NANOS_PER_SECOND;
     const struct fault_trace *trace = &records->trace;
     nanos latest = 0;
     for (size_t i = 0; i < trace->n_items; i++)
         latest = trace->items[i].time > latest ? trace->items[i].time : latest;
-    if (!records->options->has_from || records->n_dates > 0 || trace->n_items == 0 || latest >= earliest)
+    if (!records->options->has_from || records->n_dates > 0 || trace->n_items == 0 || latest >= earliest_of_calendar)
         return true;
     diag_error(records->diags, (struct place){.file = records->path},
                "--from is a date, and these times are seconds since the table's own start; --horizon alone cuts it");
@@ -124,6 +151,7 @@ enum status records_finish(struct records *records, nanos merge, struct fault_tr
     struct convert_options options = *records->options;
     bool good = records_good(records);
     options.merge = merge;
+    good = good && times_fit(records); /* the table is still there, which has the text */
     host_table_name(&records->hosts, &records->trace);
     host_table_free(&records->hosts);
     csv_table_free(&records->table);

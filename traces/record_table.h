@@ -22,7 +22,9 @@ struct records {
     struct host_table hosts;
     struct fault_trace trace;
     size_t n_dates, n_zoned; /* of all times read: those that are dates, and those that name a zone */
-    size_t errors;           /* in diags when it was opened */
+    const char *own;         /* the first of them in seconds that count from the table's own start; NULL: none */
+    struct place own_at;
+    size_t errors; /* in diags when it was opened */
     struct diags *diags;
 };
 MUST_CHECK enum status records_open(struct records *records, const char *path, const struct convert_options *options,
@@ -31,6 +33,8 @@ MUST_CHECK enum status records_open(struct records *records, const char *path, c
 bool records_good(const struct records *records);
 /* Seconds, or a date such as 2024-03-03T12:01:02, with a fraction, which is left aside, and a zone. False: neither, and told. */
 MUST_CHECK bool records_time(struct records *records, size_t row, int column, nanos *time);
+/* How long something lasted, in seconds. False: it is no such number, and told. */
+MUST_CHECK bool records_duration(struct records *records, size_t row, int column, nanos *duration);
 /* Some times have zones and others have not. */
 void records_tell_zones(const struct records *records);
 /* The trace, with the hosts' names and repeats within `merge` as one (convert_finish), where nothing was wrong; the records are

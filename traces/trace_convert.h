@@ -16,10 +16,11 @@
  *
  *   nodes: a table of the states that nodes were in (sacctmgr -P list event). Columns, in any case, with or without underscores:
  *          NodeName (node, host), State (status), TimeStart (start, from), TimeEnd (end, to), as seconds or dates, also with a
- *          zone, and Reason, which becomes the cause, without the user and time that Slurm appends. A node that is down, failing
- *          or does not answer has failed; one that drains, is offline, in maintenance or reboots leaves as announced (planned).
- *          Idle, allocated or powered down to save energy it is there. States of one node that touch, or are `merge` apart, are
- *          one outage, of the kind and cause of the first. A row without a node (Slurm's events of the cluster) is left out.
+ *          zone, or a duration (duration_s) in place of the latter, and Reason, which becomes the cause, without the user and
+ *          time that Slurm appends. A node that is down, failing or does not answer has failed; one that drains, is offline, in
+ *          maintenance or reboots leaves as announced (planned). Idle, allocated or powered down to save energy it is there.
+ *          States of one node that touch, or are `merge` apart, are one outage, of the kind and cause of the first. A row without
+ *          a node (Slurm's events of the cluster) is left out.
  *
  *   xid:   kernel logs and DCGM. Lines with "NVRM: Xid (PCI:...): 79, ..." after a time (log_time.h; a zone is applied), with or
  *          without a host; and Prometheus text, DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 TIME (without Hostname= the host

@@ -117,6 +117,11 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     enum status status = file_read(path, LIMIT, &bytes, &n, diags);
     if (status != STATUS_OK)
         return status;
+    if (bytes[strspn(bytes, " \t\r\n")] == '\0') {
+        diag_error(diags, (struct place){.file = path}, "is empty");
+        free(bytes);
+        return STATUS_BAD_INPUT;
+    }
     char *line = first_line(bytes);
     enum convert_source found = source_of(bytes, n, line, path, diags);
     bool trace = is_fault_trace(line);

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "model/base/memory.h"
+#include "model/base/utf8.h"
 
 static gzFile open_input(const char *path)
 {
@@ -75,7 +76,10 @@ enum status file_read_watched(const char *path, size_t limit, const struct watch
         diag_error(diags, at, "the compressed file ends too early (truncated?)");
         got = -1;
     }
-    if (got < 0 || n > limit) {
+    bool wide = got == 0 && utf16_begins(data, n);
+    if (wide)
+        diag_error(diags, (struct place){.file = path, .line = 1, .column = 1}, "is UTF-16 text; save it as UTF-8");
+    if (got < 0 || n > limit || wide) {
         free(data);
         return STATUS_BAD_INPUT;
     }

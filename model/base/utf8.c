@@ -31,6 +31,11 @@ bool utf8_is_text(const char *text)
     return true;
 }
 
+bool utf16_begins(const char *text, size_t n)
+{
+    return n >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0);
+}
+
 char *utf8_copy(const char *text)
 {
     static const char unknown[] = "\xef\xbf\xbd";

@@ -12,6 +12,8 @@
 size_t utf8_length(const char *text, size_t n);
 /* Whether all of a text is such characters. */
 bool utf8_is_text(const char *text);
+/* Whether a text begins as those of UTF-16 do that say so, such as what PowerShell writes into files. */
+bool utf16_begins(const char *text, size_t n);
 /* A copy with U+FFFD in place of each byte that is of no character; release with free(). */
 char *utf8_copy(const char *text) __attribute__((returns_nonnull));
 

@@ -66,6 +66,8 @@ START_TEST(a_file_is_read_whole)
     expect_content("a", "one\ntwo");
     put("empty", "");
     expect_content("empty", "");
+    put("wide", "\xff\xfeh\n");
+    expect_refusal("wide", 1 << 20, "is UTF-16 text; save it as UTF-8");
     expect_refusal("missing", 100, "No such file");
     expect_refusal(".", 100, "is a directory");
     expect_refusal("a", 3, "larger than");

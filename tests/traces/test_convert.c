@@ -238,6 +238,11 @@ START_TEST(states_of_nodes)
                      "long it is");
     ck_assert_str_eq(NODES(usual, "node,state,start,end\na,NotReady,0,60\nb,\"Ready,SchedulingDisabled\",0,60\nc,offline,0,60\n"),
                      "0 0 60 NotRea;0 1 60 Ready, planned;0 2 60 offlin planned;");
+    ck_assert_str_eq(NODES(usual, "node,state,start,duration_s\na,down,0,60\nb,down,100,0.5\nc,down,200,\n"),
+                     "0 0 60 down;100 1 0 down;200 2 3600 down;|1 outage without an end: --down is taken for how long it is");
+    STARTS(NODES(usual, "node,state,start,duration\na,down,0,1h\n"), "|duration '1h' is not a number");
+    STARTS(NODES(usual, "node,state,start,end\na,down,2025-03-01,2025-03-02\nb,down,5,6\n"),
+           "|'5' are seconds since the table's own start, where other times are dates");
     STARTS(NODES(usual, EVENTS "c|n1|2025-03-01T02:00:00|2025-03-01T01:00:00|DOWN||\n"), "|the state ends before it begins");
     STARTS(NODES(usual, EVENTS "c|n[1-2]|2025-03-01T02:00:00|2025-03-01T03:00:00|DOWN||\n"), "|'n[1-2]' are several nodes");
     STARTS(NODES(usual, EVENTS "c|n1|yesterday|2025-03-01T03:00:00|DOWN||\n"), "|'yesterday' is neither seconds nor a time");
@@ -267,7 +272,8 @@ START_TEST(what_a_file_is)
                  {CONVERT_XID, "[   12.5] usb\n"}, /* a healthy host's */
                  {CONVERT_UNKNOWN, "hello,world\n1,2\n"},
                  {CONVERT_UNKNOWN, "time_s,node,kind,down_s\n"},
-                 {CONVERT_UNKNOWN, ""}};
+                 {CONVERT_UNKNOWN, ""},
+                 {CONVERT_UNKNOWN, "\r\n"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct files file = {.n = 0};
         struct diags diags = {0};
@@ -278,9 +284,9 @@ START_TEST(what_a_file_is)
         ck_assert_msg(source == files[i].source, "%zu: %d", i, (int)source);
         ck_assert_int_eq(status == STATUS_OK, source != CONVERT_UNKNOWN);
         if (status != STATUS_OK)
-            HAS(diags.items[0].text, strncmp(files[i].text, "time_s,", 7) == 0
-                                         ? "is a fault trace already"
-                                         : "--source: lanl, titan, jobs, nodes, xid or smi");
+            HAS(diags.items[0].text, strncmp(files[i].text, "time_s,", 7) == 0 ? "is a fault trace already"
+                                     : strlen(files[i].text) < 3               ? "is empty"
+                                                                 : "--source: lanl, titan, jobs, nodes, xid or smi");
         diags_free(&diags);
     }
 }
