@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/experiment_options.h"
 #include "cli/overrides.h"
 #include "cli/terminal.h"
@@ -195,6 +196,24 @@ static const char *key_near_option(const struct invocation *call, const char *na
     return near ? experiment_key_path(near, buffer, size) : NULL;
 }
 
+static bool has_row(const struct option_row *table, const char *name)
+{
+    for (; table && table->name; table++)
+        if (strcmp(table->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "msim plan, msim run": the commands that have an option of exactly this name. */
+static bool list_commands_with(const char *name, char *list, size_t size)
+{
+    list[0] = '\0';
+    for (int i = 0; commands[i]; i++)
+        if (has_row(commands[i]->options, name) || (commands[i]->experiment && has_row(experiment_options, name)))
+            text_append(list, size, "%smsim %s", *list ? ", " : "", commands[i]->name);
+    return *list;
+}
+
 /* Why getopt refused this long option: its name without value. */
 static void explain_long(struct invocation *call, const char *name, bool has_value)
 {
@@ -207,7 +226,7 @@ static void explain_long(struct invocation *call, const char *name, bool has_val
         if (strcmp(names[i], name) == 0 || (n_begun == 1 && strncmp(names[i], name, strlen(name)) == 0))
             row = call->values[i].row;
     }
-    char path[96];
+    char path[96], others[160];
     const char *near = nearest_name(name, names, n), *key = key_without_option(call, name, path, sizeof path);
     if (row && row->argument && !has_value)
         diag_error(&call->diags, (struct place){0}, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
@@ -217,6 +236,9 @@ static void explain_long(struct invocation *call, const char *name, bool has_val
         diag_error(&call->diags, (struct place){0}, "'--%s' can mean %s; write it out", name, begun);
     else if (key)
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; write --set %s=VALUE", name, key);
+    else if (list_commands_with(name, others, sizeof others))
+        diag_error(&call->diags, (struct place){0}, "'--%s' is an option of %s, not of msim %s", name, others,
+                   call->command->name);
     else if (near)
         diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean '--%s'?", name, near);
     else if (key_near_option(call, name, path, sizeof path))
