@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/experiment_options.h"
@@ -81,9 +82,27 @@ static bool is_taken(const struct outputs *outputs, const char *path)
     return false;
 }
 
+/* A result in the place of the table or experiment that it was made of would lose that; entries that options name may be renewed.
+ */
+static bool is_read(const struct invocation *call, const char *path)
+{
+    struct stat written, read;
+    if (strcmp(path, "-") == 0 || stat(path, &written) != 0 || !S_ISREG(written.st_mode))
+        return false;
+    for (int i = 0; i < call->n_operands; i++)
+        if (stat(call->operands[i], &read) == 0 && read.st_dev == written.st_dev && read.st_ino == written.st_ino)
+            return true;
+    return false;
+}
+
 FILE *output_open(struct invocation *call, const char *path)
 {
     struct outputs *outputs = call->outputs;
+    if (is_read(call, path)) {
+        diag_error(&call->diags, (struct place){.file = path},
+                   "is what is read here, and a result would take its place; name another file");
+        return NULL;
+    }
     if (outputs->n_files == MAX_OUTPUTS) {
         diag_error(&call->diags, (struct place){.file = path}, "too many output files");
         return NULL;
