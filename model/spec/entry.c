@@ -14,11 +14,11 @@
 enum { BASES_MAX = 8 };
 
 static const struct {
-    const char *folder, *one;
+    const char *folder, *one, *option;
 } kinds[N_CATALOG_KINDS] = {
-    [CATALOG_MODELS] = {"models", "model"},
-    [CATALOG_GPUS] = {"gpus", "GPU"},
-    [CATALOG_CLUSTERS] = {"clusters", "cluster"},
+    [CATALOG_MODELS] = {"models", "model", "model"},
+    [CATALOG_GPUS] = {"gpus", "GPU", "gpu"},
+    [CATALOG_CLUSTERS] = {"clusters", "cluster", "cluster"},
 };
 
 static bool ends_with(const char *text, const char *end)
@@ -60,13 +60,30 @@ char *entry_catalog_file(enum catalog_kind kind, const char *name)
     return n > 0 && (size_t)n < sizeof relative ? data_path(relative) : NULL;
 }
 
+/* The kind of entry that has the name; N_CATALOG_KINDS: none. */
+static enum catalog_kind kind_of(struct alias_table *table, const char *name)
+{
+    const char *entry;
+    enum catalog_kind kind = 0;
+    while (kind < N_CATALOG_KINDS && alias_table_find(table, kind, name, &entry) == ALIAS_NONE)
+        kind++;
+    return kind;
+}
+
 static void report_unknown(enum catalog_kind kind, const struct yaml_node *value, struct diags *diags)
 {
     struct alias_table table;
     const char *entry = NULL, *near = NULL;
-    if (alias_table_load(&table, diags) == STATUS_OK)
+    enum catalog_kind other = N_CATALOG_KINDS;
+    if (alias_table_load(&table, diags) == STATUS_OK) {
+        other = kind_of(&table, value->text);
         near = alias_table_nearest(&table, kind, value->text, &entry);
-    if (!near)
+    }
+    if (other < N_CATALOG_KINDS)
+        diag_error(diags, value->at, "unknown %s '%.60s'; it is a %s, which --%s takes%s", kinds[kind].one, value->text,
+                   kinds[other].one, kinds[other].option,
+                   kind == CATALOG_CLUSTERS && other == CATALOG_GPUS ? ", in its usual nodes" : "");
+    else if (!near)
         diag_error(diags, value->at, "unknown %s '%.60s'; `msim catalog` lists them, and a file is named with its .yaml or .json",
                    kinds[kind].one, value->text);
     else if (strcmp(near, entry) == 0)
