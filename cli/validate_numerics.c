@@ -38,7 +38,6 @@
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/validating.h"
 #include "model/cost/precision_bytes.h"
@@ -172,15 +171,14 @@ static void compare_gradients(const struct setting *setting, const float *one, c
 {
     struct model_map map = model_map_of(setting);
     bool by_length = precision_is_narrow(setting->job->precision), routed = by_length && setting->model->moe.experts;
-    char name[64], other[64];
     for (int64_t at = 0; at < map.total;) {
         struct difference d = {0};
-        model_map_name(&map, at, name, sizeof name);
-        do {
+        struct model_tensor tensor = model_map_tensor(&map, at);
+        if (routed)
+            tensor = (struct model_tensor){0, map.total, "all gradients"};
+        for (; at < tensor.end; at++)
             add_pair(one[at], many[at], &d);
-            at++;
-        } while (at < map.total && (routed || strcmp(name, model_map_name(&map, at, other, sizeof other)) == 0));
-        keep_worst(&d, by_length, routed ? "all gradients" : name, n);
+        keep_worst(&d, by_length, tensor.name, n);
     }
 }
 

@@ -466,18 +466,22 @@ enum status rank_read(struct rank *rank, double *loss, double *square_norm)
     return rank->status;
 }
 
-static void collect_unit(struct rank *rank, const struct unit_state *u, const struct model_map *map, const float *owned,
-                         float *whole)
+/* Of one row the part that is owned. */
+static void collect_row(const struct unit_state *u, const struct parameter *p, int64_t row, const float *owned, float *there)
+{
+    int64_t begin = p->offset + row * p->cols, end = begin + p->cols, last = u->first + u->owned;
+    int64_t from = begin > u->first ? begin : u->first, to = end < last ? end : last;
+    if (from < to)
+        memcpy(there + (from - begin), owned + (from - u->first), (size_t)(to - from) * sizeof *there);
+}
+
+static void collect_unit(const struct unit_state *u, const struct model_map *map, const float *owned, float *whole)
 {
     for (int k = 0; k < u->unit->n_parameters; k++) {
         const struct parameter *p = &u->unit->parameters[k];
-        for (int64_t i = 0; i < p->rows * p->cols; i++) {
-            int64_t at = p->offset + i;
-            if (at >= u->first && at < u->first + u->owned)
-                whole[model_map_index(map, p, i)] = owned[at - u->first];
-        }
+        for (int64_t row = 0; row < p->rows; row++)
+            collect_row(u, p, row, owned, whole + model_map_index(map, p, row * p->cols));
     }
-    (void)rank;
 }
 
 /* What is updated here, from the host's memory and the device's. */
@@ -498,7 +502,7 @@ enum status rank_collect(struct rank *rank, bool gradients, float *whole)
             float *owned = memory_new((size_t)u->owned, sizeof *owned);
             collect_owned(rank, u, gradients, owned);
             if (rank->status == STATUS_OK)
-                collect_unit(rank, u, &map, owned, whole);
+                collect_unit(u, &map, owned, whole);
             free(owned);
         }
     return rank->status;

@@ -171,22 +171,25 @@ static const char *kind_name(enum parameter_kind kind)
     return names[kind];
 }
 
-char *model_map_name(const struct model_map *map, int64_t index, char *buffer, size_t size)
+struct model_tensor model_map_tensor(const struct model_map *map, int64_t index)
 {
-    bool inside = index < map->layer_stride * map->layers;
-    int64_t at = inside ? index % map->layer_stride : index;
+    struct model_tensor tensor = {.begin = index, .end = index + 1, .name = "nothing"};
+    const bool inside = index < map->layer_stride * map->layers;
+    const int64_t layer = inside ? index / map->layer_stride : 0;
     for (int kind = 0; kind < N_PARAMETER_KINDS; kind++) {
-        int64_t first = map->offsets_first[kind];
-        if (is_of_layer((enum parameter_kind)kind) != inside || at < first || at >= first + map->rows[kind] * map->cols[kind])
+        int64_t first = map->offsets_first[kind] + layer * map->layer_stride, end = first + map->rows[kind] * map->cols[kind];
+        if (is_of_layer((enum parameter_kind)kind) != inside || index < first || index >= end)
             continue;
+        tensor.begin = first;
+        tensor.end = end;
+        const char *name = kind_name((enum parameter_kind)kind);
         if (inside)
-            snprintf(buffer, size, "layer %lld %s", (long long)(index / map->layer_stride), kind_name((enum parameter_kind)kind));
+            snprintf(tensor.name, sizeof tensor.name, "layer %lld %s", (long long)layer, name);
         else
-            snprintf(buffer, size, "%s", kind_name((enum parameter_kind)kind));
-        return buffer;
+            snprintf(tensor.name, sizeof tensor.name, "%s", name);
+        break;
     }
-    snprintf(buffer, size, "nothing");
-    return buffer;
+    return tensor;
 }
 
 enum beginning { WEIGHT, BRANCH, FILTER, STEP, RATE, ONE, ZERO };

@@ -226,10 +226,14 @@ struct model_map {
     int64_t layer_stride, total;
 };
 struct model_map model_map_of(const struct setting *setting);
-/* Index in the list of element i of a parameter. */
+/* Index in the list of element i of a parameter; a row's columns follow one another. */
 int64_t model_map_index(const struct model_map *map, const struct parameter *parameter, int64_t i);
-/* Which tensor an index belongs to, for error messages: "layer 3 qkv". Returns buffer. */
-char *model_map_name(const struct model_map *map, int64_t index, char *buffer, size_t size);
+/* The tensor that an index belongs to: "layer 3 qkv". */
+struct model_tensor {
+    int64_t begin, end;
+    char name[64];
+};
+struct model_tensor model_map_tensor(const struct model_map *map, int64_t index);
 
 /* The initial value at an index. Matrices are uniform with standard deviation 0.02 (those that end a branch divided by
  * sqrt(2 L), as GPT-2 is), gains 1, biases 0; of mixers with a state rates (their logarithms) from 1 to 16, steps from 0.001 to

@@ -5,6 +5,18 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* Of what is drawn at random the sanitizers take one in so many: they ask which code runs, not how often. */
+#if defined(__has_feature)
+#define SUITE_HAS(feature) __has_feature(feature)
+#else
+#define SUITE_HAS(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || SUITE_HAS(address_sanitizer) || SUITE_HAS(thread_sanitizer)
+enum { THINNED = 4 };
+#else
+enum { THINNED = 1 };
+#endif
+
 /* Execute the suites of a runner, and free it. CK_VERBOSITY, CK_RUN_CASE and the like in the environment choose. Returns main's
  * status. */
 static inline int suites_run(SRunner *runner)

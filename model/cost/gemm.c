@@ -39,6 +39,8 @@ static struct tile_list tiles_of(const struct gpu *gpu, bool on_tensor_cores)
     return (struct tile_list){tiles_before_blackwell, sizeof tiles_before_blackwell / sizeof tiles_before_blackwell[0]};
 }
 
+#define ROUNDED (1 - 1e-9) /* a bound, less what rounding may add to it */
+
 enum { N_SPLITS = 8 };
 static const int splits[N_SPLITS] = {1, 2, 3, 4, 6, 8, 12, 16};
 
@@ -121,7 +123,8 @@ static double arithmetic_seconds(const struct gpu *gpu, const struct work_gemm *
         if (tile->halvings > halvings)
             sm_rate = peak / gpu->sms * p->peak_fraction * tile_fraction(p, halvings = tile->halvings);
         double overhead = p->tile_overhead_s * tile->m * tile->n / WHOLE_TILE;
-        for (size_t s = 0; s < N_SPLITS; s++) {
+        double least = n_tiles / gpu->sms * (2.0 * tile->m * tile->n * (double)g->k / sm_rate + overhead); /* waves all full */
+        for (size_t s = 0; s < N_SPLITS && (least + k[s].reduced_s) * ROUNDED < best; s++) {
             double waves = waves_of(n_tiles * splits[s] / gpu->sms, p->quantisation);
             double seconds = waves * (2.0 * tile->m * tile->n * k[s].depth / sm_rate + overhead) + k[s].reduced_s;
             if (seconds < best)

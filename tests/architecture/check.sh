@@ -156,14 +156,19 @@ headers() {
     cxx=yes
     echo 'int x;' | $compiler -x c++ -fsyntax-only - 2>/dev/null || cxx=no
     [ $cxx = yes ] || echo "this compiler knows no C++: only C is checked" >&2
-    flags="-I. -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only"
-    standard='#include <cmath>\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n'
+    flags="-I. -D_GNU_SOURCE -Wall -Wextra -Werror"
+    cxx_flags="-std=gnu++17 $flags -Wno-c99-designator"
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    printf '#include <%s>\n' cmath cstdio cstdlib cstring >"$work/standard.h"
     # shellcheck disable=SC2086 # words, on purpose
+    [ $cxx = no ] || $compiler -x c++-header $cxx_flags "$work/standard.h" -o "$work/standard.h.gch" # once, not for every header
+    # shellcheck disable=SC2086
     files -name '*.h' | while read -r file; do
         name=${file#./}
-        echo "#include \"$name\"" | $compiler -x c -std=c17 -Wpedantic $flags - 2>&1 || echo "$name: not alone in C"
-        [ $cxx = no ] || printf "$standard"'#define class class_\nextern "C" {\n#include "%s"\n}\n' "$name" |
-            $compiler -x c++ -std=gnu++17 $flags -Wno-c99-designator - 2>&1 || echo "$name: not alone in C++"
+        echo "#include \"$name\"" | $compiler -x c -std=c17 -Wpedantic $flags -fsyntax-only - 2>&1 || echo "$name: not alone in C"
+        [ $cxx = no ] || printf '#define class class_\nextern "C" {\n#include "%s"\n}\n' "$name" |
+            $compiler -x c++ $cxx_flags -include "$work/standard.h" -fsyntax-only - 2>&1 || echo "$name: not alone in C++"
     done | report
 }
 

@@ -10,24 +10,21 @@ static const struct thread_run_options two_steps = {.steps = 2, .seed = 7, .rate
 /* Largest difference of a tensor, relative to the largest gradient of the model it belongs to. */
 static void compare(const struct toy *toy, const struct thread_run *one, const struct thread_run *many)
 {
-    char text[TOY_TEXT_MAX], name[64];
+    char text[TOY_TEXT_MAX];
     struct model_map map = model_map_of(&toy->setting);
     toy_text(toy, text, sizeof text);
     for (int s = 0; s < one->n_steps; s++)
         ck_assert_msg(fabs(one->steps[s].loss - many->steps[s].loss) <= 1e-5 * fabs(one->steps[s].loss),
                       "%s: loss %.9g, one rank %.9g, step %d", text, many->steps[s].loss, one->steps[s].loss, s);
-    for (int64_t begin = 0; begin < map.total;) {
-        model_map_name(&map, begin, name, sizeof name);
+    for (int64_t at = 0; at < map.total;) {
+        struct model_tensor tensor = model_map_tensor(&map, at);
         double largest = 0, difference = 0;
-        int64_t at = begin;
-        for (char other[64]; at < map.total; at++) {
-            if (at > begin && (model_map_name(&map, at, other, sizeof other), strcmp(name, other)) != 0)
-                break;
+        for (; at < tensor.end; at++) {
             largest = fmax(largest, fabs(one->gradients[at]));
             difference = fmax(difference, fabs(one->gradients[at] - many->gradients[at]));
         }
-        ck_assert_msg(difference <= 1e-5 * largest, "%s: gradient of %s differs by %g of %g", text, name, difference, largest);
-        begin = at;
+        ck_assert_msg(difference <= 1e-5 * largest, "%s: gradient of %s differs by %g of %g", text, tensor.name, difference,
+                      largest);
     }
     int last = one->n_steps - 1;
     double norm = many->steps[last].gradient_norm, expected = one->steps[last].gradient_norm;
@@ -109,19 +106,15 @@ void check_offloaded(const struct toy *toy, enum detail detail)
     thread_run_free(&there);
 }
 
-void check_variants(enum toy_model model, const struct variant *variants, size_t n)
+enum detail detail_in_turn(int n)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct toy toy;
-        struct thread_run one, many;
-        toy_make(&toy, model);
-        toy_lay_out(&toy, variants[i].layout, variants[i].features);
-        run_one(&toy, &one_step, &one);
-        for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++) {
-            toy_run(&toy, (enum detail)detail, &one_step, &many, NULL);
-            compare(&toy, &one, &many);
-            thread_run_free(&many);
-        }
-        thread_run_free(&one);
-    }
+    return (enum detail)(n % (DETAIL_KERNEL + 1));
+}
+
+void check_variant(enum toy_model model, const struct variant *variant, int n)
+{
+    struct toy toy;
+    toy_make(&toy, model);
+    toy_lay_out(&toy, variant->layout, variant->features);
+    check_first_step(&toy, detail_in_turn(n));
 }

@@ -1,6 +1,7 @@
 /*
  * equivalence.h - a layout divides the work and changes nothing else: loss and every gradient of any layout equal those of one
- * rank, to 1e-5 of the largest gradient of each tensor (fp32), at every detail of the program.
+ * rank, to 1e-5 of the largest gradient of each tensor (fp32). Cases take the details of a program in turn, so that each model
+ * and each layout meets all of them over a suite, but not each pair.
  */
 #ifndef MSIM_TESTS_RUNTIME_EQUIVALENCE_H
 #define MSIM_TESTS_RUNTIME_EQUIVALENCE_H
@@ -25,7 +26,9 @@ void check_first_step(const struct toy *toy, enum detail detail);
 /* Ends the test where three steps of a toy that keeps something in the memory of the host differ from those of one that does not:
  * in a bit, or, where sums are taken in another order, by more than check_toy allows. */
 void check_offloaded(const struct toy *toy, enum detail detail);
-/* The same for layouts of a model, at every detail. Ends the test where a layout differs from one rank with the same model and
- * batch. */
-void check_variants(enum toy_model model, const struct variant *variants, size_t n);
+/* Whose turn it is in case number n. */
+enum detail detail_in_turn(int n);
+/* Ends the test where the first step of a layout of a model differs from one rank's, at the detail whose turn is in case n. */
+void check_variant(enum toy_model model, const struct variant *variant, int n);
+
 #endif

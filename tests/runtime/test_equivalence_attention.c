@@ -19,8 +19,8 @@ static const struct variant contexts[] = {
 START_TEST(equals_one_rank_context)
 {
     static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_WINDOW, TOY_ALIBI};
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
-        check_variants(models[i], &contexts[_i], 1);
+    for (int i = 0; i < COUNT(models); i++)
+        check_variant(models[i], &contexts[_i], _i + i);
 }
 END_TEST
 
@@ -44,8 +44,8 @@ static const struct variant exchanges[] = {
 START_TEST(equals_one_rank_exchange)
 {
     static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_WINDOW, TOY_ALIBI, TOY_LATENT, TOY_LATENT_NORMS};
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
-        check_variants(models[i], &exchanges[_i], 1);
+    for (int i = 0; i < COUNT(models); i++)
+        check_variant(models[i], &exchanges[_i], _i + i);
 }
 END_TEST
 
@@ -61,8 +61,8 @@ static const struct variant eager_exchanges[] = {
 START_TEST(equals_one_rank_eager_exchange)
 {
     static const enum toy_model models[] = {TOY_GPT, TOY_LLAMA, TOY_LATENT};
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
-        check_variants(models[i], &eager_exchanges[_i], 1);
+    for (int i = 0; i < COUNT(models); i++)
+        check_variant(models[i], &eager_exchanges[_i], _i + i);
 }
 END_TEST
 
@@ -75,8 +75,8 @@ START_TEST(equals_one_rank_latent_modules)
         {"cp=2,cp_comm=all_gather,recompute=mla_up_proj+core_attn", 0},
     };
     static const enum toy_model models[] = {TOY_LATENT, TOY_LATENT_GPT, TOY_LATENT_NORMS};
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
-        check_variants(models[i], &variants[_i], 1);
+    for (int i = 0; i < COUNT(models); i++)
+        check_variant(models[i], &variants[_i], _i + i);
 }
 END_TEST
 
@@ -94,8 +94,8 @@ static const struct variant attentions[] = {
 START_TEST(equals_one_rank_attention)
 {
     static const enum toy_model models[] = {TOY_ALIBI, TOY_NORMS, TOY_LATENT, TOY_LATENT_GPT, TOY_LATENT_NORMS};
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
-        check_variants(models[i], &attentions[_i], 1);
+    for (int i = 0; i < COUNT(models); i++)
+        check_variant(models[i], &attentions[_i], _i + i);
 }
 END_TEST
 

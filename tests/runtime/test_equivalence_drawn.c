@@ -4,8 +4,9 @@
 
 #include "tests/runtime/drawn.h"
 #include "tests/runtime/equivalence.h"
+#include "tests/suite.h"
 
-enum { DRAWS = 200 };
+enum { DRAWS = 200 / THINNED };
 
 /* The k-th legal draw. */
 START_TEST(equals_one_rank_drawn)

@@ -35,7 +35,8 @@ static const struct variant hybrids[] = {
 
 START_TEST(equals_one_rank)
 {
-    check_variants((enum toy_model)(TOY_MAMBA + _i / COUNT(hybrids)), &hybrids[_i % COUNT(hybrids)], 1);
+    int model = _i / COUNT(hybrids), hybrid = _i % COUNT(hybrids);
+    check_variant((enum toy_model)(TOY_MAMBA + model), &hybrids[hybrid], model + hybrid);
 }
 END_TEST
 

@@ -35,19 +35,19 @@ static const struct variant mixtures[] = {
 
 START_TEST(equals_one_rank_mixture)
 {
-    check_variants(TOY_MIXTURE, &mixtures[_i], 1);
+    check_variant(TOY_MIXTURE, &mixtures[_i], _i);
 }
 END_TEST
 
 START_TEST(equals_one_rank_mixture_gpt)
 {
-    check_variants(TOY_MIXTURE_GPT, &mixtures[_i], 1);
+    check_variant(TOY_MIXTURE_GPT, &mixtures[_i], _i + 1);
 }
 END_TEST
 
 START_TEST(equals_one_rank_oss)
 {
-    check_variants(TOY_OSS, &mixtures[_i], 1);
+    check_variant(TOY_OSS, &mixtures[_i], _i + 2);
 }
 END_TEST
 

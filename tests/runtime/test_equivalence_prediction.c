@@ -30,13 +30,13 @@ static const struct variant layouts[] = {
 
 START_TEST(equals_one_rank_prediction)
 {
-    check_variants(TOY_PREDICTION, &layouts[_i], 1);
+    check_variant(TOY_PREDICTION, &layouts[_i], _i);
 }
 END_TEST
 
 START_TEST(equals_one_rank_prediction_gpt)
 {
-    check_variants(TOY_PREDICTION_GPT, &layouts[_i], 1);
+    check_variant(TOY_PREDICTION_GPT, &layouts[_i], _i + 1);
 }
 END_TEST
 
@@ -49,7 +49,7 @@ static const struct variant experts[] = {
 
 START_TEST(equals_one_rank_prediction_experts)
 {
-    check_variants(TOY_PREDICTION, &experts[_i], 1);
+    check_variant(TOY_PREDICTION, &experts[_i], _i + 2);
 }
 END_TEST
 

@@ -39,8 +39,7 @@ START_TEST(no_bit_changes)
     toy_make(&toy, cases[_i].model);
     toy.model.layers = 8;
     toy_lay_out(&toy, cases[_i].layout, cases[_i].features);
-    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++)
-        check_offloaded(&toy, (enum detail)detail);
+    check_offloaded(&toy, detail_in_turn(_i));
 }
 END_TEST
 

@@ -8,8 +8,9 @@
 #include "tests/layout/offloaded.h"
 #include "tests/runtime/drawn.h"
 #include "tests/runtime/equivalence.h"
+#include "tests/suite.h"
 
-enum { DRAWS = 80 };
+enum { DRAWS = 80 / THINNED };
 
 static const struct {
     enum toy_model model;
@@ -64,11 +65,10 @@ START_TEST(no_bit_changes)
 {
     struct toy toy;
     toy_make(&toy, cases[_i].model);
-    toy.job.clip = _i % 3 == 0 ? 0.5 : 0;
+    toy.job.clip = _i % 2 == 0 ? 0.5 : 0;
     toy.job.optimizer = _i % 4 == 3 ? OPTIMIZER_SGD : OPTIMIZER_ADAM;
     toy_lay_out(&toy, cases[_i].layout, cases[_i].features);
-    for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++)
-        check_offloaded(&toy, (enum detail)detail);
+    check_offloaded(&toy, detail_in_turn(_i));
 }
 END_TEST
 
@@ -77,12 +77,12 @@ START_TEST(no_bit_changes_with_lamb)
 {
     struct toy toy;
     toy_make(&toy, cases[_i].model);
-    toy.job.clip = _i % 3 == 0 ? 0.5 : 0;
+    toy.job.clip = _i % 2 == 0 ? 0.5 : 0;
     toy.job.optimizer = OPTIMIZER_LAMB;
     toy_lay_out(&toy, cases[_i].layout, cases[_i].features);
     if (offload_share(&toy.layout.offload, OFFLOAD_OPTIMIZER) < 1)
         return;
-    check_offloaded(&toy, (enum detail)(_i % (DETAIL_KERNEL + 1)));
+    check_offloaded(&toy, detail_in_turn(_i));
 }
 END_TEST
 
@@ -113,7 +113,7 @@ START_TEST(no_bit_changes_drawn)
     uint64_t number = (uint64_t)_i << 32;
     while (!draw_offloading(number, &toy))
         number++;
-    check_offloaded(&toy, (enum detail)(_i % (DETAIL_KERNEL + 1)));
+    check_offloaded(&toy, detail_in_turn(_i));
 }
 END_TEST
 

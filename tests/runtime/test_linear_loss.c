@@ -51,8 +51,7 @@ START_TEST(numbers_are_those_of_the_ordinary_loss)
     for (int loss = 0; loss < 2; loss++) {
         struct toy toy;
         laid_out(&toy, cases[_i].model, cases[_i].layout, cases[_i].features | losses[loss]);
-        for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++)
-            check_first_step(&toy, (enum detail)detail);
+        check_first_step(&toy, detail_in_turn(_i + loss));
     }
 }
 END_TEST

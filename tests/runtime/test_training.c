@@ -3,7 +3,6 @@
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/runtime/equivalence.h"
 
@@ -12,22 +11,6 @@ static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layo
     toy_make(toy, model);
     toy->job.optimizer = optimizer;
     toy_lay_out(toy, layout, DP | PP);
-}
-
-struct tensor_range {
-    int64_t begin, end;
-    char name[64];
-};
-
-/* The tensor that begins at an index. */
-static struct tensor_range range_at(const struct model_map *map, int64_t begin)
-{
-    struct tensor_range range = {.begin = begin, .end = begin + 1};
-    char other[64];
-    model_map_name(map, begin, range.name, sizeof range.name);
-    while (range.end < map->total && strcmp(model_map_name(map, range.end, other, sizeof other), range.name) == 0)
-        range.end++;
-    return range;
 }
 
 static double distance(const float *a, const float *b, int64_t begin, int64_t end)
@@ -101,7 +84,7 @@ START_TEST(lamb_steps_in_proportion)
     toy_run(&toy, DETAIL_KERNEL, &options, &run, NULL);
     struct model_map map = model_map_of(&toy.setting);
     int checked = 0;
-    for (struct tensor_range r = range_at(&map, 0);; r = range_at(&map, r.end)) {
+    for (struct model_tensor r = model_map_tensor(&map, 0);; r = model_map_tensor(&map, r.end)) {
         double length = distance(still.weights, NULL, r.begin, r.end);
         if (length > 0) {
             double expected = 0.125 * length, step = distance(run.weights, still.weights, r.begin, r.end);

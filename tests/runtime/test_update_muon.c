@@ -111,14 +111,13 @@ typedef void visitor(struct visit *visit, const char *name, struct plain update,
 static void visit_matrix(struct visit *v, const struct parameter *p, int64_t block, int piece, visitor *see)
 {
     struct plain update = plain_new(p->pieces[piece].count, p->cols), moved = plain_new(update.rows, update.cols);
-    char name[64];
     int64_t first = (block * p->block + p->pieces[piece].local) * p->cols;
     for (int64_t i = 0; i < update.rows * update.cols; i++) {
         int64_t at = model_map_index(&v->map, p, first + i);
         update.x[i] = 1.95 * v->gradients[at]; /* g + 0.95 (0.95 0 + g) */
         moved.x[i] = ((double)v->before[at] - v->after[at]) / v->rate;
     }
-    see(v, model_map_name(&v->map, model_map_index(&v->map, p, first), name, sizeof name), update, moved);
+    see(v, model_map_tensor(&v->map, model_map_index(&v->map, p, first)).name, update, moved);
     v->visited++;
     free(update.x), free(moved.x);
 }

@@ -117,7 +117,7 @@ END_TEST
 
 /* --- against drawn loads */
 
-enum { DRAWS = 20000 };
+enum { DRAWS = 20000 / THINNED };
 
 /* Mean and its standard error. */
 struct mean {

@@ -91,7 +91,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
 /* Two draws of each. */
 START_TEST(what_a_recipe_is_told_comes_back)
 {
-    enum { TRIES = 400000, WANTED = 400 };
+    enum { TRIES = 400000, WANTED = 400 / THINNED };
     struct random_stream random = random_stream_named((uint64_t)_i / 2 + 1, 3, 0);
     bool bridge = _i % 2;
     struct cluster cluster;
@@ -136,7 +136,7 @@ END_TEST
 
 START_TEST(what_other_frameworks_have_words_for_comes_back)
 {
-    enum { TRIES = 400000, WANTED = 100 };
+    enum { TRIES = 400000, WANTED = 100 / THINNED };
     struct random_stream random = random_stream_named((uint64_t)_i + 1, 1, 0);
     struct cluster cluster;
     struct diags diags = {0};
@@ -169,7 +169,7 @@ END_TEST
 
 START_TEST(what_is_exported_is_imported_the_same)
 {
-    enum { WANTED = 1500, TRIES = 400000 };
+    enum { WANTED = 1500 / THINNED, TRIES = 400000 };
     struct random_stream random = random_stream_named((uint64_t)_i + 1, 0, 0);
     struct cluster cluster;
     struct diags diags = {0};
