@@ -176,9 +176,9 @@ static void collective_text(const struct kernel_measurement *k, char text[CALIBR
 
 /* --- all ---------------------------------------------------------------------------------------------------------------- */
 
-const struct calibrated_kernel calibrated_kernels[N_KERNEL_OPS] = {
-    [KERNEL_GEMM] = {gemm_group, gemm_usable, gemm_about, gemm_seconds, gemm_text},
-    [KERNEL_ATTENTION] = {forward_group, attention_usable, forward_about, forward_seconds, attention_text},
-    [KERNEL_ATTENTION_BACKWARD] = {backward_group, attention_usable, backward_about, backward_seconds, attention_text},
-    [KERNEL_COLLECTIVE] = {collective_group, collective_usable, collective_about, collective_seconds, collective_text},
+const struct calibrated_kernel calibrated_kernels[N_MEASURED_OPS] = {
+    [MEASURED_GEMM] = {gemm_group, gemm_usable, gemm_about, gemm_seconds, gemm_text},
+    [MEASURED_ATTENTION] = {forward_group, attention_usable, forward_about, forward_seconds, attention_text},
+    [MEASURED_ATTENTION_BACKWARD] = {backward_group, attention_usable, backward_about, backward_seconds, attention_text},
+    [MEASURED_COLLECTIVE] = {collective_group, collective_usable, collective_about, collective_seconds, collective_text},
 };

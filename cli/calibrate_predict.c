@@ -105,7 +105,7 @@ static void add_casts(struct calibrating *c)
 {
     bool seen[N_PRECISIONS] = {false};
     for (size_t i = 0; i < c->n_rows; i++)
-        if (c->rows[i].kernel && c->rows[i].kernel->op == KERNEL_GEMM)
+        if (c->rows[i].kernel && c->rows[i].kernel->op == MEASURED_GEMM)
             seen[c->rows[i].kernel->gemm.precision] = true;
     for (int p = PRECISION_FP8; p < N_PRECISIONS; p++) {
         for (int part = 0; part < N_CAST_PARTS && seen[p]; part++)
@@ -119,7 +119,7 @@ static void tie_twins(struct calibrating *c)
     const struct gemm_parameters *gemm = c->cluster.gpu.gemm;
     bool seen[N_PRECISIONS] = {false};
     for (size_t i = 0; i < c->n_rows; i++)
-        if (c->rows[i].kernel && c->rows[i].kernel->op == KERNEL_GEMM)
+        if (c->rows[i].kernel && c->rows[i].kernel->op == MEASURED_GEMM)
             seen[c->rows[i].kernel->gemm.precision] = true;
     if ((seen[PRECISION_BF16] && seen[PRECISION_FP16]) || memcmp(&gemm[PRECISION_BF16], &gemm[PRECISION_FP16], sizeof *gemm) != 0)
         return;

@@ -84,7 +84,7 @@ static void add_row(struct calibrating *c, struct calibrated_row row, uint64_t s
 /* Rows of one kind: the group; of collectives also which one and over how many ranks, since few of each are measured. */
 static size_t stratum_of(const struct calibrated_row *row)
 {
-    bool collective = row->kernel && row->kernel->op == KERNEL_COLLECTIVE;
+    bool collective = row->kernel && row->kernel->op == MEASURED_COLLECTIVE;
     if (!collective)
         return row->group << 32;
     const struct kernel_collective *k = &row->kernel->collective;

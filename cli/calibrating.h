@@ -89,7 +89,7 @@ struct calibrated_section {
 
 enum { CALIBRATED_TEXT = 160 };
 
-/* What a kind of kernel is to a calibration: one row of calibrated_kernels per enum kernel_op. */
+/* What a kind of kernel is to a calibration: one row of calibrated_kernels per enum measured_op. */
 struct calibrated_kernel {
     /* What its rows are reported under; returns the section of struct calibrated_group. */
     const char *(*group)(const struct kernel_measurement *kernel, char label[CALIBRATED_TEXT]);
@@ -102,7 +102,7 @@ struct calibrated_kernel {
     void (*text)(const struct kernel_measurement *kernel, char text[CALIBRATED_TEXT]); /* its shape */
 };
 
-extern const struct calibrated_kernel calibrated_kernels[N_KERNEL_OPS];
+extern const struct calibrated_kernel calibrated_kernels[N_MEASURED_OPS];
 
 /* Read all tables, keep the rows of the GPU, group them, choose those held out. */
 MUST_CHECK enum status calibrating_read(struct calibrating *calibrating, struct invocation *call);

@@ -162,18 +162,18 @@ static bool read_op(struct reading *r, struct kernel_measurement *kernel)
 {
     const char *op = text_of(r, KERNEL_OP_COLUMN);
     if (strcmp(op, "gemm") == 0 || strcmp(op, "grouped_gemm") == 0) {
-        kernel->op = KERNEL_GEMM;
+        kernel->op = MEASURED_GEMM;
         bool read = read_gemm(r, kernel);
         kernel->gemm.apart = strcmp(op, "grouped_gemm") == 0;
         return read;
     }
     if (strcmp(op, "attention_forward") == 0 || strcmp(op, "attention_backward") == 0) {
-        kernel->op = strcmp(op, "attention_forward") == 0 ? KERNEL_ATTENTION : KERNEL_ATTENTION_BACKWARD;
+        kernel->op = strcmp(op, "attention_forward") == 0 ? MEASURED_ATTENTION : MEASURED_ATTENTION_BACKWARD;
         return read_attention(r, kernel);
     }
     for (int c = 0; c < N_COLLECTIVES; c++) {
         if (strcmp(op, collective_name((enum collective)c)) == 0) {
-            kernel->op = KERNEL_COLLECTIVE;
+            kernel->op = MEASURED_COLLECTIVE;
             return read_collective(r, kernel, (enum collective)c);
         }
     }
@@ -240,13 +240,13 @@ static uint64_t hash_numbers(uint64_t hash, const double *numbers, size_t n)
 uint64_t kernel_case(const struct kernel_measurement *kernel)
 {
     uint64_t hash = hash_number(HASH_BEGIN, (uint64_t)kernel->op);
-    if (kernel->op == KERNEL_GEMM) {
+    if (kernel->op == MEASURED_GEMM) {
         const struct work_gemm *g = &kernel->gemm;
         if (g->apart)
             hash = hash_number(hash, 1);
         return hash_numbers(hash, (double[]){g->precision, (double)g->m, (double)g->n, (double)g->k, g->count}, 5);
     }
-    if (kernel->op == KERNEL_COLLECTIVE) {
+    if (kernel->op == MEASURED_COLLECTIVE) {
         const struct kernel_collective *c = &kernel->collective;
         return hash_numbers(hash, (double[]){c->collective, c->ranks, c->nodes, c->bytes}, 4);
     }

@@ -25,7 +25,7 @@
 #include "model/cost/work.h"
 #include "traces/csv.h"
 
-enum kernel_op { KERNEL_GEMM, KERNEL_ATTENTION, KERNEL_ATTENTION_BACKWARD, KERNEL_COLLECTIVE, N_KERNEL_OPS };
+enum measured_op { MEASURED_GEMM, MEASURED_ATTENTION, MEASURED_ATTENTION_BACKWARD, MEASURED_COLLECTIVE, N_MEASURED_OPS };
 
 struct kernel_collective {
     enum collective collective;
@@ -36,7 +36,7 @@ struct kernel_collective {
 struct kernel_measurement {
     size_t row;      /* of the table, for csv_place */
     const char *gpu; /* belongs to the table */
-    enum kernel_op op;
+    enum measured_op op;
     double seconds;
     union {
         struct work_gemm gemm;           /* 2 bytes an element of C */

@@ -24,7 +24,7 @@ START_TEST(rows_of_all_kinds_are_read)
                            &t, &diags),
                      STATUS_OK);
     ck_assert_uint_eq(t.n_items, 3);
-    ck_assert_int_eq(t.items[0].op, KERNEL_GEMM);
+    ck_assert_int_eq(t.items[0].op, MEASURED_GEMM);
     ck_assert_int_eq(t.items[0].gemm.k, 256);
     ck_assert_int_eq(t.items[0].gemm.precision, PRECISION_FP8);
     ck_assert_double_eq_tol(t.items[0].seconds, 2.5e-6, 1e-18);
