@@ -12,7 +12,7 @@
 #define SUITE_HAS(feature) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || SUITE_HAS(address_sanitizer) || SUITE_HAS(thread_sanitizer)
-enum { THINNED = 4 };
+enum { THINNED = 5 };
 #else
 enum { THINNED = 1 };
 #endif

@@ -117,7 +117,7 @@ END_TEST
 
 /* --- against drawn loads */
 
-enum { DRAWS = 20000 / THINNED };
+enum { DRAWS = 20000 };
 
 /* Mean and its standard error. */
 struct mean {
