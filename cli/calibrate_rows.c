@@ -199,6 +199,7 @@ enum status calibrating_read(struct calibrating *c, struct invocation *call)
 {
     enum status worst = STATUS_OK;
     size_t n = 0;
+    operands_repeated(call);
     c->n_tables = (size_t)call->n_operands;
     c->tables = memory_new(c->n_tables, sizeof *c->tables);
     for (size_t t = 0; t < c->n_tables; t++) { /* all, so that all mistakes show in one go */

@@ -117,6 +117,7 @@ static void predict_rows(struct comparing *comparing, struct invocation *call)
 static enum status read_tables(struct comparing *comparing, struct invocation *call)
 {
     enum status worst = STATUS_OK;
+    operands_repeated(call);
     comparing->tables = memory_new((size_t)call->n_operands, sizeof *comparing->tables);
     comparing->paths = call->operands;
     for (int i = 0; i < call->n_operands; i++) {

@@ -139,6 +139,9 @@ double option_quantity(const struct invocation *call, const char *name);  /* can
 int option_choice(const struct invocation *call, const char *name);       /* index in row.choices, -1 none */
 const char *const *option_list(const struct invocation *call, const char *name, int *n);
 
+/* Warns of a file that stands twice among the operands, where all rows of all files count. */
+void operands_repeated(struct invocation *call);
+
 /* A sentence on stderr, when the verbosity is at least `level` (0 normal, 1 with -v). A newline is added. */
 void talk(const struct invocation *call, int level, const char *format, ...) PRINTF_LIKE(3, 4);
 

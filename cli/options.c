@@ -10,6 +10,7 @@
 #include "cli/overrides.h"
 #include "cli/terminal.h"
 #include "model/base/append.h"
+#include "model/base/file.h"
 #include "model/base/memory.h"
 
 static const char *const formats[] = {"text", "json", "csv", NULL};
@@ -383,4 +384,15 @@ void invocation_free(struct invocation *call)
         arena_free(call->texts);
     free(call->texts);
     *call = (struct invocation){0};
+}
+
+void operands_repeated(struct invocation *call)
+{
+    for (int i = 1; i < call->n_operands; i++)
+        for (int k = 0; k < i; k++)
+            if (file_is_same(call->operands[i], call->operands[k])) {
+                diag_warning(&call->diags, (struct place){.file = call->operands[i]},
+                             "stands twice among the tables; its rows count twice");
+                break;
+            }
 }

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/experiment_options.h"
@@ -86,11 +85,8 @@ static bool is_taken(const struct outputs *outputs, const char *path)
  */
 static bool is_read(const struct invocation *call, const char *path)
 {
-    struct stat written, read;
-    if (strcmp(path, "-") == 0 || stat(path, &written) != 0 || !S_ISREG(written.st_mode))
-        return false;
     for (int i = 0; i < call->n_operands; i++)
-        if (stat(call->operands[i], &read) == 0 && read.st_dev == written.st_dev && read.st_ino == written.st_ino)
+        if (strcmp(path, "-") != 0 && file_is_same(path, call->operands[i]))
             return true;
     return false;
 }

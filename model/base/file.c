@@ -159,3 +159,10 @@ void file_output_abandon(struct file_output *out)
     free(out->path);
     *out = (struct file_output){0};
 }
+
+bool file_is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && S_ISREG(one.st_mode) && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}

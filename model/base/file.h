@@ -7,6 +7,7 @@
 #ifndef MSIM_MODEL_BASE_FILE_H
 #define MSIM_MODEL_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "model/base/diag.h"
@@ -18,6 +19,9 @@ MUST_CHECK enum status file_read(const char *path, size_t limit, char **bytes, s
 /* The same; the watch is told how many of the file's own bytes, compressed or not, have been read. */
 MUST_CHECK enum status file_read_watched(const char *path, size_t limit, const struct watch *watch, char **bytes, size_t *n_bytes,
                                          struct diags *diags);
+
+/* Whether both paths lead to one file, an ordinary one. */
+bool file_is_same(const char *a, const char *b);
 
 /* An output in progress. */
 struct file_output {

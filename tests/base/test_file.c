@@ -182,6 +182,19 @@ START_TEST(unwritable_outputs_are_reported)
 }
 END_TEST
 
+/* By whatever path; what is no ordinary file has no rows to take twice nor a place to take. */
+START_TEST(one_file_is_the_same_by_any_path)
+{
+    put("a", "same");
+    put("b", "same");
+    ck_assert_int_eq(link("a", "hard"), 0);
+    ck_assert_int_eq(symlink("hard", "soft"), 0);
+    ck_assert(file_is_same("a", "a") && file_is_same("a", "./a") && file_is_same("a", "hard") && file_is_same("soft", "a"));
+    ck_assert(!file_is_same("a", "b") && !file_is_same("a", "nowhere") && !file_is_same("nowhere", "nowhere"));
+    ck_assert(!file_is_same("/dev/null", "/dev/null") && !file_is_same(".", ".") && !file_is_same("-", "-"));
+}
+END_TEST
+
 START_TEST(diagnostics_print_where_and_what)
 {
     struct diags diags = {0};
@@ -277,6 +290,7 @@ int main(void)
     tcase_add_test(files, an_output_appears_when_it_is_whole);
     tcase_add_test(files, an_abandoned_output_leaves_nothing);
     tcase_add_test(files, unwritable_outputs_are_reported);
+    tcase_add_test(files, one_file_is_the_same_by_any_path);
     suite_add_tcase(suite, files);
     TCase *others = tcase_create("diagnostics and memory");
     tcase_add_test(others, diagnostics_print_where_and_what);

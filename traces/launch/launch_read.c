@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/base/file.h"
@@ -197,10 +196,7 @@ static bool is_known(const struct launch_sources *sources, size_t job, const str
 /* Is a file there, and another one than that which names it? */
 static bool is_another(const char *path, const char *namer)
 {
-    struct stat found, naming;
-    bool itself =
-        stat(path, &found) == 0 && stat(namer, &naming) == 0 && found.st_dev == naming.st_dev && found.st_ino == naming.st_ino;
-    return !itself && access(path, R_OK) == 0;
+    return !file_is_same(path, namer) && access(path, R_OK) == 0;
 }
 
 static const struct launch_word *find_word(const struct launch_words *words, const char *name)
