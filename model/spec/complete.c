@@ -220,11 +220,17 @@ static void check_node_power(const struct cluster *c, const struct yaml_node *tr
                      quantity_format(boards, DIM_POWER, all, sizeof all));
 }
 
+/* Where NVLink joins more GPUs than the usual host has, whole hosts, at least one, at most all; where it joins all of them, those
+ * of this host, however many; where bridges join fewer, as many, or what divides the host. Of cards without any (1) PCIe, whose
+ * rate they have in its place, joins the host. */
 static int domain_of(const struct cluster *c)
 {
-    int hosts = c->gpu.nvlink_domain / c->gpus_per_node;
+    const int joined = c->gpu.nvlink_domain, gpn = c->gpus_per_node;
+    if (joined > 1 && joined < c->gpu.gpus_per_node)
+        return int_common_divisor(gpn, joined);
+    int hosts = joined > c->gpu.gpus_per_node ? joined / gpn : 1;
     hosts = hosts < c->nodes ? hosts : c->nodes;
-    return (hosts > 1 ? hosts : 1) * c->gpus_per_node;
+    return (hosts > 1 ? hosts : 1) * gpn;
 }
 
 void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags)
@@ -236,7 +242,7 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     if (!cluster->gpus_per_node)
         cluster->gpus_per_node = cluster->gpu.gpus_per_node;
     int gpn = cluster->gpus_per_node;
-    if (!cluster->nvlink_domain) /* whole hosts of the GPU's domain, at least one, at most all */
+    if (!cluster->nvlink_domain)
         cluster->nvlink_domain = domain_of(cluster);
     complete_fabric(cluster, tree, diags);
     complete_host(cluster);

@@ -39,6 +39,27 @@ START_TEST(a_gpu_alone_has_nodes_enough)
 }
 END_TEST
 
+/* What NVLink joins, of a node of another size than the usual: switches and boards all of it, racks whole nodes, bridges pairs or
+ * fours, and cards without any share the node's PCIe. */
+START_TEST(nvlink_joins_what_there_is)
+{
+    static const struct {
+        const char *gpu;
+        int per_node, domain;
+    } nodes[] = {{"a100-80g-sxm", 8, 8}, {"a100-80g-sxm", 4, 4}, {"h100-sxm", 2, 2},  {"v100-32g-sxm", 16, 16},
+                 {"gb200", 4, 72},       {"gb200", 8, 72},       {"h100-pcie", 8, 2}, {"h100-pcie", 1, 1},
+                 {"h100-pcie", 3, 1},    {"h200-nvl", 8, 4},     {"h200-nvl", 2, 2},  {"h200-nvl", 6, 2},
+                 {"gh200", 4, 4},        {"l40s", 8, 8},         {"l40s", 4, 4},      {"tpu-v4", 4, 144}};
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        char change[64];
+        snprintf(change, sizeof change, "cluster={gpu: %s, gpus: 144, gpus_per_node: %d}", nodes[i].gpu, nodes[i].per_node);
+        load_with((struct experiment_flags){.model = "tiny-gpt"}, change);
+        ck_assert_msg(e.cluster.nvlink_domain == nodes[i].domain, "%s, %d a node: %d", nodes[i].gpu, nodes[i].per_node,
+                      e.cluster.nvlink_domain);
+    }
+}
+END_TEST
+
 /* Another cluster under a job: the job stays as large as its file says, whichever way the cluster is named, unless the command
  * line says how large it is; of what the file says of its own cluster nothing else is left. Without a size in the file it is all
  * of it. */
@@ -201,6 +222,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
+    tcase_add_test(tests, nvlink_joins_what_there_is);
     tcase_add_test(tests, another_cluster_keeps_the_jobs_size);
     tcase_add_test(tests, another_cluster_keeps_the_files_nodes);
     tcase_add_loop_test(tests, a_dragonfly_of_other_size_is_as_tapered, 0, 3);
