@@ -150,6 +150,8 @@ static struct recompute read_recompute(struct measurement_reading *reading)
     struct recompute recompute = {.what = RECOMPUTE_NONE};
     const char *ours = words_ours(COLUMN_RECOMPUTE, reading_text(reading, COLUMN_RECOMPUTE));
     lowered(reading, COLUMN_RECOMPUTE, text, sizeof text);
+    for (char *between = text; (between = strpbrk(between, ";,")) != NULL;) /* as the words of other columns are parted */
+        *between = '+';
     if (!recompute_parse(ours ? ours : text, &recompute, why, sizeof why) && *text)
         reading_skip(reading, COLUMN_RECOMPUTE, "recompute %s", why);
     return recompute;
@@ -192,6 +194,13 @@ static void read_world(struct measurement_reading *reading, struct layout *layou
         reading_skip(reading, COLUMN_GPUS, "neither gpus nor dp says how many there are");
     if (!dp)
         dp = given && given % model_ranks == 0 ? given / model_ranks : 1;
+    if (layout->cp > 1 && dp % layout->cp == 0 &&
+        given == model_ranks / layout->cp * dp) { /* in others' words cp is part of it */
+        reading_tell_once(reading, COLUMN_DP, measurement_columns[COLUMN_DP].name,
+                          "dp %lld counts the ranks of cp %d too, by the number of GPUs: %lld is taken", (long long)dp,
+                          layout->cp, (long long)(dp / layout->cp));
+        dp /= layout->cp;
+    }
     if (model_ranks * dp > MAX_GPUS || (given && given != model_ranks * dp)) {
         reading_skip(reading, COLUMN_GPUS, "%lld gpus, but tp %d x pp %d x cp %d x dp %lld is %lld", (long long)given, layout->tp,
                      layout->pp, layout->cp, (long long)dp, (long long)(model_ranks * dp));
@@ -301,6 +310,23 @@ static void assume_loss(struct measurement *row)
 /* --- rows and tables ----------------------------------------------------------------------------------------------- */
 
 /* The cluster of the row's GPU and network, built once for all rows that have the same. */
+/* What a name stands for: a GPU, or the one of a system that the catalog has under it (DGX-H100); by the latter's name. */
+static enum status kind_named(const char *name, int per_node, double nic_rate, struct cluster_kind *kind, struct diags *diags)
+{
+    struct diags quiet = {0};
+    struct cluster system;
+    struct gpu gpu;
+    bool is_gpu = catalog_gpu(name, &gpu, &quiet) == STATUS_OK;
+    if (!is_gpu && catalog_cluster(name, &system, &quiet) == STATUS_OK) {
+        name = system.gpu.name;
+        gpu.gpus_per_node = system.gpus_per_node;
+        is_gpu = true;
+    }
+    diags_free(&quiet);
+    return cluster_kind_of_gpu(name, per_node || !is_gpu ? per_node : gpu.gpus_per_node, nic_rate, kind, diags);
+}
+
+/* `per_node` 0: as the usual host has. */
 static struct known_cluster *known_cluster(struct measurement_reading *reading, const char *gpu, int per_node, double nic_rate)
 {
     for (size_t i = 0; i < reading->n_clusters; i++) {
@@ -314,7 +340,7 @@ static struct known_cluster *known_cluster(struct measurement_reading *reading, 
     struct known_cluster *k = &reading->clusters[reading->n_clusters++];
     *k = (struct known_cluster){.gpu = gpu, .per_node = per_node, .nic_rate = nic_rate};
     struct diags why = {0}; /* the catalog's error becomes the row's warning */
-    k->found = cluster_kind_of_gpu(gpu, per_node, nic_rate, &k->kind, &why) == STATUS_OK;
+    k->found = kind_named(gpu, per_node, nic_rate, &k->kind, &why) == STATUS_OK;
     if (!k->found)
         snprintf(k->why, sizeof k->why, "%s", why.n_items ? why.items[0].text : "not in the catalog");
     bool seen = false;
@@ -329,17 +355,16 @@ static struct known_cluster *known_cluster(struct measurement_reading *reading, 
 
 static void read_cluster(struct measurement_reading *reading, struct measurement *row)
 {
-    enum { NODE_GPUS = 8 };
-    int per_node = (int)reading_whole(reading, COLUMN_GPUS_PER_NODE, 1, 1024, NODE_GPUS);
+    int per_node = (int)reading_whole(reading, COLUMN_GPUS_PER_NODE, 1, 1024, 0);
     double nic_gbps = reading_number(reading, COLUMN_NIC_GBPS, 0, 1e6);
     const char *gpu = reading_text(reading, COLUMN_GPU);
     if (*gpu == '\0') {
         reading_skip(reading, COLUMN_GPU, "no gpu is named");
     } else if (row->gpus) {
-        int nodes = (row->gpus + per_node - 1) / per_node;
         struct known_cluster *known = known_cluster(reading, gpu, per_node, nic_gbps * 1e9 / 8);
+        int node = known->found ? known->kind.like.gpus_per_node : 1;
         struct diags why = {0};
-        if (known->found && cluster_of_kind(&known->kind, nodes, &row->cluster, &why) != STATUS_OK)
+        if (known->found && cluster_of_kind(&known->kind, (row->gpus + node - 1) / node, &row->cluster, &why) != STATUS_OK)
             reading_skip(reading, COLUMN_GPU, "%s", why.n_items ? why.items[0].text : "no cluster of this size");
         diags_free(&why);
         if (!known->found && !known->told)
@@ -347,6 +372,49 @@ static void read_cluster(struct measurement_reading *reading, struct measurement
         known->told = true;
         reading->unusable |= !known->found;
     }
+}
+
+/* Whether the catalog says what the shape columns of a row leave open. */
+static bool is_of_catalog(const struct measurement_reading *reading, size_t row)
+{
+    const char *name = csv_cell(reading->csv, row, reading->columns[COLUMN_MODEL]);
+    for (size_t i = 0; i < reading->n_models; i++)
+        if (strcmp(reading->models[i].name, name) == 0)
+            return reading->models[i].found;
+    return false;
+}
+
+/* Does a row leave a column's value to us? Of the vocabulary none of a model that the catalog has. */
+static bool is_left_open(const struct measurement_reading *reading, size_t row, enum column column)
+{
+    const char *text = csv_cell(reading->csv, row, reading->columns[column]);
+    return (*text == '\0' || words_say_nothing(text)) && !(column == COLUMN_VOCAB && is_of_catalog(reading, row));
+}
+
+/* Is a column among those that the source does not state, between semicolons? */
+static bool is_named(const char *columns, const char *column)
+{
+    size_t length = strlen(column);
+    for (const char *at = columns; (at = strstr(at, column)) != NULL; at += length) {
+        bool begins = at == columns || at[-1] == ';', ends = at[length] == '\0' || at[length] == ';';
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+static unsigned read_open(const struct measurement_reading *reading, const char *assumed)
+{
+    static const struct {
+        enum column column;
+        enum measurement_open bit;
+    } columns[] = {{COLUMN_VOCAB, OPEN_VOCAB}, {COLUMN_MICRO_BATCH, OPEN_MICRO_BATCH}, {COLUMN_RECOMPUTE, OPEN_RECOMPUTE}};
+    unsigned open = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (is_named(assumed, measurement_columns[columns[i].column].name) ||
+            is_left_open(reading, reading->row, columns[i].column))
+            open |= columns[i].bit;
+    return open;
 }
 
 /* One row; false when it cannot be used. */
@@ -376,31 +444,15 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
     assume_features(reading, row);
+    row->open = read_open(reading, row->assumed);
     reading_outcome(reading, row);
     return !reading->unusable;
 }
 
-/* Whether the catalog says what the shape columns of a row leave open. */
-static bool is_of_catalog(const struct measurement_reading *reading, size_t row)
-{
-    const char *name = csv_cell(reading->csv, row, reading->columns[COLUMN_MODEL]);
-    for (size_t i = 0; i < reading->n_models; i++)
-        if (strcmp(reading->models[i].name, name) == 0)
-            return reading->models[i].found;
-    return false;
-}
-
-static bool is_empty(const struct measurement_reading *reading, size_t row, enum column column)
-{
-    const char *text = csv_cell(reading->csv, row, reading->columns[column]);
-    return *text == '\0' || words_say_nothing(text);
-}
-
-/* Does a row leave a column's value to us? Of the vocabulary none of a model that the catalog has. */
 static bool any_empty(const struct measurement_reading *reading, enum column column)
 {
     for (size_t row = 0; row < reading->csv->n_rows; row++)
-        if (is_empty(reading, row, column) && !(column == COLUMN_VOCAB && is_of_catalog(reading, row)))
+        if (is_left_open(reading, row, column))
             return true;
     return false;
 }
@@ -413,7 +465,7 @@ static void note_defaults(const struct measurement_reading *reading)
         const char *taken;
     } defaults[] = {
         {COLUMN_VOCAB, "51,200 (32,000 when LLaMA-like)"},
-        {COLUMN_GPUS_PER_NODE, "8"},
+        {COLUMN_GPUS_PER_NODE, "the GPU's usual"},
         {COLUMN_NIC_GBPS, "the GPU's usual"},
         {COLUMN_TP, "1"},
         {COLUMN_PP, "1"},
@@ -422,7 +474,7 @@ static void note_defaults(const struct measurement_reading *reading)
         {COLUMN_ZERO, "1"},
         {COLUMN_SEQUENCE_PARALLEL, "1 where tp > 1"},
         {COLUMN_MICRO_BATCH, "1"},
-        {COLUMN_RECOMPUTE, "none"},
+        {COLUMN_RECOMPUTE, "none where it fits"},
         {COLUMN_PRECISION, "bf16"},
         {COLUMN_FEATURES, "none (eager code)"},
     };

@@ -29,9 +29,11 @@
  *             the latter is of MPT's line: ALiBi and no biases.
  *
  *   defaults  ffn_hidden 4 h (gated: 8/3 h in steps of 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000),
- *             gpus_per_node 8, tp pp vpp cp ep 1, cp_comm ring, zero 1 and sequence_parallel where tp > 1 (as layouts that name
- *             neither: layout_unasked), shard 0 (all replicas), micro_batch 1, recompute none, precision bf16, outcome ok;
- *             dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp.
+ *             gpus_per_node of the usual host, tp pp vpp cp ep 1, cp_comm ring, zero 1 and sequence_parallel where tp > 1
+ *             (as layouts that name neither: layout_unasked), shard 0 (all replicas), micro_batch 1, recompute none, precision
+ *             bf16, outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp. vocab,
+ *             micro_batch and recompute that are empty are as open as those that `assumed` names: they may give way
+ *             (reconcile.h).
  *
  *   job       Adam. Gradients are reduced in what gradient_precision says: fp32, bf16 or fp16. Where that is empty, in fp16 when
  *             computing in fp16; computing in bf16 in bf16 where a row says a stage of ZeRO that shards (1 to 3), computing in
@@ -52,10 +54,11 @@
  *
  * Trouble. A header without the columns that rows need is an error. A row with a cell that cannot be read (no number, negative)
  * or that cannot be used (an unknown GPU, precision, recomputation, outcome or exchange of cp, a model without its shape, GPUs
- * that are not tp x pp x cp x dp) is warned of with its line and column, skipped and counted; of an unknown GPU the first row
- * speaks for all. What has one sensible meaning is taken so, with a warning: an unknown schedule (what pp and vpp mean),
- * schedules without the pipeline or chunks they need (and vpp 2 for the V-shaped ones), a global batch that is no multiple of dp
- * x micro_batch (the next one), ZeRO-3 with a pipeline (2). A row without a step time is predicted, and compared with nothing.
+ * that are not tp x pp x cp x dp, nor tp x pp x dp where others count cp in dp) is warned of with its line and column, skipped
+ * and counted; of an unknown GPU the first row speaks for all. What has one sensible meaning is taken so, with a warning: an
+ * unknown schedule (what pp and vpp mean), schedules without the pipeline or chunks they need (and vpp 2 for the V-shaped ones),
+ * a global batch that is no multiple of dp x micro_batch (the next one), ZeRO-3 with a pipeline (2). A row without a step time is
+ * predicted, and compared with nothing.
  */
 #ifndef MSIM_TRACES_MEASUREMENT_H
 #define MSIM_TRACES_MEASUREMENT_H
@@ -66,12 +69,16 @@
 /* Among the features of a row: the loss is not fused. */
 #define PLAIN_LOSS "plain_loss"
 
+/* Columns that a row leaves open and that are reconciled with what else is known, as a set. */
+enum measurement_open { OPEN_VOCAB = 1, OPEN_MICRO_BATCH = 2, OPEN_RECOMPUTE = 4 };
+
 struct measurement {
     struct place at;     /* of the row */
     const char *name;    /* the `case` column; where it is empty, the model's */
     bool named;          /* it is the former */
     const char *source;  /* what the row says of its origin, "" nothing */
     const char *assumed; /* columns that the source does not state, between semicolons */
+    unsigned open;       /* of the above those that stand there, or whose cells are empty */
     struct transformer model;
     struct cluster cluster;
     struct job job;

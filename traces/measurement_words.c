@@ -223,24 +223,28 @@ static const struct {
     enum column column;
     const char *names, *ours;
 } other_words[] = {
-    {COLUMN_PRECISION, "bfloat16 bf16_mixed amp_bf16 bf16_amp", "bf16"},
+    {COLUMN_PRECISION, "bfloat16 bf16_mixed amp_bf16 bf16_amp bf16_mixed_precision", "bf16"},
     {COLUMN_PRECISION, "float16 half fp16_mixed 16_mixed amp_fp16", "fp16"},
     {COLUMN_PRECISION, "float32 full_precision", "fp32"},
     {COLUMN_PRECISION,
-     "float8 fp8_hybrid fp8_e4m3 fp8_cs fp8_ds fp8_sc fp8_delayed fp8_current fp8_tensorwise fp8_rowwise "
-     "fp8_blockwise fp8_mixed",
+     "float8 fp8_hybrid fp8_e4m3 fp8_e5m2 e4m3 fp8_cs fp8_ds fp8_sc fp8_delayed fp8_current fp8_delayed_scaling "
+     "fp8_current_scaling fp8_subchannel fp8_sub_channel fp8_tensorwise fp8_rowwise fp8_blockwise float8_tensorwise "
+     "float8_rowwise float8_blockwise fp8_mixed fp8_mixed_precision amp_fp8 fp8_amp fp8_dpa",
      "fp8"},
-    {COLUMN_PRECISION, "fp8_mx mx_fp8", "mxfp8"},
-    {COLUMN_PRECISION, "fp4 fp4_nv", "nvfp4"},
+    {COLUMN_PRECISION, "fp8_mx mx_fp8 float8_mx mxfp8_e4m3", "mxfp8"},
+    {COLUMN_PRECISION, "fp4 fp4_nv nvfp4_hybrid nvfp4_mixed", "nvfp4"},
     {COLUMN_GRADIENT_PRECISION, "bfloat16", "bf16"},
     {COLUMN_GRADIENT_PRECISION, "float16 half", "fp16"},
     {COLUMN_GRADIENT_PRECISION, "float32", "fp32"},
-    {COLUMN_RECOMPUTE, "no false off 0 no_ac", "none"},
-    {COLUMN_RECOMPUTE, "yes true on 1 all full_ac uniform block full_recompute", "full"},
-    {COLUMN_RECOMPUTE, "sac op selective_op selective_ac attention attn", "selective"},
+    {COLUMN_RECOMPUTE, "no false off 0 no_ac no_recompute", "none"},
+    {COLUMN_RECOMPUTE,
+     "yes true on 1 all full_ac uniform block full_recompute full_uniform full_block activation_checkpointing every_layer remat",
+     "full"},
+    {COLUMN_RECOMPUTE, "sac op op_sac selective_op selective_ac attention attn", "selective"},
+    {COLUMN_RECOMPUTE, "core_attention selective_core_attn selective_core_attention", "core_attn"},
     {COLUMN_SCHEDULE, "interleaved_1f1b 1f1b_interleaved interleaved1f1b 1f1b_i vpp virtual_pipeline", "interleaved"},
     {COLUMN_SCHEDULE, "1f1b_flush pipedream_flush non_interleaved", "1f1b"},
-    {COLUMN_SCHEDULE, "zb_h1 zbh1 zb1p", "zb-1p"},
+    {COLUMN_SCHEDULE, "zb_h1 zbh1 zb1p zero_bubble zerobubble", "zb-1p"},
     {COLUMN_SCHEDULE, "zb_h2 zbh2 zb2p", "zb-2p"},
     {COLUMN_SCHEDULE, "zbv zbvzerobubble zb_v zero_bubble_v", "zb-v"},
     {COLUMN_SCHEDULE, "dualpipev dualpipe_v", "dualpipe-v"},

@@ -1,19 +1,6 @@
 #include "traces/reconcile.h"
 
-#include <string.h>
-
 #include "traces/reconcile_parts.h"
-
-bool reconcile_assumes(const struct measurement *row, const char *column)
-{
-    size_t length = strlen(column);
-    for (const char *at = row->assumed; (at = strstr(at, column)) != NULL; at += length) {
-        bool begins = at == row->assumed || at[-1] == ';', ends = at[length] == '\0' || at[length] == ';';
-        if (begins && ends)
-            return true;
-    }
-    return false;
-}
 
 void measurement_reconcile(struct measurement_table *table, struct diags *diags)
 {

@@ -67,7 +67,7 @@ static struct testimony hear(const struct measurement_table *table, const struct
     for (size_t i = 0; i < table->n_items; i++) {
         const struct measurement *row = &table->items[i];
         double flops = counted(row);
-        if (flops <= 0 || !reconcile_assumes(row, "vocab") || !same_shape(&row->model, &shape->model))
+        if (flops <= 0 || !(row->open & OPEN_VOCAB) || !same_shape(&row->model, &shape->model))
             continue;
         struct token_flops t = token_flops_of(row);
         heard.vocabularies[heard.n++] = (flops - t.layers - t.attention) / (2 * t.word);
@@ -98,7 +98,7 @@ static void take(struct measurement_table *table, const struct measurement *shap
     size_t n = 0;
     for (size_t i = 0; i < table->n_items; i++) {
         struct measurement *row = &table->items[i];
-        if (!reconcile_assumes(row, "vocab") || !same_shape(&row->model, &like))
+        if (!(row->open & OPEN_VOCAB) || !same_shape(&row->model, &like))
             continue;
         row->model.vocab = vocabulary;
         n++;
@@ -112,9 +112,9 @@ void reconcile_vocabularies(struct measurement_table *table, struct diags *diags
 {
     for (size_t i = 0; i < table->n_items; i++) {
         const struct measurement *row = &table->items[i];
-        bool known = !reconcile_assumes(row, "vocab") || row->model.moe.experts > 0;
+        bool known = !(row->open & OPEN_VOCAB) || row->model.moe.experts > 0;
         for (size_t j = 0; j < i && !known; j++) /* heard with an earlier row */
-            known = reconcile_assumes(&table->items[j], "vocab") && same_shape(&table->items[j].model, &row->model);
+            known = table->items[j].open & OPEN_VOCAB && same_shape(&table->items[j].model, &row->model);
         if (known)
             continue;
         struct testimony heard = hear(table, row);

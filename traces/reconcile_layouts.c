@@ -45,7 +45,7 @@ static int tuned_micro_batch(const struct measurement *row)
 
 static int likely_micro_batch(const struct measurement *row)
 {
-    if (row->oom || row->layout.dp < 1 || !reconcile_assumes(row, "micro_batch"))
+    if (row->oom || row->layout.dp < 1 || !(row->open & OPEN_MICRO_BATCH))
         return row->layout.micro_batch;
     return row->layout.pp > 1 ? tuned_micro_batch(row) : fusing_micro_batch(row);
 }
@@ -70,29 +70,44 @@ void reconcile_micro_batches(struct measurement_table *table, struct diags *diag
 
 /* --- recomputation */
 
-static bool fits(const struct measurement *row, enum recompute_what recompute)
+static bool fits(const struct measurement *row, struct recompute recompute)
 {
     struct layout l = row->layout;
     struct setting setting = measurement_setting(row);
     struct footprint peak;
-    l.recompute = (struct recompute){.what = recompute};
+    l.recompute = recompute;
     if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL)
         return false;
     footprint_peak(&l, &setting, &peak, NULL);
     return peak.total <= footprint_capacity(&row->cluster);
 }
 
-/* A row that ran cannot have kept everything where that does not fit: the least with which it fits; RECOMPUTE_NONE where it is
- * not asked, or nothing makes it fit. */
-static enum recompute_what fitting_recompute(const struct measurement *row)
+/* The fewest of each virtual stage's layers that are to be repeated whole; none where all of them are not enough. */
+static struct recompute fewest_whole_layers(const struct measurement *row)
 {
-    enum recompute_what light = layout_light_modules(&row->model);
+    const struct recompute none = {0}, all = {.what = RECOMPUTE_FULL};
+    const int most = layout_most_layers(&row->layout, &row->model);
+    if (!fits(row, all))
+        return none;
+    for (int layers = 1; layers < most && layers <= RECOMPUTE_LAYERS_MAX; layers++) {
+        const struct recompute some = {.what = RECOMPUTE_FULL, .of = RECOMPUTE_FIRST, .layers = layers};
+        if (fits(row, some))
+            return some;
+    }
+    return all;
+}
+
+/* A row that ran cannot have kept everything where that does not fit: the least with which it fits; nothing where it is not
+ * asked, or nothing makes it fit. */
+static struct recompute fitting_recompute(const struct measurement *row)
+{
+    const struct recompute none = {0}, light = {.what = layout_light_modules(&row->model)};
     bool ran = !row->oom && !row->untold && row->layout.dp >= 1;
-    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !reconcile_assumes(row, "recompute") || fits(row, RECOMPUTE_NONE))
-        return RECOMPUTE_NONE;
+    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !(row->open & OPEN_RECOMPUTE) || fits(row, none))
+        return none;
     if (fits(row, light))
         return light;
-    return row->cluster.gpu.host_rate == 0 && fits(row, RECOMPUTE_FULL) ? RECOMPUTE_FULL : RECOMPUTE_NONE;
+    return row->cluster.gpu.host_rate > 0 ? none : fewest_whole_layers(row);
 }
 
 void reconcile_recomputation(struct measurement_table *table, struct diags *diags)
@@ -100,13 +115,13 @@ void reconcile_recomputation(struct measurement_table *table, struct diags *diag
     size_t n = 0, n_full = 0, first = 0;
     for (size_t i = 0; i < table->n_items; i++) {
         struct measurement *row = &table->items[i];
-        enum recompute_what recompute = fitting_recompute(row);
-        if (recompute == RECOMPUTE_NONE)
+        const struct recompute recompute = fitting_recompute(row);
+        if (recompute.what == RECOMPUTE_NONE)
             continue;
         if (n++ == 0)
             first = i;
-        n_full += recompute == RECOMPUTE_FULL;
-        row->layout.recompute = (struct recompute){.what = recompute};
+        n_full += recompute.what == RECOMPUTE_FULL;
+        row->layout.recompute = recompute;
     }
     if (n)
         diag_warning(

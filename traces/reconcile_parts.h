@@ -7,9 +7,6 @@
 
 #include "traces/measurement.h"
 
-/* Whether a row's source does not state a column. */
-bool reconcile_assumes(const struct measurement *row, const char *column);
-
 /*
  * A row that says when its source appeared, by arXiv number or by the round of MLPerf Training that it is a result of (rounds are
  * published at known dates), cannot have used what came later. Taken away from rows of earlier months are the FlashAttentions
@@ -29,9 +26,9 @@ void reconcile_micro_batches(struct measurement_table *table, struct diags *diag
 
 /*
  * A row that ran and assumes that nothing was recomputed, with which it does not fit the memory, takes the least that makes it
- * fit: the light modules (layout_light_modules), else whole layers; nothing changes where these do not do either. Assumption:
- * whoever would need whole layers and has GPUs with a coherent link to the memory of the host (gpu.host_rate: Grace) put
- * activations there instead, which costs little time; such a row stays as it is, and its memory is told as over the GPU's.
+ * fit: the light modules (layout_light_modules), else whole layers, the fewest; nothing changes where these do not do either.
+ * Assumption: whoever would need whole layers and has GPUs with a coherent link to the memory of the host (gpu.host_rate: Grace)
+ * put activations there instead, which costs little time; such a row stays as it is, and its memory is told as over the GPU's.
  */
 void reconcile_recomputation(struct measurement_table *table, struct diags *diags);
 

@@ -75,7 +75,7 @@ START_TEST(llama_row)
     ck_assert_double_eq(m->step_s, 0);
     ck_assert_uint_eq(r.diags.n_errors, 0);
     expect_diag(&r.diags, 0, SEVERITY_NOTE, 0, 0,
-                "assumed where cells are empty: vocab 51,200 (32,000 when LLaMA-like), gpus_per_node 8, ");
+                "assumed where cells are empty: vocab 51,200 (32,000 when LLaMA-like), gpus_per_node the GPU's usual, ");
     reading_free(&r);
 }
 END_TEST
@@ -284,7 +284,8 @@ static bool says(const struct diags *diags, enum severity severity, const char *
 /* A sign in front of a cell: what current training stacks of the row's GPU have, changed. Without one a + is between names. */
 START_TEST(features_of_a_row_change)
 {
-    static const char header[] = "case,model,gpu,gpus,seq_len,tp,pp,dp,micro_batch,global_batch,precision,features,step_time_s\n";
+    static const char header[] = "case,model,gpu,gpus,seq_len,tp,pp,dp,micro_batch,global_batch,precision,features,step_time_s,"
+                                 "recompute\n";
     static const struct {
         const char *gpu, *precision, *cell;
         feature_set features;
@@ -307,8 +308,8 @@ START_TEST(features_of_a_row_change)
         char text[512];
         struct measurement_table table;
         struct diags diags = {0};
-        snprintf(text, sizeof text, "%sa,llama3-8b,%s,64,8192,2,1,32,1,128,%s,%s,9\n", header, cases[i].gpu, cases[i].precision,
-                 cases[i].cell);
+        snprintf(text, sizeof text, "%sa,llama3-8b,%s,64,8192,2,1,32,1,128,%s,%s,9,full\n", header, cases[i].gpu,
+                 cases[i].precision, cases[i].cell);
         ck_assert_int_eq(build(text, &table, &diags), STATUS_OK);
         ck_assert_uint_eq(table.n_items, 1);
         ck_assert_msg(table.items[0].job.features == cases[i].features, "%s: %x", cases[i].cell, table.items[0].job.features);
@@ -470,6 +471,106 @@ START_TEST(other_hands)
 }
 END_TEST
 
+/* Nodes are the usual ones of a GPU, which may be called by the system that it is in. */
+START_TEST(machines_as_others_call_them)
+{
+    static const struct {
+        const char *said, *gpu;
+        int per_node, domain;
+    } machines[] = {{"DGX-H100", "h100-sxm", 8, 8},
+                    {"DGX-B200", "b200", 8, 8},
+                    {"DGX GB300", "gb300", 4, 64},
+                    {"NVIDIA Blackwell GPU (GB200)", "gb200", 4, 64},
+                    {"AMD Instinct MI300X 192GB HBM3", "mi300x", 8, 8},
+                    {"gh200", "gh200", 4, 4},
+                    {"perlmutter", "a100-40g-sxm", 4, 4}};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "model,gpu,gpus,seq_len,tp,micro_batch,global_batch,recompute\nllama3-8b,%s,64,4096,4,1,64,full\n",
+                 machines[i].said);
+        struct reading r = read_table(text);
+        ck_assert_msg(r.table.n_items == 1, "%s: %s", machines[i].said, r.diags.n_items ? r.diags.items[0].text : "");
+        ck_assert_str_eq(r.row->cluster.gpu.name, machines[i].gpu);
+        ck_assert_int_eq(r.row->cluster.gpus_per_node, machines[i].per_node);
+        ck_assert_int_eq(r.row->cluster.nodes, 64 / machines[i].per_node);
+        ck_assert_int_eq(r.row->cluster.nvlink_domain, machines[i].domain);
+        reading_free(&r);
+    }
+}
+END_TEST
+
+/* What papers and frameworks call precisions, recomputation and schedules, and what is meant. */
+static const struct {
+    const char *precision, *recompute, *schedule;
+    enum precision computes;
+    enum recompute_what repeated;
+    enum schedule runs;
+} called[] = {
+    {"amp_fp8", "layernorm;moe_act", "1F1B", PRECISION_FP8, RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT, SCHEDULE_1F1B},
+    {"FP8 current scaling", "full-block", "zero_bubble", PRECISION_FP8, RECOMPUTE_FULL, SCHEDULE_ZB1P},
+    {"float8_rowwise", "core_attention", "ZBH1", PRECISION_FP8, RECOMPUTE_CORE_ATTN, SCHEDULE_ZB1P},
+    {"FP8-MX", "activation checkpointing", "gpipe", PRECISION_MXFP8, RECOMPUTE_FULL, SCHEDULE_GPIPE},
+    {"nvfp4-hybrid", "no recompute", "1f1b", PRECISION_NVFP4, RECOMPUTE_NONE, SCHEDULE_1F1B},
+    {"bf16 mixed precision", "op_sac", "ZB-H2", PRECISION_BF16, RECOMPUTE_SELECTIVE, SCHEDULE_ZB2P},
+};
+
+START_TEST(ways_as_others_call_them)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "model,gpu,gpus,seq_len,pp,global_batch,micro_batch,precision,recompute,schedule\n"
+             "deepseek-v3,b200,256,4096,8,256,1,%s,%s,%s\n",
+             called[_i].precision, called[_i].recompute, called[_i].schedule);
+    struct reading r = read_table(text);
+    ck_assert_uint_eq(r.table.n_items, 1);
+    ck_assert_int_eq(r.row->job.precision, called[_i].computes);
+    ck_assert_int_eq((int)r.row->layout.recompute.what, (int)called[_i].repeated);
+    ck_assert_int_eq(r.row->layout.schedule, called[_i].runs);
+    reading_free(&r);
+}
+END_TEST
+
+/* Some count the ranks of cp among those of dp, which the number of GPUs tells; where it tells neither, nothing is. */
+START_TEST(context_ranks_among_dp)
+{
+    struct reading r = read_table("model,gpu,gpus,seq_len,tp,pp,cp,dp,micro_batch,global_batch,recompute\n"
+                                  "llama3-70b,h100-sxm,64,8192,4,4,2,4,1,64,full\n"
+                                  "llama3-70b,h100-sxm,64,8192,4,4,2,2,1,64,full\n"
+                                  "llama3-70b,h100-sxm,64,8192,4,4,2,8,1,64,full\n"
+                                  "llama3-70b,h100-sxm,,8192,4,4,2,4,1,64,full\n");
+    ck_assert_uint_eq(r.table.n_items, 3);
+    ck_assert_int_eq(r.row[0].layout.dp, 2);
+    ck_assert_int_eq(r.row[1].layout.dp, 2);
+    ck_assert_int_eq(r.row[2].layout.dp, 4);
+    ck_assert_int_eq(r.row[2].gpus, 128);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 2, 35, "dp 4 counts the ranks of cp 2 too, by the number of GPUs: 2 is taken");
+    expect_diag(&r.diags, 1, SEVERITY_WARNING, 4, 21, "64 gpus, but tp 4 x pp 4 x cp 2 x dp 8 is 256");
+    reading_free(&r);
+}
+END_TEST
+
+/* Columns cannot say experts: a mixture that the catalog does not know is told, a dense model of any name is not. */
+START_TEST(unknown_mixtures_are_told)
+{
+    static const struct {
+        const char *name;
+        int ep;
+        bool told;
+    } names[] = {{"ours-8b", 1, false}, {"ours-8b", 2, true}, {"OurMoE 30B", 1, true}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "model,layers,hidden,heads,gpu,gpus,seq_len,ep,micro_batch,global_batch,recompute\n"
+                 "%s,32,4096,32,h100-sxm,64,4096,%d,1,64,full\n",
+                 names[i].name, names[i].ep);
+        struct reading r = read_table(text);
+        ck_assert_int_eq(says(&r.diags, SEVERITY_WARNING, "columns say no experts"), names[i].told);
+        reading_free(&r);
+    }
+}
+END_TEST
+
 /* Between semicolons a comma is a decimal point, and a point groups digits. */
 START_TEST(semicolons)
 {
@@ -575,6 +676,10 @@ int main(void)
     tcase_add_test(rows, features_of_signs_alone_skip_the_row);
     tcase_add_test(rows, layouts_leave_open_what_step_does);
     tcase_add_test(rows, other_hands);
+    tcase_add_loop_test(rows, ways_as_others_call_them, 0, sizeof called / sizeof *called);
+    tcase_add_test(rows, machines_as_others_call_them);
+    tcase_add_test(rows, context_ranks_among_dp);
+    tcase_add_test(rows, unknown_mixtures_are_told);
     tcase_add_test(rows, semicolons);
     tcase_add_test(rows, rates);
     tcase_add_test(rows, published_tables);

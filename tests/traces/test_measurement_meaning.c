@@ -78,7 +78,7 @@ static const struct {
 START_TEST(meanings_of_columns)
 {
     char text[512], all[4096] = "";
-    snprintf(text, sizeof text, "model,gpu,gpus,seq_len,global_batch,%s\nllama3-8b,h100-sxm,64,8192,512,%s\n",
+    snprintf(text, sizeof text, "model,gpu,gpus,seq_len,global_batch,recompute,%s\nllama3-8b,h100-sxm,64,8192,512,full,%s\n",
              column_cases[_i].name, column_cases[_i].cell);
     struct reading r = read_table(text);
     for (size_t k = 0; k < r.diags.n_items; k++)
@@ -110,8 +110,8 @@ START_TEST(the_peak_is_the_bound)
     reading_free(&r);
     for (int i = 0; i < 2; i++) {
         snprintf(text, sizeof text,
-                 "case,model,gpu,gpus,seq_len,global_batch,precision,step_time_s\n"
-                 "slow,llama3-8b,h100-sxm,64,8192,512,%s,%.9f\nfast,llama3-8b,h100-sxm,64,8192,512,%s,%.9f\n",
+                 "case,model,gpu,gpus,seq_len,global_batch,precision,step_time_s,recompute\n"
+                 "slow,llama3-8b,h100-sxm,64,8192,512,%s,%.9f,full\nfast,llama3-8b,h100-sxm,64,8192,512,%s,%.9f,full\n",
                  precisions[i], 1.001 * least[i], precisions[i], 0.999 * least[i]);
         r = read_table(text);
         ck_assert_uint_eq(r.table.n_items, 1);

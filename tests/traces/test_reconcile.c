@@ -309,29 +309,70 @@ END_TEST
 
 /* 32 layers of 4,096 on eight GPUs. Sequences of 2,048 tokens fit, those of 131,072 where norms and activations are repeated (62
  * GiB, not 84), those of 262,144 with whole layers repeated unless the memory of the host is near, those of 4,194,304 in no way.
- * A stated level stays, as does that of a row that did not fit. What was measured does not matter. */
+ * A stated level stays, as does that of a row that did not fit; an empty cell states none. What was measured does not matter. */
 static const struct {
     int seq_len;
-    const char *gpu, *outcome, *assumed;
+    const char *gpu, *stated, *outcome, *assumed;
     enum recompute_what taken;
-} repeated[] = {{2048, "a100-80g-sxm", "ok,1.0,,", "recompute", RECOMPUTE_NONE},
-                {131072, "a100-80g-sxm", "ok,200.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
-                {131072, "a100-80g-sxm", "ok,99.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
-                {131072, "a100-80g-sxm", "ok,200.0,,", "zero", RECOMPUTE_NONE},
-                {131072, "a100-80g-sxm", "oom,,,", "recompute", RECOMPUTE_NONE},
-                {262144, "a100-80g-sxm", "ok,500.0,,", "recompute", RECOMPUTE_FULL},
-                {262144, "a100-80g-sxm", "ok,500.0,,", "zero", RECOMPUTE_NONE},
-                {262144, "gh200", "ok,500.0,,", "recompute", RECOMPUTE_NONE},
-                {4194304, "a100-80g-sxm", "ok,99999.0,,", "recompute", RECOMPUTE_NONE}};
+} repeated[] = {{2048, "a100-80g-sxm", "none", "ok,1.0,,", "recompute", RECOMPUTE_NONE},
+                {131072, "a100-80g-sxm", "none", "ok,200.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                {131072, "a100-80g-sxm", "none", "ok,99.0,,", "zero;recompute", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                {131072, "a100-80g-sxm", "none", "ok,200.0,,", "zero", RECOMPUTE_NONE},
+                {131072, "a100-80g-sxm", "", "ok,200.0,,", "zero", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                {131072, "a100-80g-sxm", "?", "ok,200.0,,", "zero", RECOMPUTE_LAYERNORM | RECOMPUTE_MLP_ACT},
+                {131072, "a100-80g-sxm", "none", "oom,,,", "recompute", RECOMPUTE_NONE},
+                {131072, "a100-80g-sxm", "", "oom,,,", "zero", RECOMPUTE_NONE},
+                {262144, "a100-80g-sxm", "none", "ok,500.0,,", "recompute", RECOMPUTE_FULL},
+                {262144, "a100-80g-sxm", "none", "ok,500.0,,", "zero", RECOMPUTE_NONE},
+                {262144, "gh200", "none", "ok,500.0,,", "recompute", RECOMPUTE_NONE},
+                {4194304, "a100-80g-sxm", "none", "ok,99999.0,,", "recompute", RECOMPUTE_NONE}};
 
 START_TEST(recomputation_that_fits)
 {
-    struct reading r = read_row("r,,32,4096,16384,0,32,32,%d,32000,%s,8,8,200,8,1,1,1,1,1,0,1,1,8,none,bf16,none,"
-                                "flash_attention2;fused_ops,%s%s,own\n",
-                                repeated[_i].seq_len, repeated[_i].gpu, repeated[_i].outcome, repeated[_i].assumed);
+    struct reading r =
+        read_row("r,,32,4096,16384,0,32,32,%d,32000,%s,8,8,200,8,1,1,1,1,1,0,1,1,8,%s,bf16,none,"
+                 "flash_attention2;fused_ops,%s%s,own\n",
+                 repeated[_i].seq_len, repeated[_i].gpu, repeated[_i].stated, repeated[_i].outcome, repeated[_i].assumed);
+    size_t warnings = 0;
+    for (size_t i = 0; i < r.diags.n_items; i++)
+        warnings += r.diags.items[i].severity == SEVERITY_WARNING;
     ck_assert_int_eq(r.row->layout.recompute.what, repeated[_i].taken);
-    ck_assert_uint_eq(r.diags.n_items, repeated[_i].taken != RECOMPUTE_NONE);
+    ck_assert_uint_eq(warnings, repeated[_i].taken != RECOMPUTE_NONE);
     reading_free(&r);
+}
+END_TEST
+
+static double needed(const struct measurement *row, int layers)
+{
+    struct layout l = row->layout;
+    struct setting setting = measurement_setting(row);
+    struct footprint peak;
+    l.recompute = (struct recompute){.what = RECOMPUTE_FULL, .of = layers ? RECOMPUTE_FIRST : RECOMPUTE_ALL, .layers = layers};
+    footprint_peak(&l, &setting, &peak, NULL);
+    return peak.total;
+}
+
+/* Where whole layers are repeated it is as few as fit: with one less the row would not have run. */
+START_TEST(no_more_layers_than_needed)
+{
+    static const int lengths[] = {180224, 196608, 229376, 262144};
+    int some = 0;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct reading r = read_row("r,,32,4096,16384,0,32,32,%d,32000,a100-80g-sxm,8,8,200,8,1,1,1,1,1,0,1,1,8,none,bf16,none,"
+                                    "flash_attention2;fused_ops,ok,500.0,,recompute,own\n",
+                                    lengths[i]);
+        const struct recompute taken = r.row->layout.recompute;
+        double capacity = footprint_capacity(&r.row->cluster);
+        ck_assert_int_eq(taken.what, RECOMPUTE_FULL);
+        ck_assert_double_le(needed(r.row, taken.layers), capacity);
+        if (taken.of == RECOMPUTE_FIRST) {
+            some++;
+            ck_assert_int_lt(taken.layers, 32);
+            ck_assert(taken.layers == 1 || needed(r.row, taken.layers - 1) > capacity);
+        }
+        reading_free(&r);
+    }
+    ck_assert_int_ge(some, 2);
 }
 END_TEST
 
@@ -350,6 +391,7 @@ int main(void)
     tcase_add_loop_test(rows, micro_batches_of_pipelines, 0, sizeof pipelined / sizeof *pipelined);
     tcase_add_test(rows, micro_batches_that_fit);
     tcase_add_loop_test(rows, recomputation_that_fits, 0, sizeof repeated / sizeof *repeated);
+    tcase_add_test(rows, no_more_layers_than_needed);
     suite_add_tcase(suite, rows);
     return suite_run(suite);
 }
