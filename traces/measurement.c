@@ -266,6 +266,24 @@ static void assume_features(struct measurement_reading *reading, struct measurem
                           row->job.features ? features_text(row->job.features, ", ", others, sizeof others) : "none");
 }
 
+/* A generation of FlashAttention that has no kernels for the row's GPU gives way to the newest that has. */
+static void adapt_attention(struct measurement_reading *reading, struct measurement *row)
+{
+    static const feature_set generations[] = {FEATURE_BIT(FLASH_ATTENTION), FEATURE_BIT(FLASH_ATTENTION2),
+                                              FEATURE_BIT(FLASH_ATTENTION3)};
+    const int newest = gpu_flash_attention(&row->cluster.gpu);
+    feature_set said = row->job.features & FEATURES_FLASH, there = 0;
+    char names[FEATURES_TEXT], taken[FEATURES_TEXT];
+    for (int i = 0; i < newest; i++)
+        there |= generations[i];
+    if (reading->unusable || !(said & ~there) || newest < 1)
+        return;
+    reading_tell_once(reading, COLUMN_FEATURES, row->cluster.gpu.name, "%s has no kernels for the %s: %s is taken",
+                      features_text(said & ~there, ", ", names, sizeof names), row->cluster.gpu.name,
+                      features_text(generations[newest - 1], ", ", taken, sizeof taken));
+    row->job.features = row->layout.features = (row->job.features & ~said) | generations[newest - 1];
+}
+
 /* Where sliding windows were used and nobody published how wide. */
 static void assume_window(struct measurement *row)
 {
@@ -444,6 +462,7 @@ static bool read_row(struct measurement_reading *reading, struct measurement *ro
     reading_adapt(reading, &row->layout, &row->job);
     read_cluster(reading, row);
     assume_features(reading, row);
+    adapt_attention(reading, row);
     row->open = read_open(reading, row->assumed);
     reading_outcome(reading, row);
     return !reading->unusable;

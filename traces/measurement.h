@@ -57,8 +57,8 @@
  * that are not tp x pp x cp x dp, nor tp x pp x dp where others count cp in dp) is warned of with its line and column, skipped
  * and counted; of an unknown GPU the first row speaks for all. What has one sensible meaning is taken so, with a warning: an
  * unknown schedule (what pp and vpp mean), schedules without the pipeline or chunks they need (and vpp 2 for the V-shaped ones),
- * a global batch that is no multiple of dp x micro_batch (the next one), ZeRO-3 with a pipeline (2). A row without a step time is
- * predicted, and compared with nothing.
+ * a global batch that is no multiple of dp x micro_batch (the next one), ZeRO-3 with a pipeline (2), a FlashAttention that the
+ * GPU has no kernels of (the newest it has). A row without a step time is predicted, and compared with nothing.
  */
 #ifndef MSIM_TRACES_MEASUREMENT_H
 #define MSIM_TRACES_MEASUREMENT_H

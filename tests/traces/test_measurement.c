@@ -471,6 +471,30 @@ START_TEST(other_hands)
 }
 END_TEST
 
+/* Attention kernels that are not there for a GPU give way to the newest that are, told once for each GPU. */
+START_TEST(attention_that_a_gpu_has)
+{
+    struct reading r = read_table("model,gpu,gpus,seq_len,tp,micro_batch,global_batch,recompute,precision,features\n"
+                                  "gpt3-1.3b,v100-32g-sxm,8,2048,1,1,64,full,fp16,flash_attention2;fused_ops\n"
+                                  "gpt3-1.3b,v100-32g-sxm,8,2048,2,1,64,full,fp16,flash_attention3;fused_ops\n"
+                                  "gpt3-1.3b,a100-80g-sxm,8,2048,1,1,64,full,bf16,flash_attention3\n"
+                                  "gpt3-1.3b,h100-sxm,8,2048,1,1,64,full,bf16,flash_attention3\n"
+                                  "gpt3-1.3b,v100-32g-sxm,8,2048,1,1,64,full,fp16,fused_ops\n");
+    const feature_set fused = FEATURE_BIT(FUSED_OPS);
+    const feature_set expected[] = {FEATURE_BIT(FLASH_ATTENTION) | fused, FEATURE_BIT(FLASH_ATTENTION) | fused,
+                                    FEATURE_BIT(FLASH_ATTENTION2), FEATURE_BIT(FLASH_ATTENTION3), fused};
+    ck_assert_uint_eq(r.table.n_items, 5);
+    for (size_t i = 0; i < r.table.n_items; i++) {
+        ck_assert_uint_eq(r.row[i].layout.features, expected[i]);
+        ck_assert_uint_eq(r.row[i].job.features, expected[i]);
+    }
+    ck_assert_uint_eq(reading_warnings(&r), 2);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 2, 48,
+                "flash_attention2 has no kernels for the v100-32g-sxm: flash_attention is taken");
+    reading_free(&r);
+}
+END_TEST
+
 /* Nodes are the usual ones of a GPU, which may be called by the system that it is in. */
 START_TEST(machines_as_others_call_them)
 {
@@ -678,6 +702,7 @@ int main(void)
     tcase_add_test(rows, other_hands);
     tcase_add_loop_test(rows, ways_as_others_call_them, 0, sizeof called / sizeof *called);
     tcase_add_test(rows, machines_as_others_call_them);
+    tcase_add_test(rows, attention_that_a_gpu_has);
     tcase_add_test(rows, context_ranks_among_dp);
     tcase_add_test(rows, unknown_mixtures_are_told);
     tcase_add_test(rows, semicolons);
