@@ -192,7 +192,7 @@ static const struct {
 
 START_TEST(before_their_time)
 {
-    struct reading r = read_row("f,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,2,1,1,1,4,1,1,1,1,64,none,bf16,none,"
+    struct reading r = read_row("f,,8,1024,4096,1,8,8,2048,32000,h100-sxm,8,8,200,2,1,1,1,4,1,1,1,1,64,none,bf16,none,"
                                 "%s;dp_overlap,ok,1.0,,,\"%s\"\n",
                                 dated[_i].features, dated[_i].source);
     ck_assert_uint_eq(r.row->layout.features, dated[_i].kept | FEATURE_BIT(DP_OVERLAP));
