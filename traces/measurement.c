@@ -188,7 +188,12 @@ static int dimension(struct measurement_reading *reading, enum column column)
 /* dp and the number of GPUs follow from one another; when both are given they must agree. */
 static void read_world(struct measurement_reading *reading, struct layout *layout, int *gpus)
 {
-    int64_t model_ranks = (int64_t)layout->tp * layout->pp * layout->cp;
+    int64_t model_ranks; /* tp and pp are at most 2^24 each */
+    if (__builtin_mul_overflow((int64_t)layout->tp * layout->pp, (int64_t)layout->cp, &model_ranks) || model_ranks > MAX_GPUS) {
+        reading_skip(reading, COLUMN_GPUS, "tp %d x pp %d x cp %d are more than %d gpus", layout->tp, layout->pp, layout->cp,
+                     MAX_GPUS);
+        return;
+    }
     int64_t given = reading_whole(reading, COLUMN_GPUS, 1, MAX_GPUS, 0), dp = reading_whole(reading, COLUMN_DP, 1, MAX_GPUS, 0);
     if (!dp && !given)
         reading_skip(reading, COLUMN_GPUS, "neither gpus nor dp says how many there are");

@@ -574,6 +574,20 @@ START_TEST(context_ranks_among_dp)
 }
 END_TEST
 
+/* As many ranks as no number holds are a row that cannot be used. */
+START_TEST(ranks_beyond_counting)
+{
+    struct reading r = read_table("model,gpu,gpus,seq_len,tp,pp,cp,dp,micro_batch,global_batch,recompute\n"
+                                  "llama3-70b,h100-sxm,64,8192,16777216,16777216,16777216,16777216,1,64,full\n"
+                                  "llama3-70b,h100-sxm,,8192,4096,4096,2,,1,64,full\n"
+                                  "llama3-70b,h100-sxm,,8192,4096,4096,1,2,1,64,full\n");
+    ck_assert_uint_eq(r.table.n_items, 0);
+    ck_assert_uint_eq(r.table.n_skipped, 3);
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 2, 21, "tp 16777216 x pp 16777216 x cp 16777216 are more than 16777216 gpus");
+    reading_free(&r);
+}
+END_TEST
+
 /* Columns cannot say experts: a mixture that the catalog does not know is told, a dense model of any name is not. */
 START_TEST(unknown_mixtures_are_told)
 {
@@ -704,6 +718,7 @@ int main(void)
     tcase_add_test(rows, machines_as_others_call_them);
     tcase_add_test(rows, attention_that_a_gpu_has);
     tcase_add_test(rows, context_ranks_among_dp);
+    tcase_add_test(rows, ranks_beyond_counting);
     tcase_add_test(rows, unknown_mixtures_are_told);
     tcase_add_test(rows, semicolons);
     tcase_add_test(rows, rates);
