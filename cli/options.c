@@ -390,7 +390,7 @@ void operands_repeated(struct invocation *call)
 {
     for (int i = 1; i < call->n_operands; i++)
         for (int k = 0; k < i; k++)
-            if (file_is_same(call->operands[i], call->operands[k])) {
+            if (strcmp(call->operands[i], "-") != 0 && file_is_same(call->operands[i], call->operands[k])) {
                 diag_warning(&call->diags, (struct place){.file = call->operands[i]},
                              "stands twice among the tables; its rows count twice");
                 break;

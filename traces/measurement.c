@@ -144,14 +144,31 @@ static char *lowered(const struct measurement_reading *reading, enum column colu
     return buffer;
 }
 
+/* "layernorm; moe_act" as "layernorm+moe_act": words of other columns are parted so. */
+static void join_words(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from;) {
+        size_t n = strcspn(from, ";,"), word = n;
+        while (word && from[word - 1] == ' ')
+            word--;
+        if (word && to > text)
+            *to++ = '+';
+        memmove(to, from, word);
+        to += word;
+        from += n;
+        from += strspn(from, ";, ");
+    }
+    *to = '\0';
+}
+
 static struct recompute read_recompute(struct measurement_reading *reading)
 {
     char text[2 * RECOMPUTE_TEXT], why[RECOMPUTE_WHY];
     struct recompute recompute = {.what = RECOMPUTE_NONE};
     const char *ours = words_ours(COLUMN_RECOMPUTE, reading_text(reading, COLUMN_RECOMPUTE));
     lowered(reading, COLUMN_RECOMPUTE, text, sizeof text);
-    for (char *between = text; (between = strpbrk(between, ";,")) != NULL;) /* as the words of other columns are parted */
-        *between = '+';
+    join_words(text);
     if (!recompute_parse(ours ? ours : text, &recompute, why, sizeof why) && *text)
         reading_skip(reading, COLUMN_RECOMPUTE, "recompute %s", why);
     return recompute;
@@ -238,10 +255,30 @@ static void read_layout(struct measurement_reading *reading, int zero, feature_s
     layout->cp_comm = cp_comm_settled(layout->cp_comm, layout->cp);
 }
 
-/* A batch that is said by how many micro-batches each replica takes. */
-static void read_accumulation(struct measurement_reading *reading, const struct layout *layout, struct job *job)
+/* Whether the catalog says what the shape columns of a row leave open. */
+static bool is_of_catalog(const struct measurement_reading *reading, size_t row)
+{
+    const char *name = csv_cell(reading->csv, row, reading->columns[COLUMN_MODEL]);
+    for (size_t i = 0; i < reading->n_models; i++)
+        if (strcmp(reading->models[i].name, name) == 0)
+            return reading->models[i].found;
+    return false;
+}
+
+/* Does a row leave a column's value to us? Of the vocabulary none of a model that the catalog has. */
+static bool is_left_open(const struct measurement_reading *reading, size_t row, enum column column)
+{
+    const char *text = csv_cell(reading->csv, row, reading->columns[column]);
+    return (*text == '\0' || words_say_nothing(text)) && !(column == COLUMN_VOCAB && is_of_catalog(reading, row));
+}
+
+/* A batch that is said by how many micro-batches each replica takes, or a micro-batch by that and the batch. */
+static void read_accumulation(struct measurement_reading *reading, struct layout *layout, struct job *job)
 {
     int64_t times = reading_whole(reading, COLUMN_ACCUMULATION, 1, MAX_BATCH, 0), replica;
+    if (times && job->global_batch && layout->dp > 0 && is_left_open(reading, reading->row, COLUMN_MICRO_BATCH) &&
+        job->global_batch % layout->dp == 0 && job->global_batch / layout->dp % times == 0)
+        layout->micro_batch = (int)(job->global_batch / layout->dp / times);
     bool fits = !__builtin_mul_overflow(times * layout->micro_batch, (int64_t)layout->dp, &replica) && replica <= MAX_BATCH;
     if (job->global_batch && times && !reading->unusable && replica != job->global_batch)
         reading_tell_once(reading, COLUMN_ACCUMULATION, "global_batch",
@@ -283,7 +320,7 @@ static void adapt_attention(struct measurement_reading *reading, struct measurem
         there |= generations[i];
     if (reading->unusable || !(said & ~there) || newest < 1)
         return;
-    reading_tell_once(reading, COLUMN_FEATURES, row->cluster.gpu.name, "%s has no kernels for the %s: %s is taken",
+    reading_tell_once(reading, COLUMN_FEATURES, row->cluster.gpu.name, "%s: no kernels for the %s, whose newest is taken: %s",
                       features_text(said & ~there, ", ", names, sizeof names), row->cluster.gpu.name,
                       features_text(generations[newest - 1], ", ", taken, sizeof taken));
     row->job.features = row->layout.features = (row->job.features & ~said) | generations[newest - 1];
@@ -332,24 +369,37 @@ static void assume_loss(struct measurement *row)
 
 /* --- rows and tables ----------------------------------------------------------------------------------------------- */
 
-/* The cluster of the row's GPU and network, built once for all rows that have the same. */
-/* What a name stands for: a GPU, or the one of a system that the catalog has under it (DGX-H100); by the latter's name. */
-static enum status kind_named(const char *name, int per_node, double nic_rate, struct cluster_kind *kind, struct diags *diags)
+/* What a name stands for where it is no GPU: a system of them that the catalog has (DGX-H100), itself where the row says neither
+ * its nodes nor its network, else nodes of its GPU as they say. */
+static enum status kind_of_system(const char *name, int per_node, double nic_rate, struct cluster_kind *kind, struct diags *diags)
 {
-    struct diags quiet = {0};
     struct cluster system;
-    struct gpu gpu;
-    bool is_gpu = catalog_gpu(name, &gpu, &quiet) == STATUS_OK;
-    if (!is_gpu && catalog_cluster(name, &system, &quiet) == STATUS_OK) {
-        name = system.gpu.name;
-        gpu.gpus_per_node = system.gpus_per_node;
-        is_gpu = true;
-    }
+    struct diags quiet = {0};
+    bool known = catalog_cluster(name, &system, &quiet) == STATUS_OK;
     diags_free(&quiet);
-    return cluster_kind_of_gpu(name, per_node || !is_gpu ? per_node : gpu.gpus_per_node, nic_rate, kind, diags);
+    if (!known)
+        return cluster_kind_of_gpu(name, per_node, nic_rate, kind, diags); /* which says why not */
+    if (!per_node && nic_rate <= 0 && system.topology == TOPOLOGY_CLOS) {
+        *kind = (struct cluster_kind){.like = system, .named = true};
+        return STATUS_OK;
+    }
+    diag_note(diags, (struct place){0}, "%.40s: its GPU is taken, %s, in nodes and a network as the row says or as are usual",
+              name, system.gpu.name);
+    return cluster_kind_of_gpu(system.gpu.name, per_node ? per_node : system.gpus_per_node, nic_rate, kind, diags);
 }
 
 /* `per_node` 0: as the usual host has. */
+static enum status kind_named(const char *name, int per_node, double nic_rate, struct cluster_kind *kind, struct diags *diags)
+{
+    struct diags quiet = {0};
+    struct gpu gpu;
+    bool is_gpu = catalog_gpu(name, &gpu, &quiet) == STATUS_OK;
+    diags_free(&quiet);
+    return is_gpu ? cluster_kind_of_gpu(name, per_node ? per_node : gpu.gpus_per_node, nic_rate, kind, diags)
+                  : kind_of_system(name, per_node, nic_rate, kind, diags);
+}
+
+/* The cluster of the row's GPU and network, built once for all rows that have the same. */
 static struct known_cluster *known_cluster(struct measurement_reading *reading, const char *gpu, int per_node, double nic_rate)
 {
     for (size_t i = 0; i < reading->n_clusters; i++) {
@@ -397,23 +447,6 @@ static void read_cluster(struct measurement_reading *reading, struct measurement
     }
 }
 
-/* Whether the catalog says what the shape columns of a row leave open. */
-static bool is_of_catalog(const struct measurement_reading *reading, size_t row)
-{
-    const char *name = csv_cell(reading->csv, row, reading->columns[COLUMN_MODEL]);
-    for (size_t i = 0; i < reading->n_models; i++)
-        if (strcmp(reading->models[i].name, name) == 0)
-            return reading->models[i].found;
-    return false;
-}
-
-/* Does a row leave a column's value to us? Of the vocabulary none of a model that the catalog has. */
-static bool is_left_open(const struct measurement_reading *reading, size_t row, enum column column)
-{
-    const char *text = csv_cell(reading->csv, row, reading->columns[column]);
-    return (*text == '\0' || words_say_nothing(text)) && !(column == COLUMN_VOCAB && is_of_catalog(reading, row));
-}
-
 /* Is a column among those that the source does not state, between semicolons? */
 static bool is_named(const char *columns, const char *column)
 {
@@ -437,7 +470,8 @@ static unsigned read_open(const struct measurement_reading *reading, const char 
         if (is_named(assumed, measurement_columns[columns[i].column].name) ||
             is_left_open(reading, reading->row, columns[i].column))
             open |= columns[i].bit;
-    return open;
+    bool counted = *reading_text(reading, COLUMN_ACCUMULATION) && !is_left_open(reading, reading->row, COLUMN_ACCUMULATION);
+    return counted ? open & ~(unsigned)OPEN_MICRO_BATCH : open; /* so many micro-batches there are */
 }
 
 /* One row; false when it cannot be used. */
@@ -497,7 +531,7 @@ static void note_defaults(const struct measurement_reading *reading)
         {COLUMN_CP, "1"},
         {COLUMN_ZERO, "1"},
         {COLUMN_SEQUENCE_PARALLEL, "1 where tp > 1"},
-        {COLUMN_MICRO_BATCH, "1"},
+        {COLUMN_MICRO_BATCH, "1 or what is likely"},
         {COLUMN_RECOMPUTE, "none where it fits"},
         {COLUMN_PRECISION, "bf16"},
         {COLUMN_FEATURES, "none (eager code)"},

@@ -109,7 +109,8 @@ void reading_model(struct measurement_reading *reading, const struct measurement
         *model = model_of_shape(shape);
         if (*name && (strcasestr(name, "moe") || reading_whole(reading, COLUMN_EP, 1, MAX_GPUS, 1) > 1))
             reading_tell_once(reading, COLUMN_MODEL, name,
-                              "the catalog has no model '%.40s', and columns say no experts: it is taken for a dense one", name);
+                              "the catalog has no model '%.40s', and columns cannot say experts: without them it is a dense one",
+                              name);
         snprintf(model->name, sizeof model->name, "%s", *name ? name : reading_text(reading, COLUMN_CASE));
         snprintf(model->source, sizeof model->source, "%s", reading_text(reading, COLUMN_SOURCE));
     } else if (*name) {

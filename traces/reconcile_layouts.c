@@ -1,12 +1,31 @@
 #include <math.h>
 
 #include "model/cost/closed_form.h"
+#include "model/cost/fewest.h"
 #include "model/cost/footprint.h"
 #include "traces/reconcile_parts.h"
 
+static bool fits(const struct measurement *row, const struct layout *layout)
+{
+    struct setting setting = measurement_setting(row);
+    struct footprint peak;
+    if (layout_check(layout, &setting, NULL, 0) != LAYOUT_LEGAL)
+        return false;
+    footprint_peak(layout, &setting, &peak, NULL);
+    return peak.total <= footprint_capacity(&row->cluster);
+}
+
+static struct layout with_recompute(const struct measurement *row, struct recompute recompute)
+{
+    struct layout layout = row->layout;
+    layout.recompute = recompute;
+    return layout;
+}
+
 /* --- micro-batches */
 
-/* The least multiple of the assumed micro-batch, by doubling, that the fused softmax takes; itself when none does. */
+/* The least multiple of the assumed micro-batch, by doubling, that the fused softmax takes; itself when none does, or when that
+ * one does not fit and it does. */
 static int fusing_micro_batch(const struct measurement *row)
 {
     struct layout l = row->layout;
@@ -14,7 +33,7 @@ static int fusing_micro_batch(const struct measurement *row)
     bool fuses = l.features & (FEATURE_BIT(FUSED_SOFTMAX) | FEATURE_BIT(FUSED_OPS)) && !(l.features & FEATURES_FLASH);
     while (fuses && replica % l.micro_batch == 0) {
         if (layout_fuses_softmax(&l, row->model.heads))
-            return l.micro_batch;
+            return fits(row, &l) || !fits(row, &row->layout) ? l.micro_batch : row->layout.micro_batch;
         l.micro_batch *= 2;
     }
     return row->layout.micro_batch;
@@ -63,38 +82,26 @@ void reconcile_micro_batches(struct measurement_table *table, struct diags *diag
     if (n)
         diag_warning(
             diags, table->items[first].at,
-            "%zu rows assume a micro-batch that a fused softmax cannot take or that is not the best of the pipeline; what "
+            "%zu row%s assume%s a micro-batch that a fused softmax cannot take or that is not the best of the pipeline; what "
             "its authors are likely to have run is taken",
-            n);
+            n, n == 1 ? "" : "s", n == 1 ? "s" : "");
 }
 
 /* --- recomputation */
 
-static bool fits(const struct measurement *row, struct recompute recompute)
-{
-    struct layout l = row->layout;
-    struct setting setting = measurement_setting(row);
-    struct footprint peak;
-    l.recompute = recompute;
-    if (layout_check(&l, &setting, NULL, 0) != LAYOUT_LEGAL)
-        return false;
-    footprint_peak(&l, &setting, &peak, NULL);
-    return peak.total <= footprint_capacity(&row->cluster);
-}
-
 /* The fewest of each virtual stage's layers that are to be repeated whole; none where all of them are not enough. */
 static struct recompute fewest_whole_layers(const struct measurement *row)
 {
-    const struct recompute none = {0}, all = {.what = RECOMPUTE_FULL};
-    const int most = layout_most_layers(&row->layout, &row->model);
-    if (!fits(row, all))
-        return none;
-    for (int layers = 1; layers < most && layers <= RECOMPUTE_LAYERS_MAX; layers++) {
-        const struct recompute some = {.what = RECOMPUTE_FULL, .of = RECOMPUTE_FIRST, .layers = layers};
-        if (fits(row, some))
-            return some;
-    }
-    return all;
+    struct recompute taken = {.what = RECOMPUTE_FULL};
+    struct layout full = with_recompute(row, taken);
+    if (!fits(row, &full))
+        return (struct recompute){0};
+    struct setting setting = measurement_setting(row);
+    struct closed_form *form = closed_form_create(&setting);
+    taken.layers = fewest_repeated(form, &setting, &full, footprint_capacity(&row->cluster));
+    taken.of = taken.layers ? RECOMPUTE_FIRST : RECOMPUTE_ALL;
+    closed_form_destroy(form);
+    return taken;
 }
 
 /* A row that ran cannot have kept everything where that does not fit: the least with which it fits; nothing where it is not
@@ -102,10 +109,11 @@ static struct recompute fewest_whole_layers(const struct measurement *row)
 static struct recompute fitting_recompute(const struct measurement *row)
 {
     const struct recompute none = {0}, light = {.what = layout_light_modules(&row->model)};
+    const struct layout repeating = with_recompute(row, light);
     bool ran = !row->oom && !row->untold && row->layout.dp >= 1;
-    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !(row->open & OPEN_RECOMPUTE) || fits(row, none))
+    if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !(row->open & OPEN_RECOMPUTE) || fits(row, &row->layout))
         return none;
-    if (fits(row, light))
+    if (fits(row, &repeating))
         return light;
     return row->cluster.gpu.host_rate > 0 ? none : fewest_whole_layers(row);
 }

@@ -18,9 +18,10 @@ void reconcile_dates(struct measurement_table *table, struct diags *diags);
 
 /*
  * An assumed micro-batch that a stack's fused softmax cannot take (layout_fuses_softmax) is doubled until it can, if the batch
- * divides by it: nobody runs the slow path by choice. In a pipeline, where the micro-batch trades the bubble for efficiency, it
- * is tuned before anything is published: there an assumed one gives way to the one of 1, 2, 4 and 8 that the closed form makes
- * fastest among those that fit the memory, as `msim plan` would choose it. The measured time is never looked at.
+ * divides by it and it fits as the other does: nobody runs the slow path by choice. In a pipeline, where the micro-batch trades
+ * the bubble for efficiency, it is tuned before anything is published: there an assumed one gives way to the one of 1, 2, 4 and 8
+ * that the closed form makes fastest among those that fit the memory, as `msim plan` would choose it. The measured time is never
+ * looked at.
  */
 void reconcile_micro_batches(struct measurement_table *table, struct diags *diags);
 

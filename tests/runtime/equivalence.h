@@ -1,7 +1,7 @@
 /*
  * equivalence.h - a layout divides the work and changes nothing else: loss and every gradient of any layout equal those of one
- * rank, to 1e-5 of the largest gradient of each tensor (fp32). Cases take the details of a program in turn, so that each model
- * and each layout meets all of them over a suite, but not each pair.
+ * rank, to 1e-5 of the largest gradient of each tensor (fp32). Cases take the details of a program in turn: each model meets
+ * all of them over a suite's layouts, a layout as many as it has models.
  */
 #ifndef MSIM_TESTS_RUNTIME_EQUIVALENCE_H
 #define MSIM_TESTS_RUNTIME_EQUIVALENCE_H

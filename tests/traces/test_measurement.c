@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "model/cost/work.h"
+#include "model/spec/catalog.h"
 #include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 
@@ -490,7 +491,7 @@ START_TEST(attention_that_a_gpu_has)
     }
     ck_assert_uint_eq(reading_warnings(&r), 2);
     expect_diag(&r.diags, 0, SEVERITY_WARNING, 2, 48,
-                "flash_attention2 has no kernels for the v100-32g-sxm: flash_attention is taken");
+                "flash_attention2: no kernels for the v100-32g-sxm, whose newest is taken: flash_attention");
     reading_free(&r);
 }
 END_TEST
@@ -524,6 +525,27 @@ START_TEST(machines_as_others_call_them)
 }
 END_TEST
 
+/* A system keeps its network where the row says none of its own; else its GPU stands in what the row says, which is told. */
+START_TEST(systems_bring_their_network)
+{
+    struct cluster system;
+    struct diags quiet = {0};
+    ck_assert_int_eq(catalog_cluster("llama3-h100", &system, &quiet), STATUS_OK);
+    struct reading r = read_table("model,gpu,gpus,gpus_per_node,nic_gbps,seq_len,tp,micro_batch,global_batch,recompute\n"
+                                  "llama3-8b,llama3-h100,8192,8,200,4096,4,1,8192,full\n"
+                                  "llama3-8b,llama3-h100,8192,,,4096,4,1,8192,full\n");
+    ck_assert_uint_eq(r.table.n_items, 2);
+    ck_assert_double_gt(system.pod_oversubscription, 1);
+    ck_assert_double_eq(r.row[1].cluster.pod_oversubscription, system.pod_oversubscription);
+    ck_assert_int_eq(r.row[1].cluster.nodes, 1024);
+    ck_assert_double_eq(r.row[0].cluster.pod_oversubscription, 1);
+    ck_assert_double_eq_tol(r.row[0].cluster.nic_rate, 25e9, 1);
+    ck_assert(says(&r.diags, SEVERITY_NOTE, "llama3-h100: its GPU is taken, h100-sxm, in nodes and a network as the row says"));
+    reading_free(&r);
+    diags_free(&quiet);
+}
+END_TEST
+
 /* What papers and frameworks call precisions, recomputation and schedules, and what is meant. */
 static const struct {
     const char *precision, *recompute, *schedule;
@@ -531,7 +553,7 @@ static const struct {
     enum recompute_what repeated;
     enum schedule runs;
 } called[] = {
-    {"amp_fp8", "layernorm;moe_act", "1F1B", PRECISION_FP8, RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT, SCHEDULE_1F1B},
+    {"amp_fp8", "layernorm; moe_act;", "1F1B", PRECISION_FP8, RECOMPUTE_LAYERNORM | RECOMPUTE_MOE_ACT, SCHEDULE_1F1B},
     {"FP8 current scaling", "full-block", "zero_bubble", PRECISION_FP8, RECOMPUTE_FULL, SCHEDULE_ZB1P},
     {"float8_rowwise", "core_attention", "ZBH1", PRECISION_FP8, RECOMPUTE_CORE_ATTN, SCHEDULE_ZB1P},
     {"FP8-MX", "activation checkpointing", "gpipe", PRECISION_MXFP8, RECOMPUTE_FULL, SCHEDULE_GPIPE},
@@ -603,7 +625,7 @@ START_TEST(unknown_mixtures_are_told)
                  "%s,32,4096,32,h100-sxm,64,4096,%d,1,64,full\n",
                  names[i].name, names[i].ep);
         struct reading r = read_table(text);
-        ck_assert_int_eq(says(&r.diags, SEVERITY_WARNING, "columns say no experts"), names[i].told);
+        ck_assert_int_eq(says(&r.diags, SEVERITY_WARNING, "columns cannot say experts"), names[i].told);
         reading_free(&r);
     }
 }
@@ -716,6 +738,7 @@ int main(void)
     tcase_add_test(rows, other_hands);
     tcase_add_loop_test(rows, ways_as_others_call_them, 0, sizeof called / sizeof *called);
     tcase_add_test(rows, machines_as_others_call_them);
+    tcase_add_test(rows, systems_bring_their_network);
     tcase_add_test(rows, attention_that_a_gpu_has);
     tcase_add_test(rows, context_ranks_among_dp);
     tcase_add_test(rows, ranks_beyond_counting);

@@ -145,13 +145,31 @@ START_TEST(contradictions)
         read_table("model,gpu,gpus,seq_len,global_batch,step_time_s,tokens_per_s,tokens_per_s_gpu,tflops_gpu,accumulation,"
                    "batch_tokens\n"
                    "llama3-8b,h100-sxm,64,8192,512,8,524288,8000,400,8,4194304\n"
-                   "llama3-8b,h100-sxm,64,8192,512,8,824288,8000,1,4,1000000\n");
+                   "llama3-8b,h100-sxm,64,8192,512,8,824288,8000,1,3,1000000\n");
     ck_assert_double_eq_tol(r.table.items[1].step_s, 8, 1e-12);
     ck_assert_int_eq(r.table.items[1].job.global_batch, 512);
     expect_diag(&r.diags, 0, SEVERITY_WARNING, 3, 50, "batch_tokens 1000000 contradicts global_batch 512");
-    expect_diag(&r.diags, 1, SEVERITY_WARNING, 3, 48, "accumulation 4 x micro_batch 1 x dp 64 contradicts");
+    expect_diag(&r.diags, 1, SEVERITY_WARNING, 3, 48, "accumulation 3 x micro_batch 1 x dp 64 contradicts");
     expect_diag(&r.diags, 2, SEVERITY_WARNING, 3, 34, "tokens_per_s '824288' is a step of 5.088 s, but step_time_s says 8 s");
     expect_diag(&r.diags, 3, SEVERITY_WARNING, 3, 46, "tflops_gpu '1' is a step of");
+    reading_free(&r);
+}
+END_TEST
+
+/* Steps of accumulation and the batch say the micro-batch; without the batch it stays at one; a stated one is not touched. */
+START_TEST(micro_batches_that_accumulation_says)
+{
+    struct reading r = read_table("model,gpu,gpus,seq_len,tp,pp,dp,micro_batch,global_batch,accumulation,recompute,features\n"
+                                  "gpt3-1.3b,a100-80g-sxm,8,2048,1,2,4,,1024,64,full,fused_ops\n"
+                                  "gpt3-1.3b,a100-80g-sxm,8,2048,1,2,4,,,64,full,fused_ops\n"
+                                  "gpt3-1.3b,a100-80g-sxm,8,2048,1,2,4,2,512,64,full,fused_ops\n");
+    ck_assert_uint_eq(r.table.n_items, 3);
+    ck_assert_int_eq(r.row[0].layout.micro_batch, 4);
+    ck_assert_int_eq(r.row[0].job.global_batch, 1024);
+    ck_assert_int_eq(r.row[1].layout.micro_batch, 1);
+    ck_assert_int_eq(r.row[1].job.global_batch, 256);
+    ck_assert_int_eq(r.row[2].layout.micro_batch, 2);
+    ck_assert_uint_eq(reading_warnings(&r), 0);
     reading_free(&r);
 }
 END_TEST
@@ -199,6 +217,7 @@ int main(void)
     tcase_add_test(rows, the_peak_is_the_bound);
     tcase_add_test(rows, columns_of_one_kind);
     tcase_add_test(rows, contradictions);
+    tcase_add_test(rows, micro_batches_that_accumulation_says);
     tcase_add_test(rows, ran_out_of_memory_or_not);
     tcase_add_test(rows, nothing_is_told_of_an_end);
     suite_add_tcase(suite, rows);

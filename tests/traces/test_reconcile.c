@@ -259,6 +259,19 @@ START_TEST(micro_batches_that_fuse)
 }
 END_TEST
 
+/* Five heads a rank fuse four sequences at a time, which would not fit: one does, and ran. */
+START_TEST(micro_batches_that_fuse_and_fit)
+{
+    for (int k = 0; k < 2; k++) {
+        struct reading r = read_row("m,,40,5120,20480,0,40,40,%d,51200,a100-80g-sxm,8,8,200,8,1,1,1,1,1,0,1,1,64,none,bf16,none,"
+                                    "fused_ops,ok,99.0,,micro_batch,own\n",
+                                    k ? 6144 : 1024);
+        ck_assert_int_eq(r.row->layout.micro_batch, k ? 1 : 4);
+        reading_free(&r);
+    }
+}
+END_TEST
+
 /* Four stages of a small model: over 512 sequences a larger micro-batch than 1 pays, over 4 its bubble would not. Neither a
  * stated one is touched nor the row of a run that did not fit. */
 static const struct {
@@ -389,6 +402,7 @@ int main(void)
     tcase_add_loop_test(rows, losses_that_rows_do_not_tell, 0, sizeof losses / sizeof *losses);
     tcase_add_loop_test(rows, micro_batches_that_fuse, 0, sizeof fusing / sizeof *fusing);
     tcase_add_loop_test(rows, micro_batches_of_pipelines, 0, sizeof pipelined / sizeof *pipelined);
+    tcase_add_test(rows, micro_batches_that_fuse_and_fit);
     tcase_add_test(rows, micro_batches_that_fit);
     tcase_add_loop_test(rows, recomputation_that_fits, 0, sizeof repeated / sizeof *repeated);
     tcase_add_test(rows, no_more_layers_than_needed);

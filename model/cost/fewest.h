@@ -6,8 +6,8 @@
  * stages hold at the end of their forward passes falls with n, and what they hold while layers are repeated is at no n more than
  * at all of them, which fit; so of the n below full those that fit are the largest ones.
  */
-#ifndef MSIM_MODEL_PLAN_FEWEST_H
-#define MSIM_MODEL_PLAN_FEWEST_H
+#ifndef MSIM_MODEL_COST_FEWEST_H
+#define MSIM_MODEL_COST_FEWEST_H
 
 #include "model/cost/closed_form.h"
 

@@ -1,5 +1,5 @@
 /* The fewest repeated layers that fit. */
-#include "model/plan/fewest.h"
+#include "model/cost/fewest.h"
 
 #include <math.h>
 
