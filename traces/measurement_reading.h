@@ -158,6 +158,9 @@ struct measurement_shape {
 struct measurement_shape reading_shape(struct measurement_reading *reading);
 /* The model of the current row, from the catalog and its shape; skips the row when neither says enough. */
 void reading_model(struct measurement_reading *reading, const struct measurement_shape *shape, struct transformer *model);
+/* The cluster of the current row, whose number of GPUs is known, by its GPU or system, GPUs a node and network; skips the row
+ * when there is none. */
+void reading_cluster(struct measurement_reading *reading, struct measurement *row);
 /* What was measured of the current row, whose job, layout and cluster are known: outcome, step time and MFU. Tells of columns
  * that contradict one another and of steps that are hardly likely; skips a row whose GPUs cannot have made its step. */
 struct measurement;

@@ -62,4 +62,12 @@ static inline void expect_diag(const struct diags *diags, size_t index, enum sev
     ck_assert_int_eq(d->column, column);
 }
 
+static inline bool says(const struct diags *diags, enum severity severity, const char *part)
+{
+    bool found = false;
+    for (size_t i = 0; i < diags->n_items; i++)
+        found |= diags->items[i].severity == severity && strstr(diags->items[i].text, part);
+    return found;
+}
+
 #endif
