@@ -31,7 +31,7 @@ static enum status kind_named(const char *name, int per_node, double nic_rate, s
     struct gpu gpu;
     bool is_gpu = catalog_gpu(name, &gpu, &quiet) == STATUS_OK;
     diags_free(&quiet);
-    return is_gpu ? cluster_kind_of_gpu(name, per_node ? per_node : gpu.gpus_per_node, nic_rate, kind, diags)
+    return is_gpu ? cluster_kind_of_gpu(name, per_node, nic_rate, kind, diags)
                   : kind_of_system(name, per_node, nic_rate, kind, diags);
 }
 

@@ -76,7 +76,7 @@ static bool cluster_alike(const char *gpu, int gpus_per_node, double nic_rate, s
 enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_rate, struct cluster_kind *kind,
                                 struct diags *diags)
 {
-    struct cluster c = {.gpus_per_node = gpus_per_node, .nic_rate = nic_rate, .fabric = FABRIC_INFINIBAND};
+    struct cluster c = {.nic_rate = nic_rate, .fabric = FABRIC_INFINIBAND};
     if (gpus_per_node < 0 || nic_rate < 0) {
         diag_error(diags, (struct place){0}, "a cluster of nodes with %d GPUs and %g B/s", gpus_per_node, nic_rate);
         return STATUS_BAD_INPUT;
@@ -84,13 +84,12 @@ enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_r
     enum status status = catalog_gpu(gpu, &c.gpu, diags);
     if (status != STATUS_OK)
         return status;
+    c.gpus_per_node = c.nics_per_node = gpus_per_node ? gpus_per_node : c.gpu.gpus_per_node;
     *kind = (struct cluster_kind){.named = false};
-    if (nic_rate > 0 && gpus_per_node > 0 && cluster_alike(c.gpu.name, gpus_per_node, nic_rate, &kind->like)) {
+    if (nic_rate > 0 && cluster_alike(c.gpu.name, c.gpus_per_node, nic_rate, &kind->like)) {
         kind->named = true;
         return STATUS_OK;
     }
-    if (gpus_per_node > 0)
-        c.nics_per_node = gpus_per_node;
     c.nic_latency_s = 2.5e-6; /* the defaults of cluster_schema.c */
     c.hop_latency_s = 0.6e-6;
     c.net_fraction = 0.9;
