@@ -4,7 +4,7 @@
 #ifndef MSIM_CLI_COMMANDS_H
 #define MSIM_CLI_COMMANDS_H
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 
 /* In the order in which help lists them; ends with NULL. */
 extern const struct command *const commands[];

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/help.h"
-#include "cli/options.h"
-#include "cli/result.h"
-#include "cli/world.h"
+#include "cli/options/help.h"
+#include "cli/options/options.h"
+#include "cli/output/result.h"
+#include "cli/world/world.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
 
@@ -46,7 +46,7 @@ static void keep_errors(struct diags *diags)
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct invocation call;
-    enum status status = invocation_parse(command, argc, argv, &call);
+    enum status status = invocation_parse(commands, command, argc, argv, &call);
     if (call.help || call.usage) {
         (call.help ? help_command : help_usage)(command, stdout);
         invocation_free(&call);
@@ -77,15 +77,15 @@ static int run_help(int argc, char **argv)
     const char *near = NULL;
     const struct command *command = topic ? command_find(topic, &near) : NULL;
     if (!topic)
-        help_program(stdout);
+        help_program(commands, stdout);
     else if (command)
         help_command(command, stdout);
     else if (strcmp(topic, "--man") == 0)
-        help_manual(stdout);
+        help_manual(commands, stdout);
     else if (strcmp(topic, "--completion") == 0)
-        help_completion(stdout);
+        help_completion(commands, stdout);
     else if (strcmp(topic, "--dictionary") == 0)
-        help_dictionary(stdout);
+        help_dictionary(commands, stdout);
     else
         return usage_error("command", topic, near);
     return flushed();
@@ -96,7 +96,7 @@ static int run_global_option(const char *option)
     static const char *const names[] = {"--help", "--version"};
     size_t length = strlen(option);
     if (strcmp(option, "-h") == 0 || (length > 2 && strncmp(option, "--help", length) == 0))
-        help_program(stdout);
+        help_program(commands, stdout);
     else if (strcmp(option, "-V") == 0 || (length > 2 && strncmp(option, "--version", length) == 0))
         help_version(stdout);
     else

@@ -25,7 +25,7 @@
 #include <jansson.h>
 
 #include "model/base/diag.h"
-#include "traces/csv.h"
+#include "traces/table/csv.h"
 
 enum figure_kind {
     FIGURE_TIMELINE,

@@ -6,7 +6,7 @@
 
 #include "model/base/append.h"
 #include "model/base/units.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 
 static const double WORTH_NAMING = 0.98; /* a remedy that does not suffice should at least be felt */
 

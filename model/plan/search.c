@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/cost/fewest.h"
-#include "model/cost/footprint.h"
-#include "model/cost/work.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/fewest.h"
+#include "model/cost/work/work.h"
 #include "model/plan/shortlist.h"
 
 enum {

@@ -30,7 +30,7 @@
 #ifndef MSIM_MODEL_PLAN_SEARCH_H
 #define MSIM_MODEL_PLAN_SEARCH_H
 
-#include "model/cost/closed_form.h"
+#include "model/cost/step/closed_form.h"
 #include "model/plan/space.h"
 
 struct plan {

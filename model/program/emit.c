@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "model/cost/data_loading.h"
-#include "model/cost/precision_bytes.h"
+#include "model/cost/kernel/data_loading.h"
+#include "model/cost/work/precision_bytes.h"
 #include "model/program/host.h"
 
 void waits_add(struct waits *waits, uint32_t op)

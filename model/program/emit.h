@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "model/cost/host_memory.h"
+#include "model/cost/work/host_memory.h"
 #include "model/program/passes.h"
 #include "model/program/schedule.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/cost/footprint.h"
-#include "model/cost/precision_bytes.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/work/precision_bytes.h"
 
 static bool keeps(const struct stage *stage, enum offload_part part)
 {

@@ -20,7 +20,7 @@
 #ifndef MSIM_MODEL_PROGRAM_HOST_H
 #define MSIM_MODEL_PROGRAM_HOST_H
 
-#include "model/cost/host_memory.h"
+#include "model/cost/work/host_memory.h"
 #include "model/program/emit.h"
 
 /* All of it does nothing where nothing of the kind is offloaded. `slot` is one of the stage's, `layer` counts over the model. */

@@ -41,7 +41,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/units.h"
-#include "model/cost/work.h"
+#include "model/cost/work/work.h"
 
 enum op_kind { OP_COMPUTE, OP_SEND, OP_RECV, OP_COLLECTIVE, OP_JOIN /* takes no time: gathers dependencies */, N_OP_KINDS };
 enum stream { STREAM_COMPUTE, STREAM_TP, STREAM_SEND, STREAM_RECV, STREAM_DP, STREAM_HOST, STREAM_DOWN, STREAM_UP, N_STREAMS };

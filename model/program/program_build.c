@@ -1,7 +1,7 @@
 /* program_build.c - a program from a layout: one script per stage, then the ranks that run them. */
 #include <stdlib.h>
 
-#include "model/cost/machine.h"
+#include "model/cost/kernel/machine.h"
 #include "model/program/emit.h"
 #include "model/program/program_ranks.h"
 

@@ -32,8 +32,8 @@
  * whole parameters gradients are all-reduced as under ZeRO-0, and all weights gathered when the step is done (muon.h).
  */
 #include "model/base/memory.h"
-#include "model/cost/adapter.h"
-#include "model/cost/muon.h"
+#include "model/cost/work/adapter.h"
+#include "model/cost/work/muon.h"
 #include "model/program/host.h"
 
 static const double PARAMETER_BYTES = 2, NORM_BYTES = 4;

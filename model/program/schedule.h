@@ -19,7 +19,7 @@
 #ifndef MSIM_MODEL_PROGRAM_SCHEDULE_H
 #define MSIM_MODEL_PROGRAM_SCHEDULE_H
 
-#include "model/cost/work.h"
+#include "model/cost/work/work.h"
 
 struct slot {
     int32_t micro_batch;

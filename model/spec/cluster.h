@@ -16,7 +16,7 @@ enum topology { TOPOLOGY_CLOS, TOPOLOGY_DRAGONFLY };
 
 enum { AFFINITY_SIZE = 192 };
 
-/* How collectives go over the network: model/cost/collective.h. */
+/* How collectives go over the network: model/cost/kernel/collective.h. */
 enum collective_algorithm { ALGORITHM_NCCL, ALGORITHM_RING, ALGORITHM_TREE, ALGORITHM_HIERARCHICAL };
 
 /* Groups of switches, all joined to all in a group, and groups to groups: sim/fabric/dragonfly.h. */
@@ -79,10 +79,10 @@ struct cluster {
     char nic_affinity[AFFINITY_SIZE]; /* the NIC of each GPU of a node, "0,0,1,1"; empty: shared evenly, in order */
     double host_memory;               /* bytes of a node's memory; 0: unknown */
     double host_memory_rate;          /* B/s of it, data-sheet; 0: unknown */
-    double data_sample_s;             /* the host reads, assembles and hands over one sample; see model/cost/data_loading.h */
-    double storage_rate;              /* B/s of the whole checkpoint store; 0 unknown */
-    double node_power_w;              /* of a node at full load with host, NICs and fans, as published; 0: unknown */
-    double pue;                       /* power of the site over that of its computers, at least 1; 0: nobody says */
+    double data_sample_s; /* the host reads, assembles and hands over one sample; see model/cost/kernel/data_loading.h */
+    double storage_rate;  /* B/s of the whole checkpoint store; 0 unknown */
+    double node_power_w;  /* of a node at full load with host, NICs and fans, as published; 0: unknown */
+    double pue;           /* power of the site over that of its computers, at least 1; 0: nobody says */
 };
 
 /* Layers of switches that a fabric of so many nodes usually has (assumption): one switch for one, leaf and spine up to 1,024. */

@@ -2,8 +2,8 @@
  * gpu.h - one GPU: data-sheet numbers and the fitted parameters of its kernels.
  *
  * Peaks are dense (no structured sparsity), per precision, in FLOP/s; 0 where the GPU has no such unit. The fitted
- * parameters belong to models whose theory is at the top of the cost headers (model/cost/gemm.h, attention.h, ...); each catalog
- * entry says what they were fitted to and how well.
+ * parameters belong to models whose theory is at the top of the cost headers (model/cost/kernel/gemm.h, attention.h, ...); each
+ * catalog entry says what they were fitted to and how well.
  */
 #ifndef MSIM_MODEL_SPEC_GPU_H
 #define MSIM_MODEL_SPEC_GPU_H
@@ -42,7 +42,7 @@ enum architecture {
     N_ARCHITECTURES
 };
 
-/* Matrix multiplication in one precision; see model/cost/gemm.h. */
+/* Matrix multiplication in one precision; see model/cost/kernel/gemm.h. */
 struct gemm_parameters {
     double peak_fraction;          /* of the dense peak that a long main loop on 256 x 128 tiles sustains, all SMs busy */
     double tile_overhead_s;        /* prologue and epilogue of a 256 x 128 tile; of others in proportion to their area */
@@ -57,7 +57,7 @@ struct gemm_parameters {
     double droop_s;                /* arithmetic time at which half of the droop has set in */
 };
 
-/* Fused attention in one precision of its operands; see model/cost/attention.h. */
+/* Fused attention in one precision of its operands; see model/cost/kernel/attention.h. */
 struct attention_parameters {
     double forward_fraction;  /* of the dense peak that the main loop sustains, all SMs busy, head_dim 128 */
     double backward_fraction; /* the same of the backward kernel */
@@ -96,7 +96,7 @@ enum memory_kernel {
         N_MEMORY_KERNELS
 };
 
-/* Kernels limited by memory bandwidth; see model/cost/memory_bound.h. */
+/* Kernels limited by memory bandwidth; see model/cost/kernel/memory_bound.h. */
 struct memory_parameters {
     double bandwidth_fraction;     /* of HBM bandwidth that streaming kernels reach */
     double fixed_s;                /* start-up and drain of one kernel */
@@ -129,7 +129,8 @@ struct gpu {
     double exchange_share; /* a device measured as a whole loses it to an exchange beside a computation; 1: one core for both */
     double launch_s;       /* gap between kernels on the device while the queue is kept full */
     double host_launch_s;  /* what the host needs to enqueue one kernel from an eager framework: the device starves below it */
-    double host_pause_s; /* how long a host stands still for each layer whose checkpoint Python keeps; see model/cost/machine.h */
+    double host_pause_s;   /* how long a host stands still for each layer whose checkpoint Python keeps; see
+                              model/cost/kernel/machine.h */
     /* Where each group of fitted parameters comes from. */
     char gemm_source[SOURCE_SIZE], attention_source[SOURCE_SIZE], memory_source[SOURCE_SIZE], nccl_source[SOURCE_SIZE];
     struct gemm_parameters gemm[N_PRECISIONS];
@@ -137,7 +138,7 @@ struct gpu {
     struct attention_parameters attention_fp8; /* forward_fraction 0: no such kernels */
     double flash_attention2; /* relative speed of FlashAttention-2 proper where these are of a later kernel; 0: as 1 */
     struct memory_parameters memory;
-    /* Collectives inside the NVLink domain; see model/cost/collective.h. */
+    /* Collectives inside the NVLink domain; see model/cost/kernel/collective.h. */
     double nccl_rate;        /* B/s of bus bandwidth that all channels together sustain on long messages */
     double nccl_ramp_bytes;  /* message whose ring pipeline costs as much again as its bandwidth term */
     double nccl_own_part;    /* time that a rank's own part of the buffer takes, of what sending it takes */

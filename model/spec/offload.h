@@ -5,8 +5,8 @@
  * of PyTorch FSDP's CPUOffload), which the host's cores then update; what layers keep for their backward passes
  * (Megatron-Core's activation offloading, Transformer Engine's --cpu-offloading-num-layers, PyTorch's save_on_cpu), which goes
  * down after the forward pass of a layer and comes back before its backward pass; and sharded parameters (FSDP's
- * CPUOffload(offload_params), DeepSpeed's offload_param of ZeRO-3), which come up for each gather. model/cost/host_memory.h has
- * the bytes and the time.
+ * CPUOffload(offload_params), DeepSpeed's offload_param of ZeRO-3), which come up for each gather. model/cost/work/host_memory.h
+ * has the bytes and the time.
  *
  * How much: of states and parameters a share of every layer's (Megatron-Core's --optimizer-offload-fraction), of activations a
  * share of each stage's layers, rounded up, or a number of them (--cpu-offloading-num-layers). The layers are the first of a

@@ -111,7 +111,7 @@ struct packets_parameters {
 };
 
 /* What is sent by unless something else is said, as users write it; which of it is published where, and what is assumed, stands
- * in the help of the options (cli/fabric_packets.h). */
+ * in the help of the options (cli/fabric/fabric_packets.h). */
 #define PACKETS_USUAL_BYTES         "4KiB"
 #define PACKETS_USUAL_SWITCH_BUFFER "64MB"
 #define PACKETS_USUAL_NIC_BUFFER    "2MB"

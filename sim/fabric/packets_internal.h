@@ -3,7 +3,7 @@
 #define MSIM_SIM_FABRIC_PACKETS_INTERNAL_H
 
 #include "model/base/random.h"
-#include "sim/engine.h"
+#include "sim/base/engine.h"
 #include "sim/fabric/packets.h"
 
 #define NONE UINT32_MAX

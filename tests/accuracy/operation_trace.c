@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "traces/csv.h"
+#include "traces/table/csv.h"
 
 enum column { STEP, DP, PP, OP, MB, START, DURATION, N_COLUMNS };
 

@@ -22,7 +22,7 @@
 
 #include "model/base/memory.h"
 #include "operation_trace.h"
-#include "sim/step_executor.h"
+#include "sim/step/step_executor.h"
 #include "tests/program/fixtures.h"
 #include "tests/suite.h"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # track_record.sh MSIM - how far MSIM's predictions are from the rows of $MSIM_SHARED/measured/*.csv, by kind of run, and
 # what predictions of memory are worth: the text of
-# model/cost/track_record.inc. track_record.sh MSIM --check - compare with it (exit 1 when it differs); 77 without the tables.
+# model/cost/step/track_record.inc. track_record.sh MSIM --check - compare with it (exit 1 when it differs); 77 without the tables.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)

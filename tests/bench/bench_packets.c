@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "model/base/random.h"
-#include "sim/engine.h"
+#include "sim/base/engine.h"
 #include "sim/fabric/load.h"
 
 static double processor_s(void)

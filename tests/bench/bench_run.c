@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "sim/run.h"
+#include "sim/weeks/run.h"
 
 static double now_s(void)
 {

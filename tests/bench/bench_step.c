@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "model/spec/catalog.h"
-#include "sim/engine.h"
-#include "sim/step.h"
+#include "sim/base/engine.h"
+#include "sim/step/step.h"
 
 static double now_s(void)
 {

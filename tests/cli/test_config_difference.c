@@ -2,7 +2,7 @@
 #include <check.h>
 #include <jansson.h>
 
-#include "cli/config_difference.h"
+#include "cli/step/config_difference.h"
 #include "tests/suite.h"
 
 static const struct {

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/expectation.h"
+#include "cli/output/expectation.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
 #include "tests/suite.h"

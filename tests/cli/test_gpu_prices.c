@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/gpu_prices.h"
+#include "cli/options/gpu_prices.h"
 #include "tests/suite.h"
 
 static const struct {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/experiment_options.h"
-#include "cli/options.h"
+#include "cli/options/experiment_options.h"
+#include "cli/options/options.h"
 #include "tests/suite.h"
 
 /* --- every command's rows --------------------------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ START_TEST(every_default_parses)
     char *argv[] = {"x", NULL};
     struct invocation call;
     int missing_operands = commands[_i]->min_operands > 0;
-    ck_assert_int_eq(invocation_parse(commands[_i], 1, argv, &call) == STATUS_USAGE, missing_operands);
+    ck_assert_int_eq(invocation_parse(commands, commands[_i], 1, argv, &call) == STATUS_USAGE, missing_operands);
     invocation_free(&call);
 }
 END_TEST
@@ -126,7 +126,7 @@ static enum status parse(const char *line, struct invocation *call)
 {
     int argc;
     char **argv = split(line, &argc);
-    return invocation_parse(&own, argc, argv, call);
+    return invocation_parse(commands, &own, argc, argv, call);
 }
 
 START_TEST(values_arrive_in_canonical_units)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/oversubscribed.h"
+#include "cli/output/oversubscribed.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
 #include "tests/suite.h"

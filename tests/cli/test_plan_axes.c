@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/plan_sweep.h"
+#include "cli/plan/plan_sweep.h"
 #include "model/base/memory.h"
 #include "tests/suite.h"
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/validating.h"
-#include "model/cost/machine.h"
+#include "cli/validate/validating.h"
+#include "model/cost/kernel/machine.h"
 #include "model/spec/catalog.h"
-#include "runtime/cores.h"
+#include "runtime/base/cores.h"
 #include "tests/runtime/toys.h"
 
 /* Tokens of a sequence, and widths: large enough for pieces of products beside their exchanges. */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/progress.h"
-#include "cli/table.h"
-#include "cli/terminal.h"
+#include "cli/options/terminal.h"
+#include "cli/output/progress.h"
+#include "cli/output/table.h"
 #include "tests/suite.h"
 
 static struct table sample(void)

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "model/spec/catalog.h"
 
 void shape_layer(struct shape *s)

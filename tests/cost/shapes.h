@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "model/cost/work.h"
+#include "model/cost/work/work.h"
 
 struct shape {
     struct transformer model;

@@ -1,9 +1,9 @@
 /* Low-rank adapters beside frozen matrices: parameters published and by hand, FLOPs and memory of a layer by hand. */
 #include <string.h>
 
-#include "model/cost/adapter.h"
-#include "model/cost/footprint.h"
-#include "model/cost/machine.h"
+#include "model/cost/kernel/machine.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/work/adapter.h"
 #include "model/spec/catalog.h"
 #include "shapes.h"
 

@@ -11,8 +11,8 @@
 #include <gsl/gsl_cdf.h>
 
 #include "model/base/random.h"
-#include "model/cost/calibrate.h"
-#include "model/cost/calibrate_entry.h"
+#include "model/cost/fit/calibrate.h"
+#include "model/cost/fit/calibrate_entry.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 #include "tests/suite.h"

@@ -1,5 +1,5 @@
 /* The closed form: its parts sum to it, its cache does not change it, and it moves the right way. */
-#include "model/cost/closed_form.h"
+#include "model/cost/step/closed_form.h"
 #include "shapes.h"
 
 static struct step_estimate estimate_fresh(const struct shape *s)

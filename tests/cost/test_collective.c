@@ -1,5 +1,5 @@
 /* Collectives: alpha-beta closed forms with round parameters, monotonicity, equivalences. */
-#include "model/cost/collective.h"
+#include "model/cost/kernel/collective.h"
 #include "shapes.h"
 
 static void plain_cluster(struct shape *shape)

@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "model/cost/work.h"
+#include "model/cost/work/work.h"
 
 /* Sixteen heads of 128, four of keys and values, without tensor parallelism. */
 static void context_shape(struct shape *s, int cp, enum cp_comm comm)

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/cost/attention.h"
-#include "model/cost/documents.h"
-#include "model/cost/machine.h"
-#include "model/cost/packing.h"
+#include "model/cost/kernel/attention.h"
+#include "model/cost/kernel/machine.h"
+#include "model/cost/step/packing.h"
+#include "model/cost/work/documents.h"
 #include "model/spec/catalog.h"
 #include "shapes.h"
 

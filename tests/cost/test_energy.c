@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/cost/energy.h"
+#include "model/cost/step/energy.h"
 #include "model/spec/catalog.h"
 #include "shapes.h"
 

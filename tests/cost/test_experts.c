@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/cost/collective.h"
-#include "model/cost/footprint.h"
-#include "model/cost/gemm.h"
-#include "model/cost/machine.h"
+#include "model/cost/kernel/collective.h"
+#include "model/cost/kernel/gemm.h"
+#include "model/cost/kernel/machine.h"
+#include "model/cost/memory/footprint.h"
 #include "shapes.h"
 
 enum { TOKENS = 2048, H = 12288, FFN = 1024, EXPERTS = 16, TOP_K = 2, EP = 4 };

@@ -1,6 +1,6 @@
 /* Memory: Korthikanti et al. (arXiv:2205.05198) figure 1 and section 4, reproduced from the counts. */
 #include "model/base/units.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "shapes.h"
 
 /* Activations of the layers alone: the difference that the layers make. */

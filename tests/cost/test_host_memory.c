@@ -2,10 +2,10 @@
  * layout. */
 #include <math.h>
 
-#include "model/cost/closed_form.h"
-#include "model/cost/footprint.h"
-#include "model/cost/host_memory.h"
-#include "model/cost/machine.h"
+#include "model/cost/kernel/machine.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/closed_form.h"
+#include "model/cost/work/host_memory.h"
 #include "shapes.h"
 #include "tests/layout/offloaded.h"
 

@@ -1,7 +1,7 @@
 /* What is kept in fewer bits: bytes and casts by hand, and the job that was trained so. */
 #include <string.h>
 
-#include "model/cost/machine.h"
+#include "model/cost/kernel/machine.h"
 #include "shapes.h"
 
 #define INPUT  FEATURE_BIT(FP8_ACTIVATION_INPUT)

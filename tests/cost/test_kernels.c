@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "model/base/random.h"
-#include "model/cost/attention.h"
-#include "model/cost/data_loading.h"
-#include "model/cost/gemm_memo.h"
-#include "model/cost/memory_bound.h"
+#include "model/cost/kernel/attention.h"
+#include "model/cost/kernel/data_loading.h"
+#include "model/cost/kernel/gemm_memo.h"
+#include "model/cost/kernel/memory_bound.h"
 #include "shapes.h"
 
 static struct gpu plain_gpu(void)

@@ -1,10 +1,10 @@
 /* Layers of a pattern: a mixer with a state counted by hand, parts alone against the layer they make up, parallelism. */
 #include <string.h>
 
-#include "model/cost/footprint.h"
-#include "model/cost/gemm.h"
-#include "model/cost/machine.h"
-#include "model/cost/memory_bound.h"
+#include "model/cost/kernel/gemm.h"
+#include "model/cost/kernel/machine.h"
+#include "model/cost/kernel/memory_bound.h"
+#include "model/cost/memory/footprint.h"
 #include "shapes.h"
 
 enum { H = 1024, HEADS = 16, GROUPS = 4, STATE = 64, DIM = 32, CHUNK = 128, INNER = HEADS * DIM, TOKENS = 2048 };

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/cost/closed_form.h"
-#include "model/cost/footprint.h"
-#include "model/cost/machine.h"
-#include "model/cost/muon.h"
+#include "model/cost/kernel/machine.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/closed_form.h"
+#include "model/cost/work/muon.h"
 #include "shapes.h"
 
 static struct muon_matrices matrices_of(const struct shape *s, int layers, bool head)

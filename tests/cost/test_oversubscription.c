@@ -2,9 +2,9 @@
 #include <check.h>
 #include <math.h>
 
-#include "model/cost/collective.h"
-#include "model/cost/machine.h"
-#include "model/cost/oversubscription.h"
+#include "model/cost/kernel/collective.h"
+#include "model/cost/kernel/machine.h"
+#include "model/cost/kernel/oversubscription.h"
 #include "model/spec/catalog.h"
 #include "tests/cost/shapes.h"
 

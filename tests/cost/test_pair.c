@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "model/cost/machine.h"
+#include "model/cost/kernel/machine.h"
 #include "shapes.h"
 
 struct hand_made {

@@ -1,7 +1,7 @@
 /* Modules that are recomputed: what is kept without them and what is repeated, by hand; sums and orders. */
 #include <string.h>
 
-#include "model/cost/machine.h"
+#include "model/cost/kernel/machine.h"
 #include "shapes.h"
 
 #define LIGHT (RECOMPUTE_LAYERNORM | RECOMPUTE_MLA_UP_PROJ | RECOMPUTE_MLP_ACT | RECOMPUTE_MOE_ACT)

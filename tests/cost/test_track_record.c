@@ -2,7 +2,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "model/cost/track_record.h"
+#include "model/cost/step/track_record.h"
 #include "tests/suite.h"
 
 /* The log-logistic: its median, and an equal factor up and down to a tenth on either side; what is used at a share is what leaves

@@ -1,7 +1,7 @@
 /* Counts: the FLOPs of passes and of a step against the published closed forms; classes and totals agree. */
 #include <string.h>
 
-#include "model/cost/machine.h"
+#include "model/cost/kernel/machine.h"
 #include "shapes.h"
 
 /* Forward of one layer on one of t ranks: (24 s h^2 + 4 s^2 h) / t without FlashAttention (performance model, section 1). */

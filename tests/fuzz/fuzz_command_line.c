@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { ARGUMENTS_MAX = 64 };
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct command *command = argc ? command_find(argv[0], NULL) : NULL;
     if (command) {
         struct invocation call;
-        enum status status = invocation_parse(command, argc, argv, &call);
+        enum status status = invocation_parse(commands, command, argc, argv, &call);
         fuzz_expect((status == STATUS_OK) == (call.diags.n_errors == 0), "a refusal says why, and nothing else does");
         invocation_free(&call);
     }

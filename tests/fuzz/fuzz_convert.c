@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "traces/lanl_trace.h"
-#include "traces/trace_convert.h"
+#include "traces/fault/lanl_trace.h"
+#include "traces/fault/trace_convert.h"
 
 static enum status convert(char source, const char *path, struct fault_trace *trace, struct diags *diags)
 {

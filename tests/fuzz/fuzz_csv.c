@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "traces/csv.h"
+#include "traces/table/csv.h"
 
 static void touch_cells(const struct csv_table *table, struct diags *diags)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/faults.h"
+#include "sim/faults/faults.h"
 #include "tests/fuzz/fuzz.h"
 
 static void round_trip(const struct fault_model *model, struct diags *diags)

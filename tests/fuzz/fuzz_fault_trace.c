@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "traces/fault_trace.h"
+#include "traces/fault/fault_trace.h"
 
 static void round_trip(const struct fault_trace *trace, struct diags *diags)
 {

@@ -1,6 +1,6 @@
 /* Measurement tables: whatever is accepted has usable shapes. */
 #include "tests/fuzz/fuzz.h"
-#include "traces/measurement.h"
+#include "traces/table/measurement.h"
 
 static void expect_usable(const struct measurement *row)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/recovery_machine.h"
+#include "sim/weeks/recovery_machine.h"
 #include "tests/fuzz/fuzz.h"
 
 static void round_trip(const struct robust_policy *policy, struct diags *diags)

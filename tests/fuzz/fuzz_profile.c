@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "traces/profile.h"
+#include "traces/profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

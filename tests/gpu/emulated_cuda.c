@@ -1,5 +1,5 @@
 /*
- * emulated_cuda.c - as much of CUDA's runtime as runtime/cuda_device.c asks for, on the CPU. With the kernels' emulation
+ * emulated_cuda.c - as much of CUDA's runtime as runtime/cuda/cuda_device.c asks for, on the CPU. With the kernels' emulation
  * (tests/kernels/emulation.cuh), cuBLASLt's (tests/kernels/emulated_cublaslt.c) and NCCL's (emulated_nccl.c) the whole CUDA
  * backend executes where there is no GPU.
  *

@@ -1,6 +1,6 @@
 /*
- * emulated_nccl.c - as much of NCCL as runtime/cuda_comm.c loads, among threads of one process that stand for processes. Built as
- * libnccl.so.2, for tests without a GPU (emulated_cuda.c).
+ * emulated_nccl.c - as much of NCCL as runtime/cuda/cuda_comm.c loads, among threads of one process that stand for processes.
+ * Built as libnccl.so.2, for tests without a GPU (emulated_cuda.c).
  *
  * An exchange is done when the call returns: a collective when all members have called it, a receive when its send has been. Sums
  * run in the order of members. A wait of more than PATIENCE_S seconds fails with ncclRemoteError, so that a wrong program ends,

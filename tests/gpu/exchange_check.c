@@ -11,8 +11,8 @@
 
 #include "model/base/clock.h"
 #include "model/base/memory.h"
-#include "runtime/cuda_comm.h"
-#include "runtime/cuda_device.h"
+#include "runtime/cuda/cuda_comm.h"
+#include "runtime/cuda/cuda_device.h"
 
 enum { EXIT_SKIPPED = 77, BLOCKS = 4 };
 

@@ -11,11 +11,11 @@
 #include "model/layout/ranks.h"
 #include "model/program/program.h"
 #include "model/program/verify.h"
-#include "runtime/comm_threads.h"
-#include "runtime/cuda_comm.h"
-#include "runtime/cuda_device.h"
-#include "runtime/device_cpu.h"
-#include "runtime/executor.h"
+#include "runtime/comm/comm_threads.h"
+#include "runtime/cuda/cuda_comm.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/device/device_cpu.h"
+#include "runtime/run/executor.h"
 
 enum { EXIT_SKIPPED = 77, MOST_STEPS = 64, TIMEOUT_S = 60 };
 static const double TOLERANCE = 2e-2; /* bf16 keeps 8 bits; losses are means over many tokens */

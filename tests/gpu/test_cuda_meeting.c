@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
-#include "runtime/cuda_comm.h"
-#include "runtime/cuda_meeting.h"
+#include "runtime/cuda/cuda_comm.h"
+#include "runtime/cuda/cuda_meeting.h"
 #include "tests/suite.h"
 
 static char folder[] = "/tmp/msim-meeting-XXXXXX";

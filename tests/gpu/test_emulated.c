@@ -11,10 +11,10 @@
 
 #include "model/base/memory.h"
 #include "model/program/program.h"
-#include "runtime/cuda_comm.h"
-#include "runtime/cuda_device.h"
-#include "runtime/probe.h"
-#include "runtime/process_run.h"
+#include "runtime/cuda/cuda_comm.h"
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/probe/probe.h"
+#include "runtime/run/process_run.h"
 #include "tests/layout/offloaded.h"
 #include "tests/runtime/toys.h"
 

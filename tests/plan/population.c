@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "model/base/random.h"
-#include "model/cost/closed_form.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/closed_form.h"
 #include "model/plan/search.h"
 #include "model/spec/catalog.h"
-#include "sim/step.h"
+#include "sim/step/step.h"
 
 #define OVERLAPS (FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA))
 #define KERNELS  (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS))

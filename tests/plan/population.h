@@ -9,7 +9,7 @@
 #ifndef MSIM_TESTS_PLAN_POPULATION_H
 #define MSIM_TESTS_PLAN_POPULATION_H
 
-#include "model/cost/cost.h"
+#include "model/cost/work/cost.h"
 #include "model/plan/space.h"
 #include "tests/plan/settings.h"
 

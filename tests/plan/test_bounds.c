@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/cost/closed_form.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/closed_form.h"
 #include "tests/plan/population.h"
 #include "tests/suite.h"
 

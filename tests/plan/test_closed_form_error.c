@@ -5,7 +5,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "model/spec/catalog.h"
 #include "tests/plan/population.h"
 #include "tests/suite.h"

@@ -8,7 +8,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "model/cost/fewest.h"
+#include "model/cost/step/fewest.h"
 #include "model/plan/search.h"
 #include "tests/plan/population.h"
 #include "tests/suite.h"

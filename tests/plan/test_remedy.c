@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "model/plan/remedy.h"
 #include "tests/plan/settings.h"
 #include "tests/suite.h"

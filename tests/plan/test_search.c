@@ -11,7 +11,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/random.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "model/plan/search.h"
 #include "model/plan/shortlist.h"
 #include "tests/layout/offloaded.h"

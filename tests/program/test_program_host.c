@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fixtures.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "tests/layout/offloaded.h"
 #include "tests/suite.h"
 

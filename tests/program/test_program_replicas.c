@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "fixtures.h"
-#include "model/cost/muon.h"
+#include "model/cost/work/muon.h"
 #include "tests/suite.h"
 
 static void expect_near(double a, double b)

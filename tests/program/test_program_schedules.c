@@ -7,7 +7,7 @@
 
 #include "fixtures.h"
 #include "model/base/memory.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "reference_executor.h"
 #include "tests/suite.h"
 

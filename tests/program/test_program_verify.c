@@ -6,7 +6,7 @@
 
 #include "fixtures.h"
 #include "model/base/random.h"
-#include "model/cost/host_memory.h"
+#include "model/cost/work/host_memory.h"
 #include "tests/layout/offloaded.h"
 #include "tests/suite.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/device_cpu.h"
+#include "runtime/device/device_cpu.h"
 #include "tests/runtime/toys.h"
 
 void member_open(struct member *m, struct world *world, const nanos *epoch)

@@ -5,7 +5,7 @@
 #ifndef MSIM_TESTS_RUNTIME_MEMBERS_H
 #define MSIM_TESTS_RUNTIME_MEMBERS_H
 
-#include "runtime/comm.h"
+#include "runtime/base/comm.h"
 
 enum { MEMBERS_MOST = 4, MEMBER_NUMBERS = 32, MEMBER_TEXT = 512 };
 

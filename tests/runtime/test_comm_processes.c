@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "model/base/clock.h"
-#include "runtime/comm_processes.h"
+#include "runtime/comm/comm_processes.h"
 #include "tests/runtime/members.h"
 #include "tests/runtime/toys.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "model/base/clock.h"
-#include "runtime/comm_threads.h"
-#include "runtime/device_cpu.h"
+#include "runtime/comm/comm_threads.h"
+#include "runtime/device/device_cpu.h"
 #include "tests/runtime/members.h"
 #include "tests/runtime/toys.h"
 

@@ -5,7 +5,7 @@
 
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
-#include "sim/step.h"
+#include "sim/step/step.h"
 #include "tests/runtime/equivalence.h"
 
 /* --- what any execution has to satisfy */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/cost/work.h"
+#include "model/cost/work/work.h"
 #include "tests/runtime/equivalence.h"
 
 static const feature_set losses[] = {FEATURE_BIT(FUSED_LINEAR_LOSS), FEATURE_BIT(CUT_LOSS)};

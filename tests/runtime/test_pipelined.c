@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/cost/machine.h"
-#include "runtime/comm_parts.h"
-#include "runtime/comm_threads.h"
-#include "runtime/device_cpu.h"
-#include "runtime/process_run.h"
+#include "model/cost/kernel/machine.h"
+#include "runtime/base/comm_parts.h"
+#include "runtime/comm/comm_threads.h"
+#include "runtime/device/device_cpu.h"
+#include "runtime/run/process_run.h"
 #include "tests/runtime/equivalence.h"
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)

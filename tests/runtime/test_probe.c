@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/cost/host_memory.h"
-#include "model/cost/memory_bound.h"
-#include "runtime/probe_cases.h"
+#include "model/cost/kernel/memory_bound.h"
+#include "model/cost/work/host_memory.h"
+#include "runtime/probe/probe_cases.h"
 #include "tests/runtime/toys.h"
 
 START_TEST(a_spread_is_as_sorting_says)

@@ -7,9 +7,9 @@
 
 #include "model/base/clock.h"
 #include "model/base/memory.h"
-#include "runtime/comm_threads.h"
-#include "runtime/device_cpu.h"
-#include "runtime/probe.h"
+#include "runtime/comm/comm_threads.h"
+#include "runtime/device/device_cpu.h"
+#include "runtime/probe/probe.h"
 #include "tests/runtime/toys.h"
 
 enum { RANKS_MOST = 4, EVENTS_MOST = 4096, SLOWER = 4 };

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "runtime/comm_alone.h"
-#include "runtime/comm_threads.h"
-#include "runtime/device_cpu.h"
-#include "runtime/process_run.h"
+#include "runtime/comm/comm_alone.h"
+#include "runtime/comm/comm_threads.h"
+#include "runtime/device/device_cpu.h"
+#include "runtime/run/process_run.h"
 #include "tests/runtime/toys.h"
 
 static const char *const layouts[] = {"tp=2,sp=1,pp=2,schedule=1f1b",

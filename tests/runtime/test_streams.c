@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "model/base/random.h"
-#include "runtime/comm_threads.h"
-#include "runtime/device_cpu.h"
-#include "runtime/process_run.h"
+#include "runtime/comm/comm_threads.h"
+#include "runtime/device/device_cpu.h"
+#include "runtime/run/process_run.h"
 #include "tests/runtime/equivalence.h"
 #include "tests/suite.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/base/clock.h"
-#include "runtime/rank_record.h"
+#include "runtime/run/rank_record.h"
 #include "tests/runtime/toys.h"
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout, feature_set features)

@@ -7,9 +7,9 @@
 #include <gsl/gsl_linalg.h>
 
 #include "model/base/memory.h"
-#include "model/cost/muon.h"
-#include "model/cost/stage_load.h"
-#include "runtime/update_muon.h"
+#include "model/cost/memory/stage_load.h"
+#include "model/cost/work/muon.h"
+#include "runtime/update/update_muon.h"
 #include "tests/runtime/equivalence.h"
 
 static void toy_laid_out(struct toy *toy, enum toy_model model, const char *layout)

@@ -6,7 +6,7 @@
 
 #include <check.h>
 
-#include "runtime/thread_run.h"
+#include "runtime/run/thread_run.h"
 
 #define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
 

@@ -7,7 +7,7 @@
 
 #include "model/spec/catalog.h"
 #include "tests/suite.h"
-#include "traces/csv.h"
+#include "traces/table/csv.h"
 
 static const struct transformer small = {
     .layers = 2, .hidden = 8, .ffn_hidden = 32, .heads = 2, .kv_heads = 2, .head_dim = 4, .vocab = 100, .max_seq_len = 16};

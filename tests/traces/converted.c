@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "model/base/append.h"
-#include "traces/lanl_trace.h"
-#include "traces/xid.h"
+#include "traces/fault/lanl_trace.h"
+#include "traces/fault/xid.h"
 
 const struct convert_options usual = {.down = 60 * MINUTE, .merge = 5 * MINUTE};
 

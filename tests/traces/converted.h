@@ -5,7 +5,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "traces/trace_convert.h"
+#include "traces/fault/trace_convert.h"
 
 #define MINUTE (60 * NANOS_PER_SECOND)
 extern const struct convert_options usual; /* an hour down, repeats within five minutes */

@@ -4,7 +4,7 @@
 #ifndef MSIM_TESTS_TRACES_MEASURED_TABLES_H
 #define MSIM_TESTS_TRACES_MEASURED_TABLES_H
 
-#include "traces/measurement.h"
+#include "traces/table/measurement.h"
 
 /* Calls `check` for every row, `index` counting within its table. Says that it skips where there are no tables; ends the test
  * where there are fewer rows than there were. */

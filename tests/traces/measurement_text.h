@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/measurement.h"
+#include "traces/table/measurement.h"
 
 #define HEADER                                                                                                                   \
     "case,model,layers,hidden,ffn_hidden,gated_mlp,heads,kv_heads,seq_len,vocab,gpu,gpus,gpus_per_node,nic_gbps,tp,pp,vpp,cp,"   \

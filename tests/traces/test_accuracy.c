@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/suite.h"
-#include "traces/accuracy.h"
+#include "traces/table/accuracy.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-9)
 

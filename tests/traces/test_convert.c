@@ -11,7 +11,7 @@
 
 #include "tests/suite.h"
 #include "tests/traces/converted.h"
-#include "traces/xid.h"
+#include "traces/fault/xid.h"
 
 /* --- repeats --- */
 

@@ -12,7 +12,7 @@
 #include "model/base/append.h"
 #include "tests/suite.h"
 #include "tests/traces/converted.h"
-#include "traces/xid.h"
+#include "traces/fault/xid.h"
 
 #define DCGM(gpu, xid, seconds) GAUGE(gpu) xid " 1699" seconds "000\n" /* 920000 is midnight of 14 November 2023 */
 

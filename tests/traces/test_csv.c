@@ -8,7 +8,7 @@
 
 #include "model/base/memory.h"
 #include "tests/suite.h"
-#include "traces/csv.h"
+#include "traces/table/csv.h"
 
 static enum status parse(const char *text, struct csv_table *table, struct diags *diags)
 {

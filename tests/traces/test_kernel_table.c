@@ -2,9 +2,9 @@
 #include <check.h>
 #include <string.h>
 
-#include "model/cost/attention.h"
+#include "model/cost/kernel/attention.h"
 #include "tests/suite.h"
-#include "traces/kernel_table.h"
+#include "traces/table/kernel_table.h"
 
 static enum status parse(const char *text, struct kernel_table *table, struct diags *diags)
 {

@@ -2,7 +2,7 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include "model/cost/work.h"
+#include "model/cost/work/work.h"
 #include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 

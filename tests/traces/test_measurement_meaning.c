@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
-#include "model/cost/work.h"
+#include "model/cost/work/work.h"
 #include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 

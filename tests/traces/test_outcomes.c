@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "tests/suite.h"
-#include "traces/outcomes.h"
+#include "traces/table/outcomes.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-9)
 

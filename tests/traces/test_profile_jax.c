@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/suite.h"
-#include "traces/profile.h"
+#include "traces/profile/profile.h"
 
 #define NEAR(a, b) ck_assert_double_eq_tol(a, b, 1e-12)
 

@@ -1,7 +1,7 @@
 /* What a table assumes against what its own numbers and its source's date say. */
 #include <stdarg.h>
 
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 

@@ -8,8 +8,8 @@
 #include "model/base/append.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
-#include "traces/csv.h"
-#include "traces/measurement.h"
+#include "traces/table/csv.h"
+#include "traces/table/measurement.h"
 
 /* --- the experiment --- */
 

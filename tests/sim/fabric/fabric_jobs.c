@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "model/spec/catalog.h"
-#include "sim/step.h"
+#include "sim/step/step.h"
 
 static const struct place NOWHERE;
 

@@ -5,7 +5,7 @@
 
 #include "model/layout/layout.h"
 #include "sim/fabric/packets.h"
-#include "sim/network_flow.h"
+#include "sim/network/network_flow.h"
 
 /* The fabric of a text that must be right; fabric_free it. */
 struct fabric fabric_parsed(const char *text);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "sim/collective_flows.h"
 #include "sim/fabric/flows.h"
 #include "sim/fabric/route.h"
+#include "sim/network/collective_flows.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 

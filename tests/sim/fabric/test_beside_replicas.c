@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "sim/beside_replicas.h"
-#include "sim/network_analytic.h"
-#include "sim/step.h"
+#include "sim/network/network_analytic.h"
+#include "sim/step/beside_replicas.h"
+#include "sim/step/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "model/cost/collective.h"
+#include "model/cost/kernel/collective.h"
 #include "model/spec/catalog.h"
 #include "sim/fabric/dragonfly.h"
 #include "sim/fabric/load.h"

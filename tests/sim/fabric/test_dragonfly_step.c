@@ -2,8 +2,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "model/cost/collective.h"
-#include "sim/network_flow.h"
+#include "model/cost/kernel/collective.h"
+#include "sim/network/network_flow.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 

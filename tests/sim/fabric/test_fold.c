@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "sim/fold.h"
-#include "sim/placement.h"
-#include "sim/step.h"
+#include "sim/network/fold.h"
+#include "sim/network/placement.h"
+#include "sim/step/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 

@@ -5,8 +5,8 @@
 
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
-#include "sim/collective_flows.h"
-#include "sim/step.h"
+#include "sim/network/collective_flows.h"
+#include "sim/step/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 
 static const feature_set SHARDED = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);

@@ -7,11 +7,11 @@
 
 #include "model/base/memory.h"
 #include "model/base/order.h"
-#include "model/cost/closed_form.h"
-#include "model/cost/collective.h"
+#include "model/cost/kernel/collective.h"
+#include "model/cost/step/closed_form.h"
 #include "model/spec/catalog.h"
-#include "sim/network_flow.h"
-#include "sim/step.h"
+#include "sim/network/network_flow.h"
+#include "sim/step/step.h"
 #include "tests/suite.h"
 
 /* Many queue pairs, spread by load: paths are used evenly, and what is left is how much there is to carry. */

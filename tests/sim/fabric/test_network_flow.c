@@ -4,9 +4,9 @@
 
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
-#include "sim/collective_flows.h"
-#include "sim/placement.h"
-#include "sim/step.h"
+#include "sim/network/collective_flows.h"
+#include "sim/network/placement.h"
+#include "sim/step/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 

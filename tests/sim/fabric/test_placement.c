@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "sim/placement.h"
-#include "sim/step.h"
+#include "sim/network/placement.h"
+#include "sim/step/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 

@@ -2,9 +2,9 @@
 #ifndef MSIM_TESTS_SIM_RUN_CASE_H
 #define MSIM_TESTS_SIM_RUN_CASE_H
 
-#include "sim/fault_model.h"
-#include "sim/robust_policy.h"
-#include "sim/run.h"
+#include "sim/faults/fault_model.h"
+#include "sim/weeks/robust_policy.h"
+#include "sim/weeks/run.h"
 
 #define SECONDS(s) ((nanos)(s)*NANOS_PER_SECOND)
 #define DAYS(n)    SECONDS((nanos)(n)*86400)

@@ -5,7 +5,7 @@
 #ifndef MSIM_TESTS_SIM_RUN_ORACLE_H
 #define MSIM_TESTS_SIM_RUN_ORACLE_H
 
-#include "sim/run.h"
+#include "sim/weeks/run.h"
 
 struct oracle_answer {
     int64_t training, slow, checkpoint, lost, idle;

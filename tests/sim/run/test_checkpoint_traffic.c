@@ -6,9 +6,9 @@
 #include <check.h>
 #include <math.h>
 
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "model/spec/catalog.h"
-#include "sim/checkpoint_traffic.h"
+#include "sim/weeks/checkpoint_traffic.h"
 #include "tests/suite.h"
 
 struct traffic_case {

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "model/spec/experiment.h"
-#include "sim/degraded.h"
-#include "sim/step.h"
+#include "sim/step/step.h"
+#include "sim/weeks/degraded.h"
 #include "tests/suite.h"
 
 static struct experiment e;

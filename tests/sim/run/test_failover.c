@@ -8,7 +8,7 @@
 #include "case.h"
 #include "four_units.h"
 #include "model/base/random.h"
-#include "sim/failover.h"
+#include "sim/weeks/failover.h"
 #include "tests/suite.h"
 
 enum { DETECT = 2, RESTART = 20, INTERVAL = 50 }; /* seconds */

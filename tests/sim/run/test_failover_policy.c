@@ -6,7 +6,7 @@
 
 #include "case.h"
 #include "four_units.h"
-#include "sim/failover.h"
+#include "sim/weeks/failover.h"
 #include "tests/suite.h"
 
 enum { RESTART = 20, HOUR = 3600, RECHECK = 2000 }; /* seconds */

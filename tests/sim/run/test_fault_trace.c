@@ -8,8 +8,8 @@
 #include <zlib.h>
 
 #include "tests/suite.h"
-#include "traces/fault_trace.h"
-#include "traces/lanl_trace.h"
+#include "traces/fault/fault_trace.h"
+#include "traces/fault/lanl_trace.h"
 
 struct scratch {
     char path[64];

@@ -8,8 +8,8 @@
 
 #include "model/base/file.h"
 #include "model/base/random.h"
-#include "sim/fault_statistics.h"
-#include "sim/faults.h"
+#include "sim/faults/fault_statistics.h"
+#include "sim/faults/faults.h"
 #include "tests/suite.h"
 
 #define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)

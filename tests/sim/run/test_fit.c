@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "sim/fault_fit_parts.h"
-#include "sim/faults.h"
+#include "sim/faults/fault_fit_parts.h"
+#include "sim/faults/faults.h"
 #include "tests/suite.h"
-#include "traces/xid.h"
+#include "traces/fault/xid.h"
 
 #define DAYS(n) ((nanos)(n)*86400 * NANOS_PER_SECOND)
 

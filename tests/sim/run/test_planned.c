@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "case.h"
-#include "sim/fault_model.h"
-#include "sim/faults.h"
-#include "sim/robust_policy.h"
+#include "sim/faults/fault_model.h"
+#include "sim/faults/faults.h"
+#include "sim/weeks/robust_policy.h"
 #include "tests/suite.h"
 
 static void trace_planned(struct fault_trace *trace, double time_s, int node, double down_s)

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "case.h"
-#include "sim/faults.h"
-#include "sim/run_replicas.h"
-#include "sim/startup.h"
+#include "sim/faults/faults.h"
+#include "sim/weeks/run_replicas.h"
+#include "sim/weeks/startup.h"
 #include "tests/suite.h"
 
 #ifndef PUBLISHED

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "case.h"
-#include "sim/faults.h"
-#include "sim/repairs.h"
+#include "sim/faults/faults.h"
+#include "sim/faults/repairs.h"
 #include "tests/suite.h"
 
 /* Two kinds, 3 : 1, and one that takes nothing away: hours of exp(0.5) = 1.6487 and exp(1 + 0.5 * 4) = 20.0855. */

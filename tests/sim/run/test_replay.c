@@ -9,9 +9,9 @@
 
 #include "case.h"
 #include "model/base/memory.h"
-#include "sim/run_closed_form.h"
+#include "sim/weeks/run_closed_form.h"
 #include "tests/suite.h"
-#include "traces/csv.h"
+#include "traces/table/csv.h"
 
 /* --- the reference table --- */
 

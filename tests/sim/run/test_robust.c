@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "case.h"
-#include "sim/recovery_machine.h"
+#include "sim/weeks/recovery_machine.h"
 #include "tests/suite.h"
 
 START_TEST(machine_notices_and_finds)

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/fault_statistics.h"
+#include "sim/faults/fault_statistics.h"
 #include "tests/suite.h"
-#include "traces/csv.h"
-#include "traces/lanl_trace.h"
+#include "traces/fault/lanl_trace.h"
+#include "traces/table/csv.h"
 
 static double number(const struct csv_table *table, size_t row, const char *column)
 {

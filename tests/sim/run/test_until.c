@@ -8,8 +8,8 @@
 
 #include "case.h"
 #include "model/base/random.h"
-#include "sim/faults.h"
-#include "sim/run_replicas.h"
+#include "sim/faults/faults.h"
+#include "sim/weeks/run_replicas.h"
 #include "tests/suite.h"
 
 enum { NODES = 8, GOAL = 100, INTERVAL = 30, BLOCK = 5, RESTART = 20 };

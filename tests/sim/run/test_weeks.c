@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "case.h"
-#include "sim/checkpoint_cost.h"
-#include "sim/fault_fit.h"
-#include "sim/faults.h"
-#include "sim/run_closed_form.h"
-#include "sim/run_replicas.h"
-#include "sim/startup.h"
+#include "sim/faults/fault_fit.h"
+#include "sim/faults/faults.h"
+#include "sim/weeks/checkpoint_cost.h"
+#include "sim/weeks/run_closed_form.h"
+#include "sim/weeks/run_replicas.h"
+#include "sim/weeks/startup.h"
 #include "tests/suite.h"
 
 static struct estimate ettr_of(const struct run_options *options, const struct fault_model *model, bool poisson, int64_t n,

@@ -6,8 +6,8 @@
 
 #include "model/base/memory.h"
 #include "model/base/random.h"
-#include "model/cost/closed_form.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/closed_form.h"
 #include "model/plan/space.h"
 
 enum { TRIES = 100000 };

@@ -4,7 +4,7 @@
 #ifndef MSIM_TESTS_DRAWN_LAYOUTS_H
 #define MSIM_TESTS_DRAWN_LAYOUTS_H
 
-#include "sim/step.h"
+#include "sim/step/step.h"
 #include "tests/plan/population.h"
 
 /* `n` layouts, with what a text says of all of them ("recompute=full:2"); NULL: as they are drawn. */

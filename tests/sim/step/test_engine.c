@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "model/base/random.h"
-#include "sim/engine.h"
+#include "sim/base/engine.h"
 #include "tests/suite.h"
 
 struct reference {

@@ -1,8 +1,8 @@
 /* What exchanges between replicas take from the computations beside them. */
 #include <check.h>
 
-#include "sim/network_analytic.h"
-#include "sim/step_costs.h"
+#include "sim/network/network_analytic.h"
+#include "sim/step/step_costs.h"
 #include "tests/plan/settings.h"
 #include "tests/suite.h"
 

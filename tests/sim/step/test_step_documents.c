@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "model/cost/footprint.h"
-#include "model/cost/packing.h"
-#include "sim/step_replicas.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/packing.h"
+#include "sim/step/step_replicas.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/cost/closed_form.h"
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/step/closed_form.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
 

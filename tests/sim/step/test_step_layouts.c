@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/beside_replicas.h"
-#include "sim/prepared_step.h"
+#include "sim/step/beside_replicas.h"
+#include "sim/step/prepared_step.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
 

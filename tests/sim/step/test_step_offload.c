@@ -8,9 +8,9 @@
 #include <check.h>
 #include <stdio.h>
 
-#include "model/cost/footprint.h"
-#include "model/cost/host_memory.h"
-#include "sim/beside_replicas.h"
+#include "model/cost/memory/footprint.h"
+#include "model/cost/work/host_memory.h"
+#include "sim/step/beside_replicas.h"
 #include "tests/layout/offloaded.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"

@@ -8,7 +8,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "model/cost/footprint.h"
+#include "model/cost/memory/footprint.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
 

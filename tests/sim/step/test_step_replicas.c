@@ -6,9 +6,9 @@
 
 #include "model/base/memory.h"
 #include "model/base/random.h"
-#include "model/cost/machine.h"
-#include "sim/beside_replicas.h"
-#include "sim/step_replicas.h"
+#include "model/cost/kernel/machine.h"
+#include "sim/step/beside_replicas.h"
+#include "sim/step/step_replicas.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
 

@@ -22,9 +22,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/cost/closed_form.h"
-#include "sim/step.h"
-#include "sim/step_executor.h"
+#include "model/cost/step/closed_form.h"
+#include "sim/step/step.h"
+#include "sim/step/step_executor.h"
 #include "tests/plan/settings.h"
 #include "tests/suite.h"
 

@@ -10,7 +10,7 @@
 #ifndef MSIM_TESTS_TINY_PROGRAM_H
 #define MSIM_TESTS_TINY_PROGRAM_H
 
-#include "sim/step_executor.h"
+#include "sim/step/step_executor.h"
 
 struct tiny {
     struct program program;

@@ -1,0 +1,236 @@
+/* What a fit cannot be, or hardly can: parameters that the rows are too few for, values that no such entry has, values far from
+ * what the entry had from elsewhere, errors that the best fit leaves. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/calibrate/calibrating.h"
+#include "model/base/append.h"
+#include "model/base/memory.h"
+
+/* --- too few rows -------------------------------------------------------------------------------------------------- */
+
+static int compare_cases(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Different cases among all rows, those held out too. */
+static size_t all_cases(const struct calibrating *c)
+{
+    uint64_t *cases = memory_new(c->n_rows, sizeof *cases);
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_rows; i++)
+        cases[i] = calibrating_case(&c->rows[i]);
+    qsort(cases, c->n_rows, sizeof *cases, compare_cases);
+    for (size_t i = 0; i < c->n_rows; i++)
+        n += i == 0 || cases[i] != cases[i - 1];
+    free(cases);
+    return n;
+}
+
+static void note_remedy(const struct calibrating *c, struct diags *diags)
+{
+    size_t held = 0, cases = all_cases(c);
+    for (size_t i = 0; i < c->n_rows; i++)
+        held += c->rows[i].held_out;
+    if (held && cases > c->n_parameters)
+        diag_note(diags, (struct place){0},
+                  "a fit needs more different cases than parameters: --holdout 0 uses all %zu rows, %zu of which --holdout keeps "
+                  "from the fit to judge it by",
+                  c->n_rows, held);
+    else if (held)
+        diag_note(diags, (struct place){0},
+                  "a fit needs more different cases than parameters: measure more, name fewer parameters (--parameters), or use "
+                  "all %zu rows with --holdout 0 (%zu kept from the fit to judge it by)",
+                  c->n_rows, held);
+    else
+        diag_note(diags, (struct place){0},
+                  "a fit needs more different cases than parameters: measure more, or name fewer parameters (--parameters)");
+}
+
+/* "a, b and c", those of the parameters that too few rows are about, as many as `like` has. */
+static size_t too_few_like(const struct calibrating *c, const struct calibrate_estimate *like, char *names, size_t size)
+{
+    size_t n = 0, left = 0;
+    for (size_t k = 0; k < c->n_parameters; k++) {
+        const struct calibrate_estimate *e = &c->parameters[k].estimate;
+        left += e->outcome == CALIBRATE_TOO_FEW && e->n_rows == like->n_rows && e->n_cases == like->n_cases;
+    }
+    for (size_t k = 0; k < c->n_parameters; k++) {
+        const struct calibrate_estimate *e = &c->parameters[k].estimate;
+        if (e->outcome != CALIBRATE_TOO_FEW || e->n_rows != like->n_rows || e->n_cases != like->n_cases)
+            continue;
+        text_append(names, size, "%s%s", n == 0 ? "" : n + 1 == left ? " and " : ", ", c->parameters[k].entry.path);
+        n++;
+    }
+    return n;
+}
+
+/* Is an earlier parameter in the same straits, and has spoken for this one? */
+static bool is_told(const struct calibrating *c, size_t k)
+{
+    const struct calibrate_estimate *e = &c->parameters[k].estimate;
+    for (size_t j = 0; j < k; j++) {
+        const struct calibrate_estimate *other = &c->parameters[j].estimate;
+        if (other->outcome == CALIBRATE_TOO_FEW && other->n_rows == e->n_rows && other->n_cases == e->n_cases)
+            return true;
+    }
+    return false;
+}
+
+enum status calibrating_check_determined(const struct calibrating *c, bool any, struct diags *diags)
+{
+    size_t before = diags->n_errors;
+    for (size_t k = 0; k < c->n_parameters; k++) {
+        const struct calibrate_estimate *e = &c->parameters[k].estimate;
+        if (e->outcome != CALIBRATE_TOO_FEW || !(c->chosen || !any) || is_told(c, k))
+            continue;
+        char names[768] = "";
+        size_t n = too_few_like(c, e, names, sizeof names);
+        diag_error(diags, (struct place){0}, "%s cannot be fitted: %zu row%s with %zu different case%s for %s", names, e->n_rows,
+                   e->n_rows == 1 ? "" : "s", e->n_cases, e->n_cases == 1 ? "" : "s",
+                   n > 1 ? "them and what they are fitted with" : "it and what it is fitted with");
+    }
+    if (diags->n_errors > before) {
+        note_remedy(c, diags);
+    } else if (!any) {
+        diag_error(diags, (struct place){0}, "the rows determine none of the parameters");
+        diag_note(diags, (struct place){0},
+                  "a fit needs rows that depend on what is fitted, each in its own way: measure other cases, or name other "
+                  "parameters (--parameters)");
+    }
+    return diags->n_errors == before ? STATUS_OK : STATUS_BAD_INPUT;
+}
+
+/* --- values that hardly can be ------------------------------------------------------------------------------------- */
+
+#define BAND_MARGIN 1.25 /* beyond the least and the most of the catalog a value may be before it is doubted (assumption) */
+#define FAR_ERRORS  3.0  /* standard errors from what the entry had: one in 400 fits by chance */
+#define FAR_SHARE   0.1  /* of what the entry had: less is no contradiction, however sure it is (assumption) */
+
+struct band {
+    double low, high;
+    size_t n; /* entries that have one */
+};
+
+static void widen(struct band *band, double value)
+{
+    if (!(value > 0)) /* left out */
+        return;
+    band->low = band->n ? fmin(band->low, value) : value;
+    band->high = band->n ? fmax(band->high, value) : value;
+    band->n++;
+}
+
+/* What the catalog's entries of one kind have of a quantity that lies `offset` into them. */
+static struct band band_of(enum catalog_kind kind, const struct entry_parameter *parameter)
+{
+    struct band band = {0};
+    struct diags unheard = {0}; /* the catalog's mistakes are not this command's */
+    char **names;
+    size_t n;
+    if (catalog_names(kind, &names, &n, &unheard) == STATUS_OK) {
+        for (size_t i = 0; i < n; i++) {
+            struct gpu gpu;
+            struct cluster cluster;
+            if (kind == CATALOG_GPUS && catalog_gpu(names[i], &gpu, &unheard) == STATUS_OK)
+                widen(&band, entry_parameter_get(parameter, &gpu));
+            if (kind == CATALOG_CLUSTERS && catalog_cluster(names[i], &cluster, &unheard) == STATUS_OK)
+                widen(&band, entry_parameter_get(parameter, &cluster));
+        }
+        names_free(names);
+    }
+    diags_free(&unheard);
+    return band;
+}
+
+/* The parameter as one of its GPU where it is. */
+static struct band catalog_band(const struct calibrating *c, const struct entry_parameter *parameter)
+{
+    struct entry_parameter own = *parameter;
+    bool of_gpu = strncmp(parameter->path, "gpu.", 4) == 0;
+    if (of_gpu)
+        own.offset -= offsetof(struct cluster, gpu);
+    return band_of(of_gpu ? CATALOG_GPUS : c->kind, &own);
+}
+
+/* Where the entry has the value from. */
+static const char *source_of(const struct calibrating *c, const char *path)
+{
+    bool of_gpu = strncmp(path, "gpu.", 4) == 0 || c->kind == CATALOG_GPUS;
+    const struct gpu *gpu = &c->cluster.gpu;
+    if (strstr(path, "memory."))
+        return gpu->memory_source;
+    return of_gpu ? gpu->source : c->cluster.source;
+}
+
+/* "12.3 standard errors from the 0.85 of dgx-h100 (assumption: ...)", or nothing where that is near. */
+static bool far_text(const struct calibrating *c, const struct calibrated_parameter *p, char *text, size_t size)
+{
+    char before[64];
+    const char *source = source_of(c, p->entry.path);
+    text[0] = '\0';
+    bool little = fabs(p->after - p->before) <= FAR_SHARE * fabs(p->before);
+    if (p->estimate.outcome != CALIBRATE_FITTED || p->estimate.moved < FAR_ERRORS || little)
+        return false;
+    text_append(text, size, "%.3g standard errors from the %s of %.60s", p->estimate.moved,
+                entry_parameter_text(&p->entry, p->before, before, sizeof before), c->base);
+    if (*source)
+        text_append(text, size, " (%.100s)", source);
+    return true;
+}
+
+/* Do runs tell of a parameter, and no kernel that was timed alone? */
+static bool is_by_runs(const struct calibrating *c, const char *path)
+{
+    bool runs = false;
+    for (size_t i = 0; i < c->n_rows && !runs; i++)
+        runs = c->rows[i].run != NULL;
+    for (size_t g = 0; g < c->n_groups && runs; g++)
+        runs = !*c->groups[g].section || !strstr(path, c->groups[g].section);
+    return runs;
+}
+
+/* Steps load on a few parameters whatever else the model misses of them: a value that no entry has, or far from what the entry
+ * had, is more likely a sign of that (another layout, features or network than the rows say) than of the hardware. */
+void calibrating_warn_of_values(const struct calibrating *c, struct diags *diags)
+{
+    for (size_t k = 0; k < c->n_parameters; k++) {
+        const struct calibrated_parameter *p = &c->parameters[k];
+        if (p->cast >= 0 || p->estimate.outcome > CALIBRATE_AT_BOUND || !is_by_runs(c, p->entry.path))
+            continue;
+        char value[64], low[64], high[64], far[320];
+        struct band band = catalog_band(c, &p->entry);
+        bool outside = band.n > 1 && (p->after < band.low / BAND_MARGIN || p->after > band.high * BAND_MARGIN);
+        bool is_far = far_text(c, p, far, sizeof far);
+        entry_parameter_text(&p->entry, p->after, value, sizeof value);
+        if (outside)
+            diag_warning(
+                diags, (struct place){0},
+                "%s: %s is not plausible: entries of the catalog have %s to %s%s%s; the rows are likely to be of another "
+                "layout, features or network than they say",
+                p->entry.path, value, entry_parameter_text(&p->entry, band.low, low, sizeof low),
+                entry_parameter_text(&p->entry, band.high, high, sizeof high), is_far ? ", and it is " : "", far);
+        else if (is_far)
+            diag_warning(diags, (struct place){0}, "%s: %s is %s", p->entry.path, value, far);
+    }
+}
+
+/* --- what the fit leaves ------------------------------------------------------------------------------------------- */
+
+#define POOR_PCT 25.0 /* median error that no model here leaves on what it describes */
+
+void calibrating_warn_of_misfit(const struct calibrating *c, struct diags *diags)
+{
+    for (size_t g = 0; g < c->n_groups; g++) {
+        struct accuracy a = calibrating_accuracy(c, g, false, true);
+        if (a.n > 0 && a.median_ape_pct > POOR_PCT)
+            diag_warning(
+                diags, (struct place){0},
+                "%s: the best fit leaves a median error of %.0f %%: the model does not describe these rows, or they are not of "
+                "a %s",
+                c->groups[g].label, a.median_ape_pct, c->cluster.gpu.name);
+    }
+}

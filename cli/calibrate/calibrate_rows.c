@@ -1,0 +1,237 @@
+/* Tables of measurements as rows that parameters are fitted to. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/calibrate/calibrating.h"
+#include "model/base/hash.h"
+#include "model/base/memory.h"
+#include "model/base/random.h"
+#include "model/spec/schema.h"
+
+enum { PURPOSE_HOLDOUT = 0x686f6c64 }; /* of the random streams */
+
+/* --- groups -------------------------------------------------------------------------------------------------------- */
+
+static size_t group_of(struct calibrating *c, const char *label, const char *section)
+{
+    for (size_t g = 0; g < c->n_groups; g++)
+        if (strcmp(c->groups[g].label, label) == 0)
+            return g;
+    c->groups = memory_grow(c->groups, &c->groups_capacity, c->n_groups + 1, sizeof *c->groups);
+    c->groups[c->n_groups] = (struct calibrated_group){.section = section};
+    snprintf(c->groups[c->n_groups].label, sizeof c->groups->label, "%s", label);
+    return c->n_groups++;
+}
+
+static size_t kernel_group(struct calibrating *c, const struct kernel_measurement *kernel)
+{
+    char label[CALIBRATED_TEXT];
+    const char *section = calibrated_kernels[kernel->op].group(kernel, label);
+    return group_of(c, label, section);
+}
+
+/* --- cases --------------------------------------------------------------------------------------------------------- */
+
+/* A run's configuration, whatever the row is called. */
+static uint64_t run_case(const struct measurement *run)
+{
+    const struct layout *l = &run->layout;
+    const struct transformer *m = &run->model;
+    const int64_t numbers[] = {m->layers,
+                               m->hidden,
+                               m->ffn_hidden,
+                               m->heads,
+                               m->kv_heads,
+                               m->moe.experts,
+                               run->job.seq_len,
+                               run->gpus,
+                               l->tp,
+                               l->pp,
+                               l->vpp,
+                               l->cp,
+                               l->dp,
+                               l->ep,
+                               l->zero,
+                               l->shard,
+                               l->micro_batch,
+                               recompute_number(l->recompute),
+                               l->schedule,
+                               l->sequence_parallel,
+                               run->job.global_batch,
+                               run->job.precision,
+                               (int64_t)l->features};
+    uint64_t hash = HASH_BEGIN;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash = hash_number(hash, (uint64_t)numbers[i]);
+    return hash;
+}
+
+uint64_t calibrating_case(const struct calibrated_row *row)
+{
+    return row->kernel ? kernel_case(row->kernel) : run_case(row->run);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------------------------- */
+
+static void add_row(struct calibrating *c, struct calibrated_row row, uint64_t seed)
+{
+    struct random_stream stream = random_stream_named(seed, PURPOSE_HOLDOUT, calibrating_case(&row));
+    row.draw = random_uniform(&stream);
+    c->rows[c->n_rows++] = row;
+}
+
+/* Rows of one kind: the group; of collectives also which one and over how many ranks, since few of each are measured. */
+static size_t stratum_of(const struct calibrated_row *row)
+{
+    bool collective = row->kernel && row->kernel->op == MEASURED_COLLECTIVE;
+    if (!collective)
+        return row->group << 32;
+    const struct kernel_collective *k = &row->kernel->collective;
+    return (row->group << 8 | (size_t)k->collective) << 24 | (size_t)k->ranks;
+}
+
+static int compare_draws(const void *a, const void *b)
+{
+    const struct calibrated_row *x = *(struct calibrated_row *const *)a, *y = *(struct calibrated_row *const *)b;
+    int by_stratum = (x->stratum > y->stratum) - (x->stratum < y->stratum);
+    return by_stratum ? by_stratum : (x->draw > y->draw) - (x->draw < y->draw);
+}
+
+/* Of every kind at least the part asked for, so that a half fits at most a half; rows of one case go together. */
+static void hold_out(struct calibrating *c)
+{
+    struct calibrated_row **rows = memory_new(c->n_rows, sizeof *rows);
+    for (size_t i = 0; i < c->n_rows; i++) {
+        rows[i] = &c->rows[i];
+        rows[i]->stratum = stratum_of(rows[i]);
+    }
+    qsort(rows, c->n_rows, sizeof *rows, compare_draws); /* equal draws are of one case and share its part */
+    for (size_t first = 0, n; first < c->n_rows; first += n) {
+        for (n = 1; first + n < c->n_rows && rows[first + n]->stratum == rows[first]->stratum;)
+            n++;
+        size_t held = (size_t)ceil(c->holdout * (double)n);
+        for (size_t i = 0; i < n && held > 0; i++)
+            rows[first + i]->held_out = rows[first + i]->draw <= rows[first + held - 1]->draw;
+    }
+    free(rows);
+}
+
+/* A table's GPU, said as the tables' others are or in another spelling of it. */
+static bool is_its_gpu(struct calibrating *c, const char *name)
+{
+    const char *meant = name;
+    return strcmp(name, c->gpu) == 0 ||
+           (alias_table_find(&c->spellings, CATALOG_GPUS, name, &meant) != ALIAS_NONE && strcmp(meant, c->gpu) == 0);
+}
+
+static void add_kernels(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
+{
+    const char *gpu = NULL; /* of the row before */
+    bool its = false;
+    for (size_t i = 0; i < table->kernels.n_items; i++) {
+        const struct kernel_measurement *kernel = &table->kernels.items[i];
+        if (!gpu || strcmp(kernel->gpu, gpu) != 0)
+            its = is_its_gpu(c, kernel->gpu);
+        gpu = kernel->gpu;
+        if (!its)
+            c->n_other_gpus++;
+        else if (!calibrated_kernels[kernel->op].usable(c, kernel))
+            c->n_unusable++;
+        else
+            add_row(c,
+                    (struct calibrated_row){
+                        .kernel = kernel, .table = table->path, .group = kernel_group(c, kernel), .measured = kernel->seconds},
+                    seed);
+    }
+}
+
+static void add_runs(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
+{
+    for (size_t i = 0; i < table->runs.n_items; i++) {
+        const struct measurement *run = &table->runs.items[i];
+        struct setting setting = measurement_setting(run);
+        char why[256];
+        if (run->oom || !(run->step_s > 0)) /* nothing was timed */
+            continue;
+        if (strcmp(run->cluster.gpu.name, c->gpu) != 0)
+            c->n_other_gpus++;
+        else if (layout_check(&run->layout, &setting, why, sizeof why) != LAYOUT_LEGAL)
+            c->n_unusable++;
+        else
+            add_row(c,
+                    (struct calibrated_row){
+                        .run = run, .table = table->path, .group = group_of(c, "runs", ""), .measured = run->step_s},
+                    seed);
+    }
+}
+
+static enum status read_table(const char *path, struct calibrated_table *table, struct diags *diags)
+{
+    struct csv_table csv;
+    enum status status = csv_table_read(path, &csv, diags);
+    table->path = path;
+    if (status != STATUS_OK)
+        return status;
+    return kernel_table_is(&csv) ? kernel_table_build(&csv, &table->kernels, diags)
+                                 : measurement_table_build(&csv, &table->runs, diags);
+}
+
+static enum status no_rows(const struct calibrating *c, struct diags *diags)
+{
+    const char *other = NULL;
+    for (size_t t = 0; t < c->n_tables && !other; t++) {
+        if (c->tables[t].kernels.n_items)
+            other = c->tables[t].kernels.items[0].gpu;
+        else if (c->tables[t].runs.n_items)
+            other = c->tables[t].runs.items[0].cluster.gpu.name;
+    }
+    if (other && c->n_other_gpus)
+        diag_error(diags, (struct place){0},
+                   "no row is of the GPU '%s'; the tables have '%.60s' (--gpu says what they call the entry's GPU)", c->gpu,
+                   other);
+    else
+        diag_error(diags, (struct place){0}, "no usable row");
+    return STATUS_BAD_INPUT;
+}
+
+enum status calibrating_read(struct calibrating *c, struct invocation *call)
+{
+    enum status worst = STATUS_OK;
+    size_t n = 0;
+    operands_repeated(call);
+    c->n_tables = (size_t)call->n_operands;
+    c->tables = memory_new(c->n_tables, sizeof *c->tables);
+    for (size_t t = 0; t < c->n_tables; t++) { /* all, so that all mistakes show in one go */
+        enum status status = read_table(call->operands[t], &c->tables[t], &call->diags);
+        worst = status == STATUS_OK ? worst : status;
+        n += c->tables[t].kernels.n_items + c->tables[t].runs.n_items;
+    }
+    if (alias_table_load(&c->spellings, &call->diags) != STATUS_OK)
+        worst = STATUS_BAD_INPUT;
+    if (worst != STATUS_OK)
+        return worst;
+    if (option_given(call, "gpu"))
+        alias_table_find(&c->spellings, CATALOG_GPUS, c->gpu, &c->gpu);
+    c->rows = memory_new(n, sizeof *c->rows);
+    for (size_t t = 0; t < c->n_tables; t++) {
+        add_kernels(c, &c->tables[t], call->seed);
+        add_runs(c, &c->tables[t], call->seed);
+    }
+    hold_out(c);
+    return c->n_rows ? STATUS_OK : no_rows(c, &call->diags);
+}
+
+void calibrating_free(struct calibrating *c)
+{
+    for (size_t t = 0; t < c->n_tables; t++) {
+        kernel_table_free(&c->tables[t].kernels);
+        measurement_table_free(&c->tables[t].runs);
+    }
+    for (size_t i = 0; i < c->n_rows; i++)
+        prepared_step_destroy(c->rows[i].prepared);
+    alias_table_free(&c->spellings);
+    free(c->tables);
+    free(c->rows);
+    free(c->groups);
+}

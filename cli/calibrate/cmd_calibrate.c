@@ -1,0 +1,265 @@
+/* msim calibrate - fit a hardware entry to measurement tables. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/calibrate/calibrating.h"
+#include "cli/options/shared_options.h"
+#include "cli/output/narrow_gradients.h"
+#include "cli/output/result.h"
+#include "model/base/memory.h"
+#include "model/spec/schemas.h"
+
+/* --- the base ------------------------------------------------------------------------------------------------------ */
+
+/* One usual host of a GPU that may be in no catalog: enough for collectives inside it. */
+static struct cluster host_of(const struct gpu *gpu)
+{
+    return (struct cluster){
+        .gpu = *gpu,
+        .nodes = 1,
+        .gpus_per_node = gpu->gpus_per_node,
+        .nvlink_domain = gpu->nvlink_domain > gpu->gpus_per_node ? gpu->nvlink_domain : gpu->gpus_per_node,
+        .nics_per_node = gpu->gpus_per_node,
+        .nic_rate = gpu->nic_rate,
+        .net_fraction = 1,
+        .fabric_layers = 1,
+        .leaf_nodes = 1,
+        .leaf_oversubscription = 1,
+        .pod_oversubscription = 1,
+        .nic_split = 1,
+    };
+}
+
+static enum status load_base(struct calibrating *c, const char *name, struct diags *diags)
+{
+    struct catalog_entry entry;
+    enum status status = catalog_entry(name, &entry, diags);
+    if (status != STATUS_OK)
+        return status;
+    if (entry.kind == CATALOG_MODELS) {
+        diag_error(diags, (struct place){0}, "--base: %.60s is a model; parameters are fitted of a GPU or a cluster", name);
+        return STATUS_BAD_INPUT;
+    }
+    c->base = name;
+    c->kind = entry.kind;
+    c->schema = entry.kind == CATALOG_CLUSTERS ? &cluster_schema : &gpu_schema;
+    c->cluster = entry.kind == CATALOG_CLUSTERS ? entry.cluster : host_of(&entry.gpu);
+    return STATUS_OK;
+}
+
+/* --- fitting ------------------------------------------------------------------------------------------------------- */
+
+static void predict_all(struct calibrating *c, bool after)
+{
+    double values[CALIBRATED_MAX], *seconds = memory_new(c->n_rows, sizeof *seconds);
+    size_t *rows = memory_new(c->n_rows, sizeof *rows);
+    for (size_t i = 0; i < c->n_rows; i++)
+        rows[i] = i;
+    for (size_t k = 0; k < c->n_parameters; k++)
+        values[k] = after ? c->parameters[k].after : c->parameters[k].before;
+    calibrating_predict(c, values, rows, c->n_rows, seconds);
+    for (size_t i = 0; i < c->n_rows; i++)
+        *(after ? &c->rows[i].after : &c->rows[i].before) = seconds[i];
+    free(seconds);
+    free(rows);
+}
+
+/* The fit sees its rows first and those held out never: they are moved behind. */
+static size_t training_first(struct calibrating *c)
+{
+    struct calibrated_row *sorted = memory_new(c->n_rows, sizeof *sorted);
+    size_t n = 0, n_training;
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (!c->rows[i].held_out)
+            sorted[n++] = c->rows[i];
+    n_training = n;
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (c->rows[i].held_out)
+            sorted[n++] = c->rows[i];
+    free(c->rows);
+    c->rows = sorted;
+    return n_training;
+}
+
+static bool fit(struct calibrating *c)
+{
+    struct calibrate_parameter parameters[CALIBRATED_MAX];
+    struct calibrate_estimate estimates[CALIBRATED_MAX];
+    size_t n = training_first(c);
+    double *measured = memory_new(n, sizeof *measured);
+    uint64_t *cases = memory_new(n, sizeof *cases);
+    for (size_t i = 0; i < n; i++) {
+        measured[i] = c->rows[i].measured;
+        cases[i] = calibrating_case(&c->rows[i]);
+    }
+    for (size_t k = 0; k < c->n_parameters; k++) {
+        const struct calibrated_parameter *p = &c->parameters[k];
+        parameters[k] = (struct calibrate_parameter){
+            .name = p->entry.path, .start = p->before, .low = p->entry.row->min, .high = p->entry.row->max};
+    }
+    struct calibrate_problem problem = {.parameters = parameters,
+                                        .n_parameters = c->n_parameters,
+                                        .measured = measured,
+                                        .cases = cases,
+                                        .n_rows = n,
+                                        .predict = calibrating_predict,
+                                        .predict_near = calibrating_can_be_near(c) ? calibrating_predict_near : NULL,
+                                        .context = c};
+    bool any = calibrate_fit(&problem, estimates);
+    for (size_t k = 0; k < c->n_parameters; k++) {
+        struct calibrated_parameter *p = &c->parameters[k];
+        p->estimate = estimates[k];
+        bool changed = estimates[k].outcome <= CALIBRATE_AT_BOUND;
+        p->after = changed ? entry_parameter_round(&p->entry, estimates[k].value) : p->before;
+    }
+    free(measured);
+    free(cases);
+    return any;
+}
+
+static void note_rows(const struct calibrating *c, struct diags *diags)
+{
+    if (c->n_other_gpus)
+        diag_note(diags, (struct place){0}, "rows of other GPUs than %s are not used: %zu", c->gpu, c->n_other_gpus);
+    if (c->n_unusable)
+        diag_note(
+            diags, (struct place){0},
+            "%zu rows are not used: a layout that is none, a precision that the entry says nothing of, or an exchange between "
+            "nodes, which takes a cluster as --base",
+            c->n_unusable);
+    size_t runs[N_PRECISIONS] = {0};
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (c->rows[i].run)
+            runs[c->rows[i].run->job.gradient_precision]++;
+    narrow_gradients_note(runs, diags);
+}
+
+/* --- the command --------------------------------------------------------------------------------------------------- */
+
+static enum status write_all(const struct calibrating *c, struct invocation *call)
+{
+    const char *path = option_text(call, "output");
+    FILE *residuals;
+    enum status status = output_option(call, "residuals", &residuals);
+    if (status != STATUS_OK)
+        return status;
+    if (residuals)
+        calibrating_write_residuals(c, residuals);
+    FILE *entry = option_given(call, "output") ? call->out : NULL;
+    if (entry) {
+        calibrating_write_entry(c, path, entry);
+        if (strcmp(path, "-") == 0)
+            return STATUS_OK;
+        call->out = output_open(call, "-");
+        call->colour = false;
+        if (!call->out)
+            return STATUS_FAILED;
+    }
+    if (call->format == FORMAT_JSON)
+        return calibrating_write_json(c, call);
+    calibrating_write_report(c, call);
+    return STATUS_OK;
+}
+
+static enum status calibrate(struct calibrating *c, struct invocation *call)
+{
+    int n_names = 0;
+    const char *const *names = option_list(call, "parameters", &n_names);
+    if (!option_text(call, "base")) {
+        diag_error(&call->diags, (struct place){0}, "--base is missing: the entry to start from, for example --base h100-sxm");
+        return STATUS_USAGE;
+    }
+    enum status status = load_base(c, option_text(call, "base"), &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    c->gpu = option_text(call, "gpu") ? option_text(call, "gpu") : c->cluster.gpu.name;
+    status = calibrating_read(c, call);
+    if (status == STATUS_OK)
+        status = calibrating_choose(c, names, n_names, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    note_rows(c, &call->diags);
+    c->threads = thread_option(call);
+    c->progress = progress_begin(call, "fitting: rows predicted");
+    calibrating_prepare(c);
+    predict_all(c, false);
+    bool any = fit(c);
+    progress_end(&c->progress);
+    status = calibrating_check_determined(c, any, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    predict_all(c, true);
+    calibrating_warn_of_values(c, &call->diags);
+    calibrating_warn_of_misfit(c, &call->diags);
+    return write_all(c, call);
+}
+
+static enum status run(struct invocation *call)
+{
+    struct calibrating *c = memory_new(1, sizeof *c);
+    c->holdout = option_quantity(call, "holdout");
+    c->casts = option_flag(call, "with-cast");
+    c->cache = option_flag(call, "with-cache");
+    enum status status = calibrate(c, call);
+    calibrating_free(c);
+    free(c);
+    return status;
+}
+
+static const struct option_row options[] = {
+    {.name = "base", TEXT_FIELDS("ENTRY"), .help = "the GPU or cluster entry to start from: a name or a file"},
+    {.name = "gpu",
+     TEXT_FIELDS("NAME"),
+     .help = "what the tables call the entry's GPU, where it is not the entry's name, in any spelling that the catalog knows"},
+    {.name = "parameters",
+     .argument = "LIST",
+     .type = OPTION_LIST,
+     .help = "what to fit, as in the entry's YAML: gemm.bf16, nccl.rate, sustained_clock; default: what the rows are about"},
+    {.name = "holdout",
+     QUANTITY_FIELDS("FRACTION", DIM_FRACTION),
+     .low = 0,
+     .high = 0.9,
+     .initial = "0.5",
+     .help = "of the cases of every kind that the fit does not see and is judged by; chosen by --seed"},
+    THREADS_ROW(NULL),
+    FILE_ROW("residuals", NULL, "every row with its time measured, predicted before and now, as CSV"),
+    {.name = "with-cast",
+     .type = OPTION_FLAG,
+     .help = "fp8 and narrower GEMMs were timed with the cast of their first operand: fit that beside and leave it out"},
+    {.name = "with-cache",
+     .type = OPTION_FLAG,
+     .help = "attention was timed with the copy of K and V into a cache, as inference libraries do it: count that apart"},
+    {0},
+};
+
+static const struct example examples[] = {
+    {"msim calibrate gemm.csv.gz --base h100-sxm -o mine.yaml", "matrix multiplications of every precision in the table"},
+    {"msim calibrate runs.csv --base dgx-h100 --holdout 0 -o ours.yaml", "twenty steps of your own cluster"},
+    {"msim calibrate runs.csv --base h100-sxm --parameters sustained_clock,host_launch", "two parameters, nothing written"},
+    {0},
+};
+
+const struct command command_calibrate = {
+    .name = "calibrate",
+    .summary = "fit a hardware entry to measurement tables",
+    .description =
+        "Fits parameters of a GPU or cluster entry to tables of measured kernels (columns gpu, op, dtype, time_us and the shape; "
+        "op gemm, attention_forward, attention_backward, all_reduce, ...) and of measured training steps (the columns of 'msim "
+        "compare'). The fit is robust least squares of log(predicted / measured) within the bounds that an entry has.\n"
+        "\n"
+        "It fits only what the rows can tell: parameters that move no time, that cannot be told from another, or that any value "
+        "serves are held and reported with the reason, and a fit with no more different cases than parameters is refused. Each "
+        "parameter is printed with its old and new value and a 95 % interval, and the errors before and after, of the rows "
+        "fitted and of those held out, with the runs left worst. A value fitted to steps is warned of where no entry of the "
+        "catalog has one like it or where it is more than a tenth and three standard errors from what the entry had.\n"
+        "\n"
+        "-o writes the new entry: the base, what changed, and where it comes from; the report then goes to standard output. "
+        "Without -o nothing but the report is written.",
+    .operands = "TABLE.csv...",
+    .min_operands = 1,
+    .max_operands = -1,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,351 @@
+#include "cli/compare/compare.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/narrow_gradients.h"
+#include "cli/output/progress.h"
+#include "cli/output/result.h"
+#include "cli/output/table.h"
+#include "model/base/clock.h"
+#include "model/base/memory.h"
+#include "model/cost/step/closed_form.h"
+#include "model/cost/step/track_record.h"
+#include "model/cost/work/work.h"
+#include "model/spec/json_text.h"
+#include "sim/step/step.h"
+
+/* --- predicting ---------------------------------------------------------------------------------------------------- */
+
+static enum status predict_by_simulation(const struct setting *setting, struct compared *row, struct diags *diags)
+{
+    struct step_options options = {.detail = DETAIL_CHUNK};
+    struct step_result result;
+    enum status status = step_simulate(&row->run->layout, setting, &options, &result, NULL, NULL, diags);
+    if (status != STATUS_OK)
+        return status;
+    row->predicted_s = result.step_time_s;
+    row->predicted_mfu = result.mfu;
+    row->breakdown = result.breakdown;
+    return STATUS_OK;
+}
+
+static void predict_by_formula(const struct setting *setting, struct compared *row)
+{
+    const struct measurement *run = row->run;
+    struct closed_form *form = closed_form_create(setting);
+    struct step_estimate estimate;
+    closed_form_estimate(form, &run->layout, &estimate);
+    closed_form_destroy(form);
+    double peak = run->cluster.gpu.peak_flops[run->job.precision];
+    double flops = model_flops_per_step(setting, run->layout.features, FLOPS_FULL);
+    row->predicted_s = estimate.step_s;
+    row->predicted_mfu = peak > 0 ? flops / (estimate.step_s * run->gpus * peak) : 0;
+    row->breakdown = estimate.by_class;
+}
+
+static enum compare_method method_for(enum compare_method asked, const struct measurement *run, struct diags *diags)
+{
+    if (asked == COMPARE_FORMULA || !step_is_long(&run->layout, &run->job))
+        return asked;
+    diag_note(diags, run->at, "%s has %lld micro-batches: predicted by the formula", run->name,
+              (long long)layout_micro_batches(&run->layout, &run->job));
+    return COMPARE_FORMULA;
+}
+
+/* A row that cannot be predicted is warned of and left without prediction. */
+static void predict(enum compare_method method, struct compared *row, struct diags *diags)
+{
+    char why[512];
+    struct setting setting = measurement_setting(row->run);
+    enum layout_reason reason = layout_check(&row->run->layout, &setting, why, sizeof why);
+    row->legal = reason == LAYOUT_LEGAL;
+    if (!row->legal) {
+        diag_warning(diags, row->run->at, "%s is not predicted: %s", row->run->name, why);
+        return;
+    }
+    int stage;
+    footprint_peak(&row->run->layout, &setting, &row->memory, &stage);
+    row->capacity = footprint_capacity(&row->run->cluster);
+    if (row->run->oom)
+        return;
+    struct diags problems = {0};
+    if (method_for(method, row->run, diags) == COMPARE_FORMULA)
+        predict_by_formula(&setting, row);
+    else if (predict_by_simulation(&setting, row, &problems) != STATUS_OK)
+        diag_warning(diags, row->run->at, "%s is not predicted: %s", row->run->name,
+                     problems.n_items ? problems.items[0].text : "the simulation failed");
+    diags_free(&problems);
+}
+
+static struct comparison comparison_of(const struct compared *row)
+{
+    return (struct comparison){
+        .name = row->run->name,
+        .source = row->table,
+        .gpu = row->run->cluster.gpu.name,
+        .kind = run_kind_name(run_kind_of(&row->run->layout, &row->run->model)),
+        .oom = row->run->oom,
+        .untold = row->run->untold,
+        .use = row->legal ? row->memory.total / row->capacity : 0,
+        .predicted_oom = row->legal && row->memory.total > row->capacity,
+        .measured_s = row->run->step_s,
+        .predicted_s = row->predicted_s,
+    };
+}
+
+static void predict_rows(struct comparing *comparing, struct invocation *call)
+{
+    double start = clock_seconds();
+    struct progress progress = progress_begin(call, "runs");
+    for (size_t i = 0; i < comparing->n_rows; i++) {
+        struct compared *row = &comparing->rows[i];
+        predict(comparing->method, row, &call->diags);
+        comparing->n_illegal += !row->legal;
+        comparing->items[i] = comparison_of(row);
+        progress_update(&progress, (double)i, (double)comparing->n_rows);
+    }
+    progress_end(&progress);
+    comparing->seconds = clock_seconds() - start;
+}
+
+/* --- tables -------------------------------------------------------------------------------------------------------- */
+
+/* All tables are read before any is predicted, so that all mistakes show in one go. */
+static enum status read_tables(struct comparing *comparing, struct invocation *call)
+{
+    enum status worst = STATUS_OK;
+    operands_repeated(call);
+    comparing->tables = memory_new((size_t)call->n_operands, sizeof *comparing->tables);
+    comparing->paths = call->operands;
+    for (int i = 0; i < call->n_operands; i++) {
+        enum status status = measurement_table_read(call->operands[i], &comparing->tables[comparing->n_tables], &call->diags);
+        if (status == STATUS_OK)
+            comparing->n_tables++;
+        else
+            worst = status;
+    }
+    return worst;
+}
+
+/* The rows of all tables; those whose case is `only` when that is not NULL. */
+static void collect_rows(struct comparing *comparing, const char *only)
+{
+    size_t n = 0;
+    for (size_t t = 0; t < comparing->n_tables; t++)
+        n += comparing->tables[t].n_items;
+    comparing->rows = memory_new(n, sizeof *comparing->rows);
+    comparing->items = memory_new(n, sizeof *comparing->items);
+    for (size_t t = 0; t < comparing->n_tables; t++) {
+        const struct measurement_table *table = &comparing->tables[t];
+        comparing->n_skipped += table->n_skipped;
+        for (size_t i = 0; i < table->n_items; i++)
+            if (!only || strcmp(table->items[i].name, only) == 0)
+                comparing->rows[comparing->n_rows++] = (struct compared){.run = &table->items[i], .table = comparing->paths[t]};
+    }
+}
+
+static void note_gradients(const struct comparing *comparing, struct diags *diags)
+{
+    size_t runs[N_PRECISIONS] = {0};
+    for (size_t i = 0; i < comparing->n_rows; i++)
+        runs[comparing->rows[i].run->job.gradient_precision]++;
+    narrow_gradients_note(runs, diags);
+}
+
+static enum status no_such_case(const struct comparing *comparing, const char *name, struct diags *diags)
+{
+    size_t n = 0, capacity = 0;
+    const char **names = NULL;
+    for (size_t t = 0; t < comparing->n_tables; t++)
+        for (size_t i = 0; i < comparing->tables[t].n_items; i++) {
+            names = memory_grow(names, &capacity, n + 1, sizeof *names);
+            names[n++] = comparing->tables[t].items[i].name;
+        }
+    char hint[128];
+    diag_error(diags, (struct place){0}, "--explain: no usable row has the case '%.60s'; %s", name,
+               name_hint(name, names, n, "--rows lists them", hint, sizeof hint));
+    free(names);
+    return STATUS_BAD_INPUT;
+}
+
+static void comparing_free(struct comparing *comparing)
+{
+    for (size_t i = 0; i < comparing->n_tables; i++)
+        measurement_table_free(&comparing->tables[i]);
+    free(comparing->tables);
+    free(comparing->rows);
+    free(comparing->items);
+}
+
+/* --- the command --------------------------------------------------------------------------------------------------- */
+
+static json_t *json_settings(const struct comparing *comparing)
+{
+    json_t *tables = json_array();
+    for (size_t i = 0; i < comparing->n_tables; i++)
+        json_array_append_new(tables, json_text(comparing->paths[i]));
+    json_t *settings =
+        json_pack("{s:o, s:s}", "tables", tables, "method", comparing->method == COMPARE_FORMULA ? "formula" : "simulation");
+    if (comparing->base)
+        json_object_set_new(settings, "base", json_text(comparing->base));
+    return settings;
+}
+
+static enum status write_results(const struct comparing *comparing, bool explain, struct invocation *call)
+{
+    if (call->format == FORMAT_CSV) {
+        if (comparing->by == COMPARE_BY_ROW)
+            compare_write_csv(comparing, call->out);
+        else
+            compare_write_groups_csv(comparing, call->out);
+    } else if (call->format == FORMAT_JSON) {
+        json_t *result = result_create(call, NULL);
+        json_object_set_new(result, "config", json_settings(comparing));
+        compare_fill_json(comparing, result);
+        if (explain)
+            compare_explain_json(&comparing->rows[0], result);
+        return result_write(call, result);
+    } else if (explain) {
+        compare_explain_text(&comparing->rows[0], call);
+    } else {
+        compare_write_text(comparing, call);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_tolerance(const struct comparing *comparing, struct diags *diags)
+{
+    struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
+    if (comparing->tolerance < 0 || (total.n > 0 && total.mape_pct <= comparing->tolerance))
+        return STATUS_OK;
+    if (total.n == 0)
+        diag_error(diags, (struct place){0}, "no row could be compared, so no tolerance holds");
+    else
+        diag_error(diags, (struct place){0}, "mean absolute error %.2f %% is above the tolerance of %g %%", total.mape_pct,
+                   comparing->tolerance);
+    return STATUS_CHECK;
+}
+
+static enum status compare(struct comparing *comparing, struct invocation *call)
+{
+    const char *explain = option_text(call, "explain");
+    enum status status = read_tables(comparing, call);
+    if (status == STATUS_OK && option_given(call, "base"))
+        status = compare_take_base(comparing, call);
+    if (status != STATUS_OK)
+        return status;
+    compare_warn_of_repeats(comparing, &call->diags);
+    collect_rows(comparing, explain);
+    if (explain && comparing->n_rows == 0)
+        return no_such_case(comparing, explain, &call->diags);
+    if (comparing->n_rows == 0) {
+        diag_error(&call->diags, (struct place){.file = comparing->paths[0]}, "no usable row");
+        return STATUS_BAD_INPUT;
+    }
+    if (explain)
+        compare_note_others(comparing, &call->diags);
+    note_gradients(comparing, &call->diags);
+    predict_rows(comparing, call);
+    status = write_results(comparing, explain != NULL, call);
+    return status == STATUS_OK ? check_tolerance(comparing, &call->diags) : status;
+}
+
+/* "15" or "15%"; -1 when it is neither. */
+static double percent_parse(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    while (*end == ' ')
+        end++;
+    if (*end == '%')
+        end++;
+    bool bad = end == text || *end || !isfinite(value) || value < 0 || isspace((unsigned char)*text);
+    return bad ? -1 : value;
+}
+
+static enum status check_percent(const char *text, char *why, size_t size)
+{
+    if (percent_parse(text) >= 0)
+        return STATUS_OK;
+    snprintf(why, size, "'%.40s' is not a percentage; write for example 10", text);
+    return STATUS_BAD_INPUT;
+}
+
+static enum status run(struct invocation *call)
+{
+    if (option_given(call, "gpu") && !option_given(call, "base"))
+        diag_note(&call->diags, (struct place){0}, "--gpu changes nothing without --base");
+    struct comparing comparing = {
+        .method = (enum compare_method)option_choice(call, "method"),
+        .tolerance = option_text(call, "tolerance") ? percent_parse(option_text(call, "tolerance")) : -1,
+        .worst = (int)option_count(call, "worst"),
+        .all_rows = option_flag(call, "rows"),
+        .by = (enum compare_by)option_choice(call, "by"),
+    };
+    enum status status = compare(&comparing, call);
+    comparing_free(&comparing);
+    return status;
+}
+
+static const char *const line_choices[] = {"row", "table", "gpu", "kind", "all", NULL};
+static const char *const methods[] = {"simulation", "formula", NULL};
+
+static const struct option_row options[] = {
+    {.name = "rows", .type = OPTION_FLAG, .help = "show every row, not only the worst"},
+    {.name = "worst", COUNT_FIELDS, .high = 1000000, .initial = "10", .help = "rows with the largest errors to show"},
+    {.name = "by", CHOICE_FIELDS("WHAT", line_choices), .initial = "row", .help = "with --format csv: what a line is"},
+    {.name = "explain",
+     TEXT_FIELDS("CASE"),
+     .help = "one row in full: where the predicted time goes, memory, and what each kernel costs"},
+    {.name = "tolerance",
+     TEXT_FIELDS("PCT"),
+     .check = check_percent,
+     .help = "exit with 5 when the mean absolute error is above this many percent"},
+    {.name = "base",
+     TEXT_FIELDS("ENTRY"),
+     .help = "the GPU or cluster entry, a name or a file such as msim calibrate writes, on which the rows of its GPU are "
+             "predicted: its GPU in place of theirs, of a cluster entry its nodes and network too"},
+    {.name = "gpu", TEXT_FIELDS("NAME"), .help = "with --base: what the tables call the entry's GPU, where it is not its name"},
+    {.name = "method",
+     CHOICE_FIELDS("HOW", methods),
+     .initial = "simulation",
+     .help = "predict by event simulation or by the closed formula that the plan search uses"},
+    {0},
+};
+
+static const struct example examples[] = {
+    {"msim compare traces/published/megascale.csv", "the published MegaScale runs"},
+    {"msim compare --tolerance 10 --quiet mine.csv theirs.csv.gz", "a check for scripts"},
+    {"msim compare --explain ablation-1-baseline traces/published/megascale.csv", "why one row is predicted as it is"},
+    {"msim compare runs.csv --base ours.yaml", "after msim calibrate runs.csv --base dgx-h100 -o ours.yaml"},
+    {"msim compare --format json -o c.json traces/published/*.csv", "a result that 'msim plot c.json' draws"},
+    {0},
+};
+
+const struct command command_compare = {
+    .name = "compare",
+    .summary = "predicted against measured, for every row of a table of real runs",
+    .description =
+        "Each row of a measurement table names a model, a GPU, a layout and the step time that was measured (or that the run "
+        "ended out of memory). Every row is predicted with the same parameters, and the errors are summarised by table, by GPU "
+        "and by kind of run: mean, median and 90th percentile of the absolute error, bias (positive: predicted too slow), "
+        "out-of-memory runs found, missed and falsely alarmed, and the ratios of measured over predicted time between which "
+        "eight in ten runs lie, each table weighing the same. Of the tables that tell of failures, how much memory runs needed "
+        "for what was predicted, as far as outcomes say.\n"
+        "\n"
+        "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
+        "input. A row that cannot be used, or whose step is shorter than the peak of its GPUs permits, is reported with its "
+        "line, skipped and counted; a case that stands twice is warned of, and both rows count; what empty cells and missing "
+        "columns are taken for is told, and where gradients are narrower than those of a job that does not say. A row with "
+        "neither a time nor an outcome is predicted, and counted among neither the timed nor the out-of-memory runs. With "
+        "--format csv the result is one line a row.",
+    .operands = "TABLE.csv...",
+    .min_operands = 1,
+    .max_operands = -1,
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,61 @@
+/*
+ * fabric_load.h - msim fabric load: a pattern of transfers, and the rates that it achieves.
+ */
+#ifndef MSIM_CLI_FABRIC_FABRIC_LOAD_H
+#define MSIM_CLI_FABRIC_FABRIC_LOAD_H
+
+#include <jansson.h>
+
+#include "cli/options/command.h"
+#include "cli/options/shared_options.h"
+#include "sim/fabric/fabric.h"
+
+extern const char *const load_pattern_choices[];
+
+#define LOAD_GROUP "Load"
+#define LOAD_COUNT(NAME, LOW, HIGH, HELP)                                                                                        \
+    {                                                                                                                            \
+        .name = NAME, COUNT_FIELDS, .low = LOW, .high = HIGH, .group = LOAD_GROUP, .help = HELP                                  \
+    }
+#define FABRIC_LOAD_OPTION_ROWS                                                                                                  \
+    {.name = "pattern",                                                                                                          \
+     CHOICE_FIELDS("PATTERN", load_pattern_choices),                                                                             \
+     .initial = "permutation",                                                                                                   \
+     .group = LOAD_GROUP,                                                                                                        \
+     .help = "load: who sends to whom"},                                                                                         \
+        {.name = "bytes",                                                                                                        \
+         QUANTITY_FIELDS("SIZE", DIM_BYTES),                                                                                     \
+         .low = 1,                                                                                                               \
+         .initial = "100MB",                                                                                                     \
+         .group = LOAD_GROUP,                                                                                                    \
+         .help = "load: what each GPU sends"},                                                                                   \
+        {.name = "jitter",                                                                                                       \
+         QUANTITY_FIELDS("FRACTION", DIM_FRACTION),                                                                              \
+         .high = 1,                                                                                                              \
+         .initial = "0",                                                                                                         \
+         .group = LOAD_GROUP,                                                                                                    \
+         .help = "load: sizes are spread by so much"},                                                                           \
+        LOAD_COUNT("gpus", 2, 1 << 20, "load: the first N take part, all otherwise; with --gpu the size of the cluster"),        \
+        LOAD_COUNT("senders", 1, 1 << 20, "load: the first N of them send, in a permutation, ring or shift; all otherwise"),     \
+        LOAD_COUNT("stride", 1, 1 << 20, "load: a shift sends to the Nth GPU on; half of the GPUs otherwise"),                   \
+        {.name = "repeats",                                                                                                      \
+         COUNT_FIELDS,                                                                                                           \
+         .low = 1,                                                                                                               \
+         .high = 100000,                                                                                                         \
+         .initial = "1",                                                                                                         \
+         .group = LOAD_GROUP,                                                                                                    \
+         .help = "load: so many seeds, one after the other; results are means over them"},                                       \
+        FILE_ROW("link-map", LOAD_GROUP, "load: write what every link carried, under the last seed, as CSV; msim plot draws it")
+
+/* What is told of values of connections: quantiles, and the mean last. */
+enum { N_QUANTILES = 6, N_TOLD = N_QUANTILES + 1 };
+extern const double load_quantiles[N_QUANTILES];
+extern const char *const load_told_names[N_TOLD], *const load_told_keys[N_TOLD];
+/* Of values[n], ascending, into told[N_TOLD]. */
+void load_told(const double *values, size_t n, double *told);
+
+/* A result with the fabric it is of. */
+json_t *fabric_result(const struct invocation *call, const struct fabric *fabric);
+MUST_CHECK enum status fabric_load(struct invocation *call, const struct fabric *fabric, int queue_pairs);
+
+#endif

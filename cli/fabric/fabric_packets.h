@@ -1,0 +1,129 @@
+/*
+ * fabric_packets.h - the options of packets, which fabric load and step have; what links saw of them; and what they say of a
+ * load.
+ */
+#ifndef MSIM_CLI_FABRIC_FABRIC_PACKETS_H
+#define MSIM_CLI_FABRIC_FABRIC_PACKETS_H
+
+#include <jansson.h>
+
+#include "cli/fabric/fabric_load.h"
+#include "cli/options/command.h"
+#include "sim/fabric/load.h"
+
+enum { LOAD_NETWORK_FLOW, LOAD_NETWORK_PACKET };
+extern const char *const load_network_choices[];
+extern const char *const congestion_choices[];
+
+/* Of a load: its flows alone, or packets beside them. */
+#define LOAD_NETWORK_ROW                                                                                                         \
+    {                                                                                                                            \
+        .name = "network", CHOICE_FIELDS("MODEL", load_network_choices), .initial = "flow", .group = LOAD_GROUP,                 \
+        .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"                        \
+    }
+
+#define PACKETS_GROUP "Packets"
+#define PACKETS_QUANTITY(NAME, ARGUMENT, DIMENSION, LOW, HIGH, INITIAL, HELP)                                                    \
+    {                                                                                                                            \
+        .name = NAME, QUANTITY_FIELDS(ARGUMENT, DIMENSION), .low = LOW, .high = HIGH, .initial = INITIAL,                        \
+        .group = PACKETS_GROUP, .help = HELP                                                                                     \
+    }
+/* Values and bounds are those of sim/fabric/packets.h (high 0: no bound); the help says what is published, where, and what is
+ * assumed. */
+#define PACKETS_OPTION_ROWS                                                                                                      \
+    {.name = "congestion",                                                                                                       \
+     CHOICE_FIELDS("CONTROL", congestion_choices),                                                                               \
+     .initial = PACKETS_USUAL_CONGESTION,                                                                                        \
+     .group = PACKETS_GROUP,                                                                                                     \
+     .help = "what senders do about marks: DCQCN (SIGCOMM 2015), or nothing, so that only PFC holds them back"},                 \
+        PACKETS_QUANTITY("mtu", "SIZE", DIM_BYTES, 64, PACKET_BYTES_MAX, PACKETS_USUAL_BYTES,                                    \
+                         "bytes of a packet (RoCE's largest); headers take no time"),                                            \
+        PACKETS_QUANTITY("link-delay", "TIME", DIM_TIME, 0, PACKET_SECONDS_MAX, NULL,                                            \
+                         "of a cable and the switch behind it; the fabric's latency of a further switch when left out"),         \
+        PACKETS_QUANTITY("switch-buffer", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, PACKETS_USUAL_SWITCH_BUFFER,                 \
+                         "shared by the ports of a switch (assumed)"),                                                           \
+        PACKETS_QUANTITY("nic-buffer", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, PACKETS_USUAL_NIC_BUFFER,                       \
+                         "of each link inside a host, and way over it (assumed)"),                                               \
+        PACKETS_QUANTITY("pfc-alpha", "FRACTION", DIM_FRACTION, 1 / PACKETS_ALPHA_MAX, PACKETS_ALPHA_MAX,                        \
+                         PACKETS_USUAL_PFC_ALPHA,                                                                                \
+                         "a port is paused above this share of the free buffer (HPCC, SIGCOMM 2019: 11 % of it all)"),           \
+        PACKETS_QUANTITY("pfc-xoff", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, NULL,                                             \
+                         "a port is paused above so many bytes, whatever is free"),                                              \
+        PACKETS_QUANTITY("pfc-xon-gap", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_XON_GAP,                         \
+                         "it goes on so far below (assumed: two packets)"),                                                      \
+        PACKETS_QUANTITY("ecn-kmin", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_KMIN,                               \
+                         "marking begins above this queue, of 400 Gbps, others in proportion (DCQCN: 5 KB at 40 Gbps)"),         \
+        PACKETS_QUANTITY("ecn-kmax", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_KMAX,                               \
+                         "everything is marked from this queue on, in the same way (DCQCN: 200 KB at 40 Gbps)"),                 \
+        PACKETS_QUANTITY("ecn-pmax", "FRACTION", DIM_FRACTION, 0, 1, PACKETS_USUAL_PMAX,                                         \
+                         "chance of a mark just below it (DCQCN)"),                                                              \
+        PACKETS_QUANTITY("cnp-interval", "TIME", DIM_TIME, 0, DCQCN_SECONDS_MAX, PACKETS_USUAL_CNP_INTERVAL,                     \
+                         "between notifications of a queue pair (DCQCN)"),                                                       \
+        PACKETS_QUANTITY("dcqcn-g", "FRACTION", DIM_FRACTION, 0, 1, PACKETS_USUAL_GAIN,                                          \
+                         "weight of a new mark in alpha (DCQCN: 1/256)"),                                                        \
+        PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-6, DCQCN_SECONDS_MAX, PACKETS_USUAL_ALPHA_TIMER,              \
+                         "without notification until alpha falls (DCQCN)"),                                                      \
+        PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-6, DCQCN_SECONDS_MAX, PACKETS_USUAL_RATE_TIMER,                \
+                         "between increases of the rate (DCQCN)"),                                                               \
+        PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_BYTE_COUNTER,               \
+                         "bytes between increases (DCQCN)"),                                                                     \
+        {.name = "dcqcn-rounds",                                                                                                 \
+         COUNT_FIELDS,                                                                                                           \
+         .high = 1000,                                                                                                           \
+         .initial = PACKETS_USUAL_FAST_ROUNDS,                                                                                   \
+         .group = PACKETS_GROUP,                                                                                                 \
+         .help = "of fast recovery (DCQCN)"},                                                                                    \
+        PACKETS_QUANTITY("dcqcn-ai", "RATE", DIM_RATE, 0, 0, PACKETS_USUAL_ADDITIVE,                                             \
+                         "additive increase of a 400 Gbps line, others in proportion (DCQCN: 40 Mbps of 40 Gbps)"),              \
+        PACKETS_QUANTITY("dcqcn-hai", "RATE", DIM_RATE, 0, 0, PACKETS_USUAL_HYPER,                                               \
+                         "hyper increase, in the same way (assumed: ten times that, as in IEEE 802.1Qau)"),                      \
+        PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_LEAST,                           \
+                         "least rate of a queue pair (ConnectX)")
+
+/* What stood still the longest and was deepest, worst first, in a run of `seconds`. */
+enum { WORST_LINKS = 5 };
+struct worst_link {
+    uint32_t link;
+    struct packets_link seen;
+};
+struct worst_links {
+    double seconds;
+    int n_paused, n_deep;
+    struct worst_link paused[WORST_LINKS], deepest[WORST_LINKS];
+};
+void worst_links_find(const struct fabric *fabric, const struct packets *packets, double seconds, struct worst_links *worst);
+/* A table behind a line of `title`; nothing where nothing waited. */
+void worst_links_write(const struct invocation *call, const struct fabric *fabric, const struct worst_links *worst,
+                       const char *title);
+/* Into most_paused and deepest of `object`. */
+void worst_links_json(const struct fabric *fabric, const struct worst_links *worst, json_t *object);
+
+/* Its queue, marks and pauses, with a comma behind each: columns of a table of links. */
+void link_seen_write(FILE *out, const struct packets *packets, uint32_t link);
+
+/* What packets said, means over the seeds; links of the last one. */
+struct packets_summary {
+    struct packets_parameters with;
+    double rates[N_TOLD], shares[N_TOLD]; /* worst first: least */
+    double ends[N_TOLD], delays[N_TOLD];  /* worst first: last */
+    double seconds, marks, cnps, pauses, paused_s, paused_links, fullest, packets, hops, events;
+    int repeats;
+    struct worst_links worst; /* under the last seed */
+};
+
+/* For a call without packets: a note for each option of theirs that was given and changes nothing. */
+void fabric_packets_note_idle(struct invocation *call);
+MUST_CHECK enum status fabric_packets_parameters(struct invocation *call, struct packets_parameters *with);
+void packets_summary_add(struct packets_summary *summary, const struct fabric *fabric, const struct load_result *result,
+                         int repeats);
+/* The table of quantiles beside the fair rates, as text or CSV, and in text what links saw. */
+void packets_summary_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary,
+                           const double *fair_rates);
+/* Packets, marks, pauses and the fullest buffer in a line, and what was assumed. */
+void packets_totals_write(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary);
+json_t *packets_parameters_json(const struct packets_parameters *with);
+/* The names of the options that were left as they are assumed. */
+json_t *packets_assumed_json(const struct invocation *call, const struct fabric *fabric);
+json_t *packets_summary_json(const struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary);
+
+#endif

@@ -1,0 +1,68 @@
+#include "cli/job/launch_export.h"
+
+#include "model/base/append.h"
+#include "traces/launch/framework_export.h"
+#include "traces/launch/megatron_export.h"
+
+enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON, EXPORT_TORCHTITAN, EXPORT_BRIDGE, EXPORT_NEMO_2 };
+const char *const export_choices[] = {"megatron", "nemo", "nanotron", "torchtitan", "megatron-bridge", "nemo2", NULL};
+static const char *const names[] = {"Megatron-LM", "NeMo", "nanotron", "torchtitan", "Megatron-Bridge", "NeMo 2"};
+
+void launch_export_limit(struct invocation *call, const struct transformer *model, feature_set features,
+                         struct space_limits *limits)
+{
+    if (!option_given(call, "export"))
+        return;
+    const char *framework = names[option_choice(call, "export")];
+    const struct framework_layouts can = framework_layouts_of(framework, model, features);
+    char said[160] = "";
+    for (int i = 0; can.restrictions[i]; i++) {
+        struct space_limits one = {0};
+        if (space_restrict(&one, can.restrictions[i], (struct place){.file = "--export"}, &call->diags) != STATUS_OK)
+            return;
+        for (int d = 0; d < N_SPACE_DIMENSIONS; d++)
+            if (one.dimensions[d].n && !limits->dimensions[d].n) {
+                limits->dimensions[d] = one.dimensions[d];
+                text_append(said, sizeof said, "%s%s", *said ? ", " : "", can.restrictions[i]);
+            }
+    }
+    limits->modules_kept = (int)can.unsaid;
+    if (*said)
+        diag_note(&call->diags, (struct place){0},
+                  "--export: of layouts those that %s can say are searched (%s); --space wins over it", framework, said);
+}
+
+enum status launch_export_write(struct invocation *call, const struct layout *layout, const struct setting *setting,
+                                double step_s)
+{
+    if (call->format != FORMAT_TEXT) {
+        diag_error(&call->diags, (struct place){0}, "--export writes what a framework reads; leave --format out");
+        return STATUS_USAGE;
+    }
+    int which = option_choice(call, "export");
+    struct launch_job job = {.model = *setting->model,
+                             .job = *setting->job,
+                             .layout = *layout,
+                             .gpus = setting->gpus,
+                             .gpus_per_node = setting->cluster->gpus_per_node};
+    job.job.features = layout->features;
+    job.model.max_seq_len += job.model.position_offset; /* a table of as many rows, all for tokens */
+    job.model.position_offset = 0;
+    bool base_open = which != EXPORT_TORCHTITAN && job.model.position == POSITION_ROTARY && !(job.model.rope_theta > 0);
+    char first[400], second[LAYOUT_TEXT + 32], third[96], text[LAYOUT_TEXT];
+    const char *const heading[] = {first, second, third};
+    snprintf(first, sizeof first, "%s on %d x %s (%s) with %s, by msim %s. Add data and tokenizer%s.", job.model.name, job.gpus,
+             setting->cluster->gpu.name, setting->cluster->name, names[which], MSIM_VERSION,
+             !base_open ? ""
+             : which == EXPORT_BRIDGE || which == EXPORT_NEMO_2
+                 ? ", and the base of rotary positions where it is not the recipe's"
+                 : ", and the base of rotary positions where it is not 10000");
+    snprintf(second, sizeof second, "layout %s", layout_format(layout, text, sizeof text));
+    snprintf(third, sizeof third, "predicted: %.4g s a step%s", step_s,
+             framework_n_lost(names[which], &job) ? ", counting on what is not said (below)" : "");
+    if (which == EXPORT_MEGATRON)
+        megatron_write_script(&job, heading, step_s > 0 ? 3 : 2, call->out, &call->diags);
+    else
+        framework_write_config(names[which], &job, heading, step_s > 0 ? 3 : 2, call->out, &call->diags);
+    return STATUS_OK;
+}

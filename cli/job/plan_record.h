@@ -1,0 +1,39 @@
+/*
+ * plan_record.h - what is said of one plan, wherever plans are: of memory, rates, as JSON, as a line of CSV.
+ */
+#ifndef MSIM_CLI_JOB_PLAN_RECORD_H
+#define MSIM_CLI_JOB_PLAN_RECORD_H
+
+#include <jansson.h>
+
+#include "cli/job/plan_find.h"
+#include "cli/job/plan_rates.h"
+#include "cli/output/table.h"
+
+/* Of the memory of a GPU, what a plan needs; and what a rank keeps in that of its host (bytes). */
+double plan_use(const struct ranked_plan *ranked, const struct setting *setting);
+double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting);
+/* A split of the layers that frameworks want to be told. */
+bool plan_is_uneven(const struct layout *layout, const struct setting *setting);
+#define UNEVEN_NOTE                                                                                                              \
+    "~ chunks differ by a layer: frameworks want the split spelt out (Megatron-LM's --pipeline-model-parallel-layout)\n"
+/* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
+json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
+void plan_columns_csv(struct table *table);
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct plan_rates *rates, double use,
+                    double host_bytes);
+/* Its TFLOPS, tokens a second of a GPU, and what a budget of tokens takes. */
+struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting);
+
+/* The first of the plans found, where there is one, as a sweep and levers compare it with others. */
+struct best_plan {
+    struct ranked_plan ranked;
+    bool uneven;                           /* plan_is_uneven */
+    double step_s, mfu, use, tokens_per_s; /* use: plan_use */
+    double host_bytes;                     /* plan_host_bytes */
+    struct plan_rates rates;
+    json_t *json; /* plan_json, for the caller to release */
+};
+struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * experiment_options.h - the options that say what is trained on what, shared by plan, step, run and others.
+ */
+#ifndef MSIM_CLI_OPTIONS_EXPERIMENT_OPTIONS_H
+#define MSIM_CLI_OPTIONS_EXPERIMENT_OPTIONS_H
+
+#include "cli/options/command.h"
+#include "model/spec/experiment.h"
+
+extern const struct option_row experiment_options[];
+
+/* The flags of this call: the experiment file (the first operand, when command->experiment), names, and every override. Points
+ * into the call. */
+struct experiment_flags experiment_flags_of(const struct invocation *call);
+/* Where the experiment is read from standard input: reads it, for all ranks though only one has it, into flags->text, which the
+ * caller frees through *text. Nothing happens where it is a file, or flags->text is there already: *text is NULL. */
+MUST_CHECK enum status experiment_input(struct invocation *call, struct experiment_flags *flags, char **text);
+/* experiment_input and experiment_load; the call's seed is the experiment's from then on. */
+MUST_CHECK enum status experiment_read(struct invocation *call, const struct experiment_flags *flags,
+                                       struct experiment *experiment);
+
+#endif

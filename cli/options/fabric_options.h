@@ -1,0 +1,57 @@
+/*
+ * fabric_options.h - the options that describe a fabric, how it routes and what is wrong with it; shared by step and fabric.
+ */
+#ifndef MSIM_CLI_OPTIONS_FABRIC_OPTIONS_H
+#define MSIM_CLI_OPTIONS_FABRIC_OPTIONS_H
+
+#include "cli/options/command.h"
+#include "sim/fabric/route.h"
+
+extern const char *const routing_choices[];
+
+#define FABRIC_GROUP "Fabric"
+#define FABRIC_OPTION_ROWS                                                                                                       \
+    {.name = "fabric",                                                                                                           \
+     TEXT_FIELDS("TEXT"),                                                                                                        \
+     .group = FABRIC_GROUP,                                                                                                      \
+     .help = "the fabric in one line, 'clos hosts:... tor:...' or 'dragonfly hosts:... switch:...'; otherwise what the cluster " \
+             "entry says"},                                                                                                      \
+        {.name = "routing",                                                                                                      \
+         CHOICE_FIELDS("HOW", routing_choices),                                                                                  \
+         .group = FABRIC_GROUP,                                                                                                  \
+         .initial = "ecmp",                                                                                                      \
+         .help = "by a hash of the connection, by destination, least loaded, or over a third group of a dragonfly, whose own "   \
+                 "is adaptive"},                                                                                                 \
+        {.name = "queue-pairs",                                                                                                  \
+         COUNT_FIELDS,                                                                                                           \
+         .low = 1,                                                                                                               \
+         .high = 64,                                                                                                             \
+         .group = FABRIC_GROUP,                                                                                                  \
+         .help = "queue pairs of a connection, each with its own hash; the cluster's (NCCL: 2) when left out"},                  \
+        {.name = "polarised", .type = OPTION_FLAG, .group = FABRIC_GROUP, .help = "every switch hashes alike"},                  \
+        {.name = "rail-aware",                                                                                                   \
+         .type = OPTION_FLAG,                                                                                                    \
+         .group = FABRIC_GROUP,                                                                                                  \
+         .help = "enter the fabric on the destination's rail, over NVLink (PXN)"},                                               \
+    {                                                                                                                            \
+        .name = "link", .argument = "LINK=SPEED", .type = OPTION_REPEAT, .group = FABRIC_GROUP,                                  \
+        .help =                                                                                                                  \
+            "a cable's speed: nic:12=0.5 half, tor:17=0 down; of nvlink, gpu and pcie (PCIe lanes of GPUs and of NICs), root "   \
+            "and socket (PCIe switch to CPU, CPU to CPU), nic, tor or agg, of a dragonfly local or global"                       \
+    }
+
+/* The fabric of --fabric, or of `cluster`, with the cables of --link. */
+MUST_CHECK enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric);
+/* For a call without a fabric: a note for each option of FABRIC_GROUP that was given and changes nothing. `option` is the one
+ * that puts the fabric to use when it says flow. */
+void fabric_options_note_idle(struct invocation *call, const char *option, const char *values);
+/* The first link of a cable written LAYER:NUMBER, up to the character `stop`; *back is its other direction. False, with a
+ * diagnostic that begins with `option`, when there is none. */
+bool fabric_cable_parse(struct invocation *call, const char *option, const char *text, char stop, const struct fabric *fabric,
+                        uint32_t *out, uint32_t *back);
+/* Queue pairs of a connection: those of --queue-pairs, or of the cluster; NULL: of a fabric without one, 1. */
+int fabric_options_queue_pairs(const struct invocation *call, const struct cluster *cluster);
+/* The router of the options; a dragonfly's is adaptive unless said. Adaptive routing still needs loads. */
+struct router fabric_options_router(const struct invocation *call, const struct fabric *fabric);
+
+#endif

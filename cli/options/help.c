@@ -1,0 +1,215 @@
+#include "cli/options/help.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "cli/options/options.h"
+#include "cli/options/terminal.h"
+#include "model/base/append.h"
+
+/* A page of help: as wide as the terminal, but no wider than one likes to read. */
+struct page {
+    FILE *out;
+    int width;
+    int column; /* where what an option does begins */
+};
+
+static struct page page_of(FILE *out)
+{
+    enum { WIDTH = 96, NARROW = 72, COLUMN = 30, NARROW_COLUMN = 10 };
+    int width = terminal_width(out);
+    if (width == 0 || width > WIDTH)
+        width = WIDTH;
+    return (struct page){.out = out, .width = width, .column = width < NARROW ? NARROW_COLUMN : COLUMN};
+}
+
+/* Length of the next word; in a command line what stands between quotes belongs together, and an option's value to the option. */
+static size_t word_length(const char *text, bool command_line)
+{
+    size_t n = 0;
+    for (char quote = '\0'; text[n]; n++) {
+        bool value_follows = command_line && text[0] == '-' && !memchr(text, ' ', n) && text[n + 1] && text[n + 1] != '-';
+        if (!quote && strchr(" \n", text[n]) && !value_follows)
+            break;
+        if (command_line && (text[n] == '\'' || text[n] == '"') && (!quote || quote == text[n]))
+            quote = quote ? '\0' : text[n];
+    }
+    return n;
+}
+
+/* Words of `text` from `indent` on, the first line going on at column `at`; blank lines between paragraphs are kept. A command
+ * line goes on behind a backslash, so that it can be copied. */
+static void write_words(const struct page *page, const char *text, int at, int indent, bool command_line)
+{
+    int width = page->width - (command_line ? 2 : 0);
+    bool fresh = true;
+    while (*text) {
+        size_t n = word_length(text, command_line);
+        if (n > 0) {
+            if (!fresh && at + 1 + (int)n > width) {
+                fprintf(page->out, "%s\n%*s", command_line ? " \\" : "", indent, "");
+                at = indent;
+                fresh = true;
+            }
+            at += (int)n + !fresh;
+            fprintf(page->out, "%s%.*s", fresh ? "" : " ", (int)n, text);
+            fresh = false;
+        }
+        text += n;
+        if (strncmp(text, "\n\n", 2) == 0) {
+            fprintf(page->out, "\n\n%*s", indent, "");
+            at = indent;
+            fresh = true;
+        }
+        text += strspn(text, " \n");
+    }
+    fputc('\n', page->out);
+}
+
+static void write_wrapped(const struct page *page, const char *text, int at, int indent)
+{
+    write_words(page, text, at, indent, false);
+}
+
+static const char *group_of(const struct option_row *row)
+{
+    return row->group ? row->group : "Options";
+}
+
+/* What stands after the help phrase: choices and default. */
+static void row_text(const struct option_row *row, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s", row->help);
+    bool listed = row->choices && !row->meanings;
+    for (size_t i = 0; listed && row->choices[i]; i++)
+        text_append(buffer, size, "%s%s", i ? ", " : " (", row->choices[i]);
+    if (listed)
+        text_append(buffer, size, ")");
+    if (row->initial)
+        text_append(buffer, size, " [%s]", row->initial);
+}
+
+/* "-o, --output FILE"; `indent` stands for the letter that is not there. Returns its width. */
+static int row_name(const struct option_row *row, const char *indent, char *buffer, size_t size)
+{
+    char letter[8];
+    snprintf(letter, sizeof letter, "-%c, ", row->letter);
+    return snprintf(buffer, size, "%s--%s%s%s", row->letter ? letter : indent, row->name, row->argument ? " " : "",
+                    row->argument ? row->argument : "");
+}
+
+static void write_row(const struct page *page, const struct option_row *row)
+{
+    char name[80], text[1024];
+    int width = 2 + row_name(row, "    ", name, sizeof name);
+    row_text(row, text, sizeof text);
+    if (width > page->column - 2)
+        fprintf(page->out, "  %s\n%*s", name, page->column, "");
+    else
+        fprintf(page->out, "  %s%*s", name, page->column - width, "");
+    write_wrapped(page, text, page->column, page->column);
+    for (size_t i = 0; row->meanings && row->choices[i]; i++) {
+        int at = fprintf(page->out, "%*s%s: ", page->column, "", row->choices[i]);
+        write_wrapped(page, row->meanings[i], at, page->column + 4);
+    }
+}
+
+static void write_usage(const struct page *page, const struct command *command)
+{
+    char line[512];
+    const char *operands = command->operands ? command->operands : command->experiment ? "[EXPERIMENT.yaml]" : "";
+    int at = fprintf(page->out, "Usage: msim %s ", command->name);
+    snprintf(line, sizeof line, "%s%s[OPTION...]", operands, *operands ? " " : "");
+    write_wrapped(page, line, at, at);
+}
+
+/* The heading of a row's group, where a group begins. */
+static bool begins_group(const struct option_row *const *rows, int i)
+{
+    return i == 0 || strcmp(group_of(rows[i]), group_of(rows[i - 1])) != 0;
+}
+
+static void write_examples(const struct page *page, const struct command *command, int most)
+{
+    fputs("\nExamples:\n", page->out);
+    for (const struct example *example = command->examples; example && example->line && most-- > 0; example++) {
+        fputs("  ", page->out);
+        write_words(page, example->line, 2, 6, true);
+        fputs("      ", page->out);
+        write_wrapped(page, example->what, 6, 6);
+    }
+}
+
+void help_command(const struct command *command, FILE *out)
+{
+    const struct option_row *rows[MAX_OPTIONS];
+    struct page page = page_of(out);
+    int n = command_rows(command, rows);
+    write_usage(&page, command);
+    fputc('\n', out);
+    write_wrapped(&page, command->description, 0, 0);
+    if (command->more) {
+        fputc('\n', out);
+        write_wrapped(&page, command->more, 0, 0);
+    }
+    for (int i = 0; i < n; i++) {
+        if (begins_group(rows, i))
+            fprintf(out, "\n%s:\n", group_of(rows[i]));
+        write_row(&page, rows[i]);
+    }
+    write_examples(&page, command, INT_MAX);
+}
+
+void help_usage(const struct command *command, FILE *out)
+{
+    const struct option_row *rows[MAX_OPTIONS];
+    struct page page = page_of(out);
+    int n = command_rows(command, rows), at = 0;
+    write_usage(&page, command);
+    fputc('\n', out);
+    write_wrapped(&page, command->summary, 0, 0);
+    for (int i = 0; i < n; i++) {
+        char name[80];
+        int width = 2 + row_name(rows[i], "", name, sizeof name);
+        if (begins_group(rows, i))
+            fprintf(out, "%s\n%s:", i ? "\n" : "", group_of(rows[i]));
+        if (begins_group(rows, i) || at + width > page.width) {
+            fputc('\n', out);
+            at = 0;
+        }
+        fprintf(out, "  %s", name);
+        at += width;
+    }
+    fputc('\n', out);
+    write_examples(&page, command, 2);
+    fprintf(out, "\n'msim %s --help' says what each option does.\n", command->name);
+}
+
+void help_program(const struct command *const *commands, FILE *out)
+{
+    struct page page = page_of(out);
+    fputs("msim - predict what a GPU cluster does with a training job\n\nUsage: msim COMMAND [ARGUMENT...]\n\n", out);
+    for (const struct command *const *c = commands; *c; c++) {
+        fprintf(out, "  %-10s ", (*c)->name);
+        write_wrapped(&page, (*c)->summary, 13, 13);
+    }
+    fputc('\n', out);
+    write_wrapped(
+        &page,
+        "'msim COMMAND -h' shows the options of one at a glance, 'msim COMMAND --help' explains them, with examples; 'man "
+        "msim' has it all; 'msim --version' says what this build has.\n\n"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 a capability is missing, 5 a check did not hold.",
+        0, 0);
+}
+
+static const char *or_none(const char *text)
+{
+    return *text ? text : "not found";
+}
+
+void help_version(FILE *out)
+{
+    fprintf(out, "msim %s (%s, %s)\n", MSIM_VERSION, MSIM_BUILD_TYPE, MSIM_COMPILER);
+    fprintf(out, "CUDA: %s\nNCCL: %s\nMPI:  %s\n", or_none(MSIM_FOUND_CUDA), or_none(MSIM_FOUND_NCCL), or_none(MSIM_FOUND_MPI));
+    fputs("Licence GPL-3.0-or-later, with permission to link NVIDIA's libraries. No warranty.\n", out);
+}

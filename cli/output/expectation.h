@@ -1,0 +1,37 @@
+/*
+ * expectation.h - what predicted step times and memory can be expected to be worth, by the record of real runs.
+ */
+#ifndef MSIM_CLI_OUTPUT_EXPECTATION_H
+#define MSIM_CLI_OUTPUT_EXPECTATION_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "model/cost/step/track_record.h"
+
+/* "eight in ten of 858 real runs of its kind (dense, fused kernels; 9 sources), none of them on a100-40g-sxm"; no line's end. */
+void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out);
+
+/* What none of these runs has: "on b200, with Muon"; "" nothing. Returns buffer. */
+enum { UNHEARD_TEXT = 256 };
+char *expectation_unheard(const struct layout *layout, const struct setting *setting, char *buffer, size_t size);
+
+/* {"kind", "low_s", "high_s", "runs", "sources", "gpu_among_them", "none_with"}; of a step of `step_s` seconds. none_with lists
+ * what the text says none of these runs has: gpu, hybrid, muon, adapter, documents, offload, cp_comm, recompute. */
+json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s);
+
+/* "646 real runs whose sources tell of failures (43 of its kind: dense, fused kernels)"; no line's end. */
+void expectation_write_outcomes(const struct layout *layout, const struct setting *setting, FILE *out);
+
+/* {"use_pct", "share_pct", "runs", "runs_of_kind", "sources"}: of real runs that use as much of the memory, so many run out of
+ * it. */
+json_t *expectation_memory_json(const struct layout *layout, const struct setting *setting, double use);
+
+/* Shares that nobody need be told of are nearer to none or all than this: what is not so is worth a word. */
+#define SHARE_WORTH_TELLING 0.05
+/* As a search leaves room: of runs that use what the margin leaves, this share runs out of memory. A fraction of the capacity, in
+ * whole percent. */
+#define SHARE_WITH_MARGIN 0.1
+double expectation_margin(void);
+
+#endif

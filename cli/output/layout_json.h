@@ -1,0 +1,20 @@
+/*
+ * layout_json.h - a layout and its times by class as every command's JSON writes them.
+ */
+#ifndef MSIM_CLI_OUTPUT_LAYOUT_JSON_H
+#define MSIM_CLI_OUTPUT_LAYOUT_JSON_H
+
+#include <jansson.h>
+
+#include "model/cost/work/cost.h"
+#include "model/layout/layout.h"
+
+/* {tp pp vpp cp dp ep zero micro_batch recompute schedule sequence_parallel}: the keys of an experiment's `layout`, so that it
+ * can be given back as one. The software features it uses are no part of it. */
+json_t *layout_json(const struct layout *layout);
+/* Their names, in a fixed order. */
+json_t *features_json(feature_set features);
+/* {class: seconds}, every class. */
+json_t *cost_by_class_json(const struct cost_by_class *by);
+
+#endif

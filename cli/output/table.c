@@ -1,0 +1,170 @@
+#include "cli/output/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/memory.h"
+#include "traces/table/csv.h"
+
+static const char *const tint_codes[] = {"", "\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[1m"};
+
+const char *tint_start(enum tint tint, bool colour)
+{
+    return colour ? tint_codes[tint] : "";
+}
+
+const char *tint_end(enum tint tint, bool colour)
+{
+    return colour && tint != TINT_NONE ? "\033[0m" : "";
+}
+
+void table_column(struct table *table, const char *title, const char *unit, enum align align)
+{
+    table->columns = memory_grow(table->columns, &table->column_capacity, table->n_columns + 1, sizeof *table->columns);
+    table->columns[table->n_columns++] =
+        (struct table_column){memory_copy_text(title), unit ? memory_copy_text(unit) : NULL, align};
+}
+
+/* "-0.0", a small number below 0 rounded, is "0.0"; with a sign wanted "+0.0". */
+static void drop_sign_of_zero(char *text, bool plus)
+{
+    size_t length = strlen(text);
+    if (length < 2 || text[0] != '-' || text[1] != '0' || strspn(text + 1, "0.") + 1 != length)
+        return;
+    if (plus)
+        text[0] = '+';
+    else
+        memmove(text, text + 1, length);
+}
+
+/* A line break of a user's text would tear the table. */
+static void join_lines(char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n' || *text == '\r' || *text == '\t')
+            *text = ' ';
+}
+
+void table_cell(struct table *table, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = NULL;
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n > 0) {
+        drop_sign_of_zero(text, strncmp(format, "%+", 2) == 0);
+        join_lines(text);
+    }
+    table->cells = memory_grow(table->cells, &table->cell_capacity, table->n_cells + 1, sizeof *table->cells);
+    table->cells[table->n_cells++] = (struct table_cell){n < 0 ? memory_copy_text("") : text, table->next_tint};
+    table->next_tint = TINT_NONE;
+}
+
+void table_tint(struct table *table, enum tint tint)
+{
+    table->next_tint = tint;
+}
+
+/* "step time" in "s" -> step_time_s; "MFU" in "%" -> mfu_pct. */
+static void write_csv_heading(FILE *out, bool first, const struct table_column *column)
+{
+    char name[128];
+    const char *unit = column->unit && strcmp(column->unit, "%") == 0 ? "pct" : column->unit;
+    snprintf(name, sizeof name, "%s%s%s", column->title, unit ? "_" : "", unit ? unit : "");
+    for (char *p = name; *p; p++) {
+        if (*p >= 'A' && *p <= 'Z')
+            *p = (char)(*p - 'A' + 'a');
+        else if (*p == ' ' || *p == '-' || *p == '/')
+            *p = '_';
+    }
+    csv_write_cell(out, first, name);
+}
+
+void table_write_csv(const struct table *table, FILE *out)
+{
+    for (size_t i = 0; i < table->n_columns; i++)
+        write_csv_heading(out, i == 0, &table->columns[i]);
+    if (table->n_columns)
+        fputc('\n', out);
+    for (size_t i = 0; i < table->n_cells; i++) {
+        csv_write_cell(out, i % table->n_columns == 0, table->cells[i].text);
+        if ((i + 1) % table->n_columns == 0)
+            fputc('\n', out);
+    }
+}
+
+void table_write(const struct table *table, const struct invocation *call)
+{
+    if (call->format == FORMAT_CSV)
+        table_write_csv(table, call->out);
+    else
+        table_write_text(table, call);
+}
+
+void table_free(struct table *table)
+{
+    for (size_t i = 0; i < table->n_columns; i++) {
+        free(table->columns[i].title);
+        free(table->columns[i].unit);
+    }
+    for (size_t i = 0; i < table->n_cells; i++)
+        free(table->cells[i].text);
+    free(table->columns);
+    free(table->cells);
+    *table = (struct table){0};
+}
+
+const char *plural(int64_t number)
+{
+    return number == 1 ? "" : "s";
+}
+
+char *grouped(int64_t number, char *buffer, size_t size)
+{
+    char digits[32];
+    int n = snprintf(digits, sizeof digits, "%" PRId64, number);
+    size_t used = 0;
+
+    for (int i = 0; i < n && used + 2 < size; i++) {
+        if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
+            buffer[used++] = ',';
+        buffer[used++] = digits[i];
+    }
+    buffer[used] = '\0';
+    return buffer;
+}
+
+char *three_digits(double number, char *buffer, size_t size)
+{
+    double magnitude = fabs(number);
+
+    if (magnitude >= 999.5)
+        return grouped(llround(number), buffer, size);
+    snprintf(buffer, size, magnitude >= 99.95 || magnitude <= 0 ? "%.0f" : "%#.3g", number);
+    return buffer;
+}
+
+char *ratio_text(double ratio, char *buffer, size_t size)
+{
+    snprintf(buffer, size, ratio < 999.5 ? "%.3g" : "%.0f", ratio);
+    return buffer;
+}
+
+void table_value_row(struct table *table, const char *name, const char *meaning, const char *format, ...)
+{
+    char text[96];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    table_cell(table, "%s", name);
+    table_tint(table, TINT_STRONG);
+    table_cell(table, "%s", text);
+    table_tint(table, TINT_DIM);
+    table_cell(table, "%s", meaning);
+}

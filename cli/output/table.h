@@ -1,0 +1,65 @@
+/*
+ * table.h - aligned tables for people, the same rows as CSV for programs.
+ *
+ *     struct table table = {0};
+ *     table_column(&table, "layout", NULL, ALIGN_LEFT);
+ *     table_column(&table, "step", "s", ALIGN_RIGHT);
+ *     table_cell(&table, "tp=8");
+ *     table_cell(&table, "%.2f", seconds);
+ *     table_write(&table, call);         text or CSV, as call->format says
+ *     table_free(&table);
+ *
+ * Cells come row by row. Text: columns two blanks apart, units behind the titles in brackets, widths counted in characters of
+ * UTF-8, colour only where the call has it, no wider than the terminal where that can be (table_text.c). CSV: a title and its
+ * unit become the column name "step_s" (RFC 4180 quoting).
+ */
+#ifndef MSIM_CLI_OUTPUT_TABLE_H
+#define MSIM_CLI_OUTPUT_TABLE_H
+
+#include "cli/options/command.h"
+
+enum align { ALIGN_LEFT, ALIGN_RIGHT };
+enum tint { TINT_NONE, TINT_GOOD, TINT_WARN, TINT_BAD, TINT_DIM, TINT_STRONG };
+
+struct table_column {
+    char *title, *unit;
+    enum align align;
+};
+struct table_cell {
+    char *text;
+    enum tint tint;
+};
+struct table {
+    struct table_column *columns;
+    size_t n_columns, column_capacity;
+    struct table_cell *cells;
+    size_t n_cells, cell_capacity;
+    enum tint next_tint;
+};
+
+void table_column(struct table *table, const char *title, const char *unit, enum align align);
+void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3);
+void table_tint(struct table *table, enum tint tint); /* of the next cell */
+/* Three cells: a quantity, its value (formatted, at most 95 characters), what it means. */
+void table_value_row(struct table *table, const char *name, const char *meaning, const char *format, ...) PRINTF_LIKE(4, 5);
+void table_write(const struct table *table, const struct invocation *call);
+void table_write_text(const struct table *table, const struct invocation *call);
+void table_write_csv(const struct table *table, FILE *out);
+void table_free(struct table *table);
+
+/* ANSI code that starts a tint ("" when !colour), and the one that ends it. */
+const char *tint_start(enum tint tint, bool colour);
+const char *tint_end(enum tint tint, bool colour);
+
+/* 12288 as "12,288". Returns buffer; 32 bytes always suffice. */
+char *grouped(int64_t number, char *buffer, size_t size);
+/* Three significant digits, zeros too, or all of those before the point, grouped: "0.0310", "1.10", "20.0", "12,288". Returns
+ * buffer; 32 bytes always suffice. */
+char *three_digits(double number, char *buffer, size_t size);
+/* Up to three significant digits, none of them zeros at the end, and never an exponent: "2", "1.33", "1000" (of 2:1). Returns
+ * buffer. */
+char *ratio_text(double ratio, char *buffer, size_t size);
+/* The end of the word for so many of something: "s", of one "". */
+const char *plural(int64_t number);
+
+#endif

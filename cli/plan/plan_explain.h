@@ -1,0 +1,33 @@
+/*
+ * plan_explain.h - one layout in full: is it legal, does it fit, and where every second and byte goes, beside the best plan.
+ */
+#ifndef MSIM_CLI_PLAN_PLAN_EXPLAIN_H
+#define MSIM_CLI_PLAN_PLAN_EXPLAIN_H
+
+#include <jansson.h>
+
+#include "cli/job/plan_rank.h"
+#include "cli/options/command.h"
+
+struct explanation {
+    struct ranked_plan plan;
+    enum layout_reason reason; /* LAYOUT_LEGAL, or why not; then nothing but the layout and `why` counts */
+    char why[256];             /* the reason with its numbers */
+    struct footprint memory;
+    int memory_stage;
+    double capacity_bytes;
+};
+
+/*
+ * What is asked for: a rank among the plans ("3"), or a layout ("tp=8,pp=4", completed in the best way that fits, or as
+ * layout_complete does when none does). STATUS_USAGE with a diagnostic when it is neither.
+ */
+MUST_CHECK enum status explanation_make(const char *asked, const struct setting *setting, const struct ranked_plan *plans,
+                                        int n_plans, int threads, struct explanation *explanation, struct diags *diags);
+
+/* A plan beside the best one; the best beside the next. */
+void explanation_write(const struct explanation *explanation, const struct ranked_plan *plans, int n_plans,
+                       const struct setting *setting, struct invocation *call);
+json_t *explanation_json(const struct explanation *explanation, const struct setting *setting);
+
+#endif

@@ -1,0 +1,262 @@
+#include "cli/plan/plan_flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/job/plan_rates.h"
+#include "cli/options/fabric_options.h"
+#include "cli/options/shared_options.h"
+#include "cli/output/layout_json.h"
+#include "cli/output/progress.h"
+#include "cli/output/table.h"
+#include "model/base/memory.h"
+
+/* ---- simulation */
+
+static void network_seen(void *context, struct network_flow *network, const struct step_result *result)
+{
+    struct flow_outcome *outcome = context;
+    struct hot_link hottest;
+    struct link_usage *usage = memory_new(fabric_links(network_flow_fabric(network)), sizeof *usage);
+
+    (void)result;
+    network_flow_usage(network, usage);
+    outcome->contended = network_flow_hottest(network, usage, 1, &hottest) > 0 ? hottest.contended : 0;
+    free(usage);
+}
+
+static void placement_simulate(const struct setting *setting, const struct layout *layout, const struct fabric *fabric,
+                               struct network_flow_options *options, enum placement placement, struct flow_outcome *outcome,
+                               struct diags *diags)
+{
+    int *gpus = memory_new((size_t)setting->gpus, sizeof *gpus);
+    const struct step_options how = {.all_ranks = true,
+                                     .detail = DETAIL_CHUNK,
+                                     .flow = options,
+                                     .fold_flow = true,
+                                     .seen = network_seen,
+                                     .seen_context = outcome};
+
+    placement_fill(placement, layout, fabric, options->seed, gpus);
+    options->placement = gpus;
+    outcome->simulated = step_simulate(layout, setting, &how, &outcome->step, NULL, NULL, diags) == STATUS_OK;
+    options->placement = NULL;
+    free(gpus);
+}
+
+static void row_choose(struct flow_row *row)
+{
+    row->best = -1;
+    for (int p = 0; p < N_PLACEMENTS; p++)
+        if (row->placements[p].simulated &&
+            (row->best < 0 || row->placements[p].step.step < row->placements[row->best].step.step))
+            row->best = p;
+}
+
+/* By the time of the best placement; those without one last; then as they were. */
+static bool row_before(const struct flow_row *a, const struct flow_row *b)
+{
+    if ((a->best < 0) != (b->best < 0))
+        return a->best >= 0;
+    return a->best >= 0 && a->placements[a->best].step.step < b->placements[b->best].step.step;
+}
+
+static void rows_sort(struct plan_flow *flow, struct ranked_plan *plans)
+{
+    for (int i = 1; i < flow->n_rows; i++) {
+        struct flow_row row = flow->rows[i];
+        int at = i;
+        for (; at > 0 && row_before(&row, &flow->rows[at - 1]); at--)
+            flow->rows[at] = flow->rows[at - 1];
+        flow->rows[at] = row;
+    }
+    for (int i = 0; i < flow->n_rows; i++)
+        plans[i] = flow->rows[i].plan;
+}
+
+static void rows_simulate(struct invocation *call, const struct setting *setting, const struct fabric *fabric,
+                          struct plan_flow *flow)
+{
+    struct progress progress = progress_begin(call, "plans on the fabric");
+    const struct router router = fabric_options_router(call, fabric);
+    struct network_flow_options options = {.fabric = fabric,
+                                           .routing = router.routing,
+                                           .polarised = router.polarised,
+                                           .rail_aware = router.rail_aware,
+                                           .queue_pairs = fabric_options_queue_pairs(call, setting->cluster),
+                                           .seed = call->seed};
+
+    for (int i = 0; i < flow->n_rows; i++) {
+        struct flow_row *row = &flow->rows[i];
+        for (int p = 0; p < N_PLACEMENTS; p++)
+            if (flow->placed[p])
+                placement_simulate(setting, &row->plan.plan.layout, fabric, &options, (enum placement)p, &row->placements[p],
+                                   &call->diags);
+        row_choose(row);
+        progress_update(&progress, i + 1, flow->n_rows);
+    }
+    progress_end(&progress);
+}
+
+enum status plan_flow_run(struct invocation *call, const struct setting *setting, struct ranked_plan *plans, int n_plans,
+                          struct plan_flow *flow)
+{
+    int n = (int)option_count(call, "flow-top"), placement = option_choice(call, "placement");
+    struct fabric fabric;
+
+    *flow = (struct plan_flow){0};
+    if (option_choice(call, "network") != NETWORK_FLOW) {
+        fabric_options_note_idle(call, "network", "flow");
+        return STATUS_OK;
+    }
+    enum status status = fabric_options_load(call, setting->cluster, &fabric);
+    if (status != STATUS_OK)
+        return status;
+    if (fabric.n_gpus < setting->gpus) {
+        diag_error(&call->diags, (struct place){0}, "the fabric has %d GPUs, the job needs %d", fabric.n_gpus, setting->gpus);
+        fabric_free(&fabric);
+        return STATUS_BAD_INPUT;
+    }
+    for (int p = 0; p < N_PLACEMENTS; p++)
+        flow->placed[p] = placement == N_PLACEMENTS || placement == p;
+    flow->n_rows = n < n_plans ? n : n_plans;
+    flow->rows = memory_new((size_t)flow->n_rows, sizeof *flow->rows);
+    flow->routing = routing_name(fabric_options_router(call, &fabric).routing);
+    fabric_format(&fabric, flow->fabric, sizeof flow->fabric);
+    for (int i = 0; i < flow->n_rows; i++)
+        flow->rows[i].plan = plans[i];
+    rows_simulate(call, setting, &fabric, flow);
+    rows_sort(flow, plans);
+    fabric_free(&fabric);
+    return STATUS_OK;
+}
+
+void plan_flow_free(struct plan_flow *flow)
+{
+    free(flow->rows);
+    *flow = (struct plan_flow){0};
+}
+
+/* ---- reports */
+
+static void columns(const struct plan_flow *flow, struct table *table)
+{
+    static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb"};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        table_column(table, numbers[i], NULL, ALIGN_RIGHT);
+    table_column(table, "empty fabric", "s", ALIGN_RIGHT);
+    for (int p = 0; p < N_PLACEMENTS; p++)
+        if (flow->placed[p])
+            table_column(table, placement_name((enum placement)p), "s", ALIGN_RIGHT);
+    table_column(table, "best", NULL, ALIGN_LEFT);
+    table_column(table, "costs", "%", ALIGN_RIGHT);
+    table_column(table, "MFU", "%", ALIGN_RIGHT);
+    table_column(table, "worst link held", "ms", ALIGN_RIGHT);
+}
+
+static void row_write(const struct plan_flow *flow, int rank, struct table *table)
+{
+    const struct flow_row *row = &flow->rows[rank];
+    const struct layout *l = &row->plan.plan.layout;
+    const int numbers[] = {rank + 1, l->tp, l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        table_cell(table, "%d", numbers[i]);
+    table_cell(table, "%.4f", ranked_step_s(&row->plan));
+    for (int p = 0; p < N_PLACEMENTS; p++) {
+        if (!flow->placed[p])
+            continue;
+        table_tint(table, p == row->best ? TINT_GOOD : TINT_NONE);
+        if (row->placements[p].simulated)
+            table_cell(table, "%.4f", row->placements[p].step.step_time_s);
+        else
+            table_cell(table, "-");
+    }
+    if (row->best < 0) {
+        for (int i = 0; i < 4; i++)
+            table_cell(table, "-");
+        return;
+    }
+    const struct flow_outcome *best = &row->placements[row->best];
+    table_cell(table, "%s", placement_name((enum placement)row->best));
+    table_cell(table, "%+.2f", 100 * (best->step.step_time_s / ranked_step_s(&row->plan) - 1));
+    table_cell(table, "%.1f", 100 * best->step.mfu);
+    table_cell(table, "%.1f", (double)best->contended * 1e-6);
+}
+
+void plan_flow_write(const struct plan_flow *flow, const struct invocation *call)
+{
+    struct table table = {0};
+
+    if (flow->n_rows == 0)
+        return;
+    fprintf(call->out, "\non the fabric, routing %s: seconds of the step by placement of the ranks\n", flow->routing);
+    columns(flow, &table);
+    for (int i = 0; i < flow->n_rows; i++)
+        row_write(flow, i, &table);
+    table_write(&table, call);
+    table_free(&table);
+}
+
+double plan_flow_step_s(const struct plan_flow *flow, int i)
+{
+    int best = i < flow->n_rows ? flow->rows[i].best : -1;
+
+    return best >= 0 ? flow->rows[i].placements[best].step.step_time_s : 0;
+}
+
+void plan_flow_columns(const struct plan_flow *flow, struct table *table)
+{
+    if (flow->n_rows == 0)
+        return;
+    table_column(table, "flow step time", "s", ALIGN_RIGHT);
+    table_column(table, "placement", NULL, ALIGN_LEFT);
+}
+
+void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table)
+{
+    int best = i < flow->n_rows ? flow->rows[i].best : -1;
+
+    if (flow->n_rows == 0)
+        return;
+    if (best >= 0)
+        table_cell(table, "%.12g", flow->rows[i].placements[best].step.step_time_s);
+    else
+        table_cell(table, "%s", "");
+    table_cell(table, "%s", best >= 0 ? placement_name((enum placement)best) : "");
+}
+
+void plan_flow_json(const struct plan_flow *flow, const struct setting *setting, json_t *result)
+{
+    json_t *rows = json_array();
+
+    if (flow->n_rows == 0) {
+        json_decref(rows);
+        return;
+    }
+    for (int i = 0; i < flow->n_rows; i++) {
+        const struct flow_row *row = &flow->rows[i];
+        json_t *placements = json_object(), *object = json_object();
+        for (int p = 0; p < N_PLACEMENTS; p++)
+            if (row->placements[p].simulated)
+                json_object_set_new(placements, placement_name((enum placement)p),
+                                    json_pack("{s:f, s:f, s:f, s:i}", "step_time_s", row->placements[p].step.step_time_s,
+                                              "mfu_pct", 100 * row->placements[p].step.mfu, "worst_link_contended_s",
+                                              (double)row->placements[p].contended * 1e-9, "ranks_simulated",
+                                              row->placements[p].step.actors));
+        json_object_set_new(object, "layout", layout_json(&row->plan.plan.layout));
+        json_object_set_new(object, "empty_fabric_s", json_real(ranked_step_s(&row->plan)));
+        json_object_set_new(object, "best_placement",
+                            row->best >= 0 ? json_string(placement_name((enum placement)row->best)) : json_null());
+        json_object_set_new(object, "placements", placements);
+        if (row->best >= 0) {
+            const struct plan_rates rates = plan_rates_of(&row->plan.plan.layout, setting, plan_flow_step_s(flow, i));
+            plan_rates_json(&rates, object);
+        }
+        json_array_append_new(rows, object);
+    }
+    json_object_set_new(result, "fabric", json_string(flow->fabric));
+    json_object_set_new(result, "routing", json_string(flow->routing));
+    json_object_set_new(result, "flow", rows);
+}

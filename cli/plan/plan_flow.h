@@ -1,0 +1,56 @@
+/*
+ * plan_flow.h - the best plans on the fabric: each with the flow network and in each way of placing its ranks.
+ *
+ * The search and the simulation that re-ranks take the fabric for empty and perfect. What collisions and a placement make of the
+ * best layouts is simulated here, and those layouts are put in order of the time that their best placement takes. One after the
+ * other: a simulation of all ranks takes seconds and hundreds of MB.
+ */
+#ifndef MSIM_CLI_PLAN_PLAN_FLOW_H
+#define MSIM_CLI_PLAN_PLAN_FLOW_H
+
+#include <jansson.h>
+
+#include "cli/job/plan_rank.h"
+#include "cli/options/command.h"
+#include "cli/output/table.h"
+#include "sim/network/placement.h"
+
+struct flow_outcome {
+    bool simulated;
+    struct step_result step;
+    nanos contended; /* of the link that held transfers back the longest */
+};
+
+/* Of one plan. */
+struct flow_row {
+    struct ranked_plan plan;
+    struct flow_outcome placements[N_PLACEMENTS];
+    int best; /* placement; -1 none could be simulated */
+};
+
+struct plan_flow {
+    int n_rows; /* 0: not asked for */
+    struct flow_row *rows;
+    bool placed[N_PLACEMENTS]; /* which were asked for */
+    const char *routing;
+    char fabric[FABRIC_TEXT_MAX];
+};
+
+/* Simulate the first of `plans` as the options say, and put those first plans in their new order; `flow` is all zero when it is
+ * not asked for. Release with plan_flow_free. */
+MUST_CHECK enum status plan_flow_run(struct invocation *call, const struct setting *setting, struct ranked_plan *plans,
+                                     int n_plans, struct plan_flow *flow);
+void plan_flow_free(struct plan_flow *flow);
+
+void plan_flow_write(const struct plan_flow *flow, const struct invocation *call);
+/* Columns and cells for plan i (from 0) of a table of plans: the step in its best placement, and that; none when not asked for.
+ */
+void plan_flow_columns(const struct plan_flow *flow, struct table *table);
+void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table);
+/* Seconds of the step of plan i (from 0) in its best placement; 0: not known. */
+double plan_flow_step_s(const struct plan_flow *flow, int i);
+/* The keys `fabric`, `routing` and `flow` of a result: in order of rank, with the seconds of each placement, and tokens/s and,
+ * with a budget, days and GPU-hours in the best. What the result's plans say of these is on an empty fabric. */
+void plan_flow_json(const struct plan_flow *flow, const struct setting *setting, json_t *result);
+
+#endif

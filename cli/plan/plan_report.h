@@ -1,0 +1,35 @@
+/*
+ * plan_report.h - what `msim plan` found, as a table for people (plan_report.c), JSON or CSV (plan_record.c).
+ */
+#ifndef MSIM_CLI_PLAN_PLAN_REPORT_H
+#define MSIM_CLI_PLAN_PLAN_REPORT_H
+
+#include "cli/job/plan_record.h"
+#include "cli/job/plan_safer.h"
+#include "cli/options/command.h"
+#include "cli/plan/plan_explain.h"
+#include "cli/plan/plan_flow.h"
+
+struct plan_outcome {
+    const struct experiment *experiment;
+    const struct setting *setting;
+    struct plans_found found;
+    int n_shown;    /* of them */
+    double total_s; /* wall time of all of it */
+    struct plan_flow flow;
+    bool explained;
+    struct explanation explanation;
+    struct safer_plan safer;
+};
+
+/* A line: the features that layouts of a search may use. */
+void plan_features_write(const struct job *job, FILE *out);
+/* What is trained on what, and with which features, as the answer of a search begins. */
+void plan_job_write(const struct setting *setting, FILE *out);
+
+/* In call->format; where plans are explained, text and CSV are of that alone. */
+MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);
+MUST_CHECK enum status plan_report_write_json(const struct plan_outcome *outcome, struct invocation *call);
+void plan_report_write_csv(const struct plan_outcome *outcome, const struct invocation *call);
+
+#endif

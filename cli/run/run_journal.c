@@ -1,0 +1,253 @@
+/*
+ * Finished replicas in a file (run_many.h). A line is written by one write to the end of the file under a lock, so several
+ * processes may share it, on a network's file system too; a process that is killed loses the replicas in flight and nothing else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/run/run_many.h"
+#include "model/base/file.h"
+#include "model/base/hash.h"
+#include "model/base/memory.h"
+
+#define MARK "msim-replica"
+
+static uint64_t hash_text(uint64_t hash, char *owned)
+{
+    hash = hash_bytes(hash, owned, strlen(owned) + 1);
+    free(owned);
+    return hash;
+}
+
+uint64_t journal_fingerprint(const struct invocation *call, const struct run_session *s, const char *more)
+{
+    const struct checkpoint_policy *checkpoint = &s->options.checkpoint;
+    const nanos numbers[] = {(nanos)call->seed,
+                             s->options.horizon,
+                             s->options.goal,
+                             s->options.nodes,
+                             checkpoint->interval,
+                             checkpoint->block,
+                             checkpoint->kind,
+                             checkpoint->persist,
+                             checkpoint->write,
+                             checkpoint->storage_every,
+                             s->robust.restart,
+                             s->robust.restart_hot,
+                             s->robust.reload,
+                             s->options.recovery.detect,
+                             s->options.recovery.restart,
+                             s->options.recovery.spares,
+                             s->options.degraded != NULL,
+                             s->options.notice,
+                             s->failover.units,
+                             s->failover.size,
+                             s->failover.regroup,
+                             s->failover.rejoin,
+                             s->failover.rejoin_hot,
+                             s->failover.step,
+                             OUTCOME_WORDS}; /* of a line */
+    uint64_t hash = HASH_BEGIN;
+    hash = hash_bytes(hash, MSIM_VERSION, sizeof MSIM_VERSION);
+    hash = hash_bytes(hash, numbers, sizeof numbers);
+    hash = hash_text(hash, experiment_to_json(&s->experiment));
+    if (s->has_model)
+        hash = hash_text(hash, fault_model_to_json(&s->model));
+    if (s->has_policy)
+        hash = hash_text(hash, robust_policy_to_json(&s->policy));
+    for (size_t i = 0; !s->has_model && i < s->trace.n_items; i++) {
+        const struct fault *fault = &s->trace.items[i];
+        const nanos row[] = {fault->time, fault->down, fault->node, fault->speed, fault->kind};
+        hash = hash_bytes(hash, row, sizeof row);
+        if (fault->detail >= 0) { /* its words say what failed, and so how it is found and repaired */
+            const char *detail = s->trace.details[fault->detail];
+            hash = hash_bytes(hash, detail, strlen(detail) + 1);
+        }
+    }
+    return more ? hash_bytes(hash, more, strlen(more)) : hash;
+}
+
+static uint64_t checksum_of(const char *line, size_t n)
+{
+    return hash_bytes(HASH_BEGIN, line, n) & UINT64_C(0xffffffffffff);
+}
+
+size_t journal_format(char *line, uint64_t command, const struct journal_entry *entry)
+{
+    int64_t words[OUTCOME_WORDS];
+    memcpy(words, &entry->outcome, sizeof words);
+    size_t n = (size_t)snprintf(line, JOURNAL_LINE_MAX, MARK " %016" PRIx64 " %016" PRIx64 " %" PRId64, command, entry->state,
+                                entry->replica);
+    for (int i = 0; i < OUTCOME_WORDS; i++)
+        n += (size_t)snprintf(line + n, JOURNAL_LINE_MAX - n, " %" PRId64, words[i]);
+    return n + (size_t)snprintf(line + n, JOURNAL_LINE_MAX - n, " %012" PRIx64 "\n", checksum_of(line, n));
+}
+
+/* --- reading --- */
+
+enum line_fate { LINE_GOOD, LINE_TORN, LINE_FOREIGN };
+
+static enum line_fate read_line(struct journal *journal, const char *line, size_t n)
+{
+    const size_t check = 13; /* a blank and twelve digits */
+    int64_t words[OUTCOME_WORDS];
+    struct journal_entry entry;
+    char *end;
+    if (n < sizeof MARK + 34 + check || strncmp(line, MARK " ", sizeof MARK) != 0 ||
+        strtoull(line + n - check + 1, &end, 16) != checksum_of(line, n - check))
+        return LINE_TORN;
+    if (strtoull(line + sizeof MARK, &end, 16) != journal->command)
+        return LINE_FOREIGN;
+    entry.state = strtoull(end, &end, 16);
+    entry.replica = strtoll(end, &end, 10);
+    for (int i = 0; i < OUTCOME_WORDS; i++)
+        words[i] = strtoll(end, &end, 10);
+    memcpy(&entry.outcome, words, sizeof words);
+    journal->entries = memory_grow(journal->entries, &journal->capacity, journal->n + 1, sizeof *journal->entries);
+    journal->entries[journal->n++] = entry;
+    return LINE_GOOD;
+}
+
+/* Lines of the same state and replica are alike. */
+static int compare_entries(const void *left, const void *right)
+{
+    const struct journal_entry *a = left, *b = right;
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    return (a->replica > b->replica) - (a->replica < b->replica);
+}
+
+static enum status tell(struct invocation *call, const char *path, size_t torn, size_t foreign)
+{
+    if (foreign > 0) {
+        diag_error(&call->diags, (struct place){.file = path},
+                   "holds replicas of another run (other options, seed or version); give another file, or remove this one");
+        return STATUS_BAD_INPUT;
+    }
+    if (torn > 0)
+        diag_note(&call->diags, (struct place){.file = path}, "%zu line%s cut off or damaged and will be done again", torn,
+                  torn == 1 ? " is" : "s are");
+    return STATUS_OK;
+}
+
+void journal_parse(struct journal *journal, const char *bytes, size_t n, size_t *torn, size_t *foreign)
+{
+    *torn = *foreign = 0;
+    for (const char *line = bytes; line < bytes + n;) {
+        const char *end = memchr(line, '\n', (size_t)(bytes + n - line));
+        size_t length = (size_t)((end ? end : bytes + n) - line);
+        enum line_fate fate = length ? read_line(journal, line, length) : LINE_GOOD;
+        *torn += fate == LINE_TORN;
+        *foreign += fate == LINE_FOREIGN;
+        line += length + 1;
+    }
+    if (journal->n > 1)
+        qsort(journal->entries, journal->n, sizeof *journal->entries, compare_entries);
+}
+
+/* Whether the file begins as a journal does, be it cut off after a few bytes; others are not appended to. */
+static bool begins_as_journal(const char *bytes, size_t n)
+{
+    const size_t mark = sizeof MARK - 1;
+    return memcmp(bytes, MARK, n < mark ? n : mark) == 0;
+}
+
+static enum status read_journal(struct invocation *call, const char *path, struct journal *journal, bool *torn_end)
+{
+    enum { LIMIT = 1 << 30 };
+    char *bytes;
+    size_t n, torn, foreign;
+    enum status status = file_read(path, LIMIT, &bytes, &n, &call->diags);
+    if (status != STATUS_OK)
+        return status;
+    journal_parse(journal, bytes, n, &torn, &foreign);
+    *torn_end = n > 0 && bytes[n - 1] != '\n';
+    bool other = journal->n == 0 && foreign == 0 && !begins_as_journal(bytes, n);
+    free(bytes);
+    if (other) {
+        diag_error(&call->diags, (struct place){.file = path}, "holds no replicas but something else; give another file");
+        return STATUS_BAD_INPUT;
+    }
+    return tell(call, path, torn, foreign);
+}
+
+enum status journal_open(struct invocation *call, const struct run_session *s, const char *what, struct journal *journal)
+{
+    const char *path = option_text(call, "resume");
+    struct stat info;
+    bool torn_end = false;
+    *journal = (struct journal){.fd = -1};
+    if (!path)
+        return STATUS_OK;
+    journal->command = journal_fingerprint(call, s, what);
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+        enum status status = read_journal(call, path, journal, &torn_end);
+        if (status != STATUS_OK)
+            return status;
+    }
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || (torn_end && write(fd, "\n", 1) != 1)) {
+        diag_error(&call->diags, (struct place){.file = path}, "cannot be written: %s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return STATUS_FAILED;
+    }
+    journal->fd = fd;
+    return STATUS_OK;
+}
+
+/* --- use --- */
+
+static size_t first_of(const struct journal *journal, uint64_t state)
+{
+    size_t low = 0, high = journal->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (journal->entries[middle].state < state)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void journal_recall(const struct journal *journal, uint64_t state, struct replica_outcome *outcomes, int64_t n)
+{
+    for (size_t i = first_of(journal, state); i < journal->n && journal->entries[i].state == state; i++)
+        if (journal->entries[i].replica >= 0 && journal->entries[i].replica < n)
+            outcomes[journal->entries[i].replica] = journal->entries[i].outcome;
+}
+
+/* Where files cannot be locked, the system's own promise about appending has to do. */
+static void lock(int fd, short type)
+{
+    struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+    while (fcntl(fd, F_SETLKW, &whole) < 0 && errno == EINTR)
+        ;
+}
+
+bool journal_append(const struct journal *journal, uint64_t state, int64_t replica, const struct replica_outcome *outcome)
+{
+    char line[JOURNAL_LINE_MAX];
+    struct journal_entry entry = {.state = state, .replica = replica, .outcome = *outcome};
+    size_t n = journal_format(line, journal->command, &entry);
+    lock(journal->fd, F_WRLCK);
+    ssize_t written = write(journal->fd, line, n);
+    int why = written >= 0 && (size_t)written < n ? ENOSPC : errno;
+    lock(journal->fd, F_UNLCK);
+    errno = why;
+    return written == (ssize_t)n;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (journal->fd >= 0)
+        close(journal->fd);
+    free(journal->entries);
+    *journal = (struct journal){.fd = -1};
+}

@@ -1,0 +1,78 @@
+#include "cli/run/run_likely.h"
+
+#include <math.h>
+
+#include "cli/job/layout_choice.h"
+#include "cli/output/expectation.h"
+#include "cli/output/table.h"
+
+#define DAY_S 86400.0
+
+struct run_likely report_likely(const struct run_report *report)
+{
+    return (struct run_likely){.report = report,
+                               .end_s = report->result->reached ? nanos_to_seconds(report->result->horizon) : 0,
+                               .paid_gpus = run_paid_gpus(report->experiment, report->options),
+                               .gpu_price = report->gpu_price};
+}
+
+static const struct track_record *record_of(const struct run_likely *likely)
+{
+    const struct run_report *report = likely->report;
+    return report->simulated ? track_record_of(run_kind_of(report->simulated, &report->experiment->model)) : NULL;
+}
+
+static bool ends(const struct run_likely *likely)
+{
+    return likely->end_s > 0 && isfinite(likely->end_s);
+}
+
+static double hours(const struct run_likely *likely, double factor)
+{
+    return factor * likely->end_s / 3600 * likely->paid_gpus;
+}
+
+/* "244,120 to 292,400" */
+static void write_range(double low, double high, FILE *out)
+{
+    char texts[2][32];
+    fprintf(out, "%s to %s", grouped(llround(low), texts[0], sizeof texts[0]), grouped(llround(high), texts[1], sizeof texts[1]));
+}
+
+void run_likely_write(const struct run_likely *likely, FILE *out)
+{
+    const struct track_record *record = record_of(likely);
+    if (!record || !ends(likely))
+        return;
+    const struct setting setting = experiment_setting(likely->report->experiment);
+    const char *form = likely->end_s < 10 * DAY_S ? "\nlikely: %.3g to %.3g days and " : "\nlikely: %.1f to %.1f days and ";
+    fprintf(out, form, record->low * likely->end_s / DAY_S, record->high * likely->end_s / DAY_S);
+    write_range(hours(likely, record->low), hours(likely, record->high), out);
+    fputs(" GPU-hours", out);
+    if (likely->gpu_price > 0) {
+        fputs(", a total cost of ", out);
+        write_range(likely->gpu_price * hours(likely, record->low), likely->gpu_price * hours(likely, record->high), out);
+    }
+    fprintf(out, ", as the step takes %.2f to %.2f times what is predicted in ", record->low, record->high);
+    expectation_write_runs(likely->report->simulated, &setting, out);
+    fputc('\n', out);
+}
+
+json_t *run_likely_json(const struct run_likely *likely)
+{
+    const struct track_record *record = record_of(likely);
+    if (!record)
+        return NULL;
+    const struct setting setting = experiment_setting(likely->report->experiment);
+    json_t *json = expectation_json(likely->report->simulated, &setting, likely->report->step_time_s);
+    const double factors[] = {record->low, record->high};
+    static const char *const keys[][3] = {{"end_low_s", "gpu_hours_low", "cost_low"},
+                                          {"end_high_s", "gpu_hours_high", "cost_high"}};
+    for (int i = 0; i < 2 && ends(likely); i++) {
+        json_object_set_new(json, keys[i][0], json_real(factors[i] * likely->end_s));
+        json_object_set_new(json, keys[i][1], json_real(hours(likely, factors[i])));
+        if (likely->gpu_price > 0)
+            json_object_set_new(json, keys[i][2], json_real(likely->gpu_price * hours(likely, factors[i])));
+    }
+    return json;
+}

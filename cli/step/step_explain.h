@@ -1,0 +1,18 @@
+/*
+ * step_explain.h - why a step costs what it costs: every kernel of a layer pass and every exchange, with the parts of its cost.
+ */
+#ifndef MSIM_CLI_STEP_STEP_EXPLAIN_H
+#define MSIM_CLI_STEP_STEP_EXPLAIN_H
+
+#include <jansson.h>
+
+#include "cli/job/job_setup.h"
+#include "model/program/program.h"
+
+/* The works of one micro-batch (explain.h), then the messages and collectives of the program; tables on call->out. */
+void step_explain(const struct job_setup *setup, const struct program *program, const struct invocation *call);
+
+/* {works[], exchanges[{exchange group bytes times seconds parts{}}]} */
+json_t *step_explain_json(const struct job_setup *setup, const struct program *program);
+
+#endif

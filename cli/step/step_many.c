@@ -1,0 +1,345 @@
+#include "cli/step/step_many.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/options/shared_options.h"
+#include "cli/output/layout_json.h"
+#include "cli/output/packed.h"
+#include "cli/output/progress.h"
+#include "cli/run/run_many.h"
+#include "cli/step/step_report.h"
+#include "cli/world/world.h"
+#include "model/base/memory.h"
+#include "model/base/order.h"
+#include "model/cost/memory/footprint.h"
+#include "sim/step/step_replicas.h"
+#include "sim/weeks/run_replicas.h"
+
+static const struct place NOWHERE;
+
+enum { N_SHARES = 4 };
+static const struct {
+    const char *name;
+    double share;
+} SHARES[N_SHARES] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
+
+/* What all steps say together, in seconds. */
+struct step_spread {
+    double jitter;
+    struct step_outcome *outcomes; /* [n] */
+    int64_t n;
+    double alike_s;          /* with equal GPUs */
+    double expected_s;       /* with all as slow as the slowest is expected to be, as a single step is simulated */
+    struct step_result mean; /* times and rates are those of the mean step */
+    struct estimate time;
+    double at[N_SHARES];
+    uint64_t ops;
+};
+
+enum status step_many_check(struct invocation *call)
+{
+    static const char *const of_one_step[] = {"explain", "trace", "timeline", "profile", "export", "link-map", "trace-ranks"};
+    static const char *const idle[] = {"jitter", "threads"};
+    bool many = option_given(call, "replicas");
+    for (size_t i = 0; !many && i < sizeof idle / sizeof *idle; i++)
+        if (option_given(call, idle[i]))
+            diag_note(&call->diags, NOWHERE, "--%s changes nothing without --replicas", idle[i]);
+    if (!many)
+        return STATUS_OK;
+    size_t before = call->diags.n_errors;
+    for (size_t i = 0; i < sizeof of_one_step / sizeof *of_one_step; i++)
+        if (option_given(call, of_one_step[i]))
+            diag_error(&call->diags, NOWHERE, "--%s is of one step; leave out --replicas", of_one_step[i]);
+    if (option_choice(call, "network") != NETWORK_ANALYTIC)
+        diag_error(&call->diags, NOWHERE,
+                   "--replicas needs --network analytic: on a fabric a step takes seconds, not milliseconds");
+    if (option_choice(call, "detail") != DETAIL_CHUNK)
+        diag_error(&call->diags, NOWHERE, "--replicas needs --detail chunk");
+    if (option_given(call, "ranks"))
+        diag_note(&call->diags, NOWHERE,
+                  "--ranks changes nothing with --replicas: a rank of each stage and replica stands for those it is in lockstep "
+                  "with");
+    return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
+}
+
+/* --- simulation --- */
+
+struct step_count {
+    struct progress *progress;
+    int64_t done, total;
+};
+
+static bool finished(void *context, int64_t replica)
+{
+    struct step_count *counted = context;
+    (void)replica;
+    counted->done++;
+    progress_update(counted->progress, (double)(counted->done * world_size()), (double)counted->total);
+    return true;
+}
+
+/* Every rank of the world keeps what is its own, and then has all. */
+static enum status share(struct step_spread *spread, enum status status)
+{
+    int64_t bad = status != STATUS_OK;
+    world_sum(&bad, 1);
+    if (bad > 0)
+        return status != STATUS_OK ? status : STATUS_FAILED;
+    world_sum((int64_t *)spread->outcomes, (size_t)spread->n * STEP_OUTCOME_WORDS);
+    return STATUS_OK;
+}
+
+/* Attention that is not fused computes every pair, however long documents are. */
+static bool draws_documents(const struct job_setup *setup)
+{
+    if (!job_masks_documents(&setup->experiment.job))
+        return false;
+    struct packing packing = packing_of(&setup->setting, setup->layout.features);
+    return packing.skips && packing.pairs > 0;
+}
+
+static enum status draw(struct invocation *call, const struct job_setup *setup, struct step_spread *spread)
+{
+    struct pipelines *pipelines = NULL;
+    struct progress progress = progress_begin(call, "steps");
+    struct step_count counted = {&progress, 0, spread->n};
+    struct packing packing = packing_of(&setup->setting, setup->layout.features);
+    enum status status = pipelines_create(&setup->layout, &setup->setting, spread->jitter, false, &pipelines, &call->diags);
+    if (status == STATUS_OK) {
+        const struct step_replicas_request request = {.pipelines = pipelines,
+                                                      .gpus = setup->experiment.gpus,
+                                                      .jitter = spread->jitter,
+                                                      .packing = draws_documents(setup) ? &packing : NULL,
+                                                      .sequences = setup->layout.micro_batch,
+                                                      .seed = call->seed,
+                                                      .n = spread->n,
+                                                      .first = world_rank(),
+                                                      .stride = world_size(),
+                                                      .threads = thread_option(call),
+                                                      .finished = finished,
+                                                      .context = &counted};
+        status = step_replicas_run(&request, spread->outcomes, &call->diags);
+        spread->ops = pipelines_ops(pipelines);
+    }
+    pipelines_destroy(pipelines);
+    progress_end(&progress);
+    return share(spread, status);
+}
+
+/* The step whose GPUs all have the pace that the slowest is expected to have for such a spread. */
+static enum status simulate_at(struct invocation *call, const struct job_setup *setup, double spread, struct step_result *result)
+{
+    struct cluster cluster = setup->experiment.cluster;
+    struct setting setting = setup->setting;
+    const struct step_options options = {.detail = DETAIL_CHUNK, .verify = true};
+    cluster.gpu.clock_spread = spread;
+    setting.cluster = &cluster;
+    return step_simulate(&setup->layout, &setting, &options, result, NULL, NULL, &call->diags);
+}
+
+static void summarise(struct step_spread *spread, const struct step_result *alike)
+{
+    double *seconds = memory_new((size_t)spread->n, sizeof *seconds);
+    for (int64_t i = 0; i < spread->n; i++)
+        seconds[i] = nanos_to_seconds(spread->outcomes[i].step);
+    spread->time = estimate_of(seconds, (size_t)spread->n); /* and in order */
+    for (int i = 0; i < N_SHARES; i++)
+        spread->at[i] = double_quantile(seconds, (size_t)spread->n, SHARES[i].share);
+    double rate = spread->time.mean > 0 ? alike->step_time_s / spread->time.mean : 0;
+    spread->mean = *alike;
+    spread->mean.step_time_s = spread->time.mean;
+    spread->mean.mfu *= rate;
+    spread->mean.mfu_masked *= rate;
+    spread->mean.tokens_per_s *= rate;
+    free(seconds);
+}
+
+/* --- reports --- */
+
+/* The mean step, for what is said of it as of a single one. */
+static struct step_report report_of_mean(const struct job_setup *setup, const struct step_spread *spread)
+{
+    return (struct step_report){.setup = setup,
+                                .result = &spread->mean,
+                                .capacity_bytes = footprint_capacity(&setup->experiment.cluster),
+                                .gpu_price = setup->gpu_price};
+}
+
+/* Of the mean step what a step of `seconds` takes beyond one of equal GPUs. */
+static double cost_pct(const struct step_spread *spread, double seconds)
+{
+    return 100 * (seconds - spread->alike_s) / spread->time.mean;
+}
+
+/* Of two digits, and as in tables no -0.00: a nanosecond that rounding saves is no gain. */
+static double shown_pct(const struct step_spread *spread, double seconds)
+{
+    double cost = cost_pct(spread, seconds);
+    return fabs(cost) < 0.005 ? 0 : cost;
+}
+
+static void write_row(struct table *table, const struct step_spread *spread, const char *name, double seconds,
+                      const char *meaning)
+{
+    table_cell(table, "%s", name);
+    table_cell(table, "%.4f", seconds);
+    table_cell(table, "%.2f", cost_pct(spread, seconds));
+    table_cell(table, "%s", meaning);
+}
+
+/* One GPU waits for nobody. */
+static void write_cost(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    char number[32];
+    int gpus = setup->experiment.gpus;
+    if (gpus > 1)
+        fprintf(call->out, "Waiting for the slowest of %s GPUs%s costs %.2f %% of the mean step, and in the longest %.2f %%. ",
+                grouped(gpus, number, sizeof number), draws_documents(setup) ? " and the longest documents" : "",
+                shown_pct(spread, spread->time.mean), shown_pct(spread, spread->at[N_SHARES - 1]));
+    fprintf(call->out, "MFU of the mean: %.1f %%", 100 * spread->mean.mfu);
+    if (job_masks_documents(&setup->experiment.job))
+        fprintf(call->out, " (attention counted in full), %.1f %% (within documents)", 100 * spread->mean.mfu_masked);
+    fputs(".\n", call->out);
+}
+
+static void write_text(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    struct table table = {0};
+    const struct experiment *e = &setup->experiment;
+    const struct step_report mean_step = report_of_mean(setup, spread);
+    char n[32], mean[96];
+    step_report_header(setup, call->out);
+    fprintf(call->out,
+            "%s steps, each on GPUs that draw their own speed: arithmetic takes 1 +- %.3g %% (standard deviation%s%s)%s\n\n",
+            grouped(spread->n, n, sizeof n), 100 * spread->jitter, option_given(call, "jitter") ? "" : ", clock_spread of ",
+            option_given(call, "jitter") ? "" : e->cluster.gpu.name,
+            draws_documents(setup) ? ",\nand sequences that draw their documents" : "");
+    table_column(&table, "step", NULL, ALIGN_LEFT);
+    table_column(&table, "time", "s", ALIGN_RIGHT);
+    table_column(&table, "jitter", "% of mean", ALIGN_RIGHT);
+    table_column(&table, "meaning", NULL, ALIGN_LEFT);
+    snprintf(mean, sizeof mean, "95 %% confidence: %.4f to %.4f s", spread->time.mean - spread->time.half_width,
+             spread->time.mean + spread->time.half_width);
+    write_row(&table, spread, "equal GPUs", spread->alike_s,
+              draws_documents(setup) ? "no jitter, documents of an average sequence" : "no jitter");
+    write_row(&table, spread, "mean", spread->time.mean, mean);
+    for (int i = 0; i < N_SHARES; i++)
+        write_row(&table, spread, SHARES[i].name, spread->at[i],
+                  SHARES[i].share < 1 ? (i == 0 ? "half of the steps are no longer" : "") : "the longest of them");
+    write_row(&table, spread, "expected", spread->expected_s, "all GPUs at the pace that the slowest is expected to have");
+    table_write(&table, call);
+    table_free(&table);
+    fputc('\n', call->out);
+    write_cost(call, setup, spread);
+    step_report_write_budget(&mean_step, call->out);
+    step_report_write_misfit(&mean_step, call);
+}
+
+static void write_csv(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    const struct step_report mean_step = report_of_mean(setup, spread);
+    struct table table = {0};
+    table_column(&table, "replica", NULL, ALIGN_RIGHT);
+    table_column(&table, "seed", NULL, ALIGN_RIGHT);
+    table_column(&table, "step_time", "s", ALIGN_RIGHT);
+    table_column(&table, "slowest_rank", NULL, ALIGN_RIGHT);
+    table_column(&table, "slowest_pace", NULL, ALIGN_RIGHT);
+    table_column(&table, "fits", NULL, ALIGN_RIGHT);
+    for (int64_t i = 0; i < spread->n; i++) {
+        const struct step_outcome *outcome = &spread->outcomes[i];
+        table_cell(&table, "%" PRId64, i);
+        table_cell(&table, "%" PRIu64, call->seed + (uint64_t)i);
+        table_cell(&table, "%.9f", nanos_to_seconds(outcome->step));
+        table_cell(&table, "%" PRId64, outcome->slowest);
+        table_cell(&table, "%.9f", 1e-9 * (double)outcome->pace);
+        table_cell(&table, "%d", step_report_runs(&mean_step));
+    }
+    table_write_csv(&table, call->out);
+    table_free(&table);
+}
+
+static json_t *outcomes_json(const struct invocation *call, const struct step_spread *spread)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < spread->n; i++) {
+        const struct step_outcome *outcome = &spread->outcomes[i];
+        json_array_append_new(list, json_pack("{s:I, s:f, s:I, s:f}", "seed", (json_int_t)(call->seed + (uint64_t)i),
+                                              "step_time_s", nanos_to_seconds(outcome->step), "slowest_rank",
+                                              (json_int_t)outcome->slowest, "slowest_pace", 1e-9 * (double)outcome->pace));
+    }
+    return list;
+}
+
+static enum status write_json(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    const struct step_report mean_step = report_of_mean(setup, spread);
+    char *config = experiment_to_json(&setup->experiment);
+    json_t *result = result_create(call, config), *time = estimate_json(spread->time);
+    free(config);
+    for (int i = 0; i < N_SHARES; i++)
+        json_object_set_new(time, SHARES[i].name, json_real(spread->at[i]));
+    json_object_set_new(result, "layout", layout_json(&setup->layout));
+    json_object_set_new(result, "features", features_json(setup->layout.features));
+    packed_json(&setup->setting, setup->layout.features, result);
+    json_object_set_new(result, "layout_chosen", json_boolean(setup->chosen));
+    json_object_set_new(result, "replicas", json_integer((json_int_t)spread->n));
+    json_object_set_new(result, "jitter_pct", json_real(100 * spread->jitter));
+    json_object_set_new(result, "step_time_s", json_real(spread->time.mean));
+    json_object_set_new(result, "mfu_pct", json_real(100 * spread->mean.mfu));
+    if (job_masks_documents(&setup->experiment.job))
+        json_object_set_new(result, "mfu_documents_pct", json_real(100 * spread->mean.mfu_masked));
+    step_report_put_size(&mean_step, result);
+    json_object_set_new(result, "equal_gpus_s", json_real(spread->alike_s));
+    json_object_set_new(result, "expected_s", json_real(spread->expected_s));
+    json_object_set_new(result, "jitter_cost_pct", json_real(cost_pct(spread, spread->time.mean)));
+    json_object_set_new(result, "jitter_cost_max_pct", json_real(cost_pct(spread, spread->at[N_SHARES - 1])));
+    json_object_set_new(result, "estimates", json_pack("{s:o}", "step_time_s", time));
+    json_object_set_new(result, "outcomes", outcomes_json(call, spread));
+    return result_write(call, result);
+}
+
+static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+{
+    if (call->format == FORMAT_JSON)
+        return write_json(call, setup, spread);
+    if (call->format == FORMAT_CSV)
+        write_csv(call, setup, spread);
+    else
+        write_text(call, setup, spread);
+    return STATUS_OK;
+}
+
+enum status step_many(struct invocation *call, const struct job_setup *setup)
+{
+    struct step_spread spread = {.jitter = option_given(call, "jitter") ? option_quantity(call, "jitter")
+                                                                        : setup->experiment.cluster.gpu.clock_spread,
+                                 .n = option_count(call, "replicas")};
+    struct step_result alike, expected;
+    if (spread.jitter > STEP_JITTER_MAX) {
+        diag_error(&call->diags, NOWHERE,
+                   "clock_spread of %s is %.3g %%, and --replicas takes up to %.3g %%; say how much GPUs differ with --jitter",
+                   setup->experiment.cluster.gpu.name, 100 * spread.jitter, 100 * STEP_JITTER_MAX);
+        return STATUS_BAD_INPUT;
+    }
+    if (spread.jitter <= 0 && !option_given(call, "jitter") && !draws_documents(setup))
+        diag_note(&call->diags, NOWHERE,
+                  "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter",
+                  setup->experiment.cluster.gpu.name);
+    enum status status = simulate_at(call, setup, 0, &alike);
+    if (status == STATUS_OK)
+        status = simulate_at(call, setup, spread.jitter, &expected);
+    if (status != STATUS_OK)
+        return status;
+    spread.alike_s = alike.step_time_s;
+    spread.expected_s = expected.step_time_s;
+    spread.outcomes = memory_new((size_t)spread.n, sizeof *spread.outcomes);
+    status = draw(call, setup, &spread);
+    if (status == STATUS_OK) {
+        summarise(&spread, &alike);
+        status = report(call, setup, &spread);
+    }
+    free(spread.outcomes);
+    return status;
+}

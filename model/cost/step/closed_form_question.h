@@ -1,0 +1,38 @@
+/*
+ * closed_form_question.h - what the paths of schedules are asked about (private to closed_form_schedule.c, which has most of
+ * them, and closed_form_folded.c, which has those that go both ways: ZB-V and DualPipe).
+ */
+#ifndef MSIM_MODEL_COST_STEP_CLOSED_FORM_QUESTION_H
+#define MSIM_MODEL_COST_STEP_CLOSED_FORM_QUESTION_H
+
+#include "model/cost/step/closed_form_schedule.h"
+
+/* Times of a pause are in the backward passes. */
+struct question {
+    const struct layout *layout;
+    const struct transformer *model;
+    struct stage_times t;
+    double m, p;
+    double pair;       /* a micro-batch through the fullest stage, forward and backward in a pair */
+    double message;    /* seconds */
+    double pauses;     /* of the fullest stage */
+    bool blocking;     /* messages hold the compute stream */
+    int first_layers;  /* of the model's first chunk */
+    bool shares_table; /* the first and the last stage add up its gradients */
+};
+
+/* All passes of a micro-batch. */
+static inline double work_of(const struct pass_times *t, bool divided)
+{
+    double backward = divided ? t->s[PASS_BACKWARD_INPUT] + t->s[PASS_BACKWARD_WEIGHT] : t->s[PASS_BACKWARD];
+    return t->s[PASS_FORWARD] + backward;
+}
+
+/* Seconds in which a stage inside the pipeline sends all that it sends, of so many chunks. */
+double sent_seconds(const struct question *q, double chunks);
+
+/* closed_form_folded.c: ZB-V, of whose stages the slowest takes `slowest`; DualPipe, and its half on a V. */
+double zero_bubble_v_seconds(const struct question *q, double slowest);
+double both_ways_seconds(const struct question *q);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * Model FLOPs of a step: what MFU divides. Derivation: each weight of a matrix is used by 2 FLOPs a token forward and 4 backward.
+ * So is a mixer's state, whatever way a kernel takes: a key times a value is added to it, a query reads it, and the delta rule
+ * reads it by the key first; 2 N P FLOPs a head each, forward. Convolutions, decays and gates are not counted, as norms are not.
+ * A frozen matrix is used by 2 backward, for the gradient of its input, those of its adapter by 2 and 4; attention's pairs, which
+ * have no weights, as ever.
+ */
+#include "model/cost/work/adapter.h"
+#include "model/cost/work/documents.h"
+#include "model/cost/work/work.h"
+
+static double attention_matrix_flops(const struct transformer *m) /* forward, one token */
+{
+    double h = (double)m->hidden, a = m->heads;
+    if (m->attention == ATTENTION_GROUPED)
+        return 2 * h * m->head_dim * ((m->output_gate ? 3 : 2) * a + 2 * m->kv_heads);
+    const struct latent_attention *l = &m->latent;
+    double query = a * (l->qk_nope_dim + l->qk_rope_dim);
+    double q = l->q_lora_rank ? (h + query) * l->q_lora_rank : h * query;
+    double kv = h * (l->kv_lora_rank + l->qk_rope_dim) + l->kv_lora_rank * a * (l->qk_nope_dim + l->v_dim);
+    return 2 * (q + kv + a * l->v_dim * h);
+}
+
+static double mixer_flops(const struct transformer *m) /* forward, one token */
+{
+    const struct state_mixer *mixer = &m->mixer;
+    struct mixer_columns columns = mixer_columns_of(mixer);
+    double h = (double)m->hidden, values = mixer_width_of(mixer).values, rows = (double)mixer->heads * mixer->state;
+    double in = h * (columns.mixed + columns.gate + columns.scalars);
+    double ranks = columns.ranks * (h * mixer->head_dim) + (columns.ranks ? mixer->head_dim * (rows + values) : 0);
+    bool delta = mixer->kind == MIXER_GATED_DELTA || mixer->kind == MIXER_KIMI_DELTA;
+    return 2 * (in + ranks + values * h + (delta ? 3 : 2) * rows * mixer->head_dim);
+}
+
+static double ffn_flops(const struct transformer *m, enum layer_feed feed)
+{
+    double h = (double)m->hidden, matrices = m->gated_mlp ? 3 : 2;
+    if (feed == FEEDS_NOT)
+        return 0;
+    if (feed == FEEDS_DENSE)
+        return 2 * h * (double)m->ffn_hidden * matrices;
+    const struct mixture *moe = &m->moe;
+    double shared = moe->shared_ffn ? (double)moe->shared_ffn : (double)moe->shared_experts * (double)moe->expert_ffn;
+    return 2 * h * (((double)moe->expert_ffn * moe->top_k + shared) * matrices + moe->experts);
+}
+
+double sliding_window_width(const struct setting *setting, feature_set features, int layer)
+{
+    const struct transformer *m = setting->model;
+    double s = (double)setting->job->seq_len;
+    if (features & FEATURE_BIT(SLIDING_WINDOW)) {
+        if (setting->job->window > 0)
+            return (double)setting->job->window;
+        if (m->window == 0)
+            return s * SLIDING_WINDOW_ASSUMED;
+    }
+    return layer_is_windowed(m, layer) ? (double)m->window : 0;
+}
+
+double attended_pairs(double s, double window)
+{
+    if (window > 0 && window < s)
+        return s * window - window * (window - 1) / 2;
+    return s * (s + 1) / 2;
+}
+
+static double attention_pair_flops(const struct setting *setting, feature_set features, int layer,
+                                   enum flop_convention convention)
+{
+    const struct transformer *m = setting->model;
+    bool latent = m->attention == ATTENTION_LATENT;
+    double dims = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim + m->latent.v_dim : 2.0 * m->head_dim;
+    double s = (double)setting->job->seq_len;
+    double window = sliding_window_width(setting, features, layer), pairs = attended_pairs(s, window);
+    if (convention == FLOPS_MASKED && job_masks_documents(setting->job))
+        pairs = documents_pairs(&setting->job->documents, s, window);
+    if (convention == FLOPS_FULL) /* the square; of a band, twice the causal part */
+        pairs = pairs * 2 * s / (s + 1);
+    return 2 * dims * m->heads * pairs / s; /* per token */
+}
+
+/* Forward, one token: of matrices that are frozen where adapters are trained. Mixers with a state are not adapted. */
+static double frozen_flops(const struct job *job, const struct transformer *m)
+{
+    double flops = adapter_trains(job, m, WHOLE_HEAD) ? 0 : 2 * (double)m->hidden * (double)m->vocab;
+    for (int i = 0; i < m->layers; i++) {
+        struct layer_kind kind = layer_kind_of(m, i);
+        flops += (kind.mixers & MIXES_BY_ATTENTION ? attention_matrix_flops(m) : 0) + ffn_flops(m, kind.feed);
+    }
+    return flops;
+}
+
+static double layer_flops(const struct setting *setting, feature_set features, int layer, enum flop_convention convention)
+{
+    const struct transformer *m = setting->model;
+    struct layer_kind kind = layer_kind_of(m, layer);
+    bool attends = kind.mixers & MIXES_BY_ATTENTION;
+    return (attends ? attention_matrix_flops(m) : 0) + ffn_flops(m, kind.feed) +
+           (attends ? attention_pair_flops(setting, features, layer, convention) : 0) +
+           (kind.mixers & MIXES_BY_STATE ? mixer_flops(m) : 0);
+}
+
+double model_flops_per_step(const struct setting *setting, feature_set features, enum flop_convention convention)
+{
+    const struct transformer *m = setting->model;
+    double logits = 2 * (double)m->hidden * (double)m->vocab, per_token = logits;
+    for (int i = 0; i < m->layers + m->mtp_layers; i++) {
+        int layer = i < m->layers ? i : m->layers - 1;
+        per_token += layer_flops(setting, features, layer, convention);
+        per_token += i < m->layers ? 0 : logits + 4 * (double)m->hidden * (double)m->hidden;
+    }
+    per_token *= 3;
+    if (job_adapts(setting->job))
+        per_token += 3 * 2 * adapter_parameters_of_model(setting, features) - frozen_flops(setting->job, m);
+    return per_token * (double)setting->job->global_batch * (double)setting->job->seq_len;
+}

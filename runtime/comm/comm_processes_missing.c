@@ -1,0 +1,15 @@
+/* What a build without MPI answers. */
+#include "runtime/comm/comm_processes.h"
+
+enum status comm_processes_open(nanos timeout, struct world **world, struct diags *diags)
+{
+    (void)timeout, (void)world;
+    diag_error(diags, (struct place){0}, "this msim was built without MPI; its CPU ranks are threads of one process");
+    return STATUS_MISSING;
+}
+
+const nanos *comm_processes_epoch(const struct world *world)
+{
+    (void)world;
+    return NULL;
+}

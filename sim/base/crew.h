@@ -1,0 +1,30 @@
+/*
+ * crew.h - the same work many times over, shared among threads.
+ *
+ * Which thread does what depends on how fast they are; what is done for number i must depend on i alone, and be kept at i.
+ */
+#ifndef MSIM_SIM_BASE_CREW_H
+#define MSIM_SIM_BASE_CREW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/diag.h"
+
+struct crew_task {
+    int64_t n;             /* numbers 0 to n - 1 */
+    int64_t first, stride; /* of which this process does first, first + stride, ...; 0: stride 1 */
+    int threads;           /* at least 1 */
+    /* Number i, with what is wrong in `said`. By many threads at a time. */
+    enum status (*work)(void *context, int64_t i, struct diags *said);
+    /* Whether i is still to be done; NULL: all are. */
+    bool (*wanted)(void *context, int64_t i);
+    /* Called after each that was done, by one thread at a time; NULL: none. False: stop. */
+    bool (*finished)(void *context, int64_t i);
+    void *context;
+};
+
+/* The first failure ends it; its diagnostics are errors in `diags`. */
+MUST_CHECK enum status crew_run(const struct crew_task *task, struct diags *diags);
+
+#endif

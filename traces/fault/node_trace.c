@@ -1,0 +1,229 @@
+/* Tables of what states nodes were in, and from when to when: a failure where one went down, planned where it was drained. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/base/append.h"
+#include "model/base/memory.h"
+#include "traces/fault/record_table.h"
+
+/* Columns by Slurm's names (sacctmgr list event) and those that people give them (record_word). */
+static const char *const node_names[] = {"nodename", "node", "host", "hostname", NULL};
+static const char *const state_names[] = {"state", "status", "nodestate", NULL};
+static const char *const start_names[] = {"timestart", "start", "starttime", "starts", "from", "begin", NULL};
+static const char *const end_names[] = {"timeend", "end", "endtime", "ends", "to", "until", NULL};
+static const char *const duration_names[] = {"duration", "durations", "durationsec", "durationseconds", "downs", NULL};
+static const char *const reason_names[] = {"reason", "detail", "cause", NULL};
+
+struct columns {
+    int node, state, start, end, duration, reason;
+};
+
+struct reading {
+    struct records records;
+    struct columns columns;
+    size_t n_other, n_open; /* rows in which a node was there; outages without an end */
+    char there[120];        /* the states of the former, each once */
+};
+
+static bool find_columns(const struct csv_table *table, struct columns *columns, struct diags *diags)
+{
+    struct place at = csv_header_place(table, 0);
+    size_t errors = diags->n_errors;
+    *columns = (struct columns){.node = record_column(table, node_names),
+                                .state = record_column(table, state_names),
+                                .start = record_column(table, start_names),
+                                .end = record_column(table, end_names),
+                                .duration = record_column(table, duration_names),
+                                .reason = record_column(table, reason_names)};
+    if (columns->node < 0)
+        diag_error(diags, at, "no column names nodes; name it NodeName, node or host");
+    if (columns->state < 0)
+        diag_error(diags, at, "no column says what state a node was in; name it State");
+    if (columns->start < 0)
+        diag_error(diags, at, "no column says when a state began; name it TimeStart, start or from");
+    return diags->n_errors == errors;
+}
+
+bool node_trace_has_states(const struct csv_table *table)
+{
+    static const char *const begins[] = {"down",  "drain",  "drng",    "up",       "idle",      "alloc",  "mix",
+                                         "maint", "reboot", "offline", "notready", "unhealthy", "healthy"};
+    int node = record_column(table, node_names), state = record_column(table, state_names);
+    char word[80];
+    for (size_t row = 0; node >= 0 && state >= 0 && row < table->n_rows; row++) {
+        record_word(csv_cell(table, row, state), word, sizeof word);
+        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+            if (strncmp(word, begins[i], strlen(begins[i])) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Whether a node in this state is away, and how it went. Down, failing or not answering it fails what runs on it, unless that is
+ * for maintenance or a reboot that was asked for; drained it takes nothing new, which is announced. Powered down by Slurm to save
+ * energy, idle, allocated or mixed it is there. */
+static bool away_in(const char *state, enum fault_kind *kind)
+{
+    static const char *const power[] = {"power", NULL}, *const asked[] = {"maint", "reboot", NULL};
+    static const char *const failed[] = {"down", "fail", "error", "noresp", "notresp", "notready", "unreach", "unhealthy", NULL};
+    static const char *const announced[] = {"drain", "drng", "offline", "schedulingdisabled", NULL};
+    char word[80];
+    record_word(state, word, sizeof word);
+    bool fails = record_has_any(word, failed) && !record_has_any(word, power) && !record_has_any(word, asked);
+    *kind = fails ? FAULT_NODE : FAULT_PLANNED;
+    return fails || record_has_any(word, announced) || record_has_any(word, asked);
+}
+
+/* An end that has not come: Unknown, None, a zero or nothing. */
+static bool is_open(const char *text)
+{
+    static const char *const words[] = {"", "unknown", "none", "na", "nan", "null", "0"};
+    char word[16];
+    record_word(text, word, sizeof word);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* How long a state lasted that has no end; false: a cell is wrong, and told. */
+static bool read_duration(struct reading *reading, size_t row, struct fault *fault)
+{
+    int column = reading->columns.duration;
+    fault->down = reading->records.options->down;
+    if (is_open(csv_cell(&reading->records.table, row, column))) {
+        reading->n_open++;
+        return true;
+    }
+    return records_duration(&reading->records, row, column, &fault->down);
+}
+
+/* False: a cell is wrong, and told. */
+static bool read_times(struct reading *reading, size_t row, struct fault *fault)
+{
+    nanos end;
+    const struct columns *columns = &reading->columns;
+    if (!records_time(&reading->records, row, columns->start, &fault->time))
+        return false;
+    if (is_open(csv_cell(&reading->records.table, row, columns->end)))
+        return read_duration(reading, row, fault);
+    if (!records_time(&reading->records, row, columns->end, &end))
+        return false;
+    fault->down = end - fault->time;
+    if (fault->down >= 0 && fault->down <= FAULT_TRACE_LONGEST)
+        return true;
+    diag_error(reading->records.diags, csv_place(&reading->records.table, row, columns->end), "the state ends %s",
+               fault->down < 0 ? "before it begins" : "more than 100 years later");
+    return false;
+}
+
+/* The reason, without who gave it and when ("Not responding [slurm@2025-03-04T05:06:07]"); the state where there is none. */
+static void cause_of(const struct reading *reading, size_t row, char *cause, size_t size)
+{
+    const char *reason = csv_cell(&reading->records.table, row, reading->columns.reason);
+    size_t n = strcspn(reason, "[");
+    while (n > 0 && reason[n - 1] == ' ')
+        n--;
+    bool said = n > 0 && !(n == 4 && strncmp(reason, "None", 4) == 0);
+    const char *text = said ? reason : csv_cell(&reading->records.table, row, reading->columns.state);
+    size_t length = said ? n : strlen(text);
+    length = length < size ? length : size - 1;
+    memcpy(cause, text, length);
+    cause[length] = '\0';
+}
+
+static void leave_out(struct reading *reading, const char *state)
+{
+    char word[24] = "";
+    size_t n = strlen(text_append(word, sizeof word, "%s", *state ? state : "no state"));
+    reading->n_other++;
+    for (const char *at = reading->there; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == reading->there || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+            return;
+    text_append(reading->there, sizeof reading->there, "%s%s", *reading->there ? ", " : "", word);
+}
+
+static void read_row(struct reading *reading, size_t row)
+{
+    struct fault fault = {.speed = FULL_SPEED};
+    char cause[64];
+    const char *name = csv_cell(&reading->records.table, row, reading->columns.node);
+    if (*name == '\0') { /* of the cluster as a whole */
+        reading->records.trace.n_outside++;
+        return;
+    }
+    if (strpbrk(name, ",[")) {
+        diag_error(reading->records.diags, csv_place(&reading->records.table, row, reading->columns.node),
+                   "'%.40s' are several nodes; a row tells of one", name);
+        return;
+    }
+    fault.node = host_number(&reading->records.hosts, name, strlen(name));
+    if (!away_in(csv_cell(&reading->records.table, row, reading->columns.state), &fault.kind)) {
+        leave_out(reading, csv_cell(&reading->records.table, row, reading->columns.state));
+        return;
+    }
+    if (!read_times(reading, row, &fault))
+        return;
+    cause_of(reading, row, cause, sizeof cause);
+    fault_trace_add(&reading->records.trace, fault, cause);
+}
+
+static int by_node_and_time(const void *a, const void *b)
+{
+    const struct fault *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind == FAULT_NODE ? -1 : 1;
+    return x->down > y->down ? -1 : x->down < y->down;
+}
+
+/* A node that goes from one such state to another stays away: one outage, of the first one's kind and cause. */
+static void join(struct fault_trace *trace, nanos merge)
+{
+    size_t kept = 0;
+    if (trace->n_items == 0)
+        return;
+    qsort(trace->items, trace->n_items, sizeof *trace->items, by_node_and_time);
+    for (size_t i = 1; i < trace->n_items; i++) {
+        struct fault *last = &trace->items[kept];
+        const struct fault *next = &trace->items[i];
+        nanos end = last->time + last->down, next_end = next->time + next->down;
+        if (next->node == last->node && next->time - end <= merge)
+            last->down = (next_end > end ? next_end : end) - last->time;
+        else
+            trace->items[++kept] = *next;
+    }
+    trace->n_items = kept + 1;
+}
+
+static void tell(const struct reading *reading)
+{
+    const struct place at = {.file = reading->records.table.name};
+    if (reading->n_other > 0)
+        diag_note(reading->records.diags, at, "left out: %zu row%s of nodes that were there (%s)", reading->n_other,
+                  reading->n_other == 1 ? "" : "s", reading->there);
+    if (reading->n_open > 0)
+        diag_note(reading->records.diags, at, "%zu outage%s without an end: --down is taken for how long %s", reading->n_open,
+                  reading->n_open == 1 ? "" : "s", reading->n_open == 1 ? "it is" : "they are");
+    records_tell_zones(&reading->records);
+}
+
+enum status node_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
+                            struct diags *diags)
+{
+    struct reading reading = {.n_open = 0};
+    struct records *records = &reading.records;
+    enum status status = records_open(records, path, options, diags);
+    if (status != STATUS_OK)
+        return status;
+    bool good = find_columns(&records->table, &reading.columns, diags);
+    for (size_t row = 0; good && row < records->table.n_rows; row++)
+        read_row(&reading, row);
+    if (records_good(records))
+        tell(&reading);
+    join(&records->trace, options->merge);
+    return records_finish(records, 0, trace); /* joined already */
+}

@@ -1,0 +1,171 @@
+/*
+ * measurement_reading.h - one pass over a measurement table: its columns, the current row, and what was looked up for rows
+ * before. Private to the files measurement*.c.
+ */
+#ifndef MSIM_TRACES_TABLE_MEASUREMENT_READING_H
+#define MSIM_TRACES_TABLE_MEASUREMENT_READING_H
+
+#include "model/spec/catalog.h"
+#include "traces/table/measurement.h"
+
+/* Columns, with the widest range a value can sensibly have. */
+enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
+#define MEASUREMENT_COLUMNS(X)                                                                                                   \
+    X(CASE, "case", false)                                                                                                       \
+    X(MODEL, "model", false)                                                                                                     \
+    X(LAYERS, "layers", true)                                                                                                    \
+    X(HIDDEN, "hidden", true)                                                                                                    \
+    X(FFN_HIDDEN, "ffn_hidden", false)                                                                                           \
+    X(GATED_MLP, "gated_mlp", false)                                                                                             \
+    X(HEADS, "heads", true)                                                                                                      \
+    X(KV_HEADS, "kv_heads", false)                                                                                               \
+    X(SEQ_LEN, "seq_len", true)                                                                                                  \
+    X(VOCAB, "vocab", false)                                                                                                     \
+    X(GPU, "gpu", true)                                                                                                          \
+    X(GPUS, "gpus", false)                                                                                                       \
+    X(GPUS_PER_NODE, "gpus_per_node", false)                                                                                     \
+    X(NIC_GBPS, "nic_gbps", false)                                                                                               \
+    X(TP, "tp", false)                                                                                                           \
+    X(PP, "pp", false)                                                                                                           \
+    X(VPP, "vpp", false)                                                                                                         \
+    X(CP, "cp", false)                                                                                                           \
+    X(CP_COMM, "cp_comm", false)                                                                                                 \
+    X(DP, "dp", false)                                                                                                           \
+    X(EP, "ep", false)                                                                                                           \
+    X(ZERO, "zero", false)                                                                                                       \
+    X(SHARD, "shard", false)                                                                                                     \
+    X(SEQUENCE_PARALLEL, "sequence_parallel", false)                                                                             \
+    X(MICRO_BATCH, "micro_batch", false)                                                                                         \
+    X(GLOBAL_BATCH, "global_batch", false)                                                                                       \
+    X(ACCUMULATION, "accumulation", false)                                                                                       \
+    X(BATCH_TOKENS, "batch_tokens", false)                                                                                       \
+    X(RECOMPUTE, "recompute", false)                                                                                             \
+    X(PRECISION, "precision", false)                                                                                             \
+    X(GRADIENT_PRECISION, "gradient_precision", false)                                                                           \
+    X(SCHEDULE, "schedule", false)                                                                                               \
+    X(FEATURES, "features", false)                                                                                               \
+    X(OUTCOME, "outcome", false)                                                                                                 \
+    X(STEP_TIME_S, "step_time_s", false)                                                                                         \
+    X(TOKENS_PER_S, "tokens_per_s", false)                                                                                       \
+    X(TOKENS_PER_S_GPU, "tokens_per_s_gpu", false)                                                                               \
+    X(SAMPLES_PER_S, "samples_per_s", false)                                                                                     \
+    X(TFLOPS_GPU, "tflops_gpu", false)                                                                                           \
+    X(MFU_PCT, "mfu_pct", false)                                                                                                 \
+    X(ASSUMED, "assumed", false)                                                                                                 \
+    X(SOURCE, "source", false)
+
+enum column {
+#define X(id, name, required) COLUMN_##id,
+    MEASUREMENT_COLUMNS(X)
+#undef X
+        N_COLUMNS
+};
+
+/* A catalog entry asked for once: tables name few models and GPUs in many rows. */
+struct known_model {
+    const char *name;
+    bool found;
+    struct transformer model;
+};
+struct known_cluster {
+    const char *gpu;
+    int per_node;
+    double nic_rate;
+    bool found;
+    struct cluster_kind kind;
+    char why[256]; /* not found */
+    bool told;     /* and said so: once a GPU is enough */
+};
+
+/* The columns in the order of enum column. */
+extern const struct csv_column measurement_columns[N_COLUMNS];
+
+/* What has been said of a column. */
+struct told_text {
+    enum column column;
+    char *text;
+};
+
+struct measurement_reading {
+    const struct csv_table *csv;
+    int columns[N_COLUMNS];
+    double factors[N_COLUMNS]; /* what one of a column's unit is in that of its name */
+    size_t row;
+    bool unusable; /* the current row, for a reason already given */
+    bool bad_cell; /* which is a cell that cannot be read */
+    struct known_model *models;
+    size_t n_models, models_capacity;
+    struct known_cluster *clusters;
+    size_t n_clusters, clusters_capacity;
+    bool plain_loss;        /* the row at hand says so */
+    bool changes_usual;     /* its features are changes of the usual ones */
+    feature_set absent;     /* what it takes of them away where it was not */
+    size_t n_changes;       /* rows with such changes */
+    bool wide_gradients;    /* some row reduces in fp32 what it would not had it said its stage of ZeRO */
+    char point;             /* before fractions, in this table: a point or a comma */
+    bool point_said;        /* by cells that can be read one way only */
+    struct told_text *told; /* texts of which something has been said */
+    size_t n_told, told_capacity;
+    struct diags *diags;
+};
+
+/* A cell of the current row, "" where it says that nothing is known (n/a, -), and where it stands. */
+const char *reading_text(const struct measurement_reading *reading, enum column column);
+struct place reading_place(const struct measurement_reading *reading, enum column column);
+/* A whole number, or `unknown` where the cell is empty; a number, or 0. A bad cell reads as if empty, and its row is skipped. */
+int64_t reading_whole(struct measurement_reading *reading, enum column column, int64_t low, int64_t high, int64_t unknown);
+double reading_number(struct measurement_reading *reading, enum column column, double low, double high);
+/* One of n words, in any case and as others spell it, by its index; -1 when the cell is empty or has none of them. */
+int reading_word(const struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
+/* The same; of a word that nobody here knows the row is skipped. */
+int reading_way(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
+/* "; did you mean 'full'?", or nothing. Returns hint. */
+const char *reading_hint(const char *text, const char *const *words, size_t n_words, char *hint, size_t size);
+/* The current row cannot be used: a warning, unless a cell of it that cannot be read is the cause. */
+void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
+/* A warning of a text of a column, once in a table. */
+void reading_tell_once(struct measurement_reading *reading, enum column column, const char *text, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+/* --- as others write (measurement_words.c, measurement_cells.c) --- */
+
+/* Letters and digits in lower case, with a low line for all else between them. Returns buffer. */
+char *words_plain(const char *text, char *buffer, size_t size);
+/* n/a, -, unknown: words for an empty cell. */
+bool words_say_nothing(const char *text);
+/* A way to train in msim's word; NULL: no other spelling of any. */
+const char *words_ours(enum column column, const char *text);
+/* Columns that are called otherwise get the names they have here, which is told. */
+void words_rename_columns(struct measurement_reading *reading, struct csv_table *csv);
+/* Are points or commas before the fractions of this table? Where no cell says it, commas between semicolons and points else. */
+void cells_find_point(struct measurement_reading *reading);
+/* What one of a unit ("ms", "k tokens"; "" none) is in that of a column's name; 0: no unit of such a column. */
+double cell_unit(enum column column, const char *word);
+/* Is a name among several between blanks? */
+bool words_list(const char *names, const char *name);
+/* A cell's number in the unit of its column's name; false where it has none. Of how it is read what nothing in the table decides
+ * is told. */
+bool cell_number(struct measurement_reading *reading, enum column column, bool whole, double *value);
+
+/* What the catalog said beside an entry (a short name taken for the usual part), placed in the current row. */
+void reading_tell_notes(struct measurement_reading *reading, enum column column, const struct diags *said);
+
+/* The shape columns; 0 (gated -1) where a cell is empty. */
+struct measurement_shape {
+    int layers, heads, kv_heads, gated;
+    int64_t hidden, ffn_hidden, seq_len, vocab;
+};
+struct measurement_shape reading_shape(struct measurement_reading *reading);
+/* The model of the current row, from the catalog and its shape; skips the row when neither says enough. */
+void reading_model(struct measurement_reading *reading, const struct measurement_shape *shape, struct transformer *model);
+/* The cluster of the current row, whose number of GPUs is known, by its GPU or system, GPUs a node and network; skips the row
+ * when there is none. */
+void reading_cluster(struct measurement_reading *reading, struct measurement *row);
+/* What was measured of the current row, whose job, layout and cluster are known: outcome, step time and MFU. Tells of columns
+ * that contradict one another and of steps that are hardly likely; skips a row whose GPUs cannot have made its step. */
+struct measurement;
+void reading_outcome(struct measurement_reading *reading, struct measurement *row);
+/* Says in msim's words what the row means by schedule, vpp, zero and global batch, with a warning for each that changes. */
+void reading_adapt(struct measurement_reading *reading, struct layout *layout, struct job *job);
+
+#endif
