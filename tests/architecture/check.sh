@@ -157,7 +157,8 @@ paths() {
 }
 
 # Every header compiles by itself, as C and as C++ (CUDA sources are C++). Some have members named "class"; a C++ source that needs one
-# of those renames the word around the include, as is done here for all.
+# of those renames the word around the include, as this check does for all. CUDA, NCCL and MPI are optional: a header that includes
+# theirs is checked only where the compiler finds them.
 headers() {
     compiler=${CC:-cc}
     cxx=yes
@@ -167,15 +168,26 @@ headers() {
     cxx_flags="-std=gnu++17 $flags -Wno-c99-designator"
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
+    alone() { # alone NAME LANGUAGE compiler options...: a violation when the include on standard input does not compile
+        name=$1 language=$2
+        shift 2
+        $compiler "$@" -fsyntax-only - >"$work/output" 2>&1 && return
+        if grep -qE "fatal error: ['\"]?(cuda|cublas|nccl|mpi)[A-Za-z_]*\.h['\"]?(:| file)" "$work/output"; then
+            echo "$name: not checked in $language: $(sed -n 's/.*fatal error: //p' "$work/output")" >&2
+        else
+            cat "$work/output"
+            echo "$name: not alone in $language"
+        fi
+    }
     printf '#include <%s>\n' cmath cstdio cstdlib cstring >"$work/standard.h"
     # shellcheck disable=SC2086 # words, on purpose
     [ $cxx = no ] || $compiler -x c++-header $cxx_flags "$work/standard.h" -o "$work/standard.h.gch" # once, not for every header
     # shellcheck disable=SC2086
     files -name '*.h' | while read -r file; do
-        name=${file#./}
-        echo "#include \"$name\"" | $compiler -x c -std=c17 -Wpedantic $flags -fsyntax-only - 2>&1 || echo "$name: not alone in C"
-        [ $cxx = no ] || printf '#define class class_\nextern "C" {\n#include "%s"\n}\n' "$name" |
-            $compiler -x c++ $cxx_flags -include "$work/standard.h" -fsyntax-only - 2>&1 || echo "$name: not alone in C++"
+        file=${file#./}
+        echo "#include \"$file\"" | alone "$file" C -x c -std=c17 -Wpedantic $flags
+        [ $cxx = no ] || printf '#define class class_\nextern "C" {\n#include "%s"\n}\n' "$file" |
+            alone "$file" C++ -x c++ $cxx_flags -include "$work/standard.h"
     done | report
 }
 

@@ -96,5 +96,11 @@ expect 1 paths "a path of one machine"
 reset
 echo 'size_t f(void);' | plant sim/step/needs.h
 expect 1 headers "a header that needs another"
+reset
+printf '#include <%s>\n' mpi_that_is_absent.h | plant sim/optional.h
+expect 0 headers "a header of MPI, which is not installed"
+reset
+printf '#include <%s>\n' absent.h | plant sim/required.h
+expect 1 headers "a header that is not installed"
 
 [ $failures = 0 ]
