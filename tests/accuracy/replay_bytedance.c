@@ -392,7 +392,6 @@ int main(void)
 {
     Suite *suite = suite_create("accuracy_replay");
     TCase *tcase = tcase_create("replay");
-    tcase_set_timeout(tcase, 240);
     tcase_add_loop_test(tcase, traces, 0, 3);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -83,7 +83,6 @@ int main(void)
 {
     Suite *suite = suite_create("quantity_write");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, the_shortest_text, 0, (int)(sizeof written / sizeof written[0]));
     tcase_add_test(tests, any_value_is_given_back);
     tcase_add_loop_test(tests, units_do_not_cost_precision, 0, 8);

@@ -16,7 +16,7 @@ interrupted() { # interrupted SIGNAL STATUS
     tries=0
     until ls result.json.* >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ $tries -lt 100 ] || { echo "SIG$1: nothing was written aside"; exit 1; }
+        [ $tries -lt 12000 ] || { echo "SIG$1: nothing was written aside"; exit 1; }
         sleep 0.05
     done
     kill -s "$1" "$child"

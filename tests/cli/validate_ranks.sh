@@ -47,7 +47,7 @@ fi
 fails() { # fails STATUS SENTENCE COMMAND...: in bounded time
     status=$1 sentence=$2 got=0
     shift 2
-    timeout 120 "$@" >said.txt 2>&1 || got=$?
+    timeout 600 "$@" >said.txt 2>&1 || got=$?
     if [ "$got" != "$status" ] || ! grep -q "$sentence" said.txt; then
         echo "$*: ended with $got and said:" >&2
         cat said.txt >&2

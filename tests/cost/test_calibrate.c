@@ -487,7 +487,6 @@ int main(void)
 {
     Suite *suite = suite_create("calibrate");
     TCase *fits = tcase_create("fits"), *entries = tcase_create("entries");
-    tcase_set_timeout(fits, 120);
     tcase_add_test(fits, exact_times_give_the_parameters_back);
     tcase_add_test(fits, intervals_hold_the_truth_as_often_as_they_say);
     tcase_add_test(fits, jumps_do_not_narrow_intervals);

@@ -462,7 +462,6 @@ Suite *suite_documents(void)
 {
     Suite *suite = suite_create("documents");
     TCase *cases = tcase_create("documents");
-    tcase_set_timeout(cases, 60);
     tcase_add_loop_test(cases, equal_documents_are_counted, 0, sizeof equal / sizeof *equal);
     tcase_add_test(cases, by_hand);
     tcase_add_loop_test(cases, age_is_stationary, 0, N_DRAWN);

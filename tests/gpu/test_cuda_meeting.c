@@ -110,14 +110,14 @@ END_TEST
 /* Somebody gave up before rank 0 came: nobody waits for it. */
 START_TEST(who_gave_up_is_not_waited_for)
 {
-    struct cuda_meeting one = entered(1, 60 * NANOS_PER_SECOND);
+    struct cuda_meeting one = entered(1, 1200 * NANOS_PER_SECOND);
     struct diags diags = {0};
     char id[8];
     nanos began = clock_monotonic();
     meeting_abandon(&one, "rank 2: no GPU");
     ck_assert_int_eq(meeting_share(&one, "NCCL 1", id, sizeof id, NULL, &diags), STATUS_FAILED);
     ck_assert_ptr_nonnull(strstr(diags.items[0].text, "the job was given up: rank 2: no GPU"));
-    ck_assert_int_lt(clock_monotonic() - began, 20 * NANOS_PER_SECOND);
+    ck_assert_int_lt(clock_monotonic() - began, 600 * NANOS_PER_SECOND);
     diags_free(&diags);
 }
 END_TEST
@@ -190,7 +190,7 @@ START_TEST(who_stays_behind_is_ended)
     pid_t child = fork();
     if (child == 0) {
         (void)!meeting_guard_new(&zero, NANOS_PER_SECOND / 100, end_process);
-        sleep(20);
+        sleep(600);
         _exit(EXIT_SUCCESS);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -135,7 +135,7 @@ static void *process_main(void *argument)
     struct device *device;
     struct world *world;
     struct cuda_comm_options options = {
-        .rank = p->rank, .n_ranks = p->program->n_ranks, .folder = p->folder, .timeout = 60 * NANOS_PER_SECOND};
+        .rank = p->rank, .n_ranks = p->program->n_ranks, .folder = p->folder, .timeout = 600 * NANOS_PER_SECOND};
     p->status = cuda_device_open(p->rank, 0, 0, &device, &p->diags);
     if (p->status == STATUS_OK)
         p->status = cuda_comm_open(&options, device, &world, &p->diags);

@@ -155,7 +155,6 @@ int main(void)
 {
     Suite *suite = suite_create("products by cuBLASLt, emulated");
     TCase *tcase = tcase_create("products");
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, linear_layers);
     tcase_add_loop_test(tcase, operands_off_by_one, 0, 3);
     tcase_add_loop_test(tcase, linear_layers_of_bytes, 0, 2);

@@ -325,7 +325,6 @@ int main(void)
     tcase_add_test(tcase, maps_that_cannot_be);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("attention");
-    tcase_set_timeout(tcase, 200);
     tcase_add_loop_test(tcase, attention_forward, 0, 10);
     tcase_add_loop_test(tcase, attention_backward, 0, 6);
     tcase_add_loop_test(tcase, trial_of_attention, 0, 2);

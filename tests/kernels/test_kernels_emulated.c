@@ -251,7 +251,6 @@ int main(void)
 {
     Suite *suite = suite_create("CUDA kernels, emulated");
     TCase *tcase = tcase_create("against references");
-    tcase_set_timeout(tcase, 200);
     tcase_add_loop_test(tcase, emulated, 0, N_KERNELS);
     tcase_add_loop_test(tcase, emulated_rows, 0, N_ROW_KERNELS);
     tcase_add_loop_test(tcase, linear_of_bytes, 0, 6);
@@ -259,11 +258,9 @@ int main(void)
     tcase_add_loop_test(tcase, embedding_of_many_rows, 0, 2);
     suite_add_tcase(suite, tcase);
     TCase *groups = tcase_create("groups of rows");
-    tcase_set_timeout(groups, 200);
     tcase_add_loop_test(groups, emulated_groups, 0, KERNEL_GROUPED_BACKWARD_WEIGHT - KERNEL_GROUPED_FORWARD + 1);
     suite_add_tcase(suite, groups);
     TCase *stretches = tcase_create("stretches");
-    tcase_set_timeout(stretches, 200);
     tcase_add_loop_test(stretches, emulated_stretches, 0, 4);
     tcase_add_loop_test(stretches, stretches_at_the_edges_of_steps, 0, 2);
     tcase_add_loop_test(stretches, heads_at_the_edges_of_tiles, 0, 2);

@@ -218,7 +218,6 @@ int main(void)
 {
     Suite *suite = suite_create("kernels of mixers with a state");
     TCase *tcase = tcase_create("gradients");
-    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, gradients, 0, N_BACKWARD);
     tcase_add_test(tcase, scan_without_decay_sums);
     tcase_add_test(tcase, delta_rule_replaces);

@@ -416,7 +416,6 @@ int main(void)
     tcase_add_loop_exit_test(tcase, proxies_that_are_not, EXIT_FAILURE, N_PROXIES_RIGHT, N_PROXIES);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("the kernels");
-    tcase_set_timeout(tcase, 280);
     tcase_add_test(tcase, orders_suffice_and_none_is_idle);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -105,7 +105,6 @@ int main(void)
 {
     Suite *suite = suite_create("kernel references over random shapes");
     TCase *tcase = tcase_create("cases");
-    tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, every_kernel, 0, N_KERNELS);
     tcase_add_test(tcase, bf16_rounds_to_nearest_even);
     tcase_add_test(tcase, errors_without_bound);

@@ -197,7 +197,6 @@ int main(void)
 {
     Suite *suite = suite_create("scans by chunks, emulated");
     TCase *tcase = tcase_create("against references");
-    tcase_set_timeout(tcase, 200);
     tcase_add_loop_test(tcase, scans_by_chunks, 0, 2 * N_CHUNKED);
     tcase_add_loop_test(tcase, scans_with_other_decays, 0, 4);
     tcase_add_loop_test(tcase, gradients_of_weak_decays, 0, 2);

@@ -150,7 +150,6 @@ int main(void)
 {
     Suite *suite = suite_create("bounds");
     TCase *cases = tcase_create("spaces");
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, no_step_is_shorter_than_its_bound, 0, population_n_jobs);
     tcase_add_loop_test(cases, what_is_kept_is_what_each_needs, 0, population_n_jobs);
     tcase_add_loop_test(cases, what_is_kept_is_what_each_takes, 0, population_n_jobs);

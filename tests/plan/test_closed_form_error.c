@@ -227,7 +227,6 @@ int main(void)
 {
     Suite *suite = suite_create("closed form error");
     TCase *cases = tcase_create("population");
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, errors_are_small_in_every_schedule, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, context_parallelism_takes_what_it_takes_simulated, 0, N_SCHEDULES);
     tcase_add_loop_test(cases, uneven_chunks_take_what_they_take_simulated, 0, N_UNEVEN);

@@ -193,7 +193,6 @@ int main(void)
 {
     Suite *suite = suite_create("fewest repeated layers");
     TCase *cases = tcase_create("fewest");
-    tcase_set_timeout(cases, 120);
     tcase_add_test(cases, the_fewest_are_those_of_a_loop);
     tcase_add_test(cases, the_more_is_repeated_the_longer_the_step);
     tcase_add_test(cases, none_where_amounts_are_not_legal);

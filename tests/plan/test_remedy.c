@@ -212,7 +212,6 @@ int main(void)
 {
     Suite *suite = suite_create("plan remedies");
     TCase *cases = tcase_create("remedies");
-    tcase_set_timeout(cases, 120);
     tcase_add_test(cases, more_gpus_are_found);
     tcase_add_test(cases, more_groups_where_they_are_full);
     tcase_add_test(cases, no_more_groups_than_ports_reach);

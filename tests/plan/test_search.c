@@ -566,7 +566,6 @@ int main(void)
 {
     Suite *suite = suite_create("plan search");
     TCase *cases = tcase_create("search");
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, a_search_finds_what_a_loop_finds, 0, N_SEARCHES);
     tcase_add_test(cases, three_losses_are_three_times_the_space);
     tcase_add_test(cases, what_fits_stays);

@@ -510,7 +510,6 @@ int main(void)
 {
     Suite *suite = suite_create("plan space");
     TCase *cases = tcase_create("space");
-    tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, dense_spaces_are_complete, 0, THINNED == 1 ? 7 : 5); /* the last are the largest */
     tcase_add_loop_test(cases, mixture_spaces_are_complete, 0, 3);
     tcase_add_test(cases, folded_schedules_where_asked_for);

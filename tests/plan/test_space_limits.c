@@ -173,7 +173,6 @@ int main(void)
 {
     Suite *suite = suite_create("plan space limits");
     TCase *cases = tcase_create("limits");
-    tcase_set_timeout(cases, 120);
     tcase_add_test(cases, restrictions_keep_what_they_name);
     tcase_add_test(cases, the_text_of_a_layout_is_a_restriction);
     tcase_add_test(cases, split_experts_where_asked_for);

@@ -244,7 +244,6 @@ int main(void)
     Suite *suite = suite_create("plots_sweeps");
     TCase *data = tcase_create("data");
     TCase *pictures = tcase_create("pictures");
-    tcase_set_timeout(pictures, 60);
     tcase_add_test(data, weeks);
     tcase_add_test(data, replicas_as_csv);
     tcase_add_test(pictures, sweeps_of_two_things);

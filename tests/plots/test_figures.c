@@ -287,7 +287,6 @@ int main(void)
     Suite *suite = suite_create("plots");
     TCase *data = tcase_create("data");
     TCase *pictures = tcase_create("pictures");
-    tcase_set_timeout(pictures, 60);
     tcase_add_test(data, timeline);
     tcase_add_test(data, timeline_of_copies);
     tcase_add_test(data, timeline_window);

@@ -421,7 +421,6 @@ int main(void)
 {
     Suite *suite = suite_create("program_build");
     TCase *tcase = tcase_create("build");
-    tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, sizes);
     tcase_add_test(tcase, pipelines);
     tcase_add_test(tcase, fewer_micro_batches_than_stages);

@@ -38,7 +38,6 @@ int main(void)
 {
     Suite *suite = suite_create("program_measured");
     TCase *tcase = tcase_create("measured");
-    tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, all_rows);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -306,7 +306,6 @@ int main(void)
 {
     Suite *suite = suite_create("program_schedules");
     TCase *tcase = tcase_create("schedules");
-    tcase_set_timeout(tcase, 120);
     tcase_add_test(tcase, gpipe_and_1f1b);
     tcase_add_test(tcase, interleaved);
     tcase_add_test(tcase, interleaved_any_number);

@@ -13,7 +13,7 @@
 #include "tests/runtime/members.h"
 #include "tests/runtime/toys.h"
 
-static const nanos LONG = 60 * NANOS_PER_SECOND, SHORT = 200 * (NANOS_PER_SECOND / 1000);
+static const nanos LONG = 1200 * NANOS_PER_SECOND, SHORT = 200 * (NANOS_PER_SECOND / 1000);
 
 /* A rank as a thread. */
 struct joining {

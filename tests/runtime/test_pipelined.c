@@ -208,7 +208,7 @@ static void watch(struct hub *hub, bool row_by_row)
 static double run_watched(const struct program *program, const struct toy *toy, bool row_by_row)
 {
     struct worker workers[RANKS_MAX];
-    struct hub *hub = hub_new(program->n_ranks, 20 * NANOS_PER_SECOND);
+    struct hub *hub = hub_new(program->n_ranks, 600 * NANOS_PER_SECOND);
     ck_assert_int_le(program->n_ranks, RANKS_MAX);
     watch(hub, row_by_row);
     for (int r = 0; r < program->n_ranks; r++) {

@@ -60,7 +60,7 @@ static void *process_main(void *argument)
 static void run_processes(struct process *processes, const struct program *program, const struct setting *setting,
                           const struct thread_run_options *options)
 {
-    struct hub *hub = hub_new(program->n_ranks, 20 * NANOS_PER_SECOND);
+    struct hub *hub = hub_new(program->n_ranks, 600 * NANOS_PER_SECOND);
     for (int r = 0; r < program->n_ranks; r++) {
         processes[r] = (struct process){.hub = hub, .rank = r, .program = program, .setting = setting, .options = options};
         ck_assert_int_eq(pthread_create(&processes[r].thread, NULL, process_main, &processes[r]), 0);

@@ -164,7 +164,7 @@ static void run(const struct toy *toy, enum detail detail, uint64_t seed, struct
     struct diags diags = {0};
     ck_assert(program_build(&toy->layout, &toy->setting, detail, false, &program, &diags) == STATUS_OK);
     ck_assert_int_le(program.n_ranks, RANKS_MAX);
-    struct hub *hub = hub_new(program.n_ranks, 40 * NANOS_PER_SECOND);
+    struct hub *hub = hub_new(program.n_ranks, 600 * NANOS_PER_SECOND);
     late.seed = seed;
     put_in_front(hub);
     for (int r = 0; r < program.n_ranks; r++) {

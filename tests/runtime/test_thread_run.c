@@ -178,7 +178,7 @@ static void expect_soon(struct toy *toy, const struct thread_run_options *option
     struct thread_run run;
     nanos began = clock_monotonic();
     ck_assert(toy_run(toy, DETAIL_KERNEL, options, &run, &diags) == STATUS_FAILED);
-    ck_assert_int_lt(clock_monotonic() - began, 30 * NANOS_PER_SECOND);
+    ck_assert_int_lt(clock_monotonic() - began, options->timeout / 2);
     ck_assert_uint_eq(diags.n_items, (size_t)toy->setting.gpus);
     ck_assert_msg(mentions(&diags, first), "%s", diags.items[0].text);
     diags_free(&diags);
@@ -189,7 +189,7 @@ START_TEST(a_rank_that_goes_is_not_waited_for)
     struct toy toy;
     struct thread_run run;
     struct injection injection = {.trouble = TROUBLE_KILLED, .rank = 2, .step = 1};
-    struct thread_run_options options = {.steps = 2, .seed = 1, .timeout = 100 * NANOS_PER_SECOND};
+    struct thread_run_options options = {.steps = 2, .seed = 1, .timeout = 1200 * NANOS_PER_SECOND};
     toy_laid_out(&toy, TOY_GPT, "tp=2,sp=1,pp=2,schedule=1f1b", OVERLAPS);
     options.injection = &injection;
     expect_soon(&toy, &options, "first failure: rank 2 was killed on request");

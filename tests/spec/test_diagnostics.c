@@ -349,7 +349,6 @@ int main(void)
 {
     Suite *suite = suite_create("diagnostics");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_mistake_is_located_and_explained, 0, (int)(sizeof mistakes / sizeof mistakes[0]));
     tcase_add_test(tests, several_mistakes_at_once);
     tcase_add_test(tests, words_of_one_meaning);

@@ -474,7 +474,6 @@ int main(void)
 {
     Suite *suite = suite_create("experiment");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, the_example_of_the_manual);
     tcase_add_test(tests, defaults_follow_from_the_rest);
     tcase_add_test(tests, faults_are_said_in_one_way);

@@ -220,7 +220,6 @@ int main(void)
 {
     Suite *suite = suite_create("experiment_clusters");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_gpu_alone_has_nodes_enough);
     tcase_add_test(tests, nvlink_joins_what_there_is);
     tcase_add_test(tests, another_cluster_keeps_the_jobs_size);

@@ -146,7 +146,6 @@ int main(void)
 {
     Suite *suite = suite_create("experiment_words");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_bad_override_is_named, 0, (int)(sizeof slips / sizeof slips[0]));
     tcase_add_test(tests, names_on_the_command_line_are_checked);
     tcase_add_loop_test(tests, a_base_is_not_blamed, 0, (int)(sizeof over_bases / sizeof over_bases[0]));

@@ -377,7 +377,6 @@ int main(void)
 {
     Suite *suite = suite_create("expert_load");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, the_largest_exponential_is_a_harmonic_number);
     tcase_add_test(all, the_larger_of_two_is_a_ratio_of_gamma_functions);
     tcase_add_test(all, many_tokens_make_normal_loads);
@@ -394,7 +393,6 @@ int main(void)
     tcase_add_test(all, ranks_in_between);
     suite_add_tcase(suite, all);
     TCase *quick = tcase_create("quick");
-    tcase_set_timeout(quick, 60);
     tcase_add_test(quick, many_experts_are_quick);
     suite_add_tcase(suite, quick);
     return suite_run(suite);

@@ -370,7 +370,6 @@ int main(void)
 {
     Suite *suite = suite_create("parameters");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, dense_model_by_hand);
     tcase_add_test(tests, grouped_gated_model_by_hand);
     tcase_add_test(tests, mixture_by_hand);

@@ -212,7 +212,6 @@ int main(void)
 {
     Suite *suite = suite_create("schema");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, every_row_is_sound, 0, (int)(sizeof roots / sizeof roots[0]));
     tcase_add_loop_test(tests, bounds_are_inclusive, 0, (int)(sizeof roots / sizeof roots[0]));
     tcase_add_loop_test(tests, every_entry_is_read_back_as_written, 0, N_CATALOG_KINDS);

@@ -315,7 +315,6 @@ int main(void)
 {
     Suite *suite = suite_create("files");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_file_that_cannot_be_read);
     tcase_add_test(tests, a_file_that_is_too_large);
     tcase_add_test(tests, a_truncated_compressed_file);

@@ -203,7 +203,6 @@ int main(void)
 {
     Suite *suite = suite_create("launch_export");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, what_is_exported_is_imported_the_same, 0, 2);
     tcase_add_loop_test(all, what_other_frameworks_have_words_for_comes_back, 0, 2);
     tcase_add_loop_test(all, what_a_recipe_is_told_comes_back, 0, 4);

@@ -192,7 +192,6 @@ int main(void)
 {
     Suite *suite = suite_create("launch_export_titan");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, what_torchtitan_is_told_comes_back, 0, 2);
     tcase_add_test(all, torchtitan_says_what_it_can);
     tcase_add_test(all, torchtitan_asks_for_what_the_job_allows);

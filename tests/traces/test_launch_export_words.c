@@ -225,7 +225,6 @@ int main(void)
 {
     Suite *suite = suite_create("launch_export_words");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, the_base_of_rotary_positions_is_written);
     tcase_add_test(all, layouts_that_can_be_said_are_said);
     tcase_add_test(all, stages_that_do_not_divide_are_named);

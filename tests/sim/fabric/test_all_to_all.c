@@ -142,7 +142,6 @@ int main(void)
 {
     Suite *suite = suite_create("all_to_all");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_test(all, samples_are_balanced);
     tcase_add_test(all, large_groups_are_sampled);
     tcase_add_test(all, samples_end_later_where_hashes_collide);

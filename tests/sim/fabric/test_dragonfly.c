@@ -261,7 +261,6 @@ int main(void)
 {
     Suite *suite = suite_create("dragonfly");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_test(all, the_largest_of_the_paper);
     tcase_add_test(all, frontier);
     tcase_add_test(all, bisection_is_of_hosts);

@@ -224,7 +224,6 @@ int main(void)
 {
     Suite *suite = suite_create("dragonfly_failures");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_test(all, ways_around_global_cables);
     tcase_add_test(all, ways_around_local_cables);
     tcase_add_test(all, ways_out_of_a_group_and_back);

@@ -163,7 +163,6 @@ int main(void)
 {
     Suite *suite = suite_create("dragonfly_loads");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_test(all, all_to_all_by_hand);
     tcase_add_test(all, tapered_all_to_all_is_the_closed_form);
     tcase_add_test(all, straight_ways_collapse);

@@ -179,7 +179,6 @@ int main(void)
 {
     Suite *suite = suite_create("dragonfly_packets");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, channels_rise_along_every_way);
     tcase_add_loop_test(all, channels_rise_where_cables_have_failed, 0, 10);
     tcase_add_loop_test(all, alone_a_transfer_takes_bytes_over_rate, 0, N_CONGESTIONS);

@@ -109,7 +109,6 @@ int main(void)
 {
     Suite *suite = suite_create("dragonfly_step");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, alone_it_is_the_closed_form, 0, 4);
     tcase_add_test(all, a_step_over_groups);
     tcase_add_test(all, hops_of_the_closed_form);

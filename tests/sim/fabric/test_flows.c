@@ -517,7 +517,6 @@ int main(void)
     tcase_add_test(hand, beginning_again_costs_nothing);
     tcase_add_test(hand, nothing_to_carry_ends_at_once);
     suite_add_tcase(suite, hand);
-    tcase_set_timeout(random, 120);
     tcase_add_test(random, rates_equal_brute_force);
     tcase_add_test(random, order_does_not_matter);
     tcase_add_test(random, many_changes_at_one_instant);

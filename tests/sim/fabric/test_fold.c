@@ -264,7 +264,6 @@ int main(void)
 {
     Suite *suite = suite_create("fold");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, folded_is_whole, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(all, classes_cover_all);
     tcase_add_test(all, hashes_do_not_fold);

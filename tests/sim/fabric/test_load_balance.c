@@ -174,7 +174,6 @@ int main(void)
 {
     Suite *suite = suite_create("load_balance");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, a_ring_takes_what_its_most_crowded_link_does, 0, 8);
     tcase_add_loop_test(all, where_nothing_collides_it_is_the_analytic_step, 0, N_CLUSTERS);
     tcase_add_loop_test(all, dispatch_is_the_analytic_one, 0, 2);

@@ -536,7 +536,6 @@ int main(void)
 {
     Suite *suite = suite_create("network_flow");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, alone_it_is_the_closed_form, 0, 8); /* algorithms, for two layouts */
     tcase_add_test(all, a_pipeline_alone_takes_the_analytic_time);
     tcase_add_test(all, shared_nics_are_shared_alike);

@@ -219,7 +219,6 @@ int main(void)
 {
     Suite *suite = suite_create("network_packets");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 240);
     tcase_add_loop_test(all, alone_it_is_the_closed_form_and_stores, 0, N_CONGESTIONS);
     tcase_add_test(all, messages_over_one_uplink_end_with_fair_flows);
     tcase_add_loop_test(all, where_nothing_collides_all_agree, 0, 8);

@@ -550,7 +550,6 @@ int main(void)
 {
     Suite *suite = suite_create("packets");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, alone_a_transfer_takes_bytes_over_rate, 0, (int)(sizeof alone / sizeof alone[0]));
     tcase_add_test(all, a_connection_is_used_again);
     tcase_add_test(all, two_share_a_link_within_a_packet);

@@ -95,7 +95,6 @@ int main(int argc, char **argv)
     bool whole = argc > 1 && strcmp(argv[1], "long") == 0;
     Suite *suite = suite_create("placement");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 600);
     if (whole)
         tcase_add_test(all, megascale_at_full_size);
     else

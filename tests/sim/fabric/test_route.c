@@ -414,7 +414,6 @@ int main(void)
 {
     Suite *suite = suite_create("route");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, paths_hang_together, 0, (int)(sizeof fabrics / sizeof fabrics[0]));
     tcase_add_test(all, routes_around_failures_until_none_is_left);
     tcase_add_test(all, what_is_cut_off_is_said);

@@ -224,7 +224,6 @@ int main(void)
 {
     Suite *suite = suite_create("fit");
     TCase *tests = tcase_create("fit");
-    tcase_set_timeout(tests, 240);
     tcase_add_test(tests, shipped_causes_are_what_the_table_says);
     tcase_add_test(tests, xids_are_repaired_as_their_class_says);
     tcase_add_test(tests, repairs_of_one_length);

@@ -186,7 +186,6 @@ int main(void)
 {
     Suite *suite = suite_create("published");
     TCase *all = tcase_create("published");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, test_table_is_what_is_predicted);
     tcase_add_test(all, test_bounds_hold);
     suite_add_tcase(suite, all);

@@ -374,7 +374,6 @@ int main(void)
     suite_add_tcase(suite, hand);
     TCase *reference = tcase_create("reference");
     tcase_add_test(reference, test_reference);
-    tcase_set_timeout(reference, 60);
     suite_add_tcase(suite, reference);
     return suite_run(suite);
 }

@@ -103,7 +103,6 @@ int main(void)
     TCase *cases = tcase_create("random");
     tcase_add_test(cases, test_outages);
     tcase_add_test(cases, test_outages_and_slow_nodes);
-    tcase_set_timeout(cases, 120);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }

@@ -528,7 +528,6 @@ int main(void)
 {
     Suite *suite = suite_create("robust");
     TCase *all = tcase_create("robust");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, machine_notices_and_finds);
     tcase_add_test(all, causes_are_understood);
     tcase_add_test(all, faults_that_are_not_found_come_back);

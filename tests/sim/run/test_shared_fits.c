@@ -97,7 +97,6 @@ int main(void)
 {
     Suite *suite = suite_create("shared fits");
     TCase *all = tcase_create("shared fits");
-    tcase_set_timeout(all, 60);
     tcase_add_test(all, lanl_systems_as_fitted_elsewhere);
     suite_add_tcase(suite, all);
     return suite_run(suite);

@@ -450,7 +450,6 @@ int main(void)
 {
     Suite *suite = suite_create("weeks");
     TCase *all = tcase_create("weeks");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, test_exponential_failures_give_the_closed_form);
     tcase_add_test(all, test_best_interval_is_youngs);
     tcase_add_test(all, test_closed_form_knows_the_way_to_storage);

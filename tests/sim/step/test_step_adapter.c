@@ -150,7 +150,6 @@ int main(void)
 {
     Suite *suite = suite_create("step_adapter");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, folding_changes_nothing);
     tcase_add_test(all, a_higher_rank_never_takes_less);
     tcase_add_test(all, adapters_cost_less_than_all_weights);

@@ -233,7 +233,6 @@ int main(void)
     Suite *suite = suite_create("step_command");
     TCase *interface = tcase_create("interface");
 
-    tcase_set_timeout(interface, 120);
     tcase_add_test(interface, json_keys);
     tcase_add_test(interface, pauses_are_said_where_they_count);
     tcase_add_test(interface, ways_agree);

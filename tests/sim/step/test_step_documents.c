@@ -228,7 +228,6 @@ int main(void)
 {
     Suite *suite = suite_create("step_documents");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, folding_changes_nothing);
     tcase_add_test(all, documents_cost_less_than_sequences);
     tcase_add_loop_test(all, the_closed_form_is_near, 0, sizeof near / sizeof *near);

@@ -127,7 +127,6 @@ int main(void)
 {
     Suite *suite = suite_create("step_experts");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 120);
     tcase_add_test(all, folding_changes_nothing);
     tcase_add_test(all, the_more_uneven_the_longer);
     tcase_add_test(all, padded_to_the_mean_is_balanced);

@@ -236,7 +236,6 @@ int main(void)
     Suite *suite = suite_create("step_layouts");
     TCase *layouts = tcase_create("random layouts");
 
-    tcase_set_timeout(layouts, 240);
     tcase_add_test(layouts, breakdown_sums_exactly);
     tcase_add_test(layouts, folding_changes_nothing);
     tcase_add_test(layouts, details_agree);

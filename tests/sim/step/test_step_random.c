@@ -252,7 +252,6 @@ int main(void)
     Suite *suite = suite_create("step_random");
     TCase *random = tcase_create("random programs");
 
-    tcase_set_timeout(random, 120);
     tcase_add_loop_test(random, times_are_those_of_the_definition, 0, 5);
     tcase_add_test(random, both_ways_agree);
     tcase_add_test(random, totals_alone_are_the_same);

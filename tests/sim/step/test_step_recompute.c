@@ -133,7 +133,6 @@ int main(void)
 {
     Suite *suite = suite_create("step_recompute");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
     tcase_add_test(all, a_step_by_hand);
     tcase_add_test(all, the_more_layers_the_longer);
     tcase_add_test(all, groups_take_what_all_take);

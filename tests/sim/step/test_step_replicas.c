@@ -224,7 +224,6 @@ int main(void)
 {
     Suite *suite = suite_create("step_replicas");
     TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 240);
     tcase_add_test(tests, equal_gpus_take_what_a_step_takes);
     tcase_add_test(tests, blocks_stand_for_all_ranks);
     tcase_add_test(tests, without_jitter_all_steps_are_one);

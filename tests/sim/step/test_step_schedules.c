@@ -412,7 +412,6 @@ int main(void)
     Suite *suite = suite_create("step_schedules");
     TCase *formulas = tcase_create("formulas");
 
-    tcase_set_timeout(formulas, 60);
     tcase_add_test(formulas, gpipe_and_1f1b);
     tcase_add_test(formulas, interleaved);
     tcase_add_test(formulas, closed_form_of_any_number);
