@@ -82,7 +82,7 @@ static void write_losses(const struct validation *v, FILE *out)
 /* What is not in the table of classes, mean over ranks. */
 static void write_waiting(const struct validation *v, FILE *out)
 {
-    const struct waiting *predicted = &v->predicted_waiting, *measured = &v->measured_waiting;
+    const struct core_waiting *predicted = &v->predicted_waiting, *measured = &v->measured_waiting;
     double each = 1e3 / validation_ranks(v);
     if (v->devices.kind != DEVICE_CPU || measured->computations * each < WAITING_NOTED * v->measured_s * 1e3)
         return;
@@ -210,7 +210,7 @@ static enum status json_report(struct invocation *call, const struct validation 
     json_object_set_new(result, "error_pct", json_real(v->error_pct));
     json_object_set_new(result, "classes", classes_json(v));
     if (v->predicted_waiting.exchanges > 0) {
-        const struct waiting *predicted = &v->predicted_waiting, *measured = &v->measured_waiting;
+        const struct core_waiting *predicted = &v->predicted_waiting, *measured = &v->measured_waiting;
         int n = validation_ranks(v);
         json_object_set_new(result, "waiting",
                             json_pack("{s:o, s:o}", "computations",

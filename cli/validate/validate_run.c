@@ -7,9 +7,11 @@
 #include "cli/validate/validating.h"
 #include "model/base/memory.h"
 #include "model/cost/kernel/machine.h"
-#include "model/cost/work/host_memory.h"
-#include "model/cost/work/precision_bytes.h"
+#include "runtime/base/cores.h"
 #include "runtime/base/parameters.h"
+#include "runtime/run/executed_memory.h"
+#include "sim/step/overlapped_pairs.h"
+#include "sim/step/rank_alone.h"
 
 enum { COMPARED_PARAMETERS_MAX = 1 << 26 }; /* what one rank of the CPU computes with in seconds */
 
@@ -42,6 +44,32 @@ static bool shares_cores(const struct validation *v)
     return v->devices.kind == DEVICE_CPU && v->devices.n_local == v->devices.n_processes;
 }
 
+static void predict_alone(struct validation *v)
+{
+    struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
+    const struct copy_cost copy = {.base_s = v->copy_base_s, .rate = v->copy_rate}; /* runtime/comm/comm_alone.h */
+    v->predicted_s = rank_alone_predict(&v->program, &machine, v->devices.alone, &copy, &v->predicted);
+}
+
+static enum status predict_shared(struct validation *v, struct diags *diags)
+{
+    struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
+    struct core_span *cores = memory_new((size_t)v->program.n_ranks, sizeof *cores);
+    struct shared_cores_prediction prediction;
+    for (int r = 0; r < v->program.n_ranks; r++) {
+        struct core_range range = cores_of_rank(r, v->program.n_ranks, v->devices.n_cores);
+        cores[r] = (struct core_span){.first = range.first, .n = range.n};
+    }
+    enum status status = shared_cores_predict(&v->program, &machine, cores, v->waking_s, &prediction, &v->predicted, diags);
+    free(cores);
+    if (status == STATUS_OK) {
+        v->predicted_s = prediction.step_s;
+        v->predicted_waiting = prediction.waiting;
+        memcpy(v->predicted_work_s, prediction.work_s, sizeof v->predicted_work_s);
+    }
+    return status;
+}
+
 static enum status predict(struct invocation *call, struct validation *v)
 {
     bool alone = v->devices.alone >= 0;
@@ -49,9 +77,9 @@ static enum status predict(struct invocation *call, struct validation *v)
         return predict_all(call, v);
     enum status status = program_build(&v->setup->layout, &v->setup->setting, DETAIL_KERNEL, false, &v->program, &call->diags);
     if (status == STATUS_OK && alone)
-        validate_predict_alone(v);
+        predict_alone(v);
     else if (status == STATUS_OK)
-        status = validate_predict_shared(v, v->devices.n_cores, &call->diags);
+        status = predict_shared(v, &call->diags);
     return status;
 }
 
@@ -83,7 +111,7 @@ static bool is_known_work(const struct validation *v, const struct op *op, bool 
     return shares_cores(v) || (measured && op->kind == OP_COMPUTE);
 }
 
-/* `own`: see validate_pair_times; NULL: spans say it all. */
+/* `own`: see overlapped_pair_times; NULL: spans say it all. */
 static void add_spans(const struct program *program, const struct timeline *timeline, const nanos *own, bool measured,
                       struct validation *v)
 {
@@ -107,138 +135,22 @@ static void add_spans(const struct program *program, const struct timeline *time
     }
 }
 
-/* What comes and goes is counted with its tensors (gathered_bytes): of gradients and weights that the host has the rest stays, of
- * those that are scattered the rank's share. */
-static void stay_here(const struct layout *layout, const struct setting *setting, int stage, struct footprint *f)
-{
-    struct layout stays = *layout;
-    struct footprint all;
-    stays.offload = (struct offload){0};
-    footprint_of_stage(&stays, setting, stage, &all);
-    f->weights = all.weights * (1 - offload_share(&layout->offload, OFFLOAD_PARAMETERS));
-    if (layout_scatters_gradients(layout)) {
-        stays.zero = 3; /* of which the share alone is counted as gradients */
-        footprint_of_stage(&stays, setting, stage, &all);
-        f->gradients = all.gradients;
-    }
-    if (layout_offloads_gradients(layout))
-        f->gradients = all.gradients * (1 - offload_share(&layout->offload, OFFLOAD_OPTIMIZER));
-}
-
-/* What stands beside gradients and states for the update. */
-static double updates_bytes(const struct validation *v, const struct layout *layout, int stage, double master)
-{
-    const struct setting *setting = &v->setup->setting;
-    struct stage_load load = {0};
-    bool lengths = setting->job->optimizer == OPTIMIZER_LAMB && !layout_offloads(layout, OFFLOAD_OPTIMIZER);
-    double bytes = lengths ? master : 0;
-    stage_load_fill(&load, layout, setting, stage);
-    if (load.matrices.n)
-        bytes = muon_executed_scratch_bytes(&load.matrices, layout, setting);
-    stage_load_free(&load);
-    return bytes;
-}
-
-/* Of a loss that is made with its product what no fused kernel needs: a piece's logits, and of each row the largest and the
- * target's; on a GPU the weights' gradient in fp32. */
-static double pieces_bytes(const struct layout *layout, const struct setting *setting, size_t element)
-{
-    const struct transformer *m = setting->model;
-    double words = (double)m->vocab / layout->tp, rows = (double)(layout->micro_batch * setting->job->seq_len / layout->cp);
-    if (layout->features & FEATURE_BIT(CUT_LOSS))
-        return (double)head_chunk_tokens(layout, setting) * words * (double)element + rows * 2 * sizeof(float);
-    bool wide = layout->features & FEATURE_BIT(FUSED_LINEAR_LOSS) && element < sizeof(float);
-    return wide ? words * (double)m->hidden * (1 + m->mtp_layers) * (double)(sizeof(float) - element) : 0;
-}
-
-/* Of all parameters that are updated, in fp32. */
-static double master_bytes(const struct validation *v, const struct layout *layout, int stage)
-{
-    struct job adam = *v->setup->setting.job;
-    struct setting setting = v->setup->setting;
-    struct footprint f;
-    adam.optimizer = adam.optimizer == OPTIMIZER_MUON ? OPTIMIZER_ADAM : adam.optimizer;
-    setting.job = &adam;
-    footprint_of_stage(layout, &setting, stage, &f);
-    return f.optimizer * sizeof(float) / optimizer_state_bytes(&adam);
-}
-
-/* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO and of context parallelism. In
- * fp32 on the CPU gradients (make_executable) and activations have four bytes instead of the two counted, and there are no master
- * weights. LAMB's updates stand in a buffer of their own until their lengths are known: gradients stay as they are, where
- * frameworks write over them; what Muon's owners need is there all the time, too, with a matrix in fp32. */
-static double stage_memory(const struct validation *v, int stage)
-{
-    struct footprint f;
-    struct layout layout = v->setup->layout;
-    if (layout.zero == 2 && !layout_scatters_gradients(&layout))
-        layout.zero = 1; /* gradients of a pipeline's stage stay whole here until the step ends */
-    footprint_of_stage(&layout, &v->setup->setting, stage, &f);
-    stay_here(&layout, &v->setup->setting, stage, &f);
-    const struct job *job = v->setup->setting.job;
-    double master = master_bytes(v, &layout, stage), optimizer = f.optimizer - master;
-    double updates =
-        updates_bytes(v, &layout, stage, master) + partial_gradients_bytes(&v->setup->layout, &v->setup->setting, stage);
-    bool cuda = v->devices.kind == DEVICE_CUDA;
-    const size_t element = cuda ? 2 : sizeof(float);
-    double gathered = gathered_bytes(&v->setup->layout, &v->setup->setting, element) +
-                      (stage == layout.pp - 1 ? pieces_bytes(&layout, &v->setup->setting, element) : 0) +
-                      footprint_executed_context_bytes(&v->setup->layout, &v->setup->setting, (double)element);
-    if (cuda)
-        return f.weights + f.gradients + f.optimizer + updates + f.activations + gathered;
-    double weights = precision_is_narrow(job->precision) ? f.weights * 5 / 3 : f.weights; /* 4 and 1, not 2 and 1 */
-    return weights + 2 * f.gradients + optimizer + updates + 2 * f.activations + gathered;
-}
-
-/* What the host has of the fullest rank: on a CPU, which computes in fp32, no copy of weights beside the master. LAMB's updates
- * of a unit stand beside its states until their lengths are known. */
-static double host_memory(const struct validation *v, int stage)
-{
-    const struct layout *layout = &v->setup->layout;
-    const struct setting *setting = &v->setup->setting;
-    const struct job *job = setting->job;
-    struct layout stays = *layout;
-    const double states = offload_share(&layout->offload, OFFLOAD_OPTIMIZER);
-    const bool cuda = v->devices.kind == DEVICE_CUDA;
-    struct footprint f, without;
-    stays.offload = (struct offload){0};
-    footprint_of_stage(layout, setting, stage, &f);
-    footprint_of_stage(&stays, setting, stage, &without);
-    double updated = without.optimizer / optimizer_state_bytes(job) * states, each = host_parameter_bytes(job);
-    double activations = f.host - updated * each, here = cuda ? each : each - host_weight_bytes(job);
-    double lengths = states > 0 && job->optimizer == OPTIMIZER_LAMB ? largest_owned_bytes(layout, setting) : 0;
-    return updated * here + lengths + (cuda ? 1 : 2) * activations;
-}
-
 double validate_memory_of_all(const struct validation *v)
 {
-    const struct layout *layout = &v->setup->layout;
-    double sum = 0;
+    bool on_gpu = v->devices.kind == DEVICE_CUDA;
     if (v->devices.alone >= 0)
-        return stage_memory(v, layout_coordinates(layout, v->devices.alone).pp);
-    for (int stage = 0; stage < layout->pp; stage++)
-        sum += stage_memory(v, stage) * v->setup->setting.gpus / layout->pp;
-    return sum;
-}
-
-static double fullest(const struct validation *v, double (*of_stage)(const struct validation *v, int stage))
-{
-    double most = 0;
-    if (v->devices.alone >= 0)
-        return of_stage(v, layout_coordinates(&v->setup->layout, v->devices.alone).pp);
-    for (int stage = 0; stage < v->setup->layout.pp; stage++)
-        most = fmax(most, of_stage(v, stage));
-    return most;
+        return executed_memory(&v->setup->layout, &v->setup->setting, on_gpu, v->devices.alone);
+    return executed_memory_of_all(&v->setup->layout, &v->setup->setting, on_gpu);
 }
 
 static double predicted_memory(const struct validation *v)
 {
-    return fullest(v, stage_memory);
+    return executed_memory(&v->setup->layout, &v->setup->setting, v->devices.kind == DEVICE_CUDA, v->devices.alone);
 }
 
 static double predicted_host_memory(const struct validation *v)
 {
-    return fullest(v, host_memory);
+    return executed_host_memory(&v->setup->layout, &v->setup->setting, v->devices.kind == DEVICE_CUDA, v->devices.alone);
 }
 
 /* What operations had a core for, and what is left of their spans. Where that is not known of exchanges, what their pieces waited
@@ -261,7 +173,7 @@ static void compare(struct validation *v)
     struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
     nanos *own = memory_new(v->program.n_ops, sizeof *own);
     v->slices = work_slices(&machine, &v->program.works);
-    validate_pair_times(v, 0, own);
+    overlapped_pair_times(&v->program, &machine, 0, own);
     add_spans(&v->program, &v->predicted, v->devices.alone < 0 ? own : NULL, false, v);
     add_spans(&v->program, &v->run.timeline, NULL, true, v);
     free(own);
@@ -307,7 +219,8 @@ static enum status execute(struct invocation *call, const struct thread_run_opti
         status = devices_run(call, &v->devices, &v->program, &v->setup->setting, options, &v->run);
     }
     if (status == STATUS_OK && comparable && v->devices.rank == 0)
-        status = validate_numerics(call, options, &many, v);
+        status = numerics_compare(&v->setup->layout, &v->setup->setting, v->devices.kind == DEVICE_CUDA, options, &many,
+                                  &v->numerics, &call->diags);
     thread_run_free(&many);
     return status;
 }

@@ -1,45 +1,11 @@
-/*
- * validate_numerics.c - the loss and every gradient of all ranks' step, against those of one rank on the CPU.
- *
- * fp32 and bf16: the largest difference within a tensor, of its largest gradient.
- *
- * Operands of 8 bits are compared with one rank in fp32, tensor by tensor, by the length of the difference of the gradients, of
- * the length of what they should be. What rounding does to that follows from the formats. With m bits of mantissa a number is off
- * by an error that is even in +-2^-(m+1) of its power of two; of numbers whose mantissas are spread as logarithms are, the root
- * of the mean square of the relative error is
- *
- *     u = 2^-m / sqrt(12) * sqrt(3 / (8 ln 2)) = 0.2124 * 2^-m          (e4m3: 0.027, e5m2: 0.053)
- *
- * A product sums many such terms, whose errors are independent: its relative error is that of a term, p = sqrt(u_a^2 + u_b^2) of
- * its operands, backward g with the gradients' format. A branch (attention, feed-forward) has s products behind one another and
- * inherits its input's error; the stream adds up n branches about as long as each other. The one added to i others is 1 / (i + 1)
- * of the sum's square length, so the square of the stream's error grows by s p^2 / (i + 1):
- *
- *     forward   s p^2 H        backward   s g^2 H        H = 1/2 + 1/3 + ... + 1/(n + 1)
- *
- * A gradient of weights has at most both, and its own product's: e^2 = s (p^2 + g^2) H + g^2. Tensors are not alike: branches are
- * not equally long, and in a small tensor errors do not average. Twice e is allowed (eight layers: e 0.17 in fp8 and 0.12 in
- * mxfp8; the worst tensors of drawn layouts have 0.16 and 0.12). A scale that is off by a power of two makes 0.5 or 1, numbers of
- * another place make 1.4.
- *
- * A token goes to the k of n experts with the largest scores; where the k-th and the next score nearly alike, rounding exchanges
- * them. Scores that are spread as a normal distribution stand n phi(z) to the standard deviation there (z: where k / n lie
- * above), and two of them drift by 2 / sqrt(pi) times the stream's error e_x apart, half of the time towards each other: of
- *
- *     f = n phi(z) e_x / sqrt(pi)
- *
- * choices another one is made. It gives the token another output of one of its k experts, of which the square of the difference
- * is twice as long as it: 2 f / k of a mixture, which is half of a layer's branches, in all f / k more in e^2. What an expert or
- * a router learns may depend on few such tokens: of models with experts all gradients together are one tensor.
- *
- * The loss is a mean over tokens, whose errors are independent: as much as the stream's, over the root of how many they are.
- */
+/* numerics.c - compares the loss and gradients of all ranks with those of one rank on the CPU. */
+#include "runtime/run/numerics.h"
+
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/validate/validating.h"
 #include "model/cost/work/precision_bytes.h"
 #include "runtime/base/parameters.h"
 
@@ -49,7 +15,7 @@
 struct tolerance {
     double loss, gradients;
 };
-static const struct tolerance wide[] = {[DEVICE_CPU] = {1e-4, 1e-4}, [DEVICE_CUDA] = {2e-2, 1e-1}}, of_choices = {2e-2, 0.5};
+static const struct tolerance of_fp32 = {1e-4, 1e-4}, of_bf16 = {2e-2, 1e-1}, of_choices = {2e-2, 0.5};
 
 /* --- what rounding to 8 bits does */
 
@@ -90,20 +56,21 @@ static struct tolerance narrow_tolerance(const struct setting *setting, feature_
                               .gradients = 2 * sqrt(stream + passed * backward + backward + choices)};
 }
 
-static struct tolerance tolerance_of(const struct validation *v)
+static struct tolerance tolerance_of(const struct setting *setting, feature_set features, bool on_gpu)
 {
-    const struct setting *setting = &v->setup->setting;
     if (precision_is_narrow(setting->job->precision))
-        return narrow_tolerance(setting, v->setup->layout.features);
-    return v->devices.kind == DEVICE_CUDA && setting->model->moe.experts ? of_choices : wide[v->devices.kind];
+        return narrow_tolerance(setting, features);
+    if (!on_gpu)
+        return of_fp32;
+    return setting->model->moe.experts ? of_choices : of_bf16;
 }
 
 /* --- the reference */
 
-static enum status run_reference(struct invocation *call, const struct validation *v, const struct thread_run_options *options,
-                                 struct thread_run *result)
+static enum status run_reference(const struct setting *whole, feature_set features, const struct thread_run_options *options,
+                                 struct thread_run *result, struct diags *diags)
 {
-    struct setting setting = v->setup->setting;
+    struct setting setting = *whole;
     struct job job = *setting.job;
     struct layout layout = {.tp = 1,
                             .cp = 1,
@@ -113,19 +80,19 @@ static enum status run_reference(struct invocation *call, const struct validatio
                             .ep = 1,
                             .micro_batch = 1,
                             .schedule = SCHEDULE_NONE,
-                            .features = v->setup->layout.features & ~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) |
-                                                                      FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))};
+                            .features = features & ~(FEATURE_BIT(PP_OVERLAP) | FEATURE_BIT(DP_OVERLAP) |
+                                                     FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))};
     struct program program;
     setting.gpus = 1;
     if (precision_is_narrow(job.precision)) /* what all ranks do wrong with bytes is wrong beside it, too */
         job.precision = PRECISION_FP32;
     setting.job = &job;
-    enum status status = program_build(&layout, &setting, DETAIL_KERNEL, false, &program, &call->diags);
+    enum status status = program_build(&layout, &setting, DETAIL_KERNEL, false, &program, diags);
     if (status != STATUS_OK)
         return status;
     struct thread_run_options unlimited = *options; /* one rank holds what the others divide */
     unlimited.memory_limit = 0;
-    status = run_on_threads(&program, &setting, &unlimited, result, &call->diags);
+    status = run_on_threads(&program, &setting, &unlimited, result, diags);
     program_free(&program);
     return status;
 }
@@ -182,20 +149,21 @@ static void compare_gradients(const struct setting *setting, const float *one, c
     }
 }
 
-enum status validate_numerics(struct invocation *call, const struct thread_run_options *whole, const struct thread_run *many,
-                              struct validation *v)
+enum status numerics_compare(const struct layout *layout, const struct setting *setting, bool on_gpu,
+                             const struct thread_run_options *options, const struct thread_run *many, struct numerics *n,
+                             struct diags *diags)
 {
     struct thread_run one = {0};
-    struct thread_run_options options = *whole;
-    options.steps = 1;
-    options.gradients = true;
-    enum status status = run_reference(call, v, &options, &one);
+    struct thread_run_options single = *options;
+    single.steps = 1;
+    single.gradients = true;
+    *n = (struct numerics){0};
+    enum status status = run_reference(setting, layout->features, &single, &one, diags);
     if (status == STATUS_OK) {
-        struct numerics *n = &v->numerics;
-        struct tolerance allowed = tolerance_of(v);
+        struct tolerance allowed = tolerance_of(setting, layout->features, on_gpu);
         n->compared = true;
         n->loss_error = fabs(many->steps[0].loss - one.steps[0].loss) / fabs(one.steps[0].loss);
-        compare_gradients(&v->setup->setting, one.gradients, many->gradients, n);
+        compare_gradients(setting, one.gradients, many->gradients, n);
         n->max_rel_error = fmax(n->loss_error, n->gradient_error);
         n->allowed = allowed.gradients;
         n->held = n->loss_error <= allowed.loss && n->gradient_error <= allowed.gradients;

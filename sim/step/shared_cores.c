@@ -1,28 +1,13 @@
-/*
- * validate_shared.c - the prediction for ranks, and streams of a rank, that share the cores of one machine.
- *
- * A simulator's ranks have a device each, whose streams run beside each other. Here a rank keeps to its cores
- * (runtime/base/cores.h), and what is under way on the same cores shares them evenly, as a time-sharing system makes it: k
- * operations on n cores go on at n / k of their speed each, where k is larger. What computes or moves bytes needs a core; what
- * waits needs none, so while some ranks wait for others (the ends of a pipeline) those that work have the cores to themselves.
- *
- * That is the mean of what a system does in turns of milliseconds: the step and what operations work come out right, a single
- * short exchange beside computations need not, which waits for the end of a turn or gets the core at once.
- *
- * Every member of a collective, and both sides of a message, need a core for the time in which bytes move; the collective has
- * ended when the last of them has, a message when it has been sent and received. Before that nobody needs a core for what an
- * exchange takes whatever it carries: threads are being woken.
- *
- * Time goes from one end of an operation, or of a waking, to the next: O(operations x ranks x streams).
- */
+/* shared_cores.c - one step of ranks that share the CPU cores of a machine. */
+#include "sim/step/shared_cores.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/validate/validating.h"
 #include "model/base/memory.h"
 #include "model/base/units.h"
-#include "runtime/base/cores.h"
 #include "sim/network/network_analytic.h"
+#include "sim/step/overlapped_pairs.h"
 #include "sim/step/step_tables.h"
 
 static const nanos NEVER = INT64_MAX;
@@ -50,11 +35,12 @@ struct queue {
 struct sharing {
     const struct program *program;
     struct step_tables tables;
-    struct queue *queues; /* [n_ranks] */
+    struct queue *queues;          /* [n_ranks] */
+    const struct core_span *cores; /* [n_ranks] */
     int n_cores;
-    int *busy;   /* [n_cores] operations under way on the cores that begin here */
-    nanos now;   /* all that ends until then has */
-    nanos *work; /* [n_ops of the program] what of its duration needs a core */
+    int *busy;   /* [n_cores] operations under way on the span of cores that begins here */
+    nanos now;   /* everything that ends until then has ended */
+    nanos *work; /* [n_ops of the program] the part of its duration that needs a core */
 };
 
 static const struct step_script *script_of(const struct sharing *s, int rank)
@@ -172,7 +158,7 @@ static bool has_arrived(const struct sharing *s, int rank, uint32_t receive)
 
 /* --- one instant */
 
-/* What the head of a stream can do now without time going by. */
+/* Does what the head of a stream can do at this instant. False: nothing. */
 static bool step_head(struct sharing *s, int rank, int stream)
 {
     struct queue *q = &s->queues[rank];
@@ -221,17 +207,12 @@ static void settle(struct sharing *s)
 
 /* --- from one instant to the next */
 
-static struct core_range range_of(const struct sharing *s, int rank)
-{
-    return cores_of_rank(rank, s->program->n_ranks, s->n_cores);
-}
-
-/* Of full speed, for what works on the cores of a rank. */
+/* The share of full speed that an operation on the cores of a rank has. */
 static double speed(const struct sharing *s, int rank)
 {
-    struct core_range range = range_of(s, rank);
-    int busy = s->busy[range.first];
-    return busy > range.n ? (double)range.n / busy : 1;
+    const struct core_span *span = &s->cores[rank];
+    int busy = s->busy[span->first];
+    return busy > span->n ? (double)span->n / busy : 1;
 }
 
 static void count_busy(struct sharing *s)
@@ -240,7 +221,7 @@ static void count_busy(struct sharing *s)
         s->busy[c] = 0;
     for (int r = 0; r < s->program->n_ranks; r++)
         for (int k = 0; k < N_STREAMS; k++)
-            s->busy[range_of(s, r).first] += s->queues[r].heads[k].stage == STAGE_WORKS;
+            s->busy[s->cores[r].first] += s->queues[r].heads[k].stage == STAGE_WORKS;
 }
 
 /* The next end of a waking, or of work at the speeds that now are; NEVER: there is none. */
@@ -304,8 +285,8 @@ static void queues_close(struct sharing *s)
     free(s->busy);
 }
 
-/* Spans as they were, how long of them operations had a core, and how long they had none. */
-static void record(const struct sharing *s, struct validation *v)
+/* Spans, the part of them in which operations had a core, and the part in which they had none. */
+static void record(const struct sharing *s, struct shared_cores_prediction *prediction, struct timeline *timeline)
 {
     nanos last = 0;
     for (int r = 0; r < s->program->n_ranks; r++)
@@ -313,13 +294,14 @@ static void record(const struct sharing *s, struct validation *v)
             const struct queue *q = &s->queues[r];
             const struct step_op *op = op_of(s, r, i);
             double work = (double)s->work[op - s->tables.ops] * 1e-9, span = (double)(q->end[i] - q->start[i]) * 1e-9;
-            timeline_record(&v->predicted, (struct span){.rank = r, .op = i, .start = q->start[i], .end = q->end[i]});
-            v->predicted_work_s[op->class] += work;
-            *(op->kind == OP_COMPUTE ? &v->predicted_waiting.computations : &v->predicted_waiting.exchanges) += span - work;
+            struct core_waiting *waiting = &prediction->waiting;
+            timeline_record(timeline, (struct span){.rank = r, .op = i, .start = q->start[i], .end = q->end[i]});
+            prediction->work_s[op->class] += work;
+            *(op->kind == OP_COMPUTE ? &waiting->computations : &waiting->exchanges) += span - work;
             last = nanos_later(last, q->end[i]);
         }
-    timeline_close(&v->predicted);
-    v->predicted_s = (double)last * 1e-9;
+    timeline_close(timeline);
+    prediction->step_s = (double)last * 1e-9;
 }
 
 static nanos without_crowding(const struct step_costs *costs, const struct op *op)
@@ -330,15 +312,14 @@ static nanos without_crowding(const struct step_costs *costs, const struct op *o
     return all;
 }
 
-/* All of a computation, less what crowds it (step_costs.h) where it shares a core with exchanges: these have that core themselves
- * here for as long as they work. Of an exchange what it does not take whatever it carries, and of one beside a computation what
- * it would take alone, which is less than the pair does. */
-static void find_work_of(const struct validation *v, const struct script *script, bool share, struct step_costs *costs,
-                         nanos *work)
+/* A computation needs a core for all of its time, less what crowds it (step_costs.h) where it shares a core with exchanges: these
+ * have that core themselves here for as long as they work. An exchange needs one for all but its waking; one that overlaps a
+ * computation, for what it would take alone, which is less than the pair does. */
+static void find_work_of(const struct program *program, const struct script *script, bool share, nanos waking,
+                         struct step_costs *costs, nanos *work)
 {
-    nanos waking = nanos_from_seconds(v->waking_s);
     for (uint32_t i = script->first_op; i < script->first_op + script->n_ops; i++) {
-        const struct op *op = &v->program.ops[i];
+        const struct op *op = &program->ops[i];
         bool computes = op->kind == OP_COMPUTE;
         if (computes && work[i] >= 0)
             costs->ops[i] = work[i];
@@ -349,33 +330,46 @@ static void find_work_of(const struct validation *v, const struct script *script
     }
 }
 
-/* Of ranks with the same script some may have a core more. */
-static void find_work(const struct validation *v, int n_cores, struct step_costs *costs, nanos *work)
+/* Some of the ranks with the same script may have one core more than the others. */
+static void find_work(const struct sharing *s, nanos waking, struct step_costs *costs)
 {
-    const struct program *program = &v->program;
-    validate_pair_times(v, v->waking_s, work);
-    for (int32_t s = 0; s < program->n_scripts; s++) {
+    const struct program *program = s->program;
+    for (int32_t i = 0; i < program->n_scripts; i++) {
         bool share = false;
         for (int r = 0; r < program->n_ranks; r++)
-            share |= program->ranks[r].script == s && cores_of_rank(r, program->n_ranks, n_cores).n < 2;
-        find_work_of(v, &program->scripts[s], share, costs, work);
+            share |= program->ranks[r].script == i && s->cores[r].n < 2;
+        find_work_of(program, &program->scripts[i], share, waking, costs, s->work);
     }
 }
 
-enum status validate_predict_shared(struct validation *v, int n_cores, struct diags *diags)
+static int cores_used(const struct core_span *cores, int n_ranks)
 {
-    struct machine machine = machine_of(&v->setup->layout, &v->setup->setting);
-    struct network network = network_analytic(&machine);
+    int most = 0;
+    for (int r = 0; r < n_ranks; r++)
+        most = cores[r].first + cores[r].n > most ? cores[r].first + cores[r].n : most;
+    return most;
+}
+
+enum status shared_cores_predict(const struct program *program, const struct machine *machine, const struct core_span *cores,
+                                 double waking_s, struct shared_cores_prediction *prediction, struct timeline *timeline,
+                                 struct diags *diags)
+{
+    struct network network = network_analytic(machine);
     struct step_costs costs;
-    struct sharing s = {.program = &v->program, .n_cores = n_cores, .work = memory_new(v->program.n_ops, sizeof *s.work)};
-    step_costs_create(&v->program, &machine, &network, &costs);
-    find_work(v, n_cores, &costs, s.work);
-    enum status status = step_tables_create(&v->program, costs.ops, &s.tables, diags);
+    struct sharing s = {.program = program,
+                        .cores = cores,
+                        .n_cores = cores_used(cores, program->n_ranks),
+                        .work = memory_new(program->n_ops, sizeof *s.work)};
+    *prediction = (struct shared_cores_prediction){0};
+    step_costs_create(program, machine, &network, &costs);
+    overlapped_pair_times(program, machine, waking_s, s.work);
+    find_work(&s, nanos_from_seconds(waking_s), &costs);
+    enum status status = step_tables_create(program, costs.ops, &s.tables, diags);
     if (status == STATUS_OK) {
         queues_open(&s);
         while (advance(&s))
             ;
-        record(&s, v);
+        record(&s, prediction, timeline);
         queues_close(&s);
         step_tables_free(&s.tables);
     }
