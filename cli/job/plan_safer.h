@@ -7,7 +7,7 @@
  * is a search of its own, as what a family of layouts recomputes follows from the memory there is.
  *
  * `layout: auto` and --export take the first plan all the same, with a warning. The record is mostly of eager stacks, the share
- * the higher one of two that can be argued for (STEP.md, section 5), and what auto means should be what the table shows first,
+ * the higher one of two that can be argued for (model/cost/step/RECORD.md), and what auto means should be what the table shows first,
  * not depend on a threshold; who wants room says so, once, with --memory-margin or job.memory_margin. Nor does the table put the
  * safer one of two plans first that are nearly as fast: it would no longer be in order, and a faster link could make the first
  * plan slower, by as much as counts as nearly.

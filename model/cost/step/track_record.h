@@ -5,12 +5,12 @@
  * weights, and whether kernels are fused. For each kind there is what the published runs of the accuracy record (tests/accuracy)
  * say of the ratio of measured over predicted step time: its 10th, 50th and 90th percentile, each source weighing the same
  * whatever the number of its runs, for a new job is one more source. Parameters were fitted to at most half of these runs
- * (model/cost/STEP.md), so it is not all out of sample; STEP.md says how well the range of some sources holds for another.
+ * (model/cost/step/RECORD.md), so it is not all out of sample; RECORD.md says how well the range of some sources holds for another.
  *
  * Memory. Of a run whose predicted use of the memory is u = need / capacity it is known whether it ran. With the true need over
  * the predicted one log-logistic (median m, scale s; fitted to the outcomes as traces/table/outcomes.h says) the share of such
  * runs that run out of memory is 1 / (1 + (m u)^(-1/s)). Most of the outcomes are of eager stacks, and the constants of their
- * memory were calibrated to the same ones: STEP.md says how well the shares hold for outcomes left out.
+ * memory were calibrated to the same ones: RECORD.md says how well the shares hold for outcomes left out.
  */
 #ifndef MSIM_MODEL_COST_STEP_TRACK_RECORD_H
 #define MSIM_MODEL_COST_STEP_TRACK_RECORD_H
