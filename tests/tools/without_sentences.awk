@@ -1,0 +1,65 @@
+# A result as JSON, CSV, YAML or a script without what may differ between two versions of msim: the version, wall times, comments, and
+# the sentences under assumptions, notes, detail and source. KIND is json, csv, lines (YAML, scripts), figure (for gnuplot: only its data)
+# or measured (JSON of a real run: only its losses and counts).
+function cut_csv(line,    n, i, c, field, quoted, out)
+{
+    out = ""
+    field = ""
+    n = 1
+    for (i = 1; i <= length(line) + 1; i++) {
+        c = substr(line, i, 1)
+        if (c == "\"") quoted = !quoted
+        if ((c == "," && !quoted) || i > length(line)) {
+            if (FNR == 1 || !seen_header) if (field ~ /^"?(assumptions|notes|detail|source|seconds|[a-z]+_seconds)"?$/) free[n] = 1
+            out = out (n > 1 ? "," : "") (free[n] && seen_header ? "" : field)
+            field = ""
+            n++
+        } else
+            field = field c
+    }
+    return out
+}
+KIND == "csv" && !seen_header && /^[a-z_0-9,"]+$/ {
+    print cut_csv($0)
+    seen_header = 1
+    next
+}
+KIND == "csv" {
+    print length(free) && seen_header ? cut_csv($0) : $0
+    next
+}
+KIND == "lines" {
+    if ($0 ~ /^[ \t]*(#|\/\/)/) next
+    sub(/[ \t]+#[ \t].*$/, "")
+    if ($0 ~ /^ *"?(source|notes|detail|assumptions)"?:/) sub(/:.*$/, ":")
+    print
+    next
+}
+KIND == "figure" {
+    if ($0 == "EOD") data = 0
+    if (data) print
+    if ($0 ~ /<< *EOD$/) data = 1
+    next
+}
+KIND == "measured" {
+    if ($0 ~ /"(loss|gradient_norm|max_rel_error|gradients|operations|rank|held|worst|allowed|memory_bytes)": /) print
+    next
+}
+# JSON as msim writes it: a key on each line.
+depth { # inside a list or an object of sentences
+    if ($0 ~ /[\[{]$/) depth++
+    else if ($0 ~ /^ *[\]}],?$/) depth--
+    next
+}
+/^ *"msim": "/ || /^ *"([a-z]+_)?seconds": / { next }
+/^ *"(assumptions|notes|detail|source)": [\[{]$/ {
+    print
+    depth = 1
+    next
+}
+/^ *"(assumptions|notes|detail|source)": / {
+    sub(/:.*$/, ":")
+    print
+    next
+}
+{ print }
