@@ -12,8 +12,8 @@
 #include "model/spec/catalog.h"
 #include "model/spec/experiment.h"
 #include "model/spec/json_text.h"
+#include "traces/launch/job/launch_write.h"
 #include "traces/launch/launch_read.h"
-#include "traces/launch/launch_write.h"
 
 /* A job of the files: what it is, what it runs on, what it is as an experiment. */
 struct imported {

@@ -1,8 +1,8 @@
 #include "cli/job/launch_export.h"
 
 #include "model/base/append.h"
-#include "traces/launch/framework_export.h"
-#include "traces/launch/megatron_export.h"
+#include "traces/launch/frameworks/framework_export.h"
+#include "traces/launch/megatron/megatron_export.h"
 
 enum { EXPORT_MEGATRON, EXPORT_NEMO, EXPORT_NANOTRON, EXPORT_TORCHTITAN, EXPORT_BRIDGE, EXPORT_NEMO_2 };
 const char *const export_choices[] = {"megatron", "nemo", "nanotron", "torchtitan", "megatron-bridge", "nemo2", NULL};

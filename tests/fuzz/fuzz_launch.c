@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "traces/launch/framework_config.h"
-#include "traces/launch/framework_export.h"
-#include "traces/launch/framework_keys.h"
-#include "traces/launch/framework_program.h"
+#include "traces/launch/frameworks/framework_config.h"
+#include "traces/launch/frameworks/framework_export.h"
+#include "traces/launch/frameworks/framework_keys.h"
+#include "traces/launch/frameworks/framework_program.h"
 #include "traces/launch/launch_shell.h"
-#include "traces/launch/megatron_export.h"
-#include "traces/launch/megatron_log.h"
-#include "traces/launch/megatron_meaning.h"
-#include "traces/launch/python_keys.h"
+#include "traces/launch/megatron/megatron_export.h"
+#include "traces/launch/megatron/megatron_log.h"
+#include "traces/launch/megatron/megatron_translate.h"
+#include "traces/launch/python/python_keys.h"
 
 static void check_log(const struct launch_log *log)
 {
@@ -52,7 +52,7 @@ static void check_words(struct launch_words *words, struct diags *diags)
         abort();
     framework_take_overrides(words);
     megatron_read(words, true, arguments, diags);
-    megatron_mean(arguments, &(struct launch_known){0}, d, diags);
+    megatron_translate(arguments, &(struct launch_known){0}, d, diags);
     if (diags->n_errors == 0 && d->n_missing == 0)
         check_job(&d->job);
     free(arguments);

@@ -8,12 +8,12 @@
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 #include "tests/layout/offloaded.h"
-#include "traces/launch/framework_config.h"
-#include "traces/launch/framework_export.h"
+#include "traces/launch/frameworks/framework_config.h"
+#include "traces/launch/frameworks/framework_export.h"
 #include "traces/launch/launch_shell.h"
-#include "traces/launch/megatron_export.h"
-#include "traces/launch/megatron_log.h"
-#include "traces/launch/megatron_meaning.h"
+#include "traces/launch/megatron/megatron_export.h"
+#include "traces/launch/megatron/megatron_log.h"
+#include "traces/launch/megatron/megatron_translate.h"
 
 /* --- jobs --- */
 
@@ -167,7 +167,7 @@ static void mean(struct launch_words *words, int gpus, struct launch_description
     struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
     *d = (struct launch_description){0};
     megatron_read(words, false, arguments, diags);
-    megatron_mean(arguments, &(struct launch_known){.gpus = gpus}, d, diags);
+    megatron_translate(arguments, &(struct launch_known){.gpus = gpus}, d, diags);
     free(arguments);
 }
 

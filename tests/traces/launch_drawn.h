@@ -7,7 +7,7 @@
 
 #include "model/base/random.h"
 #include "model/spec/cluster.h"
-#include "traces/launch/launch.h"
+#include "traces/launch/job/launch.h"
 
 void draw_launch_layout(struct random_stream *random, const struct transformer *model, struct layout *l);
 /* The rest, of a model and a layout. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "model/base/file.h"
-#include "traces/launch/framework_config.h"
-#include "traces/launch/framework_keys.h"
+#include "traces/launch/frameworks/framework_config.h"
+#include "traces/launch/frameworks/framework_keys.h"
 #include "traces/launch/launch_shell.h"
 
 struct told tell(const char *config, const char *line, int gpus)
@@ -23,10 +23,10 @@ struct told tell_as(const char *path, const char *config, const char *line, int 
     if (config)
         ck_assert_int_eq(framework_config_parse(path, config, strlen(config), &t.words, &companion, &t.diags), STATUS_OK);
     if (line)
-        ck_assert_int_eq(launch_shell_words("--with", line, &t.words, &t.diags), STATUS_OK);
+        ck_assert_int_eq(shell_words("--with", line, &t.words, &t.diags), STATUS_OK);
     framework_take_overrides(&t.words);
     megatron_read(&t.words, true, arguments, &t.diags);
-    megatron_mean(arguments, &(struct launch_known){.gpus = gpus}, &t.d, &t.diags);
+    megatron_translate(arguments, &(struct launch_known){.gpus = gpus}, &t.d, &t.diags);
     free(arguments);
     return t;
 }

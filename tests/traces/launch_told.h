@@ -4,8 +4,8 @@
 #ifndef MSIM_TESTS_LAUNCH_TOLD_H
 #define MSIM_TESTS_LAUNCH_TOLD_H
 
-#include "traces/launch/launch_words.h"
-#include "traces/launch/megatron_meaning.h"
+#include "traces/launch/job/launch_words.h"
+#include "traces/launch/megatron/megatron_translate.h"
 
 struct told {
     struct launch_words words;

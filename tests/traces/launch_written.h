@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "traces/launch/framework_export.h"
-#include "traces/launch/megatron_export.h"
+#include "traces/launch/frameworks/framework_export.h"
+#include "traces/launch/megatron/megatron_export.h"
 
 /* By a framework's configuration, or (NULL) Megatron-LM's script; what it does not say is in `lost`. The caller frees it. */
 static inline char *launch_written(const char *framework, const struct launch_job *x, struct diags *lost)

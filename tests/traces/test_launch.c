@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "tests/suite.h"
+#include "traces/launch/job/launch_write.h"
 #include "traces/launch/launch_shell.h"
-#include "traces/launch/launch_write.h"
-#include "traces/launch/megatron_meaning.h"
+#include "traces/launch/megatron/megatron_translate.h"
 
 struct meant {
     struct launch_words words;
@@ -30,7 +30,7 @@ static struct meant meaning_of(const char *front, const char *arguments, int gpu
     snprintf(script, sizeof script, "%s%s", front, arguments);
     ck_assert_int_eq(launch_shell_parse("s", script, strlen(script), NULL, &m.words, &m.diags), STATUS_OK);
     megatron_read(&m.words, false, read, &m.diags);
-    megatron_mean(read, &(struct launch_known){.gpus = gpus}, &m.d, &m.diags);
+    megatron_translate(read, &(struct launch_known){.gpus = gpus}, &m.d, &m.diags);
     free(read);
     return m;
 }

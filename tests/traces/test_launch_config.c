@@ -6,8 +6,8 @@
 
 #include "tests/layout/offloaded.h"
 #include "tests/suite.h"
-#include "traces/launch/framework_config.h"
-#include "traces/launch/megatron_meaning.h"
+#include "traces/launch/frameworks/framework_config.h"
+#include "traces/launch/megatron/megatron_translate.h"
 
 struct configured {
     struct launch_words words;
@@ -24,7 +24,7 @@ static struct configured read_config(const char *text)
     c.status = framework_config_parse("c.yaml", text, strlen(text), &c.words, &c.companion, &c.diags);
     megatron_read(&c.words, false, arguments, &c.diags);
     if (c.status == STATUS_OK)
-        megatron_mean(arguments, &(struct launch_known){0}, &c.d, &c.diags);
+        megatron_translate(arguments, &(struct launch_known){0}, &c.d, &c.diags);
     free(arguments);
     return c;
 }

@@ -8,7 +8,7 @@
 #include "tests/suite.h"
 #include "tests/traces/launch_drawn.h"
 #include "tests/traces/launch_written.h"
-#include "traces/launch/framework_export.h"
+#include "traces/launch/frameworks/framework_export.h"
 
 /* Replicas and shards that torchtitan can be told. */
 static void draw_degrees(struct random_stream *random, struct layout *l)

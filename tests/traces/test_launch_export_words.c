@@ -7,8 +7,8 @@
 #include "model/spec/catalog.h"
 #include "tests/suite.h"
 #include "tests/traces/launch_written.h"
-#include "traces/launch/framework_export.h"
-#include "traces/launch/megatron_export.h"
+#include "traces/launch/frameworks/framework_export.h"
+#include "traces/launch/megatron/megatron_export.h"
 
 /* By hand: layers that need a layout of their own, and what no argument says. */
 START_TEST(stages_that_do_not_divide_are_named)

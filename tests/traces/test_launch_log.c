@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/suite.h"
-#include "traces/launch/megatron_log.h"
+#include "traces/launch/megatron/megatron_log.h"
 
 struct logged {
     struct launch_words words;

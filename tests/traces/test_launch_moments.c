@@ -7,8 +7,8 @@
 #include "tests/suite.h"
 #include "tests/traces/launch_told.h"
 #include "tests/traces/launch_written.h"
-#include "traces/launch/framework_export.h"
-#include "traces/launch/megatron_export.h"
+#include "traces/launch/frameworks/framework_export.h"
+#include "traces/launch/megatron/megatron_export.h"
 
 #define TITAN "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
 #define TUNED                                                                                                                    \

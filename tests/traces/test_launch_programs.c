@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "tests/suite.h"
-#include "traces/launch/framework_keys.h"
+#include "traces/launch/frameworks/framework_keys.h"
 #include "traces/launch/launch_programs.h"
 #include "traces/launch/launch_shell.h"
-#include "traces/launch/megatron_meaning.h"
+#include "traces/launch/megatron/megatron_translate.h"
 
 struct heard {
     struct launch_words words;
@@ -26,7 +26,7 @@ static struct heard hear(const char *script, const char *hosts)
         launch_programs_hosts("hosts", hosts, strlen(hosts), &h.words, &h.diags);
     framework_take_overrides(&h.words);
     megatron_read(&h.words, true, arguments, &h.diags);
-    megatron_mean(arguments, &(struct launch_known){0}, &h.d, &h.diags);
+    megatron_translate(arguments, &(struct launch_known){0}, &h.d, &h.diags);
     free(arguments);
     return h;
 }

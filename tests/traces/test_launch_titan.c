@@ -5,7 +5,7 @@
 
 #include "tests/suite.h"
 #include "tests/traces/launch_told.h"
-#include "traces/launch/megatron_log.h"
+#include "traces/launch/megatron/megatron_log.h"
 
 #define TITAN "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nseq_len = 8192\nlocal_batch_size = 4\n"
 #define MODEL "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"

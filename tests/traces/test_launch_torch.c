@@ -6,8 +6,8 @@
 
 #include "tests/suite.h"
 #include "tests/traces/launch_told.h"
-#include "traces/launch/framework_config.h"
-#include "traces/launch/framework_keys.h"
+#include "traces/launch/frameworks/framework_config.h"
+#include "traces/launch/frameworks/framework_keys.h"
 #include "traces/launch/launch_shell.h"
 
 static const feature_set TORCH = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA);

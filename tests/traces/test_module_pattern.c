@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/suite.h"
-#include "traces/launch/module_pattern.h"
+#include "traces/launch/megatron/module_pattern.h"
 
 static const char *const names[] = {"model.layers.0.self_attn.q_proj",
                                     "model.layers.3.self_attn.v_proj",

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tests/suite.h"
-#include "traces/launch/framework_keys.h"
-#include "traces/launch/python_keys.h"
+#include "traces/launch/frameworks/framework_keys.h"
+#include "traces/launch/python/python_keys.h"
 
 static struct yaml_node *parse(const char *text, struct arena *arena, struct diags *diags)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/suite.h"
-#include "traces/launch/toml.h"
+#include "traces/launch/job/toml.h"
 
 /* A tree in one line: {a: 1, b: "text", c: [1, 2]}. */
 static void write_tree(const struct yaml_node *node, FILE *out)

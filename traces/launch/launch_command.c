@@ -3,55 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/launch/framework_keys.h"
+#include "traces/launch/frameworks/framework_keys.h"
 #include "traces/launch/launch_programs.h"
-#include "traces/launch/megatron_arguments.h"
-
-/* What the quotes around a command line kept from one shell is expanded by the other: n bytes that stand so in the script. */
-static bool is_kept(const struct shell_state *state, const char *text, size_t n, const char *source)
-{
-    bool inside = source && source >= state->script && source <= state->script_end;
-    return inside && (size_t)(state->script_end - source) >= n && memchr(text, '$', n) && memcmp(source, text, n) == 0;
-}
-
-/* A word of a command line within quotes; what is left of backslashes (--nnodes=\$N) is several segments. */
-static void add_inner(struct shell_state *state, struct shell_fields *fields, const struct launch_field *word)
-{
-    size_t n = strlen(word->text);
-    if (word->n_segments == 1 && !word->unknown && is_kept(state, word->text, n, word->segments[0].source)) {
-        shell_expand(state, word->segments[0].source, n, fields);
-        return;
-    }
-    struct launch_field whole = shell_slice(state, word, 0, 0);
-    for (size_t i = 0; i < word->n_segments; i++) {
-        const struct launch_segment *s = &word->segments[i];
-        size_t length = (i + 1 < word->n_segments ? s[1].from : n) - s->from;
-        struct launch_field part = !s->unknown && is_kept(state, word->text + s->from, length, s->source)
-                                       ? shell_expand_one(state, s->source, length)
-                                       : shell_slice(state, word, s->from, length);
-        whole = shell_join(state, &whole, &part);
-    }
-    shell_fields_add(fields, word->n_segments > 1 ? &whole : word);
-}
-
-void launch_command_split(struct shell_state *state, struct shell_fields *fields, const struct launch_field *field)
-{
-    static const char blanks[] = " \t\r\n";
-    bool sets = strstr(field->text, ".yml ") || strstr(field->text, ".yaml "); /* what xpk --command is given */
-    bool is_line = sets || strstr(field->text, " --") || (strncmp(field->text, "--", 2) == 0 && strpbrk(field->text, blanks));
-    if (!is_line) {
-        shell_fields_add(fields, field);
-        return;
-    }
-    for (const char *p = field->text; *(p += strspn(p, blanks));) {
-        size_t n = strcspn(p, blanks);
-        bool quoted = n > 2 && (*p == '\'' || *p == '"') && p[n - 1] == *p;
-        struct launch_field part = shell_slice(state, field, (size_t)(p - field->text) + quoted, n - 2 * quoted);
-        if (strcmp(part.text, "\\") != 0) /* at the end of a line */
-            add_inner(state, fields, &part);
-        p += n;
-    }
-}
+#include "traces/launch/megatron/megatron_arguments.h"
 
 /* Megatron-LM's parser takes no key=value: beside its flags it is for another program. */
 static void drop_settings(struct launch_words *words)
@@ -149,7 +103,7 @@ void launch_command_try(struct shell_state *state, const struct shell_fields *gi
 {
     struct shell_fields fields = {0};
     for (size_t i = n_around; i < given->n; i++)
-        launch_command_split(state, &fields, &given->items[i]);
+        shell_split(state, &fields, &given->items[i]);
     struct launch_words trial = {.arena = state->words->arena};
     add_recipe(&trial, &fields);
     launch_words_of_fields(&trial, given->items, n_around);

@@ -4,7 +4,7 @@
 #ifndef MSIM_TRACES_LAUNCH_COMMAND_H
 #define MSIM_TRACES_LAUNCH_COMMAND_H
 
-#include "traces/launch/shell_state.h"
+#include "traces/launch/shell/shell_script.h"
 
 /* Of the commands so far the one that says most of a job. */
 struct launch_choice {
@@ -14,9 +14,6 @@ struct launch_choice {
     struct place at;
     const char *program; /* one that trains what msim does not have; NULL: none */
 };
-
-/* A field that is a command line itself (what xpk --command is given) becomes its words, any other one field. */
-void launch_command_split(struct shell_state *state, struct shell_fields *fields, const struct launch_field *field);
 
 /* A command, which becomes the choice where it says more than that. The first n_around of its fields start the shell that it is
  * given to (srun --nodes 4 bash -c ...), so that no value of theirs is a word of its own. */

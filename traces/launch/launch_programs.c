@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/launch/megatron_arguments.h"
+#include "traces/launch/megatron/megatron_arguments.h"
 
 static const struct launcher launchers[] = {
     {"torchrun", NULL, "1", "1", "PET_NNODES", "PET_NPROC_PER_NODE"},
@@ -18,12 +18,6 @@ static const struct launcher launchers[] = {
     {"llamafactory-cli", "train", "1", NULL, "NNODES", "NPROC_PER_NODE"},
     {"run_train.sh", NULL, "1", "8", NULL, "NGPU"},
 };
-
-const char *launch_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 bool launch_may_be_value(const struct shell_fields *fields, size_t i)
 {

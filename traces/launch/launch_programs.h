@@ -17,7 +17,7 @@
 #ifndef MSIM_TRACES_LAUNCH_PROGRAMS_H
 #define MSIM_TRACES_LAUNCH_PROGRAMS_H
 
-#include "traces/launch/shell_state.h"
+#include "traces/launch/shell/shell_state.h"
 
 /* A program that starts the job's processes on a node. */
 struct launcher {
@@ -45,8 +45,6 @@ void launch_hosts_included(struct launch_word include, struct launch_words *word
  * leave out. */
 void launch_programs_hosts(const char *path, const char *bytes, size_t n, struct launch_words *words, struct diags *diags);
 
-/* The last part of a path. */
-const char *launch_base(const char *path);
 /* May a field be the value of the flag in front, which has two dashes and none of its own? */
 bool launch_may_be_value(const struct shell_fields *fields, size_t i);
 

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "model/base/file.h"
-#include "traces/launch/framework_config.h"
-#include "traces/launch/framework_keys.h"
+#include "traces/launch/frameworks/framework_config.h"
+#include "traces/launch/frameworks/framework_keys.h"
 #include "traces/launch/launch_programs.h"
-#include "traces/launch/megatron_meaning.h"
+#include "traces/launch/megatron/megatron_translate.h"
 
 /* --- files --- */
 
@@ -455,12 +455,12 @@ void launch_describe(const struct launch_sources *sources, size_t i, const struc
     *description = (struct launch_description){0};
     enum status status = STATUS_OK;
     for (int k = 0; k < how->n_with && status == STATUS_OK; k++)
-        status = launch_shell_words("--with", how->with[k], &words, diags);
+        status = shell_words("--with", how->with[k], &words, diags);
     if (status == STATUS_OK) {
         struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
         framework_take_overrides(&words);
         megatron_read(&words, how->all, arguments, diags);
-        megatron_mean(arguments, &(struct launch_known){.gpus = how->gpus}, description, diags);
+        megatron_translate(arguments, &(struct launch_known){.gpus = how->gpus}, description, diags);
         free(arguments);
     }
     launch_words_free(&words);

@@ -8,9 +8,9 @@
 #ifndef MSIM_TRACES_LAUNCH_READ_H
 #define MSIM_TRACES_LAUNCH_READ_H
 
-#include "traces/launch/launch.h"
+#include "traces/launch/job/launch.h"
 #include "traces/launch/launch_shell.h"
-#include "traces/launch/megatron_log.h"
+#include "traces/launch/megatron/megatron_log.h"
 
 struct launch_source {
     const char *path;

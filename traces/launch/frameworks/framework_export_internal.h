@@ -1,0 +1,64 @@
+/*
+ * framework_export_internal.h - a job on its way into a framework's keys. Private to framework_export.c and to what single
+ * frameworks say in words of their own.
+ */
+#ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_INTERNAL_H
+#define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_INTERNAL_H
+
+#include "traces/launch/frameworks/framework_lines.h"
+#include "traces/launch/frameworks/framework_tables.h"
+#include "traces/launch/megatron/megatron_export.h"
+
+struct config {
+    const struct framework *framework;
+    const struct launch_job *job;
+    struct megatron_export exported;
+    struct framework_lines lines;
+    bool covered[N_ARGUMENTS]; /* a key says it, or nothing has to */
+};
+
+/* What an argument is from here on; lives as long as the export. */
+void config_set(struct config *c, enum argument argument, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* What a framework says in words of its own. */
+struct exporter {
+    const struct framework *framework;
+    struct launch_job (*plain)(const struct launch_job *job); /* what Megatron-LM's arguments are to say of it; NULL: all */
+    void (*complete)(struct config *c);                       /* adds the rest, behind them */
+    void (*open)(const struct config *c, FILE *out);          /* what stands before the lines, */
+    void (*close)(const struct config *c, FILE *out);         /* and behind them */
+    struct framework_object object;
+};
+
+/* How many GPUs a node has of those that there are. */
+static inline int config_node_gpus(const struct config *c)
+{
+    int per_node = c->job->gpus_per_node;
+    return per_node && per_node < c->job->gpus ? per_node : c->job->gpus;
+}
+
+/* What starts a program that is a file's, as a comment. */
+void config_write_command(const struct config *c, const char *program, FILE *out);
+
+/* framework_torchtitan_export.c */
+struct launch_job titan_plain(const struct launch_job *job);
+void titan_complete(struct config *c);
+void titan_open(const struct config *c, FILE *out);
+
+/* framework_recipe_export.c */
+#define BRIDGE_OBJECT                                                                                                            \
+    {                                                                                                                            \
+        "cfg", "comm_overlap", " = CommOverlapConfig(", ")"                                                                      \
+    }
+void bridge_complete(struct config *c);
+void bridge_open(const struct config *c, FILE *out);
+void bridge_close(const struct config *c, FILE *out);
+#define NEMO2_OBJECT                                                                                                             \
+    {                                                                                                                            \
+        "recipe", "trainer.callbacks", ".append(run.Config(MegatronCommOverlapCallback,", "))"                                   \
+    }
+void nemo2_complete(struct config *c);
+void nemo2_open(const struct config *c, FILE *out);
+void nemo2_close(const struct config *c, FILE *out);
+
+#endif

@@ -1,0 +1,160 @@
+/* LitGPT: the YAML that its pretrain and finetune commands read (config_hub), from memory. A batch is that of all devices; where
+ * there are several, pre-training shards within a node, and fine-tuning among all, which repeats its blocks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/append.h"
+#include "model/spec/catalog.h"
+#include "traces/launch/frameworks/framework_rows.h"
+#include "traces/launch/frameworks/framework_tree.h"
+
+#define ALL_IN_16(word, type)                                                                                                    \
+    {word, "main_params_dtype", type}, {word, "exp_avg_dtype", type},                                                            \
+    {                                                                                                                            \
+        word, "exp_avg_sq_dtype", type                                                                                           \
+    }
+
+#define ALL_IN_32(word)                                                                                                          \
+    {word, "grad_reduce_in_bf16", "False"}, {word, "main_params_dtype", "fp32"}, {word, "exp_avg_dtype", "fp32"},                \
+    {                                                                                                                            \
+        word, "exp_avg_sq_dtype", "fp32"                                                                                         \
+    }
+
+/* What is true in 16 bits has no other weights; what is mixed, said by a command, takes that back. */
+static const struct framework_word precisions[] = {{"bf16-mixed", "bf16", "True"},
+                                                   ALL_IN_32("bf16-mixed"),
+                                                   {"bf16-true", "bf16", "True"},
+                                                   {"bf16-true", "grad_reduce_in_bf16", "True"},
+                                                   ALL_IN_16("bf16-true", "bf16"),
+                                                   {"16-mixed", "fp16", "True"},
+                                                   {"16-true", "fp16", "True"},
+                                                   ALL_IN_16("16-true", "fp16"),
+                                                   {"32-true", "bf16", "False"},
+                                                   {"32", "bf16", "False"},
+                                                   {0}};
+static const struct framework_word quantizations[] = {
+    {"bnb.nf4", "quantization_bit", "4"},    {"bnb.nf4-dq", "quantization_bit", "4"}, {"bnb.fp4", "quantization_bit", "4"},
+    {"bnb.fp4-dq", "quantization_bit", "4"}, {"bnb.int8", "quantization_bit", "8"},   {0}};
+static const struct framework_word norms[] = {
+    {"RMSNorm", "normalization", "RMSNorm"}, {"LayerNorm", "normalization", "LayerNorm"}, {0}};
+static const struct framework_word feeds[] = {
+    {"LLaMAMLP", "swiglu", "True"}, {"GemmaMLP", "swiglu", "True"}, {"GptNeoxMLP", "swiglu", "False"}, {0}};
+static const struct framework_key keys[] = {
+    AS("devices", "nproc_per_node"),
+    AS("num_nodes", "nnodes"),
+    WORDS("precision", precisions),
+    WORDS("quantize", quantizations),
+    AS("train.global_batch_size", "global_batch_size"),
+    AS("train.micro_batch_size", "micro_batch_size"),
+    AS("train.max_seq_length", "seq_length"),
+    AS("train.max_steps", "train_iters"),
+    AS("train.max_tokens", "train_tokens"),
+    AS("model_config.n_layer", "num_layers"),
+    AS("model_config.n_embd", "hidden_size"),
+    AS("model_config.n_head", "num_attention_heads"),
+    AS("model_config.n_query_groups", "num_query_groups"),
+    AS("model_config.head_size", "kv_channels"),
+    AS("model_config.intermediate_size", "ffn_hidden_size"),
+    AS("model_config.padded_vocab_size", "vocab_size"),
+    AS("model_config.block_size", "max_position_embeddings"),
+    AS("model_config.bias", "add_bias_linear"),
+    WORDS("model_config.norm_class_name", norms),
+    WORDS("model_config.mlp_class_name", feeds),
+    OPPOSITE("train.tie_embeddings", "untie_embeddings_and_output_weights"),
+    AS("lora_r", "adapter_rank"),
+    AS("lora_dropout", "adapter_dropout"),
+    {0},
+};
+static const struct framework_word fixed[] = {
+    {NULL, "bf16", "True"},
+    FRAMEWORK_OWN_MODULES,
+    {NULL, "use_flash_attn", "True"},
+    {NULL, "cross_entropy_loss_fusion", "False"},
+    {NULL, "zero_stage", "3"},
+    {NULL, "nnodes", "1"},
+    {0},
+};
+
+static const struct yaml_node *scalar_at(const struct yaml_node *root, const char *path)
+{
+    const struct yaml_node *node = framework_find(root, path);
+    return node && node->kind == YAML_SCALAR && !yaml_is_null(node) && *node->text ? node : NULL;
+}
+
+/* Beside which matrices: queries and values unless told. */
+static void read_targets(struct launch_words *words, const struct yaml_node *root, const struct yaml_node *rank)
+{
+    static const struct {
+        const char *key, *modules;
+        bool usual;
+    } parts[] = {{"lora_query", "q_proj", true},
+                 {"lora_key", "k_proj", false},
+                 {"lora_value", "v_proj", true},
+                 {"lora_projection", "o_proj", false},
+                 {"lora_mlp", "gate_proj up_proj down_proj", false},
+                 {"lora_head", "lm_head", false}};
+    char text[128] = "";
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const struct yaml_node *said = scalar_at(root, parts[i].key);
+        if (said ? framework_is_true(said->text) : parts[i].usual)
+            text_append(text, sizeof text, "%s%s", *text ? " " : "", parts[i].modules);
+    }
+    framework_add(words, rank, "lora_r", "adapter", "lora");
+    framework_add(words, rank, "lora_query, ...", "adapter_targets", launch_text(words, text, strlen(text)));
+}
+
+static bool is_one(const struct yaml_node *root, const char *path, bool unless)
+{
+    const struct yaml_node *node = scalar_at(root, path);
+    return node ? strcmp(node->text, "1") == 0 : unless;
+}
+
+/* Pre-training without a length has the model's; fine-tuning that of its data. */
+static void read_context(struct launch_words *words, const struct yaml_node *train, const struct yaml_node *name,
+                         const struct yaml_node *block)
+{
+    struct transformer model;
+    struct diags quiet = {0};
+    char text[32];
+    if (block) {
+        framework_add(words, block, "model_config.block_size", "seq_length", framework_text(words, block));
+    } else if (name && catalog_model(name->text, &model, &quiet) == STATUS_OK && model.max_seq_len > 0) {
+        int n = snprintf(text, sizeof text, "%lld", (long long)model.max_seq_len);
+        framework_add(words, train, "LitGPT", "seq_length", launch_text(words, text, (size_t)n));
+    }
+    diags_free(&quiet);
+}
+
+/* Pre-training names a model, fine-tuning where one lies. */
+static void read_more(struct launch_words *words, const struct yaml_node *root)
+{
+    const struct yaml_node *where = scalar_at(root, "checkpoint_dir"), *name = scalar_at(root, "model_name");
+    const struct yaml_node *rank = scalar_at(root, "lora_r"), *train = framework_find(root, "train");
+    if (where) {
+        const char *slash = strrchr(where->text, '/'), *base = slash && slash[1] ? slash + 1 : where->text;
+        framework_add(words, where, "checkpoint_dir", "catalog_model", launch_text(words, base, strlen(base)));
+        if (!is_one(root, "devices", true) || !is_one(root, "num_nodes", true))
+            framework_add(words, where, "LitGPT", "recompute_granularity", "full");
+    } else if (name && !framework_find(root, "model_config.n_layer")) {
+        framework_add(words, name, "model_name", "catalog_model", framework_text(words, name));
+    }
+    if (framework_find(root, "model_config.n_layer")) {
+        framework_add(words, root, "LitGPT", "position_embedding_type", "rope");
+        if (!scalar_at(root, "train.tie_embeddings"))
+            framework_add(words, root, "LitGPT", "untie_embeddings_and_output_weights", "True");
+    }
+    if (!where && train) {
+        framework_add(words, train, "LitGPT", "torch_compile", "True");
+        framework_add(words, train, "LitGPT", "mics_shard_size", "node");
+        if (!scalar_at(train, "max_seq_length") && scalar_at(train, "global_batch_size"))
+            read_context(words, train, name, scalar_at(root, "model_config.block_size"));
+    }
+    if (rank)
+        read_targets(words, root, rank);
+}
+
+const struct framework framework_litgpt = {.name = "LitGPT",
+                                           .signs = {"train.global_batch_size", "train.micro_batch_size"},
+                                           .fixed = fixed,
+                                           .keys = keys,
+                                           .more = read_more};

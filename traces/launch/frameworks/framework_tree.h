@@ -1,0 +1,27 @@
+/*
+ * framework_tree.h - keys of a configuration by their paths, and words made of them.
+ *
+ *     model:                          framework_find(root, "model.optim.name")      the node "adamw"
+ *       optim:                        framework_find(root, "callbacks.budget")      of a list the first mapping with the key
+ *         name: adamw
+ */
+#ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_TREE_H
+#define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_TREE_H
+
+#include "model/spec/yaml.h"
+#include "traces/launch/job/launch_words.h"
+
+/* What stands at "a.b.c"; of a list the first mapping that has the key. NULL: nothing. */
+const struct yaml_node *framework_find(const struct yaml_node *node, const char *path);
+
+/* A scalar, or scalars between blanks; a copy. */
+const char *framework_text(struct launch_words *words, const struct yaml_node *node);
+/* true, True */
+bool framework_is_true(const char *text);
+
+/* A word of a key, for what is not one row of a table; one that nobody knows, unless it is a plain no. Texts are not copied. */
+void framework_add(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
+                   const char *value);
+void framework_add_strange(struct launch_words *words, const struct yaml_node *node, const char *path, const char *text);
+
+#endif
