@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "sim/faults/fault_fit_parts.h"
+#include "sim/faults/fault_fit_internal.h"
 #include "sim/faults/fault_statistics.h"
 
 enum { LONGEST_PART = 10 };

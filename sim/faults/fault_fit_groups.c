@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "sim/faults/fault_fit_parts.h"
+#include "sim/faults/fault_fit_internal.h"
 
 /* Hits of one instant that make an event; events of a cause that make a group. */
 enum { TOGETHER = 3, LEAST_EVENTS = 4, LARGEST_GROUP = 4096 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "sim/faults/fault_fit_parts.h"
+#include "sim/faults/fault_fit_internal.h"
 
 enum { SHORTEST_S = 60, LONGEST_BURST_S = 2 * 86400, MAX_PARAMETERS = 6 };
 

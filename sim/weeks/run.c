@@ -40,279 +40,137 @@ static enum status check_options(const struct run_options *options, const struct
     return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
-/* --- speed --- */
-
-static int32_t slowest(const struct run *run, enum fault_kind kind)
-{
-    return run->options->failover ? failover_slowest(run, kind) : run->cluster.slow[kind].least;
-}
-
-void run_set_speed(struct run *run)
-{
-    const struct degraded_speed *degraded = run->options->degraded;
-    int32_t compute = slowest(run, FAULT_STRAGGLER), links = slowest(run, FAULT_LINK), speed = compute < links ? compute : links;
-    if (degraded || run->missing_replicas > 0) {
-        struct cluster_condition condition = {
-            .compute_speed = compute, .link_speed = links, .missing_replicas = run->missing_replicas};
-        int32_t all = run->options->failover ? run->options->failover->units * run->options->failover->replicas
-                      : run->options->robust ? run->options->robust->replicas
-                                             : 1;
-        if (degraded)
-            speed = degraded->speed(degraded->context, &condition);
-        else if (all > run->missing_replicas)
-            speed = (int32_t)((int64_t)speed * (all - run->missing_replicas) / all);
-    }
-    double drift = robust_drift(run);
-    if (drift > 0)
-        speed = (int32_t)((double)speed * (1 - drift));
-    run->training.speed = speed > 0 ? speed : 1;
-}
-
-/* --- time passes --- */
-
-/* What was being saved counts once it is there, or the job is going on again. */
-static void settle_saving(struct run *run, bool over)
-{
-    if (!run->saving || (!over && run->ledger.now < run->recovery.saved))
-        return;
-    training_saved(&run->training, &run->ledger);
-    run->saving = false;
-}
-
-/* Training goes on, at the ledger's time. */
-static void resume(struct run *run)
-{
-    for (; run->n_resumed < run->n_incidents; run->n_resumed++)
-        if (run->incidents[run->n_resumed].resumed == NEVER)
-            run->incidents[run->n_resumed].resumed = run->ledger.now;
-    run->from_storage = false;
-    settle_saving(run, true);
-    failover_resume(run, run->ledger.now);
-    if (run->options->robust)
-        robust_restart(run, run->ledger.now);
-    else if (run->options->failover)
-        run_set_speed(run);
-    run->regrouping = false;
-}
-
-/* Let time pass to `until` without an event. */
-static void advance(struct run *run, nanos until)
-{
-    if (run->recovery.active) {
-        recovery_advance(&run->recovery, &run->ledger, until);
-        if (run->recovery.active)
-            return;
-        resume(run);
-    }
-    training_advance(&run->training, &run->ledger, until);
-}
-
-/* --- a failure --- */
-
-/* Has a node (or the spare in its place) all that a checkpoint put into its memory? */
-static bool memory_is_whole(const struct run *run, int32_t node)
-{
-    return run->memory_lost[node] < run->training.n_written;
-}
-
-/* In-memory checkpoints live on a node and on the one half the cluster further, which shares no rack with it. A node that is lost
- * takes both copies of something with it when one of the two that share copies with it was lost since the last checkpoint. */
-bool run_lose_memory(struct run *run, const struct fault *fault)
-{
-    int64_t nodes = run->options->nodes, node = fault->node;
-    if (!run->memory_lost)
-        return false;
-    if (!fault_takes_node(fault) || node < 0) /* the process ended, its host did not */
-        return true;
-    int32_t buddy = (int32_t)((node + nodes / 2) % nodes), keeper = (int32_t)((node + nodes - nodes / 2) % nodes);
-    bool alone = buddy == node || !memory_is_whole(run, buddy) || !memory_is_whole(run, keeper);
-    run->memory_lost[node] = run->training.n_written;
-    return !alone;
-}
-
-struct incident *run_add_incident(struct run *run, const struct fault *fault, nanos time)
-{
-    if (run->options->lean && run->n_incidents > 0 && !run->recovery.active)
-        run->n_incidents = run->n_resumed = 0;
-    run->incidents = memory_grow(run->incidents, &run->incidents_capacity, run->n_incidents + 1, sizeof *run->incidents);
-    struct incident *incident = &run->incidents[run->n_incidents++];
-    *incident = (struct incident){.fault = fault, .time = time, .n_down = run->cluster.n_down, .resumed = time};
-    return incident;
-}
-
-void run_stop_training(struct run *run, struct incident *incident, enum memory_fate fate)
-{
-    bool memory = run_lose_memory(run, incident->fault) && fate == MEMORY_STAYS;
-    settle_saving(run, false);
-    incident->interrupted = !run->recovery.active || run->regrouping || run->saving;
-    run->saving = run->ending = false;
-    incident->resumed = NEVER;
-    run->from_storage |= !memory;
-    if (!incident->interrupted && (memory || !run->memory_lost))
-        return; /* during a recovery nothing but what neighbours hold can be lost */
-    incident->lost = training_fail(&run->training, &run->ledger, memory);
-    run->interruptions += incident->interrupted;
-}
-
-static void begin_outage(struct run *run, struct incident *incident)
-{
-    struct recovery_plan plan = recovery_plain_plan(&run->recovery.policy);
-    run->failures++;
-    if (failover_bears(run, incident->fault->node)) {
-        failover_leave(run, incident, incident->fault, plan.detect, 0);
-        return;
-    }
-    run_stop_training(run, incident, MEMORY_STAYS);
-    const struct fault *gone = incident->fault->down > 0 ? incident->fault : NULL;
-    recovery_begin(&run->recovery, incident->time, robust_lacking(run, gone, incident->time + plan.detect), &plan);
-}
-
-static void stop_saved(struct run *run, struct incident *incident, nanos save, const struct fault *gone)
-{
-    struct recovery_plan plan = {.save = save, .restart = robust_restart_time(run)};
-    incident->interrupted = true;
-    incident->resumed = NEVER;
-    run->interruptions++;
-    run->saving = true;
-    recovery_begin(&run->recovery, incident->time, robust_lacking(run, gone, incident->time + save), &plan);
-}
-
-void run_leave_as_planned(struct run *run, const struct fault *fault)
-{
-    struct incident *incident = run_add_incident(run, fault, fault->time);
-    nanos save = checkpoint_save_time(&run->options->checkpoint);
-    bool in_time = run->options->notice == 0 || save <= run->options->notice;
-    const struct fault *gone = fault->down > 0 ? fault : NULL;
-    bool stops = !run->recovery.active || run->regrouping; /* those that regroup have what is to be saved */
-    run->planned++;
-    if (gone && failover_bears(run, fault->node)) {
-        failover_leave(run, incident, fault, 0, 0);
-    } else if (stops && in_time) {
-        (void)run_lose_memory(run, fault);
-        stop_saved(run, incident, save, gone);
-    } else if (stops) {
-        run_stop_training(run, incident, MEMORY_STAYS);
-        struct recovery_plan plan = {.restart = robust_restart_time(run)};
-        recovery_begin(&run->recovery, fault->time, robust_lacking(run, gone, fault->time), &plan);
-    } else {
-        (void)run_lose_memory(run, fault);
-        incident->resumed = NEVER;
-        recovery_node_leaves(&run->recovery, fault->time, robust_lacking(run, gone, fault->time));
-    }
-}
-
 /* --- events --- */
 
 static void begin_fault(struct run *run, const struct fault *fault)
 {
-    advance(run, fault->time);
-    if (run->options->robust) {
-        robust_fault(run, fault);
-        return;
-    }
-    cluster_state_begin(&run->cluster, fault);
-    if (fault->kind == FAULT_PLANNED) {
-        run_leave_as_planned(run, fault);
-        return;
-    }
-    struct incident *incident = run_add_incident(run, fault, fault->time);
-    if (fault->kind == FAULT_NODE) {
-        begin_outage(run, incident);
-    } else {
-        run->slowdowns++;
-        run_set_speed(run);
-    }
+    run_advance(run, fault->time);
+    run->faults->fault(run, fault);
 }
 
 static void end_fault(struct run *run)
 {
     nanos time = cluster_state_next_end(&run->cluster)->time;
-    advance(run, time);
+    run_advance(run, time);
     if (!cluster_state_next_end(&run->cluster) || cluster_state_next_end(&run->cluster)->time != time)
         return; /* a slow node that left at a restart in between */
     struct fault_end end = cluster_state_end(&run->cluster);
     if (end.kind == FAULT_NODE || end.kind == FAULT_PLANNED) {
         recovery_node_back(&run->recovery, time, run->cluster.n_down);
-        failover_node_back(run, time);
-        robust_grow(run, time);
+        run->replicas->node_back(run, time);
     } else {
         run_set_speed(run);
     }
 }
 
-/* The time at which training resumes is an event where something begins to run then. */
+/* The end of a restart is an event of its own: rules may begin something then. */
 static bool resume_first(struct run *run, nanos before)
 {
-    bool something = run->options->robust || run->options->failover || run->options->goal > 0;
-    if (!something || !run->recovery.active || run->recovery.resumes >= before || run->recovery.resumes >= run->ledger.horizon)
+    if (run->phase == RUN_TRAINING || run->recovery.resumes >= nanos_earlier(before, run->ledger.horizon))
         return false;
     recovery_advance(&run->recovery, &run->ledger, run->recovery.resumes);
-    resume(run);
+    run_resume(run);
     return true;
 }
 
-/* Nothing but the goal's work, or its last save, comes before `before`; whether it has come that far. */
+/* Returns whether the goal's work, or its last save, is done before `before`. */
 static bool reach_goal(struct run *run, nanos before)
 {
     if (run->options->goal == 0)
         return false;
     nanos until = nanos_earlier(before, run->ledger.horizon);
-    if (run->ending && run->recovery.saved <= until) {
+    if (run->phase == RUN_LAST_SAVE && run->recovery.saved <= until) {
         recovery_advance(&run->recovery, &run->ledger, run->recovery.saved);
-        settle_saving(run, true);
-        run->over = true;
-        return true;
+        return run_settle_saving(run);
     }
-    if (run->recovery.active)
+    if (run->phase != RUN_TRAINING)
         return false;
     training_advance(&run->training, &run->ledger, until);
     if (!training_is_done(&run->training, &run->ledger))
         return false;
-    struct recovery_plan save = {.save = checkpoint_save_time(&run->options->checkpoint)};
-    recovery_begin(&run->recovery, run->ledger.now, 0, &save);
-    run->saving = run->ending = true;
+    const struct recovery_plan save = {.save = checkpoint_save_time(&run->options->checkpoint)};
+    run_stop(run, RUN_LAST_SAVE, run->ledger.now, 0, &save);
     return true;
 }
 
-/* The earlier of the next fault and the next end, in the order of enum event_class at equal times; false after the horizon. */
-static bool step(struct run *run)
+/* What comes next from outside the rules: a fault of the trace, or the end of one. */
+struct trace_event {
+    nanos time;                /* NEVER: nothing */
+    const struct fault *fault; /* NULL: an end */
+};
+
+static struct trace_event next_of_trace(const struct run *run)
 {
     const struct fault_end *end = cluster_state_next_end(&run->cluster);
     const struct fault *fault = run->next_fault < run->trace->n_items ? &run->trace->items[run->next_fault] : NULL;
     bool end_first = end && (!fault || end->time < fault->time || (end->time == fault->time && end->class == EVENT_END));
+    if (end_first)
+        return (struct trace_event){.time = end->time};
+    return (struct trace_event){.time = fault ? fault->time : NEVER, .fault = fault};
+}
+
+/*
+ * The next event. At equal times: the goal or its last save, a restart that is over (unless a fault or an end happens then: these
+ * see to it themselves), replicas that come back, other events of the rules, and the trace in the order of enum event_class - but
+ * the trace comes before the rules. False after the horizon, and when the run is over.
+ */
+static bool step(struct run *run)
+{
+    const struct trace_event next = next_of_trace(run);
     nanos horizon = run->ledger.horizon;
-    nanos next = end_first ? end->time : fault ? fault->time : NEVER;
-    enum robust_event what;
-    nanos internal = robust_next(run, &what), back = failover_next(run);
-    if (reach_goal(run, nanos_earlier(next, nanos_earlier(internal, back))))
-        return !run->over;
-    if (resume_first(run, nanos_earlier(next, internal))) /* a relapse meanwhile waits for the restart */
+    nanos internal = run->faults->next(run), back = run->replicas->next(run);
+    if (reach_goal(run, nanos_earlier(next.time, nanos_earlier(internal, back))))
+        return run->phase != RUN_OVER;
+    if (resume_first(run, nanos_earlier(next.time, internal))) /* a relapse meanwhile waits for the restart */
         return true;
-    if (back < next && back < horizon && back <= internal) {
-        advance(run, back);
-        failover_return(run, back);
-        return true;
-    }
-    if (internal < next && internal < horizon) {
-        advance(run, internal);
-        robust_happen(run, internal, what);
-        return true;
-    }
-    if (next >= horizon)
+    if (next.time >= horizon && internal >= horizon && back >= horizon)
         return false;
-    if (end_first) {
-        end_fault(run);
-    } else {
+    if (back < next.time && back <= internal) {
+        run_advance(run, back);
+        run->replicas->come_back(run, back);
+    } else if (internal < next.time) {
+        run_advance(run, internal);
+        run->faults->happen(run, internal);
+    } else if (next.fault) {
         run->next_fault++;
-        begin_fault(run, fault);
+        begin_fault(run, next.fault);
+    } else {
+        end_fault(run);
     }
     return true;
 }
 
+/* --- beginning and end --- */
+
+static void set_restart_times(struct run *run)
+{
+    const struct run_options *options = run->options;
+    const struct run_robust *robust = options->robust;
+    nanos plain = options->recovery.restart;
+    run->restart = (struct restart_times){.cold = plain, .hot = plain, .hot_spares = -1};
+    if (!robust)
+        return;
+    int hot = robust->policy->hot_spares, spares = options->recovery.spares;
+    run->restart = (struct restart_times){
+        .cold = robust->restart, .hot = robust->restart_hot, .hot_spares = hot < spares ? hot : spares, .reload = robust->reload};
+}
+
+static void pick_rules(struct run *run)
+{
+    const struct run_options *options = run->options;
+    const struct run_robust *robust = options->robust;
+    run->faults = robust ? &robust_fault_rules : &plain_fault_rules;
+    run->n_replicas = robust ? robust->replicas : 1;
+    run->replicas = robust && robust->policy->elastic ? &elastic_rules : &whole_job_rules;
+    if (options->failover) {
+        run->n_replicas = options->failover->units * options->failover->replicas;
+        run->replicas = &failover_rules;
+    }
+}
+
 static void run_open(struct run *run, const struct run_options *options, const struct fault_trace *trace)
 {
-    *run = (struct run){
-        .options = options, .trace = trace, .recovery = {.policy = options->recovery}, .next_drift = NEVER, .next_alarm = NEVER};
+    *run = (struct run){.options = options, .trace = trace, .recovery = {.policy = options->recovery}};
     cluster_state_init(&run->cluster, options->nodes);
     training_init(&run->training, options->checkpoint);
     run->training.goal = options->goal;
@@ -324,24 +182,52 @@ static void run_open(struct run *run, const struct run_options *options, const s
         for (int32_t i = 0; i < options->nodes; i++)
             run->memory_lost[i] = -1;
     }
-    failover_open(run);
-    if (options->robust)
-        robust_open(run);
+    set_restart_times(run);
+    pick_rules(run);
+    if (run->replicas->open)
+        run->replicas->open(run);
+    if (run->faults->open)
+        run->faults->open(run);
+}
+
+static void report_counts(const struct run *run, struct run_result *result)
+{
+    const struct run_counts *counts = &run->counts;
+    result->failures = counts->failures;
+    result->slowdowns = counts->slowdowns;
+    result->planned = counts->planned;
+    result->interruptions = counts->interruptions;
+    result->relapses = counts->relapses;
+    result->alarms = counts->alarms;
+    result->outside = counts->outside;
+    result->borne = counts->borne;
+    result->called = counts->called;
+    result->condemned = counts->condemned;
+    result->listed = counts->listed;
+    memcpy(result->by_channel, counts->by_channel, sizeof counts->by_channel);
+}
+
+static void report_time(const struct run *run, struct run_result *result)
+{
+    double horizon_s = nanos_to_seconds(result->horizon);
+    for (int i = 0; i < N_TIME_USES; i++)
+        result->use[i] = ledger_total(&run->ledger, (enum time_use)i);
+    for (int i = 0; i < N_AWAY_REASONS; i++)
+        result->away[i] = cluster_state_away_s(&run->cluster, (enum away_reason)i, result->horizon) / horizon_s;
+    result->ettr = (double)(result->use[USE_TRAINING] + result->use[USE_DEGRADED]) / (double)result->horizon;
+    result->goodput = (double)result->use[USE_TRAINING] / (double)result->horizon;
 }
 
 static void run_close(struct run *run, struct run_result *result)
 {
-    bool waiting = run->recovery.active && run->recovery.ready == NEVER && !run->over;
+    bool over = run->phase == RUN_OVER, waiting = !over && run->recovery.active && run->recovery.ready == NEVER;
+    const struct fault_end *repair = cluster_state_next_end(&run->cluster);
     training_finish(&run->training, &run->ledger);
-    if (run->over)
+    if (over)
         ledger_close(&run->ledger);
     *result = (struct run_result){
         .horizon = run->ledger.horizon,
-        .reached = run->over,
-        .failures = run->failures,
-        .slowdowns = run->slowdowns,
-        .planned = run->planned,
-        .interruptions = run->interruptions,
+        .reached = over,
         .checkpoints = run->training.n_written,
         .incidents = run->incidents,
         .n_incidents = run->n_incidents,
@@ -350,27 +236,16 @@ static void run_close(struct run *run, struct run_result *result)
         .n_series = run->ledger.n_bins,
         .ended_waiting = waiting,
         .waiting_since = waiting ? run->recovery.short_since : 0,
-        .next_repair = waiting && cluster_state_next_end(&run->cluster) ? cluster_state_next_end(&run->cluster)->time : NEVER,
-        .relapses = run->relapses,
-        .alarms = run->alarms,
-        .outside = run->outside,
-        .borne = run->borne,
-        .called = run->called,
-        .condemned = run->condemned,
-        .listed = run->listed,
+        .next_repair = waiting && repair ? repair->time : NEVER,
     };
-    memcpy(result->by_channel, run->by_channel, sizeof run->by_channel);
-    for (int i = 0; i < N_TIME_USES; i++)
-        result->use[i] = ledger_total(&run->ledger, (enum time_use)i);
-    for (int i = 0; i < N_AWAY_REASONS; i++)
-        result->away[i] =
-            cluster_state_away_s(&run->cluster, (enum away_reason)i, result->horizon) / nanos_to_seconds(result->horizon);
-    result->ettr = (double)(result->use[USE_TRAINING] + result->use[USE_DEGRADED]) / (double)result->horizon;
-    result->goodput = (double)result->use[USE_TRAINING] / (double)result->horizon;
+    report_counts(run, result);
+    report_time(run, result);
     cluster_state_free(&run->cluster);
     free(run->memory_lost);
-    failover_close(run);
-    robust_close(run);
+    if (run->replicas->close)
+        run->replicas->close(run);
+    if (run->faults->close)
+        run->faults->close(run);
 }
 
 enum status run_simulate(const struct run_options *options, const struct fault_trace *trace, struct run_result *result,
@@ -383,8 +258,8 @@ enum status run_simulate(const struct run_options *options, const struct fault_t
     run_open(&run, options, trace);
     while (step(&run))
         ;
-    if (!run.over)
-        advance(&run, options->horizon);
+    if (run.phase != RUN_OVER)
+        run_advance(&run, options->horizon);
     run_close(&run, result);
     return STATUS_OK;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "sim/faults/fault_fit_parts.h"
+#include "sim/faults/fault_fit_internal.h"
 #include "sim/faults/faults.h"
 #include "tests/suite.h"
 #include "traces/fault/xid.h"
