@@ -64,7 +64,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     if (call.verbosity < 0)
         keep_errors(&call.diags);
     diags_sort(&call.diags);
-    diags_print(&call.diags, stderr, call.talk_colour);
+    diags_print(&call.diags, stderr, call.message_colour);
     if (status == STATUS_USAGE)
         fprintf(stderr, "'msim %s --help' explains the options\n", command->name);
     invocation_free(&call);

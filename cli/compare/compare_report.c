@@ -239,7 +239,7 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
         fputs("\nno row says how long a step took and was predicted: there is no error to tell\n", call->out);
     write_need(comparing, call->out);
     write_rows(comparing, call);
-    talk(call, 1, "%zu run%s in %.2f s", comparing->n_rows, plural((int64_t)comparing->n_rows), comparing->seconds);
+    info(call, 1, "%zu run%s in %.2f s", comparing->n_rows, plural((int64_t)comparing->n_rows), comparing->seconds);
 }
 
 /* --- CSV ----------------------------------------------------------------------------------------------------------- */

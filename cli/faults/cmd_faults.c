@@ -53,7 +53,7 @@ static enum status generate(struct invocation *call)
     struct fault_trace trace;
     faults_generate(&model, nodes, horizon, call->seed, &trace);
     char days[32], count[32];
-    talk(call, 0, "%zu fault%s on %" PRId32 " node%s in %s, %s expected; %s", trace.n_items, trace.n_items == 1 ? "" : "s", nodes,
+    info(call, 0, "%zu fault%s on %" PRId32 " node%s in %s, %s expected; %s", trace.n_items, trace.n_items == 1 ? "" : "s", nodes,
          nodes == 1 ? "" : "s", horizon_text(horizon, days, sizeof days),
          quantity_format(expected, DIM_COUNT, count, sizeof count), model.source);
     return write_trace(call, &trace);
@@ -186,7 +186,7 @@ static enum status find_source(struct invocation *call, const char *path, enum c
     }
     enum status status = convert_source_of(path, source, &call->diags);
     if (status == STATUS_OK)
-        talk(call, 1, "read as --source %s", sources[*source]);
+        info(call, 1, "read as --source %s", sources[*source]);
     return status;
 }
 
@@ -230,9 +230,9 @@ static enum status convert(struct invocation *call)
     if (status != STATUS_OK)
         return status;
     int32_t hosts = trace.n_hosts > 0 ? trace.hosts[trace.n_hosts - 1].node + 1 : 0, nodes = fault_trace_nodes(&trace);
-    talk(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), nodes, plural(nodes));
+    info(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), nodes, plural(nodes));
     if (hosts > nodes)
-        talk(call, 0, "%" PRId32 " host%s seen: --nodes %" PRId32 " tells summary and fit of those without faults", hosts,
+        info(call, 0, "%" PRId32 " host%s seen: --nodes %" PRId32 " tells summary and fit of those without faults", hosts,
              hosts == 1 ? " was" : "s were", hosts);
     if (trace.n_outside > 0)
         diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu row%s without a node", trace.n_outside,

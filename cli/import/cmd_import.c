@@ -135,9 +135,9 @@ static void tell_run(const struct imported *job, struct invocation *call)
     if (!job->source->is_log)
         return;
     measured_text(log, text, sizeof text);
-    talk(call, 0, "%s: %s", job->source->path, text);
+    info(call, 0, "%s: %s", job->source->path, text);
     if (log->n_ramp_up)
-        talk(call, 0, "%s: %zu line%s of smaller batches left out", job->source->path, log->n_ramp_up,
+        info(call, 0, "%s: %zu line%s of smaller batches left out", job->source->path, log->n_ramp_up,
              log->n_ramp_up == 1 ? "" : "s");
     if (log->failed && log->oom && log->n_iterations)
         diag_warning(&call->diags, at, "it ran out of memory after %zu logged iterations; the outcome is oom", log->n_iterations);

@@ -15,6 +15,6 @@ enum status job_setup_load(struct invocation *call, struct job_setup *setup)
     status = layout_choose(&setup->experiment, &setup->layout, &call->diags);
     char text[LAYOUT_TEXT];
     if (status == STATUS_OK && setup->chosen)
-        talk(call, 0, "layout: auto chose %s", layout_format(&setup->layout, text, sizeof text));
+        info(call, 0, "layout: auto chose %s", layout_format(&setup->layout, text, sizeof text));
     return status;
 }

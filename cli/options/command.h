@@ -17,7 +17,7 @@
  *     }
  *     const struct command command_plan = {.name = "plan", ..., .options = options, .run = run};
  *
- * A run function writes its data to call->out and its talk to stderr (talk(), progress.h); it adds its mistakes to call->diags,
+ * A run function writes its data to call->out and its talk to stderr (info(), progress.h); it adds its mistakes to call->diags,
  * which are printed after it returns. What was written to call->out and to files opened with output_open appears only when the
  * function returns STATUS_OK or STATUS_CHECK.
  */
@@ -117,7 +117,7 @@ struct invocation {
     int verbosity; /* -1 quiet, 0, 1 and more: -v */
     bool colour;   /* of call->out */
     int width;     /* columns of the terminal that call->out is; 0 unknown (terminal.h) */
-    bool talk_colour;
+    bool message_colour;
     bool progress; /* stderr is a terminal and nobody said no */
     uint64_t seed; /* --seed, or the experiment's, or 1 */
 
@@ -144,6 +144,6 @@ const char *const *option_list(const struct invocation *call, const char *name, 
 void operands_repeated(struct invocation *call);
 
 /* A sentence on stderr, when the verbosity is at least `level` (0 normal, 1 with -v). A newline is added. */
-void talk(const struct invocation *call, int level, const char *format, ...) PRINTF_LIKE(3, 4);
+void info(const struct invocation *call, int level, const char *format, ...) PRINTF_LIKE(3, 4);
 
 #endif

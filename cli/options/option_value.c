@@ -150,7 +150,7 @@ const char *const *option_list(const struct invocation *call, const char *name, 
     return value->texts;
 }
 
-void talk(const struct invocation *call, int level, const char *format, ...)
+void info(const struct invocation *call, int level, const char *format, ...)
 {
     if (call->verbosity < level)
         return;

@@ -336,7 +336,7 @@ static void settle(struct invocation *call)
     }
     call->colour = wants_colour(call, stdout) && (option_choice(call, "colour") == 1 || strcmp(output, "-") == 0);
     call->width = strcmp(output, "-") == 0 ? terminal_width(stdout) : 0;
-    call->talk_colour = wants_colour(call, stderr);
+    call->message_colour = wants_colour(call, stderr);
     call->progress = terminal_is(stderr) && !option_flag(call, "no-progress") && call->verbosity >= 0;
     call->seed = option_given(call, "seed") ? (uint64_t)option_count(call, "seed") : 1;
 }

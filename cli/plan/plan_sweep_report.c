@@ -285,7 +285,7 @@ static void talk_about_reasons(const struct plan_sweep *sweep, const struct invo
     char text[512], why[sizeof sweep->points->why];
     for (int i = 0; i < sweep->axes.n_points; i++)
         if (!sweep->points[i].fits)
-            talk(call, 0, "%s: %s: %s", sweep->points[i].why[0] ? "left out" : "no plan",
+            info(call, 0, "%s: %s: %s", sweep->points[i].why[0] ? "left out" : "no plan",
                  plan_axes_text(&sweep->axes, i, text, sizeof text), sweep_point_why(&sweep->points[i], why, sizeof why));
 }
 

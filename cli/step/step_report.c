@@ -275,7 +275,7 @@ static void talk_about_cost(const struct step_report *report, const struct invoc
     const struct step_result *r = report->result;
     char events[32], actors[32];
 
-    talk(call, 0, "simulated %s rank%s, %s operations in %.3f s (%.3g M/s)", grouped(r->actors, actors, sizeof actors),
+    info(call, 0, "simulated %s rank%s, %s operations in %.3f s (%.3g M/s)", grouped(r->actors, actors, sizeof actors),
          r->actors == 1 ? "" : "s", grouped((int64_t)r->events, events, sizeof events), r->seconds,
          r->seconds > 0 ? (double)r->events / r->seconds / 1e6 : 0);
 }

@@ -98,7 +98,7 @@ static enum status run_compared(struct invocation *call, const struct thread_run
     struct thread_run_options options = *whole;
     options.steps = 1;
     options.gradients = true;
-    talk(call, 0, "numerics: one step of %d rank%s against one step of one rank on the CPU", v->program.n_ranks,
+    info(call, 0, "numerics: one step of %d rank%s against one step of one rank on the CPU", v->program.n_ranks,
          v->program.n_ranks == 1 ? "" : "s");
     return devices_run(call, &v->devices, &v->program, &v->setup->setting, &options, many);
 }
@@ -215,7 +215,7 @@ static enum status execute(struct invocation *call, const struct thread_run_opti
     if (comparable)
         status = run_compared(call, options, v, &many);
     if (status == STATUS_OK) {
-        talk(call, 0, "executing %d step%s", options->steps, plural(options->steps));
+        info(call, 0, "executing %d step%s", options->steps, plural(options->steps));
         status = devices_run(call, &v->devices, &v->program, &v->setup->setting, options, &v->run);
     }
     if (status == STATUS_OK && comparable && v->devices.rank == 0)

@@ -115,7 +115,7 @@ static void make_executable(struct invocation *call, const struct devices *devic
     experiment->job.gradient_precision = cuda ? PRECISION_FP32 : PRECISION_BF16;
     for (int f = 0; f < N_FEATURES; f++)
         if (dropped >> f & 1u)
-            talk(call, 1, "%s is left out: the runtime does not have it", feature_name((enum feature)f));
+            info(call, 1, "%s is left out: the runtime does not have it", feature_name((enum feature)f));
 }
 
 static enum status check_device(struct invocation *call, const struct validation *v)
@@ -166,9 +166,9 @@ static enum status measure(struct invocation *call, struct validation *v)
                                     .setting = &setup->setting,
                                     .shape_rank = v->devices.alone >= 0 ? v->devices.alone : 0};
     struct probe_result result;
-    talk(call, 0, "probing: kernels and exchanges of this job");
+    info(call, 0, "probing: kernels and exchanges of this job");
     if (v->devices.kind == DEVICE_CPU && v->devices.alone < 0 && ranks > cores)
-        talk(call, 0, "%d ranks share %d core%s: operations wait for one another, and for whatever else runs here", ranks, cores,
+        info(call, 0, "%d ranks share %d core%s: operations wait for one another, and for whatever else runs here", ranks, cores,
              plural(cores));
     enum status status = devices_probe(call, &v->devices, &options, ranks, &result, &setup->experiment.cluster);
     if (status != STATUS_OK)
@@ -244,6 +244,6 @@ enum status validate_measure(struct invocation *call, struct validation *v)
     enum status status = v->probed ? measure(call, v) : STATUS_OK;
     char text[LAYOUT_TEXT];
     if (status == STATUS_OK)
-        talk(call, 0, "layout: %s%s", setup->chosen ? "auto chose " : "", layout_format(&setup->layout, text, sizeof text));
+        info(call, 0, "layout: %s%s", setup->chosen ? "auto chose " : "", layout_format(&setup->layout, text, sizeof text));
     return status;
 }

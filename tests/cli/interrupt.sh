@@ -10,7 +10,7 @@ failures=0
 
 # The command opens its output, then waits for an experiment that never comes.
 interrupted() { # interrupted SIGNAL STATUS
-    "$msim" step - --output result.json <input >/dev/null 2>"talk" &
+    "$msim" step - --output result.json <input >/dev/null 2>"messages" &
     child=$!
     exec 3>input
     tries=0

@@ -8,7 +8,7 @@ trap 'chmod 755 "$work/locked" && rm -rf "$work"' EXIT
 mkdir "$work/locked"
 chmod 555 "$work/locked"
 status=0
-"$msim" catalog -o "$work/locked/result" 2>"$work/talk" || status=$?
+"$msim" catalog -o "$work/locked/result" 2>"$work/messages" || status=$?
 [ "$status" = 1 ]
-grep -q 'result: error: cannot write: Permission denied' "$work/talk"
+grep -q 'result: error: cannot write: Permission denied' "$work/messages"
 [ -z "$(ls "$work/locked")" ]
