@@ -208,58 +208,68 @@ static enum status run(struct invocation *call)
 }
 
 static const struct option_row options[] = {
-    {.name = "base", TEXT_FIELDS("ENTRY"), .help = "the GPU or cluster entry to start from: a name or a file"},
+    {.name = "base", TEXT_FIELDS("ENTRY"), .help = "start from this GPU or cluster entry: a name or a file"},
     {.name = "gpu",
      TEXT_FIELDS("NAME"),
-     .help = "what the tables call the entry's GPU, where it is not the entry's name, in any spelling that the catalog knows"},
+     .fallback = "the entry's name",
+     .help = "set the name of the GPU in the tables; any spelling of the catalog"},
     {.name = "parameters",
      .argument = "LIST",
      .type = OPTION_LIST,
-     .help = "what to fit, as in the entry's YAML: gemm.bf16, nccl.rate, sustained_clock; default: what the rows are about"},
+     .fallback = "all that the rows can determine",
+     .help = "fit these keys of the entry: gemm.bf16, nccl.rate, sustained_clock"},
     {.name = "holdout",
      QUANTITY_FIELDS("FRACTION", DIM_FRACTION),
      .low = 0,
      .high = 0.9,
      .initial = "0.5",
-     .help = "of the cases of every kind that the fit does not see and is judged by; chosen by --seed"},
+     .help = "keep this share of the cases of each kind out of the fit, to judge it; --seed chooses them"},
     THREADS_ROW(NULL),
-    FILE_ROW("residuals", NULL, "every row with its time measured, predicted before and now, as CSV"),
+    FILE_ROW("residuals", NULL, "write each row with its measured time and its prediction before and after the fit, as CSV"),
     {.name = "with-cast",
      .type = OPTION_FLAG,
-     .help = "fp8 and narrower GEMMs were timed with the cast of their first operand: fit that beside and leave it out"},
+     .help = "fit and remove the cast of the first operand, where fp8 and narrower GEMMs were timed with it"},
     {.name = "with-cache",
      .type = OPTION_FLAG,
-     .help = "attention was timed with the copy of K and V into a cache, as inference libraries do it: count that apart"},
+     .help =
+         "account separately for the copy of K and V into a cache, where attention was timed with it, as inference libraries do"},
     {0},
 };
 
 static const struct example examples[] = {
-    {"msim calibrate gemm.csv.gz --base h100-sxm -o mine.yaml", "matrix multiplications of every precision in the table"},
-    {"msim calibrate runs.csv --base dgx-h100 --holdout 0 -o ours.yaml", "twenty steps of your own cluster"},
-    {"msim calibrate runs.csv --base h100-sxm --parameters sustained_clock,host_launch", "two parameters, nothing written"},
+    {"msim calibrate gemm.csv.gz --base h100-sxm -o mine.yaml", "fit matrix multiplications of every precision in the table"},
+    {"msim calibrate runs.csv --base dgx-h100 --holdout 0 -o ours.yaml", "fit twenty steps of your own cluster"},
+    {"msim calibrate runs.csv --base h100-sxm --parameters sustained_clock,host_launch",
+     "fit two parameters, and write only the report"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"The fit", "Robust least squares of log(predicted / measured), within the bounds of the entry. Parameters that the "
+                "data cannot identify are held fixed: those without an effect on the times, and those that cannot be "
+                "separated from another. The report names them with the reason. A fit needs more different cases than "
+                "parameters."},
+    {"The report", "Each parameter with its old value, new value and 95 % interval, and the errors before and after, for "
+                   "fitted rows and held-out rows, with the worst runs. A value fitted to steps produces a warning if no "
+                   "catalog entry has a similar one, or if it differs from the old value by more than a tenth and three "
+                   "standard errors."},
     {0},
 };
 
 const struct command command_calibrate = {
     .name = "calibrate",
-    .summary = "fit a hardware entry to measurement tables",
-    .description =
-        "Fits parameters of a GPU or cluster entry to tables of measured kernels (columns gpu, op, dtype, time_us and the shape; "
-        "op gemm, attention_forward, attention_backward, all_reduce, ...) and of measured training steps (the columns of 'msim "
-        "compare'). The fit is robust least squares of log(predicted / measured) within the bounds that an entry has.\n"
-        "\n"
-        "It fits only what the rows can tell: parameters that move no time, that cannot be told from another, or that any value "
-        "serves are held and reported with the reason, and a fit with no more different cases than parameters is refused. Each "
-        "parameter is printed with its old and new value and a 95 % interval, and the errors before and after, of the rows "
-        "fitted and of those held out, with the runs left worst. A value fitted to steps is warned of where no entry of the "
-        "catalog has one like it or where it is more than a tenth and three standard errors from what the entry had.\n"
-        "\n"
-        "-o writes the new entry: the base, what changed, and where it comes from; the report then goes to standard output. "
-        "Without -o nothing but the report is written.",
+    .summary = "fit a GPU or cluster entry to measurement tables",
+    .description = "Fits parameters of a GPU or cluster entry to measured kernels and to measured training steps.\n"
+                   "\n"
+                   "Kernel tables have the columns gpu, op, dtype, time_us and the shape; op is gemm, attention_forward, "
+                   "attention_backward, all_reduce and so on. Step tables have the columns of 'msim compare'. -o writes the "
+                   "new entry with its changes and their origin; the report then goes to standard output. Without -o only the "
+                   "report is written.",
     .operands = "TABLE.csv...",
     .min_operands = 1,
     .max_operands = -1,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

@@ -142,45 +142,45 @@ static enum status run(struct invocation *call)
 }
 
 static const struct example examples[] = {
-    {"msim catalog", "everything that has a name"},
-    {"msim catalog gpus --format csv", "one table, for a program"},
-    {"msim catalog show gpt-175b-megascale", "a model with its parameter count and its source"},
-    {"msim catalog show h100-sxm --format json", "a GPU with the fitted parameters of its kernels"},
-    {"msim catalog show 'NVIDIA H100 80GB HBM3'", "another spelling of the same"},
-    {"msim catalog show ./config.json", "a Hugging Face model, as downloaded; its folder will do"},
-    {"msim catalog show llama3", "a fault model: how often what fails, and how long repairs take"},
-    {"msim catalog show policy megascale", "the policy of a name that several kinds have"},
-    {"msim catalog template experiment -o job.yaml", "an experiment with every key; msim step job.yaml runs it"},
-    {"msim catalog template cluster -o ours.yaml", "a cluster to fill in; --cluster ours.yaml runs on it"},
+    {"msim catalog", "list everything"},
+    {"msim catalog gpus --format csv", "write one table for a program"},
+    {"msim catalog show gpt-175b-megascale", "show a model with its parameter count and its source"},
+    {"msim catalog show h100-sxm --format json", "show a GPU with the fitted parameters of its kernels"},
+    {"msim catalog show 'NVIDIA H100 80GB HBM3'", "accept another spelling"},
+    {"msim catalog show ./config.json", "show a downloaded Hugging Face model; its folder works too"},
+    {"msim catalog show llama3", "show a fault model: failure rates and repair times"},
+    {"msim catalog show policy megascale", "select the kind, where several have the name"},
+    {"msim catalog template experiment -o job.yaml", "write an experiment with every key, for msim step job.yaml"},
+    {"msim catalog template cluster -o ours.yaml", "write a cluster to fill in, for --cluster ours.yaml"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"show", "Prints an entry with the meaning of each key and the source of its numbers, and the parameter counts of a "
+             "model. It accepts catalog names, msim files (.yaml, .json), and Hugging Face configurations or their "
+             "folders. Case and punctuation of a name do not matter, and names that drivers, hubs and tables use are "
+             "accepted too (the column 'also'); fault models and policies have no other names. If several kinds have "
+             "the name, msim shows the first and names the others; 'show policy NAME' selects. A KIND is model, gpu, "
+             "cluster, fault-model or policy."},
+    {"template", "Writes a complete file for an entry (a model, GPU, cluster, fault model or policy) or an experiment, with "
+                 "the meaning of every key. Lines that are not comments hold the most common values."},
+    {"Names and files", "'<gpu>-node' is a cluster too: one usual node of that GPU. Entries are YAML files in the program's "
+                        "folders; MSIM_DATA sets another place."},
     {0},
 };
 
 const struct command command_catalog = {
     .name = "catalog",
-    .summary = "list the known models, GPUs, clusters, fault models and policies; show one, or a file",
-    .description =
-        "Without operands, or with 'list', prints the catalog: models with their parameter counts, GPUs with their data-sheet "
-        "numbers, clusters with their networks, fault models (for --fault-model and --preset) and recovery policies (for "
-        "--policy). "
-        "'models', 'gpus', 'clusters', 'fault-models' and 'policies' choose.\n"
-        "\n"
-        "'show' prints an entry completely, with the meaning of every key and the source of its numbers, and for a model the "
-        "parameters counted from its shape. It takes catalog names, msim files (.yaml, .json) and Hugging Face configurations or "
-        "their folders. "
-        "Case and punctuation of a name do not matter, and what drivers, hubs and tables call an entry (the column 'also') means "
-        "it too; those of fault models and policies are spelt as they are listed. Where several kinds have a name the first of "
-        "them "
-        "is shown and the others are told; 'show policy NAME' chooses. A KIND is model, gpu, cluster, "
-        "fault-model or policy.\n"
-        "\n"
-        "'template' writes a file to start from, an entry (a model, a GPU, a cluster, a fault model, a policy) or a whole "
-        "experiment, with every key and its meaning; what is no comment in it is what most of them say.\n"
-        "\n"
-        "'<gpu>-node' is a cluster as well: one usual host of that GPU. Entries are YAML files in the program's folders; "
-        "MSIM_DATA names another place.",
+    .summary = "list known models, GPUs, clusters, fault models and policies, or show one",
+    .description = "Lists the catalog, shows an entry or a file completely (show), or writes a file to start from (template).\n"
+                   "\n"
+                   "Without operands, or with 'list', prints models with their parameter counts, GPUs with their data-sheet "
+                   "numbers, clusters with their networks, fault models (for --fault-model and --preset) and recovery "
+                   "policies (for --policy). 'models', 'gpus', 'clusters', 'fault-models' and 'policies' select a part.",
     .operands =
         "[list] [models|gpus|clusters|fault-models|policies]... | show [KIND] NAME|FILE|FOLDER... | template experiment|KIND",
     .max_operands = -1,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

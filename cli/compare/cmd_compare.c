@@ -295,57 +295,68 @@ static const char *const methods[] = {"simulation", "formula", NULL};
 
 static const struct option_row options[] = {
     {.name = "rows", .type = OPTION_FLAG, .help = "show every row, not only the worst"},
-    {.name = "worst", COUNT_FIELDS, .high = 1000000, .initial = "10", .help = "rows with the largest errors to show"},
-    {.name = "by", CHOICE_FIELDS("WHAT", line_choices), .initial = "row", .help = "with --format csv: what a line is"},
+    {.name = "worst", COUNT_FIELDS, .high = 1000000, .initial = "10", .help = "show the N rows with the largest errors"},
+    {.name = "by",
+     CHOICE_FIELDS("WHAT", line_choices),
+     .initial = "row",
+     .help = "with --format csv: write one line per row, table, GPU or kind; all: every summary"},
     {.name = "explain",
      TEXT_FIELDS("CASE"),
-     .help = "one row in full: where the predicted time goes, memory, and what each kernel costs"},
+     .help = "explain one row: where the predicted time goes, memory, and the cost of each kernel"},
     {.name = "tolerance",
      TEXT_FIELDS("PCT"),
      .check = check_percent,
-     .help = "exit with 5 when the mean absolute error is above this many percent"},
+     .help = "exit with 5 if the mean absolute error exceeds this many percent"},
     {.name = "base",
      TEXT_FIELDS("ENTRY"),
-     .help = "the GPU or cluster entry, a name or a file such as msim calibrate writes, on which the rows of its GPU are "
-             "predicted: its GPU in place of theirs, of a cluster entry its nodes and network too"},
-    {.name = "gpu", TEXT_FIELDS("NAME"), .help = "with --base: what the tables call the entry's GPU, where it is not its name"},
+     .help = "predict the rows of one GPU with this GPU or cluster entry (a name, or a file that msim calibrate wrote) instead "
+             "of the catalog's; a cluster entry also replaces nodes and network"},
+    {.name = "gpu",
+     TEXT_FIELDS("NAME"),
+     .fallback = "the entry's name",
+     .help = "with --base: the name of its GPU in the tables"},
     {.name = "method",
      CHOICE_FIELDS("HOW", methods),
      .initial = "simulation",
-     .help = "predict by event simulation or by the closed formula that the plan search uses"},
+     .help = "predict by event simulation, or by the closed formula of the plan search"},
     {0},
 };
 
 static const struct example examples[] = {
-    {"msim compare traces/published/megascale.csv", "the published MegaScale runs"},
-    {"msim compare --tolerance 10 --quiet mine.csv theirs.csv.gz", "a check for scripts"},
-    {"msim compare --explain ablation-1-baseline traces/published/megascale.csv", "why one row is predicted as it is"},
-    {"msim compare runs.csv --base ours.yaml", "after msim calibrate runs.csv --base dgx-h100 -o ours.yaml"},
-    {"msim compare --format json -o c.json traces/published/*.csv", "a result that 'msim plot c.json' draws"},
+    {"msim compare traces/published/megascale.csv", "compare with the published MegaScale runs"},
+    {"msim compare --tolerance 10 --quiet mine.csv theirs.csv.gz", "check the error in a script"},
+    {"msim compare --explain ablation-1-baseline traces/published/megascale.csv", "explain the prediction of one row"},
+    {"msim compare runs.csv --base ours.yaml", "judge the entry that msim calibrate runs.csv --base dgx-h100 -o ours.yaml wrote"},
+    {"msim compare --format json -o c.json traces/published/*.csv", "write a result for 'msim plot c.json'"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"Tables", "CSV with the columns of traces/published/*.csv. Files that end in .gz are decompressed; - is standard "
+               "input. A row that cannot be used, or whose step is shorter than the peak of its GPUs allows, is skipped, "
+               "counted and reported with its line. A case that occurs twice produces a warning, and both rows count. "
+               "msim reports the values it assumes for empty cells and missing columns, and rows with narrower gradients "
+               "than the default. A row without time and outcome is predicted but not counted. With --format csv the "
+               "result is one line per row."},
     {0},
 };
 
 const struct command command_compare = {
     .name = "compare",
-    .summary = "predicted against measured, for every row of a table of real runs",
-    .description =
-        "Each row of a measurement table names a model, a GPU, a layout and the step time that was measured (or that the run "
-        "ended out of memory). Every row is predicted with the same parameters, and the errors are summarised by table, by GPU "
-        "and by kind of run: mean, median and 90th percentile of the absolute error, bias (positive: predicted too slow), "
-        "out-of-memory runs found, missed and falsely alarmed, and the ratios of measured over predicted time between which "
-        "eight in ten runs lie, each table weighing the same. Of the tables that tell of failures, how much memory runs needed "
-        "for what was predicted, as far as outcomes say.\n"
-        "\n"
-        "Tables are CSV with the columns of traces/published/*.csv; files ending in .gz are read through zlib and - is standard "
-        "input. A row that cannot be used, or whose step is shorter than the peak of its GPUs permits, is reported with its "
-        "line, skipped and counted; a case that stands twice is warned of, and both rows count; what empty cells and missing "
-        "columns are taken for is told, and where gradients are narrower than those of a job that does not say. A row with "
-        "neither a time nor an outcome is predicted, and counted among neither the timed nor the out-of-memory runs. With "
-        "--format csv the result is one line a row.",
+    .summary = "compare predicted with measured step times, for every row of a table",
+    .description = "Predicts every row of measurement tables (model, GPU, layout, measured step time or out of memory) with "
+                   "the same parameters, and summarises the errors.\n"
+                   "\n"
+                   "Errors are summarised by table, by GPU and by kind of run: mean, median and 90th percentile of the "
+                   "absolute error, bias (positive: predicted too slow), out-of-memory runs found, missed and falsely "
+                   "reported, and the ratio of measured to predicted time that contains 80 % of the runs, with the same "
+                   "weight for each table. For tables that report failures, it also shows the measured memory relative to the "
+                   "predicted one, as far as outcomes determine it.",
     .operands = "TABLE.csv...",
     .min_operands = 1,
     .max_operands = -1,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

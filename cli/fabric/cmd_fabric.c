@@ -13,20 +13,20 @@
 #include "model/spec/catalog.h"
 #include "sim/fabric/route.h"
 
-static const struct option_row options[] = {{.name = "cluster",
-                                             TEXT_FIELDS("NAME|FILE"),
-                                             .help = "the cluster whose fabric it is; or --gpu, or --fabric",
-                                             .group = FABRIC_GROUP},
-                                            {.name = "gpu",
-                                             TEXT_FIELDS("NAME|FILE"),
-                                             .help = "where no cluster is named, as many usual nodes of this GPU as --gpus "
-                                                     "needs; otherwise in the place of the cluster's",
-                                             .group = FABRIC_GROUP},
-                                            FABRIC_OPTION_ROWS,
-                                            FABRIC_LOAD_OPTION_ROWS,
-                                            LOAD_NETWORK_ROW,
-                                            PACKETS_OPTION_ROWS,
-                                            {0}};
+static const struct option_row options[] = {
+    {.name = "cluster",
+     TEXT_FIELDS("NAME|FILE"),
+     .help = "use the fabric of this cluster: a catalog name or a file; or specify --gpu or --fabric",
+     .group = FABRIC_GROUP},
+    {.name = "gpu",
+     TEXT_FIELDS("NAME|FILE"),
+     .help = "replace the cluster's GPU; without --cluster, use the fabric of as many usual nodes of this GPU as --gpus needs",
+     .group = FABRIC_GROUP},
+    FABRIC_OPTION_ROWS,
+    FABRIC_LOAD_OPTION_ROWS,
+    LOAD_NETWORK_ROW,
+    PACKETS_OPTION_ROWS,
+    {0}};
 
 /* ---- show, check */
 
@@ -363,48 +363,56 @@ static enum status run(struct invocation *call)
 }
 
 static const struct example examples[] = {
-    {"msim fabric show --cluster megascale-a100", "switches, cables and bisection of 12,288 GPUs"},
-    {"msim fabric route 0 9000 --cluster megascale-a100 --queue-pairs 4", "the links between two GPUs"},
+    {"msim fabric show --cluster megascale-a100", "show switches, cables and bisection of 12,288 GPUs"},
+    {"msim fabric route 0 9000 --cluster megascale-a100 --queue-pairs 4", "list the links between two GPUs"},
     {"msim fabric load --fabric 'clos hosts:12288 tor:32x400G/32x400G agg:32x400G/32x400G core:12x400G'",
-     "a random permutation of 12,288 hosts, and what collisions leave of their rates"},
-    {"msim fabric load --fabric 'clos hosts:16 tor:16x400G' --pattern incast --bytes 20MB --network packet --congestion none",
-     "does an incast of 15 to 1 pause its senders, and how deep is the queue?"},
-    {"msim fabric show --gpu h100-sxm --gpus 1024", "what 128 usual nodes of a GPU are assumed to stand on"},
-    {"msim fabric load --cluster megascale-a100 --pattern shift --link tor:0=0 --routing adaptive", "around a failed uplink"},
+     "simulate a random permutation of 12,288 hosts, with hash collisions"},
+    {"msim fabric load --fabric 'clos hosts:16 tor:16x400G' --pattern incast --bytes 20MB --network packet "
+     "--congestion none",
+     "show whether an incast of 15 to 1 pauses its senders, and the depth of the queue"},
+    {"msim fabric show --gpu h100-sxm --gpus 1024", "show the assumed fabric of 128 usual nodes of a GPU"},
+    {"msim fabric load --cluster megascale-a100 --pattern shift --link tor:0=0 --routing adaptive",
+     "route around a failed uplink"},
     {"msim fabric load --fabric 'dragonfly switch:4x200G' --pattern shift --stride 32 --routing valiant",
-     "all of a dragonfly's group to the next, over third groups"},
-    {0}};
+     "send from each group to the next, over third groups"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"The fabric in one line",
+     "'clos' followed by words such as hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G "
+     "agg:32x400G/32x400G core:64x400G. Or 'dragonfly' followed by words such as hosts:2688 gpus:4 nics:4x200G "
+     "rails:4 group:32 switch:16x200G pair:15: 16 NIC ports per switch, 32 switches per group, all connected, "
+     "and 15 cables between each pair of groups."},
+    {"Dragonfly routing",
+     "ecmp and static use a direct path: to the group of the destination, over one of the cables between the "
+     "two groups. valiant uses a third group, chosen by hash. adaptive uses a third group where it is less "
+     "loaded (UGAL); this is the default of a dragonfly."},
+    {"Fair rates", "load reports the max-min fair rate of each connection. Where a GPU has several connections (incast, "
+                   "all_to_all), it also reports the sum that the GPU sends and receives."},
+    {"Packets", "load --network packet also simulates the traffic packet by packet: output queues with a shared buffer, "
+                "ECN marks, PFC pauses, and senders with DCQCN or without congestion control. It reports rates, completion "
+                "times, marks and pauses next to the fair rates, and the links with the longest pauses and deepest queues. "
+                "Rates count from half of the time to the first completion; if senders have not settled by then, increase "
+                "--bytes. Ten million packets times links take about a second. --mtu 64KiB simulates a large load "
+                "coarsely; marks (a probability per packet) and queues then mean less."},
+    {0},
+};
 
 const struct command command_fabric = {
     .name = "fabric",
-    .summary = "the network of a cluster: its counts, the way between two GPUs, the rates that a load achieves",
-    .description =
-        "The fabric is that of a cluster entry, that of as many usual nodes of a GPU as --gpus needs, or one given in a line: "
-        "'clos' followed by words such as hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G "
-        "core:64x400G, or 'dragonfly' followed by words such as hosts:2688 gpus:4 nics:4x200G rails:4 group:32 switch:16x200G "
-        "pair:15: switches of so many NIC ports, so many in a group and all joined there, so many cables between two groups.\n"
-        "\n"
-        "In a dragonfly ecmp and static go straight: to the group of the destination over one of the cables that lead there. "
-        "valiant goes over a third group, taken by hash; adaptive goes that way where it finds it less loaded (UGAL), and is "
-        "what a "
-        "dragonfly does unless told.\n"
-        "\n"
-        "show counts switches, cables and bisection; check looks whether ports, cables and counts agree and everything is "
-        "connected; route A B names the links between two GPUs; load lets GPUs send to one another and reports the max-min fair "
-        "rates of their connections, and where a GPU has several (incast, all_to_all) what it sends and gets over all of them.\n"
-        "\n"
-        "load --network packet sends the same packet by packet: output queues with a shared buffer, ECN marks, PFC pauses, and "
-        "senders under DCQCN or none; beside the fair rates it tells what senders reach, when they end, what was marked and "
-        "paused, "
-        "and names the links that were paused longest and the queues that were deepest. Rates are those from half of the time to "
-        "the "
-        "first end on; where senders have not settled by then, --bytes is too small to ask what they settle at. It takes about a "
-        "second for ten million packets and links passed: --mtu 64KiB makes a coarse picture of a large load, whose marks "
-        "(a chance for each packet) and queues mean less.",
+    .summary = "show and check the network of a cluster, trace paths, and simulate traffic",
+    .description = "show counts switches, cables and bisection. check verifies ports, cables, counts and connectivity. route "
+                   "A B lists the links on the path between two GPUs. load simulates a traffic pattern and reports the "
+                   "bandwidth of each connection.\n"
+                   "\n"
+                   "The fabric is that of a cluster entry (--cluster), that of as many usual nodes of a GPU as --gpus needs "
+                   "(--gpu), or one line (--fabric).",
     .operands = "show|check|route A B|load",
     .min_operands = 1,
     .max_operands = 3,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

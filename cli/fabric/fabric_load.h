@@ -13,39 +13,39 @@
 extern const char *const load_pattern_choices[];
 
 #define LOAD_GROUP "Load"
-#define LOAD_COUNT(NAME, LOW, HIGH, HELP)                                                                                        \
+#define LOAD_COUNT(NAME, LOW, HIGH, HELP, FALLBACK)                                                                              \
     {                                                                                                                            \
-        .name = NAME, COUNT_FIELDS, .low = LOW, .high = HIGH, .group = LOAD_GROUP, .help = HELP                                  \
+        .name = NAME, COUNT_FIELDS, .low = LOW, .high = HIGH, .group = LOAD_GROUP, .help = HELP, .fallback = FALLBACK            \
     }
 #define FABRIC_LOAD_OPTION_ROWS                                                                                                  \
     {.name = "pattern",                                                                                                          \
      CHOICE_FIELDS("PATTERN", load_pattern_choices),                                                                             \
      .initial = "permutation",                                                                                                   \
      .group = LOAD_GROUP,                                                                                                        \
-     .help = "load: who sends to whom"},                                                                                         \
+     .help = "load: choose which GPUs send to which"},                                                                           \
         {.name = "bytes",                                                                                                        \
          QUANTITY_FIELDS("SIZE", DIM_BYTES),                                                                                     \
          .low = 1,                                                                                                               \
          .initial = "100MB",                                                                                                     \
          .group = LOAD_GROUP,                                                                                                    \
-         .help = "load: what each GPU sends"},                                                                                   \
+         .help = "load: set the bytes that each GPU sends"},                                                                     \
         {.name = "jitter",                                                                                                       \
          QUANTITY_FIELDS("FRACTION", DIM_FRACTION),                                                                              \
          .high = 1,                                                                                                              \
          .initial = "0",                                                                                                         \
          .group = LOAD_GROUP,                                                                                                    \
-         .help = "load: sizes are spread by so much"},                                                                           \
-        LOAD_COUNT("gpus", 2, 1 << 20, "load: the first N take part, all otherwise; with --gpu the size of the cluster"),        \
-        LOAD_COUNT("senders", 1, 1 << 20, "load: the first N of them send, in a permutation, ring or shift; all otherwise"),     \
-        LOAD_COUNT("stride", 1, 1 << 20, "load: a shift sends to the Nth GPU on; half of the GPUs otherwise"),                   \
+         .help = "load: vary the sizes at random by this fraction"},                                                             \
+        LOAD_COUNT("gpus", 2, 1 << 20, "load: use the first N GPUs; with --gpu, also the size of the cluster", "all"),           \
+        LOAD_COUNT("senders", 1, 1 << 20, "load: let the first N of them send, in a permutation, ring or shift", "all"),         \
+        LOAD_COUNT("stride", 1, 1 << 20, "load: send to the Nth GPU further on, in a shift", "half of the GPUs"),                \
         {.name = "repeats",                                                                                                      \
          COUNT_FIELDS,                                                                                                           \
          .low = 1,                                                                                                               \
          .high = 100000,                                                                                                         \
          .initial = "1",                                                                                                         \
          .group = LOAD_GROUP,                                                                                                    \
-         .help = "load: so many seeds, one after the other; results are means over them"},                                       \
-        FILE_ROW("link-map", LOAD_GROUP, "load: write what every link carried, under the last seed, as CSV; msim plot draws it")
+         .help = "load: repeat with N seeds and report means"},                                                                  \
+        FILE_ROW("link-map", LOAD_GROUP, "load: write the traffic of every link, for the last seed, as CSV; msim plot draws it")
 
 /* What is told of values of connections: quantiles, and the mean last. */
 enum { N_QUANTILES = 6, N_TOLD = N_QUANTILES + 1 };

@@ -19,10 +19,10 @@ extern const char *const congestion_choices[];
 #define LOAD_NETWORK_ROW                                                                                                         \
     {                                                                                                                            \
         .name = "network", CHOICE_FIELDS("MODEL", load_network_choices), .initial = "flow", .group = LOAD_GROUP,                 \
-        .help = "load: max-min fair flows, or packet by packet with queues, marks and pauses beside them"                        \
+        .help = "load: simulate max-min fair flows, or also each packet with queues, marks and pauses"                           \
     }
 
-#define PACKETS_GROUP "Packets"
+#define PACKETS_GROUP "Packets (with --network packet)"
 #define PACKETS_QUANTITY(NAME, ARGUMENT, DIMENSION, LOW, HIGH, INITIAL, HELP)                                                    \
     {                                                                                                                            \
         .name = NAME, QUANTITY_FIELDS(ARGUMENT, DIMENSION), .low = LOW, .high = HIGH, .initial = INITIAL,                        \
@@ -35,50 +35,50 @@ extern const char *const congestion_choices[];
      CHOICE_FIELDS("CONTROL", congestion_choices),                                                                               \
      .initial = PACKETS_USUAL_CONGESTION,                                                                                        \
      .group = PACKETS_GROUP,                                                                                                     \
-     .help = "what senders do about marks: DCQCN (SIGCOMM 2015), or nothing, so that only PFC holds them back"},                 \
+     .help = "choose the congestion control of senders: dcqcn (SIGCOMM 2015), or none, where only PFC slows them down"},         \
         PACKETS_QUANTITY("mtu", "SIZE", DIM_BYTES, 64, PACKET_BYTES_MAX, PACKETS_USUAL_BYTES,                                    \
-                         "bytes of a packet (RoCE's largest); headers take no time"),                                            \
+                         "set the packet size (RoCE's largest); headers cost no time"),                                          \
         PACKETS_QUANTITY("link-delay", "TIME", DIM_TIME, 0, PACKET_SECONDS_MAX, NULL,                                            \
-                         "of a cable and the switch behind it; the fabric's latency of a further switch when left out"),         \
+                         "set the latency of a cable and its switch; without it, the fabric's latency per switch"),              \
         PACKETS_QUANTITY("switch-buffer", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, PACKETS_USUAL_SWITCH_BUFFER,                 \
-                         "shared by the ports of a switch (assumed)"),                                                           \
+                         "set the buffer that the ports of a switch share (assumed)"),                                           \
         PACKETS_QUANTITY("nic-buffer", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, PACKETS_USUAL_NIC_BUFFER,                       \
-                         "of each link inside a host, and way over it (assumed)"),                                               \
+                         "set the buffer of each link inside a host (assumed)"),                                                 \
         PACKETS_QUANTITY("pfc-alpha", "FRACTION", DIM_FRACTION, 1 / PACKETS_ALPHA_MAX, PACKETS_ALPHA_MAX,                        \
                          PACKETS_USUAL_PFC_ALPHA,                                                                                \
-                         "a port is paused above this share of the free buffer (HPCC, SIGCOMM 2019: 11 % of it all)"),           \
+                         "pause a port above this share of the free buffer (HPCC, SIGCOMM 2019: 11 % of all)"),                  \
         PACKETS_QUANTITY("pfc-xoff", "SIZE", DIM_BYTES, 1, PACKETS_BUFFER_MAX, NULL,                                             \
-                         "a port is paused above so many bytes, whatever is free"),                                              \
+                         "pause a port above this queue (XOFF), instead of --pfc-alpha"),                                        \
         PACKETS_QUANTITY("pfc-xon-gap", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_XON_GAP,                         \
-                         "it goes on so far below (assumed: two packets)"),                                                      \
+                         "resume this far below XOFF (assumed: two packets)"),                                                   \
         PACKETS_QUANTITY("ecn-kmin", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_KMIN,                               \
-                         "marking begins above this queue, of 400 Gbps, others in proportion (DCQCN: 5 KB at 40 Gbps)"),         \
+                         "start marking above this queue, at 400 Gbps; other rates in proportion (DCQCN: 5 KB at 40 Gbps)"),     \
         PACKETS_QUANTITY("ecn-kmax", "SIZE", DIM_BYTES, 0, PACKETS_BUFFER_MAX, PACKETS_USUAL_KMAX,                               \
-                         "everything is marked from this queue on, in the same way (DCQCN: 200 KB at 40 Gbps)"),                 \
+                         "mark every packet above this queue, at 400 Gbps (DCQCN: 200 KB at 40 Gbps)"),                          \
         PACKETS_QUANTITY("ecn-pmax", "FRACTION", DIM_FRACTION, 0, 1, PACKETS_USUAL_PMAX,                                         \
-                         "chance of a mark just below it (DCQCN)"),                                                              \
+                         "set the marking probability just below --ecn-kmax (DCQCN)"),                                           \
         PACKETS_QUANTITY("cnp-interval", "TIME", DIM_TIME, 0, DCQCN_SECONDS_MAX, PACKETS_USUAL_CNP_INTERVAL,                     \
-                         "between notifications of a queue pair (DCQCN)"),                                                       \
+                         "set the time between notifications of a queue pair (DCQCN)"),                                          \
         PACKETS_QUANTITY("dcqcn-g", "FRACTION", DIM_FRACTION, 0, 1, PACKETS_USUAL_GAIN,                                          \
-                         "weight of a new mark in alpha (DCQCN: 1/256)"),                                                        \
+                         "set the weight of a new mark in alpha (DCQCN: 1/256)"),                                                \
         PACKETS_QUANTITY("dcqcn-alpha-timer", "TIME", DIM_TIME, 1e-6, DCQCN_SECONDS_MAX, PACKETS_USUAL_ALPHA_TIMER,              \
-                         "without notification until alpha falls (DCQCN)"),                                                      \
+                         "lower alpha after this time without a notification (DCQCN)"),                                          \
         PACKETS_QUANTITY("dcqcn-rate-timer", "TIME", DIM_TIME, 1e-6, DCQCN_SECONDS_MAX, PACKETS_USUAL_RATE_TIMER,                \
-                         "between increases of the rate (DCQCN)"),                                                               \
+                         "set the time between rate increases (DCQCN)"),                                                         \
         PACKETS_QUANTITY("dcqcn-byte-counter", "SIZE", DIM_BYTES, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_BYTE_COUNTER,               \
-                         "bytes between increases (DCQCN)"),                                                                     \
+                         "set the bytes between rate increases (DCQCN)"),                                                        \
         {.name = "dcqcn-rounds",                                                                                                 \
          COUNT_FIELDS,                                                                                                           \
          .high = 1000,                                                                                                           \
          .initial = PACKETS_USUAL_FAST_ROUNDS,                                                                                   \
          .group = PACKETS_GROUP,                                                                                                 \
-         .help = "of fast recovery (DCQCN)"},                                                                                    \
+         .help = "set the rounds of fast recovery (DCQCN)"},                                                                     \
         PACKETS_QUANTITY("dcqcn-ai", "RATE", DIM_RATE, 0, 0, PACKETS_USUAL_ADDITIVE,                                             \
-                         "additive increase of a 400 Gbps line, others in proportion (DCQCN: 40 Mbps of 40 Gbps)"),              \
+                         "set the additive increase at 400 Gbps; other rates in proportion (DCQCN: 40 Mbps at 40 Gbps)"),        \
         PACKETS_QUANTITY("dcqcn-hai", "RATE", DIM_RATE, 0, 0, PACKETS_USUAL_HYPER,                                               \
-                         "hyper increase, in the same way (assumed: ten times that, as in IEEE 802.1Qau)"),                      \
+                         "set the hyper increase at 400 Gbps (assumed: ten times --dcqcn-ai, as in IEEE 802.1Qau)"),             \
         PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_LEAST,                           \
-                         "least rate of a queue pair (ConnectX)")
+                         "set the minimum rate of a queue pair (ConnectX)")
 
 /* What stood still the longest and was deepest, worst first, in a run of `seconds`. */
 enum { WORST_LINKS = 5 };

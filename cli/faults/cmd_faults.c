@@ -291,108 +291,114 @@ static const struct option_row options[] = {
     {.name = "preset",
      TEXT_FIELDS("NAME|FILE"),
      .initial = "llama3",
-     .help = "generate: the fleet to be like (delta, lanl, llama3, megascale, rsc-1, rsc-2, titan) or a model of one's own. fit: "
-             "whose causes tell how each is repaired; their names do otherwise"},
+     .help = "generate: choose the fleet (delta, lanl, llama3, megascale, rsc-1, rsc-2, titan) or a model file. fit: take the "
+             "kinds of repair from its causes"},
     {.name = "nodes",
      COUNT_FIELDS,
      .low = 1,
      .high = 1e7,
-     .help = "nodes of the cluster; the preset's, or the trace's highest, otherwise. convert: over which failures are spread of "
-             "jobs whose nodes are not named"},
+     .fallback = "the preset's, or the trace's highest",
+     .help = "set the number of nodes. convert: spread failures of jobs without named nodes over them"},
     {.name = "horizon",
      TIME_FIELDS,
      .low = 1,
      .high = TIME_LONGEST_S,
-     .help = "length of the trace; the preset's, or to its last day, otherwise. convert, summary, fit: faults that begin within "
-             "it are kept"},
+     .fallback = "the preset's, or to the last day of the trace",
+     .help = "set the length of the trace; convert, summary and fit drop faults that begin later"},
     {.name = "rate",
      TEXT_FIELDS("X"),
      .check = check_rate,
-     .help = "generate: failures per node and day instead of the preset's, such as 3.79e-3"},
+     .fallback = "the preset's",
+     .help = "generate: set the failures per node and day, such as 3.79e-3"},
     {.name = "source",
      CHOICE_FIELDS("FORMAT", sources),
-     .help =
-         "convert: what the file is: LANL's outage records (LA-UR-05-7318), Titan's GPU events, a table of jobs, Xids in dmesg "
-         "(also -T), syslog, journalctl or DCGM, nvidia-smi's CSV, a table of nodes' states; as its columns or lines tell when "
-         "left out"},
+     .fallback = "found from the columns or lines",
+     .help = "convert: choose the format of the file"},
     {.name = "down",
      TIME_FIELDS,
      .high = 1e9,
      .initial = "1h",
-     .help = "convert: how long a node is away where the source does not say"},
+     .help = "convert: set the outage of a node where the source does not say it"},
     {.name = "merge",
      TIME_FIELDS,
      .high = 1e9,
      .initial = "5min",
-     .help = "convert: events of one node and cause, each closer than this to the one before, are one; Xids of a node whatever "
-             "their causes, the worst of them; states of a node so far apart are one outage. 0s: none are"},
+     .help = "convert: merge events of one node and cause that are closer than this; Xids of a node merge across causes (the "
+             "worst one counts), states of a node merge into one outage; 0s: merge nothing"},
     {.name = "failed-jobs",
      .type = OPTION_FLAG,
-     .help = "convert: of jobs, count those with GPUs that just failed, too, not only those whose state names the node"},
+     .help = "convert: also count jobs with GPUs that just FAILED, not only those with a state that blames the node"},
     FILE_ROW("model", NULL, "fit: also write the model, for --preset and msim run"),
     {.name = "systems",
      .argument = "N,...",
      .type = OPTION_LIST,
-     .help = "convert: systems that become one cluster, in this order; all of them otherwise"},
+     .fallback = "all",
+     .help = "convert: combine these systems into one cluster, in this order"},
     {.name = "from",
      TEXT_FIELDS("DATE"),
-     .help =
-         "convert: what becomes time 0, such as 2003-01-01 or 2003-01-01T07:15: what begins before it is left out, as is what "
-         "begins --horizon later; the first day when left out"},
+     .fallback = "the first day",
+     .help = "convert: set the date that becomes time 0, such as 2003-01-01 or 2003-01-01T07:15; earlier faults are dropped, and "
+             "those later than --horizon"},
     {0},
 };
 
 static const struct example examples[] = {
-    {"msim faults generate --preset llama3 --nodes 1536 --horizon 30d --seed 73", "a month on 1,536 nodes at Llama 3's rate"},
-    {"msim faults summary llama3-54d", "rates, bursts, repair times, causes and worst nodes of a trace"},
+    {"msim faults generate --preset llama3 --nodes 1536 --horizon 30d --seed 73",
+     "generate a month on 1,536 nodes at Llama 3's rate"},
+    {"msim faults summary llama3-54d", "summarise rates, bursts, repair times, causes and worst nodes"},
     {"msim faults convert lanl_failures.csv.gz --systems 18,20 --from 2003-01-01 --horizon 974d -o lanl.csv",
-     "974 days of two LANL systems as one cluster"},
+     "convert 974 days of two LANL systems into one cluster"},
     {"msim faults fit lanl.csv --nodes 1536 --horizon 974d --model mine.yaml",
-     "a fault model of one's own, with confidence intervals and goodness of fit"},
-    {"msim faults convert --source xid logs/*.dmesg -o faults.csv", "GPU errors of kernel logs, one of each host"},
+     "fit your own fault model, with confidence intervals and goodness of fit"},
+    {"msim faults convert --source xid logs/*.dmesg -o faults.csv", "convert GPU errors of kernel logs, one file per host"},
     {"msim faults convert --source jobs sacct.txt -o faults.csv",
-     "failures of nodes from 'sacct -P -o JobID,State,Start,End,NodeList'"},
+     "convert node failures from 'sacct -P -o JobID,State,Start,End,NodeList'"},
     {"msim faults convert --source nodes events.txt -o faults.csv",
-     "outages from 'sacctmgr -P list event format=NodeName,TimeStart,TimeEnd,State,Reason start=2025-01-01'"},
+     "convert outages from 'sacctmgr -P list event format=NodeName,TimeStart,TimeEnd,State,Reason "
+     "start=2025-01-01'"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"convert --source jobs",
+     "Reads the columns state (or status), end (or end_s, end_time; else start or submit with a duration), node "
+     "(or NodeList, host) and the GPUs (gpus, num_gpu), in any case, separated by commas or, as in sacct -P, by "
+     "bars. Times are seconds or dates, with or without a time zone. A job counts as a failure if its state "
+     "blames the node or the hardware: NODE_FAIL, BOOT_FAIL, LAUNCH_FAILED and similar. A job that just FAILED "
+     "counts only with --failed-jobs; one that ran out of time or memory never counts. A table without states, "
+     "such as many from Philly and Acme, contains no failures. A table without node names needs --nodes."},
+    {"convert --source nodes",
+     "Reads the columns NodeName (or node, host), State, TimeStart (or start, from), TimeEnd (or end, to) and "
+     "Reason, as sacctmgr -P list event writes them. A node that is down, failing or not responding has failed, "
+     "for as long as the state lasts. A node that drains, is offline, in maintenance or reboots has a planned "
+     "outage (kind planned). Consecutive states are one outage with the kind and reason of the first."},
+    {"convert --source xid",
+     "Reads one file or many: dmesg (also -T), syslog, journalctl or DCGM. The host is the one that the line "
+     "names, else the file. Program errors (Xid 13, 31, 43 ...) do not count as faults. Informational Xids (45, "
+     "63, 92, 154 ...) and unknown ones are dropped and reported. DCGM's gauge keeps the last Xid of a GPU, so "
+     "only changes count; its lines must have the time after the value, in seconds or milliseconds since 1970."},
+    {"convert --source smi",
+     "Reads the CSV of nvidia-smi. A GPU is a straggler while its clock is below 95 % of its maximum because of "
+     "a hardware slowdown (0x8), heat (0x20, 0x40) or the power brake (0x80). The power cap (0x4), fixed clocks "
+     "(0x2) and sync boost (0x10) are not faults."},
+    {"convert --source lanl, titan", "lanl: LANL's outage records (LA-UR-05-7318). titan: Titan's GPU events."},
     {0},
 };
 
 const struct command command_faults = {
     .name = "faults",
-    .summary = "generate, summarise, convert fault traces",
-    .description =
-        "generate writes a fault trace like those of a published fleet; the same seed gives the same bytes. summary tells what a "
-        "trace is like: how often, how bursty, how uneven, how long, and why. fit makes a model of it. convert reads the records "
-        "of other systems.\n"
-        "\n"
-        "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail, and host where nodes have names, "
-        "as those have that convert numbers; msim run replays it and tells faults by these names.\n"
-        "\n"
-        "convert --source jobs reads the columns state (or status), end (or end_s, end_time; else a start or submit with a "
-        "duration), node (or NodeList, host) and the GPUs (gpus, num_gpu), in any case, between commas or, as sacct -P writes "
-        "them, bars; times in seconds or as dates, also with a zone. Failures are jobs whose state names the node or the "
-        "hardware: NODE_FAIL, BOOT_FAIL, LAUNCH_FAILED and the like. A job that just FAILED may have failed by itself: it counts "
-        "with --failed-jobs. One that ran out of time or memory does not. A table without states, as Philly's and Acme's often "
-        "are, shows no failures; one that names no nodes needs --nodes.\n"
-        "\n"
-        "convert --source nodes reads the columns NodeName (or node, host), State, TimeStart (or start, from), TimeEnd (or end, "
-        "to) and Reason, as sacctmgr -P list event writes them. A node that is down, failing or not responding has failed, for "
-        "as long as the state lasts; one that drains, is offline, in maintenance or reboots leaves announced (kind planned). "
-        "States that follow one another are one outage, of the first one's kind and reason.\n"
-        "\n"
-        "convert --source xid takes one file or many: a host is what a line names, or else its file. Errors of the programs "
-        "themselves (Xid 13, 31, 43 ...) take no node away; what only informs (45, 63, 92, 154 ...) and what is unknown is left "
-        "out and told. Of DCGM's gauge, which keeps a GPU's last Xid, changes count; the time of each scrape has to stand behind "
-        "the value, in seconds or milliseconds since 1970.\n"
-        "\n"
-        "convert --source smi takes a GPU for a straggler while its clock is below 95 % of its maximum by a hardware slowdown "
-        "(0x8), heat (0x20, 0x40) or the power brake (0x80). The power cap (0x4), clocks that were set (0x2) and sync boost "
-        "(0x10) "
-        "are no faults.",
+    .summary = "generate, summarise, fit or convert fault traces",
+    .description = "generate writes a fault trace that resembles a published fleet. summary reports failure rate, burstiness, "
+                   "skew across nodes, repair times and causes. fit estimates a fault model from a trace. convert reads the "
+                   "records of other systems.\n"
+                   "\n"
+                   "A trace is a CSV table with the columns time_s, node, kind, down_s, factor and detail, and host if nodes "
+                   "have names. msim run replays it. The same seed gives the same trace.",
     .operands = "generate | summary TRACE | fit TRACE | convert FILE...",
     .min_operands = 1,
     .max_operands = -1,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

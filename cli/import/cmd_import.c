@@ -337,71 +337,81 @@ static enum status check_arguments(const char *text, char *why, size_t size)
 }
 
 static const struct option_row options[] = {
-    {.name = "cluster", TEXT_FIELDS("NAME|FILE"), .help = "what the job runs on: a catalog name or a file"},
+    {.name = "cluster", TEXT_FIELDS("NAME|FILE"), .help = "assume this cluster: a catalog name or a file"},
     {.name = "gpu",
      TEXT_FIELDS("NAME|FILE"),
-     .help = "its GPU, where no cluster is named: as many usual hosts as the job needs; otherwise in the place of the cluster's"},
+     .help = "replace the cluster's GPU; without --cluster, use as many usual nodes of this GPU as the job needs"},
     {.name = "gpus",
      COUNT_FIELDS,
      .low = 1,
      .high = 16e6,
-     .help = "GPUs of the job, where its words do not say or say otherwise"},
+     .fallback = "from the files",
+     .help = "set the number of GPUs, if the files do not say it or it differs"},
     {.name = "env",
      .argument = "NAME=VALUE",
      .type = OPTION_REPEAT,
      .check = check_setting,
-     .help = "a variable that a script expects from outside, such as SLURM_NNODES=64 or 1=70B for $1; repeatable"},
+     .help = "set an environment variable that the script expects, such as SLURM_NNODES=64, or 1=70B for $1; repeatable"},
     {.name = "with",
      .argument = "ARGUMENTS",
      .type = OPTION_REPEAT,
      .check = check_arguments,
-     .help = "further arguments, which win over the files': \"--vocab-size 128256\"; repeatable, and the last one said wins"},
+     .help = "add arguments, which win over those of the files: \"--vocab-size 128256\"; repeatable, the last one wins"},
     {.name = "warm-up",
      COUNT_FIELDS,
      .high = 1e6,
-     .help = "lines of iterations to leave out at the beginning of a log; a fifth of them, at most ten, otherwise"},
+     .fallback = "a fifth of them, at most 10",
+     .help = "skip the first N iterations of a log"},
     {0},
 };
 
 static const struct example examples[] = {
-    {"msim import train.sh --cluster dgx-h100 -o job.yaml", "a launch script as an experiment for plan, step, run"},
-    {"msim import train.sh --gpu h100-sxm --env NNODES=64 | msim step -", "how long a step of it should take"},
-    {"msim import run*.log --gpu a100-80g-sxm --format csv -o mine.csv", "logs as a table for msim compare and msim calibrate"},
-    {"msim import train.sh ds_config.json --gpu a100-80g-sxm", "a script and what DeepSpeed is told beside it"},
-    {"msim import train.sh slurm-4711.out --cluster dgx-h100", "a log without arguments, and the script that has them"},
+    {"msim import train.sh --cluster dgx-h100 -o job.yaml", "turn a launch script into an experiment for plan, step and run"},
+    {"msim import train.sh --gpu h100-sxm --env NNODES=64 | msim step -", "predict the step time of a script"},
+    {"msim import run*.log --gpu a100-80g-sxm --format csv -o mine.csv",
+     "turn logs into a table for msim compare and msim calibrate"},
+    {"msim import train.sh ds_config.json --gpu a100-80g-sxm", "read a script and its DeepSpeed configuration"},
+    {"msim import train.sh slurm-4711.out --cluster dgx-h100", "read a log without arguments, and the script that has them"},
     {"msim import llama3_70b.toml --gpu h100-sxm --gpus 256 --with \"--training.seq_len 4096\"",
-     "a configuration of torchtitan, one key changed"},
-    {"msim import base.yml train.sh --gpu h100-sxm --gpus 64", "MaxText's configuration, and the command that sets keys of it"},
-    {"msim import axolotl.sh --gpu h100-sxm --gpus 8", "a command and the configuration that it names, read from beside it"},
+     "change one key of a torchtitan configuration"},
+    {"msim import base.yml train.sh --gpu h100-sxm --gpus 64",
+     "read a MaxText configuration, and the command that overrides its keys"},
+    {"msim import axolotl.sh --gpu h100-sxm --gpus 8", "read a command, and the configuration that it names"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"Scripts", "msim reads assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with tests that it can "
+                "evaluate, bash -c, and #SBATCH lines. It executes nothing. If nothing gives the number of nodes or "
+                "processes, msim uses the default of the launcher, such as torchrun, and reports it."},
+    {"Logs", "msim reads the argument block, the iterations and the end of the job. The step time is the median over "
+             "the iterations after the warm-up and after smaller batches."},
+    {"Frameworks", "Arguments: Megatron-LM and frameworks derived from it. YAML and JSON: NeMo (1 and 2), Megatron-Bridge, "
+                   "nanotron, Axolotl, LLaMA-Factory, llm-foundry, OLMo, OLMo-core, MaxText, Colossal-AI, LitGPT, accelerate, "
+                   "peft and DeepSpeed. TOML: torchtitan. Python: Hugging Face's TrainingArguments, and recipes of NeMo 2 and "
+                   "Megatron-Bridge (values assigned to the fields of a recipe or passed to its function)."},
+    {"Several files", "msim also reads files that a configuration names (deepspeed: ds.json), and those that a script names in a "
+                      "command or writes (axolotl train run.yaml, --config run.yaml). A command that sets keys of a "
+                      "configuration (--parallelism.tensor_parallel_degree 4 or per_device_batch_size=4) wins over it, and so "
+                      "does --with."},
     {0},
 };
 
 const struct command command_import = {
     .name = "import",
-    .summary = "scripts and logs of real jobs as experiments and measurement tables",
-    .description =
-        "Reads what a job says about itself and writes it as an experiment, with a comment beside each value that says where "
-        "it is from. Several logs, or --format csv, become a measurement table with the measured step times; the row of what "
-        "nobody ran has no outcome, and msim compare predicts it.\n"
-        "\n"
-        "A script is read as far as launch scripts go: assignments, arrays, ${NAME:-default}, $((1 + 1)), if and case with "
-        "tests that can be told, lines that another shell is given (bash -c), #SBATCH lines; nothing is executed. Of a log "
-        "the argument block is read, the lines of iterations and how the job ended; the step time is the median of the "
-        "iterations behind the warm-up and behind smaller batches. The arguments are those of Megatron-LM and its kin; "
-        "configurations of NeMo (1 and 2), Megatron-Bridge, nanotron, Axolotl, LLaMA-Factory, llm-foundry, OLMo, OLMo-core, "
-        "MaxText, Colossal-AI, LitGPT, accelerate, peft and DeepSpeed (YAML, JSON), torchtitan (TOML) and Hugging Face's "
-        "TrainingArguments are read as such, of a recipe that is a program (NeMo 2, Megatron-Bridge) what it assigns to the "
-        "recipe's fields and tells the recipe's function, and what one names (deepspeed: ds.json) with it, as is what a "
-        "script's command names (axolotl train run.yaml, --config run.yaml) or the script writes. A command that sets keys of "
-        "one, --parallelism.tensor_parallel_degree 4 or per_device_batch_size=4, belongs to it and wins; so may --with. Where "
-        "nothing says how many nodes or processes, what torchrun and other launchers take is taken, and told.\n"
-        "\n"
-        "What changes time or memory without being modelled is warned of (\"not modelled\"); arguments that msim does not "
-        "know are counted, and listed with -v. What must be known and is not said is named in one line.",
+    .summary = "import launch scripts, configurations and logs as experiments or measurement tables",
+    .description = "Reads the launch script, configuration or log of a real job and writes an experiment, with the origin of "
+                   "each value in a comment.\n"
+                   "\n"
+                   "Several logs, or --format csv, give a measurement table with the measured step times. A row without a "
+                   "measured time has no outcome; msim compare predicts it. Settings that change time or memory but are not "
+                   "modelled produce a warning (\"not modelled\"). Unknown arguments are counted, and -v lists them. One line "
+                   "names each required value that is missing.",
     .operands = "FILE...",
     .min_operands = 1,
     .max_operands = -1,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

@@ -50,11 +50,13 @@ struct option_row {
     enum dimension dimension;    /* of a quantity */
     double low, high;            /* bounds of a count or quantity, in canonical units, of a text's bytes; high 0: none above */
     const char *const *choices;  /* NULL-terminated */
-    const char *const *meanings; /* of each choice, a line of its own in help; NULL: choices stand in one line */
+    const char *const *meanings; /* of each choice, one line of help; NULL: help lists the choices in one line */
     bool changes;                /* of a list: a choice may have a sign, + or - */
     const char *initial;         /* the default, as a user would write it; NULL: none */
-    const char *help;            /* one phrase */
+    const char *fallback;        /* the default as help describes it, where it is no value to parse; NULL: `initial` */
+    const char *help;            /* one imperative sentence, without the default */
     const char *group;           /* heading in help; NULL: "Options" */
+    bool late;                   /* an experiment option that help lists after the command's own ones */
     const char *key;             /* becomes the override "key=value" of the experiment when given, NULL no */
     bool verbatim;               /* of a text with a key: it is a name as it stands, not YAML */
     bool aside;                  /* the result is the same with any value: threads, where files go, how much is said */
@@ -71,18 +73,23 @@ struct option_row {
 
 struct example {
     const char *line; /* a full command line */
-    const char *what; /* what it shows; one phrase */
+    const char *what; /* its purpose; one imperative phrase */
+};
+
+/* A paragraph of details, which --help prints below the options. A table of notes ends with a note without title. */
+struct command_note {
+    const char *title, *text;
 };
 
 struct invocation;
 
 struct command {
     const char *name;
-    const char *summary;            /* one phrase, for the list of commands */
-    const char *description;        /* paragraphs between blank lines; wrapped when printed */
-    const char *more;               /* further ones, of texts longer than the 4095 letters that C17 promises; NULL none */
-    const char *operands;           /* "TABLE.csv..." in the usage line; NULL none */
-    int min_operands, max_operands; /* max -1: any number */
+    const char *summary;     /* one imperative phrase, for the list of commands */
+    const char *description; /* one or two paragraphs above the options, with a blank line between; wrapped when printed */
+    const struct command_note *notes; /* details below the options; NULL none */
+    const char *operands;             /* "TABLE.csv..." in the usage line; NULL none */
+    int min_operands, max_operands;   /* max -1: any number */
     bool experiment; /* takes the experiment options (experiment_options.h) and, as its one operand, an experiment file */
     const struct option_row *options; /* own rows, may be NULL */
     const struct example *examples;   /* ends with a NULL line */

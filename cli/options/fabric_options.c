@@ -4,6 +4,8 @@
 #include <string.h>
 
 const char *const routing_choices[] = {"ecmp", "static", "adaptive", "valiant", NULL};
+const char *const routing_meanings[] = {"by a hash of the connection", "by destination", "to the least loaded link",
+                                        "over a third group of a dragonfly, chosen by hash", NULL};
 
 /* As layers are, in pairs. */
 static const char *const cables[N_FABRIC_LAYERS / 2] = {"nvlink", "gpu", "root", "socket", "pcie",

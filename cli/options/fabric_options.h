@@ -7,37 +7,42 @@
 #include "cli/options/command.h"
 #include "sim/fabric/route.h"
 
-extern const char *const routing_choices[];
+extern const char *const routing_choices[], *const routing_meanings[];
 
-#define FABRIC_GROUP "Fabric"
+#define FABRIC_GROUP "Network"
 #define FABRIC_OPTION_ROWS                                                                                                       \
     {.name = "fabric",                                                                                                           \
      TEXT_FIELDS("TEXT"),                                                                                                        \
      .group = FABRIC_GROUP,                                                                                                      \
-     .help = "the fabric in one line, 'clos hosts:... tor:...' or 'dragonfly hosts:... switch:...'; otherwise what the cluster " \
-             "entry says"},                                                                                                      \
+     .fallback = "the cluster's fabric",                                                                                         \
+     .help = "describe the fabric in one line: 'clos hosts:... tor:...' or 'dragonfly hosts:... switch:...'"},                   \
         {.name = "routing",                                                                                                      \
          CHOICE_FIELDS("HOW", routing_choices),                                                                                  \
+         .meanings = routing_meanings,                                                                                           \
          .group = FABRIC_GROUP,                                                                                                  \
          .initial = "ecmp",                                                                                                      \
-         .help = "by a hash of the connection, by destination, least loaded, or over a third group of a dragonfly, whose own "   \
-                 "is adaptive"},                                                                                                 \
+         .fallback = "ecmp; adaptive in a dragonfly",                                                                            \
+         .help = "choose how connections are routed"},                                                                           \
         {.name = "queue-pairs",                                                                                                  \
          COUNT_FIELDS,                                                                                                           \
          .low = 1,                                                                                                               \
          .high = 64,                                                                                                             \
          .group = FABRIC_GROUP,                                                                                                  \
-         .help = "queue pairs of a connection, each with its own hash; the cluster's (NCCL: 2) when left out"},                  \
-        {.name = "polarised", .type = OPTION_FLAG, .group = FABRIC_GROUP, .help = "every switch hashes alike"},                  \
+         .fallback = "the cluster's; NCCL: 2",                                                                                   \
+         .help = "set the queue pairs per connection; each has its own hash"},                                                   \
+        {.name = "polarised",                                                                                                    \
+         .type = OPTION_FLAG,                                                                                                    \
+         .group = FABRIC_GROUP,                                                                                                  \
+         .help = "use the same hash in all switches (ECMP polarisation)"},                                                       \
         {.name = "rail-aware",                                                                                                   \
          .type = OPTION_FLAG,                                                                                                    \
          .group = FABRIC_GROUP,                                                                                                  \
          .help = "enter the fabric on the destination's rail, over NVLink (PXN)"},                                               \
     {                                                                                                                            \
         .name = "link", .argument = "LINK=SPEED", .type = OPTION_REPEAT, .group = FABRIC_GROUP,                                  \
-        .help =                                                                                                                  \
-            "a cable's speed: nic:12=0.5 half, tor:17=0 down; of nvlink, gpu and pcie (PCIe lanes of GPUs and of NICs), root "   \
-            "and socket (PCIe switch to CPU, CPU to CPU), nic, tor or agg, of a dragonfly local or global"                       \
+        .help = "set the speed of a cable: nic:12=0.5 is half, tor:17=0 is down; repeatable. Cables are nvlink, gpu and pcie "   \
+                "(PCIe lanes of GPUs and of NICs), root and socket (PCIe switch to CPU, CPU to CPU), nic, tor and agg; in a "    \
+                "dragonfly also local and global"                                                                                \
     }
 
 /* The fabric of --fabric, or of `cluster`, with the cables of --link. */

@@ -76,17 +76,17 @@ static const char *group_of(const struct option_row *row)
     return row->group ? row->group : "Options";
 }
 
-/* What stands after the help phrase: choices and default. */
-static void row_text(const struct option_row *row, char *buffer, size_t size)
+void help_row_note(const struct option_row *row, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%s", row->help);
+    const char *value = row->fallback ? row->fallback : row->initial;
     bool listed = row->choices && !row->meanings;
+    buffer[0] = '\0';
     for (size_t i = 0; listed && row->choices[i]; i++)
         text_append(buffer, size, "%s%s", i ? ", " : " (", row->choices[i]);
-    if (listed)
+    if (value)
+        text_append(buffer, size, "%sdefault: %s", listed ? "; " : " (", value);
+    if (listed || value)
         text_append(buffer, size, ")");
-    if (row->initial)
-        text_append(buffer, size, " [%s]", row->initial);
 }
 
 /* "-o, --output FILE"; `indent` stands for the letter that is not there. Returns its width. */
@@ -100,9 +100,10 @@ static int row_name(const struct option_row *row, const char *indent, char *buff
 
 static void write_row(const struct page *page, const struct option_row *row)
 {
-    char name[80], text[1024];
+    char name[80], note[512], text[1536];
     int width = 2 + row_name(row, "    ", name, sizeof name);
-    row_text(row, text, sizeof text);
+    help_row_note(row, note, sizeof note);
+    snprintf(text, sizeof text, "%s%s", row->help, note);
     if (width > page->column - 2)
         fprintf(page->out, "  %s\n%*s", name, page->column, "");
     else
@@ -140,6 +141,14 @@ static void write_examples(const struct page *page, const struct command *comman
     }
 }
 
+static void write_notes(const struct page *page, const struct command *command)
+{
+    for (const struct command_note *note = command->notes; note && note->title; note++) {
+        fprintf(page->out, "\n%s:\n  ", note->title);
+        write_wrapped(page, note->text, 2, 2);
+    }
+}
+
 void help_command(const struct command *command, FILE *out)
 {
     const struct option_row *rows[MAX_OPTIONS];
@@ -148,16 +157,13 @@ void help_command(const struct command *command, FILE *out)
     write_usage(&page, command);
     fputc('\n', out);
     write_wrapped(&page, command->description, 0, 0);
-    if (command->more) {
-        fputc('\n', out);
-        write_wrapped(&page, command->more, 0, 0);
-    }
     for (int i = 0; i < n; i++) {
         if (begins_group(rows, i))
             fprintf(out, "\n%s:\n", group_of(rows[i]));
         write_row(&page, rows[i]);
     }
     write_examples(&page, command, INT_MAX);
+    write_notes(&page, command);
 }
 
 void help_usage(const struct command *command, FILE *out)
@@ -182,24 +188,27 @@ void help_usage(const struct command *command, FILE *out)
     }
     fputc('\n', out);
     write_examples(&page, command, 2);
-    fprintf(out, "\n'msim %s --help' says what each option does.\n", command->name);
+    fprintf(out, "\n'msim %s --help' explains each option.\n", command->name);
 }
 
 void help_program(const struct command *const *commands, FILE *out)
 {
     struct page page = page_of(out);
-    fputs("msim - predict what a GPU cluster does with a training job\n\nUsage: msim COMMAND [ARGUMENT...]\n\n", out);
+    fputs("msim - predict how a large training job runs on a GPU cluster\n\nUsage: msim COMMAND [ARGUMENT...]\n\n", out);
     for (const struct command *const *c = commands; *c; c++) {
         fprintf(out, "  %-10s ", (*c)->name);
         write_wrapped(&page, (*c)->summary, 13, 13);
     }
-    fputc('\n', out);
-    write_wrapped(
-        &page,
-        "'msim COMMAND -h' shows the options of one at a glance, 'msim COMMAND --help' explains them, with examples; 'man "
-        "msim' has it all; 'msim --version' says what this build has.\n\n"
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 a capability is missing, 5 a check did not hold.",
-        0, 0);
+    fputs("\nHelp:\n"
+          "  'msim COMMAND -h'       lists the options of a command\n"
+          "  'msim COMMAND --help'   explains them, with examples\n"
+          "  'man msim'              shows the manual, after installation\n"
+          "  'msim --version'        shows the version and what this build supports\n"
+          "\n"
+          "Exit codes:\n"
+          "  0 success, 1 failed while running, 2 wrong usage, 3 bad input, 4 missing capability,\n"
+          "  5 a check failed\n",
+          out);
 }
 
 static const char *or_none(const char *text)

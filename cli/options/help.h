@@ -13,6 +13,8 @@ void help_usage(const struct command *command, FILE *out);              /* msim 
 void help_manual(const struct command *const *commands, FILE *out);     /* msim help --man: msim.1 in man(7) macros */
 void help_completion(const struct command *const *commands, FILE *out); /* msim help --completion: for bash */
 void help_dictionary(const struct command *const *commands, FILE *out); /* msim help --dictionary: for fuzzers */
-void help_version(FILE *out);                                           /* msim --version */
+/* What help adds to a row's sentence: " (a, b, c; default: a)", or nothing. */
+void help_row_note(const struct option_row *row, char *buffer, size_t size);
+void help_version(FILE *out); /* msim --version */
 
 #endif

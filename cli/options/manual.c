@@ -27,6 +27,7 @@ static void write_roff(FILE *out, const char *text)
 
 static void write_row(FILE *out, const struct option_row *row)
 {
+    char note[512];
     fputs(".TP\n\\fB", out);
     if (row->letter)
         fprintf(out, "\\-%c\\fR, \\fB", row->letter);
@@ -40,20 +41,13 @@ static void write_row(FILE *out, const struct option_row *row)
     }
     fputc('\n', out);
     write_roff(out, row->help);
+    help_row_note(row, note, sizeof note);
+    write_roff(out, note);
     for (size_t i = 0; row->meanings && row->choices[i]; i++) {
         fputs("\n.br\n", out);
         write_roff(out, row->choices[i]);
         fputs(": ", out);
         write_roff(out, row->meanings[i]);
-    }
-    for (size_t i = 0; row->choices && !row->meanings && row->choices[i]; i++) {
-        fputs(i ? ", " : ": ", out);
-        write_roff(out, row->choices[i]);
-    }
-    if (row->initial) {
-        fputs(" [default: ", out);
-        write_roff(out, row->initial);
-        fputc(']', out);
     }
     fputc('\n', out);
 }
@@ -64,6 +58,17 @@ static void write_rows(FILE *out, const struct option_row *rows)
         write_row(out, rows);
 }
 
+static void write_notes(FILE *out, const struct command *command)
+{
+    for (const struct command_note *note = command->notes; note && note->title; note++) {
+        fputs(".TP\n.B ", out);
+        write_roff(out, note->title);
+        fputc('\n', out);
+        write_roff(out, note->text);
+        fputc('\n', out);
+    }
+}
+
 static void write_command(FILE *out, const struct command *command)
 {
     fprintf(out, ".SS msim %s %s [OPTION...]\n", command->name,
@@ -71,14 +76,10 @@ static void write_command(FILE *out, const struct command *command)
             : command->experiment ? "[EXPERIMENT.yaml]"
                                   : "");
     write_roff(out, command->description);
-    if (command->more) {
-        fputs("\n.PP\n", out);
-        write_roff(out, command->more);
-    }
     fputc('\n', out);
     write_rows(out, command->options);
     if (command->experiment)
-        fputs(".PP\nAlso the experiment options and the options of every command, below.\n", out);
+        fputs(".PP\nThe experiment options and the options of every command, below, also apply.\n", out);
     fputs(".PP\nExamples:\n", out);
     for (const struct example *example = command->examples; example && example->line; example++) {
         fputs(".TP\n.B ", out);
@@ -87,25 +88,26 @@ static void write_command(FILE *out, const struct command *command)
         write_roff(out, example->what);
         fputc('\n', out);
     }
+    write_notes(out, command);
 }
 
 static const char exit_codes[] = ".SH EXIT STATUS\n"
                                  ".TP\n0\nSuccess.\n"
-                                 ".TP\n1\nFailed while running: input or output, memory, a device.\n"
-                                 ".TP\n2\nWrong command line.\n"
-                                 ".TP\n3\nBad input: each mistake is a line with file, line and column.\n"
-                                 ".TP\n4\nA capability that this machine or build does not have.\n"
-                                 ".TP\n5\nA check or comparison did not hold.\n";
+                                 ".TP\n1\nFailed while running: input or output, memory or a device.\n"
+                                 ".TP\n2\nWrong usage: a mistake in the command line.\n"
+                                 ".TP\n3\nBad input. Each mistake is one message with file, line and column. Also: no plan fits.\n"
+                                 ".TP\n4\nMissing capability: this machine or build lacks it.\n"
+                                 ".TP\n5\nA check failed: --tolerance, --within, or a comparison of numbers.\n";
 
 static const char environment[] =
     ".SH ENVIRONMENT\n"
-    ".TP\n.B MSIM_DATA\nDirectory with catalog/ and traces/ that is searched before the build tree and the installed one.\n"
-    ".TP\n.B NO_COLOR\nNo colour when set and not empty.\n";
+    ".TP\n.B MSIM_DATA\nA folder with catalog/ and traces/, which msim searches before the build tree and the installed data.\n"
+    ".TP\n.B NO_COLOR\nDisables colour if set and not empty.\n";
 
 void help_manual(const struct command *const *commands, FILE *out)
 {
     fprintf(out, ".TH MSIM 1 \"\" \"msim %s\" \"User Commands\"\n", MSIM_VERSION);
-    fputs(".SH NAME\nmsim \\- predict what a GPU cluster does with a training job\n", out);
+    fputs(".SH NAME\nmsim \\- predict how a large training job runs on a GPU cluster\n", out);
     fputs(".SH SYNOPSIS\n.B msim\n\\fICOMMAND\\fR [\\fIARGUMENT\\fR...]\n.SH COMMANDS\n", out);
     for (const struct command *const *c = commands; *c; c++)
         write_command(out, *c);

@@ -19,46 +19,53 @@ const struct option_row common_options[] = {
     {.name = "format",
      CHOICE_FIELDS("FORMAT", formats),
      .initial = "text",
-     .help = "what the result looks like; csv: one table, units in its column names",
+     .help = "choose the output format; csv writes one table with units in its column names",
      .group = "Output"},
     {.name = "output",
      .letter = 'o',
      TEXT_FIELDS("FILE"),
      .initial = "-",
-     .help = "where the result goes; the file appears whole or not at all; - is standard output",
+     .help = "write the result to FILE, complete or not at all; - is standard output",
      .group = "Output"},
     {.name = "seed",
      COUNT_FIELDS,
      .high = 0x1p53,
-     .help = "start of every random stream, 1 when left out; the same seed gives the same bytes",
+     .fallback = "the experiment's, or 1",
+     .help = "set the random seed; the same seed gives identical output",
      .group = "Output",
      .key = "seed"},
-    {.name = "quiet", .letter = 'q', .type = OPTION_FLAG, .help = "errors only", .group = "Output"},
-    {.name = "verbose", .letter = 'v', .type = OPTION_FLAG, .help = "say more; twice: still more", .group = "Output"},
-    {.name = "no-progress", .type = OPTION_FLAG, .help = "no progress line on a terminal", .group = "Output"},
+    {.name = "quiet", .letter = 'q', .type = OPTION_FLAG, .help = "print errors only", .group = "Output"},
+    {.name = "verbose",
+     .letter = 'v',
+     .type = OPTION_FLAG,
+     .help = "print more details; repeat for even more",
+     .group = "Output"},
+    {.name = "no-progress", .type = OPTION_FLAG, .help = "do not show progress on a terminal", .group = "Output"},
     {.name = "colour",
      CHOICE_FIELDS("WHEN", colour_modes),
      .initial = "auto",
-     .help = "auto: on a terminal, unless NO_COLOR is set",
+     .help = "choose when to use colour; auto: on a terminal, unless NO_COLOR is set",
      .group = "Output"},
-    {.name = "usage", .letter = 'h', .type = OPTION_FLAG, .help = "the options at a glance", .group = "Output"},
-    {.name = "help", .type = OPTION_FLAG, .help = "this text", .group = "Output"},
+    {.name = "usage", .letter = 'h', .type = OPTION_FLAG, .help = "list the options briefly", .group = "Output"},
+    {.name = "help", .type = OPTION_FLAG, .help = "explain every option", .group = "Output"},
     {0},
 };
 
-static int append_rows(const struct option_row **rows, int n, const struct option_row *more)
+static int append_rows(const struct option_row **rows, int n, const struct option_row *more, bool late)
 {
     for (; more && more->name && n < MAX_OPTIONS; more++)
-        rows[n++] = more;
+        if (more->late == late)
+            rows[n++] = more;
     return n;
 }
 
 int command_rows(const struct command *command, const struct option_row *rows[MAX_OPTIONS])
 {
-    int n = append_rows(rows, 0, command->options);
+    int n = command->experiment ? append_rows(rows, 0, experiment_options, false) : 0;
+    n = append_rows(rows, n, command->options, false);
     if (command->experiment)
-        n = append_rows(rows, n, experiment_options);
-    return append_rows(rows, n, common_options);
+        n = append_rows(rows, n, experiment_options, true);
+    return append_rows(rows, n, common_options, false);
 }
 
 /* --- argv ---------------------------------------------------------------------------------------------------------------- */

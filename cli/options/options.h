@@ -9,7 +9,7 @@
 /* The rows that every command has: --format, --output, --quiet ... */
 extern const struct option_row common_options[];
 
-/* All rows of a command in help's order (own, experiment, common), at most MAX_OPTIONS; their number. */
+/* All rows of a command in help's order: experiment, own, late experiment and common ones. Returns their number. */
 int command_rows(const struct command *command, const struct option_row *rows[MAX_OPTIONS]);
 
 /* Parse argv[1..argc-1] (argv[0] is ignored) with glibc's argp. `commands` is the program's table, which ends with NULL: a

@@ -14,8 +14,8 @@
 /* How many threads; thread_option() below. */
 #define THREADS_ROW(GROUP)                                                                                                       \
     {                                                                                                                            \
-        .name = "threads", COUNT_FIELDS, .low = 1, .high = 256, .group = GROUP, .aside = true,                                   \
-        .help = "threads; one per processor when left out. The result is the same with any number"                               \
+        .name = "threads", COUNT_FIELDS, .low = 1, .high = 256, .group = GROUP, .aside = true, .fallback = "one per CPU",        \
+        .help = "set the number of threads; it does not affect results"                                                          \
     }
 
 /* Transfers by rates, or by flows on a fabric. */

@@ -40,76 +40,74 @@ static enum status check_axis(const char *text, char *why, size_t size)
 #define TEXT_OF(x)        TEXT_OF_TOKENS(x)
 
 static const struct option_row options[] = {
+    {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "show the N best plans", .group = "Search"},
+    {.name = "explain",
+     TEXT_FIELDS("RANK|LAYOUT"),
+     .help = "explain one plan next to the best one: where the time and the memory go, or why it was rejected. tp=4,pp=16 picks "
+             "the best such plan; 'tp4 pp16 mb1 z1', copied from the table, names one plan exactly",
+     .group = "Search"},
+    {.name = "variants",
+     .type = OPTION_FLAG,
+     .help = "also show plans that differ only in zero, sp, recomputation, schedule or overlaps; by default only the best of "
+             "each family is shown",
+     .group = "Search"},
     {.name = "space",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .check = check_restriction,
-     .help = "restrict a dimension that the layout does not fix: tp=1,2,4,8 or pp=8..64 or schedule=1f1b,interleaved, or look at "
-             "what is not searched unasked: schedule=zb-v,dualpipe,dualpipe-v; repeatable",
+     .help = "restrict a dimension: tp=1,2,4,8 or pp=8..64; or search values that are not searched by default: "
+             "schedule=zb-v,dualpipe,dualpipe-v; repeatable",
      .group = "Search"},
-    {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "plans to show", .group = "Search"},
     {.name = "rerank",
      COUNT_FIELDS,
      .high = 100000,
      .initial = TEXT_OF(PLANS_SIMULATED),
-     .help = "of the closed form's best, so many are simulated and ranked again; 0: none",
-     .group = "Search"},
-    {.name = "variants",
-     .type = OPTION_FLAG,
-     .help = "also plans that differ only in zero, sp, recomputation, schedule or overlaps; otherwise the best of such a family",
-     .group = "Search"},
-    {.name = "explain",
-     TEXT_FIELDS("RANK|LAYOUT"),
-     .help =
-         "one plan in full beside the best: where every second and byte goes, or why it is out; what tp=4,pp=16 leaves out is "
-         "as it is best, 'tp4 pp16 mb1 z1' out of a table leaves out nothing",
-     .group = "Search"},
-    {.name = "levers",
-     .type = OPTION_FLAG,
-     .help = "what would make it faster: the best layout with one thing changed at a time: each feature that the job does not "
-             "name, precision, what the search leaves out unasked (offload, shard, the schedules zb-v, dualpipe and dualpipe-v), "
-             "batch, twice the network, memory, arithmetic; with the option that says each",
+     .help = "simulate the N best closed-form layouts and re-rank them; 0: none",
      .group = "Search"},
     THREADS_ROW("Search"),
-    EXPORT_ROW("instead of the table a script or configuration that launches the best layout of those that the framework can "
-               "say; --space wins "
-               "over what it cannot"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
      .check = check_axis,
-     .help = "the best plan at each value of a key of the experiment: gpus=256..4096, precision=bf16,fp8, "
-             "cluster=dgx-h100,gb200-nvl72; " SWEEP_FORMS
-             "; gpus=256..1024+global-batch=512..2048 change together; values with commas stand in braces, "
-             "layout={tp=8,pp=2},{tp=4,pp=4}; repeatable: every combination",
-     .group = "Scaling"},
+     .help = "show the best plan for each value of a key: gpus=256..4096, precision=bf16,fp8, "
+             "cluster=dgx-h100,gb200-nvl72. " SWEEP_FORMS
+             ". gpus=256..1024+global-batch=512..2048 changes both together; braces hold values with commas: "
+             "layout={tp=8,pp=2},{tp=4,pp=4}. Repeat to search every combination",
+     .group = "Sweeps and levers"},
     {.name = "within",
      TIME_FIELDS,
-     .help = "with --sweep and --tokens: the point that is done in this time in the fewest GPU-hours; exit with 5 when none is",
-     .group = "Scaling"},
+     .help = "with --sweep and --tokens: choose the point that finishes within this time for the fewest GPU-hours; exit with 5 "
+             "if there is none",
+     .group = "Sweeps and levers"},
     {.name = "least",
      CHOICE_FIELDS("WHAT", sweep_least_choices),
      .initial = "gpu-hours",
-     .help = "with --within: what the point that is chosen takes the least of; cost is by --gpu-price; energy is an upper bound, "
-             "at the power that is "
-             "published of nodes or, where that is not known of all points, of GPUs",
-     .group = "Scaling"},
-    PRICE_ROW("Scaling",
-              "money per GPU and hour, such as 2.5, or of each GPU, h200=3,b200=5.5: with --sweep and --tokens adds the "
-              "cost"),
+     .help = "with --within: choose the point by this criterion instead; cost needs --gpu-price, energy is an upper bound from "
+             "published node or GPU power",
+     .group = "Sweeps and levers"},
+    PRICE_ROW(
+        "Sweeps and levers",
+        "set the price per GPU-hour, such as 2.5, or for each GPU: h200=3,b200=5.5; with --sweep and --tokens, adds the cost"),
+    {.name = "levers",
+     .type = OPTION_FLAG,
+     .help = "list what would make the job faster: search again with one change at a time (a feature, precision, offload, shard, "
+             "other schedules, batch, twice the network, memory or arithmetic), and show the option for each",
+     .group = "Sweeps and levers"},
+    EXPORT_ROW("write a launch script or configuration for the best layout that the framework supports, instead of the table; "
+               "--space wins over the limits of the framework"),
     NETWORK_ROW("network", FABRIC_GROUP,
-                "flow: simulate the best plans also with flows that share the links of the fabric, and rank them by that"),
+                "flow: also simulate the best plans with flows that share the links of the fabric, and rank them by the result"),
     {.name = "flow-top",
      COUNT_FIELDS,
      .low = 1,
      .high = 1000,
      .initial = "3",
-     .help = "so many plans, with --network flow",
+     .help = "with --network flow: simulate the N best plans",
      .group = FABRIC_GROUP},
     {.name = "placement",
      CHOICE_FIELDS("HOW", placement_choices_all),
      .initial = "all",
-     .help = "which hosts the ranks sit on, with --network flow; all: each way, and the best counts",
+     .help = "with --network flow: place the ranks on hosts this way; all: try each, and keep the best",
      .group = FABRIC_GROUP},
     FABRIC_OPTION_ROWS,
     {0},
@@ -223,87 +221,84 @@ static enum status run(struct invocation *call)
 
 static const struct example examples[] = {
     {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144", "rank all layouts"},
-    {"msim plan --model llama3-70b --cluster dgx-h100 --gpus 512 --space tp=4,8 --space cp=1", "part of the space"},
-    {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 512 --network flow",
-     "where the ranks of the best layouts should sit"},
-    {"msim plan --model llama3-70b --cluster dgx-h100 --global-batch 1024 --sweep gpus=128..4096 --tokens 15T --within 60d",
-     "how many GPUs does it take?"},
+    {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partial layout"},
+    {"msim plan --model llama3-70b --cluster dgx-h100 --gpus 512 --space tp=4,8 --space cp=1", "search a part of the space"},
+    {"msim plan experiment.yaml --explain tp=4,pp=16", "explain why a layout is not the best"},
+    {"msim plan experiment.yaml --export megatron -o launch.sh", "write Megatron-LM's launch script for the best layout"},
+    {"msim plan experiment.yaml --export torchtitan -o job.toml",
+     "write torchtitan's job_config for the best layout that it supports"},
+    {"msim plan --model gpt-175b-megascale --cluster megascale-a100 --gpus 1024 --global-batch 512 --network "
+     "flow",
+     "find the best placement of the ranks on the fabric"},
+    {"msim plan --model llama3-70b --cluster dgx-h100 --global-batch 1024 --sweep gpus=128..4096 --tokens 15T "
+     "--within 60d",
+     "find the number of GPUs that trains 15T tokens in 60 days"},
     {"msim plan --model llama3-70b --global-batch 1024 --gpus 512 --sweep cluster=dgx-h100,gb200-nvl72 --sweep "
      "precision=bf16,fp8",
-     "on what hardware, in what precision?"},
-    {"msim plan --model llama3-70b --gpus 2048 --global-batch 2048 --tokens 15T --sweep gpu=h200,b200,mi300x --gpu-price "
-     "h200=3,b200=5.5,mi300x=2.4 --within 90d --least cost",
-     "for the same money?"},
+     "compare clusters and precisions"},
+    {"msim plan --model llama3-70b --gpus 2048 --global-batch 2048 --tokens 15T --sweep gpu=h200,b200,mi300x "
+     "--gpu-price h200=3,b200=5.5,mi300x=2.4 --within 90d --least cost",
+     "find the cheapest GPU"},
     {"msim plan --model deepseek-v3 --gpu h800 --gpus 2048 --global-batch 15360 --precision fp8 --levers",
-     "what would make it faster?"},
-    {"msim plan experiment.yaml --layout tp=8,pp=8 --top 5", "complete a partly given layout"},
-    {"msim plan experiment.yaml --export megatron -o launch.sh", "the best layout as Megatron-LM's arguments"},
-    {"msim plan experiment.yaml --export torchtitan -o job.toml", "the best of those that torchtitan can run, as its job_config"},
-    {"msim plan experiment.yaml --explain tp=4,pp=16", "why is this layout not the best?"},
-    {0}};
+     "list what would make the job faster"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"The table", "One row is the best layout of a family: layouts with the same tp, cp, pp, vpp, dp, ep and micro-batch. "
+                  "--variants shows the others. MFU counts attention in full. If counting only the causal half changes it by "
+                  "3 points or more, a second column shows that value. Below the table are the TFLOPS and tokens/s per GPU "
+                  "of the first plan and, with --tokens, its days and GPU-hours. With --network flow they are those of its "
+                  "best placement."},
+    {"Memory", "A layout that fits by prediction can still run out of memory. The column OOM shows the share of real "
+               "runs, equally full, that did. If it exceeds 20 % for the first plan, a line below the table names the "
+               "best plan with --memory-margin 15% (at most 10 % of such runs fail) and how much slower it is. --export "
+               "and layout auto still use the first plan, and print a warning."},
+    {"Recomputation", "The search tries none, full, selective, and the modules that are cheapest to repeat: layernorm, "
+                      "mla_up_proj, mlp_act and moe_act, as far as the model has them (norm+mla+act+moe_act in the table). If "
+                      "none does not fit but full does, msim also tries full for the smallest number of layers per virtual stage "
+                      "(full:3: the first three). --space recompute=moe_act,mlp+core_attn tries other modules; --space "
+                      "recompute=none,full tries only these two."},
+    {"Searched only on request",
+     "Expert tensor parallelism: by default each expert is whole on its rank; etp=8 splits experts over tp=8. "
+     "Context-parallel exchange: from 32,768 tokens per sequence on, msim tries ring, all_gather, a2a and both "
+     "(a2a:4+ring); below that only ring, unless --space cp_comm=ring,a2a. ZeRO shards over all replicas; "
+     "--space shard=0,8,64 tries hybrid sharding. Offloading: --space offload=auto tries optimizer states, "
+     "activations and parameters in host memory; offload=auto:25% also tries shares of them in steps of 25 % "
+     "and keeps the smallest that fits, unless a larger one is faster; offload=optimizer:25%,optimizer:50% "
+     "tries exactly these."},
+    {"Pipeline schedules",
+     "The search tries gpipe, 1f1b, zb-1p and zb-2p with one chunk per stage, and interleaved with several. "
+     "zb-v, dualpipe and dualpipe-v (two chunks) can be faster, but few frameworks run them. --space "
+     "schedule=none,interleaved,zb-v,dualpipe,dualpipe-v tries exactly the schedules it lists; none means no "
+     "pipeline."},
+    {"Batch size", "All replicas get the same number of sequences, so dp divides both the batch and the number of GPUs. A "
+                   "batch with few divisors excludes most layouts: 4M tokens are 977 sequences of 4096, a prime. A warning "
+                   "then names the nearest batch that excludes the fewest."},
+    {"Sweeps", "--sweep searches again for each value of a key, such as the number of GPUs. Each row shows the best "
+               "layout, tokens/s, scaling per GPU and, with --tokens, days, GPU-hours and an upper bound of energy: "
+               "published node or board power, all the time, times PUE. A cluster with too few GPUs gets more nodes of "
+               "its kind. The exit code is 3 if no point has a plan."},
+    {"Levers", "--levers searches again with one change at a time: a feature that the job does not use, a narrower "
+               "precision, twice the batch, twice the network, and more. Each row shows the best layout after the change."},
+    {"Several machines", "mpirun -n N msim plan ... divides the search and the simulations among ranks and their threads. The "
+                         "result does not depend on their number."},
+    {0},
+};
 
 const struct command command_plan = {
     .name = "plan",
-    .summary = "search parallel layouts for a model on a cluster; rank them",
-    .description =
-        "Goes through every way to divide the job among its GPUs: tensor, context, pipeline, expert and data parallelism, model "
-        "chunks, micro-batch, ZeRO stage, sequence parallelism, recomputation, pipeline schedule, and which of the overlaps that "
-        "the job allows are used. Each layout is checked, weighed against the GPU's memory, and timed by a formula; the best are "
-        "simulated and ranked again.\n"
-        "\n"
-        "With --network flow the best of these are simulated once more, on the fabric and in several placements of their ranks, "
-        "and ranked by what that takes.\n"
-        "\n"
-        "By default the table shows the best of each family, that is of layouts with the same tp, cp, pp, vpp, dp, ep and "
-        "micro-batch. A layout given in the experiment or with --layout fixes the dimensions it names. Experts are whole on "
-        "their ranks; etp=8 in a layout or in --space looks at experts that are split over tp=8. Between none and full "
-        "recomputation stand the modules that are cheapest to repeat (norm+mla+act+moe_act in the table: layernorm, mla_up_proj, "
-        "mlp_act and moe_act, what a model has of them), or selective; other modules by --space recompute=moe_act,mlp+core_attn. "
-        "Where "
-        "keeping everything does not fit and full does, the fewest layers of each virtual stage that must be repeated (full:3 "
-        "the first three) stand for full if that is faster; --space recompute=none,full looks at all or nothing. How cp "
-        "exchanges is searched for sequences of 32,768 tokens and more (ring, all_gather, a2a, both as a2a:4+ring), and a ring "
-        "below unless asked: --space cp_comm=ring,a2a. ZeRO shards over all replicas unless asked: --space shard=0,8,64 looks at "
-        "hybrid sharding, too. Nothing is kept in the memory of the host unless asked: --space offload=auto looks at optimizer "
-        "states, activations and parameters there (msim step --help), offload=auto:25% at shares of them in such steps too, of "
-        "which the smallest that fits is taken unless a larger one is faster; offload=optimizer:25%,optimizer:50% at those.",
-    .more =
-        "Pipeline schedules: gpipe, 1f1b, zb-1p and zb-2p with one chunk a stage and interleaved with more are searched. zb-v, "
-        "dualpipe and dualpipe-v, with two chunks, can be faster but few frameworks run them, so they are searched only where "
-        "asked for: --space schedule=none,interleaved,zb-v,dualpipe,dualpipe-v, of which all are searched and no others; none "
-        "stands for layouts without a pipeline.\n"
-        "\n"
-        "The batch is divided evenly, so the replicas are a divisor of it and of the GPUs: where most such numbers are out, as "
-        "4M tokens (977 sequences of 4096, a prime) leave one of ten on 512 GPUs, a warning names the nearest batch that leaves "
-        "most.\n"
-        "\n"
-        "What fits by prediction may not in reality: the column OOM says which share of real runs that full ran out of memory, "
-        "and --memory-margin keeps room. Where more than 20 % of runs as full as the first plan do, a line below the table names "
-        "what --memory-margin 15% puts first, for which at most 10 % do, and how much slower that is; --export, and layout auto "
-        "elsewhere, take the first all the same and warn.\n"
-        "\n"
-        "MFU counts attention in full; where the causal half alone makes 3 points and more of a difference a column has that, "
-        "too. "
-        "The first plan's TFLOPS and tokens a second of a GPU stand below and, with --tokens, the days and GPU-hours of its "
-        "steps; with --network flow in its best placement on the fabric.\n"
-        "\n"
-        "With --sweep the question is asked again for every value of a key, such as the number of GPUs, and the answer is a line "
-        "for each: its best layout, tokens a second, how that scales per GPU and, with --tokens, days, GPU-hours and energy at "
-        "most: "
-        "what is published of the power of nodes at full load or of boards, all the time, times the PUE. A cluster "
-        "with fewer GPUs than asked for gets more nodes of its kind. Points where nothing fits say so, and the exit code is 3 "
-        "where no point has a plan, as it is without --sweep.\n"
-        "\n"
-        "With --levers it is asked once for each thing that could be different: a feature of the software that the job does not "
-        "name, a narrower precision, twice the batch, twice the network. What is listed are the best layouts with each change, "
-        "so a lever is worth what it brings when the layout follows.\n"
-        "\n"
-        "When nothing fits, the answer says by how many GiB the closest layout misses, and what would help.\n"
-        "\n"
-        "mpirun -n N msim plan ... shares the search and the simulations over ranks, and threads inside each; the answer is the "
-        "same with any number of either.",
+    .summary = "search parallel layouts for a training job, and rank them by step time",
+    .description = "Searches every way to divide the job among its GPUs, checks each layout against the memory of the GPU, "
+                   "times it with a formula, and simulates the best ones.\n"
+                   "\n"
+                   "The search covers tensor, context, pipeline, expert and data parallelism, model chunks, micro-batch, ZeRO "
+                   "stage, sequence parallelism, recomputation, pipeline schedule and the overlaps that the job allows. A "
+                   "layout in the experiment or in --layout fixes the dimensions that it names. If nothing fits, msim reports "
+                   "by how many GiB the closest layout misses, and what would help.",
     .experiment = true,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

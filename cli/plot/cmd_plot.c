@@ -125,43 +125,53 @@ static const char *const kinds[] = {"timeline", "breakdown", "run",   "scatter",
                                     "replicas", "faults",    "links", "scaling", "end",    NULL};
 
 static const struct option_row options[] = {
-    {.name = "kind", .letter = 'k', CHOICE_FIELDS("KIND", kinds), .help = "the figure; without it the one that suits the file"},
-    {.name = "size", TEXT_FIELDS("WxH"), .check = check_size, .help = "of the figure, in pixels or (text) characters"},
-    {.name = "from", TIME_FIELDS, .initial = "0s", .help = "start of the part of a timeline that is shown"},
-    {.name = "to", TIME_FIELDS, .help = "end of the part of a timeline that is shown; its own end otherwise"},
-    {.name = "title", TEXT_FIELDS("TEXT"), .help = "instead of the one made from the result"},
-    {.name = "script", .type = OPTION_FLAG, .help = "write what would be sent to gnuplot, data included, instead of the figure"},
+    {.name = "kind",
+     .letter = 'k',
+     CHOICE_FIELDS("KIND", kinds),
+     .fallback = "the one that suits the file",
+     .help = "choose the figure"},
+    {.name = "size",
+     TEXT_FIELDS("WxH"),
+     .check = check_size,
+     .fallback = "fits the terminal or the figure",
+     .help = "set the size, in pixels or, as text, in characters"},
+    {.name = "from", TIME_FIELDS, .initial = "0s", .help = "show the timeline from this time"},
+    {.name = "to", TIME_FIELDS, .fallback = "its end", .help = "show the timeline until this time"},
+    {.name = "title", TEXT_FIELDS("TEXT"), .fallback = "made from the result", .help = "set the title"},
+    {.name = "script", .type = OPTION_FLAG, .help = "write the gnuplot script with its data, instead of the figure"},
     {0},
 };
 
 static const struct example examples[] = {
-    {"msim plot run.json", "a run's goodput and MFU, in the terminal"},
-    {"msim plot -o scatter.png compare.json", "predicted against measured, as PNG"},
-    {"msim plot --kind errors -o errors.svg compare.json", "mean error of every table"},
-    {"msim plot -o where.png before.json after.json", "breakdowns side by side"},
-    {"msim plot -o links.png links.csv", "the heat map of a fabric, from --link-map of msim step or msim fabric load"},
+    {"msim plot run.json", "draw a run's goodput and MFU in the terminal"},
+    {"msim plot -o scatter.png compare.json", "draw predicted against measured times as PNG"},
+    {"msim plot --kind errors -o errors.svg compare.json", "draw the mean error of every table"},
+    {"msim plot -o where.png before.json after.json", "draw two breakdowns side by side"},
+    {"msim plot -o links.png links.csv", "draw the heat map of a fabric, from --link-map of msim step or msim fabric load"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"Figures", "timeline: the operations of each pipeline stage. breakdown: time by class, one bar per file, with the "
+                "settings that differ, or the first plans of msim plan (not of --levers, nor two experiments of one msim "
+                "step). run: goodput and MFU over time. scatter: predicted against measured. errors: mean error of each "
+                "table. sweep, replicas: goodput of many runs, or times of many steps; a sweep of two keys is a set of "
+                "curves, or a map if both have many values. end: when training ends, from msim run --tokens --replicas. "
+                "faults: the contents of a trace. links: the traffic of each link of a fabric. scaling: tokens/s and MFU "
+                "of the best plans of msim plan --sweep."},
     {0},
 };
 
 const struct command command_plot = {
     .name = "plot",
     .summary = "draw a figure from a result file",
-    .description =
-        "Draws results that other commands wrote with --format json, and timelines and link maps as CSV, with gnuplot: in the "
-        "terminal, or as PNG, SVG or PDF when -o names such a file.\n"
-        "\n"
-        "timeline: the lanes of a pipeline's stages. breakdown: where time goes, one bar a file, with the model, "
-        "GPU, batch and the like where they differ, or the first plans of msim plan (not of --levers, nor two experiments of "
-        "msim step at once). run: goodput and MFU over time. "
-        "scatter: predicted against measured. errors: mean error of every table. sweep, replicas: goodput of many runs, or "
-        "the times of many steps; a sweep of two things is a curve for each value of one, or a map where both have many. end: "
-        "when training ends, of msim run --tokens --replicas. faults: what a trace is made of. "
-        "links: what every link of a fabric carried. scaling: tokens a second and MFU of the best plans "
-        "of msim plan --sweep.",
+    .description = "Draws results that other commands wrote with --format json, and timelines and link maps in CSV, with "
+                   "gnuplot: in the terminal, or as PNG, SVG or PDF if -o names such a file.",
     .operands = "RESULT...",
     .min_operands = 1,
     .max_operands = -1,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

@@ -15,9 +15,13 @@ static const struct option_row options[] = {
      .low = 1,
      .high = 64,
      .initial = "2",
-     .help =
-         "ranks that compute at the same time and exchange with each other; on GPUs and as processes: those that were started"},
-    {.name = "time", TIME_FIELDS, .low = 0.001, .high = 60, .initial = "20ms", .help = "per kernel and size"},
+     .help = "measure with N ranks at the same time. On GPUs, and with mpirun, the number of started processes counts"},
+    {.name = "time",
+     TIME_FIELDS,
+     .low = 0.001,
+     .high = 60,
+     .initial = "20ms",
+     .help = "measure each kernel and size for this long"},
     DEVICE_OPTION_ROWS,
     {0},
 };
@@ -156,21 +160,22 @@ static enum status run(struct invocation *call)
     return status;
 }
 
-static const struct example examples[] = {{"msim probe", "what two ranks on this machine reach"},
-                                          {"msim probe --ranks 4 --format csv -o cpu.csv", "a measurement table"},
-                                          {0}};
+static const struct example examples[] = {
+    {"msim probe", "measure two ranks on this machine"},
+    {"msim probe --ranks 4 --format csv -o cpu.csv", "write a measurement table"},
+    {0},
+};
 
 const struct command command_probe = {
     .name = "probe",
-    .summary = "measure this machine's kernels and links; write a measurement table",
-    .description =
-        "Times matrix products, attention, memory-bound kernels and exchanges over a ladder of sizes, on as many ranks at the "
-        "same time as asked for: they share the machine as they would in training. Times are medians of five batches; the spread "
-        "is from the fastest to the slowest.\n"
-        "\n"
-        "On a GPU: bf16, operands from memory and not from the second-level cache, exchanges through NCCL among the processes "
-        "that mpirun or srun started. On a CPU: single precision, ranks as threads or processes. JSON has the rates fitted to "
-        "the rows beside them; CSV is a kernel table as `msim calibrate` reads it.",
+    .summary = "measure this machine's kernels and links, and write a measurement table",
+    .description = "Measures matrix products, attention, memory-bound kernels and exchanges over a range of sizes. All ranks "
+                   "measure at the same time, because they share the machine as in training.\n"
+                   "\n"
+                   "Times are medians of five batches, with the spread from fastest to slowest. On a GPU: bf16, operands in "
+                   "memory and not in the L2 cache, exchanges with NCCL among the processes that mpirun or srun started. On a "
+                   "CPU: single precision, ranks as threads or processes. JSON also holds the rates fitted to the rows. CSV "
+                   "is a kernel table for `msim calibrate`.",
     .options = options,
     .examples = examples,
     .run = run,

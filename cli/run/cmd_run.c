@@ -144,244 +144,253 @@ static const char *const optimised[] = {
 static const struct option_row options[] = {
     {.name = "faults",
      TEXT_FIELDS("NAME|FILE"),
-     .help = "fault trace: a shipped one (llama3-54d, megascale-30d) or a CSV file, also .gz; llama3-54d when left out",
-     .group = "Run",
+     .fallback = "llama3-54d",
+     .help = "replay this fault trace: a shipped one (llama3-54d, megascale-30d) or a CSV file, also .gz",
+     .group = "Faults",
      .key = "faults.trace",
      .verbatim = true,
      .high = BYTES_OF(trace)},
+    {.name = "fault-model",
+     TEXT_FIELDS("NAME|FILE"),
+     .help =
+         "draw faults from a model instead of replaying a trace: delta, lanl, llama3, megascale, rsc-1, rsc-2, titan or a file",
+     .group = "Faults",
+     .key = "faults.model",
+     .verbatim = true,
+     .high = BYTES_OF(model)},
     {.name = "horizon",
      TIME_OPTION,
      .low = 1,
-     .help =
-         "how long to look; when left out to the trace's last day, with a model 30d, or with --tokens until they are trained, "
-         "ten times what that takes without failures at most",
-     .group = "Run",
+     .fallback = "to the trace's last day, 30d with a model; with --tokens until the budget is trained, at most ten times the "
+                 "failure-free time",
+     .help = "simulate this long",
+     .group = "Faults",
      .key = "faults.horizon"},
+    {.name = "repair",
+     TIME_OPTION,
+     .low = 1,
+     .fallback = "as in the trace or model",
+     .help = "scale repair times so that a failed node is away this long on average",
+     .group = "Faults",
+     .key = "faults.repair"},
+    {.name = "spares",
+     COUNT_FIELDS,
+     .high = 1e6,
+     .fallback = "4",
+     .help = "keep N spare nodes",
+     .group = "Faults",
+     .key = "faults.spares"},
+    {.name = "notice",
+     TIME_OPTION,
+     .fallback = "early enough to save",
+     .help =
+         "announce planned outages (maintenance, preemptions) this long before; if saving takes longer, they count as failures",
+     .group = "Faults"},
     {.name = "checkpoint-interval",
      TIME_OPTION,
      .low = 1e-3,
-     .help = "useful work between checkpoints; 30min when left out",
-     .group = "Run",
+     .fallback = "30min",
+     .help = "save a checkpoint after this much useful work",
+     .group = "Checkpoints",
      .key = "faults.checkpoint_interval"},
     {.name = "checkpoint-steps",
      COUNT_FIELDS,
      .low = 1,
      .high = 1e12,
-     .help = "the same in steps",
-     .group = "Run",
+     .help = "save a checkpoint after this many steps instead",
+     .group = "Checkpoints",
      .key = "faults.checkpoint_steps"},
+    {.name = "checkpoint",
+     TEXT_FIELDS("KIND"),
+     .help = "choose the kind of checkpoint: blocking, two-stage, memory (of a neighbour) or step (every step, to memory); times "
+             "follow from sizes and rates",
+     .group = "Checkpoints",
+     .key = "faults.checkpoint",
+     .verbatim = true,
+     .high = BYTES_OF(checkpoint)},
     {.name = "checkpoint-block",
      TIME_OPTION,
-     .help = "how long a checkpoint stops training; when left out 0s, with --checkpoint what its kind takes",
-     .group = "Run",
+     .fallback = "0s; with --checkpoint, from its kind",
+     .help = "let a checkpoint stop training for this long",
+     .group = "Checkpoints",
      .key = "faults.checkpoint_block"},
-    {.name = "detect",
-     TIME_OPTION,
-     .help = "from a failure until it is noticed; 0s when left out; a policy has its own",
-     .group = "Run",
-     .key = "faults.detect"},
-    {.name = "restart",
-     TIME_OPTION,
-     .help = "from enough healthy nodes until training goes on; when left out 15min, with a policy what starting up takes",
-     .group = "Run",
-     .key = "faults.restart"},
-    {.name = "repair",
-     TIME_OPTION,
+    {.name = "storage-rate",
+     QUANTITY_FIELDS("RATE", DIM_RATE),
      .low = 1,
-     .help = "mean time that a failed node is away: all unannounced outages of some length of the trace, or lognormal repairs of "
-             "the model, are "
-             "scaled by one factor to it; when left out as they are there",
-     .group = "Run",
-     .key = "faults.repair"},
-    {.name = "spares",
-     COUNT_FIELDS,
-     .high = 1e6,
-     .help = "nodes that stand by; 4 when left out",
-     .group = "Run",
-     .key = "faults.spares"},
-    {.name = "step-time",
-     TIME_OPTION,
-     .low = 1e-6,
-     .help = "time of one step, instead of simulating one for the layout",
-     .group = "Run"},
-    {.name = "series",
-     TIME_OPTION,
-     .low = 60,
-     .help = "width of the time series; a day, or an hour for horizons up to 4 days",
-     .group = "Run"},
-    FILE_ROW("incidents", "Run", "also write every fault as CSV"),
-    {.name = "fault-model",
-     TEXT_FIELDS("NAME|FILE"),
-     .help =
-         "draw faults from a model instead of replaying a trace: delta, lanl, llama3, megascale, rsc-1, rsc-2, titan or a file",
-     .group = "Recovery",
-     .key = "faults.model",
-     .verbatim = true,
-     .high = BYTES_OF(model)},
+     .fallback = "the cluster's",
+     .help = "set the bandwidth of the checkpoint store",
+     .group = "Checkpoints"},
+    NETWORK_ROW("checkpoint-network", "Checkpoints",
+                "simulate checkpoint traffic (to neighbours, and from one replica to the others) by rates, or flow by flow on "
+                "the fabric"),
+    {.name = "load",
+     CHOICE_FIELDS("HOW", loads),
+     .initial = "broadcast",
+     .help = "let every rank read the checkpoint, or one of each group, which broadcasts it",
+     .group = "Checkpoints"},
     {.name = "policy",
      TEXT_FIELDS("NAME|FILE"),
-     .help = "how faults are noticed, found and repaired: replay (fixed times), megascale, byterobust, manual or a file",
+     .help =
+         "choose how faults are detected, diagnosed and repaired: replay (fixed times), megascale, byterobust, manual or a file",
      .group = "Recovery",
      .key = "faults.policy",
      .verbatim = true,
      .high = BYTES_OF(policy)},
+    {.name = "detect",
+     TIME_OPTION,
+     .fallback = "0s; with --policy, from the policy",
+     .help = "notice a failure after this time",
+     .group = "Recovery",
+     .key = "faults.detect"},
+    {.name = "restart",
+     TIME_OPTION,
+     .fallback = "15min; with --policy, the simulated start-up",
+     .help = "restart this long after enough healthy nodes are available",
+     .group = "Recovery",
+     .key = "faults.restart"},
     {.name = "failover",
      CHOICE_FIELDS("WHAT", failovers),
      .initial = "job",
-     .help =
-         "what a failed node takes with it: the job, back to its checkpoint, or its data-parallel replica, while the others go "
-         "on (torchft, FT-HSDP; needs zero=0 or shard=N)",
-     .group = "Recovery"},
-    {.name = "notice",
-     TIME_OPTION,
-     .help = "at which planned outages are announced (maintenance and preemptions of a trace or model); one shorter than saving "
-             "takes makes them failures; early enough when left out",
+     .help = "choose what a node failure stops: the whole job, which returns to its checkpoint, or only its data-parallel "
+             "replica (torchft, FT-HSDP; needs zero=0 or shard=N)",
      .group = "Recovery"},
     {.name = "regroup",
      TIME_OPTION,
-     .help = "with --failover replica: how long the others stop for it, to make their groups anew; from the store when left out",
+     .fallback = "from --store",
+     .help = "with --failover replica: stop the other replicas this long to rebuild their groups",
      .group = "Recovery"},
-    {.name = "checkpoint",
-     TEXT_FIELDS("KIND"),
-     .help = "blocking, two-stage, memory (of a neighbour) or step (every one, to memory): with times from sizes and rates",
-     .group = "Recovery",
-     .key = "faults.checkpoint",
-     .verbatim = true,
-     .high = BYTES_OF(checkpoint)},
-    {.name = "storage-rate",
-     QUANTITY_FIELDS("RATE", DIM_RATE),
-     .low = 1,
-     .help = "of the checkpoint store; the cluster's when left out",
-     .group = "Recovery"},
-    NETWORK_ROW("checkpoint-network", "Recovery",
-                "what takes checkpoints to neighbours and a loaded one to the replicas: rates, or every flow on the fabric"),
-    {.name = "load",
-     CHOICE_FIELDS("HOW", loads),
-     .initial = "broadcast",
-     .help = "who reads a checkpoint: everybody, or one of each group, who sends it to the others",
-     .group = "Recovery"},
-    {.name = "store",
-     CHOICE_FIELDS("NAME", stores),
-     .initial = "ordered",
-     .help = "how communicators are made; ordered: groups without global barriers",
-     .group = "Recovery"},
-    {.name = "scheduling",
-     TIME_OPTION,
-     .help = "until nodes are allocated, at a restart that needs new ones; 60s when left out",
-     .group = "Recovery"},
+    {.name = "scheduling", TIME_OPTION, .fallback = "60s", .help = "allocate new nodes in this time", .group = "Recovery"},
     {.name = "image",
      QUANTITY_FIELDS("SIZE", DIM_BYTES),
-     .help = "of the container that a new node fetches; 0B when left out: it is there",
+     .fallback = "0B, already there",
+     .help = "fetch a container image of this size on each new node",
      .group = "Recovery"},
     {.name = "registry-rate",
      QUANTITY_FIELDS("RATE", DIM_RATE),
      .low = 1,
      .initial = "10Gbps",
-     .help = "at which the registry sends it",
+     .help = "set the bandwidth of the image registry",
      .group = "Recovery"},
     {.name = "warm-up",
      TIME_OPTION,
-     .help = "compilation, the data loader's first batch; 60s when left out",
+     .fallback = "60s",
+     .help = "spend this time on compilation and the first batch after a start",
+     .group = "Recovery"},
+    {.name = "store",
+     CHOICE_FIELDS("NAME", stores),
+     .initial = "ordered",
+     .help = "choose how communicators are created; ordered: groups without global barriers",
      .group = "Recovery"},
     {.name = "degraded",
      CHOICE_FIELDS("HOW", degraded),
      .initial = "auto",
-     .help = "speed with slow nodes or fewer replicas: by their shares, or the step simulation; auto: step where it is "
-             "simulated, that is without --step-time",
+     .help = "compute the speed with slow nodes or fewer replicas from their shares (factor) or by simulating a step (step); "
+             "auto: step, unless --step-time is given",
      .group = "Recovery"},
+    {.name = "step-time",
+     TIME_OPTION,
+     .low = 1e-6,
+     .help = "use this step time instead of simulating a step",
+     .group = "Results"},
+    {.name = "series",
+     TIME_OPTION,
+     .low = 60,
+     .fallback = "1d; 1h for horizons up to 4d",
+     .help = "set the width of the time series",
+     .group = "Results"},
+    FILE_ROW("incidents", "Results", "write every fault as CSV"),
     {.name = "replicas",
      COUNT_FIELDS,
      .low = 2,
      .high = 1e7,
-     .help = "run so often, each with its own luck; means with 95 % confidence intervals, 5th, 50th and 95th percentiles "
+     .help = "repeat the run N times with independent random faults; report means with 95 % confidence intervals and percentiles "
              "(csv: a row for each)",
      .group = "Many runs"},
     THREADS_ROW("Many runs"),
     {.name = "resume",
      TEXT_FIELDS("FILE"),
-     .help = "keep finished replicas in this file, and go on from it",
+     .help = "keep finished replicas in this file, and continue from it",
      .group = "Many runs",
      .aside = true},
     {.name = "optimise",
      .argument = "WHAT,...",
      .type = OPTION_LIST,
      .choices = optimised,
-     .help =
-         "what makes a trained token cheapest, on the same luck, and which change helps most; checkpoint is its kind, hot-spares "
-         "to tests are of the policy",
+     .help = "find the settings that make a trained token cheapest, and the change that helps most; every setting is tested on "
+             "the same faults. hot-spares to tests belong to the policy",
      .group = "Many runs"},
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
-     .help = "a line for each value of gpus (batch and spares grow with them), mttf, repair, restart, detect, "
-             "checkpoint-interval, checkpoint-block or spares: restart=5min,15min,1h or restart=5min:1h:8; " SWEEP_FORMS
-             "; repeatable: every combination",
+     .help = "run for each value of gpus (batch and spares grow with it), mttf, repair, restart, detect, checkpoint-interval, "
+             "checkpoint-block or spares: restart=5min,15min,1h. " SWEEP_FORMS ". Repeat to run every combination",
      .group = "Many runs"},
-    PRICE_ROW("Many runs", "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost per token "
-                           "and of a budget, spares included"),
+    PRICE_ROW("Many runs", "set the price per GPU-hour, such as 2.5, or for each GPU: h200=3,b200=5.5; adds the cost per token "
+                           "and of the budget, spares included"),
     FABRIC_OPTION_ROWS,
     {0},
 };
 
 static const struct example examples[] = {
     {"msim run --model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --faults megascale-30d",
-     "a month on 12,288 GPUs at Llama 3's failure rate"},
-    {"msim run experiment.yaml --faults lanl.csv.gz --horizon 974d --checkpoint-interval 30min --checkpoint-block 30s --restart "
-     "15min --spares 2 --format json -o run.json",
-     "a trace of one's own, for programs"},
-    {"msim run --model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --fault-model megascale --policy "
-     "megascale --checkpoint two-stage --replicas 1000",
-     "a month with MegaScale's robust training, a thousand times: what is delivered, and how certain that is"},
-    {"msim run experiment.yaml --fault-model llama3 --policy megascale --tokens 15T --replicas 1000 --gpu-price 2.5",
-     "when training will end, and what it will cost"},
-    {"msim run experiment.yaml --layout tp=8,pp=16,zero=1,shard=16 --fault-model llama3 --failover replica --detect 30s",
-     "replicas of 16 that fail alone, as in hybrid sharding"},
-    {"msim run experiment.yaml --fault-model llama3 --sweep restart=1min:30min:8 --replicas 50 --format json -o sweep.json",
-     "goodput against restart time, to be drawn by msim plot"},
+     "simulate a month on 12,288 GPUs at Llama 3's failure rate"},
+    {"msim run experiment.yaml --fault-model llama3 --policy megascale --tokens 15T --replicas 1000 --gpu-price "
+     "2.5",
+     "predict when training ends, and its cost"},
+    {"msim run --model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --fault-model megascale "
+     "--policy megascale --checkpoint two-stage --replicas 1000",
+     "simulate a month with MegaScale's robust training, 1000 times"},
+    {"msim run experiment.yaml --faults lanl.csv.gz --horizon 974d --checkpoint-interval 30min "
+     "--checkpoint-block 30s --restart 15min --spares 2 --format json -o run.json",
+     "replay your own trace, and write JSON"},
+    {"msim run experiment.yaml --layout tp=8,pp=16,zero=1,shard=16 --fault-model llama3 --failover replica "
+     "--detect 30s",
+     "let groups of 16 replicas fail independently, with hybrid sharding"},
+    {"msim run experiment.yaml --fault-model llama3 --sweep restart=1min:30min:8 --replicas 50 --format json -o "
+     "sweep.json",
+     "compute goodput for eight restart times; msim plot draws it"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"Results", "ETTR is the share of time spent on training that counts. Goodput is the useful work, relative to a "
+                "cluster without faults and checkpoints. The two differ only if nodes or links are slow. Every second of "
+                "the horizon counts for exactly one use. MTBF is the mean time between interruptions of the job. Young's "
+                "and Daly's intervals follow from it and from the time that a checkpoint blocks training. Memoryless and "
+                "first-order ETTR assume exponential failures and unlimited spares. A checkpoint that is written to "
+                "storage in the background is safe only later. A shorter interval then waits for the previous checkpoint, "
+                "and does not help while it is below the MTBF."},
+    {"Training budget",
+     "With --tokens the run ends when the tokens are trained and the last checkpoint is written, if that is "
+     "before the horizon. The report shows the end, the GPU-hours and, with --gpu-price, the cost. With "
+     "--replicas it adds their spread, which comes from failures only, and the effect of the 80 % interval of "
+     "the predicted step. Percentile q is at place q (n - 1), counted from 0, of all replicas in order, and is "
+     "interpolated between neighbours. A replica that does not finish counts as later than all others."},
+    {"Recovery", "--policy simulates detection, diagnosis, eviction and restart, as in MegaScale's robust training. With "
+                 "--failover replica a failure stops only the replicas of its node. The others drop the current step, "
+                 "regroup and continue with fewer replicas until the node returns with the state of a peer; --restart is "
+                 "then the time until it returns."},
+    {"Many runs", "--replicas, --optimise and --sweep run many simulations on threads and MPI ranks (mpirun -n N msim run "
+                  "...). The result does not depend on their number. --optimise recommends a change only if its gain, with "
+                  "all other changes made, is significant over the replicas. It names the settings that it leaves unchanged "
+                  "for this reason."},
+    {"Energy", "Power and energy are upper bounds: the job's GPUs and spares at board power, or nodes at their "
+               "node_power, times pue, at all times, also while they wait or are down."},
     {0},
 };
 
 const struct command command_run = {
     .name = "run",
-    .summary = "weeks of training with failures: goodput, lost work, MFU over time",
-    .description =
-        "Replays a fault trace over a training job. Training alternates an interval of work with a checkpoint that may block it. "
-        "A node failure undoes the work since the last checkpoint; training goes on once it is noticed, no more nodes are down "
-        "than there are spares, and the job has restarted. Stragglers and slow links slow training down to the slowest. Before "
-        "an outage of kind planned everything is saved.\n"
-        "\n"
-        "ETTR is the share of the time spent on training that counts; goodput is the work that counts over that of a cluster "
-        "without faults and checkpoints. They differ only where nodes or links are slow. Every second of the horizon is booked "
-        "to one use.\n"
-        "\n"
-        "With --tokens the run is over when so many are trained and their last checkpoint is written, if that is before the "
-        "horizon: it says when training ends, in how many GPU-hours and, with --gpu-price, at what cost; with --replicas how "
-        "certain that is: their spread is by failures alone, and what the range of the predicted step (msim step's 'likely') "
-        "makes of "
-        "the end stands beside. Percentiles are of all replicas in order, the share q at place q (n - 1) counted from 0, in "
-        "proportion "
-        "between two neighbours; replicas that do not end in time count as later than all others.\n"
-        "\n"
-        "Memoryless and first-order ETTR are what exponential failures and unlimited spares would make of the same checkpoints "
-        "and "
-        "recoveries. MTBF is the mean time that the job ran between interruptions; Young's and Daly's intervals follow from it "
-        "and "
-        "from what a checkpoint blocks. One that goes to storage in the background is safe a while later: an interval below that "
-        "makes training wait for the one before, and none below it is better than it while it is shorter than the MTBF.\n"
-        "\n"
-        "Power and energy are upper bounds: the job's GPUs and the spares at board power, or nodes at their node_power, times "
-        "pue, "
-        "all the time: waiting, idle and down too.\n"
-        "\n"
-        "--fault-model draws faults from how a published fleet fails; --policy sends each through detection, diagnosis, eviction "
-        "and restart as MegaScale's robust training does. With --failover replica a failure only takes the replicas of its node "
-        "out: the others drop the step under way, regroup and go on with fewer until it is back with a peer's state; --restart "
-        "is then what it takes to come back. --replicas, --optimise and --sweep run many times over threads and MPI ranks "
-        "(mpirun -n N msim run ...), with the same bytes out for any number of either. --optimise recommends no change whose "
-        "gain, "
-        "with all the others made, the replicas do not tell apart from none: such a lever is left as it was, and named.",
+    .summary = "simulate weeks of training with failures: goodput, lost work, cost",
+    .description = "Simulates a training job over weeks, with the faults of a trace (--faults) or of a model (--fault-model), "
+                   "and reports goodput, lost work and MFU over time.\n"
+                   "\n"
+                   "Training alternates between work and checkpoints. A node failure loses the work since the last "
+                   "checkpoint. Training continues after the failure is noticed, enough healthy nodes are available, and the "
+                   "job has restarted. Slow nodes and slow links slow the whole job. Planned outages save a checkpoint first.",
     .experiment = true,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

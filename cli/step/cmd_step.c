@@ -21,45 +21,73 @@ enum { RANKS_FOLDED, RANKS_ALL };
 static const char *const ranks_choices[] = {"folded", "all", NULL};
 static const char *const detail_choices[] = {"chunk", "layer", "kernel", NULL};
 static const char *const step_network_choices[] = {"analytic", "flow", "packet", NULL};
+static const char *const step_network_meanings[] = {"closed-form transfer times", "flows that share the links of the fabric",
+                                                    "packets with queues, marks and pauses between nodes; for small jobs", NULL};
 static const char *const collectives_choices[] = {"steady", "per-step", NULL};
 
 static const struct option_row options[] = {
-    {.name = "ranks",
-     CHOICE_FIELDS("WHICH", ranks_choices),
-     .initial = "folded",
-     .help = "simulate one rank for all that behave alike, or every rank",
+    {.name = "explain",
+     .type = OPTION_FLAG,
+     .help = "show the cost of each kernel and exchange, part by part",
+     .group = "Simulation"},
+    {.name = "network",
+     CHOICE_FIELDS("MODEL", step_network_choices),
+     .meanings = step_network_meanings,
+     .initial = "analytic",
+     .help = "choose how transfers are simulated",
      .group = "Simulation"},
     {.name = "detail",
      CHOICE_FIELDS("LEVEL", detail_choices),
      .initial = "chunk",
-     .help = "one operation per model chunk and micro-batch, per layer, or per kernel; by kernel passes in pairs (ep_overlap, "
-             "dualpipe) hide nothing of one another, and the host is taken to be ahead",
+     .help = "simulate one operation per model chunk and micro-batch, per layer, or per kernel. With kernel, passes that run in "
+             "pairs (ep_overlap, dualpipe) do not hide each other, and the host never delays the GPU",
      .group = "Simulation"},
-    {.name = "explain",
-     .type = OPTION_FLAG,
-     .help = "print the cost of each kernel and exchange by parts",
+    {.name = "ranks",
+     CHOICE_FIELDS("WHICH", ranks_choices),
+     .initial = "folded",
+     .help = "simulate one rank of each group that behaves alike, or every rank",
      .group = "Simulation"},
-    {.name = "network",
-     CHOICE_FIELDS("MODEL", step_network_choices),
-     .initial = "analytic",
-     .help = "closed-form transfer times, flows that share the links of a fabric, or, for small jobs, packet by packet between "
-             "nodes with queues, marks and pauses",
-     .group = FABRIC_GROUP},
+    STEP_MANY_OPTION_ROWS,
+    PRICE_ROW(
+        "Cost",
+        "set the price per GPU-hour, such as 2.5, or for each GPU: h200=3,b200=5.5; with --tokens, adds the cost of the budget"),
+    FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
+    FILE_ROW("timeline", "Files", "write every operation's start and end as CSV; msim plot draws it"),
+    {.name = "trace-ranks",
+     .argument = "N,...",
+     .type = OPTION_LIST,
+     .fallback = "the first rank of each stage",
+     .help = "write these ranks to --trace and --timeline, or 'all'",
+     .group = "Files"},
+    FILE_ROW("link-map", "Files", "with --network flow or packet: write the traffic of every link as CSV; msim plot draws it"),
+    EXPORT_ROW("write a launch script or configuration for the layout, instead of the report"),
+    {.name = "profile",
+     TEXT_FIELDS("TRACE"),
+     .help = "compare with one rank of the real job: a trace of torch.profiler or JAX (.json), or a kernel table of Nsight "
+             "Systems or rocprofv3 (.csv), also .gz",
+     .group = "Files"},
+    {.name = "profile-steps",
+     COUNT_FIELDS,
+     .low = 1,
+     .high = 1000000,
+     .initial = "1",
+     .help = "set the number of steps in a trace that does not mark them",
+     .group = "Files"},
     FABRIC_OPTION_ROWS,
     {.name = "placement",
      CHOICE_FIELDS("HOW", placement_choices),
      .initial = "data_first",
-     .help = "which hosts the ranks sit on, with --network flow or packet",
+     .help = "with --network flow or packet: place the ranks on hosts this way",
      .group = FABRIC_GROUP},
     {.name = "collectives",
      CHOICE_FIELDS("DETAIL", collectives_choices),
      .initial = "steady",
-     .help = "rings as long transfers, or part by part as each arrives, with --network flow or packet",
+     .help = "with --network flow or packet: simulate a ring as long transfers, or step by step as parts arrive",
      .group = FABRIC_GROUP},
     {.name = "flap",
      .argument = "LINK@START+TIME",
      .type = OPTION_REPEAT,
-     .help = "a cable that is down for a while, tor:17@2s+50ms: its transfers stall until NICs send again",
+     .help = "take a cable down for a while: tor:17@2s+50ms; repeatable. Transfers stall until the NIC retransmits",
      .group = FABRIC_GROUP},
     {.name = "retransmit-exponent",
      .argument = "T",
@@ -67,36 +95,12 @@ static const struct option_row options[] = {
      .low = 1,
      .high = RETRANSMIT_EXPONENT_MAX,
      .initial = "20",
-     .help = "NICs send again after 4.096 us x 2^T, up to 7 times",
+     .help = "retransmit after 4.096 us x 2^T, up to 7 times",
      .group = FABRIC_GROUP},
-    {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "NICs send again sooner at first", .group = FABRIC_GROUP},
+    {.name = "adaptive-retransmission", .type = OPTION_FLAG, .help = "retransmit sooner at first", .group = FABRIC_GROUP},
     PACKETS_OPTION_ROWS,
-    PRICE_ROW(
-        "Budget",
-        "money per GPU and hour, such as 2.5, or of several GPUs, h200=3,b200=5.5: adds the cost of the budget, with --tokens"),
-    STEP_MANY_OPTION_ROWS,
-    FILE_ROW("link-map", "Files", "write what every link carried as CSV, with --network flow or packet; msim plot draws it"),
-    EXPORT_ROW("instead of a report a script or configuration that launches the layout"),
-    FILE_ROW("trace", "Files", "write a Chrome trace (opens in ui.perfetto.dev)"),
-    FILE_ROW("timeline", "Files", "write every operation's start and end as CSV; msim plot draws it"),
-    {.name = "profile",
-     TEXT_FIELDS("TRACE"),
-     .help = "where the time of a rank of the real job went, beside the prediction: a trace that torch.profiler or JAX wrote "
-             "(.json), or a table of launches by Nsight Systems or rocprofv3 (.csv); or .gz",
-     .group = "Files"},
-    {.name = "profile-steps",
-     COUNT_FIELDS,
-     .low = 1,
-     .high = 1000000,
-     .initial = "1",
-     .help = "steps in a trace that marks none",
-     .group = "Files"},
-    {.name = "trace-ranks",
-     .argument = "N,...",
-     .type = OPTION_LIST,
-     .help = "ranks in trace and timeline, or 'all'; the first rank of each stage otherwise",
-     .group = "Files"},
-    {0}};
+    {0},
+};
 
 /* ---- which ranks are recorded */
 
@@ -345,77 +349,89 @@ static enum status run(struct invocation *call)
 }
 
 static const struct example examples[] = {
-    {"msim step --model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144 --layout tp=8,pp=8,vpp=6",
-     "175B on 12,288 GPUs"},
-    {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "a trace for ui.perfetto.dev"},
-    {"msim step experiment.yaml --explain -v", "the cost of every kernel, every stage"},
-    {"msim step experiment.yaml --export megatron -o launch.sh", "the Megatron-LM arguments of this layout"},
-    {"msim step experiment.yaml --export nemo2 -o recipe.py", "a program that changes a recipe of NeMo 2 to it"},
-    {"msim step experiment.yaml --replicas 100 --jitter 0.5%", "how unequal steps are when GPUs are, and what that costs"},
-    {"msim step dense.yaml sparse.yaml --gpus 512", "two experiments side by side: why is one faster?"},
-    {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "where a real step's time went, beside the prediction"},
-    {0}};
+    {"msim step --model gpt-175b-megascale --cluster megascale-a100 --gpus 12288 --global-batch 6144 --layout "
+     "tp=8,pp=8,vpp=6",
+     "simulate a step of 175B on 12,288 GPUs"},
+    {"msim step experiment.yaml --explain -v", "show the cost of every kernel, and every stage"},
+    {"msim step experiment.yaml --layout tp=8,pp=8,vpp=6,mb=1 --trace step.json", "write a trace for ui.perfetto.dev"},
+    {"msim step dense.yaml sparse.yaml --gpus 512", "compare two experiments"},
+    {"msim step experiment.yaml --replicas 100 --jitter 0.5%", "show how GPUs of unequal speed change the step time"},
+    {"msim step experiment.yaml --profile rank0.pt.trace.json.gz", "compare a real step with the prediction"},
+    {"msim step experiment.yaml --export megatron -o launch.sh", "write Megatron-LM's launch script for this layout"},
+    {"msim step experiment.yaml --export nemo2 -o recipe.py", "write a program that changes a NeMo 2 recipe to this layout"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"Where the time goes",
+     "msim builds the program of the step: for each rank, an ordered list of computations, messages and "
+     "collectives on its streams. It executes this program in virtual time. Each nanosecond of a rank belongs "
+     "to the operation on its compute stream or, while that stream waits, to the exchange it waits for (while "
+     "data moves) or to the pipeline bubble (while another stage has not started). The classes add up to the "
+     "step time."},
+    {"Folded ranks", "On healthy nodes all ranks of a stage behave alike, and msim simulates one of them. With --network flow "
+                     "it folds ranks only if their connections provably meet the same traffic: many with routing by "
+                     "destination, none with hashing. --ranks all simulates every rank; the result is the same."},
+    {"Packets", "--network packet simulates every rank, and cuts all traffic that leaves an NVLink domain into packets. "
+                "Packets wait in queues, are marked and paused, and senders react. msim first simulates the step with fair "
+                "flows and counts the packets. The limit is about 5 billion packets times links, six to ten minutes of one "
+                "CPU. A larger --mtu makes fewer packets."},
+    {"Repeated steps",
+     "With --replicas the step runs N times, with GPU speeds drawn for each (replica r uses seed + r): "
+     "arithmetic takes 1 + jitter * z times its mean, with z normal. Ranks that exchange inside a layer run at "
+     "the pace of the slowest. Stages wait for messages, replicas for gradients. With job.documents every "
+     "sequence also draws its documents. A single step uses the expected pace of the slowest GPU and average "
+     "documents. Without --jitter, GPUs differ by the clock_spread of their entry (up to 20 %), which is fitted "
+     "to whole jobs; two traced jobs showed 0.3 to 0.5 %. Days and GPU-hours of --tokens follow from the mean "
+     "step."},
+    {"Energy", "The energy of --tokens is an upper bound: GPUs at board power all the time, or nodes at their node_power, "
+               "times pue."},
+    {"Two experiments",
+     "msim step A.yaml B.yaml shows time by class, memory by use and MFU of both, and lists their differences. "
+     "Options apply to both. For each class of time it shows by how many percent the GPU-seconds per token "
+     "change, relative to the total of the first. This explains why one is faster, even with different GPUs or "
+     "batches."},
+    {"Profiles", "--profile reads a trace of one rank: torch.profiler's export_chrome_trace, JAX's *.trace.json.gz, 'nsys "
+                 "stats -r cuda_gpu_trace --format csv', or rocprofv3 --kernel-trace. Kernels are classified by name, "
+                 "exchanges by group, and each instant of the step counts for one class. The table shows measured and "
+                 "predicted time of that rank's stage."},
+    {"Layout: recompute",
+     "none, full (whole layers; full:4 the first four of each virtual stage, full:every2 every second, "
+     "full:groups4 all, four at a time), selective (the core of attention, or PyTorch's policy in stacks that "
+     "shard by module), or the modules to repeat in the backward pass, as in recompute=layernorm+moe_act: "
+     "core_attn, layernorm, mla_up_proj, mlp_act, moe_act, mlp, shared_experts, moe. Tables use short words: "
+     "sel, attn, norm, mla, act (mlp_act), shared."},
+    {"Layout: cp_comm",
+     "How cp ranks exchange: ring (keys and values circulate during attention; p2p), all_gather (of keys and "
+     "values, before attention; Llama 3), a2a (heads for tokens around attention; Ulysses; cp * tp must divide "
+     "the heads), or both: a2a:8+ring exchanges heads among 8 neighbours, and keys and values among the rest."},
+    {"Layout: shard", "shard=N: ZeRO shards over N neighbours of the dp * cp replicas instead of all (hybrid sharding: HSDP, "
+                      "MiCS, several instances of the distributed optimizer). Ranks with the same shard reduce its gradients "
+                      "once per step."},
+    {"Layout: offload",
+     "none, or the data in host memory, joined by '+': optimizer (states and master weights; the host's cores "
+     "update them), activations (kept for the backward pass; copied during the passes), parameters (the shards "
+     "of ZeRO-3, fetched for each gather; requires optimizer). An amount after a colon leaves the rest on the "
+     "GPU: optimizer:50% is half of the states of every layer, activations:25% a quarter of the layers of each "
+     "stage, activations:16 sixteen layers. The cluster sets the memory and its bandwidth (host_memory, "
+     "host_memory_rate), the GPU the link (host_rate or pcie_rate)."},
+    {0},
+};
 
 const struct command command_step = {
     .name = "step",
-    .summary = "one training step of one layout: time, MFU, where every second went, memory",
-    .description =
-        "Builds the program of one training step (for each rank an ordered list of computations, messages and collectives on its "
-        "streams) and executes it in virtual time.\n"
-        "\n"
-        "Where the time goes: each nanosecond of a rank belongs to what its compute stream does, or, where that waits, to the "
-        "exchange it waits for (the part during which data moves) or to the bubble (the part during which another stage has not "
-        "yet begun). The classes sum to the step.\n"
-        "\n"
-        "Ranks of one stage behave alike on healthy nodes and are folded into one; with --network flow those are folded whose "
-        "connections provably meet the same (routing by destination leaves many, hashing none). --ranks all simulates each, "
-        "with the same result.\n"
-        "\n"
-        "With --network packet every rank is simulated and what leaves an NVLink domain is cut into packets, which wait in "
-        "queues, are marked and paused while senders react. The step by fair flows goes before it and counts them: some 5 "
-        "billion over links, six to ten minutes of a processor, are the most. A larger --mtu makes fewer.\n"
-        "\n"
-        "With --replicas the step is taken so often, each time on GPUs that draw their own speed (replica r by the seed plus r): "
-        "arithmetic takes 1 + jitter z of its mean, z normal. Ranks that exchange inside layers go on together, at the pace of "
-        "the slowest; stages wait for one another's messages, replicas for each other's gradients. With job.documents every "
-        "sequence draws its documents, too. A step without --replicas has every GPU at the pace expected of the slowest "
-        "('expected') and average documents. Without --jitter GPUs differ by their entry's clock_spread (up to 20 %), fitted to "
-        "whole jobs; in two traced jobs it was 0.3 to 0.5 %. Days and GPU-hours of --tokens are those of the mean step.\n"
-        "\n"
-        "Energy of --tokens is an upper bound: GPUs at board power all the time, or nodes at their node_power, times pue.\n"
-        "\n"
-        "Of two experiments (the call's options are for both) it shows time by class, memory by use and MFU side by side, what "
-        "differs, and by class of time how many percent more or fewer GPU-seconds a token takes, of all that it takes in the "
-        "first: that says why one is faster whatever the GPUs and the batch.\n"
-        "\n"
-        "With --profile a trace of one rank of the real job is read (torch.profiler's export_chrome_trace, JAX's "
-        "*.trace.json.gz, 'nsys stats -r cuda_gpu_trace --format csv', rocprofv3 --kernel-trace), its kernels are told apart by "
-        "their names and its exchanges by their groups, and every instant of its steps is given to one of them: what the device "
-        "did stands beside what was predicted for that rank's stage.",
-    .more =
-        "Without a layout, or with `layout: auto`, the one that msim plan puts first is taken. Its recompute is none, full "
-        "(whole layers; full:4 the first four of each virtual stage, full:every2 every second, full:groups4 all, four at a "
-        "time), selective (attention's core; PyTorch's policy where stacks shard by module), or the modules that are repeated in "
-        "the backward pass, as in recompute=layernorm+moe_act: core_attn, layernorm, mla_up_proj, mlp_act, moe_act, mlp, "
-        "shared_experts, moe. Tables have short words, which mean the same: sel, attn, norm, mla, act (mlp_act), shared.\n"
-        "\n"
-        "Its cp_comm says how cp ranks exchange: ring (keys and values go around beside attention; p2p), all_gather (of keys and "
-        "values, before attention; Llama 3), a2a (heads for tokens around attention; Ulysses; cp * tp has to divide the heads), "
-        "or both: a2a:8+ring exchanges heads among 8 neighbours, keys and values among the rest.\n"
-        "\n"
-        "Its shard=N says that ZeRO shards over N neighbours of the dp * cp replicas instead of all (hybrid sharding: HSDP, "
-        "MiCS, several instances of the distributed optimizer); those who hold the same shard add up its gradients once a step.\n"
-        "\n"
-        "Its offload is none, or what is in the memory of the host, joined by '+': optimizer (states and master weights, updated "
-        "by the host's cores), activations (what layers keep for the backward pass, down and up beside the passes), parameters "
-        "(the shards of ZeRO-3, fetched for each gather; with optimizer). An amount behind a colon leaves the rest on the GPU: "
-        "optimizer:50% is half of every layer's states, activations:25% a quarter of each stage's layers, activations:16 sixteen "
-        "of them. Memory and its bandwidth are the cluster's host_memory and host_memory_rate, the link the GPU's host_rate or "
-        "pcie_rate.",
+    .summary = "simulate one training step of one layout: time, MFU and memory",
+    .description = "Simulates one training step of a layout, and reports its time, its MFU, where the time goes, and the "
+                   "memory of each stage.\n"
+                   "\n"
+                   "Without a layout, or with `layout: auto`, msim uses the first plan of msim plan. Two experiments are "
+                   "compared side by side. With --replicas the step is repeated with GPUs of random speed. With --profile the "
+                   "prediction is compared with a trace of a real job.",
     .operands = "[EXPERIMENT.yaml [OTHER.yaml]]",
     .max_operands = 2,
     .experiment = true,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

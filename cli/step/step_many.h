@@ -18,16 +18,14 @@
      .low = 2,                                                                                                                   \
      .high = 1e6,                                                                                                                \
      .group = STEP_MANY_GROUP,                                                                                                   \
-     .help =                                                                                                                     \
-         "so many steps, each on GPUs that draw their own speed (seeds seed, seed + 1, ...): mean, p50, p90, p99 and max of "    \
-         "the step time (csv: a row for each)"},                                                                                 \
+     .help = "repeat the step N times; each draws the speed of every GPU at random (seeds S, S+1, ...). Report mean, p50, p90, " \
+             "p99 and max; csv has a row for each"},                                                                             \
         {.name = "jitter",                                                                                                       \
          QUANTITY_FIELDS("SHARE", DIM_FRACTION),                                                                                 \
          .high = STEP_JITTER_MAX,                                                                                                \
          .group = STEP_MANY_GROUP,                                                                                               \
-         .help =                                                                                                                 \
-             "by how much GPUs differ in a step, with --replicas: the standard deviation of the time that arithmetic takes, "    \
-             "such as 0.5%; the GPU's clock_spread when left out"},                                                              \
+         .fallback = "the GPU's clock_spread",                                                                                   \
+         .help = "with --replicas: set the standard deviation of arithmetic time between GPUs, such as 0.5%"},                   \
         THREADS_ROW(STEP_MANY_GROUP)
 
 /* Options that go with one step only, and those that change nothing without --replicas. STATUS_USAGE after reporting. */

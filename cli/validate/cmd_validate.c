@@ -55,47 +55,70 @@ static const struct option_row options[] = {
      .low = 1,
      .high = 10000,
      .initial = "4",
-     .help = "training steps to execute; the first warms up"},
+     .help = "execute N training steps; the first is a warm-up",
+     .group = "Execution"},
     {.name = "tolerance",
      QUANTITY_FIELDS("PERCENT", DIM_FRACTION),
      .low = 0,
      .high = 100,
-     .help = "exit code 5 when the step's error is larger; without it only the numbers must hold"},
-    {.name = "rate", TEXT_FIELDS("X"), .initial = "0.001", .help = "learning rate of the optimizer"},
+     .fallback = "only the numbers are checked",
+     .help = "exit with 5 if the error of the step time is larger",
+     .group = "Execution"},
+    {.name = "rate",
+     TEXT_FIELDS("X"),
+     .initial = "0.001",
+     .help = "set the learning rate of the optimizer",
+     .group = "Execution"},
     {.name = "clip",
      QUANTITY_FIELDS("X", DIM_COUNT),
      .low = 0,
      .high = 1e9,
-     .help = "gradients of a larger norm are scaled down to it; any otherwise",
-     .key = "job.clip"},
+     .fallback = "no clipping",
+     .help = "scale gradients with a larger norm down to X",
+     .key = "job.clip",
+     .group = "Execution"},
     {.name = "dropout",
      QUANTITY_FIELDS("SHARE", DIM_FRACTION),
      .low = 0,
      .high = 0.99,
-     .help = "of each branch's elements that are dropped before the residual sum, such as 0.1",
-     .key = "job.dropout"},
-    {.name = "text", TEXT_FIELDS("FILE"), .help = "train on the bytes of this file; made-up tokens otherwise"},
+     .fallback = "0",
+     .help = "drop this share of elements before each residual sum, such as 0.1",
+     .key = "job.dropout",
+     .group = "Execution"},
+    {.name = "text",
+     TEXT_FIELDS("FILE"),
+     .fallback = "random tokens",
+     .help = "train on the bytes of this file",
+     .group = "Execution"},
     {.name = "timeout",
      TIME_FIELDS,
      .low = 0.01,
      .high = 86400,
      .initial = "30s",
-     .help = "how long a rank waits for another one"},
-    {.name = "memory", QUANTITY_FIELDS("BYTES", DIM_BYTES), .low = 1, .help = "device memory of a rank; more is refused"},
+     .help = "report a rank that others wait for longer than this",
+     .group = "Execution"},
+    {.name = "memory",
+     QUANTITY_FIELDS("BYTES", DIM_BYTES),
+     .low = 1,
+     .fallback = "no limit",
+     .help = "limit the device memory of a rank; a larger job is refused",
+     .group = "Execution"},
     {.name = "inject",
-     TEXT_FIELDS("TROUBLE"),
+     TEXT_FIELDS("FAULT"),
      .check = check_injection,
-     .help = "kill:RANK, hang:RANK or slow:RANK:FACTOR, with @STEP the step (from 0) it begins on"},
+     .help = "inject a fault: kill:RANK, hang:RANK or slow:RANK:FACTOR; @STEP sets the step at which it starts, from 0",
+     .group = "Execution"},
     {.name = "alone",
      .argument = "RANK",
      .type = OPTION_COUNT,
      .low = 0,
      .high = 1e9,
-     .help = "execute this rank only, at full shape, on one device; the messages of the others become copies of the same size"},
+     .help = "execute only this rank, at full shape, on one device; messages of the others become copies of the same size",
+     .group = "Execution"},
     DEVICE_OPTION_ROWS,
     FILE_ROW("trace", "Files", "write both timelines as a Chrome trace (opens in ui.perfetto.dev)"),
     FILE_ROW("timeline", "Files", "write both timelines as CSV; msim plot draws it"),
-    FILE_ROW("figure", "Files", "draw both timelines, measured below predicted: .png, .svg, .pdf or .txt"),
+    FILE_ROW("figure", "Files", "draw both timelines, measured below predicted, as .png, .svg, .pdf or .txt"),
     {0}};
 
 /* ---- options */
@@ -222,37 +245,46 @@ static enum status run(struct invocation *call)
 }
 
 static const struct example examples[] = {
-    {"msim validate", "a toy model on four CPU ranks, tp=2 and pp=2"},
-    {"msim validate --layout tp=2,pp=2,vpp=2,schedule=interleaved --steps 20 --trace both.json", "both timelines for Perfetto"},
-    {"msim validate --layout dp=4,zero=3 --tolerance 15%", "exit code 5 when the prediction is further off"},
+    {"msim validate", "train a toy model on four CPU ranks, with tp=2 and pp=2"},
+    {"msim validate --layout tp=2,pp=2,vpp=2,schedule=interleaved --steps 20 --trace both.json",
+     "write both timelines for Perfetto"},
+    {"msim validate --layout dp=4,zero=3 --tolerance 15%", "exit with 5 if the prediction is off by more than 15 %"},
     {"msim validate --alone 8 --model gpt-175b-megascale --layout tp=8,pp=8,mb=1 --gpus 64 --global-batch 8",
-     "a rank of the second stage at full shape, on one GPU"},
-    {"msim validate --inject hang:2 --timeout 2s", "what the others say when a rank falls silent"},
-    {0}};
+     "execute a rank of the second stage at full shape on one GPU"},
+    {"msim validate --inject hang:2 --timeout 2s", "show how the other ranks report a hanging rank"},
+    {0},
+};
+
+static const struct command_note notes[] = {
+    {"What is compared",
+     "Numbers: the loss and every gradient, against one rank that computes everything alone. Times: by class of "
+     "operation, by rank and in total, of the step with the median duration. On a CPU, whose cores the ranks "
+     "share, only the time on a core counts; waiting for a core is listed separately. Memory: of the fullest "
+     "rank."},
+    {"Defaults", "Without --cluster or --gpu, msim first measures the machine with the kernels of this job, as `msim probe` "
+                 "does, on all ranks at the same time. Without a model it uses tiny-gpt; without a layout, four ranks with "
+                 "tp=2 and pp=2. With --gpus alone msim chooses the layout."},
+    {"fp8", "With job.precision fp8 or mxfp8 the operands of products are rounded to 8 bits. A CPU then multiplies the "
+            "rounded values in single precision: this shows the effect on numbers, not on time."},
+    {"One rank alone",
+     "--alone executes one rank of any layout on one device, such as a stage of a 175B model at full shape. Its "
+     "exchanges become copies on the device, in the prediction too. Only computing is compared, and no numbers."},
+    {0},
+};
 
 const struct command command_validate = {
     .name = "validate",
-    .summary = "run the program on real devices and compare with the prediction, operation by operation",
-    .description =
-        "Builds the program of a training step as `msim step` does, predicts it, and executes that very program: real tensors, "
-        "real kernels, real exchanges, several steps with Adam. Where there are GPUs each process executes one rank on one of "
-        "them, in bf16 and exchanging through NCCL: start as many as the layout has ranks with mpirun or srun. On a CPU, in "
-        "single precision, ranks are threads, or the processes that mpirun started. With job.precision fp8 or mxfp8 operands of "
-        "products are rounded to 8 bits; a CPU multiplies what they mean in single precision, which says what they do to "
-        "numbers, not to time.\n"
-        "\n"
-        "Three things are compared. Numbers: loss and every gradient against one rank that does everything alone. Times: by "
-        "class of operation, by rank and in total, of the step with the median duration; on CPUs, whose cores ranks share, as "
-        "long as operations had a core, with what they waited for one beside the table. Memory: of the fullest rank.\n"
-        "\n"
-        "The machine is measured first with the kernels of this job (as `msim probe` does), all ranks at the same time, unless "
-        "--cluster or --gpu gives an entry. Without a model it is tiny-gpt, without a layout four ranks with tp=2 and pp=2; with "
-        "--gpus alone msim chooses the layout.\n"
-        "\n"
-        "--alone executes one rank of any layout on one device: a stage of a 175B model at its real shape. Its exchanges become "
-        "copies on the device, in the prediction too, so only computing is compared, and no numbers.",
+    .summary = "execute a training step on real devices, and compare it with the prediction",
+    .description = "Predicts a training step, executes the same program on real devices, and compares numbers, times and "
+                   "memory, operation by operation.\n"
+                   "\n"
+                   "The program is that of `msim step`: real tensors, kernels and exchanges, for several steps with Adam. "
+                   "Each process executes one rank on a GPU, in bf16 with NCCL; start as many processes as the layout has "
+                   "ranks with mpirun or srun. Without GPUs, ranks run on the CPU in single precision, as threads or as the "
+                   "processes that mpirun started.",
     .experiment = true,
     .options = options,
+    .notes = notes,
     .examples = examples,
     .run = run,
 };

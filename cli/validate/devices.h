@@ -44,17 +44,17 @@ struct devices {
      CHOICE_FIELDS("KIND", device_choices),                                                                                      \
      .group = DEVICE_GROUP,                                                                                                      \
      .initial = "auto",                                                                                                          \
-     .help = "what executes; auto: GPUs where there are any"},                                                                   \
+     .help = "choose the device; auto: GPUs if there are any, else the CPU"},                                                    \
         {.name = "ranks-per-gpu",                                                                                                \
          COUNT_FIELDS,                                                                                                           \
          .low = 1,                                                                                                               \
          .high = 64,                                                                                                             \
          .group = DEVICE_GROUP,                                                                                                  \
          .initial = "1",                                                                                                         \
-         .help = "let so many processes share a GPU: right, and slow"},                                                          \
+         .help = "allow N processes per GPU (correct but slow)"},                                                                \
     {                                                                                                                            \
         .name = "meet", TEXT_FIELDS("FOLDER"), .group = DEVICE_GROUP,                                                            \
-        .help = "an empty folder that all processes see, where those with GPUs meet without MPI"                                 \
+        .help = "let processes with GPUs find each other through this shared, empty folder instead of MPI"                       \
     }
 extern const char *const device_choices[];
 

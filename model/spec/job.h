@@ -69,30 +69,31 @@ struct documents {
 };
 
 #define FEATURES(X)                                                                                                              \
-    X(FLASH_ATTENTION, "flash_attention", "attention as one kernel; no s x s matrix in memory")                                  \
-    X(FLASH_ATTENTION2, "flash_attention2", "the same with better work division among warps")                                    \
-    X(FLASH_ATTENTION3, "flash_attention3", "the same with asynchronous tensor cores (Hopper and later)")                        \
-    X(FUSED_SOFTMAX, "fused_softmax", "scale, mask and softmax in one pass over the scores")                                     \
-    X(FUSED_OPS, "fused_ops", "bias, dropout, residual and activation fused; fused norms")                                       \
-    X(FUSED_RMSNORM, "fused_rmsnorm", "RMS norm in one pass over memory instead of several")                                     \
-    X(PARALLEL_BLOCK, "parallel_block", "attention and MLP side by side: one norm, half the TP exchanges")                       \
-    X(SLIDING_WINDOW, "sliding_window", "attention over a window of tokens")                                                     \
-    X(TP_OVERLAP, "tp_overlap", "TP exchanges pipelined with their GEMMs in chunks")                                             \
-    X(ASYNC_TP, "async_tp", "the same, as compilers do it")                                                                      \
-    X(PP_OVERLAP, "pp_overlap", "pipeline send and receive do not block compute")                                                \
-    X(DP_OVERLAP, "dp_overlap", "gradient and parameter exchanges run beside compute")                                           \
-    X(SCATTER_GATHER_P2P, "scatter_gather_p2p", "a stage sends each activation once per TP group")                               \
-    X(ASYNC_DATA, "async_data", "next batch prepared during the step")                                                           \
-    X(COMPILE, "compile", "graph compiler fuses element-wise kernels")                                                           \
-    X(CUDA_GRAPHS, "cuda_graphs", "no per-kernel launch cost")                                                                   \
-    X(EP_OVERLAP, "ep_overlap", "forward and backward passes in pairs: the exchanges of one under the other")                    \
-    X(FUSED_LOSS, "fused_loss", "cross entropy in two passes over the logits")                                                   \
+    X(FLASH_ATTENTION, "flash_attention", "compute attention in one kernel, without an s x s matrix in memory")                  \
+    X(FLASH_ATTENTION2, "flash_attention2", "the same, with better work division among warps")                                   \
+    X(FLASH_ATTENTION3, "flash_attention3", "the same, with asynchronous tensor cores (Hopper and later)")                       \
+    X(FUSED_SOFTMAX, "fused_softmax", "scale, mask and normalise the scores in one pass")                                        \
+    X(FUSED_OPS, "fused_ops", "fuse bias, dropout, residual and activation; fuse norms")                                         \
+    X(FUSED_RMSNORM, "fused_rmsnorm", "compute RMS norm in one pass over memory instead of several")                             \
+    X(PARALLEL_BLOCK, "parallel_block", "compute attention and MLP in parallel: one norm, half the TP exchanges")                \
+    X(SLIDING_WINDOW, "sliding_window", "limit attention to a window of tokens")                                                 \
+    X(TP_OVERLAP, "tp_overlap", "overlap TP exchanges with their GEMMs, in chunks")                                              \
+    X(ASYNC_TP, "async_tp", "the same, as compilers implement it")                                                               \
+    X(PP_OVERLAP, "pp_overlap", "overlap pipeline messages with computation")                                                    \
+    X(DP_OVERLAP, "dp_overlap", "overlap gradient and parameter exchanges with computation")                                     \
+    X(SCATTER_GATHER_P2P, "scatter_gather_p2p", "send each activation once per TP group between stages")                         \
+    X(ASYNC_DATA, "async_data", "prepare the next batch during the step")                                                        \
+    X(COMPILE, "compile", "fuse element-wise kernels with a graph compiler")                                                     \
+    X(CUDA_GRAPHS, "cuda_graphs", "remove the launch cost of each kernel")                                                       \
+    X(EP_OVERLAP, "ep_overlap", "pair forward and backward passes; each hides the exchanges of the other")                       \
+    X(FUSED_LOSS, "fused_loss", "compute cross entropy in two passes over the logits")                                           \
     X(FUSED_LINEAR_LOSS, "fused_linear_loss",                                                                                    \
-      "logits, loss and their gradients over chunks of tokens, no more logits in memory")                                        \
-    X(CUT_LOSS, "cut_loss", "no logits in memory at all; the backward pass computes them again")                                 \
-    X(EAGER_LOSS, "eager_loss", "cross entropy of an fp32 copy of the logits, where the rest is fused, compiled or sharded")     \
-    X(FP8_ACTIVATION_INPUT, "fp8_activation_input", "what activation functions read kept in 8 bits for the backward pass")       \
-    X(FP12_ATTENTION_OUTPUT, "fp12_attention_output", "what attention gives kept once, in 12 bits, for the backward pass")
+      "compute logits, loss and gradients in chunks of tokens; keep one chunk of logits")                                        \
+    X(CUT_LOSS, "cut_loss", "keep no logits in memory; recompute them in the backward pass")                                     \
+    X(EAGER_LOSS, "eager_loss",                                                                                                  \
+      "compute cross entropy from an fp32 copy of the logits, even in a fused, compiled or sharded stack")                       \
+    X(FP8_ACTIVATION_INPUT, "fp8_activation_input", "keep the input of activation functions in 8 bits for the backward pass")    \
+    X(FP12_ATTENTION_OUTPUT, "fp12_attention_output", "keep the output of attention once, in 12 bits, for the backward pass")
 
 enum feature {
 #define X(id, name, what) FEATURE_##id,

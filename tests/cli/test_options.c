@@ -293,7 +293,7 @@ static const struct refusal refusals[] = {
     {"--sparse 3", 1, "unknown option '--sparse'; did you mean '--spares'?"},
     {"--spares", 1, "--spares needs a value: --spares N"},
     {"--fast=3", 1, "--fast takes no value"},
-    {"--s 3", 1, "can mean --spares, --seq-len, --set, --seed; write it out"},
+    {"--s 3", 1, "can mean --seq-len, --set, --spares, --seed; write it out"},
     {"-fz", 1, "unknown option '-z'"},
     {"--set nothing", 1, "is not KEY=VALUE"},
     {"--global-batch 8 --batch-tokens 4M", 1, "--global-batch and --batch-tokens say the same thing; keep one"},
