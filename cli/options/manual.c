@@ -95,7 +95,7 @@ static const char exit_codes[] = ".SH EXIT STATUS\n"
                                  ".TP\n0\nSuccess.\n"
                                  ".TP\n1\nFailed while running: input or output, memory or a device.\n"
                                  ".TP\n2\nWrong usage: a mistake in the command line.\n"
-                                 ".TP\n3\nBad input. Each mistake is one message with file, line and column. Also: no plan fits.\n"
+                                 ".TP\n3\nBad input: each mistake is reported with file, line and column. Also: no plan fits.\n"
                                  ".TP\n4\nMissing capability: this machine or build lacks it.\n"
                                  ".TP\n5\nA check failed: --tolerance, --within, or a comparison of numbers.\n";
 
