@@ -21,28 +21,6 @@ static void op_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
 
 /* ---- collectives */
 
-void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
-{
-    const struct rank_group *members = &x->program->groups[group];
-
-    x->meetings[group] = (struct meeting){0};
-    for (int32_t m = 0; m < members->n_members; m++) {
-        int32_t rank = x->program->members[members->first_member + m];
-        struct actor *actor = &x->actors[rank];
-        uint32_t i = x->tables->scripts[x->program->ranks[rank].script].collectives[members->kind][ordinal];
-        const struct step_op *op = &actor->ops[i];
-
-        if (op->stream == STREAM_COMPUTE) {
-            struct class_nanos *by = actor_account(x, actor);
-            by->ns[op->wait_class] += start - op_known_start(actor, i);
-            by->ns[op->class] += end - start;
-        }
-        op_start_set(actor, i, start);
-        op_complete(x, actor, i, end);
-        actor_wake(x, rank, 0);
-    }
-}
-
 static nanos collective_lasts(const struct executor *x, int32_t rank, const struct step_op *op, uint32_t i)
 {
     const struct program_rank *at = &x->program->ranks[rank];
@@ -87,18 +65,6 @@ static nanos message_lasts(const struct executor *x, int32_t rank, const struct 
     double bytes = x->tables->scripts[x->program->ranks[rank].script].source[i].bytes;
     return op->kind == OP_SEND ? x->network->message(x->network->state, rank, peer, bytes)
                                : x->network->message(x->network->state, peer, rank, bytes);
-}
-
-void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start)
-{
-    int32_t to = x->actors[rank].peers[x->actors[rank].ops[i].role];
-    struct actor *receiver = &x->actors[to];
-    uint32_t receive = x->actors[rank].match[i];
-    unsigned stream = receiver->ops[receive].stream;
-
-    op_know_start(receiver, receive, start);
-    if (receiver->head[stream] == receive)
-        actor_wake(x, to, 1u << stream);
 }
 
 /* ---- the start of an operation */

@@ -1,3 +1,6 @@
+/*
+ * step_executor_actors.c - ranks before the first event and after the last, and where several of them end a collective together.
+ */
 #include "model/base/memory.h"
 #include "sim/step/step_executor_internal.h"
 
@@ -68,6 +71,28 @@ void actors_create(struct executor *x)
             actor->free_at[s] = STEP_EPOCH;
             actor->head[s] = script->first[s];
         }
+    }
+}
+
+void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
+{
+    const struct rank_group *members = &x->program->groups[group];
+
+    x->meetings[group] = (struct meeting){0};
+    for (int32_t m = 0; m < members->n_members; m++) {
+        int32_t rank = x->program->members[members->first_member + m];
+        struct actor *actor = &x->actors[rank];
+        uint32_t i = x->tables->scripts[x->program->ranks[rank].script].collectives[members->kind][ordinal];
+        const struct step_op *op = &actor->ops[i];
+
+        if (op->stream == STREAM_COMPUTE) {
+            struct class_nanos *by = actor_account(x, actor);
+            by->ns[op->wait_class] += start - op_known_start(actor, i);
+            by->ns[op->class] += end - start;
+        }
+        op_start_set(actor, i, start);
+        op_complete(x, actor, i, end);
+        actor_wake(x, rank, 0);
     }
 }
 

@@ -1,7 +1,20 @@
 /*
- * step_executor_internal.h - what step_executor.c (operations in their order), step_executor_contended.c (transfers that share a
- * network), step_executor_actors.c (ranks before and after) and step_executor_accounts.c (where the time went) share. Private to
- * them.
+ * step_executor_internal.h - the state of an execution in progress. Private to step_executor*.c.
+ *
+ * Four modes, which the entry points of step_executor.h set before the first event and which do not change after it:
+ *
+ *     contended   the network's transfers share links, so their ends are events  program_execute with such a network,
+ *                 of the network; implies an engine                              program_execute_folded
+ *     fold        each rank stands for a class of ranks that behave alike        program_execute_folded
+ *     paces       ranks compute at different speeds                              program_execute_prepared
+ *     ends_only   the caller wants totals: only ends that an operation of the    EXECUTE_TOTALS without a network
+ *                 program reads are kept, in `ends` instead of `times`
+ *
+ * Without an engine ranks advance by data flow: the end of an operation is known when it starts. With one, events run in the
+ * order of time. The modes are fields and no tables of functions: a mode is one test on the hot path, in code that is inlined.
+ *
+ * Calls go one way: step_executor.c (operations in their order) -> step_executor_contended.c (transfers that share a network) ->
+ * step_executor_actors.c (ranks before, after, and in collectives); step_executor_accounts.c sums up where the time went.
  */
 #ifndef MSIM_SIM_STEP_STEP_EXECUTOR_INTERNAL_H
 #define MSIM_SIM_STEP_STEP_EXECUTOR_INTERNAL_H
@@ -145,12 +158,18 @@ static inline void op_complete(struct executor *x, struct actor *actor, uint32_t
     actor->runnable |= (uint8_t)(stream | op->dependents);
     x->out->events++;
 }
-/* --- step_executor.c */
+/* Tells the receiver of a send when the data began to flow; its receive may wait for just that. */
+static inline void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start)
+{
+    int32_t to = x->actors[rank].peers[x->actors[rank].ops[i].role];
+    struct actor *receiver = &x->actors[to];
+    uint32_t receive = x->actors[rank].match[i];
+    unsigned stream = receiver->ops[receive].stream;
 
-/* All of a group have entered their collective `ordinal` and it is over. */
-void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end);
-/* Tell the receiver when the data began to flow; its receive may be waiting for just that. */
-void message_deliver(struct executor *x, int32_t rank, uint32_t i, nanos start);
+    op_know_start(receiver, receive, start);
+    if (receiver->head[stream] == receive)
+        actor_wake(x, to, 1u << stream);
+}
 
 /* --- step_executor_contended.c: with a network whose transfers share links */
 
@@ -173,6 +192,8 @@ MUST_CHECK bool contended_go_on(struct executor *x);
 
 /* --- step_executor_actors.c, step_executor_accounts.c */
 
+/* Collective `ordinal` of a group is over; all of its members have entered it. */
+void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end);
 /* The pipeline stage of a rank of the program, folded or not. */
 int32_t executor_stage(const struct executor *x, int32_t rank);
 /* Actors at the heads of their streams, room for the times of all their operations, meetings and accounts. */
