@@ -5,7 +5,8 @@
  * weights, and whether kernels are fused. For each kind there is what the published runs of the accuracy record (tests/accuracy)
  * say of the ratio of measured over predicted step time: its 10th, 50th and 90th percentile, each source weighing the same
  * whatever the number of its runs, for a new job is one more source. Parameters were fitted to at most half of these runs
- * (model/cost/step/RECORD.md), so it is not all out of sample; RECORD.md says how well the range of some sources holds for another.
+ * (model/cost/step/RECORD.md), so it is not all out of sample; RECORD.md says how well the range of some sources holds for
+ * another.
  *
  * Memory. Of a run whose predicted use of the memory is u = need / capacity it is known whether it ran. With the true need over
  * the predicted one log-logistic (median m, scale s; fitted to the outcomes as traces/table/outcomes.h says) the share of such
@@ -50,5 +51,11 @@ double memory_quantile(double median, double scale, double below);
 /* Share of the runs of a predicted use that run out of memory, and the use of which that is the share (0 < share < 1). */
 double memory_record_share(double use);
 double memory_record_use(double share);
+
+/* A share nearer than this to none or all of the runs is not worth a word. */
+#define SHARE_WORTH_TELLING 0.05
+/* The margin of memory that leaves this share of runs out of memory: a fraction of the capacity, in whole percent. */
+#define SHARE_WITH_MARGIN 0.1
+double memory_record_margin(void);
 
 #endif

@@ -1,24 +1,24 @@
-#include "cli/job/plan_rank.h"
+/* plan_ranking.c - ranks the best layouts of a search again by event simulation, and chooses the first one. */
+#include "sim/search/plan_ranking.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/table.h"
-#include "cli/world/world.h"
 #include "model/base/memory.h"
+#include "model/base/number_text.h"
+#include "model/cost/memory/footprint.h"
 
 enum { MAX_THREADS = 64 };
 
-/* What the threads share: each takes the next plan of this rank. */
+/* What the threads share: each takes the next plan of this process. */
 struct ranking {
     const struct setting *setting;
     struct ranked_plan *plans;
     struct diags *diags; /* one list per plan */
     const struct ranking_options *options;
     int n_simulate;
-    int rank, ranks; /* of the world, or this process alone */
     atomic_int next;
 };
 
@@ -46,6 +46,23 @@ double ranked_exposed_s(const struct ranked_plan *plan)
     return sum;
 }
 
+double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
+{
+    return ranked->plan.estimate.memory_bytes / footprint_capacity(setting->cluster);
+}
+
+double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting)
+{
+    struct footprint footprint;
+    footprint_peak(&ranked->plan.layout, setting, &footprint, NULL);
+    return footprint.host;
+}
+
+bool plan_is_uneven(const struct layout *layout, const struct setting *setting)
+{
+    return layout->pp > 1 && !layers_divide(setting->model, layout_virtual_stages(layout));
+}
+
 void plan_simulate(const struct plan *plan, const struct setting *setting, struct ranked_plan *ranked, struct diags *diags)
 {
     const struct step_options options = {.detail = DETAIL_CHUNK};
@@ -61,7 +78,8 @@ void plan_simulate(const struct plan *plan, const struct setting *setting, struc
 /* Take plan after plan; false when there is none left. */
 static bool rank_next(struct ranking *ranking)
 {
-    int i = ranking->rank + ranking->ranks * atomic_fetch_add(&ranking->next, 1);
+    const struct processes *processes = &ranking->options->processes;
+    int i = processes->rank + processes->size * atomic_fetch_add(&ranking->next, 1);
     if (i >= ranking->n_simulate)
         return false;
     struct plan plan = ranking->plans[i].plan;
@@ -80,10 +98,8 @@ static void rank_and_tell(struct ranking *ranking)
 {
     const struct ranking_options *options = ranking->options;
     while (rank_next(ranking)) {
-        int taken = ranking->ranks * atomic_load(&ranking->next);
-        if (options->progress != NULL)
-            options->progress(options->progress_context, taken < ranking->n_simulate ? taken : ranking->n_simulate,
-                              ranking->n_simulate);
+        int taken = options->processes.size * atomic_load(&ranking->next);
+        watch_tell(&options->watch, taken < ranking->n_simulate ? taken : ranking->n_simulate, ranking->n_simulate);
     }
 }
 
@@ -101,16 +117,17 @@ static void simulate_all(struct ranking *ranking)
         pthread_join(others[i], NULL);
 }
 
-/* Every rank gets what the others simulated. */
+/* Every process gets what the others simulated. */
 static void share_simulated(struct ranking *ranking)
 {
-    size_t ranks = (size_t)ranking->ranks, n = (size_t)ranking->n_simulate, each = (n + ranks - 1) / ranks;
+    const struct processes *processes = &ranking->options->processes;
+    size_t ranks = (size_t)processes->size, n = (size_t)ranking->n_simulate, each = (n + ranks - 1) / ranks;
     if (ranks == 1)
         return;
     struct ranked_plan *mine = memory_new(each, sizeof *mine), *all = memory_new(each * ranks, sizeof *all);
-    for (size_t i = (size_t)ranking->rank; i < n; i += ranks)
+    for (size_t i = (size_t)processes->rank; i < n; i += ranks)
         mine[i / ranks] = ranking->plans[i];
-    world_gather(mine, each * sizeof *mine, all);
+    processes->gather(processes->context, mine, each * sizeof *mine, all);
     for (size_t i = 0; i < n; i++)
         ranking->plans[i] = all[i % ranks * each + i / ranks];
     free(mine);
@@ -141,7 +158,7 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
     char text[LAYOUT_TEXT];
     struct diags *said = &ranking->diags[first];
     struct ranked_plan again;
-    if (said->n_items == 0) /* another rank met it */
+    if (said->n_items == 0) /* another process met it */
         plan_simulate(&ranking->plans[first].plan, ranking->setting, &again, said);
     diag_warning(diags, (struct place){0}, "%d of %d plan%s could not be simulated, closed-form times stand in; %s: %s", failed,
                  ranking->n_simulate, plural(ranking->n_simulate),
@@ -152,9 +169,7 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
 void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags)
 {
-    struct ranking ranking = {.setting = setting, .options = options, .ranks = 1};
-    if (!options->alone)
-        ranking.rank = world_rank(), ranking.ranks = world_size();
+    struct ranking ranking = {.setting = setting, .options = options};
     ranking.n_simulate = options->n_simulate < n_plans ? options->n_simulate : n_plans;
     ranking.plans = memory_new((size_t)n_plans, sizeof *ranking.plans);
     ranking.diags = memory_new((size_t)n_plans, sizeof *ranking.diags);
@@ -172,10 +187,11 @@ void plans_rank(const struct plan *plans, int n_plans, const struct setting *set
     *ranked = ranking.plans;
 }
 
-enum status plan_choose(const struct setting *setting, const char *restrictions, struct ranked_plan *chosen, struct diags *diags)
+enum status plan_choose(const struct setting *setting, const char *restrictions, int threads, struct ranked_plan *chosen,
+                        struct diags *diags)
 {
-    struct search_options options = {.keep = PLANS_SIMULATED, .threads = world_processors()};
-    struct ranking_options ranking = {.n_simulate = PLANS_SIMULATED, .threads = options.threads, .alone = true};
+    const struct search_options options = {.keep = PLANS_SIMULATED, .threads = threads};
+    const struct ranking_options ranking = {.n_simulate = PLANS_SIMULATED, .threads = threads, .processes = one_process};
     struct search_result found;
     struct ranked_plan *ranked;
     enum status status = plans_best(setting, restrictions, &options, &found, diags);

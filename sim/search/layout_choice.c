@@ -1,19 +1,11 @@
-#include "cli/job/layout_choice.h"
+/* layout_choice.c - the layout that an experiment means: the one it gives, or the best one. */
+#include "sim/search/layout_choice.h"
 
-#include "cli/job/plan_find.h"
-#include "cli/job/plan_rank.h"
-#include "cli/job/plan_safer.h"
-#include "cli/output/table.h"
+#include <stdio.h>
 
-struct setting experiment_setting(const struct experiment *experiment)
-{
-    return (struct setting){
-        .model = &experiment->model,
-        .cluster = &experiment->cluster,
-        .job = &experiment->job,
-        .gpus = experiment->gpus,
-    };
-}
+#include "model/base/number_text.h"
+#include "model/plan/batch_fit.h"
+#include "sim/search/low_oom_plan.h"
 
 static enum status layout_given(const struct layout_request *request, const struct setting *setting, struct layout *layout,
                                 struct diags *diags)
@@ -32,23 +24,23 @@ static enum status layout_given(const struct layout_request *request, const stru
     return STATUS_OK;
 }
 
-enum status layout_choose(const struct experiment *experiment, struct layout *layout, struct diags *diags)
+enum status layout_choose(const struct experiment *experiment, int threads, struct layout *layout, struct diags *diags)
 {
     struct setting setting = experiment_setting(experiment);
     if (experiment->layout.given)
         return layout_given(&experiment->layout, &setting, layout, diags);
     struct ranked_plan chosen;
-    enum status status = plan_choose(&setting, experiment->layout.text, &chosen, diags);
+    enum status status = plan_choose(&setting, experiment->layout.text, threads, &chosen, diags);
     if (status != STATUS_OK)
         return status;
-    struct safer_plan safer;
-    safer_plan_choose(&chosen, &setting, experiment->layout.text, &safer);
+    struct low_oom_plan low;
+    low_oom_plan_choose(&chosen, &setting, experiment->layout.text, threads, &low);
     struct space_limits limits = {0};
     if (!experiment->layout.text[0] || space_restrict(&limits, experiment->layout.text, (struct place){0}, diags) == STATUS_OK)
-        batch_fit_warn(experiment, &limits, diags);
+        batch_fit_warn(experiment->gpus, &experiment->job, &limits, diags);
     char what[64];
     snprintf(what, sizeof what, "layout: auto on %d GPU%s", setting.gpus, plural(setting.gpus));
-    safer_plan_warn(&safer, what, diags);
+    low_oom_plan_warn(&low, what, diags);
     *layout = chosen.plan.layout;
     return STATUS_OK;
 }
