@@ -146,7 +146,7 @@ static void tell_run(const struct imported *job, struct invocation *call)
 }
 
 static enum status import_job(struct imported *job, const struct launch_sources *sources, size_t i,
-                              const struct launch_reading *how, struct invocation *call)
+                              const struct launch_options *how, struct invocation *call)
 {
     const char *cluster = option_text(call, "cluster"), *gpu = option_text(call, "gpu");
     size_t before = call->diags.n_errors;
@@ -277,7 +277,7 @@ static enum status write_results(const struct imported *jobs, size_t n, struct i
 
 /* --- the command --- */
 
-static enum status import_all(const struct launch_sources *sources, const struct launch_reading *how, struct invocation *call)
+static enum status import_all(const struct launch_sources *sources, const struct launch_options *how, struct invocation *call)
 {
     struct imported *jobs = memory_new(sources->n, sizeof *jobs);
     size_t n = 0;
@@ -301,7 +301,7 @@ static enum status run(struct invocation *call)
     int n_settings, n_with;
     const char *const *settings = option_list(call, "env", &n_settings), *const *with = option_list(call, "with", &n_with);
     struct launch_environment environment = {settings, n_settings};
-    struct launch_reading how = {.environment = &environment,
+    struct launch_options how = {.environment = &environment,
                                  .warm_up = option_given(call, "warm-up") ? (int)option_count(call, "warm-up") : -1,
                                  .with = with,
                                  .n_with = n_with,

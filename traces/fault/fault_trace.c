@@ -159,7 +159,7 @@ static const struct csv_column expected[N_COLUMNS] = {
     [FACTOR] = {"factor", false}, [DETAIL] = {"detail", false}, [HOST] = {"host", false},
 };
 
-struct reading {
+struct parser {
     struct csv_table table;
     int columns[N_COLUMNS];
     struct fault_trace_limits limits;
@@ -170,9 +170,9 @@ struct reading {
     struct diags *diags;
 };
 
-static struct place cell_place(const struct reading *reading, size_t row, enum column column)
+static struct place cell_place(const struct parser *parser, size_t row, enum column column)
 {
-    return csv_place(&reading->table, row, reading->columns[column]);
+    return csv_place(&parser->table, row, parser->columns[column]);
 }
 
 /* Plain decimal seconds, exactly: "3660", "12.5", "0.000000001". */
@@ -186,25 +186,25 @@ static bool seconds_exact(const char *text, nanos *value)
     return true;
 }
 
-static bool cell_seconds(const struct reading *reading, size_t row, enum column column, nanos *value)
+static bool cell_seconds(const struct parser *parser, size_t row, enum column column, nanos *value)
 {
-    if (seconds_exact(csv_cell(&reading->table, row, reading->columns[column]), value))
+    if (seconds_exact(csv_cell(&parser->table, row, parser->columns[column]), value))
         return true;
     double seconds;
-    if (csv_cell_number(&reading->table, row, reading->columns[column], 0, (double)(MAX_TIME / NANOS_PER_SECOND), &seconds,
-                        reading->diags) != STATUS_OK)
+    if (csv_cell_number(&parser->table, row, parser->columns[column], 0, (double)(MAX_TIME / NANOS_PER_SECOND), &seconds,
+                        parser->diags) != STATUS_OK)
         return false;
     *value = nanos_from_seconds(seconds);
     return true;
 }
 
-static bool cell_kind(const struct reading *reading, size_t row, enum fault_kind *kind)
+static bool cell_kind(const struct parser *parser, size_t row, enum fault_kind *kind)
 {
-    const char *text = csv_cell(&reading->table, row, reading->columns[KIND]);
+    const char *text = csv_cell(&parser->table, row, parser->columns[KIND]);
     int parsed = *text ? kind_parse(text) : FAULT_NODE;
     if (parsed < 0) {
         char hint[64];
-        diag_error(reading->diags, cell_place(reading, row, KIND), "unknown kind '%s'; %s", text,
+        diag_error(parser->diags, cell_place(parser, row, KIND), "unknown kind '%s'; %s", text,
                    name_hint(text, kind_names, N_FAULT_KINDS, "known are node, straggler, link and planned", hint, sizeof hint));
         return false;
     }
@@ -213,21 +213,21 @@ static bool cell_kind(const struct reading *reading, size_t row, enum fault_kind
 }
 
 /* What is left of the speed. A lost node has none, whatever a row says: 0, 1 and nothing are the same there. */
-static bool cell_speed(const struct reading *reading, size_t row, enum fault_kind kind, int32_t *speed)
+static bool cell_speed(const struct parser *parser, size_t row, enum fault_kind kind, int32_t *speed)
 {
     double factor = 1;
-    if (*csv_cell(&reading->table, row, reading->columns[FACTOR]) &&
-        csv_cell_number(&reading->table, row, reading->columns[FACTOR], 0, 1, &factor, reading->diags) != STATUS_OK)
+    if (*csv_cell(&parser->table, row, parser->columns[FACTOR]) &&
+        csv_cell_number(&parser->table, row, parser->columns[FACTOR], 0, 1, &factor, parser->diags) != STATUS_OK)
         return false;
     bool whole = kind == FAULT_NODE || kind == FAULT_PLANNED;
     if (whole && factor > 0 && factor < 1) {
-        diag_error(reading->diags, cell_place(reading, row, FACTOR),
+        diag_error(parser->diags, cell_place(parser, row, FACTOR),
                    "a lost node has no speed left to give as a factor; kind straggler is a slow node");
         return false;
     }
     *speed = whole ? FULL_SPEED : (int32_t)lround(factor * FULL_SPEED);
     if (*speed == 0) {
-        diag_error(reading->diags, cell_place(reading, row, FACTOR), "nothing of the speed is left; kind node is a lost node");
+        diag_error(parser->diags, cell_place(parser, row, FACTOR), "nothing of the speed is left; kind node is a lost node");
         return false;
     }
     return true;
@@ -235,11 +235,11 @@ static bool cell_speed(const struct reading *reading, size_t row, enum fault_kin
 
 enum node_fate { NODE_KEPT, NODE_OUTSIDE, NODE_WRONG };
 
-static enum node_fate cell_node(const struct reading *reading, size_t row, int32_t *node)
+static enum node_fate cell_node(const struct parser *parser, size_t row, int32_t *node)
 {
-    const struct fault_trace_limits *limits = &reading->limits;
+    const struct fault_trace_limits *limits = &parser->limits;
     int64_t value;
-    if (csv_cell_integer(&reading->table, row, reading->columns[NODE], 0, MAX_NODE, &value, reading->diags) != STATUS_OK)
+    if (csv_cell_integer(&parser->table, row, parser->columns[NODE], 0, MAX_NODE, &value, parser->diags) != STATUS_OK)
         return NODE_WRONG;
     *node = (int32_t)value;
     if (limits->keep == 0 || value < limits->keep)
@@ -247,83 +247,83 @@ static enum node_fate cell_node(const struct reading *reading, size_t row, int32
     if (limits->drop || value < limits->known)
         return NODE_OUTSIDE;
     int32_t known = limits->known > limits->keep ? limits->known : limits->keep;
-    diag_error(reading->diags, cell_place(reading, row, NODE),
+    diag_error(parser->diags, cell_place(parser, row, NODE),
                "node %" PRId64 " is beyond the cluster; its nodes are 0 to %" PRId32, value, known - 1);
     return NODE_WRONG;
 }
 
 /* A name given to a node, which it keeps. */
-static void read_host(struct reading *reading, size_t row, int32_t node)
+static void read_host(struct parser *parser, size_t row, int32_t node)
 {
-    const char *name = csv_cell(&reading->table, row, reading->columns[HOST]);
+    const char *name = csv_cell(&parser->table, row, parser->columns[HOST]);
     if (!*name)
         return;
-    fault_trace_name_node(&reading->trace, node, name);
-    const char *kept = fault_trace_host(&reading->trace, node);
+    fault_trace_name_node(&parser->trace, node, name);
+    const char *kept = fault_trace_host(&parser->trace, node);
     if (strcmp(kept, name) != 0)
-        diag_error(reading->diags, cell_place(reading, row, HOST),
+        diag_error(parser->diags, cell_place(parser, row, HOST),
                    "node %" PRId32 " is '%.80s' here and '%.80s' above; a node has one name", node, name, kept);
 }
 
-static void check_order(struct reading *reading, size_t row, nanos time)
+static void check_order(struct parser *parser, size_t row, nanos time)
 {
-    if (time < reading->previous)
-        diag_error(reading->diags, cell_place(reading, row, TIME), "out of order: %s after %.10g s; sort the rows by time_s",
-                   csv_cell(&reading->table, row, reading->columns[TIME]), nanos_to_seconds(reading->previous));
+    if (time < parser->previous)
+        diag_error(parser->diags, cell_place(parser, row, TIME), "out of order: %s after %.10g s; sort the rows by time_s",
+                   csv_cell(&parser->table, row, parser->columns[TIME]), nanos_to_seconds(parser->previous));
     else
-        reading->previous = time;
+        parser->previous = time;
 }
 
-static void read_row(struct reading *reading, size_t row)
+static void read_row(struct parser *parser, size_t row)
 {
-    struct fault fault = {.line = csv_place(&reading->table, row, -1).line};
-    bool time = cell_seconds(reading, row, TIME, &fault.time);
+    struct fault fault = {.line = csv_place(&parser->table, row, -1).line};
+    bool time = cell_seconds(parser, row, TIME, &fault.time);
     if (time)
-        check_order(reading, row, fault.time);
-    enum node_fate fate = cell_node(reading, row, &fault.node);
-    bool kind = cell_kind(reading, row, &fault.kind);
-    bool down = cell_seconds(reading, row, DOWN, &fault.down);
-    bool speed = kind && cell_speed(reading, row, fault.kind, &fault.speed);
+        check_order(parser, row, fault.time);
+    enum node_fate fate = cell_node(parser, row, &fault.node);
+    bool kind = cell_kind(parser, row, &fault.kind);
+    bool down = cell_seconds(parser, row, DOWN, &fault.down);
+    bool speed = kind && cell_speed(parser, row, fault.kind, &fault.speed);
     if (!time || !down || !speed || fate == NODE_WRONG)
         return;
     if (fate == NODE_OUTSIDE) {
-        reading->trace.n_outside++;
-        reading->trace.last_outside = fault.time;
+        parser->trace.n_outside++;
+        parser->trace.last_outside = fault.time;
         return;
     }
     bool slows = fault.kind == FAULT_STRAGGLER || fault.kind == FAULT_LINK;
-    if (slows && fault.speed == FULL_SPEED && reading->n_full++ == 0)
-        reading->first_full = cell_place(reading, row, FACTOR);
-    read_host(reading, row, fault.node);
-    fault_trace_add(&reading->trace, fault, csv_cell(&reading->table, row, reading->columns[DETAIL]));
+    if (slows && fault.speed == FULL_SPEED && parser->n_full++ == 0)
+        parser->first_full = cell_place(parser, row, FACTOR);
+    read_host(parser, row, fault.node);
+    fault_trace_add(&parser->trace, fault, csv_cell(&parser->table, row, parser->columns[DETAIL]));
 }
 
 enum status fault_trace_read(const char *path, struct fault_trace_limits limits, struct fault_trace *trace, struct diags *diags)
 {
-    struct reading reading = {.limits = limits, .diags = diags};
+    struct parser parser = {.limits = limits, .diags = diags};
     size_t errors = diags->n_errors;
-    enum status status = csv_table_read(path, &reading.table, diags);
+    enum status status = csv_table_read(path, &parser.table, diags);
     if (status != STATUS_OK)
         return status;
-    status = csv_table_columns(&reading.table, expected, N_COLUMNS, reading.columns, diags);
+    status = csv_table_columns(&parser.table, expected, N_COLUMNS, parser.columns, diags);
     if (status == STATUS_OK) {
-        csv_table_note_unknown_columns(&reading.table, expected, N_COLUMNS, diags);
-        if (reading.table.open_end)
-            diag_note(diags, (struct place){.file = reading.table.name},
+        csv_table_note_unknown_columns(&parser.table, expected, N_COLUMNS, diags);
+        if (parser.table.open_end)
+            diag_note(diags, (struct place){.file = parser.table.name},
                       "the last line has no end; if the file was cut short, the last fault may be wrong and others missing");
-        for (size_t row = 0; row < reading.table.n_rows; row++)
-            read_row(&reading, row);
-        if (reading.n_full > 0)
-            diag_warning(diags, reading.first_full,
+        for (size_t row = 0; row < parser.table.n_rows; row++)
+            read_row(&parser, row);
+        if (parser.n_full > 0)
+            diag_warning(diags, parser.first_full,
                          "stragglers and slow links that slow nothing: %zu; factor is what is left of the speed, such as 0.5",
-                         reading.n_full);
+                         parser.n_full);
         status = diags->n_errors > errors ? STATUS_BAD_INPUT : STATUS_OK;
     }
-    csv_table_free(&reading.table);
+    csv_table_free(&parser.table);
     if (status == STATUS_OK)
-        *trace = reading.trace;
+        *trace = parser.trace;
     else
-        fault_trace_free(&reading.trace);
+        fault_trace_free(&parser.trace);
     return status;
 }
 

@@ -85,20 +85,20 @@ static enum ending ending_of(const char *state)
     return record_has_any(word, of_job) && !record_has_any(word, of_limits) ? ENDED_BY_ITSELF : ENDED_WELL;
 }
 
-struct reading {
+struct parser {
     struct records records;
     struct columns columns;
     size_t n_failed, n_several; /* jobs that just failed and are left out; failures of jobs on several nodes */
 };
 
-static bool end_of(struct reading *reading, size_t row, nanos *end)
+static bool end_of(struct parser *parser, size_t row, nanos *end)
 {
-    const struct columns *columns = &reading->columns;
+    const struct columns *columns = &parser->columns;
     nanos duration = 0;
     if (columns->end >= 0)
-        return records_time(&reading->records, row, columns->end, end);
-    if (!records_time(&reading->records, row, columns->start, end) ||
-        !records_duration(&reading->records, row, columns->duration, &duration))
+        return records_time(&parser->records, row, columns->end, end);
+    if (!records_time(&parser->records, row, columns->start, end) ||
+        !records_duration(&parser->records, row, columns->duration, &duration))
         return false;
     *end += duration;
     return true;
@@ -126,83 +126,82 @@ static bool first_node(const char *text, char *name, size_t size, bool *several)
     return *name != '\0';
 }
 
-static bool node_of(struct reading *reading, size_t row, int32_t *node)
+static bool node_of(struct parser *parser, size_t row, int32_t *node)
 {
     char name[256];
     bool several = false;
-    if (reading->columns.node < 0) {
-        *node = (int32_t)(row % (size_t)reading->records.options->nodes);
+    if (parser->columns.node < 0) {
+        *node = (int32_t)(row % (size_t)parser->records.options->nodes);
         return true;
     }
-    if (!first_node(csv_cell(&reading->records.table, row, reading->columns.node), name, sizeof name, &several))
+    if (!first_node(csv_cell(&parser->records.table, row, parser->columns.node), name, sizeof name, &several))
         return false;
-    reading->n_several += several;
-    *node = host_number(&reading->records.hosts, name, strlen(name));
+    parser->n_several += several;
+    *node = host_number(&parser->records.hosts, name, strlen(name));
     return true;
 }
 
 /* 17.batch and 17.0 are steps of Slurm's job 17, which has a row of its own. */
-static bool is_step(const struct reading *reading, size_t row)
+static bool is_step(const struct parser *parser, size_t row)
 {
-    return strchr(csv_cell(&reading->records.table, row, reading->columns.id), '.') != NULL;
+    return strchr(csv_cell(&parser->records.table, row, parser->columns.id), '.') != NULL;
 }
 
-static bool without_gpus(const struct reading *reading, size_t row)
+static bool without_gpus(const struct parser *parser, size_t row)
 {
-    const char *text = csv_cell(&reading->records.table, row, reading->columns.gpus);
+    const char *text = csv_cell(&parser->records.table, row, parser->columns.gpus);
     char *end;
     return *text && strtod(text, &end) <= 0 && end != text;
 }
 
-static void read_row(struct reading *reading, size_t row)
+static void read_row(struct parser *parser, size_t row)
 {
-    struct fault fault = {.down = reading->records.options->down, .speed = FULL_SPEED, .kind = FAULT_NODE};
-    const char *state = csv_cell(&reading->records.table, row, reading->columns.state);
+    struct fault fault = {.down = parser->records.options->down, .speed = FULL_SPEED, .kind = FAULT_NODE};
+    const char *state = csv_cell(&parser->records.table, row, parser->columns.state);
     enum ending ending = ending_of(state);
-    if (ending == ENDED_WELL || is_step(reading, row))
+    if (ending == ENDED_WELL || is_step(parser, row))
         return;
-    if (ending == ENDED_BY_ITSELF && (!reading->records.options->failed_jobs || without_gpus(reading, row)))
-        reading->n_failed++;
-    else if (!end_of(reading, row, &fault.time))
+    if (ending == ENDED_BY_ITSELF && (!parser->records.options->failed_jobs || without_gpus(parser, row)))
+        parser->n_failed++;
+    else if (!end_of(parser, row, &fault.time))
         return;
-    else if (node_of(reading, row, &fault.node))
-        fault_trace_add(&reading->records.trace, fault, state);
+    else if (node_of(parser, row, &fault.node))
+        fault_trace_add(&parser->records.trace, fault, state);
     else
-        reading->records.trace.n_outside++;
+        parser->records.trace.n_outside++;
 }
 
-static void tell(const struct reading *reading)
+static void tell(const struct parser *parser)
 {
-    const struct place at = {.file = reading->records.table.name};
-    if (reading->n_failed > 0)
-        diag_note(reading->records.diags, at, "left out: %zu job%s that just failed, %s", reading->n_failed,
-                  reading->n_failed == 1 ? "" : "s",
-                  reading->records.options->failed_jobs
-                      ? "without GPUs"
-                      : "perhaps by bugs of the job; --failed-jobs counts those with GPUs, too");
-    records_tell_zones(&reading->records);
-    if (reading->columns.node < 0)
-        diag_note(reading->records.diags, at,
+    const struct place at = {.file = parser->records.table.name};
+    if (parser->n_failed > 0)
+        diag_note(parser->records.diags, at, "left out: %zu job%s that just failed, %s", parser->n_failed,
+                  parser->n_failed == 1 ? "" : "s",
+                  parser->records.options->failed_jobs ? "without GPUs"
+                                                       : "perhaps by bugs of the job; --failed-jobs counts those with GPUs, too");
+    records_tell_zones(&parser->records);
+    if (parser->columns.node < 0)
+        diag_note(parser->records.diags, at,
                   "no column names nodes: failures are spread over --nodes %d; how uneven nodes are cannot be told from them",
-                  (int)reading->records.options->nodes);
-    if (reading->n_several > 0)
-        diag_note(reading->records.diags, at, "%zu failure%s of jobs on several nodes: the first of the list is taken",
-                  reading->n_several, reading->n_several == 1 ? "" : "s");
+                  (int)parser->records.options->nodes);
+    if (parser->n_several > 0)
+        diag_note(parser->records.diags, at, "%zu failure%s of jobs on several nodes: the first of the list is taken",
+                  parser->n_several, parser->n_several == 1 ? "" : "s");
 }
 
 enum status job_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                            struct diags *diags)
 {
-    struct reading reading = {.n_failed = 0};
-    struct records *records = &reading.records;
+    struct parser parser = {.n_failed = 0};
+    struct records *records = &parser.records;
     enum status status = records_open(records, path, options, diags);
     if (status != STATUS_OK)
         return status;
-    bool good = find_columns(&records->table, options, &reading.columns, diags);
+    bool good = find_columns(&records->table, options, &parser.columns, diags);
     for (size_t row = 0; good && row < records->table.n_rows; row++)
-        read_row(&reading, row);
+        read_row(&parser, row);
     if (records_good(records))
-        tell(&reading);
+        tell(&parser);
     /* two failures on a node that was made up are two */
-    return records_finish(records, reading.columns.node < 0 ? 0 : options->merge, trace);
+    return records_finish(records, parser.columns.node < 0 ? 0 : options->merge, trace);
 }

@@ -18,7 +18,7 @@ struct columns {
     int node, state, start, end, duration, reason;
 };
 
-struct reading {
+struct parser {
     struct records records;
     struct columns columns;
     size_t n_other, n_open; /* rows in which a node was there; outages without an end */
@@ -87,85 +87,85 @@ static bool is_open(const char *text)
 }
 
 /* How long a state lasted that has no end; false: a cell is wrong, and told. */
-static bool read_duration(struct reading *reading, size_t row, struct fault *fault)
+static bool read_duration(struct parser *parser, size_t row, struct fault *fault)
 {
-    int column = reading->columns.duration;
-    fault->down = reading->records.options->down;
-    if (is_open(csv_cell(&reading->records.table, row, column))) {
-        reading->n_open++;
+    int column = parser->columns.duration;
+    fault->down = parser->records.options->down;
+    if (is_open(csv_cell(&parser->records.table, row, column))) {
+        parser->n_open++;
         return true;
     }
-    return records_duration(&reading->records, row, column, &fault->down);
+    return records_duration(&parser->records, row, column, &fault->down);
 }
 
 /* False: a cell is wrong, and told. */
-static bool read_times(struct reading *reading, size_t row, struct fault *fault)
+static bool read_times(struct parser *parser, size_t row, struct fault *fault)
 {
     nanos end;
-    const struct columns *columns = &reading->columns;
-    if (!records_time(&reading->records, row, columns->start, &fault->time))
+    const struct columns *columns = &parser->columns;
+    if (!records_time(&parser->records, row, columns->start, &fault->time))
         return false;
-    if (is_open(csv_cell(&reading->records.table, row, columns->end)))
-        return read_duration(reading, row, fault);
-    if (!records_time(&reading->records, row, columns->end, &end))
+    if (is_open(csv_cell(&parser->records.table, row, columns->end)))
+        return read_duration(parser, row, fault);
+    if (!records_time(&parser->records, row, columns->end, &end))
         return false;
     fault->down = end - fault->time;
     if (fault->down >= 0 && fault->down <= FAULT_TRACE_LONGEST)
         return true;
-    diag_error(reading->records.diags, csv_place(&reading->records.table, row, columns->end), "the state ends %s",
+    diag_error(parser->records.diags, csv_place(&parser->records.table, row, columns->end), "the state ends %s",
                fault->down < 0 ? "before it begins" : "more than 100 years later");
     return false;
 }
 
 /* The reason, without who gave it and when ("Not responding [slurm@2025-03-04T05:06:07]"); the state where there is none. */
-static void cause_of(const struct reading *reading, size_t row, char *cause, size_t size)
+static void cause_of(const struct parser *parser, size_t row, char *cause, size_t size)
 {
-    const char *reason = csv_cell(&reading->records.table, row, reading->columns.reason);
+    const char *reason = csv_cell(&parser->records.table, row, parser->columns.reason);
     size_t n = strcspn(reason, "[");
     while (n > 0 && reason[n - 1] == ' ')
         n--;
     bool said = n > 0 && !(n == 4 && strncmp(reason, "None", 4) == 0);
-    const char *text = said ? reason : csv_cell(&reading->records.table, row, reading->columns.state);
+    const char *text = said ? reason : csv_cell(&parser->records.table, row, parser->columns.state);
     size_t length = said ? n : strlen(text);
     length = length < size ? length : size - 1;
     memcpy(cause, text, length);
     cause[length] = '\0';
 }
 
-static void leave_out(struct reading *reading, const char *state)
+static void leave_out(struct parser *parser, const char *state)
 {
     char word[24] = "";
     size_t n = strlen(text_append(word, sizeof word, "%s", *state ? state : "no state"));
-    reading->n_other++;
-    for (const char *at = reading->there; (at = strstr(at, word)) != NULL; at += n)
-        if ((at == reading->there || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+    parser->n_other++;
+    for (const char *at = parser->there; (at = strstr(at, word)) != NULL; at += n)
+        if ((at == parser->there || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
             return;
-    text_append(reading->there, sizeof reading->there, "%s%s", *reading->there ? ", " : "", word);
+    text_append(parser->there, sizeof parser->there, "%s%s", *parser->there ? ", " : "", word);
 }
 
-static void read_row(struct reading *reading, size_t row)
+static void read_row(struct parser *parser, size_t row)
 {
     struct fault fault = {.speed = FULL_SPEED};
     char cause[64];
-    const char *name = csv_cell(&reading->records.table, row, reading->columns.node);
+    const char *name = csv_cell(&parser->records.table, row, parser->columns.node);
     if (*name == '\0') { /* of the cluster as a whole */
-        reading->records.trace.n_outside++;
+        parser->records.trace.n_outside++;
         return;
     }
     if (strpbrk(name, ",[")) {
-        diag_error(reading->records.diags, csv_place(&reading->records.table, row, reading->columns.node),
+        diag_error(parser->records.diags, csv_place(&parser->records.table, row, parser->columns.node),
                    "'%.40s' are several nodes; a row tells of one", name);
         return;
     }
-    fault.node = host_number(&reading->records.hosts, name, strlen(name));
-    if (!away_in(csv_cell(&reading->records.table, row, reading->columns.state), &fault.kind)) {
-        leave_out(reading, csv_cell(&reading->records.table, row, reading->columns.state));
+    fault.node = host_number(&parser->records.hosts, name, strlen(name));
+    if (!away_in(csv_cell(&parser->records.table, row, parser->columns.state), &fault.kind)) {
+        leave_out(parser, csv_cell(&parser->records.table, row, parser->columns.state));
         return;
     }
-    if (!read_times(reading, row, &fault))
+    if (!read_times(parser, row, &fault))
         return;
-    cause_of(reading, row, cause, sizeof cause);
-    fault_trace_add(&reading->records.trace, fault, cause);
+    cause_of(parser, row, cause, sizeof cause);
+    fault_trace_add(&parser->records.trace, fault, cause);
 }
 
 static int by_node_and_time(const void *a, const void *b)
@@ -199,31 +199,31 @@ static void join(struct fault_trace *trace, nanos merge)
     trace->n_items = kept + 1;
 }
 
-static void tell(const struct reading *reading)
+static void tell(const struct parser *parser)
 {
-    const struct place at = {.file = reading->records.table.name};
-    if (reading->n_other > 0)
-        diag_note(reading->records.diags, at, "left out: %zu row%s of nodes that were there (%s)", reading->n_other,
-                  reading->n_other == 1 ? "" : "s", reading->there);
-    if (reading->n_open > 0)
-        diag_note(reading->records.diags, at, "%zu outage%s without an end: --down is taken for how long %s", reading->n_open,
-                  reading->n_open == 1 ? "" : "s", reading->n_open == 1 ? "it is" : "they are");
-    records_tell_zones(&reading->records);
+    const struct place at = {.file = parser->records.table.name};
+    if (parser->n_other > 0)
+        diag_note(parser->records.diags, at, "left out: %zu row%s of nodes that were there (%s)", parser->n_other,
+                  parser->n_other == 1 ? "" : "s", parser->there);
+    if (parser->n_open > 0)
+        diag_note(parser->records.diags, at, "%zu outage%s without an end: --down is taken for how long %s", parser->n_open,
+                  parser->n_open == 1 ? "" : "s", parser->n_open == 1 ? "it is" : "they are");
+    records_tell_zones(&parser->records);
 }
 
 enum status node_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
                             struct diags *diags)
 {
-    struct reading reading = {.n_open = 0};
-    struct records *records = &reading.records;
+    struct parser parser = {.n_open = 0};
+    struct records *records = &parser.records;
     enum status status = records_open(records, path, options, diags);
     if (status != STATUS_OK)
         return status;
-    bool good = find_columns(&records->table, &reading.columns, diags);
+    bool good = find_columns(&records->table, &parser.columns, diags);
     for (size_t row = 0; good && row < records->table.n_rows; row++)
-        read_row(&reading, row);
+        read_row(&parser, row);
     if (records_good(records))
-        tell(&reading);
+        tell(&parser);
     join(&records->trace, options->merge);
     return records_finish(records, 0, trace); /* joined already */
 }

@@ -46,7 +46,7 @@ struct device {
     double slowest;
 };
 
-struct reading {
+struct parser {
     const struct csv_table *table;
     const char *path;
     size_t n_capped;            /* rows that are slow for reasons that do not count */
@@ -62,9 +62,9 @@ struct reading {
 };
 
 /* "1980 MHz", "0", "[N/A]": the number, -1 none. */
-static double number_of(const struct reading *reading, size_t row, int column)
+static double number_of(const struct parser *parser, size_t row, int column)
 {
-    const char *text = csv_cell(reading->table, row, column);
+    const char *text = csv_cell(parser->table, row, column);
     char *end;
     double value = strtod(text, &end);
     return end == text ? -1 : value;
@@ -81,69 +81,69 @@ static bool time_of(const char *text, nanos *time)
     return local_time_parse(date, time);
 }
 
-static struct device *device_of(struct reading *reading, size_t row, int32_t *node)
+static struct device *device_of(struct parser *parser, size_t row, int32_t *node)
 {
     char name[300];
-    const char *host = reading->columns.host < 0 ? reading->path : csv_cell(reading->table, row, reading->columns.host);
-    *node = host_number(&reading->hosts, host, strlen(host));
-    snprintf(name, sizeof name, "%.200s/%.80s", host, csv_cell(reading->table, row, reading->columns.gpu));
-    size_t gpu = (size_t)host_number(&reading->gpus, name, strlen(name)), before = reading->capacity;
-    reading->devices = memory_grow(reading->devices, &reading->capacity, gpu + 1, sizeof *reading->devices);
-    if (reading->capacity > before)
-        memset(reading->devices + before, 0, (reading->capacity - before) * sizeof *reading->devices);
-    return &reading->devices[gpu];
+    const char *host = parser->columns.host < 0 ? parser->path : csv_cell(parser->table, row, parser->columns.host);
+    *node = host_number(&parser->hosts, host, strlen(host));
+    snprintf(name, sizeof name, "%.200s/%.80s", host, csv_cell(parser->table, row, parser->columns.gpu));
+    size_t gpu = (size_t)host_number(&parser->gpus, name, strlen(name)), before = parser->capacity;
+    parser->devices = memory_grow(parser->devices, &parser->capacity, gpu + 1, sizeof *parser->devices);
+    if (parser->capacity > before)
+        memset(parser->devices + before, 0, (parser->capacity - before) * sizeof *parser->devices);
+    return &parser->devices[gpu];
 }
 
-static void end_slow(struct reading *reading, struct device *device, int32_t node, nanos time)
+static void end_slow(struct parser *parser, struct device *device, int32_t node, nanos time)
 {
     struct fault fault = {.time = device->slow_since, .down = time - device->slow_since, .node = node, .kind = FAULT_STRAGGLER};
     fault.speed = (int32_t)(device->slowest * FULL_SPEED);
     device->slow = false;
     if (fault.down > 0 && fault.speed > 0)
-        fault_trace_add(&reading->trace, fault, "GPU clock throttled");
+        fault_trace_add(&parser->trace, fault, "GPU clock throttled");
 }
 
-static unsigned long long reasons_of(const struct reading *reading, size_t row)
+static unsigned long long reasons_of(const struct parser *parser, size_t row)
 {
-    unsigned long long reasons = strtoull(csv_cell(reading->table, row, reading->columns.throttle), NULL, 0);
+    unsigned long long reasons = strtoull(csv_cell(parser->table, row, parser->columns.throttle), NULL, 0);
     for (int i = 0; i < N_SINGLE; i++)
-        if (strcmp(csv_cell(reading->table, row, reading->columns.single[i]), "Active") == 0)
+        if (strcmp(csv_cell(parser->table, row, parser->columns.single[i]), "Active") == 0)
             reasons |= single_reasons[i].reason;
     return reasons;
 }
 
-static void see_clock(struct reading *reading, struct device *device, size_t row, int32_t node, nanos time)
+static void see_clock(struct parser *parser, struct device *device, size_t row, int32_t node, nanos time)
 {
-    double clock = number_of(reading, row, reading->columns.clock), top = number_of(reading, row, reading->columns.clock_max);
-    unsigned long long reasons = reasons_of(reading, row);
+    double clock = number_of(parser, row, parser->columns.clock), top = number_of(parser, row, parser->columns.clock_max);
+    unsigned long long reasons = reasons_of(parser, row);
     bool below = clock > 0 && top > 0 && clock < 0.95 * top, slow = below && (reasons & SICK_REASONS);
-    reading->n_capped += below && !slow && reasons > 1;
+    parser->n_capped += below && !slow && reasons > 1;
     if (device->slow && !slow)
-        end_slow(reading, device, node, time);
+        end_slow(parser, device, node, time);
     if (slow && !device->slow)
         *device = (struct device){node, device->ecc, device->counted, true, time, time, 1};
     if (slow && clock / top < device->slowest)
         device->slowest = clock / top;
 }
 
-static void read_row(struct reading *reading, size_t row)
+static void read_row(struct parser *parser, size_t row)
 {
     nanos time;
     int32_t node;
-    const char *text = csv_cell(reading->table, row, reading->columns.time);
+    const char *text = csv_cell(parser->table, row, parser->columns.time);
     if (!time_of(text, &time)) {
-        diag_error(reading->diags, csv_place(reading->table, row, reading->columns.time),
+        diag_error(parser->diags, csv_place(parser->table, row, parser->columns.time),
                    "'%.40s' is not a time; nvidia-smi writes 2024/03/03 12:01:02.345", text);
         return;
     }
-    struct device *device = device_of(reading, row, &node);
-    double ecc = number_of(reading, row, reading->columns.ecc);
-    reading->ecc_counted |= ecc >= 0;
+    struct device *device = device_of(parser, row, &node);
+    double ecc = number_of(parser, row, parser->columns.ecc);
+    parser->ecc_counted |= ecc >= 0;
     if (device->counted && ecc > device->ecc)
-        fault_trace_add(&reading->trace,
-                        (struct fault){.time = time, .down = reading->options->down, .node = node, .speed = FULL_SPEED},
+        fault_trace_add(&parser->trace,
+                        (struct fault){.time = time, .down = parser->options->down, .node = node, .speed = FULL_SPEED},
                         "Uncorrected ECC error");
-    see_clock(reading, device, row, node, time);
+    see_clock(parser, device, row, node, time);
     if (ecc >= 0) { /* the first number may be of a lifetime: what came before it is unknown */
         device->ecc = ecc;
         device->counted = true;
@@ -193,72 +193,71 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
     return columns->time >= 0 && something;
 }
 
-static enum status read_file(struct reading *reading, const char *path)
+static enum status read_file(struct parser *parser, const char *path)
 {
     struct csv_table table;
-    size_t errors = reading->diags->n_errors;
-    enum status status = csv_table_read(path, &table, reading->diags);
+    size_t errors = parser->diags->n_errors;
+    enum status status = csv_table_read(path, &table, parser->diags);
     if (status != STATUS_OK)
         return status;
-    reading->table = &table;
-    reading->path = path;
-    bool good = find_columns(&table, &reading->columns, reading->diags);
-    reading->no_errors |= good && reading->columns.ecc < 0;
-    reading->no_reasons |= good && !tells_slow(&reading->columns);
-    if (good && reading->columns.host < 0)
-        host_number(&reading->hosts, path, strlen(path)); /* also where nothing happens */
+    parser->table = &table;
+    parser->path = path;
+    bool good = find_columns(&table, &parser->columns, parser->diags);
+    parser->no_errors |= good && parser->columns.ecc < 0;
+    parser->no_reasons |= good && !tells_slow(&parser->columns);
+    if (good && parser->columns.host < 0)
+        host_number(&parser->hosts, path, strlen(path)); /* also where nothing happens */
     for (size_t row = 0; good && row < table.n_rows; row++)
-        read_row(reading, row);
+        read_row(parser, row);
     csv_table_free(&table);
-    return reading->diags->n_errors > errors ? STATUS_BAD_INPUT : STATUS_OK;
+    return parser->diags->n_errors > errors ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
-static void tell(const struct reading *reading, const char *const *paths, int n_paths)
+static void tell(const struct parser *parser, const char *const *paths, int n_paths)
 {
     const struct place at = {.file = paths[0]};
     if (n_paths > 1)
-        diag_note(reading->diags, at,
-                  "%d files, %zu host%s, numbered in order of appearance; without a column host a file is one", n_paths,
-                  reading->hosts.n, reading->hosts.n == 1 ? "" : "s");
-    if (reading->no_errors)
-        diag_note(reading->diags, at, "no column ecc.errors.uncorrected...: memory errors cannot be told");
-    else if (!reading->ecc_counted)
-        diag_note(reading->diags, at, "ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told");
-    if (reading->no_reasons)
-        diag_note(reading->diags, at,
+        diag_note(parser->diags, at, "%d files, %zu host%s, numbered in order of appearance; without a column host a file is one",
+                  n_paths, parser->hosts.n, parser->hosts.n == 1 ? "" : "s");
+    if (parser->no_errors)
+        diag_note(parser->diags, at, "no column ecc.errors.uncorrected...: memory errors cannot be told");
+    else if (!parser->ecc_counted)
+        diag_note(parser->diags, at, "ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told");
+    if (parser->no_reasons)
+        diag_note(parser->diags, at,
                   "slow GPUs cannot be told without all of clocks.current.sm, clocks.max.sm and clocks_event_reasons.active "
                   "(clocks_throttle_reasons.active before driver 535)");
-    if (reading->n_capped > 0)
+    if (parser->n_capped > 0)
         diag_note(
-            reading->diags, at,
+            parser->diags, at,
             "left out: %zu row%s of GPUs below their clocks for reasons that are no fault (power cap, clocks that were set, "
             "sync boost)",
-            reading->n_capped, reading->n_capped == 1 ? "" : "s");
+            parser->n_capped, parser->n_capped == 1 ? "" : "s");
 }
 
 enum status smi_trace_read(const char *const *paths, int n_paths, const struct convert_options *options,
                            struct fault_trace *trace, struct diags *diags)
 {
     size_t errors = diags->n_errors;
-    struct reading reading = {.options = options, .diags = diags};
+    struct parser parser = {.options = options, .diags = diags};
     for (int i = 0; i < n_paths; i++)
-        if (read_file(&reading, paths[i]) != STATUS_OK)
+        if (read_file(&parser, paths[i]) != STATUS_OK)
             break;
-    for (size_t i = 0; i < reading.gpus.n; i++) {
-        if (reading.devices[i].slow)
-            end_slow(&reading, &reading.devices[i], reading.devices[i].node, reading.devices[i].last);
+    for (size_t i = 0; i < parser.gpus.n; i++) {
+        if (parser.devices[i].slow)
+            end_slow(&parser, &parser.devices[i], parser.devices[i].node, parser.devices[i].last);
     }
     bool good = diags->n_errors == errors;
     if (good)
-        tell(&reading, paths, n_paths);
-    host_table_name(&reading.hosts, &reading.trace);
-    host_table_free(&reading.hosts);
-    host_table_free(&reading.gpus);
-    free(reading.devices);
-    enum status status = good ? convert_finish(&reading.trace, options, NULL, -1, paths[0], diags) : STATUS_BAD_INPUT;
+        tell(&parser, paths, n_paths);
+    host_table_name(&parser.hosts, &parser.trace);
+    host_table_free(&parser.hosts);
+    host_table_free(&parser.gpus);
+    free(parser.devices);
+    enum status status = good ? convert_finish(&parser.trace, options, NULL, -1, paths[0], diags) : STATUS_BAD_INPUT;
     if (status == STATUS_OK)
-        *trace = reading.trace;
+        *trace = parser.trace;
     else
-        fault_trace_free(&reading.trace);
+        fault_trace_free(&parser.trace);
     return status;
 }

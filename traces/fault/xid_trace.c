@@ -26,7 +26,7 @@ struct file_in_turn {
     struct log_clock clock;
 };
 
-struct reading {
+struct parser {
     struct fault_trace trace;
     struct host_table hosts, gpus;
     struct sample *samples;
@@ -42,44 +42,44 @@ struct reading {
     size_t n_stood; /* GPUs whose gauge showed one from the first */
 };
 
-static struct place place_of(const struct reading *reading, int line)
+static struct place place_of(const struct parser *parser, int line)
 {
-    return (struct place){.file = reading->file.name, .line = line};
+    return (struct place){.file = parser->file.name, .line = line};
 }
 
 /* Where a line names no host its file is one. */
-static int32_t node_of(struct reading *reading, const char *host, size_t length)
+static int32_t node_of(struct parser *parser, const char *host, size_t length)
 {
-    reading->file.names_hosts |= host != NULL;
-    return host ? host_number(&reading->hosts, host, length)
-                : host_number(&reading->hosts, reading->file.name, strlen(reading->file.name));
+    parser->file.names_hosts |= host != NULL;
+    return host ? host_number(&parser->hosts, host, length)
+                : host_number(&parser->hosts, parser->file.name, strlen(parser->file.name));
 }
 
-static void add(struct reading *reading, nanos time, int32_t node, int number)
+static void add(struct parser *parser, nanos time, int32_t node, int number)
 {
     const char *meaning = "";
     enum xid_class class = xid_classify(number, &meaning);
     struct fault fault = {.time = time, .node = node, .speed = FULL_SPEED};
-    reading->counts[number]++;
+    parser->counts[number]++;
     if (class == XID_UNKNOWN || class == XID_INFORMATION)
         return;
-    fault.down = class == XID_APPLICATION ? 0 : reading->options->down;
-    if (reading->trace.n_items == 0 || time < reading->first)
-        reading->first = time;
-    fault_trace_add(&reading->trace, fault, meaning);
+    fault.down = class == XID_APPLICATION ? 0 : parser->options->down;
+    if (parser->trace.n_items == 0 || time < parser->first)
+        parser->first = time;
+    fault_trace_add(&parser->trace, fault, meaning);
 }
 
 /* Seconds since boot, dates and dates without a year have nothing in common. */
-static bool clock_fits(struct reading *reading, enum log_time clock, int line)
+static bool clock_fits(struct parser *parser, enum log_time clock, int line)
 {
     static const char *const names[] = {
         [LOG_SINCE_BOOT] = "seconds since boot", [LOG_YEARLESS] = "a date without a year", [LOG_DATED] = "a date with its year"};
-    if (reading->clock != LOG_NO_TIME && reading->clock != clock) {
-        diag_error(reading->diags, place_of(reading, line), "this line has %s, those above %s; convert them apart", names[clock],
-                   names[reading->clock]);
+    if (parser->clock != LOG_NO_TIME && parser->clock != clock) {
+        diag_error(parser->diags, place_of(parser, line), "this line has %s, those above %s; convert them apart", names[clock],
+                   names[parser->clock]);
         return false;
     }
-    reading->clock = clock;
+    parser->clock = clock;
     return true;
 }
 
@@ -95,33 +95,33 @@ static const char *behind_callers(const char *text)
     return text;
 }
 
-static void read_kernel_line(struct reading *reading, const char *line, int number_line)
+static void read_kernel_line(struct parser *parser, const char *line, int number_line)
 {
     const char *xid = strstr(line, "NVRM: Xid"), *colon = xid ? strstr(xid, "): ") : NULL, *rest;
-    struct place at = place_of(reading, number_line);
+    struct place at = place_of(parser, number_line);
     enum log_time clock = LOG_NO_TIME;
     nanos time;
     if (!xid)
         return;
     if (colon && isdigit((unsigned char)colon[3]))
-        clock = log_line_time(line, &reading->file.clock, at, &time, &rest, reading->diags);
+        clock = log_line_time(line, &parser->file.clock, at, &time, &rest, parser->diags);
     if (clock == LOG_NO_TIME) {
-        diag_error(reading->diags, at,
+        diag_error(parser->diags, at,
                    "an Xid without a time or a number; lines of dmesg, dmesg -T, syslog and journalctl -o short-iso are read: "
                    "'[12345.678] NVRM: Xid (PCI:0000:3b:00): 79, ...'");
         return;
     }
     long number = strtol(colon + 3, NULL, 10);
     if (number < 1 || number > XID_LARGEST) {
-        diag_error(reading->diags, at, "'%.*s' is the number of no Xid; they are 1 to %d", (int)strspn(colon + 3, "0123456789"),
+        diag_error(parser->diags, at, "'%.*s' is the number of no Xid; they are 1 to %d", (int)strspn(colon + 3, "0123456789"),
                    colon + 3, XID_LARGEST);
         return;
     }
     rest = behind_callers(rest);
     size_t host = strcspn(rest, " :");
     bool named = rest < xid && host > 0 && strncmp(rest, "NVRM", 4) != 0 && strncmp(rest, "kernel", 6) != 0;
-    if (clock_fits(reading, clock, number_line))
-        add(reading, time, node_of(reading, named ? rest : NULL, host), (int)number);
+    if (clock_fits(parser, clock, number_line))
+        add(parser, time, node_of(parser, named ? rest : NULL, host), (int)number);
 }
 
 /* Behind the quote that ends the text of a label, "GPU has {fallen} \"off\""; NULL: none does. */
@@ -168,40 +168,40 @@ static const char *read_labels(const char *text, struct labels *labels)
 }
 
 /* Where the exporter does not name its host, Prometheus names the instance that it scraped. */
-static void add_sample(struct reading *reading, const struct labels *labels, int value, nanos time)
+static void add_sample(struct parser *parser, const struct labels *labels, int value, nanos time)
 {
     char name[300];
     const char *host = labels->host ? labels->host : labels->instance;
-    struct sample sample = {.time = time, .value = value, .order = reading->n_samples};
-    sample.node = node_of(reading, host, labels->host ? labels->n_host : labels->n_instance);
+    struct sample sample = {.time = time, .value = value, .order = parser->n_samples};
+    sample.node = node_of(parser, host, labels->host ? labels->n_host : labels->n_instance);
     snprintf(name, sizeof name, "%d/%.*s", (int)sample.node, labels->n_gpu < 200 ? (int)labels->n_gpu : 200,
              labels->gpu ? labels->gpu : "");
-    sample.gpu = host_number(&reading->gpus, name, strlen(name));
-    reading->samples = memory_grow(reading->samples, &reading->capacity, reading->n_samples + 1, sizeof sample);
-    reading->samples[reading->n_samples++] = sample;
+    sample.gpu = host_number(&parser->gpus, name, strlen(name));
+    parser->samples = memory_grow(parser->samples, &parser->capacity, parser->n_samples + 1, sizeof sample);
+    parser->samples[parser->n_samples++] = sample;
 }
 
 /* The time behind a value: seconds since 1970, as OpenMetrics has them, or milliseconds, as Prometheus does. A time of before
  * 1973 would be of either. */
-static bool metric_time(struct reading *reading, const char *text, int number_line, nanos *time)
+static bool metric_time(struct parser *parser, const char *text, int number_line, nanos *time)
 {
     static const double earliest_s = 1e8;
     char *end;
     text += strspn(text, " \t");
     double value = strtod(text, &end);
     if (end == text) {
-        if (!reading->file.timeless)
+        if (!parser->file.timeless)
             diag_error(
-                reading->diags, place_of(reading, number_line),
+                parser->diags, place_of(parser, number_line),
                 "a metric without a time, as an exporter's page has it: keep that of the scrape behind the value, in seconds "
                 "or milliseconds since 1970");
-        reading->file.timeless = true;
+        parser->file.timeless = true;
         return false;
     }
     bool in_seconds = value < earliest_s * 1e3;
     double seconds = in_seconds ? value : value / 1e3;
     if (!(seconds >= earliest_s && seconds < LOG_LATEST_S)) {
-        diag_error(reading->diags, place_of(reading, number_line),
+        diag_error(parser->diags, place_of(parser, number_line),
                    "a metric whose time '%.*s' is neither seconds nor milliseconds since 1970", (int)(end - text), text);
         return false;
     }
@@ -212,21 +212,21 @@ static bool metric_time(struct reading *reading, const char *text, int number_li
 }
 
 /* DCGM_FI_DEV_XID_ERRORS{gpu="0",Hostname="n1"} 79 1700000000000. DCGM writes what it does not know as a large number. */
-static void read_metric_line(struct reading *reading, const char *line, int number_line)
+static void read_metric_line(struct parser *parser, const char *line, int number_line)
 {
     struct labels labels;
     const char *value = read_labels(strchr(line, '{') + 1, &labels);
     char *end = NULL;
     double number = value ? strtod(value, &end) : 0;
     if (!value || end == value) {
-        diag_error(reading->diags, place_of(reading, number_line), "a metric without a value");
+        diag_error(parser->diags, place_of(parser, number_line), "a metric without a value");
         return;
     }
     nanos time;
     bool blank = !(number >= 0 && number <= XID_LARGEST);
-    reading->n_blank += blank;
-    if (metric_time(reading, end, number_line, &time) && clock_fits(reading, LOG_DATED, number_line))
-        add_sample(reading, &labels, blank ? BLANK : (int)number, time);
+    parser->n_blank += blank;
+    if (metric_time(parser, end, number_line, &time) && clock_fits(parser, LOG_DATED, number_line))
+        add_sample(parser, &labels, blank ? BLANK : (int)number, time);
 }
 
 static int sample_compare(const void *a, const void *b)
@@ -241,23 +241,23 @@ static int sample_compare(const void *a, const void *b)
 
 /* The gauge keeps a GPU's last Xid, scrape after scrape: what counts is its changes. What it shows at first may be weeks old; a
  * blank is no Xid then, and changes nothing later. */
-static void read_samples(struct reading *reading)
+static void read_samples(struct parser *parser)
 {
-    const struct sample *at = reading->samples;
+    const struct sample *at = parser->samples;
     int before = 0;
-    if (reading->n_samples > 0)
-        qsort(reading->samples, reading->n_samples, sizeof *reading->samples, sample_compare);
-    for (size_t i = 0; i < reading->n_samples; i++) {
+    if (parser->n_samples > 0)
+        qsort(parser->samples, parser->n_samples, sizeof *parser->samples, sample_compare);
+    for (size_t i = 0; i < parser->n_samples; i++) {
         bool first = i == 0 || at[i - 1].gpu != at[i].gpu;
         int value = at[i].value != BLANK ? at[i].value : first ? 0 : before;
-        reading->n_stood += first && value != 0;
+        parser->n_stood += first && value != 0;
         if (!first && value != 0 && value != before)
-            add(reading, at[i].time, at[i].node, value);
+            add(parser, at[i].time, at[i].node, value);
         before = value;
     }
 }
 
-static void read_lines(struct reading *reading, char *bytes)
+static void read_lines(struct parser *parser, char *bytes)
 {
     int number = 1;
     for (char *line = bytes; *line; number++) {
@@ -265,112 +265,111 @@ static void read_lines(struct reading *reading, char *bytes)
         bool more = line[length] == '\n';
         line[length] = '\0';
         if (strncmp(line, "DCGM_FI_DEV_XID_ERRORS{", 23) == 0)
-            read_metric_line(reading, line, number);
+            read_metric_line(parser, line, number);
         else
-            read_kernel_line(reading, line, number);
+            read_kernel_line(parser, line, number);
         line += length + more;
     }
 }
 
 /* Yearless lines of a file to within half a year of those before them, in the files above. */
-static void place_in_years(struct reading *reading, size_t first_item, nanos before)
+static void place_in_years(struct parser *parser, size_t first_item, nanos before)
 {
-    nanos latest = reading->file.clock.latest, away = before - latest;
+    nanos latest = parser->file.clock.latest, away = before - latest;
     nanos years = (away + (away < 0 ? -LOG_YEAR : LOG_YEAR) / 2) / LOG_YEAR;
     if (before == 0 || latest == 0 || years == 0)
         return;
-    for (size_t i = first_item; i < reading->trace.n_items; i++)
-        reading->trace.items[i].time += years * LOG_YEAR;
-    reading->file.clock.latest += years * LOG_YEAR;
-    if (!reading->moved)
-        diag_note(reading->diags, place_of(reading, 0),
+    for (size_t i = first_item; i < parser->trace.n_items; i++)
+        parser->trace.items[i].time += years * LOG_YEAR;
+    parser->file.clock.latest += years * LOG_YEAR;
+    if (!parser->moved)
+        diag_note(parser->diags, place_of(parser, 0),
                   "its lines name no year: taken to be of the months of the file before, and so are those of others");
-    reading->moved = true;
+    parser->moved = true;
 }
 
-static enum status read_file(struct reading *reading, const char *path)
+static enum status read_file(struct parser *parser, const char *path)
 {
     enum { LIMIT = 1 << 30 };
     char *bytes;
-    size_t n, first_item = reading->trace.n_items;
-    nanos before = reading->file.clock.latest;
-    enum status status = file_read(path, LIMIT, &bytes, &n, reading->diags);
+    size_t n, first_item = parser->trace.n_items;
+    nanos before = parser->file.clock.latest;
+    enum status status = file_read(path, LIMIT, &bytes, &n, parser->diags);
     if (status != STATUS_OK)
         return status;
-    reading->file = (struct file_in_turn){
-        .name = path, .clock.told = reading->file.clock.told, .clock.told_zone = reading->file.clock.told_zone};
-    read_lines(reading, bytes);
+    parser->file = (struct file_in_turn){
+        .name = path, .clock.told = parser->file.clock.told, .clock.told_zone = parser->file.clock.told_zone};
+    read_lines(parser, bytes);
     free(bytes);
-    place_in_years(reading, first_item, before);
-    if (reading->file.clock.latest == 0)
-        reading->file.clock.latest = before;
-    if (!reading->file.names_hosts)
-        host_number(&reading->hosts, path, strlen(path));
+    place_in_years(parser, first_item, before);
+    if (parser->file.clock.latest == 0)
+        parser->file.clock.latest = before;
+    if (!parser->file.names_hosts)
+        host_number(&parser->hosts, path, strlen(path));
     return STATUS_OK;
 }
 
 /* "48 (3), 63 (1)": the Xids of a class and how many there were; their number. */
-static size_t list_class(const struct reading *reading, enum xid_class class, char *text, size_t size)
+static size_t list_class(const struct parser *parser, enum xid_class class, char *text, size_t size)
 {
     const char *meaning;
     size_t n = 0;
     *text = '\0';
     for (int number = 1; number <= XID_LARGEST; number++)
-        if (reading->counts[number] > 0 && xid_classify(number, &meaning) == class) {
-            text_append(text, size, "%s%d (%zu)", *text ? ", " : "", number, reading->counts[number]);
-            n += reading->counts[number];
+        if (parser->counts[number] > 0 && xid_classify(number, &meaning) == class) {
+            text_append(text, size, "%s%d (%zu)", *text ? ", " : "", number, parser->counts[number]);
+            n += parser->counts[number];
         }
     return n;
 }
 
-static void tell_classes(const struct reading *reading, const char *const *paths, int n_paths)
+static void tell_classes(const struct parser *parser, const char *const *paths, int n_paths)
 {
     const struct place at = {.file = paths[0]};
     char text[512];
     if (n_paths > 1)
-        diag_note(reading->diags, at,
+        diag_note(parser->diags, at,
                   "%d files, %zu host%s, numbered in order of appearance; where lines name no host their file is one", n_paths,
-                  reading->hosts.n, reading->hosts.n == 1 ? "" : "s");
-    if (n_paths > 1 && reading->clock == LOG_SINCE_BOOT)
-        diag_note(reading->diags, at,
+                  parser->hosts.n, parser->hosts.n == 1 ? "" : "s");
+    if (n_paths > 1 && parser->clock == LOG_SINCE_BOOT)
+        diag_note(parser->diags, at,
                   "seconds since boot are taken as if all hosts had booted at once; dmesg --time-format iso writes dates");
-    if (list_class(reading, XID_APPLICATION, text, sizeof text))
-        diag_note(reading->diags, at, "errors of the programs themselves, which take no node away: Xid %s", text);
-    if (list_class(reading, XID_INFORMATION, text, sizeof text))
-        diag_note(reading->diags, at, "left out, as nothing ends by them: Xid %s", text);
-    if (list_class(reading, XID_UNKNOWN, text, sizeof text))
-        diag_note(reading->diags, at, "left out, as their meaning is unknown: Xid %s", text);
-    if (reading->n_stood > 0)
-        diag_note(reading->diags, at,
-                  "left out: the Xid%s that the gauge%s of %zu GPU%s showed at the first scrape, of unknown age",
-                  reading->n_stood == 1 ? "" : "s", reading->n_stood == 1 ? "" : "s", reading->n_stood,
-                  reading->n_stood == 1 ? "" : "s");
-    if (reading->n_blank > 0)
-        diag_note(reading->diags, at, "left out: %zu value%s of DCGM's gauge that %s no Xid", reading->n_blank,
-                  reading->n_blank == 1 ? "" : "s", reading->n_blank == 1 ? "is" : "are");
+    if (list_class(parser, XID_APPLICATION, text, sizeof text))
+        diag_note(parser->diags, at, "errors of the programs themselves, which take no node away: Xid %s", text);
+    if (list_class(parser, XID_INFORMATION, text, sizeof text))
+        diag_note(parser->diags, at, "left out, as nothing ends by them: Xid %s", text);
+    if (list_class(parser, XID_UNKNOWN, text, sizeof text))
+        diag_note(parser->diags, at, "left out, as their meaning is unknown: Xid %s", text);
+    if (parser->n_stood > 0)
+        diag_note(
+            parser->diags, at, "left out: the Xid%s that the gauge%s of %zu GPU%s showed at the first scrape, of unknown age",
+            parser->n_stood == 1 ? "" : "s", parser->n_stood == 1 ? "" : "s", parser->n_stood, parser->n_stood == 1 ? "" : "s");
+    if (parser->n_blank > 0)
+        diag_note(parser->diags, at, "left out: %zu value%s of DCGM's gauge that %s no Xid", parser->n_blank,
+                  parser->n_blank == 1 ? "" : "s", parser->n_blank == 1 ? "is" : "are");
 }
 
 /* A date says nothing of times without one. */
-static void check_from(const struct reading *reading, const char *path)
+static void check_from(const struct parser *parser, const char *path)
 {
-    if (reading->options->has_from && (reading->clock == LOG_SINCE_BOOT || reading->clock == LOG_YEARLESS))
+    if (parser->options->has_from && (parser->clock == LOG_SINCE_BOOT || parser->clock == LOG_YEARLESS))
         diag_error(
-            reading->diags, (struct place){.file = path},
+            parser->diags, (struct place){.file = path},
             "--from is a date, and these lines have %s; 'dmesg --time-format iso' and 'journalctl -o short-iso' write dates",
-            reading->clock == LOG_YEARLESS ? "dates without a year" : "seconds since boot");
+            parser->clock == LOG_YEARLESS ? "dates without a year" : "seconds since boot");
 }
 
 /* Worse causes have higher ranks. */
-static enum status finish(struct reading *reading, const char *path)
+static enum status finish(struct parser *parser, const char *path)
 {
-    const struct fault_trace *trace = &reading->trace;
+    const struct fault_trace *trace = &parser->trace;
     const char *meaning;
     int *ranks = memory_new(trace->n_details + 1, sizeof *ranks);
     for (size_t i = 0; i < trace->n_details; i++)
         ranks[i] = (int)xid_classify((int)strtol(trace->details[i] + strlen("Xid "), NULL, 10), &meaning);
-    nanos zero = reading->clock == LOG_SINCE_BOOT ? reading->first : -1;
-    host_table_name(&reading->hosts, &reading->trace);
-    enum status status = convert_finish(&reading->trace, reading->options, ranks, zero, path, reading->diags);
+    nanos zero = parser->clock == LOG_SINCE_BOOT ? parser->first : -1;
+    host_table_name(&parser->hosts, &parser->trace);
+    enum status status = convert_finish(&parser->trace, parser->options, ranks, zero, path, parser->diags);
     free(ranks);
     return status;
 }
@@ -378,28 +377,28 @@ static enum status finish(struct reading *reading, const char *path)
 enum status xid_trace_read(const char *const *paths, int n_paths, const struct convert_options *options,
                            struct fault_trace *trace, struct diags *diags)
 {
-    struct reading reading = {.options = options, .diags = diags};
+    struct parser parser = {.options = options, .diags = diags};
     size_t errors = diags->n_errors, n = 0;
     for (int i = 0; i < n_paths; i++)
-        if (read_file(&reading, paths[i]) != STATUS_OK)
+        if (read_file(&parser, paths[i]) != STATUS_OK)
             break;
-    read_samples(&reading);
-    check_from(&reading, paths[0]);
+    read_samples(&parser);
+    check_from(&parser, paths[0]);
     for (int number = 1; number <= XID_LARGEST; number++)
-        n += reading.counts[number];
-    if (diags->n_errors == errors && n + reading.n_samples == 0)
+        n += parser.counts[number];
+    if (diags->n_errors == errors && n + parser.n_samples == 0)
         diag_error(diags, (struct place){.file = paths[0]},
                    "no line with an Xid: 'NVRM: Xid (PCI:...): NUMBER' or "
                    "DCGM_FI_DEV_XID_ERRORS{...} NUMBER");
     if (diags->n_errors == errors)
-        tell_classes(&reading, paths, n_paths);
-    enum status status = diags->n_errors == errors ? finish(&reading, paths[0]) : STATUS_BAD_INPUT;
-    host_table_free(&reading.hosts);
-    host_table_free(&reading.gpus);
-    free(reading.samples);
+        tell_classes(&parser, paths, n_paths);
+    enum status status = diags->n_errors == errors ? finish(&parser, paths[0]) : STATUS_BAD_INPUT;
+    host_table_free(&parser.hosts);
+    host_table_free(&parser.gpus);
+    free(parser.samples);
     if (status == STATUS_OK)
-        *trace = reading.trace;
+        *trace = parser.trace;
     else
-        fault_trace_free(&reading.trace);
+        fault_trace_free(&parser.trace);
     return status;
 }

@@ -14,7 +14,7 @@
 /* --- files --- */
 
 /* What a source has, once it is there. */
-static enum status read_bytes(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
+static enum status read_bytes(struct launch_source *source, const struct launch_options *how, struct diags *diags)
 {
     source->n = launch_plain(source->bytes, source->n);
     source->is_log = launch_is_log(source->bytes, source->n);
@@ -36,7 +36,7 @@ static enum status read_bytes(struct launch_source *source, const struct launch_
     return status;
 }
 
-static enum status read_source(struct launch_source *source, const struct launch_reading *how, struct diags *diags)
+static enum status read_source(struct launch_source *source, const struct launch_options *how, struct diags *diags)
 {
     enum status status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
     return status == STATUS_OK ? read_bytes(source, how, diags) : status;
@@ -102,7 +102,7 @@ static bool has_word(const struct launch_words *words, const struct launch_word 
 }
 
 /* Keys that a file sets to what is not known are those that it sets otherwise with another text there: these become unknown. */
-static void tell_gaps(struct launch_source *source, const char *text, const struct launch_reading *how)
+static void tell_gaps(struct launch_source *source, const char *text, const struct launch_options *how)
 {
     struct launch_source trial = {.path = source->path};
     struct gaps gaps = {0};
@@ -129,7 +129,7 @@ static void tell_gaps(struct launch_source *source, const char *text, const stru
 }
 
 /* The same of a file that a script writes: what is not known of it says nothing, but where a key matters the reason. */
-static enum status read_written(struct launch_source *source, const char *text, const struct launch_reading *how,
+static enum status read_written(struct launch_source *source, const char *text, const struct launch_options *how,
                                 struct diags *diags)
 {
     fill(source, text, "null", NULL);
@@ -235,7 +235,7 @@ static size_t count(const struct launch_sources *sources, bool logs)
 }
 
 /* Is a file that a job of its own names a configuration that msim knows? Others are for the program alone. */
-static bool is_known_configuration(const char *path, const char *written, const struct launch_reading *how)
+static bool is_known_configuration(const char *path, const char *written, const struct launch_options *how)
 {
     struct launch_source trial = {.path = path};
     struct diags quiet = {0};
@@ -268,7 +268,7 @@ static const char *printable(struct launch_words *words, const char *name)
 
 /* What one of these names and nobody gave is read, too, where it is there, and asked for where it is not. */
 static enum status read_companions(struct launch_sources *sources, size_t *capacity, size_t namer,
-                                   const struct launch_reading *how, struct diags *diags)
+                                   const struct launch_options *how, struct diags *diags)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < sources->items[namer].words.n && status == STATUS_OK; i++) {
@@ -388,7 +388,7 @@ static enum status check_together(const struct launch_sources *sources, struct d
     return status;
 }
 
-enum status launch_sources_read(const char *const *paths, size_t n, const struct launch_reading *how,
+enum status launch_sources_read(const char *const *paths, size_t n, const struct launch_options *how,
                                 struct launch_sources *sources, struct diags *diags)
 {
     struct launch_sources read = {.items = memory_new(n, sizeof *read.items), .n = n};
@@ -439,7 +439,7 @@ static void add_all(struct launch_words *words, const struct launch_words *more)
         launch_words_add(words, more->items[i]);
 }
 
-void launch_describe(const struct launch_sources *sources, size_t i, const struct launch_reading *how,
+void launch_describe(const struct launch_sources *sources, size_t i, const struct launch_options *how,
                      struct launch_description *description, struct diags *diags)
 {
     struct launch_words words = {0};

@@ -22,7 +22,7 @@ struct launch_source {
     struct launch_log log;
 };
 
-struct launch_reading {
+struct launch_options {
     const struct launch_environment *environment;
     int warm_up;             /* iterations, -1: as usual */
     const char *const *with; /* n_with texts of further arguments, which win, the later ones over those before */
@@ -37,7 +37,7 @@ struct launch_sources {
 };
 
 /* All files. STATUS_BAD_INPUT when any cannot be read, or when they do not belong together. Free with launch_sources_free. */
-MUST_CHECK enum status launch_sources_read(const char *const *paths, size_t n, const struct launch_reading *how,
+MUST_CHECK enum status launch_sources_read(const char *const *paths, size_t n, const struct launch_options *how,
                                            struct launch_sources *sources, struct diags *diags);
 void launch_sources_free(struct launch_sources *sources);
 
@@ -45,7 +45,7 @@ void launch_sources_free(struct launch_sources *sources);
 bool launch_is_job(const struct launch_sources *sources, size_t i);
 
 /* The job of one source, with what the others say of it. Mistakes go to diags; what is not said to description->missing. */
-void launch_describe(const struct launch_sources *sources, size_t i, const struct launch_reading *how,
+void launch_describe(const struct launch_sources *sources, size_t i, const struct launch_options *how,
                      struct launch_description *description, struct diags *diags);
 
 #endif

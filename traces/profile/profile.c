@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
-#include "traces/profile/profile_reading.h"
+#include "traces/profile/profile_internal.h"
 
 /* Traces of large steps have millions of events of some 300 bytes. */
 #define PROFILE_BYTES_MAX ((size_t)8 << 30)
@@ -54,14 +54,4 @@ enum status profile_read(const char *path, const struct layout *layout, const st
     status = profile_parse(text, n, path, layout, watch ? &watch->text : NULL, profile, diags);
     free(text);
     return status;
-}
-
-void profile_free(struct profile *profile)
-{
-    for (size_t i = 0; i < profile->n_kernels; i++)
-        free(profile->kernels[i].name);
-    free(profile->kernels);
-    free(profile->spans);
-    free(profile->steps);
-    *profile = (struct profile){.rank = -1};
 }

@@ -5,7 +5,7 @@
 
 #include "model/base/hash.h"
 #include "model/base/memory.h"
-#include "traces/profile/profile_reading.h"
+#include "traces/profile/profile_internal.h"
 
 static void index_put(struct profile_builder *b, uint64_t hash, size_t kernel)
 {
@@ -215,4 +215,14 @@ void profile_give_up(struct profile_builder *b)
     free(b->marks[false].items);
     free(b->marks[true].items);
     free(b->index);
+}
+
+void profile_free(struct profile *profile)
+{
+    for (size_t i = 0; i < profile->n_kernels; i++)
+        free(profile->kernels[i].name);
+    free(profile->kernels);
+    free(profile->spans);
+    free(profile->steps);
+    *profile = (struct profile){.rank = -1};
 }

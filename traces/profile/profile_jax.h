@@ -23,7 +23,7 @@
 
 #include <jansson.h>
 
-#include "traces/profile/profile_reading.h"
+#include "traces/profile/profile_internal.h"
 
 /* The text of a member; "" if it has none. */
 const char *event_text(const json_t *object, const char *key);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "traces/profile/profile_reading.h"
+#include "traces/profile/profile_internal.h"
 
 static bool has_any(const char *name, const char *const *parts)
 {

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "model/base/memory.h"
-#include "traces/profile/profile_reading.h"
+#include "traces/profile/profile_internal.h"
 #include "traces/table/csv.h"
 
 /* Columns as the tools name them, with their units in seconds. */

@@ -15,7 +15,7 @@ struct cursor {
     struct diags *diags;
 };
 
-struct reading {
+struct parser {
     struct cursor cursor;
     struct profile_builder *builder;
     struct jax_trace jax;
@@ -100,7 +100,7 @@ static bool is_copy(const char *category)
 }
 
 /* Was it launched on another device than the first? A process may drive several. */
-static bool is_of_other_device(struct reading *r, const json_t *event)
+static bool is_of_other_device(struct parser *r, const json_t *event)
 {
     const json_t *device = json_object_get(json_object_get(event, "args"), "device");
     if (!json_is_integer(device))
@@ -112,7 +112,7 @@ static bool is_of_other_device(struct reading *r, const json_t *event)
     return other;
 }
 
-static void take_event(struct reading *r, const json_t *event)
+static void take_event(struct parser *r, const json_t *event)
 {
     const char *category = event_text(event, "cat"), *name = event_text(event, "name");
     struct profile_step time;
@@ -224,7 +224,7 @@ static json_t *event_of_device(struct cursor *c)
     return event ? event : value(c);
 }
 
-static bool read_event(struct reading *r)
+static bool read_event(struct parser *r)
 {
     if (pass_event_of_host(&r->cursor))
         return true;
@@ -238,7 +238,7 @@ static bool read_event(struct reading *r)
     return true;
 }
 
-static void tell(struct reading *r)
+static void tell(struct parser *r)
 {
     const struct cursor *c = &r->cursor;
     if (c->at - r->told < WATCH_BYTES)
@@ -247,7 +247,7 @@ static void tell(struct reading *r)
     r->told = c->at;
 }
 
-static bool read_events(struct reading *r)
+static bool read_events(struct parser *r)
 {
     struct cursor *c = &r->cursor;
     if (!expect(c, '['))
@@ -276,7 +276,7 @@ static void take_property(struct profile *p, const char *key, const json_t *json
     }
 }
 
-static bool read_member(struct reading *r)
+static bool read_member(struct parser *r)
 {
     struct cursor *c = &r->cursor;
     if (peek(c) != '"')
@@ -296,7 +296,7 @@ static bool read_member(struct reading *r)
     return good;
 }
 
-static bool read_trace(struct reading *r)
+static bool read_trace(struct parser *r)
 {
     struct cursor *c = &r->cursor;
     if (c->n >= 3 && memcmp(c->text, "\xEF\xBB\xBF", 3) == 0) /* byte-order mark */
@@ -318,7 +318,7 @@ static bool read_trace(struct reading *r)
 
 enum status profile_from_torch(const char *text, size_t n, const char *path, struct profile_builder *b, struct diags *diags)
 {
-    struct reading r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b, .device = -1};
+    struct parser r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b, .device = -1};
     bool good = read_trace(&r);
     if (good)
         jax_mark_modules(&r.jax, b);

@@ -16,10 +16,10 @@ struct csv_record {
     int line;      /* 1-based */
 };
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------------------------------------------------- */
 
 /* One pass over the text, fed line by line so that every record's first line is known. */
-struct csv_reading {
+struct csv_builder {
     struct csv_table table;
     size_t records_capacity, cells_capacity, n_cells; /* cells of the rows, without the header */
     size_t n_pool;
@@ -31,54 +31,54 @@ struct csv_reading {
     struct diags *diags;
 };
 
-static struct place reading_place(const struct csv_reading *reading, int column)
+static struct place builder_place(const struct csv_builder *builder, int column)
 {
-    return (struct place){.file = reading->table.name, .line = reading->at.line, .column = column};
+    return (struct place){.file = builder->table.name, .line = builder->at.line, .column = column};
 }
 
 /* The pool never moves: every cell's closing NUL stands for the separator, line end or end of text that closed it there. */
-static const char *pool_keep(struct csv_reading *reading, const char *bytes, size_t n)
+static const char *pool_keep(struct csv_builder *builder, const char *bytes, size_t n)
 {
-    char *kept = reading->table.pool + reading->n_pool;
+    char *kept = builder->table.pool + builder->n_pool;
     memcpy(kept, bytes, n);
     kept[n] = '\0';
-    reading->n_pool += n + 1;
+    builder->n_pool += n + 1;
     return kept;
 }
 
 static void on_field(void *bytes, size_t n, void *data)
 {
-    struct csv_reading *reading = data;
-    struct csv_table *table = &reading->table;
-    int column = reading->fields++;
-    if (!reading->header_done) {
+    struct csv_builder *builder = data;
+    struct csv_table *table = &builder->table;
+    int column = builder->fields++;
+    if (!builder->header_done) {
         if (column >= MAX_COLUMNS)
             return;
-        table->header[column] = pool_keep(reading, n ? bytes : "", n);
+        table->header[column] = pool_keep(builder, n ? bytes : "", n);
     } else if (column < table->n_columns) {
-        table->cells = memory_grow(table->cells, &reading->cells_capacity, reading->n_cells + 1, sizeof *table->cells);
-        table->cells[reading->n_cells++] = pool_keep(reading, n ? bytes : "", n);
+        table->cells = memory_grow(table->cells, &builder->cells_capacity, builder->n_cells + 1, sizeof *table->cells);
+        table->cells[builder->n_cells++] = pool_keep(builder, n ? bytes : "", n);
     }
 }
 
-static void header_close(struct csv_reading *reading)
+static void header_close(struct csv_builder *builder)
 {
-    if (reading->fields > MAX_COLUMNS)
-        diag_error(reading->diags, reading_place(reading, 0), "the header has %d columns, more than %d; is this a table?",
-                   reading->fields, MAX_COLUMNS);
-    reading->table.n_columns = reading->fields < MAX_COLUMNS ? reading->fields : MAX_COLUMNS;
-    reading->header_done = true;
+    if (builder->fields > MAX_COLUMNS)
+        diag_error(builder->diags, builder_place(builder, 0), "the header has %d columns, more than %d; is this a table?",
+                   builder->fields, MAX_COLUMNS);
+    builder->table.n_columns = builder->fields < MAX_COLUMNS ? builder->fields : MAX_COLUMNS;
+    builder->header_done = true;
 }
 
-static void row_close(struct csv_reading *reading)
+static void row_close(struct csv_builder *builder)
 {
-    struct csv_table *table = &reading->table;
-    if (reading->fields != table->n_columns)
-        diag_error(reading->diags, reading_place(reading, 0), "this row has %d cell%s where the header has %d", reading->fields,
-                   reading->fields == 1 ? "" : "s", table->n_columns);
-    for (int column = reading->fields; column < table->n_columns; column++) {
-        table->cells = memory_grow(table->cells, &reading->cells_capacity, reading->n_cells + 1, sizeof *table->cells);
-        table->cells[reading->n_cells++] = "";
+    struct csv_table *table = &builder->table;
+    if (builder->fields != table->n_columns)
+        diag_error(builder->diags, builder_place(builder, 0), "this row has %d cell%s where the header has %d", builder->fields,
+                   builder->fields == 1 ? "" : "s", table->n_columns);
+    for (int column = builder->fields; column < table->n_columns; column++) {
+        table->cells = memory_grow(table->cells, &builder->cells_capacity, builder->n_cells + 1, sizeof *table->cells);
+        table->cells[builder->n_cells++] = "";
     }
     table->n_rows++;
 }
@@ -86,17 +86,17 @@ static void row_close(struct csv_reading *reading)
 static void on_record(int terminator, void *data)
 {
     (void)terminator;
-    struct csv_reading *reading = data;
-    struct csv_table *table = &reading->table;
-    size_t n_records = reading->header_done ? table->n_rows + 1 : 0;
-    table->records = memory_grow(table->records, &reading->records_capacity, n_records + 1, sizeof *table->records);
-    table->records[n_records] = reading->at;
-    if (reading->header_done)
-        row_close(reading);
+    struct csv_builder *builder = data;
+    struct csv_table *table = &builder->table;
+    size_t n_records = builder->header_done ? table->n_rows + 1 : 0;
+    table->records = memory_grow(table->records, &builder->records_capacity, n_records + 1, sizeof *table->records);
+    table->records[n_records] = builder->at;
+    if (builder->header_done)
+        row_close(builder);
     else
-        header_close(reading);
-    reading->fields = 0;
-    reading->in_record = false;
+        header_close(builder);
+    builder->fields = 0;
+    builder->in_record = false;
 }
 
 /* Bytes of the line at `text`, its end (LF, CRLF or CR) included. */
@@ -215,14 +215,14 @@ static struct place place_in_record(const struct csv_table *table, struct csv_re
 }
 
 /* libcsv stopped: inside the field that has been open since the last one was closed. */
-static void report_syntax(struct csv_reading *reading, bool at_end)
+static void report_syntax(struct csv_builder *builder, bool at_end)
 {
-    struct csv_table *table = &reading->table;
-    struct place at = place_in_record(table, reading->at, reading->fields);
+    struct csv_table *table = &builder->table;
+    struct place at = place_in_record(table, builder->at, builder->fields);
     if (at_end)
-        diag_error(reading->diags, at, "the quote opened here is never closed");
+        diag_error(builder->diags, at, "the quote opened here is never closed");
     else
-        diag_error(reading->diags, at, "a quote inside this cell; quote the whole cell and double the quotes in it");
+        diag_error(builder->diags, at, "a quote inside this cell; quote the whole cell and double the quotes in it");
 }
 
 /* Where the first line begins, behind a byte-order mark. */
@@ -248,32 +248,32 @@ static char find_separator(const struct csv_table *table)
     return ',';
 }
 
-static void read_records(struct csv_reading *reading, struct csv_parser *parser)
+static void read_records(struct csv_builder *builder, struct csv_parser *parser)
 {
-    const struct csv_table *table = &reading->table;
+    const struct csv_table *table = &builder->table;
     const char separators[] = {table->separator, '\0'};
     size_t offset = first_line(table);
     size_t told = 0;
     for (int line = 1; offset < table->n_text; line++) {
         size_t n = line_length(table->text + offset, table->n_text - offset);
-        bool between = !reading->in_record && is_between(table->text + offset, n, separators);
+        bool between = !builder->in_record && is_between(table->text + offset, n, separators);
         if (!between) {
-            if (!reading->in_record)
-                reading->at = (struct csv_record){.offset = offset, .line = line};
-            reading->in_record = true;
-            if (csv_parse(parser, table->text + offset, n, on_field, on_record, reading) != n) {
-                report_syntax(reading, false);
+            if (!builder->in_record)
+                builder->at = (struct csv_record){.offset = offset, .line = line};
+            builder->in_record = true;
+            if (csv_parse(parser, table->text + offset, n, on_field, on_record, builder) != n) {
+                report_syntax(builder, false);
                 return;
             }
         }
         offset += n;
         if (offset - told >= WATCH_BYTES || offset == table->n_text) {
-            watch_tell(reading->watch, (double)offset, (double)table->n_text);
+            watch_tell(builder->watch, (double)offset, (double)table->n_text);
             told = offset;
         }
     }
-    if (csv_fini(parser, on_field, on_record, reading) != 0)
-        report_syntax(reading, true);
+    if (csv_fini(parser, on_field, on_record, builder) != 0)
+        report_syntax(builder, true);
 }
 
 /* The first byte that is no text: a control character other than tab and line ends, or broken UTF-8. n_text when all is text. */
@@ -326,8 +326,8 @@ static void check_header(const struct csv_table *table, struct diags *diags)
 static enum status table_from_text(const char *name, char *text, size_t n_text, const struct watch *watch,
                                    struct csv_table *table, struct diags *diags)
 {
-    struct csv_reading reading = {.watch = watch, .diags = diags};
-    struct csv_table *read = &reading.table;
+    struct csv_builder builder = {.watch = watch, .diags = diags};
+    struct csv_table *read = &builder.table;
     size_t errors_before = diags->n_errors;
     read->name = memory_copy_text(name);
     read->text = text;
@@ -339,9 +339,9 @@ static enum status table_from_text(const char *name, char *text, size_t n_text, 
         parser_open(&parser, read->separator);
         read->pool = memory_new(n_text + 2, 1);
         read->header = memory_new(MAX_COLUMNS, sizeof *read->header);
-        read_records(&reading, &parser);
+        read_records(&builder, &parser);
         csv_free(&parser);
-        if (!reading.header_done && diags->n_errors == errors_before)
+        if (!builder.header_done && diags->n_errors == errors_before)
             diag_error(diags, (struct place){.file = name}, "is empty; a table begins with a line of column names");
         check_header(read, diags);
     }

@@ -45,7 +45,7 @@ static const struct csv_column columns[N_KERNEL_COLUMNS] = {
 #undef X
 };
 
-struct reading {
+struct parser {
     const struct csv_table *csv;
     int columns[N_KERNEL_COLUMNS];
     size_t row;
@@ -55,13 +55,13 @@ struct reading {
     struct diags *diags;
 };
 
-static const char *text_of(const struct reading *r, enum kernel_column column)
+static const char *text_of(const struct parser *r, enum kernel_column column)
 {
     return csv_cell(r->csv, r->row, r->columns[column]);
 }
 
 /* A whole number; `otherwise` where the cell is empty, unless that is below `low`: then it must be there. */
-static int64_t whole(struct reading *r, enum kernel_column column, int64_t low, int64_t high, int64_t otherwise)
+static int64_t whole(struct parser *r, enum kernel_column column, int64_t low, int64_t high, int64_t otherwise)
 {
     int64_t value = otherwise;
     if (*text_of(r, column))
@@ -76,7 +76,7 @@ static int64_t whole(struct reading *r, enum kernel_column column, int64_t low, 
 enum { WORDS_TOLD = 3 }; /* one by one */
 
 /* A word nobody knows: a warning the first time, for the first of them. */
-static void skip_word(struct reading *r, enum kernel_column column, const char *what)
+static void skip_word(struct parser *r, enum kernel_column column, const char *what)
 {
     const char *word = text_of(r, column);
     for (size_t i = 0; i < r->n_unknown; i++)
@@ -92,14 +92,14 @@ static void skip_word(struct reading *r, enum kernel_column column, const char *
 }
 
 /* The others together: a table of msim probe has many kernels that nothing is fitted to here. */
-static void tell_other_words(const struct reading *r)
+static void tell_other_words(const struct parser *r)
 {
     if (r->n_unknown > WORDS_TOLD)
         diag_warning(r->diags, r->untold, "rows of %zu more unknown words skipped, from '%.40s' on", r->n_unknown - WORDS_TOLD,
                      r->unknown[WORDS_TOLD]);
 }
 
-static bool read_gemm(struct reading *r, struct kernel_measurement *kernel)
+static bool read_gemm(struct parser *r, struct kernel_measurement *kernel)
 {
     int precision = precision_parse(text_of(r, KERNEL_DTYPE_COLUMN));
     if (precision < 0) {
@@ -125,7 +125,7 @@ static double pairs_of(int64_t tokens, int64_t window, bool causal)
     return window > 0 && window < tokens ? s * (double)window : s * s;
 }
 
-static bool read_attention(struct reading *r, struct kernel_measurement *kernel)
+static bool read_attention(struct parser *r, struct kernel_measurement *kernel)
 {
     enum { BEST_KERNEL = 3 }; /* entries are of the fastest kernel that the GPU has, whatever its library calls it */
     int64_t tokens = whole(r, KERNEL_SEQ_LEN_COLUMN, 1, DIMENSION_MAX, 0);
@@ -147,7 +147,7 @@ static bool read_attention(struct reading *r, struct kernel_measurement *kernel)
     return true;
 }
 
-static bool read_collective(struct reading *r, struct kernel_measurement *kernel, enum collective collective)
+static bool read_collective(struct parser *r, struct kernel_measurement *kernel, enum collective collective)
 {
     kernel->collective = (struct kernel_collective){
         .collective = collective,
@@ -158,7 +158,7 @@ static bool read_collective(struct reading *r, struct kernel_measurement *kernel
     return true;
 }
 
-static bool read_op(struct reading *r, struct kernel_measurement *kernel)
+static bool read_op(struct parser *r, struct kernel_measurement *kernel)
 {
     const char *op = text_of(r, KERNEL_OP_COLUMN);
     if (strcmp(op, "gemm") == 0 || strcmp(op, "grouped_gemm") == 0) {
@@ -181,7 +181,7 @@ static bool read_op(struct reading *r, struct kernel_measurement *kernel)
     return false;
 }
 
-static bool read_row(struct reading *r, struct kernel_measurement *kernel)
+static bool read_row(struct parser *r, struct kernel_measurement *kernel)
 {
     *kernel = (struct kernel_measurement){.row = r->row, .gpu = text_of(r, KERNEL_GPU_COLUMN)};
     double us = 0;
@@ -198,21 +198,21 @@ bool kernel_table_is(const struct csv_table *csv)
 
 enum status kernel_table_build(struct csv_table *csv, struct kernel_table *table, struct diags *diags)
 {
-    struct reading reading = {.csv = csv, .diags = diags};
+    struct parser parser = {.csv = csv, .diags = diags};
     struct kernel_table built = {0};
     size_t errors_before = diags->n_errors;
-    if (csv_table_columns(csv, columns, N_KERNEL_COLUMNS, reading.columns, diags) == STATUS_OK) {
+    if (csv_table_columns(csv, columns, N_KERNEL_COLUMNS, parser.columns, diags) == STATUS_OK) {
         csv_table_note_unknown_columns(csv, columns, N_KERNEL_COLUMNS, diags);
         built.items = memory_new(csv->n_rows, sizeof *built.items);
-        for (reading.row = 0; reading.row < csv->n_rows; reading.row++) {
-            if (read_row(&reading, &built.items[built.n_items]))
+        for (parser.row = 0; parser.row < csv->n_rows; parser.row++) {
+            if (read_row(&parser, &built.items[built.n_items]))
                 built.n_items++;
             else
                 built.n_skipped++;
         }
     }
-    tell_other_words(&reading);
-    free(reading.unknown);
+    tell_other_words(&parser);
+    free(parser.unknown);
     built.csv = *csv;
     *csv = (struct csv_table){0};
     if (diags->n_errors > errors_before) {

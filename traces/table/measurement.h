@@ -106,6 +106,10 @@ MUST_CHECK enum status measurement_table_build(struct csv_table *csv, struct mea
 void measurement_table_free(struct measurement_table *table);
 
 /* What the simulator takes; points into the measurement. */
-struct setting measurement_setting(const struct measurement *measurement);
+static inline struct setting measurement_setting(const struct measurement *measurement)
+{
+    return (struct setting){
+        .model = &measurement->model, .cluster = &measurement->cluster, .job = &measurement->job, .gpus = measurement->gpus};
+}
 
 #endif

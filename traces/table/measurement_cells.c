@@ -1,12 +1,13 @@
 /* Numbers as people write them into tables: with groups of digits, units, percent signs and what a mean is said to be within. */
 #include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "model/base/units.h"
-#include "traces/table/measurement_reading.h"
+#include "traces/table/measurement_internal.h"
 
 enum { NUMBER_TEXT = 48 };
 
@@ -116,115 +117,38 @@ static bool is_text_column(enum column column)
     return false;
 }
 
-void cells_find_point(struct measurement_reading *reading)
+void cells_find_point(struct measurement_parser *parser)
 {
-    const struct csv_table *csv = reading->csv;
+    const struct csv_table *csv = parser->csv;
     bool said[IS_OPEN + 1] = {false};
     for (size_t row = 0; row < csv->n_rows; row++)
         for (int c = 0; c < N_COLUMNS; c++)
-            if (reading->columns[c] >= 0 && !is_text_column((enum column)c)) {
-                const char *text = csv_cell(csv, row, reading->columns[c]);
+            if (parser->columns[c] >= 0 && !is_text_column((enum column)c)) {
+                const char *text = csv_cell(csv, row, parser->columns[c]);
                 said[evidence_of(text, is_whole_column((enum column)c))] = true;
             }
-    reading->point_said = said[SAYS_POINT] != said[SAYS_COMMA];
-    bool comma = reading->point_said ? said[SAYS_COMMA] : csv->separator == ';';
-    reading->point = comma ? ',' : '.';
+    parser->point_said = said[SAYS_POINT] != said[SAYS_COMMA];
+    bool comma = parser->point_said ? said[SAYS_COMMA] : csv->separator == ';';
+    parser->point = comma ? ',' : '.';
 }
 
 /* A number that nothing in the table says how to read. */
-static void tell_open(struct measurement_reading *reading, enum column column, bool whole, const char *text, double value)
+static void tell_open(struct measurement_parser *parser, enum column column, bool whole, const char *text, double value)
 {
-    bool usual = strchr(text, '.') && reading->csv->separator != ';';
-    if (reading->point_said || usual || evidence_of(text, whole) != IS_OPEN)
+    bool usual = strchr(text, '.') && parser->csv->separator != ';';
+    if (parser->point_said || usual || evidence_of(text, whole) != IS_OPEN)
         return;
-    reading_tell_once(reading, column, "mark",
-                      "%s '%.40s' is taken for %.10g: nothing here says whether its '%c' groups digits; write it without",
-                      measurement_columns[column].name, text, value, strchr(text, ',') ? ',' : '.');
+    parser_warn_once(parser, column, "mark",
+                     "%s '%.40s' is taken for %.10g: nothing here says whether its '%c' groups digits; write it without",
+                     measurement_columns[column].name, text, value, strchr(text, ',') ? ',' : '.');
 }
 
 /* The point of a cell's number. A whole number has none; where only points are said of in a table between semicolons, a point is
  * one. */
-static char point_of(const struct measurement_reading *reading, const char *text, bool whole)
+static char point_of(const struct measurement_parser *parser, const char *text, bool whole)
 {
-    bool lone = !whole && !reading->point_said && strchr(text, '.') && !strchr(text, ',');
-    return lone ? '.' : reading->point;
-}
-
-/* --- units --------------------------------------------------------------------------------------------------------- */
-
-/* Plain words behind numbers and in the names of columns, between blanks. */
-static const struct {
-    enum column column;
-    double factor;
-    const char *names;
-} units[] = {
-    {COLUMN_STEP_TIME_S, 1, "s sec secs second seconds s_step s_iter s_it"},
-    {COLUMN_STEP_TIME_S, 1e-3, "ms msec millisecond milliseconds ms_step ms_iter ms_it"},
-    {COLUMN_STEP_TIME_S, 1e-6, "us usec microseconds"},
-    {COLUMN_STEP_TIME_S, 60, "min mins minute minutes"},
-    {COLUMN_STEP_TIME_S, 3600, "h hr hour hours"},
-    {COLUMN_MFU_PCT, 1, "percent pct"},
-    {COLUMN_SEQ_LEN, 1, "tokens"},
-    {COLUMN_BATCH_TOKENS, 1, "tokens tokens_step"},
-    {COLUMN_GLOBAL_BATCH, 1, "samples sequences seqs"},
-    {COLUMN_MICRO_BATCH, 1, "samples sequences seqs per_gpu"},
-    {COLUMN_VOCAB, 1, "tokens words"},
-    {COLUMN_GPUS, 1, "gpu gpus total count"},
-    {COLUMN_GPUS_PER_NODE, 1, "gpu gpus"},
-    {COLUMN_TP, 1, "gpu gpus"},
-    {COLUMN_PP, 1, "gpu gpus stages"},
-    {COLUMN_CP, 1, "gpu gpus"},
-    {COLUMN_DP, 1, "gpu gpus"},
-    {COLUMN_EP, 1, "gpu gpus"},
-    {COLUMN_LAYERS, 1, "layers"},
-    {COLUMN_HEADS, 1, "heads"},
-    {COLUMN_KV_HEADS, 1, "heads"},
-    {COLUMN_NIC_GBPS, 1, "gbps gbit_s per_gpu gbps_per_gpu"},
-    {COLUMN_TOKENS_PER_S, 1, "tok_s tokens_s total"},
-    {COLUMN_TOKENS_PER_S_GPU, 1, "tok_s tokens_s tok_s_gpu tokens_s_gpu per_gpu"},
-    {COLUMN_SAMPLES_PER_S, 1, "samples_s sequences_s seq_s total"},
-    {COLUMN_TFLOPS_GPU, 1, "tflops tflop_s tflops_gpu tflop_s_gpu per_gpu gpu per_device"},
-};
-
-/* Thousands and millions: k, ki, M alone or before another word, which *rest becomes. Sequences are counted in powers of two. */
-static double scale_of(const char *plain, enum column column, const char **rest)
-{
-    static const struct {
-        const char *letters;
-        double decimal, binary;
-    } scales[] = {{"ki", 1024, 1024}, {"k", 1e3, 1024}, {"m", 1e6, 1048576}, {"million", 1e6, 1e6}};
-    *rest = plain;
-    size_t n = strcspn(plain, "_");
-    for (size_t i = 0; i < sizeof scales / sizeof *scales && column != COLUMN_STEP_TIME_S && column != COLUMN_MFU_PCT; i++)
-        if (strlen(scales[i].letters) == n && strncmp(plain, scales[i].letters, n) == 0) {
-            *rest = plain[n] ? plain + n + 1 : "";
-            return column == COLUMN_SEQ_LEN ? scales[i].binary : scales[i].decimal;
-        }
-    return 1;
-}
-
-double cell_unit(enum column column, const char *word)
-{
-    char plain[32];
-    const char *rest;
-    if (strncmp(word, "µs", strlen("µs")) == 0 || strncmp(word, "μs", strlen("μs")) == 0)
-        word = "us";
-    for (const char *c = word; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            return 0;
-    if (strchr(word, '%'))
-        return column == COLUMN_MFU_PCT && strcmp(word, "%") == 0 ? 1 : 0;
-    if (strcasecmp(word, "x") == 0)
-        return column == COLUMN_STEP_TIME_S ? 0 : 1;
-    if (strlen(word) >= sizeof plain || (*word && !*words_plain(word, plain, sizeof plain)))
-        return 0;
-    double scale = scale_of(words_plain(word, plain, sizeof plain), column, &rest);
-    if (!*rest)
-        return scale;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (units[i].column == column && words_list(units[i].names, rest))
-            return scale * units[i].factor;
-    return 0;
+    bool lone = !whole && !parser->point_said && strchr(text, '.') && !strchr(text, ',');
+    return lone ? '.' : parser->point;
 }
 
 /* What stands behind a number, and behind what its mean is within: its unit; false where that is too long for one. */
@@ -294,9 +218,9 @@ static int word_number(enum column column, const char *text)
     return column == COLUMN_SEQUENCE_PARALLEL || column == COLUMN_GATED_MLP ? truth_of(text) : -1;
 }
 
-bool cell_number(struct measurement_reading *reading, enum column column, bool whole, double *value)
+bool cell_number(struct measurement_parser *parser, enum column column, bool whole, double *value)
 {
-    const char *text = reading_text(reading, column), about[] = "≈";
+    const char *text = parser_text(parser, column), about[] = "≈";
     char word[16];
     double number;
     int said = word_number(column, text);
@@ -306,16 +230,67 @@ bool cell_number(struct measurement_reading *reading, enum column column, bool w
     }
     const char *start = text + strspn(text, "~ ");
     start += strncmp(start, about, strlen(about)) == 0 ? strlen(about) : 0;
-    char point = point_of(reading, start, whole);
-    const char *behind = take_number(start, point, whole && !reading->point_said, &number);
+    char point = point_of(parser, start, whole);
+    const char *behind = take_number(start, point, whole && !parser->point_said, &number);
     if (!behind || !take_word(behind, point, word, sizeof word))
         return false;
     double unit = cell_unit(column, word);
     if (!(unit > 0))
         return false;
-    *value = number * (*word && strcmp(word, "%") != 0 ? unit : reading->factors[column]);
+    *value = number * (*word && strcmp(word, "%") != 0 ? unit : parser->factors[column]);
     if (unit > 1 && column != COLUMN_STEP_TIME_S)
-        reading_tell_once(reading, column, word, "%s '%.40s' is taken for %.0f", measurement_columns[column].name, text, *value);
-    tell_open(reading, column, whole, text, *value);
+        parser_warn_once(parser, column, word, "%s '%.40s' is taken for %.0f", measurement_columns[column].name, text, *value);
+    tell_open(parser, column, whole, text, *value);
     return true;
+}
+
+/* --- cells as numbers ---------------------------------------------------------------------------------------------- */
+
+/* The row is skipped for a cell that cannot be read. */
+static void refuse_cell(struct measurement_parser *parser, enum column column, const char *what, const char *range)
+{
+    diag_warning(parser->diags, parser_place(parser, column), "row skipped: %s '%.40s' is not %s%s",
+                 measurement_columns[column].name, parser_text(parser, column), what, range);
+    parser->unusable = parser->bad_cell = true;
+}
+
+int64_t parser_whole(struct measurement_parser *parser, enum column column, int64_t low, int64_t high, int64_t unknown)
+{
+    char range[80] = "";
+    double value = 0;
+    if (*parser_text(parser, column) == '\0')
+        return unknown;
+    if (!cell_number(parser, column, true, &value) || value > floor(value)) {
+        refuse_cell(parser, column, "a whole number", "");
+        return unknown;
+    }
+    if (value >= (double)low && value <= (double)high)
+        return (int64_t)value;
+    if (high == INT_MAX)
+        snprintf(range, sizeof range, " of at least %" PRId64, low);
+    else
+        snprintf(range, sizeof range, " from %" PRId64 " to %" PRId64, low, high);
+    refuse_cell(parser, column, "a whole number", range);
+    return unknown;
+}
+
+double parser_number(struct measurement_parser *parser, enum column column, double low, double high)
+{
+    char range[80] = "";
+    double value = 0;
+    if (*parser_text(parser, column) == '\0')
+        return 0;
+    if (!cell_number(parser, column, false, &value)) {
+        bool ran = *parser_text(parser, COLUMN_OUTCOME) != '\0';
+        refuse_cell(parser, column, "a number", column == COLUMN_NIC_GBPS ? "" : ran ? ", though it ran" : ", nor OOM");
+        return 0;
+    }
+    if (value >= low && value <= high)
+        return value;
+    if (isinf(high))
+        snprintf(range, sizeof range, " of at least %g", low);
+    else
+        snprintf(range, sizeof range, " from %g to %g", low, high);
+    refuse_cell(parser, column, "a number", range);
+    return 0;
 }

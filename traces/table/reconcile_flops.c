@@ -5,7 +5,7 @@
 #include <gsl/gsl_statistics_double.h>
 
 #include "model/base/memory.h"
-#include "traces/table/reconcile_parts.h"
+#include "traces/table/reconcile_internal.h"
 
 static const double AGREEMENT = 0.005;   /* of the FLOPs of a token; MFU is printed with three or four digits */
 static const double CONTRADICTION = 1.5; /* beyond any convention: recomputation counted, too, is at most 4/3 */

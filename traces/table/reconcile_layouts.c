@@ -3,7 +3,7 @@
 #include "model/cost/memory/footprint.h"
 #include "model/cost/step/closed_form.h"
 #include "model/cost/step/fewest.h"
-#include "traces/table/reconcile_parts.h"
+#include "traces/table/reconcile_internal.h"
 
 static bool fits(const struct measurement *row, const struct layout *layout)
 {

@@ -1,8 +1,8 @@
 /*
- * profile_reading.h - between the files of the profile's reader: what collects the work of a device, and the formats.
+ * profile_internal.h - between the files of the profile's reader: what collects the work of a device, and the formats.
  */
-#ifndef MSIM_TRACES_PROFILE_PROFILE_READING_H
-#define MSIM_TRACES_PROFILE_PROFILE_READING_H
+#ifndef MSIM_TRACES_PROFILE_PROFILE_INTERNAL_H
+#define MSIM_TRACES_PROFILE_PROFILE_INTERNAL_H
 
 #include "traces/profile/profile.h"
 

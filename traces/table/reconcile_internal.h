@@ -1,20 +1,11 @@
 /*
- * reconcile_parts.h - what a table assumes against what is known otherwise: the parts of reconcile.h (private to it), in the
+ * reconcile_internal.h - what a table assumes against what is known otherwise: the parts of reconcile.h (private to it), in the
  * order in which they are asked. Each tells in one warning what it changed.
  */
-#ifndef MSIM_TRACES_TABLE_RECONCILE_PARTS_H
-#define MSIM_TRACES_TABLE_RECONCILE_PARTS_H
+#ifndef MSIM_TRACES_TABLE_RECONCILE_INTERNAL_H
+#define MSIM_TRACES_TABLE_RECONCILE_INTERNAL_H
 
 #include "traces/table/measurement.h"
-
-/*
- * A row that says when its source appeared, by arXiv number or by the round of MLPerf Training that it is a result of (rounds are
- * published at known dates), cannot have used what came later. Taken away from rows of earlier months are the FlashAttentions
- * (numbers 2205.14135, 2307.08691, 2407.08608), of which a later generation gives way to the one before; sequence parallelism
- * (2205.05198); the overlap of tensor parallel exchanges with their products (Wang et al., ASPLOS 2023, January) and of pipeline
- * messages (2211.05953).
- */
-void reconcile_dates(struct measurement_table *table, struct diags *diags);
 
 /*
  * An assumed micro-batch that a stack's fused softmax cannot take (layout_fuses_softmax) is doubled until it can, if the batch

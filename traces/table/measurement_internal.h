@@ -1,9 +1,9 @@
 /*
- * measurement_reading.h - one pass over a measurement table: its columns, the current row, and what was looked up for rows
- * before. Private to the files measurement*.c.
+ * measurement_internal.h - one pass over a measurement table: its columns, the current row, and what was looked up for rows
+ * before.
  */
-#ifndef MSIM_TRACES_TABLE_MEASUREMENT_READING_H
-#define MSIM_TRACES_TABLE_MEASUREMENT_READING_H
+#ifndef MSIM_TRACES_TABLE_MEASUREMENT_INTERNAL_H
+#define MSIM_TRACES_TABLE_MEASUREMENT_INTERNAL_H
 
 #include "model/spec/catalog.h"
 #include "traces/table/measurement.h"
@@ -86,7 +86,7 @@ struct told_text {
     char *text;
 };
 
-struct measurement_reading {
+struct measurement_parser {
     const struct csv_table *csv;
     int columns[N_COLUMNS];
     double factors[N_COLUMNS]; /* what one of a column's unit is in that of its name */
@@ -110,21 +110,21 @@ struct measurement_reading {
 };
 
 /* A cell of the current row, "" where it says that nothing is known (n/a, -), and where it stands. */
-const char *reading_text(const struct measurement_reading *reading, enum column column);
-struct place reading_place(const struct measurement_reading *reading, enum column column);
+const char *parser_text(const struct measurement_parser *parser, enum column column);
+struct place parser_place(const struct measurement_parser *parser, enum column column);
 /* A whole number, or `unknown` where the cell is empty; a number, or 0. A bad cell reads as if empty, and its row is skipped. */
-int64_t reading_whole(struct measurement_reading *reading, enum column column, int64_t low, int64_t high, int64_t unknown);
-double reading_number(struct measurement_reading *reading, enum column column, double low, double high);
+int64_t parser_whole(struct measurement_parser *parser, enum column column, int64_t low, int64_t high, int64_t unknown);
+double parser_number(struct measurement_parser *parser, enum column column, double low, double high);
 /* One of n words, in any case and as others spell it, by its index; -1 when the cell is empty or has none of them. */
-int reading_word(const struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
+int parser_word(const struct measurement_parser *parser, enum column column, const char *const *words, size_t n_words);
 /* The same; of a word that nobody here knows the row is skipped. */
-int reading_way(struct measurement_reading *reading, enum column column, const char *const *words, size_t n_words);
+int parser_way(struct measurement_parser *parser, enum column column, const char *const *words, size_t n_words);
 /* "; did you mean 'full'?", or nothing. Returns hint. */
-const char *reading_hint(const char *text, const char *const *words, size_t n_words, char *hint, size_t size);
+const char *parser_hint(const char *text, const char *const *words, size_t n_words, char *hint, size_t size);
 /* The current row cannot be used: a warning, unless a cell of it that cannot be read is the cause. */
-void reading_skip(struct measurement_reading *reading, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
+void parser_skip(struct measurement_parser *parser, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
 /* A warning of a text of a column, once in a table. */
-void reading_tell_once(struct measurement_reading *reading, enum column column, const char *text, const char *format, ...)
+void parser_warn_once(struct measurement_parser *parser, enum column column, const char *text, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
 /* --- as others write (measurement_words.c, measurement_cells.c) --- */
@@ -136,36 +136,47 @@ bool words_say_nothing(const char *text);
 /* A way to train in msim's word; NULL: no other spelling of any. */
 const char *words_ours(enum column column, const char *text);
 /* Columns that are called otherwise get the names they have here, which is told. */
-void words_rename_columns(struct measurement_reading *reading, struct csv_table *csv);
+void words_rename_columns(struct measurement_parser *parser, struct csv_table *csv);
 /* Are points or commas before the fractions of this table? Where no cell says it, commas between semicolons and points else. */
-void cells_find_point(struct measurement_reading *reading);
+void cells_find_point(struct measurement_parser *parser);
 /* What one of a unit ("ms", "k tokens"; "" none) is in that of a column's name; 0: no unit of such a column. */
 double cell_unit(enum column column, const char *word);
 /* Is a name among several between blanks? */
 bool words_list(const char *names, const char *name);
 /* A cell's number in the unit of its column's name; false where it has none. Of how it is read what nothing in the table decides
  * is told. */
-bool cell_number(struct measurement_reading *reading, enum column column, bool whole, double *value);
+bool cell_number(struct measurement_parser *parser, enum column column, bool whole, double *value);
 
 /* What the catalog said beside an entry (a short name taken for the usual part), placed in the current row. */
-void reading_tell_notes(struct measurement_reading *reading, enum column column, const struct diags *said);
+void parser_pass_notes(struct measurement_parser *parser, enum column column, const struct diags *said);
 
 /* The shape columns; 0 (gated -1) where a cell is empty. */
 struct measurement_shape {
     int layers, heads, kv_heads, gated;
     int64_t hidden, ffn_hidden, seq_len, vocab;
 };
-struct measurement_shape reading_shape(struct measurement_reading *reading);
+struct measurement_shape parser_shape(struct measurement_parser *parser);
 /* The model of the current row, from the catalog and its shape; skips the row when neither says enough. */
-void reading_model(struct measurement_reading *reading, const struct measurement_shape *shape, struct transformer *model);
+void parser_model(struct measurement_parser *parser, const struct measurement_shape *shape, struct transformer *model);
 /* The cluster of the current row, whose number of GPUs is known, by its GPU or system, GPUs a node and network; skips the row
  * when there is none. */
-void reading_cluster(struct measurement_reading *reading, struct measurement *row);
+void parser_cluster(struct measurement_parser *parser, struct measurement *row);
 /* What was measured of the current row, whose job, layout and cluster are known: outcome, step time and MFU. Tells of columns
  * that contradict one another and of steps that are hardly likely; skips a row whose GPUs cannot have made its step. */
-struct measurement;
-void reading_outcome(struct measurement_reading *reading, struct measurement *row);
+void parser_outcome(struct measurement_parser *parser, struct measurement *row);
+/* Does a row leave a column's value to us? Of the vocabulary none of a model that the catalog has. */
+bool parser_left_open(const struct measurement_parser *parser, size_t row, enum column column);
+/* The features of the current row; `usual` where the table or the cell leaves them open. */
+feature_set parser_features(struct measurement_parser *parser, feature_set usual);
+/* What stacks of its kind have and rows rarely say: ALiBi, cut messages, a fused loss. */
+void parser_assume_stack(struct measurement_parser *parser, struct measurement *row);
+/* Usual features of the row's GPU, which is known by then, and a FlashAttention that it has kernels of. */
+void parser_settle_features(struct measurement_parser *parser, struct measurement *row);
+/* The job, the layout with the number of GPUs, and a batch that is said by micro-batches of each replica. */
+void parser_job(struct measurement_parser *parser, const struct measurement_shape *shape, int zero, struct job *job);
+void parser_layout(struct measurement_parser *parser, int zero, feature_set features, struct layout *layout, int *gpus);
+void parser_accumulation(struct measurement_parser *parser, struct layout *layout, struct job *job);
 /* Says in msim's words what the row means by schedule, vpp, zero and global batch, with a warning for each that changes. */
-void reading_adapt(struct measurement_reading *reading, struct layout *layout, struct job *job);
+void parser_adapt(struct measurement_parser *parser, struct layout *layout, struct job *job);
 
 #endif
