@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "cli/job/layout_choice.h"
 #include "cli/output/expectation.h"
 #include "cli/output/table.h"
 
