@@ -1,8 +1,14 @@
 #!/bin/sh
-# check.sh CHECK ROOT - one architectural rule over the sources below ROOT; a line for every violation, exit 1 if there are any.
+# check.sh CHECK ROOT [BUILD] - one architectural rule over the sources below ROOT; a line for every violation, exit 1 if there are any.
+# check.sh --shrink CHECK ROOT [BUILD] - the same, and removes the exceptions that are none any more from exceptions/CHECK.txt.
+#
+# BUILD is a folder with object files; only the check "circles" needs it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+shrink=
+[ "$1" != --shrink ] || { shrink=yes && shift; }
 check=$1
+build=${3:+$(cd "$3" && pwd)}
 cd "$2"
 
 skip() {
@@ -28,182 +34,58 @@ report() {
     awk '{ print } END { exit NR > 0 }'
 }
 
-# #include "..." names a file from the root, in a room that rooms.txt lets this file's room see. Tests may also name what lies beside them.
-includes() {
-    sources | while read -r file; do
-        awk -v file="${file#./}" '
-            function room_of(path,    r, best) {
-                for (r in sees)
-                    if (index(path, r "/") == 1 && length(r) > length(best)) best = r
-                return best
-            }
-            # A folder of rooms stands for those listed above the room that names it.
-            function may_see(from, to,    n, i, word) {
-                n = split(sees[from], word, " ")
-                for (i = 1; i <= n; i++)
-                    if (word[i] == to || (index(to, word[i] "/") == 1 && line[to] < line[from])) return 1
-                return 0
-            }
-            FNR == NR { if ($0 !~ /^#/ && NF) { sees[$1] = $0; line[$1] = FNR }; next }
-            /^[ \t]*#[ \t]*include[ \t]*"/ {
-                split($0, part, "\"")
-                from = room_of(file); to = room_of(part[2])
-                beside = file
-                sub(/[^\/]*$/, part[2], beside)
-                if (from == "tests" && system("test -f " beside) == 0)
-                    next
-                if (from == "")
-                    print file ": is in no room of rooms.txt"
-                else if (to == "" || system("test -f " part[2]) != 0)
-                    print file ":" FNR ": \"" part[2] "\" is not a file named from the root"
-                else if (!may_see(from, to))
-                    print file ":" FNR ": " from " must not see " to " (" part[2] ")"
-            }' "$here/rooms.txt" "$file"
-    done | report
+# Violations "FILE:LINE: WHAT" or "NAME: WHAT" that exceptions/CHECK.txt does not list. An exception without a violation is one itself:
+# lists only shrink.
+except() { # except CHECK
+    list=tests/architecture/exceptions/$1.txt
+    awk -v list="$list" '
+        BEGIN {
+            while ((getline line <list) > 0)
+                if (line !~ /^#/ && line != "") listed[line] = 1
+        }
+        {
+            name = $0
+            sub(/: .*$/, "", name)
+            sub(/:[0-9]+$/, "", name)
+            if (name in listed) found[name] = 1
+            else print
+        }
+        END {
+            for (line in listed)
+                if (!(line in found)) print list ": " line ": no exception any more; remove the line"
+        }' | if [ -n "$shrink" ] && [ -f "$list" ]; then
+        shrink_list "$list"
+    else
+        cat
+    fi
 }
 
-# Calls that no source may make, and those that only cli and tests may make. Two files are the documented exceptions: running out of
-# memory ends the process (memory.c), and "-" means a standard stream (file.c).
-calls() {
-    unsafe='strcpy|strcat|sprintf|vsprintf|atoi|atol|atoll|atof|strtok|rand|srand|system|alloca|gets'
-    loud='printf|vprintf|puts|putchar|perror|exit|_exit|_Exit|quick_exit|abort'
-    streams='stdin|stdout|stderr'
-    search() { # search NAMES CALL FILE
-        awk -f "$here/strip.awk" "$3" | grep -nE "(^|[^A-Za-z0-9_>.])($1)$2" | sed "s|^\([0-9]*\):|$3:\1: not here: |" || :
-    }
-    {
-        sources | while read -r file; do
-            search "$unsafe" '[ ]*\(' "$file"
-        done
-        libraries | grep -v -e '^\./model/base/memory\.c$' | while read -r file; do
-            search "$loud" '[ ]*\(' "$file"
-            [ "$file" = ./model/base/file.c ] || search "$streams" '[^A-Za-z0-9_]' "$file"
-        done
-    } | report
+# Removes the exceptions from LIST that the violations on stdin call stale; the other violations pass.
+shrink_list() { # shrink_list LIST
+    awk -v list="$1" '
+        index($0, list ": ") == 1 && sub(/: no exception any more; remove the line$/, "") {
+            stale[substr($0, length(list) + 3)] = 1
+            next
+        }
+        { print }
+        END {
+            while ((getline line <list) > 0)
+                if (!(line in stale)) kept = kept line "\n"
+            close(list)
+            printf "%s", kept >list
+        }'
 }
 
-# Lines fit 130 columns (characters, not bytes), no tabs, no blanks at the end.
-lines() {
-    sources | while read -r file; do
-        LC_ALL=C awk -v file="$file" '
-            { text = $0; gsub(/[\200-\277]/, "", text) }
-            length(text) > 130 { print file ":" FNR ": " length(text) " columns; at most 130" }
-            /\t/ { print file ":" FNR ": a tab" }
-            /[ \t\r]$/ { print file ":" FNR ": blanks at the end" }' "$file"
-    done | report
-}
-
-# A function, or a test, does one thing: its body has less than 60 lines.
-functions() {
-    sources | while read -r file; do
-        awk -v file="$file" '
-            /^\{$/ { begin = FNR }
-            /^\}$/ && begin {
-                if (FNR - begin > 60) print file ":" begin ": a function of " FNR - begin - 1 " lines; at most 59"
-                begin = 0
-            }' "$file"
-    done | report
-}
-
-# A file name says which file: no two sources share one.
-names() {
-    sources | awk -F/ '{ if (seen[$NF]) print $0 ": same name as " seen[$NF]; else seen[$NF] = $0 }' | report
-}
-
-# Whether a README names a file: by its name, or by a pattern such as name.{h,c} or *_schema.c.
-named_in() { # named_in README FILE
-    stem=${2##*/}
-    stem=${stem%.*}
-    set -f
-    # shellcheck disable=SC2013 # words, on purpose
-    for word in $(grep -oE '[A-Za-z0-9_*]+\.[chu{]' "$1" | sort -u); do
-        # shellcheck disable=SC2254 # a pattern, on purpose
-        case $stem in ${word%.*}) set +f; return 0 ;; esac
-    done
-    set +f
-    return 1
-}
-
-# A folder with sources has a README.md that names each of them. Suites are described in tests/README.md by their folders.
-readmes() {
-    sources | sed 's|/[^/]*$||' | sort -u | while read -r folder; do
-        case $folder in
-        ./tests/*)
-            name=${folder#./tests/}
-            grep -qsF "${name%%/*}" tests/README.md || echo "tests/README.md: says nothing about $folder"
-            ;;
-        *)
-            [ -f "$folder/README.md" ] || { echo "$folder: no README.md"; continue; }
-            for file in "$folder"/*.[ch] "$folder"/*.cu; do
-                [ ! -f "$file" ] || named_in "$folder/README.md" "$file" || echo "$folder/README.md: does not name ${file##*/}"
-            done
-            ;;
-        esac
-    done | report
-}
-
-# Numbers name their origin: every catalog entry has a source.
-catalog() {
-    [ -d model/spec/catalog ] || skip "no catalog in this tree"
-    find model/spec/catalog -name '*.yaml' | sort | while read -r file; do
-        grep -qE '^source: *[^ ]' "$file" || echo "$file: no source"
-    done | report
-}
-
-# Nothing in the tree depends on the machine that it was written on.
-paths() {
-    files -name '*.[ch]' -o -name '*.md' -o -name '*.txt' -o -name '*.sh' -o -name '*.yaml' -o -name '*.json' -o -name setup |
-        xargs grep -nE '(^|[^A-Za-z0-9_])/(work|home|root)/[A-Za-z]' | report
-}
-
-# Every header compiles by itself, as C and as C++ (CUDA sources are C++). Some have members named "class"; a C++ source that needs one
-# of those renames the word around the include, as this check does for all. CUDA, NCCL and MPI are optional: a header that includes
-# theirs is checked only where the compiler finds them.
-headers() {
-    compiler=${CC:-cc}
-    cxx=yes
-    echo 'int x;' | $compiler -x c++ -fsyntax-only - 2>/dev/null || cxx=no
-    [ $cxx = yes ] || echo "this compiler knows no C++: only C is checked" >&2
-    flags="-I. -D_GNU_SOURCE -Wall -Wextra -Werror"
-    cxx_flags="-std=gnu++17 $flags -Wno-c99-designator"
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-    alone() { # alone NAME LANGUAGE compiler options...: a violation when the include on standard input does not compile
-        name=$1 language=$2
-        shift 2
-        $compiler "$@" -fsyntax-only - >"$work/output" 2>&1 && return
-        if grep -qE "fatal error: ['\"]?(cuda|cublas|nccl|mpi)[A-Za-z_]*\.h['\"]?(:| file)" "$work/output"; then
-            echo "$name: not checked in $language: $(sed -n 's/.*fatal error: //p' "$work/output")" >&2
-        else
-            cat "$work/output"
-            echo "$name: not alone in $language"
-        fi
-    }
-    printf '#include <%s>\n' cmath cstdio cstdlib cstring >"$work/standard.h"
-    # shellcheck disable=SC2086 # words, on purpose
-    [ $cxx = no ] || $compiler -x c++-header $cxx_flags "$work/standard.h" -o "$work/standard.h.gch" # once, not for every header
-    # shellcheck disable=SC2086
-    files -name '*.h' | while read -r file; do
-        file=${file#./}
-        echo "#include \"$file\"" | alone "$file" C -x c -std=c17 -Wpedantic $flags
-        [ $cxx = no ] || printf '#define class class_\nextern "C" {\n#include "%s"\n}\n' "$file" |
-            alone "$file" C++ -x c++ $cxx_flags -include "$work/standard.h"
-    done | report
-}
-
-# Layout of the text is clang-format's business, with the version the project uses.
-format() {
-    for tool in clang-format-14 clang-format; do
-        if command -v $tool >/dev/null && $tool --version | grep -q 'version 14\.'; then
-            sources | xargs $tool --dry-run -Werror
-            return
-        fi
-    done
-    skip "no clang-format 14"
-}
+rooms=tests/architecture/rooms.txt
+[ -f "$rooms" ] || rooms=$here/rooms.txt
+. "$here/checks/rooms.sh"
+. "$here/checks/sources.sh"
+. "$here/checks/texts.sh"
 
 case $check in
-includes | calls | lines | functions | names | readmes | catalog | paths | headers | format) "$check" ;;
+includes | rooms | computes | private | circles) "$check" ;;
+calls | lines | functions | names | readmes | headers | format) "$check" ;;
+catalog | paths | prose | phrases | links | commits) "$check" ;;
 *)
     echo "unknown check '$check'" >&2
     exit 2
