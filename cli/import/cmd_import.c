@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/job/layout_choice.h"
 #include "cli/options/command.h"
 #include "cli/output/result.h"
 #include "model/base/memory.h"

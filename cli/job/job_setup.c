@@ -1,7 +1,8 @@
 #include "cli/job/job_setup.h"
 
-#include "cli/job/layout_choice.h"
 #include "cli/options/experiment_options.h"
+#include "cli/world/world.h"
+#include "sim/search/layout_choice.h"
 
 enum status job_setup_load(struct invocation *call, struct job_setup *setup)
 {
@@ -12,7 +13,7 @@ enum status job_setup_load(struct invocation *call, struct job_setup *setup)
         return status;
     setup->setting = experiment_setting(&setup->experiment);
     setup->chosen = !setup->experiment.layout.given;
-    status = layout_choose(&setup->experiment, &setup->layout, &call->diags);
+    status = layout_choose(&setup->experiment, world_processors(), &setup->layout, &call->diags);
     char text[LAYOUT_TEXT];
     if (status == STATUS_OK && setup->chosen)
         info(call, 0, "layout: auto chose %s", layout_format(&setup->layout, text, sizeof text));

@@ -1,14 +1,9 @@
 #include "cli/job/plan_find.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/job/plan_world.h"
 #include "cli/options/shared_options.h"
-#include "cli/output/progress.h"
-#include "cli/output/table.h"
-#include "model/base/append.h"
-#include "model/base/clock.h"
+#include "cli/world/world.h"
 #include "model/plan/batch_fit.h"
 
 static bool same_limit(const struct space_limit *a, const struct space_limit *b)
@@ -29,26 +24,6 @@ static enum status check_fixed(const struct space_limits *fixed, const struct sp
             status = STATUS_BAD_INPUT;
         }
     return status;
-}
-
-void batch_fit_warn(const struct experiment *experiment, const struct space_limits *limits, struct diags *diags)
-{
-    const struct job *job = &experiment->job;
-    const struct batch_fit fit = batch_fit_of(experiment->gpus, job->global_batch);
-    char text[512], gpus[32];
-    if (limits->dimensions[SPACE_DP].n > 0 || !batch_fits_badly(&fit))
-        return;
-    snprintf(text, sizeof text, "a batch of %lld sequences leaves %d of the %d numbers of replicas that %s GPUs could have",
-             (long long)job->global_batch, fit.left, fit.sizes, grouped(experiment->gpus, gpus, sizeof gpus));
-    if (fit.better) {
-        double tokens = (double)fit.better * (double)job->seq_len;
-        text_append(text, sizeof text, ": %lld would leave %d: --global-batch %lld", (long long)fit.better, fit.better_left,
-                    (long long)fit.better);
-        if (tokens <= JOB_TOKENS_MAX)
-            text_append(text, sizeof text, ", --batch-tokens %.0f", tokens);
-        text_append(text, sizeof text, " or --set job.global_batch=%lld", (long long)fit.better);
-    }
-    diag_warning(diags, (struct place){0}, "%s", text);
 }
 
 /* Schedules that are asked for are all that is searched: whoever wants to see one more may not mean to give up going without a
@@ -80,49 +55,42 @@ enum status plan_limits(const struct invocation *call, const struct experiment *
     if (status == STATUS_OK)
         status = check_fixed(&fixed, limits, diags);
     if (status == STATUS_OK) {
-        batch_fit_warn(experiment, limits, diags);
+        batch_fit_warn(experiment->gpus, &experiment->job, limits, diags);
         schedules_note(experiment, &fixed, limits, diags);
     }
     return status;
 }
 
-static void search_space(const struct space *space, struct invocation *call, struct search_result *result)
+/* Two parts of the work share one line of progress. */
+static void tell_layouts(void *progress, double done, double total)
 {
-    struct progress progress = progress_begin(call, "layouts");
-    int top = (int)option_count(call, "top"), rerank = (int)option_count(call, "rerank");
-    struct search_options options = {.keep = top > rerank ? top : rerank,
-                                     .variants = option_flag(call, "variants"),
-                                     .threads = thread_option(call),
-                                     .progress = progress_update,
-                                     .progress_context = &progress};
-    search_run_on_world(space, &options, result);
-    progress_end(&progress);
+    progress_turn(progress, "layouts");
+    progress_update(progress, done, total);
 }
 
-static void rank(const struct setting *setting, struct invocation *call, struct plans_found *found)
+static void tell_simulated(void *progress, double done, double total)
 {
-    struct progress progress = progress_begin(call, "plans simulated");
-    struct ranking_options ranking = {.n_simulate = (int)option_count(call, "rerank"),
-                                      .threads = thread_option(call),
-                                      .progress = progress_update,
-                                      .progress_context = &progress};
-    plans_rank(found->search.plans, found->search.n_plans, setting, &ranking, &found->plans, &call->diags);
-    progress_end(&progress);
+    progress_turn(progress, "plans simulated");
+    progress_update(progress, done, total);
+}
+
+struct plan_search_options plan_search_options_of(const struct invocation *call, struct progress *progress)
+{
+    int top = (int)option_count(call, "top"), rerank = (int)option_count(call, "rerank");
+    *progress = progress_begin(call, "layouts");
+    return (struct plan_search_options){.keep = top > rerank ? top : rerank,
+                                        .variants = option_flag(call, "variants"),
+                                        .n_simulate = rerank,
+                                        .threads = thread_option(call),
+                                        .processes = world_processes(),
+                                        .searched = {tell_layouts, progress},
+                                        .simulated = {tell_simulated, progress}};
 }
 
 void plans_find(const struct space *space, struct invocation *call, struct plans_found *found)
 {
-    double started_s = clock_seconds();
-    *found = (struct plans_found){0};
-    search_space(space, call, &found->search);
-    found->search_s = clock_seconds() - started_s;
-    if (found->search.n_plans > 0)
-        rank(space_setting(space), call, found);
-}
-
-void plans_found_free(struct plans_found *found)
-{
-    search_result_free(&found->search);
-    free(found->plans);
-    *found = (struct plans_found){0};
+    struct progress progress;
+    const struct plan_search_options options = plan_search_options_of(call, &progress);
+    plans_search(space, &options, found, &call->diags);
+    progress_end(&progress);
 }

@@ -6,28 +6,10 @@
 #include "cli/output/layout_json.h"
 #include "cli/output/packed.h"
 #include "model/base/units.h"
-#include "model/cost/memory/footprint.h"
-
-double plan_use(const struct ranked_plan *ranked, const struct setting *setting)
-{
-    return ranked->plan.estimate.memory_bytes / footprint_capacity(setting->cluster);
-}
-
-double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting)
-{
-    struct footprint footprint;
-    footprint_peak(&ranked->plan.layout, setting, &footprint, NULL);
-    return footprint.host;
-}
 
 struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting)
 {
     return plan_rates_of(&ranked->plan.layout, setting, ranked_step_s(ranked));
-}
-
-bool plan_is_uneven(const struct layout *layout, const struct setting *setting)
-{
-    return layout->pp > 1 && !layers_divide(setting->model, layout_virtual_stages(layout));
 }
 
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)

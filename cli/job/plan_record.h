@@ -10,11 +10,6 @@
 #include "cli/job/plan_rates.h"
 #include "cli/output/table.h"
 
-/* Of the memory of a GPU, what a plan needs; and what a rank keeps in that of its host (bytes). */
-double plan_use(const struct ranked_plan *ranked, const struct setting *setting);
-double plan_host_bytes(const struct ranked_plan *ranked, const struct setting *setting);
-/* A split of the layers that frameworks want to be told. */
-bool plan_is_uneven(const struct layout *layout, const struct setting *setting);
 #define UNEVEN_NOTE                                                                                                              \
     "~ chunks differ by a layer: frameworks want the split spelt out (Megatron-LM's --pipeline-model-parallel-layout)\n"
 /* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */

@@ -1,6 +1,5 @@
 #include "cli/output/expectation.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "model/base/append.h"
@@ -86,9 +85,4 @@ json_t *expectation_memory_json(const struct layout *layout, const struct settin
     return json_pack("{s:f, s:f, s:i, s:i, s:i}", "use_pct", 100 * use, "share_pct", 100 * memory_record_share(use), "runs",
                      record->runs, "runs_of_kind", track_record_of(run_kind_of(layout, setting->model))->outcomes, "sources",
                      record->sources);
-}
-
-double expectation_margin(void)
-{
-    return ceil(100 * (1 - memory_record_use(SHARE_WITH_MARGIN))) / 100;
 }

@@ -27,11 +27,4 @@ void expectation_write_outcomes(const struct layout *layout, const struct settin
  * it. */
 json_t *expectation_memory_json(const struct layout *layout, const struct setting *setting, double use);
 
-/* Shares that nobody need be told of are nearer to none or all than this: what is not so is worth a word. */
-#define SHARE_WORTH_TELLING 0.05
-/* As a search leaves room: of runs that use what the margin leaves, this share runs out of memory. A fraction of the capacity, in
- * whole percent. */
-#define SHARE_WITH_MARGIN 0.1
-double expectation_margin(void);
-
 #endif

@@ -17,6 +17,7 @@
 #define MSIM_CLI_OUTPUT_TABLE_H
 
 #include "cli/options/command.h"
+#include "model/base/number_text.h"
 
 enum align { ALIGN_LEFT, ALIGN_RIGHT };
 enum tint { TINT_NONE, TINT_GOOD, TINT_WARN, TINT_BAD, TINT_DIM, TINT_STRONG };
@@ -50,16 +51,5 @@ void table_free(struct table *table);
 /* ANSI code that starts a tint ("" when !colour), and the one that ends it. */
 const char *tint_start(enum tint tint, bool colour);
 const char *tint_end(enum tint tint, bool colour);
-
-/* 12288 as "12,288". Returns buffer; 32 bytes always suffice. */
-char *grouped(int64_t number, char *buffer, size_t size);
-/* Three significant digits, zeros too, or all of those before the point, grouped: "0.0310", "1.10", "20.0", "12,288". Returns
- * buffer; 32 bytes always suffice. */
-char *three_digits(double number, char *buffer, size_t size);
-/* Up to three significant digits, none of them zeros at the end, and never an exponent: "2", "1.33", "1000" (of 2:1). Returns
- * buffer. */
-char *ratio_text(double ratio, char *buffer, size_t size);
-/* The end of the word for so many of something: "s", of one "". */
-const char *plural(int64_t number);
 
 #endif

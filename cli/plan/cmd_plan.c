@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "cli/job/launch_export.h"
-#include "cli/job/plan_safer.h"
+#include "cli/job/plan_low_oom.h"
 #include "cli/options/command.h"
 #include "cli/options/experiment_options.h"
 #include "cli/options/fabric_options.h"
@@ -116,7 +116,7 @@ static const struct option_row options[] = {
 static enum status export_first(struct plan_outcome *outcome, struct invocation *call)
 {
     const struct ranked_plan *first = &outcome->found.plans[0];
-    safer_plan_warn(&outcome->safer, "--export", &call->diags);
+    low_oom_plan_warn(&outcome->safer, "--export", &call->diags);
     return launch_export_write(call, &first->plan.layout, outcome->setting, ranked_step_s(first));
 }
 
@@ -148,7 +148,7 @@ static enum status plan_in(const struct space *space, const struct space_limits 
     enum status status = STATUS_BAD_INPUT;
     if (outcome.found.plans) {
         if (!option_given(call, "explain"))
-            safer_plan_find(&outcome.found.plans[0], outcome.setting, limits, call, &outcome.safer);
+            low_oom_plan_search(&outcome.found.plans[0], outcome.setting, limits, call, &outcome.safer);
         status = finish_and_report(&outcome, call, started_s);
     } else
         remedies_report(space, limits, thread_option(call), &outcome.found.search, &call->diags);

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "cli/job/plan_rank.h"
 #include "cli/options/command.h"
+#include "sim/search/plan_ranking.h"
 
 struct explanation {
     struct ranked_plan plan;

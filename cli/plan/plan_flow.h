@@ -10,10 +10,10 @@
 
 #include <jansson.h>
 
-#include "cli/job/plan_rank.h"
 #include "cli/options/command.h"
 #include "cli/output/table.h"
 #include "sim/network/placement.h"
+#include "sim/search/plan_ranking.h"
 
 struct flow_outcome {
     bool simulated;

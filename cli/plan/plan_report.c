@@ -274,9 +274,9 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
     fputs("OOM: the share of runs this full that run out of memory, by ", out);
     expectation_write_outcomes(&first->plan.layout, outcome->setting, out);
     fputs(".\n", out);
-    safer_plan_write(&outcome->safer, outcome->found.plans, outcome->n_shown, out);
+    low_oom_plan_write(&outcome->safer, outcome->found.plans, outcome->n_shown, out);
     if (!outcome->safer.wanted && memory_record_share(plan_use(first, outcome->setting)) > SHARE_WITH_MARGIN)
-        fprintf(out, "--memory-margin %.0f%% leaves the plans for which it is at most %.0f %%.\n", 100 * expectation_margin(),
+        fprintf(out, "--memory-margin %.0f%% leaves the plans for which it is at most %.0f %%.\n", 100 * memory_record_margin(),
                 100 * SHARE_WITH_MARGIN);
 }
 

@@ -4,8 +4,8 @@
 #ifndef MSIM_CLI_PLAN_PLAN_REPORT_H
 #define MSIM_CLI_PLAN_PLAN_REPORT_H
 
+#include "cli/job/plan_low_oom.h"
 #include "cli/job/plan_record.h"
-#include "cli/job/plan_safer.h"
 #include "cli/options/command.h"
 #include "cli/plan/plan_explain.h"
 #include "cli/plan/plan_flow.h"
@@ -19,7 +19,7 @@ struct plan_outcome {
     struct plan_flow flow;
     bool explained;
     struct explanation explanation;
-    struct safer_plan safer;
+    struct low_oom_plan safer;
 };
 
 /* A line: the features that layouts of a search may use. */

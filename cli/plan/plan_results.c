@@ -43,7 +43,7 @@ enum status plan_report_write_json(const struct plan_outcome *outcome, struct in
         json_array_append_new(plans, plan_json(&outcome->found.plans[i], outcome->setting));
     json_object_set_new(json, "plans", plans);
     if (outcome->safer.wanted)
-        json_object_set_new(json, "safer", safer_plan_json(&outcome->safer, outcome->setting));
+        json_object_set_new(json, "safer", low_oom_plan_json(&outcome->safer, outcome->setting));
     plan_flow_json(&outcome->flow, outcome->setting, json);
     json_object_set_new(json, "rejected", rejected_json(counts));
     if (outcome->explained)

@@ -1,7 +1,7 @@
 /* What stands below the table of a sweep: what its columns mean, why points have no plan, and which point a deadline chooses. */
 #include <string.h>
 
-#include "cli/job/plan_safer.h"
+#include "cli/job/plan_low_oom.h"
 #include "cli/output/energy_report.h"
 #include "cli/output/expectation.h"
 #include "cli/output/packed.h"

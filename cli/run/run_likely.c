@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "cli/job/layout_choice.h"
 #include "cli/output/expectation.h"
 #include "cli/output/table.h"
 

@@ -49,14 +49,15 @@ int64_t run_replica_count(const struct invocation *call, int64_t otherwise)
 /* Every rank keeps what is its own, and then has all. A rank that failed is known to all before they wait for one another. */
 enum status run_share(struct replica_outcome *outcomes, int64_t n, int64_t batches, enum status status)
 {
+    const struct processes all = world_processes();
     int64_t bad = status != STATUS_OK;
-    world_sum(&bad, 1);
+    all.sum(all.context, &bad, 1);
     if (bad > 0)
         return status != STATUS_OK ? status : STATUS_FAILED;
     for (int64_t i = 0; i < n * batches; i++)
-        if (i % n % world_size() != world_rank())
+        if (i % n % all.size != all.rank)
             outcomes[i] = (struct replica_outcome){0};
-    world_sum((int64_t *)outcomes, (size_t)(n * batches) * OUTCOME_WORDS);
+    all.sum(all.context, (int64_t *)outcomes, (size_t)(n * batches) * OUTCOME_WORDS);
     return STATUS_OK;
 }
 

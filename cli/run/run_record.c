@@ -1,7 +1,6 @@
 /* A run for programs: JSON, and CSV of its time series and incidents. */
 #include <stdlib.h>
 
-#include "cli/job/layout_choice.h"
 #include "cli/output/energy_report.h"
 #include "cli/output/result.h"
 #include "cli/output/trained.h"

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/job/layout_choice.h"
 #include "cli/options/fabric_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/output/table.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/job/layout_choice.h"
 #include "cli/job/plan_rates.h"
 #include "cli/output/energy_report.h"
 #include "cli/output/oversubscribed.h"

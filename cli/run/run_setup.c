@@ -4,13 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/job/layout_choice.h"
 #include "cli/options/experiment_options.h"
 #include "cli/options/fabric_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/run/run_faults.h"
+#include "cli/world/world.h"
 #include "sim/faults/fault_statistics.h"
 #include "sim/faults/faults.h"
+#include "sim/search/layout_choice.h"
 #include "sim/step/step.h"
 #include "sim/weeks/degraded.h"
 
@@ -83,7 +84,7 @@ static void check_memory(struct invocation *call, const struct run_session *s, c
 static enum status step_simulated(struct invocation *call, struct run_session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
-    enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
+    enum status status = layout_choose(&s->experiment, world_processors(), &s->layout, &call->diags);
     if (status != STATUS_OK)
         return status;
     struct step_options options = {.detail = DETAIL_CHUNK};
@@ -111,7 +112,7 @@ static enum status find_step(struct invocation *call, struct run_session *s)
     bool alone = option_choice(call, "failover") == FAILOVER_REPLICA; /* what replicas share follows from the layout */
     if (!run_has_stages(&s->experiment.faults) && !s->experiment.faults.checkpoint[0] && !alone)
         return STATUS_OK;
-    enum status status = layout_choose(&s->experiment, &s->layout, &call->diags);
+    enum status status = layout_choose(&s->experiment, world_processors(), &s->layout, &call->diags);
     s->has_layout = status == STATUS_OK;
     if (s->has_layout && !s->experiment.layout.given)
         run_assume(&s->report, assumed_layout);

@@ -80,17 +80,6 @@ static bool finished(void *context, int64_t replica)
     return true;
 }
 
-/* Every rank of the world keeps what is its own, and then has all. */
-static enum status share(struct step_spread *spread, enum status status)
-{
-    int64_t bad = status != STATUS_OK;
-    world_sum(&bad, 1);
-    if (bad > 0)
-        return status != STATUS_OK ? status : STATUS_FAILED;
-    world_sum((int64_t *)spread->outcomes, (size_t)spread->n * STEP_OUTCOME_WORDS);
-    return STATUS_OK;
-}
-
 /* Attention that is not fused computes every pair, however long documents are. */
 static bool draws_documents(const struct job_setup *setup)
 {
@@ -125,7 +114,8 @@ static enum status draw(struct invocation *call, const struct job_setup *setup, 
     }
     pipelines_destroy(pipelines);
     progress_end(&progress);
-    return share(spread, status);
+    const struct processes all = world_processes();
+    return step_replicas_share(&all, spread->outcomes, spread->n, status);
 }
 
 /* The step whose GPUs all have the pace that the slowest is expected to have for such a spread. */

@@ -2,12 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/job/layout_choice.h"
 #include "cli/options/experiment_options.h"
 #include "cli/output/table.h"
 #include "cli/validate/validating.h"
+#include "cli/world/world.h"
 #include "model/base/memory.h"
 #include "model/cost/work/precision_bytes.h"
+#include "sim/search/layout_choice.h"
 
 static const struct place NOWHERE;
 
@@ -229,7 +230,7 @@ enum status validate_setup(struct invocation *call, struct validation *v)
     stand_in(&experiment->cluster, experiment->gpus);
     setup->setting = experiment_setting(experiment);
     setup->chosen = !experiment->layout.given;
-    status = layout_choose(experiment, &setup->layout, &call->diags);
+    status = layout_choose(experiment, world_processors(), &setup->layout, &call->diags);
     if (status == STATUS_OK)
         status = runtime_supports(&setup->setting, &call->diags);
     if (status == STATUS_OK)

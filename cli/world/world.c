@@ -134,8 +134,9 @@ static void wait_for(MPI_Request *request)
     }
 }
 
-void world_sum(int64_t *words, size_t n)
+static void sum(void *context, int64_t *words, size_t n)
 {
+    (void)context;
     enum { AT_ONCE = 1 << 24 };
     for (size_t i = 0; joined() && i < n; i += AT_ONCE) {
         MPI_Request request;
@@ -163,6 +164,23 @@ void world_broadcast(void *bytes, size_t n)
         return;
     MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
     wait_for(&request);
+}
+
+static void gather(void *context, const void *own, size_t bytes, void *all)
+{
+    (void)context;
+    world_gather(own, bytes, all);
+}
+
+static void broadcast(void *context, void *bytes, size_t n)
+{
+    (void)context;
+    world_broadcast(bytes, n);
+}
+
+struct processes world_processes(void)
+{
+    return (struct processes){.rank = world_rank(), .size = world_size(), .sum = sum, .gather = gather, .broadcast = broadcast};
 }
 
 #else
@@ -193,11 +211,6 @@ int world_size(void)
     return 1;
 }
 
-void world_sum(int64_t *words, size_t n)
-{
-    (void)words, (void)n;
-}
-
 void world_gather(const void *mine, size_t bytes, void *all)
 {
     memcpy(all, mine, bytes);
@@ -206,6 +219,11 @@ void world_gather(const void *mine, size_t bytes, void *all)
 void world_broadcast(void *bytes, size_t n)
 {
     (void)bytes, (void)n;
+}
+
+struct processes world_processes(void)
+{
+    return one_process;
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "model/base/status.h"
+#include "sim/base/processes.h"
 
 /* Joins the ranks when a launcher started this process as one of several; otherwise nothing. Ranks above 0 fall silent. */
 void world_open(void);
@@ -27,8 +28,8 @@ bool world_writes(void); /* whether results are this process's to write */
 /* Processors for the threads of this process: those it may run on, at most its part of its host's. 1 to 256. */
 int world_processors(void);
 
-/* words[i] becomes the sum over all ranks. */
-void world_sum(int64_t *words, size_t n);
+/* These ranks, for computations that are divided among processes (sim/base/processes.h). */
+struct processes world_processes(void);
 /* all [world_size()][bytes]: what each rank has, in order of rank. Below 2 GiB a rank. */
 void world_gather(const void *mine, size_t bytes, void *all);
 /* All ranks get rank 0's bytes. */

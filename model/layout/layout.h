@@ -120,6 +120,9 @@ struct setting {
     const struct job *job;
     int gpus; /* used, <= cluster_gpus */
 };
+/* That of an experiment; points into it. */
+struct experiment;
+struct setting experiment_setting(const struct experiment *experiment);
 
 /* The first reason why the layout is not legal; LAYOUT_LEGAL otherwise. `why` (may be NULL) gets a sentence with the numbers.
  * Without `why` it costs a few tens of nanoseconds. A feature that has nothing to act upon (tp_overlap with tp = 1) is legal. */

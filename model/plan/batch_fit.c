@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "model/base/append.h"
+#include "model/base/number_text.h"
 #include "model/spec/job.h"
 
 enum { DIVISORS_MOST = 512 }; /* no number up to 16 million has more than 504, which 14,414,400 has */
@@ -60,4 +62,23 @@ struct batch_fit batch_fit_of(int gpus, int64_t batch)
         consider(&fit, &d, batch, below + d.items[i]);
     }
     return fit;
+}
+
+void batch_fit_warn(int gpus, const struct job *job, const struct space_limits *limits, struct diags *diags)
+{
+    const struct batch_fit fit = batch_fit_of(gpus, job->global_batch);
+    char text[512], number[32];
+    if (limits->dimensions[SPACE_DP].n > 0 || !batch_fits_badly(&fit))
+        return;
+    snprintf(text, sizeof text, "a batch of %lld sequences leaves %d of the %d numbers of replicas that %s GPUs could have",
+             (long long)job->global_batch, fit.left, fit.sizes, grouped(gpus, number, sizeof number));
+    if (fit.better) {
+        double tokens = (double)fit.better * (double)job->seq_len;
+        text_append(text, sizeof text, ": %lld would leave %d: --global-batch %lld", (long long)fit.better, fit.better_left,
+                    (long long)fit.better);
+        if (tokens <= JOB_TOKENS_MAX)
+            text_append(text, sizeof text, ", --batch-tokens %.0f", tokens);
+        text_append(text, sizeof text, " or --set job.global_batch=%lld", (long long)fit.better);
+    }
+    diag_warning(diags, (struct place){0}, "%s", text);
 }

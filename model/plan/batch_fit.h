@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/plan/space.h"
+
 struct batch_fit {
     int sizes;      /* of data parallelism: divisors of the GPUs, no more than sequences */
     int left;       /* those that divide the batch too; 1 is always one of them */
@@ -27,5 +29,8 @@ static inline bool batch_fits_badly(const struct batch_fit *fit)
 {
     return 2 * fit->left < fit->sizes;
 }
+
+/* A warning where the batch leaves few numbers of replicas and no limit names dp; it names a batch that leaves more. */
+void batch_fit_warn(int gpus, const struct job *job, const struct space_limits *limits, struct diags *diags);
 
 #endif

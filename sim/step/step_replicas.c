@@ -86,3 +86,13 @@ enum status step_replicas_run(const struct step_replicas_request *request, struc
                                    .context = &batch};
     return crew_run(&task, diags);
 }
+
+enum status step_replicas_share(const struct processes *processes, struct step_outcome *outcomes, int64_t n, enum status status)
+{
+    int64_t bad = status != STATUS_OK;
+    processes->sum(processes->context, &bad, 1);
+    if (bad > 0)
+        return status != STATUS_OK ? status : STATUS_FAILED;
+    processes->sum(processes->context, (int64_t *)outcomes, (size_t)n * STEP_OUTCOME_WORDS);
+    return STATUS_OK;
+}

@@ -11,6 +11,7 @@
 #define MSIM_SIM_STEP_STEP_REPLICAS_H
 
 #include "model/cost/step/packing.h"
+#include "sim/base/processes.h"
 #include "sim/step/step_pipelines.h"
 
 struct step_outcome {
@@ -37,5 +38,9 @@ struct step_replicas_request {
 /* Fills the outcomes [n] of this process. */
 MUST_CHECK enum status step_replicas_run(const struct step_replicas_request *request, struct step_outcome *outcomes,
                                          struct diags *diags);
+/* Every process gets all outcomes [n], of which it has its own share (first: its rank, stride: their number) and
+ * zeros. `status` of that share: when one process failed, all return a failure. */
+MUST_CHECK enum status step_replicas_share(const struct processes *processes, struct step_outcome *outcomes, int64_t n,
+                                           enum status status);
 
 #endif

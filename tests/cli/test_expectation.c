@@ -215,16 +215,6 @@ START_TEST(keys_of_memory)
 }
 END_TEST
 
-/* The least whole percent that is enough. */
-START_TEST(the_margin_leaves_the_share_it_says)
-{
-    double margin = expectation_margin();
-    ck_assert_double_eq_tol(100 * margin, (int)(100 * margin + 0.5), 1e-9);
-    ck_assert_double_le(memory_record_share(1 - margin), SHARE_WITH_MARGIN);
-    ck_assert_double_gt(memory_record_share(1 - margin + 0.01), SHARE_WITH_MARGIN);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("expectation");
@@ -234,7 +224,6 @@ int main(void)
     tcase_add_loop_test(all, keys_of_step_times, 0, N_RUN_KINDS);
     tcase_add_loop_test(all, keys_of_memory, 0, N_RUN_KINDS);
     tcase_add_test(all, keys_of_what_no_run_has);
-    tcase_add_test(all, the_margin_leaves_the_share_it_says);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

@@ -92,6 +92,16 @@ START_TEST(shares_of_memory)
 }
 END_TEST
 
+/* The least whole percent that is enough. */
+START_TEST(the_margin_leaves_the_share_it_says)
+{
+    double margin = memory_record_margin();
+    ck_assert_double_eq_tol(100 * margin, (int)(100 * margin + 0.5), 1e-9);
+    ck_assert_double_le(memory_record_share(1 - margin), SHARE_WITH_MARGIN);
+    ck_assert_double_gt(memory_record_share(1 - margin + 0.01), SHARE_WITH_MARGIN);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("track_record");
@@ -102,6 +112,7 @@ int main(void)
     tcase_add_test(tests, gpus_are_whole_words);
     tcase_add_test(tests, record_of_memory);
     tcase_add_test(tests, shares_of_memory);
+    tcase_add_test(tests, the_margin_leaves_the_share_it_says);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -80,3 +80,8 @@ double memory_record_use(double share)
 {
     return 1 / memory_quantile(outcomes.median, outcomes.scale, 1 - share);
 }
+
+double memory_record_margin(void)
+{
+    return ceil(100 * (1 - memory_record_use(SHARE_WITH_MARGIN))) / 100;
+}

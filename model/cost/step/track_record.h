@@ -52,4 +52,10 @@ double memory_quantile(double median, double scale, double below);
 double memory_record_share(double use);
 double memory_record_use(double share);
 
+/* A share nearer than this to none or all of the runs is not worth a word. */
+#define SHARE_WORTH_TELLING 0.05
+/* The margin of memory that leaves this share of runs out of memory: a fraction of the capacity, in whole percent. */
+#define SHARE_WITH_MARGIN 0.1
+double memory_record_margin(void);
+
 #endif
