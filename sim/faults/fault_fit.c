@@ -13,8 +13,8 @@
 
 /* --- causes, repairs, slow things --- */
 
-/* The kind of repair of a cause: as the model says that the trace is drawn from or fitted like, or as its name does. What took a
- * node away though its kind takes none was software. */
+/* The kind of repair of a cause: that of the known causes, or the one its name says. A cause that took a node away although its
+ * kind takes none was software. */
 static enum repair_kind repair_of_cause(const struct fault_causes *known, const char *name)
 {
     enum repair_kind repair = repair_of_text(name);
@@ -34,7 +34,7 @@ static enum component component_of_cause(const struct fault_causes *known, const
 
 static void keep_cause(const struct fault_causes *known, struct fault_causes *causes, const char *name, size_t n, size_t n_empty)
 {
-    int at = causes->n < MAX_CAUSES ? causes->n++ : MAX_CAUSES - 1; /* the rest shares the last row */
+    int at = causes->n < MAX_CAUSES ? causes->n++ : MAX_CAUSES - 1; /* all further causes share the last row */
     struct fault_cause *cause = &causes->items[at];
     snprintf(cause->name, sizeof cause->name, "%s", *name ? name : "unknown");
     cause->component = (int)component_of_cause(known, name);
@@ -58,12 +58,12 @@ static void fit_causes(const struct fault_trace *trace, const bool *grouped, con
     for (size_t i = 0; i < n; i++)
         if (counts[2 * i] > 0)
             keep_cause(known, &model->causes, i + 1 < n ? trace->details[i] : "", counts[2 * i], counts[2 * i + 1]);
-    if (model->causes.n == 0) /* groups alone: a model needs a cause all the same */
+    if (model->causes.n == 0) /* groups only; but a model needs a cause */
         keep_cause(known, &model->causes, "", 1, 0);
     free(counts);
 }
 
-/* All that takes a node away does so for one time: the source does not say how long. */
+/* Do all outages have the same length? Then the source does not say how long they were. */
 static bool has_one_length(const struct fault_trace *trace)
 {
     nanos length = 0;
@@ -77,8 +77,8 @@ static bool has_one_length(const struct fault_trace *trace)
     return true;
 }
 
-/* Repairs of one length: no deviation, but one above 0, as a model without any is one that does not say its repairs; too small
- * to be seen in a draw. */
+/* Repairs of one length. The deviation is above 0, because 0 means that a model does not say its repairs, but too small to show
+ * in a draw. */
 static bool fit_equal_repairs(double mu, double sigma, bool one_length, struct repair_goodness *goodness,
                               struct repair_time *repair)
 {
@@ -147,9 +147,9 @@ static void fit_slow(const struct fault_trace *trace, enum fault_kind kind, doub
     free(x);
 }
 
-/* --- the whole --- */
+/* --- the whole fit --- */
 
-/* Failures that share their second with another node's. */
+/* Failures at the same second as one of another node. */
 static size_t count_together(const struct fault_trace *trace)
 {
     size_t together = 0;
@@ -162,7 +162,7 @@ static size_t count_together(const struct fault_trace *trace)
     return together;
 }
 
-/* Variance over mean of the nodes' numbers of failures: 1 where all fail alike, independently of what was before. */
+/* Variance over mean of the failures per node: 1 if all nodes are alike and their failures independent. */
 static double node_dispersion(const struct fault_trace *trace, int32_t nodes, nanos horizon)
 {
     double *counts = memory_new((size_t)nodes, sizeof *counts), deviation;
@@ -194,7 +194,7 @@ static void fit_rate(const struct fault_trace *trace, int32_t nodes, nanos horiz
     fit->simultaneous = (double)count_together(trace) / n;
 }
 
-/* What is left for the nodes themselves: without groups, without early deaths, and without followers, which bursts bring. */
+/* The rate of the nodes themselves: without hits of groups, early deaths, and the followers in bursts. */
 static void keep_model(const char *name, int32_t nodes, nanos horizon, struct fault_fit *f)
 {
     struct fault_model *model = &f->model;

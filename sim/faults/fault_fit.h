@@ -1,34 +1,42 @@
 /*
- * fault_fit.h - a fault model fitted to a trace: rates, unevenness, causes and repairs, with how sure one can be of them.
+ * fault_fit.h - fits a fault model to a trace: rate, differences between nodes, causes and repairs, each with its confidence
+ * interval.
  *
- * Nodes. Each node's up times are a stationary renewal process with Weibull times between repair and failure
- * (sim/faults/faults.h); a share of the nodes are lemons with `factor` times the rate. The likelihood of a node with up times x_1
- * ... x_m, first failure after t0 and c since its last repair is, with scale s, shape k and mean up time u = s Gamma(1 + 1/k),
+ * Example: what does a fleet's own log say about its failures?
  *
- *     exp(-(t0/s)^k) / u * prod (k/s) (x/s)^(k-1) exp(-(x/s)^k) * exp(-(c/s)^k);        Q(1/k, (H/s)^k) when it never fails
+ *     status = fault_fit(&trace, "june.csv", 1536, horizon, NULL, &fit, &diags);
+ *     ... fit.rate.value = 2.2e-3 per node and day, fit.rate.low, fit.rate.high ...
+ *     ... fit.model can be written to a file and drawn from (sim/faults/faults.h) ...
  *
- * and that of the fleet the product over nodes of the mixture of both kinds. It is maximised by Nelder and Mead's simplex (GSL),
- * with and without lemons; lemons are kept when Akaike's criterion says so. Confidence intervals (95 %) come from the curvature
- * at the maximum (inverse of the observed information, on the logarithms); the rate's is Poisson's exact one, widened by the
- * square root of the variance over mean, of the days' failures or of the nodes', the larger: failures that come in clusters, and
- * nodes that are unlike, tell less of the rate of other such fleets. Up times below a minute count as one.
+ * Nodes. The up times of each node are a stationary renewal process with Weibull times between repair and failure
+ * (sim/faults/faults.h). Some nodes are lemons with `factor` times the rate. A node has up times x_1 ... x_m, its first failure
+ * after t0, and c since its last repair. With scale s, shape k and mean up time u = s Gamma(1 + 1/k) its likelihood is
  *
- * Bursts. With probability p a failure is followed by another on its node after an exponential gap of mean b, so the density of
- * up times becomes the mixture (1 - p) Weibull + p exponential. b is two days at most. The two parameters are kept
- * when they gain 4 in log-likelihood (by chance: one in fifty).
+ *     exp(-(t0/s)^k) / u * prod (k/s) (x/s)^(k-1) exp(-(x/s)^k) * exp(-(c/s)^k);        Q(1/k, (H/s)^k) if it never fails
  *
- * Groups. Failures of one instant and cause on three nodes or more are events of a group (sim/faults/fault_fit_groups.c); the
- * rest of the fit does without them. Early deaths. A wave of failures that dies away from the start
+ * The likelihood of the fleet is the product over nodes of the mixture of both kinds. Nelder and Mead's simplex (GSL) maximises
+ * it, with and without lemons; Akaike's criterion decides whether lemons stay. Confidence intervals (95 %) come from the
+ * curvature at the maximum (inverse of the observed information, of the logarithms). The rate has Poisson's exact interval,
+ * widened by the square root of the variance over mean of the daily counts or of the nodes' counts, whichever is larger.
+ * Clustered failures and unequal nodes say less about the rate of other such fleets. Up times below one minute count as one
+ * minute.
+ *
+ * Bursts. With probability p a failure is followed by another on its node after an exponential gap of mean b. The density of up
+ * times becomes the mixture (1 - p) Weibull + p exponential, with b at most two days. The two parameters stay if they gain 4 in
+ * log-likelihood (1 in 50 by chance).
+ *
+ * Groups. Failures at one instant with one cause on three nodes or more are an event of a group (sim/faults/fault_fit_groups.c).
+ * The rest of the fit leaves them out. Early deaths are a wave of failures that decays from the start
  * (sim/faults/fault_fit_early.c).
  *
- * The model's rate is that of the nodes themselves: the observed one less what groups, early deaths and bursts bring.
+ * The model's rate is that of single nodes: the observed rate without groups, early deaths and bursts.
  *
- * Repairs. Lognormal by kind of repair, which a cause's name tells as it does in models (sim/faults/fault_keywords.c), by mean
- * and deviation of the logarithms, where at least 5 are known; all of one length (a trace whose source does not say them) are
- * drawn with that length, however few.
+ * Repairs. Lognormal per kind of repair, from mean and deviation of the logarithms, if at least 5 are known. The name of a cause
+ * gives its kind, as in models (sim/faults/fault_keywords.c). If all repairs have one length (the source does not print them),
+ * draws have that length, however few there are.
  *
- * Goodness of fit: Kolmogorov-Smirnov distances and their p-values. Up times are compared with the fitted distribution of their
- * node's kind, given that they ended before the horizon. The p-values take the parameters as given, so they are too kind.
+ * Goodness of fit: Kolmogorov-Smirnov distances and p-values. Up times are compared with the fitted distribution of their node's
+ * kind, given that they ended before the horizon. The p-values treat the parameters as known, so they are too optimistic.
  */
 #ifndef MSIM_SIM_FAULTS_FAULT_FIT_H
 #define MSIM_SIM_FAULTS_FAULT_FIT_H
@@ -41,7 +49,7 @@ struct interval_estimate {
 };
 
 struct repair_goodness {
-    size_t n, n_few; /* repairs that were fitted; or that are too few */
+    size_t n, n_few; /* repairs that were fitted; repairs too few to fit */
     struct interval_estimate mu, sigma;
     double ks, p;
 };
@@ -58,23 +66,22 @@ struct fault_fit {
     struct interval_estimate burst_probability, burst_hours, early_share, early_days; /* all zero: no evidence */
     bool lemons, bursts, early;
     double log_likelihood, log_likelihood_plain; /* with and without lemons */
-    double log_likelihood_bursts;                /* of the better of those, with bursts */
-    double log_likelihood_early;                 /* gained by early deaths */
-    double n_early;                              /* failures that are early deaths, expected */
+    double log_likelihood_bursts;                /* with bursts, from the better of those */
+    double log_likelihood_early;                 /* gain from early deaths */
+    double n_early;                              /* expected number of early deaths */
     size_t n_grouped;                            /* failures that are hits of groups */
-    struct group_goodness groups[MAX_GROUPS];    /* of model.groups */
+    struct group_goodness groups[MAX_GROUPS];    /* one per group of model.groups */
     double ks, p;                                /* of up times */
     struct repair_goodness repairs[N_REPAIR_KINDS];
-    double simultaneous; /* share of failures that share their second with another node's */
+    double simultaneous; /* fraction of failures at the same second as one of another node */
 };
 
-/* `known` (may be NULL): causes whose component and kind of repair are not what their names speak of
- * (sim/faults/fault_keywords.c). `nodes` above every node of the trace; fewer than 5 failures cannot be fitted (STATUS_BAD_INPUT,
- * with a diagnostic). */
+/* `known` (may be NULL): component and kind of repair of causes whose names do not say them (sim/faults/fault_keywords.c).
+ * `nodes` is above every node of the trace. Fewer than 5 failures cannot be fitted (STATUS_BAD_INPUT, with a diagnostic). */
 MUST_CHECK enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t nodes, nanos horizon,
                                  const struct fault_causes *known, struct fault_fit *fit, struct diags *diags);
 
-/* Chance of a Kolmogorov-Smirnov distance this large or larger between n numbers and their own distribution. */
+/* Probability that n numbers have a Kolmogorov-Smirnov distance at least this large from their own distribution. */
 double ks_p_value(double distance, size_t n);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * Early deaths: a wave of failures that dies away. Of the n failures a part f comes with the exponential density of mean tau from
- * the start, the rest evenly:
+ * fault_fit_early.c - early deaths: a wave of failures that decays from the start. A fraction f of the n failures has an
+ * exponential density of mean tau, the rest is uniform:
  *
  *     p(t) = (1 - f) / H + f exp(-t/tau) / (tau (1 - exp(-H/tau)))
  *
- * fitted by maximum likelihood over (f, tau), tau up to a tenth of the horizon: what takes longer is a trend. Failures that come
- * in clusters make a wave out of little, so the gain in likelihood is divided by the daily counts' variance over mean before two
- * parameters are held against it.
+ * Maximum likelihood over (f, tau), with tau at most a tenth of the horizon: a slower decay is a trend. Clustered failures make
+ * a wave out of little. So the gain in likelihood is divided by the variance over mean of the daily counts before it is weighed
+ * against two parameters.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
- * Groups: failures of one instant and one cause on several nodes are one event of something that the nodes share. The size of the
- * group is the smallest number G of consecutive nodes for which (nearly) every event of that cause stays within one of the blocks
- * [i G, (i + 1) G). Of an event fewer than TOGETHER hits cannot be told from single failures, so the share p of a group that is
- * hit solves
+ * fault_fit_groups.c - groups: failures at one instant with one cause on several nodes are one event of something that the nodes
+ * share. The size of the group is the smallest number G of consecutive nodes for which (nearly) every event of that cause stays
+ * within one of the blocks [i G, (i + 1) G). An event with fewer than TOGETHER hits looks like single failures. So the fraction
+ * p of a group that is hit solves
  *
  *     E[hits | hits >= TOGETHER] = mean of the hits seen,       hits ~ Binomial(G, p),
  *
- * whose left side grows with p (bisection), and the rate is that of the events seen over P(hits >= TOGETHER).
+ * whose left side grows with p (bisection). The rate is that of the events seen, divided by P(hits >= TOGETHER).
  */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
@@ -17,17 +17,17 @@
 #include "model/base/memory.h"
 #include "sim/faults/fault_fit_internal.h"
 
-/* Hits of one instant that make an event; events of a cause that make a group. */
+/* Least hits of an event; least events of a group. */
 enum { TOGETHER = 3, LEAST_EVENTS = 4, LARGEST_GROUP = 4096 };
 
 struct event {
-    size_t begin, end; /* of the trace */
+    size_t begin, end; /* items of the trace */
     int32_t detail;
     int32_t first, last; /* nodes */
     int hits;
 };
 
-/* The items at one time with the cause of item `at`. */
+/* The event of the items at one time with the cause of item `at`. */
 static struct event event_at(const struct fault_trace *trace, size_t at, size_t begin, size_t end)
 {
     struct event event = {.begin = begin, .end = end, .detail = trace->items[at].detail, .first = INT32_MAX};
@@ -69,7 +69,7 @@ static struct event *find_events(const struct fault_trace *trace, nanos horizon,
     return events;
 }
 
-/* One event in twenty may be a coincidence of two. 0: nothing contains them. */
+/* Size of the blocks that contain the events of a cause; one event in twenty may be a coincidence of two. 0: none does. */
 static int group_size(const struct event *events, size_t n, int32_t detail, int32_t nodes)
 {
     for (int size = TOGETHER; size <= LARGEST_GROUP && size <= nodes; size++) {
@@ -84,7 +84,7 @@ static int group_size(const struct event *events, size_t n, int32_t detail, int3
     return 0;
 }
 
-/* P(hits >= TOGETHER), and the mean of those. */
+/* P(hits >= TOGETHER), and the mean of such hits. */
 static double seen(int size, double share, double *mean)
 {
     double missed = 0, hits_missed = 0;
@@ -112,7 +112,7 @@ static double share_of_hits(int size, double hits)
     return (low + high) / 2;
 }
 
-/* What is looked at, and what becomes of it. */
+/* Input and result of the search for groups. */
 struct grouping {
     const struct fault_trace *trace;
     int32_t nodes;
@@ -123,7 +123,7 @@ struct grouping {
     struct fault_fit *fit;
 };
 
-/* Events of one cause that stay within a block: marked, counted, their repairs taken. */
+/* Marks and counts the events of one cause that stay within a block, and keeps their repairs. */
 struct tally {
     size_t n_events, n_hits, n_repairs;
     double *log_hours;

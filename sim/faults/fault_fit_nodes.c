@@ -1,4 +1,6 @@
-/* Failures of single nodes: renewal processes with lemons and bursts, by maximum likelihood (fault_fit.h). */
+/*
+ * fault_fit_nodes.c - failures of single nodes: renewal processes with lemons and bursts, by maximum likelihood (fault_fit.h).
+ */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
@@ -14,14 +16,14 @@ enum { SHORTEST_S = 60, LONGEST_BURST_S = 2 * 86400, MAX_PARAMETERS = 6 };
 /* --- up times by node --- */
 
 struct life_history {
-    double first_s;  /* to the first failure; the horizon when there is none */
-    double last_s;   /* from the last repair to the horizon; below 0: still down */
+    double first_s;  /* to the first failure; the horizon if it never fails */
+    double last_s;   /* from the last repair to the horizon; < 0: still down */
     size_t begin, n; /* of gaps */
     bool failed;
 };
 
 struct sample {
-    bool lemons, bursts; /* what the parameters hold */
+    bool lemons, bursts; /* which parameters there are */
     struct life_history *nodes;
     int32_t n_nodes;
     double *gaps, *limits; /* up times, and how long each could have been within the horizon */
@@ -71,7 +73,7 @@ static void sample_read(const struct fault_trace *trace, const bool *grouped, in
         if (trace->items[i].kind == FAULT_NODE && trace->items[i].time < horizon && !grouped[i])
             sorted[n++] = trace->items[i];
     if (n > 1)
-        qsort(sorted, n, sizeof *sorted, compare_by_node); /* equal times of a node are alike here */
+        qsort(sorted, n, sizeof *sorted, compare_by_node); /* the order of equal times does not matter */
     *sample = (struct sample){.n_nodes = nodes,
                               .nodes = memory_new((size_t)nodes, sizeof *sample->nodes),
                               .gaps = memory_new(n, sizeof(double)),
@@ -185,7 +187,7 @@ static double maximise(struct sample *sample, gsl_vector *x)
     return fit_minimum(&f, x, 0.4, 600);
 }
 
-/* Standard errors of the parameters: the diagonal of the inverse of the second derivatives; 0 where that says nothing. */
+/* Standard errors of the parameters: the diagonal of the inverse of the second derivatives; 0 if that is not positive. */
 static void standard_errors(struct sample *sample, const gsl_vector *x, double *errors)
 {
     const double h = 1e-2;
@@ -271,7 +273,8 @@ static void judge_gaps(const struct sample *sample, const gsl_vector *x, struct 
     free(u);
 }
 
-/* Two parameters more, started at (logit, log), from the best without them; better when the log-likelihood gains `worth`. */
+/* Adds two parameters, starting at (logit, log), to the best fit without them. Returns whether that gains `worth` in likelihood.
+ */
 static bool is_better_with(struct sample *sample, gsl_vector **best, double *value, double worth, double logit, double log_size,
                            double *found)
 {
@@ -281,7 +284,7 @@ static bool is_better_with(struct sample *sample, gsl_vector **best, double *val
     gsl_vector_set(more, (*best)->size, logit);
     gsl_vector_set(more, (*best)->size + 1, log_size);
     double with = maximise(sample, more);
-    *found = fmin(with, maximise(sample, more)); /* once more from there: a simplex can fold up early */
+    *found = fmin(with, maximise(sample, more)); /* once more from there: a simplex can collapse early */
     bool better = *found + worth < *value;
     if (better) {
         gsl_vector *worse = *best;

@@ -1,6 +1,8 @@
-/* What the name of a cause speaks of, as a filter over the logs would tell it, and how such things are repaired: the one table
- * of causes. Models whose causes say nothing else, runs under a policy, and fits of traces go by it. A name with the number of an
- * Xid is repaired as the catalogue of Xids says (traces/fault/xid.h). */
+/*
+ * fault_keywords.c - the one table of causes: the component, symptom and kind of repair that the name of a cause implies, as a
+ * log filter would tell them. Models whose causes say nothing else, runs under a policy, and fits of traces use it. A name with
+ * the number of an Xid is repaired as the catalogue of Xids says (traces/fault/xid.h).
+ */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +18,8 @@ struct keyword {
     enum repair_kind repair;
 };
 
-/* The first that occurs counts, so what is special stands before what is general. Repairs are those of the published fleets in
- * sim/fault_models: what resets and reboots mend (Delta, ByteRobust), and what takes no node away. */
+/* The first match counts, so special words come before general ones. Repairs are those of the published fleets in
+ * sim/fault_models: resets and reboots (Delta, ByteRobust), and causes that take no node away. */
 static const struct keyword keywords[] = {
     {"xid 119", COMPONENT_GPU, SYMPTOM_HANG, REPAIR_REBOOT},
     {"xid 120", COMPONENT_GPU, SYMPTOM_HANG, REPAIR_REBOOT},
@@ -82,7 +84,7 @@ static const struct keyword keywords[] = {
     {"hardware", COMPONENT_HOST, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE},
 };
 
-/* At the beginning of a word, and short ones as whole words: "maintenance" holds no NaN, and "storage" no ToR. */
+/* Matches at the beginning of a word; short keywords match whole words only: "maintenance" contains no NaN, "storage" no ToR. */
 static bool speaks_of(const char *cause, const char *text)
 {
     enum { SHORT = 3 };
@@ -104,7 +106,7 @@ static const struct keyword *find(const char *cause)
     return NULL;
 }
 
-/* What becomes of "Xid 79: ..." or "... (Xid 79)". */
+/* The class of "Xid 79: ..." or "... (Xid 79)". */
 static enum xid_class xid_of(const char *cause)
 {
     const char *at = strcasestr(cause, "xid "), *meaning;
@@ -114,7 +116,7 @@ static enum xid_class xid_of(const char *cause)
     return number > 0 && number <= XID_LARGEST ? xid_classify((int)number, &meaning) : XID_UNKNOWN;
 }
 
-/* A reset of the GPU or a reboot of its node is one kind of repair here; what is lost is looked at by somebody. */
+/* A reset of the GPU and a reboot of its node are one kind of repair here; a lost GPU is a hardware repair. */
 static enum repair_kind repair_of_class(enum xid_class class)
 {
     switch (class) {
@@ -125,7 +127,7 @@ static enum repair_kind repair_of_class(enum xid_class class)
     }
 }
 
-/* The driver writes an Xid to the log, whatever words stand behind its number; where these name a hang, the rows above do. */
+/* The driver logs an Xid, whatever text follows its number, so the symptom is an exit; the rows above list the Xids that hang. */
 static struct keyword reading_of(const char *cause)
 {
     static const struct keyword nothing = {"", COMPONENT_UNKNOWN, SYMPTOM_UNREACHABLE, REPAIR_HARDWARE};

@@ -67,7 +67,7 @@ static const struct schema slow_schema = SCHEMA("slow", slow_rows);
 
 /* --- lists of mappings --- */
 
-/* A cause is what its name speaks of, as fits of traces read it, unless the model says otherwise. */
+/* The name of a cause gives its component and repair, as in fits of traces, unless the model has them. */
 static void complete_cause(const struct yaml_node *mapping, struct fault_cause *cause)
 {
     const struct yaml_node *component = yaml_find(mapping, "component"), *repair = yaml_find(mapping, "repair");
@@ -126,7 +126,7 @@ LIST(cause, MAX_CAUSES)
 LIST(group, MAX_GROUPS)
 LIST(slow, MAX_SLOW)
 
-/* LANL's outages by cause (LA-UR-05-7318, 1996-2005): the fallback of a model that does not say its repairs. */
+/* LANL's outages by cause (LA-UR-05-7318, 1996-2005): the default of a model without repair times. */
 #define REPAIR_AT(k, id)                                                                                                         \
     GROUP(k, struct fault_model, repairs[id], repair_schema, UNSET, "of repairs of this kind; LANL's when left out")
 static const struct field repairs_rows[] = {

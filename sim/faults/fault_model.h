@@ -1,21 +1,31 @@
 /*
- * fault_model.h - how a fleet fails: rates, unevenness, causes, repairs; what traces are drawn from (sim/faults/faults.h).
+ * fault_model.h - how a fleet of nodes fails: the model from which fault traces are drawn (sim/faults/faults.h).
  *
- *   rate       failures per node and day, all causes, mean over the fleet
- *   shape      of the Weibull time from a node's repair to its next failure; below 1: failures come in clusters
- *   lemons     a share of the nodes fails `factor` times as often as the rest; the fleet's mean rate stays
+ * Example: a fleet with 419 failures of 2,048 nodes in 54 days, two causes:
+ *
+ *     name: mine
+ *     source: our log of May and June
+ *     failures: 419
+ *     nodes: 2048
+ *     days: 54
+ *     causes: [{name: faulty gpu, count: 300}, {name: software bug, count: 119}]
+ *
+ *   rate       failures per node and day, all causes, averaged over the fleet
+ *   shape      of the Weibull time from a node's repair to its next failure; below 1 failures come in clusters
+ *   lemons     a share of the nodes fails `factor` times as often as the rest; the fleet's average rate does not change
  *   early      a share of the nodes is defective from the start and fails once more, after an exponential time of mean `days`
- *   burst      with `probability` a failure is followed by another one on the same node, an exponential gap of mean `hours` later
- *   causes     component, weight (a published count) and how it is repaired, both what the name speaks of when left out
- *   repairs    lognormal hours by kind of repair: ln hours is normal (mu, sigma)
+ *   burst      with `probability` a failure is followed by another on the same node, after an exponential gap of mean `hours`
+ *   causes     component, weight (a published count) and kind of repair; by default the name gives component and repair
+ *   repairs    lognormal hours per kind of repair: ln hours is normal (mu, sigma)
  *   groups     events that hit many nodes at once: a rack, a ToR switch, a power feed. Nodes [i * nodes, (i + 1) * nodes) are a
- *              group; events are a Poisson process of `rate` per group and day; each node of the group is hit with probability
- *              `share`, all for the same time. With `planned` it is maintenance, or a preemption: announced (fault_trace.h)
- *   slow       stragglers, fail-slow links, flaps: a share of the nodes has it all the time, and more begin at `rate` per node
- *              and day for a lognormal time; `factor` is the speed that is left
+ *              group. Events are a Poisson process of `rate` per group and day. Each node of the group is hit with probability
+ *              `share`, and all are away for the same time. With `planned` it is announced maintenance or preemption
+ *              (fault_trace.h)
+ *   slow       stragglers, fail-slow links, flaps. A share of the nodes is slow all the time; more begin at `rate` per node and
+ *              day, for a lognormal time. `factor` is the remaining speed
  *
- * A model is a YAML file; those that come with msim stand in sim/fault_models, and each names its source. A rate may be given
- * directly, or as `failures` over `nodes` and `days`, or as the sum of its causes' own rates when each gives one.
+ * A model is a YAML file. The ones in sim/fault_models come with msim, and each names its source. The rate is given directly, or
+ * as `failures` over `nodes` and `days`, or as the sum of the causes' rates if each has one.
  */
 #ifndef MSIM_SIM_FAULTS_FAULT_MODEL_H
 #define MSIM_SIM_FAULTS_FAULT_MODEL_H
@@ -49,11 +59,11 @@ enum component {
 };
 const char *component_name(enum component component);
 
-/* What a job sees of a failure. */
+/* How a failure shows in the job. */
 enum symptom {
-    SYMPTOM_EXIT,        /* a process ends with an error that names it */
+    SYMPTOM_EXIT,        /* a process ends with an error message */
     SYMPTOM_UNREACHABLE, /* the node falls silent */
-    SYMPTOM_HANG,        /* nothing ends, nothing moves */
+    SYMPTOM_HANG,        /* nothing ends and nothing progresses */
     SYMPTOM_SILENT,      /* training goes on with wrong numbers */
     N_SYMPTOMS
 };
@@ -68,8 +78,8 @@ enum repair_kind {
     N_REPAIR_KINDS
 };
 
-/* The component and symptom that a cause's name speaks of, as a log filter would tell them: by keywords. And how such a thing is
- * repaired; none: the node is not taken away. */
+/* The component, symptom and kind of repair of a cause, from keywords in its name, as a log filter does it. REPAIR_NONE: the node
+ * stays. */
 enum component component_of_text(const char *cause);
 enum symptom symptom_of_text(const char *cause);
 enum repair_kind repair_of_text(const char *cause);
@@ -83,7 +93,7 @@ struct fault_cause {
     double weight; /* published count, or rate per node and day */
 };
 
-/* Logarithm of the hours a repair takes: normal with these. */
+/* ln of the hours of a repair: normal (mu, sigma). */
 struct repair_time {
     double mu, sigma;
 };
@@ -92,7 +102,7 @@ struct fault_group {
     char name[CAUSE_SIZE]; /* also the cause of its faults */
     int nodes;
     double rate, share;
-    bool planned; /* announced: training is saved before */
+    bool planned; /* announced, so training is saved before */
     struct repair_time repair;
 };
 
@@ -100,9 +110,9 @@ enum slow_kind { SLOW_STRAGGLER, SLOW_LINK };
 struct fault_slow {
     char name[CAUSE_SIZE];
     int kind;        /* enum slow_kind */
-    double share;    /* of the nodes, for the whole time */
+    double share;    /* of the nodes, slow all the time */
     double rate;     /* per node and day */
-    double factor;   /* of the speed, left */
+    double factor;   /* remaining fraction of the speed */
     double median_s; /* of its duration */
     double sigma;    /* of ln duration */
 };
@@ -139,23 +149,23 @@ struct fault_model {
     struct fault_slows slow;
 };
 
-/* A model by name (one of sim/fault_models) or file. Every mistake is reported with its place; *model is written on success. */
+/* Loads a model by name (one of sim/fault_models) or file. Reports every mistake with its place; writes *model on success. */
 MUST_CHECK enum status fault_model_load(const char *name, struct fault_model *model, struct diags *diags);
 MUST_CHECK enum status fault_model_parse(const char *name, const char *bytes, size_t n, struct fault_model *model,
                                          struct diags *diags);
 
-/* Those that come with msim, and the keys of one. */
+/* The models that come with msim, and the keys of a model. */
 extern const struct shipped fault_models;
 struct schema;
 extern const struct schema fault_model_schema; /* struct fault_model */
 
-/* All its causes' repairs are the fallback's, LANL's of 1996-2005: of no fleet of GPUs. */
+/* Are all its repair times the defaults: LANL's of 1996-2005, not those of a GPU fleet? */
 bool fault_model_repairs_are_lanls(const struct fault_model *model);
 
-/* A JSON text that fault_model_parse turns into an equal model; the caller frees it. */
+/* JSON that fault_model_parse reads as an equal model. The caller frees it. */
 char *fault_model_to_json(const struct fault_model *model);
 
-/* Rate of failures and of group hits together, per node and day: what a trace of many nodes shows. */
+/* Failures and group hits per node and day: the rate that a trace shows. */
 double fault_model_total_rate(const struct fault_model *model);
 
 #endif

@@ -13,7 +13,7 @@
 static void sort_doubles(double *x, size_t n)
 {
     if (n > 1)
-        qsort(x, n, sizeof *x, double_compare); /* equal numbers are alike */
+        qsort(x, n, sizeof *x, double_compare); /* the order of equal numbers does not matter */
 }
 
 static double mean_of(const double *x, size_t n)
@@ -101,7 +101,7 @@ struct weibull_fit weibull_fit(double *x, size_t n)
     return fit;
 }
 
-/* --- what the trace holds --- */
+/* --- counts --- */
 
 static bool is_failure(const struct fault *fault)
 {

@@ -1,16 +1,22 @@
 /*
- * fault_statistics.h - what a fault trace is like: how often, how bursty, how uneven, how long.
+ * fault_statistics.h - statistics of a fault trace: rate, burstiness, skew across nodes, repair times and causes.
  *
- * Only node outages count as failures; stragglers and slow links are counted beside. Rates are over the exposure nodes * horizon.
+ * Example: `msim faults summary trace.csv` prints these; from C:
  *
- * Times between failures of the fleet are fitted with a Weibull distribution by maximum likelihood. With x_i the n gaps (zero
- * gaps dropped: failures of one instant are one burst), the shape k solves
+ *     fault_statistics(&trace, 1536, horizon, &statistics);
+ *     ... statistics.per_node_day, statistics.gaps.shape, statistics.top_share ...
+ *     fault_statistics_free(&statistics);
  *
- *     sum(x^k ln x) / sum(x^k) - 1/k - mean(ln x) = 0,        scale = (mean of x^k)^(1/k),
+ * Only node outages are failures; stragglers and slow links are counted apart. Rates are per nodes * horizon.
  *
- * whose left side grows with k, so the root is one; it is found by Brent's method (GSL). k = 1 is a Poisson process, k < 1 means
- * bursts. `ks` are Kolmogorov-Smirnov distances of the gaps to the fit and to the exponential with the same mean. Repairs are
- * fitted with a lognormal by their mean and standard deviation of ln hours, repairs of no length left out.
+ * Times between failures of the fleet are fitted with a Weibull distribution by maximum likelihood. x_i are the n gaps; gaps of
+ * 0 are left out, because failures of one instant are one burst. The shape k solves
+ *
+ *     sum(x^k ln x) / sum(x^k) - 1/k - mean(ln x) = 0,        scale = (mean of x^k)^(1/k).
+ *
+ * The left side grows with k, so there is one root; Brent's method (GSL) finds it. k = 1 is a Poisson process, k < 1 means
+ * bursts. `ks` is the Kolmogorov-Smirnov distance of the gaps to the fit, `ks_exponential` to the exponential with the same
+ * mean. Repairs are fitted with a lognormal by mean and standard deviation of ln hours; repairs of length 0 are left out.
  */
 #ifndef MSIM_SIM_FAULTS_FAULT_STATISTICS_H
 #define MSIM_SIM_FAULTS_FAULT_STATISTICS_H
@@ -18,7 +24,7 @@
 #include "traces/fault/fault_trace.h"
 
 struct weibull_fit {
-    size_t n;      /* gaps used; the fit needs 3 different ones and is all zero otherwise */
+    size_t n;      /* gaps used; fewer than 3 different ones: the fit is all zero */
     double mean_s; /* of the gaps */
     double shape, scale_s;
     double ks, ks_exponential;
@@ -40,13 +46,13 @@ struct fault_count {
 enum { TOP_NODES = 10 };
 
 struct fault_statistics {
-    size_t n_failures, n_slow, n_planned; /* node outages; stragglers and slow links; outages that are announced */
+    size_t n_failures, n_slow, n_planned; /* node outages; stragglers and slow links; planned outages */
     double horizon_s;
     int32_t nodes, nodes_hit;
     double mtbf_s;           /* horizon / failures */
     double per_node_day;     /* failures */
     double variance_to_mean; /* of daily counts; 1 for a Poisson process */
-    double top_share;        /* of the failures, on the 1 % of nodes (at least one) that fail most */
+    double top_share;        /* fraction of the failures on the 1 % of nodes (at least one) that fail most */
     struct weibull_fit gaps;
     struct repair_fit repair;
     struct fault_count top_nodes[TOP_NODES]; /* most failures first, then lowest node */
@@ -60,11 +66,10 @@ struct fault_statistics {
 void fault_statistics(const struct fault_trace *trace, int32_t nodes, nanos horizon, struct fault_statistics *out);
 void fault_statistics_free(struct fault_statistics *statistics);
 
-/* A fit to n positive numbers. */
+/* Fits n positive numbers. */
 struct weibull_fit weibull_fit(double *x, size_t n); /* sorts x */
 
-/* End of the last day on which something fails, on nodes that were left out too: what a trace covers, as far as its rows can
- * tell. */
+/* End of the last day with a fault, on any node: the time that a trace covers, as far as its rows show. */
 nanos fault_trace_horizon(const struct fault_trace *trace);
 
 #endif

@@ -20,7 +20,7 @@ enum purpose {
     PURPOSE_REPLICA,
 };
 
-/* A century of seconds: what lies beyond has no trace that could hold it. */
+/* A century in seconds: no trace reaches beyond it. */
 #define FAR_S 3.2e9
 
 uint64_t faults_replica_seed(uint64_t seed, uint64_t replica)
@@ -47,7 +47,7 @@ static struct life life_of(double rate, double shape, double end_s)
     return life;
 }
 
-/* Seconds until a node first fails, seen at an arbitrary moment of its life; FAR_S when that is beyond the horizon. */
+/* Seconds until a node first fails, from an arbitrary moment of its life; FAR_S: beyond the horizon. */
 static double residual_life_s(const struct life *life, struct random_stream *random)
 {
     double quantile = random_uniform(random), u = random_uniform(random);
@@ -120,7 +120,7 @@ struct node_streams {
     struct random_stream arrivals, causes, repairs, bursts;
 };
 
-/* One failure and the burst that may follow it. Returns when the node is back for good. */
+/* One failure and the burst that may follow it. Returns when the node is back after the last of them. */
 static double fail_node(const struct generation *g, int32_t node, double time_s, struct node_streams *random)
 {
     const struct fault_model *model = g->model;
@@ -193,7 +193,7 @@ static void generate_groups(const struct generation *g, int kind, int32_t nodes)
     }
 }
 
-/* Durations of slow things are kept to the millisecond: flaps last seconds. */
+/* Durations of slow nodes and links are in milliseconds, because flaps last seconds. */
 static nanos slow_duration(const struct fault_slow *slow, double u)
 {
     double seconds = slow->sigma > 0 ? gsl_cdf_lognormal_Pinv(u, log(slow->median_s), slow->sigma) : slow->median_s;

@@ -71,7 +71,7 @@ void repairs_set_trace(const struct repairs *repairs, double mean_s, struct faul
 {
     for (size_t i = 0; repairs->mean_s > 0 && i < trace->n_items; i++) {
         double down = (double)repairs->down[i] * (mean_s / repairs->mean_s);
-        if (is_repair(&trace->items[i])) /* one that takes a node away still does */
+        if (is_repair(&trace->items[i])) /* an outage stays one, however short */
             trace->items[i].down = down < (double)FAULT_TRACE_LONGEST ? (nanos)fmax(nearbyint(down), 1) : FAULT_TRACE_LONGEST;
     }
 }

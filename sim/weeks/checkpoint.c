@@ -35,7 +35,7 @@ static void begin_write(struct training *training, struct ledger *ledger)
         ledger_commit_level(ledger, LEVEL_WRITING);
 }
 
-/* The snapshot has arrived where it was going. */
+/* The copy has arrived at its storage or neighbour. */
 static void persisted(struct training *training, struct ledger *ledger)
 {
     training->n_written++;
@@ -59,7 +59,7 @@ static void snapshot_taken(struct training *training, struct ledger *ledger)
         persisted(training, ledger);
 }
 
-/* The background goes on for as long as the ledger's clock does. */
+/* Writes in the background advance by `duration` of clock time. */
 static void background(struct training *training, struct ledger *ledger, nanos duration)
 {
     if (training->write_left > 0 && (training->write_left -= nanos_earlier(duration, training->write_left)) == 0)
@@ -68,7 +68,7 @@ static void background(struct training *training, struct ledger *ledger, nanos d
         persisted(training, ledger);
 }
 
-/* How long until something in the background ends, `limit` at most. */
+/* Time until a write in the background ends, at most `limit`. */
 static nanos until_background(const struct training *training, nanos limit)
 {
     if (training->persist_left > 0)
@@ -90,7 +90,7 @@ static void write_checkpoint(struct training *training, struct ledger *ledger, n
         snapshot_taken(training, ledger);
 }
 
-/* The clock time that `work` still takes. */
+/* Clock time needed for `work`. */
 static nanos clock_time(const struct training *training, nanos work)
 {
     if (training->speed == FULL_SPEED && training->carry == 0)
@@ -100,7 +100,7 @@ static nanos clock_time(const struct training *training, nanos work)
     return duration > CHECKPOINT_MAX_NANOS ? CHECKPOINT_MAX_NANOS : (nanos)duration;
 }
 
-/* The work done in `duration`; what does not make a whole nanosecond is carried. */
+/* Work done in `duration`. A remainder below one nanosecond is carried. */
 static nanos work_in(struct training *training, nanos duration)
 {
     if (training->speed == FULL_SPEED)
@@ -110,7 +110,7 @@ static nanos work_in(struct training *training, nanos duration)
     return (nanos)(done / FULL_SPEED);
 }
 
-/* Until the goal. */
+/* Work left until the goal. */
 static nanos work_left(const struct training *training, const struct ledger *ledger)
 {
     return training->goal > 0 ? training->goal - ledger->work : INT64_MAX;
@@ -135,7 +135,7 @@ static void work_towards_checkpoint(struct training *training, struct ledger *le
 /* The interval is over. */
 static void begin_checkpoint(struct training *training, struct ledger *ledger, nanos until)
 {
-    if (training->persist_left > 0) { /* the one before is still on its way */
+    if (training->persist_left > 0) { /* the previous copy is still on its way */
         nanos duration = nanos_earlier(until - ledger->now, until_background(training, training->persist_left));
         ledger_book(ledger, USE_CHECKPOINT, duration);
         background(training, ledger, duration);
@@ -185,7 +185,7 @@ void training_advance(struct training *training, struct ledger *ledger, nanos un
     }
 }
 
-/* Nothing is on its way any more. */
+/* Drops all work and copies in progress. */
 static void forget(struct training *training)
 {
     training->work = 0;

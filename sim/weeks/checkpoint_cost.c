@@ -8,7 +8,8 @@
 
 enum { GPUS_PER_PCIE_SWITCH = 2 };
 
-/* What the optimizer keeps of so many parameters of a model: a master copy in fp32 and its moments; of Muon's matrices one. */
+/* Bytes of the optimizer state of `parameters` parameters: an fp32 master copy and the moments; Muon's matrices have one moment.
+ */
 static double optimizer_bytes(const struct setting *setting, double parameters)
 {
     struct muon_matrices matrices = muon_matrices_of_model(setting);
@@ -23,13 +24,13 @@ static double node_rate(const struct cluster *cluster)
     return rate > 0 ? rate : cluster->gpu.pcie_rate;
 }
 
-/* B/s at which each GPU of a node reads and writes the memory of its host, all at once. */
+/* B/s between each GPU of a node and host memory while all GPUs transfer. */
 static double host_memory_rate(const struct gpu *gpu)
 {
     return gpu->host_rate > 0 ? gpu->host_rate : gpu->pcie_rate / GPUS_PER_PCIE_SWITCH;
 }
 
-/* The job as far as its state goes: what is cast for products in narrow precision is made again, not saved. */
+/* The job with the precision of its saved state: casts to narrow precision are recomputed, not saved. */
 static struct job saved_job(const struct job *job)
 {
     struct job saved = *job;
@@ -47,7 +48,7 @@ void checkpoint_cost_of(const struct layout *layout, const struct setting *train
     const struct setting *setting = &saved;
     struct parameter_count count;
     struct footprint memory;
-    struct layout on_gpu = *layout; /* what is saved is the same wherever it is */
+    struct layout on_gpu = *layout; /* offloading does not change what is saved */
     on_gpu.offload = (struct offload){.of = {{0}}};
     transformer_parameters(setting->model, &count);
     const struct adapted_model adapted = adapted_model_of(setting, layout->features);

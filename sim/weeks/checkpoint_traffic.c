@@ -2,7 +2,7 @@
 
 #include "sim/fabric/load.h"
 
-/* Seconds until every GPU's bytes have reached the GPU `stride` further; 0: half of all. */
+/* Seconds until the bytes of every GPU have reached the GPU `stride` further (0: half the GPUs further). */
 static enum status shift_s(const struct router *router, int gpus, int stride, double bytes, int queue_pairs, double *seconds,
                            struct diags *diags)
 {

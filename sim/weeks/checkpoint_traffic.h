@@ -1,13 +1,16 @@
 /*
- * checkpoint_traffic.h - checkpoints' traffic on a fabric, link by link, where sim/weeks/checkpoint_cost.h divides bytes by
- * rates.
+ * checkpoint_traffic.h - the time of checkpoint transfers on a fabric, link by link; sim/weeks/checkpoint_cost.h divides bytes
+ * by rates instead.
  *
- *   neighbours   every GPU sends its state to the GPU half the cluster further, where copies in memory are kept: all at once, so
- *                everything crosses the bisection and meets what the routing lets collide
- *   broadcast    every GPU passes the state on to the next of its data-parallel group (rank + tp cp, when ranks fill the hosts in
- *                order): a pipelined ring, each link used once by every state
+ * Example: in a cluster of 64 GPUs on two leaves, GPU 0 sends its state to GPU 32, 1 to 33, and so on. All 32 flows of a leaf
+ * cross its uplinks, so with one uplink per two GPUs the transfer takes twice as long.
  *
- * Each takes until its last transfer has ended, with everybody speeding up as others finish (sim/fabric/load.h). The way to and
+ *   neighbours   each GPU sends its state to the GPU half the cluster further, which keeps copies in memory. All send at once, so
+ *                everything crosses the bisection and collides where the routing lets it
+ *   broadcast    each GPU passes the state on to the next of its data-parallel group (rank + tp cp, if ranks fill the hosts in
+ *                order): a pipelined ring that uses each link once per state
+ *
+ * A pattern lasts until its last transfer ends; the others speed up as transfers finish (sim/fabric/load.h). The path to and
  * from storage is not on this fabric and keeps its closed form.
  */
 #ifndef MSIM_SIM_WEEKS_CHECKPOINT_TRAFFIC_H
@@ -16,8 +19,8 @@
 #include "sim/fabric/route.h"
 #include "sim/weeks/checkpoint_cost.h"
 
-/* Replaces what `cost` (checkpoint_cost_of) says of neighbours and broadcasts. STATUS_BAD_INPUT when the fabric has fewer GPUs
- * than the job, or two of them cannot reach one another. */
+/* Replaces the times of neighbours and broadcasts in `cost` (from checkpoint_cost_of). STATUS_BAD_INPUT if the fabric has fewer
+ * GPUs than the job, or two of its GPUs are not connected. */
 MUST_CHECK enum status checkpoint_cost_on_fabric(const struct layout *layout, const struct setting *setting,
                                                  const struct router *router, int queue_pairs, struct checkpoint_cost *cost,
                                                  struct diags *diags);

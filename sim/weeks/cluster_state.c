@@ -150,7 +150,7 @@ struct fault_end cluster_state_end(struct cluster_state *state)
     return end;
 }
 
-/* The slowest first, then who has been so for longest. */
+/* The slowest first; among equals the one that has been slow longest. */
 static int compare_slow(const void *left, const void *right)
 {
     const struct fault_end *a = left, *b = right;
@@ -179,7 +179,7 @@ int cluster_state_evict_slow(struct cluster_state *state, nanos now, nanos age, 
     }
     if (n > 0) {
         state->n_ends = 0;
-        for (size_t i = 0; i < kept; i++) /* in place: the heap never is longer than what was read */
+        for (size_t i = 0; i < kept; i++) /* in place: the heap never gets longer than the part already read */
             heap_push(state, ends[i]);
         for (int i = 0; i < n; i++) {
             slow_end(state, FAULT_STRAGGLER, evicted[i].speed);

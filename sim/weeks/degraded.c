@@ -21,7 +21,7 @@ struct degraded {
     size_t n, capacity;
 };
 
-/* A bound on a stall: what is left of a link that lets nothing through. */
+/* Speed during a stall: bounds the time while a link carries nothing. */
 enum { STEPS = 1000, STANDSTILL = FULL_SPEED / 1000000 };
 
 static double simulate(const struct layout *layout, const struct setting *setting)
@@ -66,7 +66,7 @@ static void slow_gpu(struct gpu *gpu, double factor)
         gpu->memory.rate[i] *= factor;
 }
 
-/* The same global batch over fewer replicas, each with whole micro-batches. */
+/* The global batch, rounded up to whole micro-batches of fewer replicas. */
 static int64_t batch_of(const struct job *job, const struct layout *layout)
 {
     int64_t unit = (int64_t)layout->dp * layout->micro_batch;
@@ -85,7 +85,7 @@ static double simulate_condition(const struct degraded *degraded, const struct c
     layout.dp -= condition->missing_replicas;
     setting.gpus = setting.gpus / degraded->layout.dp * layout.dp;
     if (layout.shard && (layout.dp * layout.cp) % layout.shard)
-        layout.shard = 0; /* among all that are left */
+        layout.shard = 0; /* shard among all that are left */
     layout_complete(&layout, &setting);
     job.global_batch = batch_of(&job, &layout);
     setting.cluster = &cluster;
@@ -104,7 +104,8 @@ static int32_t ask(struct degraded *degraded, const struct cluster_condition *co
     double step_s = simulate_condition(degraded, condition);
     double slowest = fmin((double)condition->compute_speed, (double)condition->link_speed) / FULL_SPEED;
     double share = 1 - (double)condition->missing_replicas / degraded->layout.dp;
-    double speed = step_s > 0 ? fmin(1, degraded->healthy_s / step_s) : slowest * share; /* no such step: the plain rule */
+    double speed =
+        step_s > 0 ? fmin(1, degraded->healthy_s / step_s) : slowest * share; /* the step cannot be simulated: the plain rule */
     return (int32_t)lround(fmax(speed, 1e-6) * FULL_SPEED);
 }
 

@@ -1,17 +1,23 @@
 /*
- * degraded.h - how fast training goes on a cluster that is not whole: asked of the step simulation, remembered by condition.
+ * degraded.h - the speed of training on a degraded cluster, from simulated steps.
  *
- * A condition is (speed of the slowest node's compute, speed of the slowest link, replicas missing). For each the step is
- * simulated once, with
+ * Example: all nodes run at 100 %, but one GPU computes at 90 %. The step simulated with all GPUs at 90 % takes, say, 1.07 times
+ * the healthy step, so the speed is 0.93: communication is not slowed.
  *
- *   - compute and memory rates of every GPU at the slowest's: in a pipeline the slowest stage sets the pace, and every replica
- *     waits for the slowest at the gradient exchange. The warm-up and cool-down of the pipeline are then charged too much, by
- *     (p - 1) / (v m) at most
- *   - NIC rates at the slowest's: a ring is as fast as its slowest link
- *   - fewer replicas: each gets more micro-batches, rounded up, of the same global batch
+ *     struct degraded *degraded = degraded_create(&layout, &setting, &diags);
+ *     struct degraded_speed speed = degraded_speed_of(degraded);   options.degraded = &speed;
  *
- * and the speed is the healthy step time over that one. Factors are rounded to 1/1000 (down to 1/1000, below which the link
- * counts as standing still for as long as it lasts). Threads may ask at the same time.
+ * A condition is (speed of the slowest node's compute, speed of the slowest link, missing replicas). The step of each condition
+ * is simulated once and remembered:
+ *
+ *   - compute and memory rates of every GPU are those of the slowest. In a pipeline the slowest stage sets the pace, and every
+ *     replica waits for the slowest at the gradient exchange. This charges too much for warm-up and cool-down of the pipeline, by
+ *     at most (p - 1) / (v m)
+ *   - NIC rates are those of the slowest: a ring is as fast as its slowest link
+ *   - fewer replicas: each gets more micro-batches of the same global batch, rounded up
+ *
+ * The speed is the healthy step time divided by this one. Speeds of nodes and links are rounded to 1/1000. A link below 1/1000
+ * stands still for as long as this lasts. Several threads may ask at the same time.
  */
 #ifndef MSIM_SIM_WEEKS_DEGRADED_H
 #define MSIM_SIM_WEEKS_DEGRADED_H
@@ -21,10 +27,10 @@
 
 struct degraded;
 
-/* `setting` must outlive it. NULL with a diagnostic when the healthy step cannot be simulated. */
+/* `setting` must outlive it. Returns NULL, with a diagnostic, if the healthy step cannot be simulated. */
 struct degraded *degraded_create(const struct layout *layout, const struct setting *setting, struct diags *diags);
 void degraded_destroy(struct degraded *degraded);
-/* For struct run_options. */
+/* The function for struct run_options. */
 struct degraded_speed degraded_speed_of(struct degraded *degraded);
 
 #endif

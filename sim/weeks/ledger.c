@@ -89,7 +89,7 @@ void ledger_promote(struct ledger *ledger, enum ledger_level from, enum ledger_l
         bin->slow[to] += bin->slow[from];
         bin->work[from] = bin->slow[from] = 0;
     }
-    if (ledger->first[from] < ledger->first[to]) /* none is the greatest */
+    if (ledger->first[from] < ledger->first[to]) /* LEDGER_NONE is the largest value */
         ledger->first[to] = ledger->first[from];
     ledger->first[from] = LEDGER_NONE;
 }
@@ -124,7 +124,7 @@ nanos ledger_lose_level(struct ledger *ledger, enum ledger_level level)
     return lost;
 }
 
-/* Up to `amount` of one kind of the fresh level's pending time in a bin is lost; returns how much. */
+/* Loses up to `amount` of one kind of fresh pending time in a bin; returns how much. */
 static nanos lose_of(struct ledger_bin *bin, nanos *pending, nanos amount)
 {
     nanos taken = amount < *pending ? amount : *pending;

@@ -1,16 +1,25 @@
 /*
- * ledger.h - where the time of a run went, booked to the nanosecond.
+ * ledger.h - accounts for every nanosecond of a run.
  *
- * The ledger is the clock of a run: time moves only by being booked to a use, so the uses sum to the horizon exactly, in the
- * whole and in every bin of the time series (bins of equal width, the last one cut off by the horizon).
+ * Example: 30 min of training, a checkpoint of 1 min that makes it safe, 12 min of training, and a failure:
  *
- * Work done since the last safe checkpoint is pending: nobody knows yet whether it will count. A checkpoint commits it (training,
- * and the time by which it took longer on degraded hardware), a failure turns all of it into lost time. Pending amounts are kept
- * per bin, so both find their way into the bins in which the time was spent. They are kept by level, as a checkpoint becomes
- * safer in stages: fresh work; staged (copied off the device, on its way); held (in the memory of a neighbour); being written to
- * storage.
+ *     ledger_train(&l, 30 min, 0);  ledger_book(&l, USE_CHECKPOINT, 1 min);  ledger_commit(&l);     training 30, checkpoint 1
+ *     ledger_train(&l, 12 min, 0);  ledger_lose(&l);                                                lost 12
  *
- * Cost: O(1) per booking; a commit or loss visits the bins that pending work spans. Memory: 136 bytes per bin.
+ * The ledger is the clock of a run: time advances only when it is booked to a use. So the uses sum to the horizon exactly, in
+ * total and in each bin of the time series. Bins have equal width; the horizon cuts off the last one.
+ *
+ * Work since the last safe checkpoint is pending, because a failure may still undo it. A checkpoint commits it: to training, and
+ * to degraded for the extra time on slow hardware. A failure turns it into lost time. Pending amounts are kept per bin, so that
+ * both end up in the bins in which the time was spent. They are also kept per level, because a checkpoint becomes safer in
+ * stages:
+ *
+ *     fresh     work since the last copy
+ *     staged    copied off the device, on its way
+ *     held      in the memory of a neighbour
+ *     writing   on its way from there to storage
+ *
+ * Cost: O(1) per booking; a commit or loss visits the bins that the pending work spans. Memory: 136 bytes per bin.
  */
 #ifndef MSIM_SIM_WEEKS_LEDGER_H
 #define MSIM_SIM_WEEKS_LEDGER_H
@@ -31,7 +40,7 @@
     X(DIAGNOSIS, "diagnosis", "stopped, looking for the faulty node")                                                            \
     X(HUMAN, "human", "stopped until somebody steps in")
 
-/* Uses below it are those of the plain replay rules; the others occur only with a recovery policy of stages. */
+/* The plain rules have the uses before this one; the others occur only under a recovery policy. */
 #define N_PLAIN_USES USE_DIAGNOSIS
 
 enum time_use {
@@ -55,43 +64,43 @@ struct ledger {
     nanos now;
     struct ledger_bin *bins;
     size_t n_bins;
-    size_t bin;             /* that `now` is in */
-    size_t first[N_LEVELS]; /* bin with pending amounts of that level; LEDGER_NONE: none has any */
-    nanos work;             /* done and not lost, whether it is safe or pending */
+    size_t bin;             /* contains `now` */
+    size_t first[N_LEVELS]; /* first bin with pending amounts of the level; LEDGER_NONE: none */
+    nanos work;             /* done and not lost, safe or pending */
 };
 
-/* Bins the series of a run has: at most LEDGER_MAX_BINS. */
+/* Most bins of a series. */
 enum { LEDGER_MAX_BINS = 1 << 20 };
 #define LEDGER_NONE SIZE_MAX
 
-/* horizon and width above 0, horizon / width below LEDGER_MAX_BINS. */
+/* Requires horizon > 0, width > 0 and horizon / width < LEDGER_MAX_BINS. */
 void ledger_open(struct ledger *ledger, nanos horizon, nanos width);
 
-/* End of the current bin: no single booking may go beyond it. */
+/* End of the current bin. One booking must not cross it. */
 nanos ledger_edge(const struct ledger *ledger);
 
-/* The next `duration` belongs to `use`. */
+/* Books the next `duration` to a use. */
 void ledger_book(struct ledger *ledger, enum time_use use, nanos duration);
-/* The next work + slow is training whose worth is open. */
+/* Books the next work + slow as pending training. */
 void ledger_train(struct ledger *ledger, nanos work, nanos slow);
-/* The next n * (work + block) are whole checkpoint intervals: nothing stays pending. Nothing may be pending before. */
+/* Books n whole checkpoint intervals of work + block; all of it is safe. Nothing may be pending. */
 void ledger_train_intervals(struct ledger *ledger, nanos n, nanos work, nanos block);
 
-/* What was pending at one level now is at another. */
+/* Moves pending work from one level to another; makes it safe; turns it into lost time, which is returned. */
 void ledger_promote(struct ledger *ledger, enum ledger_level from, enum ledger_level to);
 void ledger_commit_level(struct ledger *ledger, enum ledger_level level);
 nanos ledger_lose_level(struct ledger *ledger, enum ledger_level level);
-/* Of the fresh level the last `work` that was done and the last `slow` by which it took longer, as far as there is so much.
- * Returns the time lost. */
+/* Loses the last `work` of the fresh level and the last `slow` of its extra time, or less if there is not so much. Returns the
+ * time lost. */
 nanos ledger_lose_recent(struct ledger *ledger, nanos work, nanos slow);
-/* All levels. */
+/* The same for all levels. */
 void ledger_commit(struct ledger *ledger);
-nanos ledger_lose(struct ledger *ledger); /* time lost */
+nanos ledger_lose(struct ledger *ledger); /* returns the time lost */
 
-/* The run is over now, before its horizon: that is its horizon. Some time has passed. */
+/* The run ends now, before its horizon, which becomes now. Requires now > 0. */
 void ledger_close(struct ledger *ledger);
 
-/* Sum over bins of one use. */
+/* Sum of a use over all bins. */
 nanos ledger_total(const struct ledger *ledger, enum time_use use);
 
 #endif

@@ -14,9 +14,9 @@ struct recovery_plan recovery_plain_plan(const struct recovery_policy *policy)
 void recovery_begin(struct recovery *recovery, nanos now, int n_down, const struct recovery_plan *plan)
 {
     bool was_short = recovery->active && recovery->ready == NEVER;
-    bool searched = recovery->active && now >= recovery->saved; /* saving is over when something fails */
+    bool searched = recovery->active && now >= recovery->saved; /* an earlier fault, not a save under way */
     struct recovery earlier = {.noticed = now, .diagnosed = now, .found = now};
-    if (searched) /* another fault is still being looked for until then */
+    if (searched) /* the search for the earlier fault continues */
         earlier = *recovery;
     recovery->active = true;
     recovery->plan = *plan;

@@ -27,7 +27,7 @@ static double exponential(double mean, struct random_stream *random)
 
 /* --- noticing --- */
 
-/* A hang: whoever watches the traffic is quicker than the collective's timeout, or there is nobody but that. */
+/* A hang is noticed by its traffic, if that is watched, or by the collective timeout. */
 static double hang_s(const struct robust_policy *policy, struct verdict *verdict)
 {
     bool watched = robust_policy_watches_traffic(policy);

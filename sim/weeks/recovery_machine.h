@@ -1,14 +1,19 @@
 /*
- * recovery_machine.h - one fault's way through the robust training of sim/weeks/robust_policy.h, in virtual time.
+ * recovery_machine.h - how one fault is noticed, diagnosed and repaired under the policy of sim/weeks/robust_policy.h.
  *
  *     training ──fault── unnoticed ──(heartbeat, log, traffic, timeout, numbers)── suspended ── test 1 ── test 2 ... ──┐
  *         ^                                                                                                           │
  *         └── restart ── (wait for nodes) ── evict ── found ──────────────────────────────────────────────────────────┤
- *         └── restart where it is ── not found; if something is broken it is back later, `attempts` times at most ────┤
- *         └── restart ── evict ── a person has found it ── nobody finds it, or the fault is none for automatics ──────┘
+ *         └── restart in place ── not found; a broken node fails again later, up to `attempts` times ─────────────────┤
+ *         └── restart ── evict ── a person has found it ── no test finds it, or automation does not handle it ────────┘
  *
- * Durations are drawn from the stream of the fault, so that a fault meets the same luck whatever the rest of the run does (common
- * random numbers between policies). Times are rounded to the millisecond.
+ * Example: a GPU falls off the bus. Its process ends, so the log shows it with the next heartbeat (channel log). Test 2 finds
+ * the node after 2 min. The node is evicted, and the job restarts.
+ *
+ *     struct verdict verdict = recovery_machine_run(&policy, &fault, &random);   ... verdict.detect, verdict.diagnose ...
+ *
+ * Durations come from the fault's own random stream. So a fault draws the same numbers whatever the rest of the run does: common
+ * random numbers between policies. Times are rounded to the millisecond.
  */
 #ifndef MSIM_SIM_WEEKS_RECOVERY_MACHINE_H
 #define MSIM_SIM_WEEKS_RECOVERY_MACHINE_H
@@ -33,29 +38,29 @@ enum channel {
 };
 const char *channel_name(enum channel channel);
 
-/* What the machine is shown. */
+/* A fault as the machine sees it. */
 struct fault_case {
     enum component component;
     enum symptom symptom;
-    bool broken;   /* a node has to leave: without it the fault comes back */
-    int32_t nodes; /* that the suite runs on */
-    int attempt;   /* 0: the first time this fault shows */
+    bool broken;   /* a node is broken: the fault comes back until it leaves */
+    int32_t nodes; /* on which the diagnostic suite runs */
+    int attempt;   /* how often this fault came back before */
 };
 
 struct verdict {
-    enum channel channel; /* that noticed it */
+    enum channel channel; /* that noticed the fault */
     nanos detect, diagnose, human;
-    int found_by;    /* test, -1 none */
-    bool found;      /* the node is known and leaves; also when a person found it */
-    bool called;     /* a person was */
-    int n_condemned; /* healthy nodes that leave too */
-    nanos relapse;   /* above 0: it is not over; from training on until it is back */
+    int found_by;    /* index of the test; -1: none */
+    bool found;      /* the node is known and leaves; also if a person found it */
+    bool called;     /* a person was called */
+    int n_condemned; /* healthy nodes that leave as well */
+    nanos relapse;   /* > 0: the fault comes back after this much training */
 };
 
 struct verdict recovery_machine_run(const struct robust_policy *policy, const struct fault_case *fault,
                                     struct random_stream *random);
 
-/* A false alarm of one of the watchers: the suite runs in vain, and may condemn healthy nodes. */
+/* A false alarm: the suite finds nothing, and may condemn healthy nodes. */
 struct verdict recovery_machine_alarm(const struct robust_policy *policy, enum channel channel, int32_t nodes,
                                       struct random_stream *random);
 

@@ -13,7 +13,7 @@ const struct shipped robust_policies = {.folder = "sim/policies", .endings = {".
 
 /* --- the diagnostic suite --- */
 
-/* {gpu: 90%, nvlink: 80%}: any component that is left out is not found. */
+/* {gpu: 90%, nvlink: 80%}. A test never finds faults of components that it does not list. */
 static void read_finds(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)
 {
     double *finds = at;

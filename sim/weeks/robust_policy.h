@@ -1,29 +1,39 @@
 /*
- * robust_policy.h - how a training system notices faults, finds what is broken and goes on: MegaScale's robust training
- * (arXiv:2402.15627, section 4) with its numbers as parameters.
+ * robust_policy.h - a recovery policy: how a training system notices faults, finds the broken node and resumes. Modelled on
+ * MegaScale's robust training (arXiv:2402.15627, section 4), with its numbers as parameters.
  *
- * A driver hears from one executor per node every `heartbeat`. It learns of a fault through
- *   heartbeats   an executor that was not heard of for `heartbeat_timeout` (an unreachable node)
- *   logs         a process that ended, or a keyword in its output; reported with the next heartbeat, `log_delay` to filter
- *   traffic      RDMA traffic that has been zero for `traffic_window` (a hang); 0: nobody watches it
- *   timeouts     a collective that has waited for `collective_timeout`, when nobody watches the traffic
+ * Example: msim run --policy megascale. A file of your own has the same keys (msim catalog template policy):
+ *
+ *     name: mine
+ *     source: measured in May
+ *     heartbeat: 10s
+ *     heartbeat_timeout: 60s
+ *     tests: [{name: gpu, time: 2min, finds: {gpu: 90%, hbm: 80%}, false_positive: 0.1%}]
+ *
+ * Noticing. One executor per node sends a heartbeat to the driver every `heartbeat`. The driver learns of a fault through
+ *
+ *   heartbeats   no heartbeat for `heartbeat_timeout`: the node is unreachable
+ *   logs         a process ended, or wrote a keyword; reported with the next heartbeat, after `log_delay` for the filter
+ *   traffic      no RDMA traffic for `traffic_window`: a hang; 0: nobody watches
+ *   timeouts     a collective waited for `collective_timeout`, if nobody watches the traffic
  *   numbers      silent corruption shows in loss or gradient norm after an exponential time of mean `silent_detect`
- * It then suspends the job and runs the tests of its diagnostic suite in order, until one finds the node. A test finds a fault of
- * a component with the probability given for it, and condemns each healthy node with probability `false_positive`. Found nodes
- * are evicted and replaced by spares. When the suite finds nothing the job is restarted where it is: right, if nothing was
- * broken; otherwise the fault is back an exponential time of mean `relapse` after training went on, up to `attempts` times, after
- * which a person looks for it (lognormal time), as one does at once for the share of faults that is not handled automatically.
- * A hang without a broken node (a bug of the job, a bad batch of data) comes back in the same way with probability `hang_recurs`.
  *
- * Watching has a price: healthy executors fall silent now and then, and healthy jobs stand still for a moment. With pauses of
- * exponential length at `pause_rate` per node and day, those longer than the heartbeat's timeout are false alarms, at
+ * Finding. The driver suspends the job and runs the tests of its diagnostic suite in order until one finds the node. Each test
+ * has a probability of finding a fault per component, and condemns a healthy node with probability `false_positive`. Found nodes
+ * are evicted and replaced by spares. If no test finds the node, the job restarts in place. That is right if no node is broken.
+ * Otherwise the fault comes back after an exponential time of training of mean `relapse`, up to `attempts` times; then a person
+ * looks for it (lognormal time). Faults outside the share `automatic` go to a person at once. A hang without a broken node (a
+ * bug of the job, a bad batch of data) comes back in the same way with probability `hang_recurs`.
  *
- *     nodes * pause_rate * exp(-heartbeat_timeout / pause)        per day of training;
+ * False alarms. Healthy executors fall silent now and then, and healthy jobs stall for a moment. Pauses have exponential length
+ * with mean `pause`, at `pause_rate` per node and day. Those longer than the heartbeat's timeout are false alarms, at a rate of
  *
- * stalls of the job at `stall_rate` per day do the same to whatever watches for hangs (window or timeout). A false alarm suspends
- * the job, runs the whole suite in vain and restarts. This is what keeps timeouts from being as short as can be.
+ *     nodes * pause_rate * exp(-heartbeat_timeout / pause)        per day of training.
  *
- * Which of these numbers a source prints and which are assumptions is said in the policy's file.
+ * Stalls of the job at `stall_rate` per day do the same to the hang detector (window or timeout). A false alarm suspends the
+ * job, runs the whole suite in vain, and restarts. This keeps the best timeouts from being arbitrarily short.
+ *
+ * Each policy file says which of its numbers its source prints and which are assumptions.
  */
 #ifndef MSIM_SIM_WEEKS_ROBUST_POLICY_H
 #define MSIM_SIM_WEEKS_ROBUST_POLICY_H
@@ -50,38 +60,38 @@ struct robust_policy {
     double heartbeat_s, heartbeat_timeout_s, log_delay_s;
     double traffic_window_s, collective_timeout_s;
     double silent_detect_s;
-    double automatic; /* share of faults that nobody has to touch */
+    double automatic; /* share of faults handled without a person */
     double human_median_s, human_sigma;
     int attempts;
     double relapse_s;
     double hang_recurs;         /* probability */
-    double pause_rate, pause_s; /* of a healthy node: per day, mean length */
-    double stall_rate, stall_s; /* of a healthy job: per day, mean length */
-    double straggler_find_s;    /* until monitoring has found a slow node, which leaves at the next restart; 0: never */
-    double recheck_s;           /* how long a condemned healthy node, or a straggler, is away */
-    int blocklist_failures;     /* a node that failed this often ... 0: no blocklist */
-    double blocklist_window_s;  /* ... within this time (0: in its life) ... */
-    double blocklist_s;         /* ... is away for this long at least, and counts anew */
-    int hot_spares;             /* of the spares, nodes that stand ready with image and process: no scheduling for so many */
-    double drift_per_day;       /* loss of speed per day since the last restart, from per-rank jitter */
-    double drift_limit;         /* most that is lost */
+    double pause_rate, pause_s; /* of a healthy node: number per day, mean length */
+    double stall_rate, stall_s; /* of a healthy job: number per day, mean length */
+    double straggler_find_s;    /* until monitoring finds a slow node, which leaves at the next restart; 0: never */
+    double recheck_s;           /* how long a condemned healthy node or a straggler is away */
+    int blocklist_failures;     /* a node that failed this often; 0: no blocklist ... */
+    double blocklist_window_s;  /* ... within this time (0: ever) ... */
+    double blocklist_s;         /* ... is away for at least this long, and its count starts again */
+    int hot_spares;             /* spares that are ready, with image and process: no scheduling for these */
+    double drift_per_day;       /* fraction of the speed lost per day since the last restart, from per-rank jitter */
+    double drift_limit;         /* maximum of that loss */
     bool elastic;               /* go on with fewer data-parallel replicas instead of waiting for nodes */
     struct diagnostic_suite tests;
 };
 
-/* A policy by name (one of sim/policies) or file; mistakes are reported with their places. */
+/* Loads a policy by name (one of sim/policies) or file. Mistakes are reported with their places. */
 MUST_CHECK enum status robust_policy_load(const char *name, struct robust_policy *policy, struct diags *diags);
 MUST_CHECK enum status robust_policy_parse(const char *name, const char *bytes, size_t n, struct robust_policy *policy,
                                            struct diags *diags);
-/* Those that come with msim, and the keys of one. */
+/* The policies that come with msim, and the keys of a policy. */
 extern const struct shipped robust_policies;
 extern const struct schema robust_policy_schema; /* struct robust_policy */
 char *robust_policy_to_json(const struct robust_policy *policy);
 
-/* A hang is noticed by its traffic, not by the collective's timeout. */
+/* Does missing traffic reveal a hang before the collective timeout does? */
 bool robust_policy_watches_traffic(const struct robust_policy *policy);
 
-/* False alarms per day of training on `nodes` nodes: of the heartbeats, and of what watches for hangs. */
+/* False alarms per day of training on `nodes` nodes: of the heartbeats, and of the hang detector. */
 void robust_policy_alarms(const struct robust_policy *policy, int32_t nodes, double *heartbeat, double *hang);
 
 #endif

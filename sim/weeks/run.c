@@ -53,7 +53,7 @@ static void end_fault(struct run *run)
     nanos time = cluster_state_next_end(&run->cluster)->time;
     run_advance(run, time);
     if (!cluster_state_next_end(&run->cluster) || cluster_state_next_end(&run->cluster)->time != time)
-        return; /* a slow node that left at a restart in between */
+        return; /* the slow node left at a restart in between */
     struct fault_end end = cluster_state_end(&run->cluster);
     if (end.kind == FAULT_NODE || end.kind == FAULT_PLANNED) {
         recovery_node_back(&run->recovery, time, run->cluster.n_down);
@@ -63,7 +63,7 @@ static void end_fault(struct run *run)
     }
 }
 
-/* The end of a restart is an event of its own: rules may begin something then. */
+/* The end of a restart is an event of its own, because rules may start clocks then. */
 static bool resume_first(struct run *run, nanos before)
 {
     if (run->phase == RUN_TRAINING || run->recovery.resumes >= nanos_earlier(before, run->ledger.horizon))
@@ -73,7 +73,7 @@ static bool resume_first(struct run *run, nanos before)
     return true;
 }
 
-/* Returns whether the goal's work, or its last save, is done before `before`. */
+/* If the goal's work, or its last save, is done by `before`: advances to that time and returns true. */
 static bool reach_goal(struct run *run, nanos before)
 {
     if (run->options->goal == 0)
@@ -93,10 +93,10 @@ static bool reach_goal(struct run *run, nanos before)
     return true;
 }
 
-/* What comes next from outside the rules: a fault of the trace, or the end of one. */
+/* The next event that does not come from the rules: a fault of the trace begins or ends. */
 struct trace_event {
-    nanos time;                /* NEVER: nothing */
-    const struct fault *fault; /* NULL: an end */
+    nanos time;                /* NEVER: none */
+    const struct fault *fault; /* NULL: a fault ends */
 };
 
 static struct trace_event next_of_trace(const struct run *run)
@@ -110,9 +110,12 @@ static struct trace_event next_of_trace(const struct run *run)
 }
 
 /*
- * The next event. At equal times: the goal or its last save, a restart that is over (unless a fault or an end happens then: these
- * see to it themselves), replicas that come back, other events of the rules, and the trace in the order of enum event_class - but
- * the trace comes before the rules. False after the horizon, and when the run is over.
+ * Handles the next event. Returns false after the horizon, and when the run is over. Order at equal times:
+ *
+ *   1. the goal's work is done, or its last save
+ *   2. the trace: a fault ends or begins, in the order of enum event_class. If a restart ends at the same time, it ends first
+ *   3. replicas come back
+ *   4. events of the fault rules
  */
 static bool step(struct run *run)
 {
@@ -121,7 +124,7 @@ static bool step(struct run *run)
     nanos internal = run->faults->next(run), back = run->replicas->next(run);
     if (reach_goal(run, nanos_earlier(next.time, nanos_earlier(internal, back))))
         return run->phase != RUN_OVER;
-    if (resume_first(run, nanos_earlier(next.time, internal))) /* a relapse meanwhile waits for the restart */
+    if (resume_first(run, nanos_earlier(next.time, internal))) /* a fault that comes back during the restart waits for its end */
         return true;
     if (next.time >= horizon && internal >= horizon && back >= horizon)
         return false;

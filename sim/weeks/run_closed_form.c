@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-/* Checkpoints of the options, in seconds. */
+/* The checkpoint policy in seconds. */
 struct rhythm {
     double work, block, lag;
-    double every; /* from one to the next */
+    double every; /* from one checkpoint to the next */
 };
 
 static struct rhythm rhythm_of(const struct checkpoint_policy *policy)
@@ -30,14 +30,14 @@ struct best_interval best_interval_of(const struct checkpoint_policy *policy, do
     return best;
 }
 
-/* Work that is kept between two failures, in seconds, at their rate. */
+/* Expected seconds of work kept between two failures at this rate. */
 static double kept_work(const struct rhythm *r, double rate)
 {
-    double late = r->work + r->block + r->lag - r->every;        /* so much later than its number says a checkpoint is safe */
-    return r->work * exp(-rate * late) / expm1(rate * r->every); /* without the cancellation at small rates */
+    double late = r->work + r->block + r->lag - r->every;        /* delay of the first safe checkpoint */
+    return r->work * exp(-rate * late) / expm1(rate * r->every); /* expm1: no cancellation at small rates */
 }
 
-/* Losses `each` per failure, whatever is lost of an interval included. */
+/* `each`: seconds lost per failure, including the lost part of an interval. */
 static double first_order(const struct rhythm *r, double rate, double each)
 {
     return (1 - rate * each) * r->work / r->every;
@@ -71,7 +71,7 @@ struct run_closed_form run_closed_form(const struct run_options *options, double
                                     .interval = best_interval_of(&options->checkpoint, 1 / rate)};
 }
 
-/* Time while the job recovered, without its wait for nodes. */
+/* Seconds of recovery without the wait for nodes. */
 static double recovering_s(const struct run_account *account)
 {
     const double *use = account->use_s;
@@ -104,7 +104,7 @@ static struct run_closed_form of_policy(const struct run_options *options, const
                                     .interval = best_interval_of(&options->checkpoint, between)};
 }
 
-/* The others' detection is what they stood still for. */
+/* With failover the survivors stand still for detection, diagnosis and person: these replace the detection time. */
 static struct run_closed_form of_policy_with_failover(const struct run_options *options, const struct run_account *account)
 {
     struct run_options mean = *options;

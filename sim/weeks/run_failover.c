@@ -14,7 +14,7 @@ static int32_t unit_of(const struct run_failover *f, int32_t node, int32_t gpu)
     return (int32_t)(((int64_t)node * f->gpus_per_node + gpu) / f->tp % f->span / f->size);
 }
 
-/* All ranks of a node leave their units, or are back in them. */
+/* All ranks of a node leave their units (by 1) or return (by -1). */
 static void mark(struct run *run, int32_t node, int32_t by)
 {
     const struct run_failover *f = run->options->failover;
@@ -52,7 +52,7 @@ static nanos failover_oldest(const struct run *run)
     return oldest;
 }
 
-/* Does the node belong to a unit that takes part? */
+/* Does the node have a rank in a unit that trains? */
 static bool is_in(const struct run *run, int32_t node)
 {
     const struct run_failover *f = run->options->failover;
@@ -98,7 +98,7 @@ static void regroup(struct run *run, nanos time, nanos detect)
     run_stop(run, RUN_REGROUPING, time, 0, &plan);
 }
 
-/* Nodes that are out without another in their place, and of how many that is so. */
+/* Absent nodes without a replacement; then the number of replacements that are missing. */
 static int32_t n_waiting(const struct run *run)
 {
     int32_t n = 0;
@@ -121,7 +121,8 @@ static nanos rejoin_time(const struct run *run)
 
 static void add_absence(struct run *run, const struct fault *fault, nanos found)
 {
-    bool stays = !fault_takes_node(fault) || !cluster_state_is_down(&run->cluster, fault->node); /* nobody found it, say */
+    bool stays =
+        !fault_takes_node(fault) || !cluster_state_is_down(&run->cluster, fault->node); /* e.g. its fault was not found */
     bool there = stays || n_waiting(run) >= n_lacking(run);
     nanos rejoin = rejoin_time(run);
     run->failover.absent = memory_grow(run->failover.absent, &run->failover.absent_capacity, run->failover.n_absent + 1,
@@ -130,7 +131,7 @@ static void add_absence(struct run *run, const struct fault *fault, nanos found)
         .node = fault->node, .found = found, .rejoin = rejoin, .ready = there ? nanos_after(found, rejoin) : NEVER};
 }
 
-/* A planned outage waits for the end of the step under way. */
+/* A planned outage with enough notice waits for the end of the step under way. */
 static bool ends_step(const struct run *run, const struct fault *fault)
 {
     nanos notice = run->options->notice;
@@ -145,7 +146,7 @@ static void failover_leave(struct run *run, struct incident *incident, const str
     mark(run, gone->node, 1);
     add_absence(run, gone, nanos_after(time, detect + search));
     if (run->failover.units_out == before)
-        return; /* its unit was gone already */
+        return; /* its units were out already */
     incident->interrupted = run->phase == RUN_TRAINING;
     incident->resumed = NEVER;
     if (incident->interrupted && !ends_step(run, gone))
@@ -156,7 +157,7 @@ static void failover_leave(struct run *run, struct incident *incident, const str
     regroup(run, time, detect);
 }
 
-/* Is `other` one of the nodes with a rank of a unit of `node`, and out as that is? */
+/* Is `other` out together with `node`: do they have ranks of the same unit? */
 static bool is_out_with(const struct run *run, int32_t node, int32_t other)
 {
     const struct run_failover *f = run->options->failover;
@@ -204,7 +205,7 @@ static nanos failover_next(const struct run *run)
     return next;
 }
 
-/* With processes that begin anew. */
+/* A node rejoins; its units' processes start anew. */
 static void come_back(struct run *run, int32_t node, nanos time)
 {
     const struct run_failover *f = run->options->failover;
@@ -214,7 +215,7 @@ static void come_back(struct run *run, int32_t node, nanos time)
             run->failover.since[unit_of(f, node, i)] = time;
 }
 
-/* Those that are ready come back. Whether a unit has all of its ranks again. */
+/* Absent nodes that are ready come back. Returns whether a unit is complete again. */
 static bool join(struct run *run, nanos time)
 {
     int32_t before = run->failover.units_out;
@@ -242,7 +243,8 @@ static void failover_resume(struct run *run, nanos time)
     run->failover.needs_all_nodes = false;
 }
 
-/* Nodes that have been slow for `age`, as in cluster_state_evict_slow; out of their units if that leaves one. */
+/* Takes nodes that have been slow for `age` out of their units (as cluster_state_evict_slow does), unless no unit would be left.
+ * Returns how many. */
 static size_t mark_slow(struct run *run, nanos time, nanos age, int32_t *nodes)
 {
     size_t n = 0;
@@ -260,8 +262,8 @@ static size_t mark_slow(struct run *run, nanos time, nanos age, int32_t *nodes)
     return 0;
 }
 
-/* While the others regroup slow nodes leave with their units, which come back on other nodes. When the whole job restarts only
- * those leave so for which there is no spare. */
+/* At a regrouping slow nodes leave with their units, which come back on other nodes. At a restart of the whole job spares take
+ * their places; only nodes without a spare take their units out. */
 static void failover_evict_slow(struct run *run, nanos time, nanos age, nanos away)
 {
     int32_t *nodes = memory_new(run->cluster.n_ends + 1, sizeof *nodes);
@@ -272,7 +274,7 @@ static void failover_evict_slow(struct run *run, nanos time, nanos age, nanos aw
         const struct fault gone = {.time = time, .down = away, .node = nodes[i], .kind = FAULT_NODE};
         if (run->phase == RUN_REGROUPING || n_waiting(run) < n_lacking(run))
             add_absence(run, &gone, time);
-        else /* a spare takes its place in the restart */
+        else /* a spare takes its place at this restart */
             mark(run, nodes[i], -1);
     }
     count_missing(run);
@@ -290,7 +292,7 @@ static void failover_node_back(struct run *run, nanos time)
         }
 }
 
-/* An executor falls silent; nobody listens to one whose units are out. */
+/* A false alarm hits any node; nobody listens to nodes whose units are out. */
 static int32_t silent_node(const struct run *run, struct random_stream *random)
 {
     int32_t node = (int32_t)random_below(random, (uint64_t)run->options->nodes);

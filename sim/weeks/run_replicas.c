@@ -46,7 +46,8 @@ static void draw(const struct replicas_request *request, const struct run_option
         faults_generate(request->model, options->nodes, options->horizon, seed, drawn);
 }
 
-/* Most runs reach their goal long before their horizon. What is drawn for a nearer one are the faults before it. */
+/* Most runs reach their goal long before the horizon, so faults are first drawn for a nearer horizon. The same faults happen
+ * before it. */
 static nanos first_look(const struct replicas_request *request)
 {
     const struct run_options *options = request->options;
@@ -142,10 +143,10 @@ struct estimate estimate_of(double *x, size_t n)
     struct estimate e = {0};
     if (n == 0)
         return e;
-    qsort(x, n, sizeof *x, double_compare); /* equal numbers are alike */
+    qsort(x, n, sizeof *x, double_compare); /* the order of equal numbers does not matter */
     for (size_t i = 0; i < n; i++)
         e.mean += x[i];
-    e.mean = x[n - 1] > x[0] ? e.mean / (double)n : x[0]; /* of equal ones without a rounding */
+    e.mean = x[n - 1] > x[0] ? e.mean / (double)n : x[0]; /* exact if all are equal */
     if (isinf(e.mean))
         e.deviation = e.half_width = e.mean;
     else
@@ -185,7 +186,7 @@ nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n)
 {
     nanos mean = 0;
     int64_t rest = 0;
-    for (int64_t i = 0; i < n; i++) { /* a sum would not fit */
+    for (int64_t i = 0; i < n; i++) { /* the sum would overflow */
         mean += outcomes[i].horizon / n;
         rest += outcomes[i].horizon % n;
     }

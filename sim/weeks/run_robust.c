@@ -24,7 +24,7 @@ static double robust_drift(const struct run *run)
     return fmin(policy->drift_limit, policy->drift_per_day * days);
 }
 
-/* Memoryless, so the clock may begin anew at every restart. */
+/* Alarms are memoryless, so the clock may start anew at every restart. */
 static nanos draw_alarm(struct run *run, nanos time)
 {
     const struct run_robust *robust = run->options->robust;
@@ -41,7 +41,7 @@ static nanos draw_alarm(struct run *run, nanos time)
 static void robust_restart(struct run *run, nanos time)
 {
     const struct robust_policy *policy = run->options->robust->policy;
-    if (run->phase != RUN_REGROUPING) /* then the survivors' processes go on */
+    if (run->phase != RUN_REGROUPING) /* after a regrouping the survivors' processes continue */
         run->replicas->begin(run, time);
     run->robust.next_drift = policy->drift_per_day > 0 && time < NEVER - DRIFT_TICK ? time + DRIFT_TICK : NEVER;
     run->robust.next_alarm = draw_alarm(run, time);
@@ -57,7 +57,7 @@ static void robust_restart(struct run *run, nanos time)
 
 /* --- a failure --- */
 
-/* A node leaves; whether it has failed too often within the window, after which its count begins anew. */
+/* Counts a failure of a node. Returns whether it has failed too often within the window; then its count starts again. */
 static bool fails_too_often(struct run *run, int32_t node, nanos time)
 {
     const struct robust_policy *policy = run->options->robust->policy;
@@ -80,7 +80,7 @@ static bool fails_too_often(struct run *run, int32_t node, nanos time)
     return false;
 }
 
-/* The node leaves for its repair; one that fails too often for longer. */
+/* The node leaves for its repair, or for longer if it fails too often. */
 static void evict(struct run *run, const struct fault *fault)
 {
     struct fault outage = *fault;
@@ -127,7 +127,7 @@ static struct fault_case case_of(const struct run *run, const struct fault *faul
     return c;
 }
 
-/* Checkpoints go on while numbers are wrong and nobody knows: after a while memory holds nothing else. */
+/* Checkpoints continue while numbers are silently wrong. After an interval the copies in memory are wrong too. */
 static enum memory_fate memory_fate(const struct run *run, const struct fault_case *c, const struct verdict *verdict)
 {
     return c->symptom == SYMPTOM_SILENT && verdict->detect >= run->options->checkpoint.interval ? MEMORY_STALE : MEMORY_STAYS;
@@ -159,7 +159,7 @@ static void stop(struct run *run, struct incident *incident, const struct fault 
     run_stop(run, RUN_RECOVERING, incident->time, run->replicas->stop(run, gone, found), &plan);
 }
 
-/* How long replicas that fail alone are out beyond the others' stop, if they need not wait for a node. */
+/* How long failed replicas stay out after the others resume, if a node is ready for them. */
 static nanos time_out(const struct run *run, const struct verdict *verdict)
 {
     return verdict->diagnose + verdict->human + run->replicas->rejoin_time(run);
@@ -172,7 +172,7 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
     struct random_stream random = random_stream_named(robust->seed, PURPOSE_MACHINE, name);
     struct fault_case c = case_of(run, fault, attempt);
     bool borne = c.symptom != SYMPTOM_SILENT && run->replicas->survives(run, fault->node);
-    if (borne) /* the others do not wait for the suite */
+    if (borne) /* the suite runs on the failed unit only */
         c.nodes = run->replicas->unit_nodes(run);
     struct verdict verdict = recovery_machine_run(robust->policy, &c, &random);
     struct incident *incident = run_add_incident(run, fault, time);
@@ -197,7 +197,7 @@ static void meet_fault(struct run *run, const struct fault *fault, nanos time, i
         stop(run, incident, c.broken && verdict.found ? fault : NULL, &random);
 }
 
-/* A link that is gone for longer than the collectives wait. */
+/* The link is down for longer than the collective timeout. */
 static bool breaks_collectives(const struct run *run, const struct fault *fault)
 {
     const struct robust_policy *policy = run->options->robust->policy;
@@ -209,7 +209,7 @@ static void robust_fault(struct run *run, const struct fault *fault)
 {
     bool leaves = fault->kind == FAULT_NODE || fault_takes_node(fault);
     bool down = leaves && cluster_state_is_down(&run->cluster, fault->node);
-    if (fault->kind == FAULT_PLANNED) /* one that is being repaired stays away for it, too */
+    if (fault->kind == FAULT_PLANNED) /* a node under repair stays away for it as well */
         cluster_state_begin(&run->cluster, fault);
     if (down) {
         run->counts.outside++;
@@ -229,11 +229,11 @@ static void robust_fault(struct run *run, const struct fault *fault)
     }
 }
 
-/* --- what no trace holds --- */
+/* --- events that are in no trace --- */
 
 static const struct fault no_fault = {.node = -1, .detail = -1, .speed = FULL_SPEED, .kind = FAULT_NODE};
 
-/* Which watcher sounds a false alarm. */
+/* The channel of a false alarm. */
 static enum channel alarming_channel(const struct run *run, struct random_stream *random)
 {
     const struct robust_policy *policy = run->options->robust->policy;
@@ -244,8 +244,7 @@ static enum channel alarming_channel(const struct run *run, struct random_stream
     return robust_policy_watches_traffic(policy) ? CHANNEL_TRAFFIC : CHANNEL_TIMEOUT;
 }
 
-/* A healthy job stands still and nobody knows where, or one of its nodes falls silent. Replicas that can fail alone leave for the
- * latter. */
+/* A false alarm: the healthy job seems to hang, or a healthy node seems silent. Only a silent node has replicas to take out. */
 static void meet_alarm(struct run *run, nanos time)
 {
     const struct run_robust *robust = run->options->robust;
@@ -283,7 +282,7 @@ static size_t next_latent(const struct run *run)
     return first;
 }
 
-/* What no trace holds: a fault that comes back, the speed that drifts, a false alarm. */
+/* A fault comes back, the speed drifts, a false alarm. */
 enum robust_event { ROBUST_LATENT, ROBUST_DRIFT, ROBUST_ALARM };
 
 static nanos next_event(const struct run *run, enum robust_event *event)
@@ -314,7 +313,7 @@ static void latent_returns(struct run *run, nanos time)
     size_t i = next_latent(run);
     struct latent latent = run->robust.latent[i];
     run->robust.latent[i] = run->robust.latent[--run->robust.n_latent];
-    if (run->phase != RUN_TRAINING) /* stopped for another fault: it waits for the restart */
+    if (run->phase != RUN_TRAINING) /* stopped for another fault: try again after the restart */
         keep_latent(run, latent.fault, latent.attempt, latent.gap);
     else
         meet_fault(run, latent.fault, time, latent.attempt);

@@ -10,7 +10,7 @@ struct startup_options startup_usual(void)
     return (struct startup_options){.store = STORE_ORDERED, .scheduling_s = 60, .process_s = 30, .warm_up_s = 60};
 }
 
-/* Groups that a layout makes. */
+/* Process groups of a layout. */
 static double startup_groups(const struct layout *layout, int gpus)
 {
     double n = gpus;
