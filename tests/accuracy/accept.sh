@@ -17,4 +17,4 @@ take() { # script file
 }
 take predictions "$here/predictions.csv"
 take measured "$here/measured.csv"
-take track_record "$here/../../model/cost/track_record.inc"
+take track_record "$here/../../model/cost/step/track_record.inc"

@@ -32,7 +32,7 @@ done
 
 if [ "${2-}" != --check ]; then
     cat "$work/track_record.inc"
-elif ! diff -U0 "$here/../../model/cost/track_record.inc" "$work/track_record.inc"; then
+elif ! diff -U0 "$here/../../model/cost/step/track_record.inc" "$work/track_record.inc"; then
     echo "The errors have changed (- before, + now). If that is meant: tests/accuracy/accept.sh $1"
     exit 1
 fi
