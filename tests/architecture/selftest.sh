@@ -181,6 +181,11 @@ expect 0 links "links to files that exist"
 echo '[a](gone.md#part)' | plant model/base/README.md
 expect 1 links "a link to nowhere"
 reset
+printf '/* sim/step/fine.c and build/sim/step/gone.c */\n' | plant sim/step/fine.c
+expect 0 links "a path that exists"
+printf '/* sim/step/gone.c */\n' | plant sim/step/fine.c
+expect 1 links "a path to nowhere"
+reset
 expect 77 commits "no history"
 commit() { # commit SUBJECT
     git -C "$tree" -c user.name=x -c user.email=x@example.org commit -q --allow-empty -m "$1"

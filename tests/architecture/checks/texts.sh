@@ -58,22 +58,39 @@ phrases() {
     done | except phrases | report
 }
 
-# Links from page to page lead to files that exist.
+# Links from page to page lead to files that exist. So do the paths that pages, scripts and sources name.
 links() {
-    pages | while read -r file; do
-        awk '
-            /^ *```/ { fenced = !fenced }
-            fenced || /^    / { next }
-            {
-                while (match($0, /\]\([^() ]+\)/)) {
-                    print FNR " " substr($0, RSTART + 2, RLENGTH - 3)
-                    $0 = substr($0, RSTART + RLENGTH)
-                }
-            }' "$file" | while read -r line target; do
-            case $target in *://* | mailto:* | '#'*) continue ;; esac
-            [ -e "$(dirname "$file")/${target%%#*}" ] || echo "${file#./}:$line: no file $target"
+    {
+        pages | while read -r file; do
+            awk '
+                /^ *```/ { fenced = !fenced }
+                fenced || /^    / { next }
+                {
+                    while (match($0, /\]\([^() ]+\)/)) {
+                        print FNR " " substr($0, RSTART + 2, RLENGTH - 3)
+                        $0 = substr($0, RSTART + RLENGTH)
+                    }
+                }' "$file" | while read -r line target; do
+                case $target in *://* | mailto:* | '#'*) continue ;; esac
+                [ -e "$(dirname "$file")/${target%%#*}" ] || echo "${file#./}:$line: no file $target"
+            done
         done
-    done | report
+        {
+            pages
+            sources | grep -v '^\./tests/'
+            files -name '*.sh' -o -name CMakeLists.txt -o -name setup | grep -v '/selftest\.sh$'
+            find .ci -type f 2>/dev/null || :
+        } | xargs -r grep -HnoE '[A-Za-z0-9_./-]*[A-Za-z0-9_-]/[A-Za-z0-9_./-]*\.(c|h|cu|cuh|inc|md|sh|awk|gp|yaml|txt)([^A-Za-z0-9_*{<]|$)' |
+            sed -e 's|^\./||' -e 's|[^A-Za-z0-9_]$||' | awk -F: '
+                {
+                    path = $3
+                    sub(/^.*\.\.\//, "", path)
+                    beside = $1
+                    sub(/[^\/]*$/, path, beside)
+                    if (path ~ /^(cli|kernels|model|plots|runtime|sim|tests|traces)\// && !known[path]++ && system("test -e " path " -o -e " beside) != 0)
+                        print $1 ":" $2 ": no file " path
+                }'
+    } | report
 }
 
 # A commit's subject is at most 72 characters and says where: "folder: what changed". exceptions/commits.txt names the
