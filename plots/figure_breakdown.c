@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/spec/layout_dimensions.h"
 #include "plots/figure_data.h"
 #include "plots/palette.h"
 
@@ -29,15 +30,15 @@ static void add_bar(struct bars *bars, const char *name, const json_t *breakdown
 /* The dimensions of a layout that are not one, and its ZeRO stage: "tp8 pp4 vpp24 mb2 z1". */
 static void layout_name(const json_t *layout, char *name, size_t size)
 {
-    static const char *const keys[][2] = {{"tp", "tp"}, {"pp", "pp"}, {"vpp", "vpp"},
-                                          {"cp", "cp"}, {"ep", "ep"}, {"micro_batch", "mb"}};
+    static const enum layout_dimension shown[] = {DIMENSION_TP, DIMENSION_PP,          DIMENSION_VPP, DIMENSION_CP,
+                                                  DIMENSION_EP, DIMENSION_MICRO_BATCH, DIMENSION_ZERO};
     *name = '\0';
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        json_int_t value = json_integer_value(json_object_get(layout, keys[i][0]));
-        if (value > 1)
-            text_append(name, size, "%s%s%lld", *name ? " " : "", keys[i][1], (long long)value);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        const struct layout_dimension_row *row = &layout_dimensions[shown[i]];
+        json_int_t value = json_integer_value(json_object_get(layout, row->key));
+        if (value > 1 || shown[i] == DIMENSION_ZERO)
+            text_append(name, size, "%s%s%lld", *name ? " " : "", row->brief, (long long)value);
     }
-    text_append(name, size, "%sz%lld", *name ? " " : "", (long long)json_integer_value(json_object_get(layout, "zero")));
 }
 
 /* --- results of different work ------------------------------------------------------------------------------------- */

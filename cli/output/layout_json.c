@@ -1,21 +1,38 @@
 #include "cli/output/layout_json.h"
 
+#include "model/layout/dimension_value.h"
+
+static json_t *dimension_json(const struct layout *layout, enum layout_dimension dimension)
+{
+    char text[DIMENSION_TEXT];
+    switch (layout_dimensions[dimension].type) {
+    case DIMENSION_TYPE_NUMBER: return json_integer(dimension_number(layout, dimension));
+    case DIMENSION_TYPE_FLAG: return json_boolean(dimension_number(layout, dimension));
+    default: return json_string(dimension_text(layout, dimension, text));
+    }
+}
+
 json_t *layout_json(const struct layout *layout)
 {
-    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
-    json_t *json =
-        json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b}", "tp", layout->tp, "pp", layout->pp, "vpp",
-                  layout->vpp, "cp", layout->cp, "dp", layout->dp, "ep", layout->ep, "zero", layout->zero, "micro_batch",
-                  layout->micro_batch, "recompute", recompute_format(layout->recompute, recompute, sizeof recompute), "schedule",
-                  schedule_name(layout->schedule), "sequence_parallel", layout->sequence_parallel);
-    if (layout->cp_comm)
-        json_object_set_new(json, "cp_comm", json_string(cp_comm_format(layout->cp_comm, comm, sizeof comm)));
-    if (layout->etp)
-        json_object_set_new(json, "etp", json_integer(layout->etp));
-    if (layout->shard)
-        json_object_set_new(json, "shard", json_integer(layout->shard));
-    if (!offload_is_none(&layout->offload))
-        json_object_set_new(json, "offload", json_string(offload_format(&layout->offload, offload, sizeof offload)));
+    static const enum layout_dimension first[] = {
+        DIMENSION_TP,
+        DIMENSION_PP,
+        DIMENSION_VPP,
+        DIMENSION_CP,
+        DIMENSION_DP,
+        DIMENSION_EP,
+        DIMENSION_ZERO,
+        DIMENSION_MICRO_BATCH,
+        DIMENSION_RECOMPUTE,
+        DIMENSION_SCHEDULE,
+        DIMENSION_SEQUENCE_PARALLEL,
+    };
+    enum layout_dimension order[N_LAYOUT_DIMENSIONS];
+    json_t *json = json_object();
+    layout_dimension_order(first, sizeof first / sizeof first[0], order);
+    for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++)
+        if (dimension_is_shown(layout, order[i]))
+            json_object_set_new(json, layout_dimensions[order[i]].key, dimension_json(layout, order[i]));
     return json;
 }
 

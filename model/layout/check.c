@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "model/layout/layout.h"
+#include "model/layout/dimension_value.h"
 
 /* Where the sentence goes; NULL text: nobody asks. */
 struct reply {
@@ -16,32 +16,39 @@ struct reply {
 
 #define SAY(reply, ...) ((reply).text ? (void)snprintf((reply).text, (reply).size, __VA_ARGS__) : (void)0)
 
+/* The smallest number in a struct layout: what may be written, or the 0 of a dimension that is not given. */
+#define SMALLEST(least, usual) ((usual) < (least) ? (usual) : (least))
+enum { MOST_ZERO = 3 };
+
 static bool in_range(const struct layout *l)
 {
-    return l->tp >= 1 && l->cp >= 1 && l->pp >= 1 && l->vpp >= 1 && l->dp >= 1 && l->ep >= 1 && l->etp >= 0 && l->shard >= 0 &&
-           l->micro_batch >= 1 && l->zero >= 0 && l->zero <= 3 && recompute_is_known(l->recompute) &&
-           offload_is_known(&l->offload) && cp_comm_is_known((int)l->cp_comm) && (unsigned)l->schedule < N_SCHEDULES;
+#define IN_RANGE_NUMBER(member, least, usual) &&l->member >= SMALLEST(least, usual)
+#define IN_RANGE_FLAG(member, least, usual)
+#define IN_RANGE_CP_COMM(member, least, usual)                                    &&cp_comm_is_known((int)l->member)
+#define IN_RANGE_RECOMPUTE(member, least, usual)                                  &&recompute_is_known(l->member)
+#define IN_RANGE_OFFLOAD(member, least, usual)                                    &&offload_is_known(&l->member)
+#define IN_RANGE_SCHEDULE(member, least, usual)                                   &&(unsigned)l->member < N_SCHEDULES
+#define X(id, type, member, key, word, brief, long_name, least, most, usual, ...) IN_RANGE_##type(member, least, usual)
+    return l->zero <= MOST_ZERO LAYOUT_DIMENSIONS(X);
+#undef X
 }
 
 static bool check_range(const struct layout *l, struct reply why)
 {
     if (in_range(l))
         return true;
-    const struct {
-        const char *name;
-        int value;
-    } dimensions[] = {{"tp", l->tp}, {"cp", l->cp}, {"pp", l->pp},         {"vpp", l->vpp},
-                      {"dp", l->dp}, {"ep", l->ep}, {"mb", l->micro_batch}};
-    for (size_t i = 0; i < sizeof dimensions / sizeof dimensions[0]; i++) {
-        if (dimensions[i].value < 1) {
-            SAY(why, "%s=%d is below 1", dimensions[i].name, dimensions[i].value);
+    for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++) {
+        const struct layout_dimension_row *row = &layout_dimensions[i];
+        if (row->type != DIMENSION_TYPE_NUMBER || i == DIMENSION_ZERO)
+            continue;
+        int value = dimension_number(l, (enum layout_dimension)i), smallest = SMALLEST(row->least, row->usual);
+        if (value < smallest) {
+            SAY(why, "%s=%d is below %d", row->word, value, smallest);
             return false;
         }
     }
-    if (l->etp < 0 || l->shard < 0)
-        SAY(why, "%s=%d is below 0", l->etp < 0 ? "etp" : "shard", l->etp < 0 ? l->etp : l->shard);
-    else if (l->zero < 0 || l->zero > 3)
-        SAY(why, "zero=%d is not a ZeRO stage; they are 0 to 3", l->zero);
+    if (l->zero < 0 || l->zero > MOST_ZERO)
+        SAY(why, "zero=%d is not a ZeRO stage; they are 0 to %d", l->zero, MOST_ZERO);
     else
         SAY(why, "the recomputation, the schedule, how cp exchanges or what is offloaded is not a known one");
     return false;

@@ -40,26 +40,10 @@
 #include "model/spec/cluster.h"
 #include "model/spec/cp_comm.h"
 #include "model/spec/job.h"
+#include "model/spec/layout_dimensions.h"
 #include "model/spec/offload.h"
 #include "model/spec/recompute.h"
 #include "model/spec/transformer.h"
-
-enum schedule {
-    SCHEDULE_NONE, /* no pipeline */
-    SCHEDULE_GPIPE,
-    SCHEDULE_1F1B,
-    SCHEDULE_INTERLEAVED,
-    SCHEDULE_ZB1P, /* zero bubble H1 */
-    SCHEDULE_ZB2P, /* zero bubble H2 */
-    SCHEDULE_ZBV,
-    SCHEDULE_DUALPIPE,  /* DeepSeek-V3's: bidirectional, two copies of the weights */
-    SCHEDULE_DUALPIPEV, /* its half with one copy: folded into a V */
-    N_SCHEDULES
-};
-
-extern const char *const schedule_names[N_SCHEDULES + 1]; /* by enum schedule; NULL after the last */
-const char *schedule_name(enum schedule schedule);        /* none gpipe 1f1b interleaved zb-1p zb-2p zb-v dualpipe dualpipe-v */
-int schedule_parse(const char *name);                     /* -1: unknown */
 
 struct layout {
     int tp, cp, pp, vpp, dp, ep;

@@ -1,19 +1,7 @@
-/* names.c - the words for schedules, groups and reasons; what stacks do. */
+/* names.c - the names of groups and reasons; what training stacks do. */
 #include <string.h>
 
 #include "model/layout/layout.h"
-
-const char *const schedule_names[N_SCHEDULES + 1] = {
-    [SCHEDULE_NONE] = "none",
-    [SCHEDULE_GPIPE] = "gpipe",
-    [SCHEDULE_1F1B] = "1f1b",
-    [SCHEDULE_INTERLEAVED] = "interleaved",
-    [SCHEDULE_ZB1P] = "zb-1p",
-    [SCHEDULE_ZB2P] = "zb-2p",
-    [SCHEDULE_ZBV] = "zb-v",
-    [SCHEDULE_DUALPIPE] = "dualpipe",
-    [SCHEDULE_DUALPIPEV] = "dualpipe-v",
-};
 
 static const char *const GROUP_NAMES[N_GROUP_KINDS] = {
     [GROUP_TP] = "tp",
@@ -28,24 +16,6 @@ static const char *const GROUP_NAMES[N_GROUP_KINDS] = {
     [GROUP_MIRROR] = "mirror",
     [GROUP_CP_HEADS] = "cp_heads",
 };
-
-static int find_name(const char *const *names, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
-}
-
-const char *schedule_name(enum schedule schedule)
-{
-    return schedule_names[schedule];
-}
-
-int schedule_parse(const char *name)
-{
-    return find_name(schedule_names, N_SCHEDULES, name);
-}
 
 const char *group_kind_name(enum group_kind kind)
 {

@@ -7,69 +7,70 @@
 
 #include "model/base/append.h"
 #include "model/base/units.h"
-#include "model/layout/layout.h"
+#include "model/layout/dimension_value.h"
 #include "model/spec/layout_items.h"
 
 static const struct place NOWHERE = {0};
 
-const struct layout layout_unasked = {.sequence_parallel = true, .zero = 1};
-
-/* Keys whose value is a whole number, and where it goes. The second name is the long form. */
-static const struct number_key {
-    const char *name, *long_name;
-    size_t offset;
-    int least;
-} NUMBER_KEYS[] = {
-    {"tp", "tensor_parallel", offsetof(struct layout, tp), 1},
-    {"cp", "context_parallel", offsetof(struct layout, cp), 1},
-    {"pp", "pipeline_parallel", offsetof(struct layout, pp), 1},
-    {"vpp", "virtual_pipeline", offsetof(struct layout, vpp), 1},
-    {"dp", "data_parallel", offsetof(struct layout, dp), 1},
-    {"ep", "expert_parallel", offsetof(struct layout, ep), 1},
-    {"mb", "micro_batch", offsetof(struct layout, micro_batch), 1},
-    {"zero", "zero_stage", offsetof(struct layout, zero), 0},
-    {"etp", "expert_tensor_parallel", offsetof(struct layout, etp), 1},
-    {"shard", "hybrid_shard", offsetof(struct layout, shard), 0},
+/* What completing would put in, and what is a choice of its own even where it is 0 (zero=0). */
+#define DEFAULT_NUMBER(member, least, usual) .member = (least) > 0 ? 0 : (usual),
+#define DEFAULT_FLAG(member, least, usual)   .member = (usual),
+#define DEFAULT_CP_COMM(member, least, usual)
+#define DEFAULT_RECOMPUTE(member, least, usual)
+#define DEFAULT_OFFLOAD(member, least, usual)
+#define DEFAULT_SCHEDULE(member, least, usual)
+const struct layout layout_unasked = {
+#define X(id, type, member, key, word, brief, long_name, least, most, usual, ...) DEFAULT_##type(member, least, usual)
+    LAYOUT_DIMENSIONS(X)
+#undef X
 };
-enum { N_NUMBER_KEYS = sizeof NUMBER_KEYS / sizeof NUMBER_KEYS[0] };
+
+/* The order in which texts name dimensions. */
+static const enum layout_dimension TEXT_ORDER[N_LAYOUT_DIMENSIONS] = {
+#define X(id, ...) DIMENSION_##id,
+    LAYOUT_DIVISION(X) LAYOUT_SHARDING(X) LAYOUT_RECOMPUTE(X) LAYOUT_SCHEDULE(X) LAYOUT_OFFLOAD(X)
+#undef X
+};
 
 static void report_unknown_key(const char *key, struct diags *diags)
 {
-    static const char *const known[] = {
-        "tp",        "cp",       "pp",          "vpp",   "dp",      "ep",
-        "etp",       "mb",       "micro_batch", "zero",  "sp",      "sequence_parallel",
-        "recompute", "schedule", "offload",     "shard", "cp_comm",
-    };
-    char hint[96];
-    diag_error(diags, NOWHERE, "layout: unknown key '%s'; %s", key,
-               name_hint(key, known, sizeof known / sizeof known[0],
-                         "known are tp, cp, cp_comm, pp, vpp, dp, ep, etp, mb, zero, shard, sp, recompute, schedule, offload",
-                         hint, sizeof hint));
+    const char *known[2 * N_LAYOUT_DIMENSIONS];
+    char words[160] = "known are ", hint[192];
+    size_t n = 0;
+    for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++) {
+        const struct layout_dimension_row *row = &layout_dimensions[TEXT_ORDER[i]];
+        known[n++] = row->word;
+        if (strcmp(row->key, row->word) != 0)
+            known[n++] = row->key;
+        text_append(words, sizeof words, "%s%s", i ? ", " : "", row->word);
+    }
+    diag_error(diags, NOWHERE, "layout: unknown key '%s'; %s", key, name_hint(key, known, n, words, hint, sizeof hint));
 }
 
-static void parse_number(const struct number_key *key, const char *value, struct layout *layout, struct diags *diags)
+static void parse_number(enum layout_dimension dimension, const char *value, struct layout *layout, struct diags *diags)
 {
+    const struct layout_dimension_row *row = &layout_dimensions[dimension];
     char *end;
     errno = 0;
     long number = strtol(value, &end, 10);
-    if (end == value || *end || errno || number > INT_MAX || number < key->least) {
-        diag_error(diags, NOWHERE, "layout: %s=%s is not a whole number of at least %d", key->name, value, key->least);
+    if (end == value || *end || errno || number > INT_MAX || number < row->least) {
+        diag_error(diags, NOWHERE, "layout: %s=%s is not a whole number of at least %d", row->word, value, row->least);
         return;
     }
-    int *field = (int *)(void *)((char *)layout + key->offset);
-    *field = (int)number;
+    dimension_set(layout, dimension, (int)number);
 }
 
-static void parse_flag(const char *value, bool *flag, struct diags *diags)
+static void parse_flag(enum layout_dimension dimension, const char *value, struct layout *layout, struct diags *diags)
 {
     static const char *const yes[] = {"1", "true", "yes", "on"}, *const no[] = {"0", "false", "no", "off"};
     for (int i = 0; i < 4; i++) {
         if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
-            *flag = strcmp(value, yes[i]) == 0;
+            dimension_set(layout, dimension, strcmp(value, yes[i]) == 0);
             return;
         }
     }
-    diag_error(diags, NOWHERE, "layout: sp=%s is neither on nor off; write sp=1 or sp=0", value);
+    const char *word = layout_dimensions[dimension].word;
+    diag_error(diags, NOWHERE, "layout: %s=%s is neither on nor off; write %s=1 or %s=0", word, value, word, word);
 }
 
 /* One of n words; -1 with a diagnostic otherwise. */
@@ -122,24 +123,20 @@ static void parse_cp_comm(const char *value, struct layout *layout, struct diags
 
 static void parse_pair(const char *key, const char *value, struct layout *layout, struct diags *diags)
 {
-    for (int i = 0; i < N_NUMBER_KEYS; i++) {
-        if (strcmp(key, NUMBER_KEYS[i].name) == 0 || strcmp(key, NUMBER_KEYS[i].long_name) == 0) {
-            parse_number(&NUMBER_KEYS[i], value, layout, diags);
-            return;
-        }
-    }
-    if (strcmp(key, "sp") == 0 || strcmp(key, "sequence_parallel") == 0)
-        parse_flag(value, &layout->sequence_parallel, diags);
-    else if (strcmp(key, "recompute") == 0)
-        parse_recompute(value, layout, diags);
-    else if (strcmp(key, "schedule") == 0)
-        parse_schedule(value, layout, diags);
-    else if (strcmp(key, "offload") == 0)
-        parse_offload(value, layout, diags);
-    else if (strcmp(key, "cp_comm") == 0 || strcmp(key, "cp_comm_type") == 0)
-        parse_cp_comm(value, layout, diags);
-    else
+    int found = layout_dimension_of(key);
+    if (found < 0) {
         report_unknown_key(key, diags);
+        return;
+    }
+    enum layout_dimension dimension = (enum layout_dimension)found;
+    switch (layout_dimensions[dimension].type) {
+    case DIMENSION_TYPE_NUMBER: parse_number(dimension, value, layout, diags); return;
+    case DIMENSION_TYPE_FLAG: parse_flag(dimension, value, layout, diags); return;
+    case DIMENSION_TYPE_CP_COMM: parse_cp_comm(value, layout, diags); return;
+    case DIMENSION_TYPE_RECOMPUTE: parse_recompute(value, layout, diags); return;
+    case DIMENSION_TYPE_OFFLOAD: parse_offload(value, layout, diags); return;
+    case DIMENSION_TYPE_SCHEDULE: parse_schedule(value, layout, diags); return;
+    }
 }
 
 enum status layout_parse(const char *text, struct layout *layout, struct diags *diags)
@@ -162,19 +159,14 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
 
 char *layout_format(const struct layout *layout, char *buffer, size_t size)
 {
-    char split[24] = "", shard[24] = "", recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
-    bool named = layout->cp_comm != CP_RING;
-    if (layout->etp)
-        snprintf(split, sizeof split, ",etp=%d", layout->etp);
-    if (layout->shard)
-        snprintf(shard, sizeof shard, ",shard=%d", layout->shard);
-    snprintf(buffer, size, "tp=%d,cp=%d%s%s,pp=%d,vpp=%d,dp=%d,ep=%d%s,mb=%d,zero=%d%s,sp=%d,recompute=%s,schedule=%s",
-             layout->tp, layout->cp, named ? ",cp_comm=" : "", named ? cp_comm_format(layout->cp_comm, comm, sizeof comm) : "",
-             layout->pp, layout->vpp, layout->dp, layout->ep, split, layout->micro_batch, layout->zero, shard,
-             layout->sequence_parallel, recompute_format(layout->recompute, recompute, sizeof recompute),
-             schedule_name(layout->schedule));
-    if (!offload_is_none(&layout->offload))
-        text_append(buffer, size, ",offload=%s", offload_format(&layout->offload, offload, sizeof offload));
+    char text[DIMENSION_TEXT];
+    *buffer = '\0';
+    for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++) {
+        enum layout_dimension dimension = TEXT_ORDER[i];
+        if (dimension_is_shown(layout, dimension))
+            text_append(buffer, size, "%s%s=%s", *buffer ? "," : "", layout_dimensions[dimension].word,
+                        dimension_text(layout, dimension, text));
+    }
     return buffer;
 }
 
@@ -198,15 +190,19 @@ static int brief_expert_tp(const struct layout *layout)
 char *layout_brief(const struct layout *layout, char *buffer, size_t size)
 {
     const struct {
-        const char *name;
+        enum layout_dimension dimension;
         int value, least;
-    } parts[] = {{"tp", layout->tp, 2}, {"pp", layout->pp, 2}, {"vpp", layout->vpp, schedule_is_folded(layout->schedule) ? 1 : 2},
-                 {"cp", layout->cp, 2}, {"ep", layout->ep, 2}, {"etp", brief_expert_tp(layout), 1}};
+    } parts[] = {{DIMENSION_TP, layout->tp, 2},
+                 {DIMENSION_PP, layout->pp, 2},
+                 {DIMENSION_VPP, layout->vpp, schedule_is_folded(layout->schedule) ? 1 : 2},
+                 {DIMENSION_CP, layout->cp, 2},
+                 {DIMENSION_EP, layout->ep, 2},
+                 {DIMENSION_ETP, brief_expert_tp(layout), 1}};
     char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (parts[i].value >= parts[i].least)
-            text_append(buffer, size, "%s%d ", parts[i].name, parts[i].value);
+            text_append(buffer, size, "%s%d ", layout_dimensions[parts[i].dimension].brief, parts[i].value);
     if (layout->cp_comm != CP_RING)
         text_append(buffer, size, "%s ", cp_comm_format(layout->cp_comm, comm, sizeof comm));
     text_append(buffer, size, "mb%d z%d", layout->micro_batch, layout->zero);

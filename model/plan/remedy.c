@@ -7,6 +7,7 @@
 #include "model/base/append.h"
 #include "model/base/units.h"
 #include "model/cost/memory/footprint.h"
+#include "model/layout/dimension_value.h"
 
 static const double WORTH_NAMING = 0.98; /* a remedy that does not suffice should at least be felt */
 
@@ -72,31 +73,12 @@ static bool try_remedy(struct remedy_list *list, const struct setting *setting, 
 /* "recompute=full": what a dimension is in the layout found. */
 static void name_dimension(struct remedy *remedy, enum space_dimension dimension)
 {
-    const struct layout *l = &remedy->layout;
-    const int numbers[N_SPACE_DIMENSIONS] = {[SPACE_TP] = l->tp,
-                                             [SPACE_CP] = l->cp,
-                                             [SPACE_PP] = l->pp,
-                                             [SPACE_VPP] = l->vpp,
-                                             [SPACE_DP] = l->dp,
-                                             [SPACE_EP] = l->ep,
-                                             [SPACE_ETP] = layout_expert_tp(l),
-                                             [SPACE_MICRO_BATCH] = l->micro_batch,
-                                             [SPACE_ZERO] = l->zero,
-                                             [SPACE_SHARD] = l->shard,
-                                             [SPACE_SEQUENCE_PARALLEL] = l->sequence_parallel};
-    const char *name = space_dimension_name(dimension);
-    char text[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT];
-    char comm[CP_COMM_TEXT];
-    if (dimension == SPACE_CP_COMM)
-        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, cp_comm_format(l->cp_comm, comm, sizeof comm));
-    else if (dimension == SPACE_SCHEDULE)
-        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, schedule_name(l->schedule));
-    else if (dimension == SPACE_OFFLOAD)
-        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, offload_format(&l->offload, offload, sizeof offload));
-    else if (dimension == SPACE_RECOMPUTE)
-        snprintf(remedy->what, sizeof remedy->what, "%s=%s", name, recompute_format(l->recompute, text, sizeof text));
-    else
-        snprintf(remedy->what, sizeof remedy->what, "%s=%d", name, numbers[dimension]);
+    int of_layout = space_dimension_of_layout(dimension);
+    struct layout layout = remedy->layout;
+    char text[DIMENSION_TEXT] = "0"; /* an overlap costs memory, so what fits does without it */
+    layout.etp = layout_expert_tp(&layout);
+    snprintf(remedy->what, sizeof remedy->what, "%s=%s", space_dimension_name(dimension),
+             of_layout < 0 ? text : dimension_text(&layout, (enum layout_dimension)of_layout, text));
 }
 
 static void try_without_restrictions(struct remedy_list *list, const struct setting *setting, const struct space_limits *limits)

@@ -63,34 +63,20 @@
 
 #include "model/layout/layout.h"
 
-#define SPACE_NUMBERS "numbers from 1 and ranges such as 2..16"
-#define SPACE_DIMENSIONS(X)                                                                                                      \
-    X(TP, "tp", SPACE_NUMBERS)                                                                                                   \
-    X(CP, "cp", SPACE_NUMBERS)                                                                                                   \
-    X(CP_COMM, "cp_comm", "ring, all_gather, a2a, a2a:8+ring, a2a:8+all_gather")                                                 \
-    X(PP, "pp", SPACE_NUMBERS)                                                                                                   \
-    X(VPP, "vpp", SPACE_NUMBERS)                                                                                                 \
-    X(DP, "dp", SPACE_NUMBERS)                                                                                                   \
-    X(EP, "ep", SPACE_NUMBERS)                                                                                                   \
-    X(ETP, "etp", SPACE_NUMBERS)                                                                                                 \
-    X(MICRO_BATCH, "mb", SPACE_NUMBERS)                                                                                          \
-    X(SCHEDULE, "schedule", "none, gpipe, 1f1b, interleaved, zb-1p, zb-2p, zb-v, dualpipe, dualpipe-v")                          \
-    X(OFFLOAD, "offload", "none, optimizer, activations, parameters joined by '+', or auto (whole), auto:25% and more")          \
-    X(RECOMPUTE, "recompute", "none, selective, full, full:4 and the like, modules as layernorm+moe_act")                        \
-    X(ZERO, "zero", "0 to 3")                                                                                                    \
-    X(SHARD, "shard", "0 for all replicas, numbers and ranges such as 8..64")                                                    \
-    X(SEQUENCE_PARALLEL, "sp", "0 or 1")                                                                                         \
-    X(TP_OVERLAP, "tp_overlap", "0 or 1")                                                                                        \
-    X(PP_OVERLAP, "pp_overlap", "0 or 1")                                                                                        \
-    X(DP_OVERLAP, "dp_overlap", "0 or 1")
-
+/* What can be restricted: a layout's dimensions, then the overlaps among its features. */
 enum space_dimension {
-#define X(id, name, what) SPACE_##id,
-    SPACE_DIMENSIONS(X)
+#define X(id, ...) SPACE_##id,
+    LAYOUT_DIVISION(X) LAYOUT_SCHEDULE(X) LAYOUT_OFFLOAD(X) LAYOUT_RECOMPUTE(X) LAYOUT_SHARDING(X)
 #undef X
-        N_SPACE_DIMENSIONS
+        SPACE_TP_OVERLAP,
+    SPACE_PP_OVERLAP,
+    SPACE_DP_OVERLAP,
+    N_SPACE_DIMENSIONS
 };
+enum { N_SPACE_OF_LAYOUT = SPACE_TP_OVERLAP };
 const char *space_dimension_name(enum space_dimension dimension);
+/* The dimension of a layout that it is; -1: an overlap. */
+int space_dimension_of_layout(enum space_dimension dimension);
 
 enum { SPACE_RANGES = 32 };
 

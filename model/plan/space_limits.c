@@ -6,21 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/base/units.h"
 
-struct dimension_row {
+struct space_row {
     const char *name, *values;
+    enum dimension_type type;
+    int of_layout; /* -1: an overlap */
 };
 
-static const struct dimension_row dimension_rows[N_SPACE_DIMENSIONS] = {
-#define X(id, name, what) {name, what},
-    SPACE_DIMENSIONS(X)
+#define OVERLAP_ROW(name)                                                                                                        \
+    {                                                                                                                            \
+        name, "0 or 1", DIMENSION_TYPE_FLAG, -1                                                                                  \
+    }
+static const struct space_row space_rows[N_SPACE_DIMENSIONS] = {
+#define X(id, type, member, key, word, brief, long_name, least, most, usual, rare, in_tables, help, values)                      \
+    [SPACE_##id] = {word, values, DIMENSION_TYPE_##type, DIMENSION_##id},
+    LAYOUT_DIMENSIONS(X)
 #undef X
+        [SPACE_TP_OVERLAP] = OVERLAP_ROW("tp_overlap"),
+    [SPACE_PP_OVERLAP] = OVERLAP_ROW("pp_overlap"),
+    [SPACE_DP_OVERLAP] = OVERLAP_ROW("dp_overlap"),
 };
 
 const char *space_dimension_name(enum space_dimension dimension)
 {
-    return dimension_rows[dimension].name;
+    return space_rows[dimension].name;
+}
+
+int space_dimension_of_layout(enum space_dimension dimension)
+{
+    return space_rows[dimension].of_layout;
 }
 
 bool space_limit_allows(const struct space_limit *limit, int value)
@@ -39,41 +55,26 @@ struct slice {
     size_t length;
 };
 
-static bool slice_is(struct slice slice, const char *text)
+static int dimension_of(const char *name)
 {
-    return slice.length == strlen(text) && memcmp(slice.start, text, slice.length) == 0;
-}
-
-static int dimension_of(struct slice key)
-{
-    static const struct {
-        const char *name;
-        enum space_dimension dimension;
-    } long_names[] = {
-        {"tensor_parallel", SPACE_TP},   {"context_parallel", SPACE_CP},        {"cp_comm_type", SPACE_CP_COMM},
-        {"pipeline_parallel", SPACE_PP}, {"virtual_pipeline", SPACE_VPP},       {"data_parallel", SPACE_DP},
-        {"expert_parallel", SPACE_EP},   {"expert_tensor_parallel", SPACE_ETP}, {"zero_stage", SPACE_ZERO},
-        {"hybrid_shard", SPACE_SHARD},   {"micro_batch", SPACE_MICRO_BATCH},    {"sequence_parallel", SPACE_SEQUENCE_PARALLEL}};
-    for (size_t i = 0; i < sizeof long_names / sizeof long_names[0]; i++)
-        if (slice_is(key, long_names[i].name))
-            return (int)long_names[i].dimension;
+    int of_layout = layout_dimension_of(name);
     for (int i = 0; i < N_SPACE_DIMENSIONS; i++)
-        if (slice_is(key, dimension_rows[i].name))
+        if (of_layout < 0 ? strcmp(name, space_rows[i].name) == 0 : space_rows[i].of_layout == of_layout)
             return i;
     return -1;
 }
 
-static void report_unknown_key(struct slice key, struct place at, struct diags *diags)
+static void report_unknown_key(const char *name, struct place at, struct diags *diags)
 {
     const char *names[N_SPACE_DIMENSIONS];
-    for (int i = 0; i < N_SPACE_DIMENSIONS; i++)
-        names[i] = dimension_rows[i].name;
-    char text[32], hint[96];
-    snprintf(text, sizeof text, "%.*s", (int)key.length, key.start);
-    diag_error(diags, at, "no dimension of a layout is called '%s'; %s", text,
-               name_hint(text, names, N_SPACE_DIMENSIONS,
-                         "there are tp cp cp_comm pp vpp dp ep etp mb schedule offload recompute zero shard sp", hint,
-                         sizeof hint));
+    char words[128] = "there are", hint[160];
+    for (int i = 0; i < N_SPACE_DIMENSIONS; i++) {
+        names[i] = space_rows[i].name;
+        if (i < N_SPACE_OF_LAYOUT)
+            text_append(words, sizeof words, " %s", names[i]);
+    }
+    diag_error(diags, at, "no dimension of a layout is called '%s'; %s", name,
+               name_hint(name, names, N_SPACE_DIMENSIONS, words, hint, sizeof hint));
 }
 
 /* The value of a dimension whose values have names, -1 when it is not one of them. */
@@ -81,39 +82,28 @@ static int named_value(enum space_dimension dimension, const char *text)
 {
     struct offload set;
     struct recompute recompute;
-    switch (dimension) {
-    case SPACE_SCHEDULE: return schedule_parse(text);
-    case SPACE_RECOMPUTE: return recompute_parse(text, &recompute, NULL, 0) ? recompute_number(recompute) : -1;
-    case SPACE_OFFLOAD: return offload_parse(text, &set, NULL, 0) ? offload_number(&set) : -1;
-    case SPACE_CP_COMM: return cp_comm_parse(text, NULL, 0);
-    case SPACE_SEQUENCE_PARALLEL:
-    case SPACE_TP_OVERLAP:
-    case SPACE_PP_OVERLAP:
-    case SPACE_DP_OVERLAP:
+    switch (space_rows[dimension].type) {
+    case DIMENSION_TYPE_SCHEDULE: return schedule_parse(text);
+    case DIMENSION_TYPE_RECOMPUTE: return recompute_parse(text, &recompute, NULL, 0) ? recompute_number(recompute) : -1;
+    case DIMENSION_TYPE_OFFLOAD: return offload_parse(text, &set, NULL, 0) ? offload_number(&set) : -1;
+    case DIMENSION_TYPE_CP_COMM: return cp_comm_parse(text, NULL, 0);
+    case DIMENSION_TYPE_FLAG:
         if (strcmp(text, "on") == 0 || strcmp(text, "true") == 0)
             return 1;
-        if (strcmp(text, "off") == 0 || strcmp(text, "false") == 0)
-            return 0;
-        return -1;
-    default: return -1;
+        return strcmp(text, "off") == 0 || strcmp(text, "false") == 0 ? 0 : -1;
+    case DIMENSION_TYPE_NUMBER: return -1;
     }
+    return -1;
 }
 
 static bool value_in_bounds(enum space_dimension dimension, long value)
 {
-    switch (dimension) {
-    case SPACE_SCHEDULE:
-    case SPACE_OFFLOAD:
-    case SPACE_CP_COMM:
-    case SPACE_RECOMPUTE: return false; /* by name only */
-    case SPACE_ZERO: return value >= 0 && value <= 3;
-    case SPACE_SHARD: return value >= 0 && value <= INT_MAX;
-    case SPACE_SEQUENCE_PARALLEL:
-    case SPACE_TP_OVERLAP:
-    case SPACE_PP_OVERLAP:
-    case SPACE_DP_OVERLAP: return value == 0 || value == 1;
-    default: return value >= 1 && value <= INT_MAX;
-    }
+    const struct space_row *row = &space_rows[dimension];
+    if (row->type == DIMENSION_TYPE_FLAG)
+        return value == 0 || value == 1;
+    if (row->type != DIMENSION_TYPE_NUMBER)
+        return false; /* by name only */
+    return value >= layout_dimensions[row->of_layout].least && value <= (dimension == SPACE_ZERO ? 3 : INT_MAX);
 }
 
 /* One number or name; *end is behind it. */
@@ -154,7 +144,7 @@ static bool parse_range(enum space_dimension dimension, struct slice item, int *
 
 static void report_value(enum space_dimension dimension, struct slice item, struct place at, struct diags *diags)
 {
-    const char *name = dimension_rows[dimension].name;
+    const char *name = space_rows[dimension].name;
     char text[RECOMPUTE_TEXT + 16], why[RECOMPUTE_WHY] = "";
     struct offload set;
     struct recompute recompute;
@@ -169,14 +159,14 @@ static void report_value(enum space_dimension dimension, struct slice item, stru
         diag_error(diags, at, "%s: %s", name, why);
     else
         diag_error(diags, at, "%s: '%.*s' is not a value of %s; it takes %s", name, (int)item.length, item.start, name,
-                   dimension_rows[dimension].values);
+                   space_rows[dimension].values);
 }
 
 static void limit_add_range(struct space_limit *limit, enum space_dimension dimension, int low, int high, struct place at,
                             struct diags *diags)
 {
     if (limit->n == SPACE_RANGES) {
-        diag_error(diags, at, "%s: more than %d values; a range such as 1..64 says it shorter", dimension_rows[dimension].name,
+        diag_error(diags, at, "%s: more than %d values; a range such as 1..64 says it shorter", space_rows[dimension].name,
                    SPACE_RANGES);
         return;
     }
@@ -233,14 +223,16 @@ enum status space_restrict(struct space_limits *limits, const char *text, struct
         struct slice item = next_item(&cursor);
         const char *equals = memchr(item.start, '=', item.length);
         if (equals != NULL) {
-            struct slice key = {item.start, (size_t)(equals - item.start)};
-            dimension = dimension_of(key);
+            size_t length = (size_t)(equals - item.start);
+            char key[32];
+            snprintf(key, sizeof key, "%.*s", (int)length, item.start);
+            dimension = length < sizeof key ? dimension_of(key) : -1;
             skipping = dimension < 0;
             if (skipping)
                 report_unknown_key(key, at, diags);
             else
                 found.dimensions[dimension].n = 0;
-            item.length -= key.length + 1;
+            item.length -= length + 1;
             item.start = equals + 1;
         } else if (dimension < 0 && !skipping) {
             diag_error(diags, at, "'%.*s' says no dimension; write it as in tp=4,8 or pp=8..64", (int)item.length, item.start);

@@ -5,15 +5,13 @@
 
 #include "model/base/units.h"
 #include "model/spec/cp_comm.h"
+#include "model/spec/layout_dimensions.h"
 #include "model/spec/recompute.h"
 
 #define BLANKS    " \t\r\n"
 #define UNEVEN    "~"
 #define KEY_CHARS "abcdefghijklmnopqrstuvwxyz_"
 #define DIGITS    "0123456789"
-
-const char *const layout_schedule_words[LAYOUT_SCHEDULE_WORDS + 1] = {"none",  "gpipe", "1f1b",     "interleaved", "zb-1p",
-                                                                      "zb-2p", "zb-v",  "dualpipe", "dualpipe-v",  NULL};
 
 /* What stands alone in a text, and where. */
 struct word {
@@ -45,7 +43,8 @@ static bool read_number(const struct word *word, struct layout_item *item)
         return false;
     char key[LAYOUT_KEY_SIZE];
     snprintf(key, sizeof key, "%.*s", (int)letters, word->text);
-    item_set(item, strcmp(key, "z") == 0 ? "zero" : key, word->text + letters, word->at, word->at + letters);
+    const struct layout_dimension_row *zero = &layout_dimensions[DIMENSION_ZERO];
+    item_set(item, strcmp(key, zero->brief) == 0 ? zero->word : key, word->text + letters, word->at, word->at + letters);
     return true;
 }
 
@@ -63,14 +62,6 @@ static bool read_sharding(struct layout_items *items, const struct word *word, s
     return true;
 }
 
-static bool is_schedule(const char *word)
-{
-    for (int i = 0; layout_schedule_words[i]; i++)
-        if (strcmp(word, layout_schedule_words[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The key of a value that names itself; NULL. "none" could be of several. */
 static const char *key_of_word(const char *word)
 {
@@ -81,7 +72,7 @@ static const char *key_of_word(const char *word)
         return "cp_comm";
     if (recompute_parse(word, &recompute, NULL, 0))
         return "recompute";
-    return is_schedule(word) ? "schedule" : NULL;
+    return schedule_parse(word) >= 0 ? "schedule" : NULL;
 }
 
 /* What could stand in the place of a word. */
@@ -89,7 +80,7 @@ static void explain_word(const char *word, char *why)
 {
     static const char form[] = "write for example tp=8,pp=8,vpp=6,mb=1, or tp8 pp8 vpp6 mb1, or auto, or auto,pp=2";
     enum { N_OTHERS = 4, N_NAMES = N_OTHERS + N_RECOMPUTES + N_RECOMPUTE_MODULES };
-    const char *names[N_NAMES + LAYOUT_SCHEDULE_WORDS] = {"auto", "ring", "all_gather", "ulysses"};
+    const char *names[N_NAMES + N_SCHEDULES] = {"auto", "ring", "all_gather", "ulysses"};
     char said[RECOMPUTE_WHY], hint[160];
     struct recompute recompute;
     if (strncmp(word, "a2a", 3) == 0 && cp_comm_parse(word, said, sizeof said) < 0)
@@ -100,7 +91,7 @@ static void explain_word(const char *word, char *why)
         snprintf(why, LAYOUT_ITEM_WHY, "'none' could be of several; write recompute=none, schedule=none or offload=none");
     else {
         memcpy(names + N_OTHERS, recompute_words, (N_NAMES - N_OTHERS) * sizeof *names);
-        memcpy(names + N_NAMES, layout_schedule_words, LAYOUT_SCHEDULE_WORDS * sizeof *names);
+        memcpy(names + N_NAMES, schedule_names, N_SCHEDULES * sizeof *names);
         snprintf(why, LAYOUT_ITEM_WHY, "'%.40s' is not a key=value, nor short for one; %s", word,
                  name_hint(word, names, sizeof names / sizeof names[0], form, hint, sizeof hint));
     }

@@ -47,8 +47,4 @@ enum layout_item_found layout_items_next(struct layout_items *items, struct layo
 /* Whether a text begins with what is short for a number: "tp8 pp8". */
 bool layout_items_are_brief(const char *text);
 
-/* The words for schedules, NULL after the last (a test keeps them equal to model/layout's). */
-enum { LAYOUT_SCHEDULE_WORDS = 9 };
-extern const char *const layout_schedule_words[LAYOUT_SCHEDULE_WORDS + 1];
-
 #endif

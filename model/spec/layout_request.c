@@ -8,6 +8,7 @@
 #include "model/base/append.h"
 #include "model/spec/cp_comm.h"
 #include "model/spec/json_text.h"
+#include "model/spec/layout_dimensions.h"
 #include "model/spec/layout_items.h"
 #include "model/spec/offload.h"
 #include "model/spec/recompute.h"
@@ -17,11 +18,17 @@
 #define AUTO "auto"
 
 /* Only to be read into and looked at: the request keeps the text. */
+#define MEMBER_NUMBER(member)    int member;
+#define MEMBER_FLAG(member)      int member;
+#define MEMBER_CP_COMM(member)   int member;
+#define MEMBER_SCHEDULE(member)  int member;
+#define MEMBER_RECOMPUTE(member) struct recompute member;
+#define MEMBER_OFFLOAD(member)   struct offload member;
 struct layout_keys {
-    int tp, cp, pp, vpp, dp, ep, etp, zero, shard, micro_batch;
-    int cp_comm, sequence_parallel, schedule, search;
-    struct recompute recompute;
-    struct offload offload;
+#define X(id, type, member, ...) MEMBER_##type(member)
+    LAYOUT_DIMENSIONS(X)
+#undef X
+    int search;
 };
 
 static const char *const flags[] = {"0", "1", "false", "true", NULL};
@@ -71,42 +78,25 @@ static void read_offload(const struct field *row, const struct yaml_node *value,
         diag_error(diags, value->at, "%s: %s", row->key, why);
 }
 
-/* In the order in which layouts are written. */
+#define ROW_NUMBER(key, member, least, most, help)    INTEGER(key, struct layout_keys, member, least, most, UNSET, help),
+#define ROW_FLAG(key, member, least, most, help)      CHOICE(key, struct layout_keys, member, flags, UNSET, help),
+#define ROW_CP_COMM(key, member, least, most, help)   CUSTOM(key, struct layout_keys, member, read_cp_comm, NULL, UNSET, help),
+#define ROW_RECOMPUTE(key, member, least, most, help) CUSTOM(key, struct layout_keys, member, read_recompute, NULL, UNSET, help),
+#define ROW_OFFLOAD(key, member, least, most, help)   CUSTOM(key, struct layout_keys, member, read_offload, NULL, UNSET, help),
+#define ROW_SCHEDULE(key, member, least, most, help)  CHOICE(key, struct layout_keys, member, schedule_names, UNSET, help),
 static const struct field rows[] = {
-    INTEGER("tp", struct layout_keys, tp, 1, 1e6, UNSET, "tensor parallelism"),
-    INTEGER("cp", struct layout_keys, cp, 1, 1e6, UNSET, "context parallelism"),
-    CUSTOM("cp_comm", struct layout_keys, cp_comm, read_cp_comm, NULL, UNSET,
-           "how it exchanges: ring, all_gather, a2a, a2a:8+ring"),
-    INTEGER("pp", struct layout_keys, pp, 1, 1e6, UNSET, "pipeline stages"),
-    INTEGER("vpp", struct layout_keys, vpp, 1, 1e6, UNSET, "model chunks per stage"),
-    INTEGER("dp", struct layout_keys, dp, 1, 1e7, UNSET, "data parallelism"),
-    INTEGER("ep", struct layout_keys, ep, 1, 1e6, UNSET, "expert parallelism"),
-    INTEGER("etp", struct layout_keys, etp, 1, 1e6, UNSET, "ranks that one expert is split over"),
-    INTEGER("micro_batch", struct layout_keys, micro_batch, 1, 1e6, UNSET, "sequences per micro-batch"),
-    INTEGER("zero", struct layout_keys, zero, 0, 3, UNSET, "ZeRO stage"),
-    INTEGER("shard", struct layout_keys, shard, 0, 1e7, UNSET, "ranks that ZeRO shards over (HSDP); 0: all replicas"),
-    CHOICE("sequence_parallel", struct layout_keys, sequence_parallel, flags, UNSET, "norms split over tp"),
-    CUSTOM("recompute", struct layout_keys, recompute, read_recompute, NULL, UNSET, "activations computed again"),
-    CUSTOM("offload", struct layout_keys, offload, read_offload, NULL, UNSET, "kept in the host's memory; " AUTO " with " AUTO),
-    CHOICE("schedule", struct layout_keys, schedule, layout_schedule_words, UNSET, "order of the pipeline's work"),
-    CHOICE(AUTO, struct layout_keys, search, flags, UNSET, "what is not given is what msim plan finds best"),
+#define X(id, type, member, key, word, brief, long_name, least, most, usual, rare, in_tables, help, values)                      \
+    ROW_##type(key, member, least, most, help)
+    LAYOUT_DIMENSIONS(X)
+#undef X
+        CHOICE(AUTO, struct layout_keys, search, flags, UNSET, "what is not given is what msim plan finds best"),
 };
 const struct schema layout_schema = SCHEMA("layout", rows);
 
-static const struct {
-    const char *written, *meant;
-} synonyms[] = {
-    {"mb", "micro_batch"},      {"sp", "sequence_parallel"},       {"zero_stage", "zero"},      {"tensor_parallel", "tp"},
-    {"context_parallel", "cp"}, {"pipeline_parallel", "pp"},       {"virtual_pipeline", "vpp"}, {"data_parallel", "dp"},
-    {"expert_parallel", "ep"},  {"expert_tensor_parallel", "etp"}, {"hybrid_shard", "shard"},   {"cp_comm_type", "cp_comm"},
-};
-
 const char *layout_request_key(const char *key)
 {
-    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
-        if (strcmp(key, synonyms[i].written) == 0)
-            return synonyms[i].meant;
-    return key;
+    int dimension = layout_dimension_of(key);
+    return dimension < 0 ? key : layout_dimensions[dimension].key;
 }
 
 static struct place inside(struct place at, size_t offset, bool quoted)

@@ -8,7 +8,7 @@
 #include "model/spec/catalog.h"
 #include "traces/table/measurement.h"
 
-/* Columns, with the widest range a value can sensibly have. */
+/* Columns besides the layout's dimensions, with the widest range a value can sensibly have. */
 enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
 #define MEASUREMENT_COLUMNS(X)                                                                                                   \
     X(CASE, "case", false)                                                                                                       \
@@ -25,24 +25,11 @@ enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
     X(GPUS, "gpus", false)                                                                                                       \
     X(GPUS_PER_NODE, "gpus_per_node", false)                                                                                     \
     X(NIC_GBPS, "nic_gbps", false)                                                                                               \
-    X(TP, "tp", false)                                                                                                           \
-    X(PP, "pp", false)                                                                                                           \
-    X(VPP, "vpp", false)                                                                                                         \
-    X(CP, "cp", false)                                                                                                           \
-    X(CP_COMM, "cp_comm", false)                                                                                                 \
-    X(DP, "dp", false)                                                                                                           \
-    X(EP, "ep", false)                                                                                                           \
-    X(ZERO, "zero", false)                                                                                                       \
-    X(SHARD, "shard", false)                                                                                                     \
-    X(SEQUENCE_PARALLEL, "sequence_parallel", false)                                                                             \
-    X(MICRO_BATCH, "micro_batch", false)                                                                                         \
     X(GLOBAL_BATCH, "global_batch", false)                                                                                       \
     X(ACCUMULATION, "accumulation", false)                                                                                       \
     X(BATCH_TOKENS, "batch_tokens", false)                                                                                       \
-    X(RECOMPUTE, "recompute", false)                                                                                             \
     X(PRECISION, "precision", false)                                                                                             \
     X(GRADIENT_PRECISION, "gradient_precision", false)                                                                           \
-    X(SCHEDULE, "schedule", false)                                                                                               \
     X(FEATURES, "features", false)                                                                                               \
     X(OUTCOME, "outcome", false)                                                                                                 \
     X(STEP_TIME_S, "step_time_s", false)                                                                                         \
@@ -58,7 +45,12 @@ enum column {
 #define X(id, name, required) COLUMN_##id,
     MEASUREMENT_COLUMNS(X)
 #undef X
-        N_COLUMNS
+#define COLUMN_IF_true(id) COLUMN_##id,
+#define COLUMN_IF_false(id)
+#define X(id, type, member, key, word, brief, long_name, least, most, usual, rare, in_tables, ...) COLUMN_IF_##in_tables(id)
+        LAYOUT_DIMENSIONS(X)
+#undef X
+            N_COLUMNS
 };
 
 /* A catalog entry asked for once: tables name few models and GPUs in many rows. */

@@ -6,8 +6,13 @@
 #include "traces/table/measurement_internal.h"
 
 const struct csv_column measurement_columns[N_COLUMNS] = {
-#define X(id, name, required) {name, required},
+#define X(id, name, required) [COLUMN_##id] = {name, required},
     MEASUREMENT_COLUMNS(X)
+#undef X
+#define NAME_IF_true(id, key) [COLUMN_##id] = {key, false},
+#define NAME_IF_false(id, key)
+#define X(id, type, member, key, word, brief, long_name, least, most, usual, rare, in_tables, ...) NAME_IF_##in_tables(id, key)
+        LAYOUT_DIMENSIONS(X)
 #undef X
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/append.h"
+#include "model/layout/dimension_value.h"
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 #include "traces/table/csv.h"
@@ -151,39 +152,42 @@ static void write_cluster(const struct launch_description *d, const struct launc
     write_line(out, 2, "gpus", text, launch_origin_of(d, "cluster.gpus"));
 }
 
+/* Not given, or its default where that needs no line. */
+static bool is_left_out(const struct layout *l, enum layout_dimension dimension)
+{
+    const struct layout_dimension_row *row = &layout_dimensions[dimension];
+    if (row->type == DIMENSION_TYPE_NUMBER && row->least > 0 && dimension_number(l, dimension) == 0)
+        return true;
+    bool quiet = dimension == DIMENSION_CP || dimension == DIMENSION_VPP || dimension == DIMENSION_EP;
+    return !dimension_is_shown(l, dimension) || (quiet && dimension_is_usual(l, dimension));
+}
+
 static void write_layout(const struct launch_description *d, FILE *out)
 {
-    const struct layout *l = &d->job.layout;
-    const struct {
-        const char *key, *path;
-        int value, unsaid;
-    } numbers[] = {
-        {"tp", "layout.tp", l->tp, 0},
-        {"cp", "layout.cp", l->cp, 1},
-        {"pp", "layout.pp", l->pp, 0},
-        {"vpp", "layout.vpp", l->vpp, 1},
-        {"dp", "layout.dp", l->dp, 0},
-        {"ep", "layout.ep", l->ep, 1},
-        {"etp", "layout.etp", l->etp, 0},
-        {"zero", "layout.zero", l->zero, -1},
-        {"shard", "layout.shard", l->shard, 0},
-        {"micro_batch", "layout.micro_batch", l->micro_batch, 0},
-        {"sequence_parallel", "layout.sequence_parallel", l->sequence_parallel, -1},
+    static const enum layout_dimension first[] = {
+        DIMENSION_TP,
+        DIMENSION_CP,
+        DIMENSION_PP,
+        DIMENSION_VPP,
+        DIMENSION_DP,
+        DIMENSION_EP,
+        DIMENSION_ETP,
+        DIMENSION_ZERO,
+        DIMENSION_SHARD,
+        DIMENSION_MICRO_BATCH,
+        DIMENSION_SEQUENCE_PARALLEL,
     };
-    char text[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
+    const struct layout *l = &d->job.layout;
+    enum layout_dimension order[N_LAYOUT_DIMENSIONS];
+    layout_dimension_order(first, sizeof first / sizeof first[0], order);
     fputs("layout:\n", out);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        snprintf(text, sizeof text, "%d", numbers[i].value);
-        if (numbers[i].value != numbers[i].unsaid)
-            write_line(out, 2, numbers[i].key, text, launch_origin_of(d, numbers[i].path));
+    for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++) {
+        char text[DIMENSION_TEXT], path[64];
+        const char *key = layout_dimensions[order[i]].key;
+        snprintf(path, sizeof path, "layout.%s", key);
+        if (!is_left_out(l, order[i]))
+            write_line(out, 2, key, dimension_text(l, order[i], text), launch_origin_of(d, path));
     }
-    if (l->cp_comm)
-        write_line(out, 2, "cp_comm", cp_comm_format(l->cp_comm, comm, sizeof comm), launch_origin_of(d, "layout.cp_comm"));
-    write_line(out, 2, "recompute", recompute_format(l->recompute, text, sizeof text), launch_origin_of(d, "layout.recompute"));
-    if (!offload_is_none(&l->offload))
-        write_line(out, 2, "offload", offload_format(&l->offload, offload, sizeof offload),
-                   launch_origin_of(d, "layout.offload"));
-    write_line(out, 2, "schedule", schedule_name(l->schedule), launch_origin_of(d, "layout.schedule"));
 }
 
 void launch_write_experiment(const struct launch_description *description, const struct launch_machine *machine,
@@ -204,43 +208,34 @@ void launch_write_experiment(const struct launch_description *description, const
 
 /* --- rows of a measurement table --- */
 
-static const char *const columns[] = {"case",
-                                      "model",
-                                      "layers",
-                                      "hidden",
-                                      "ffn_hidden",
-                                      "gated_mlp",
-                                      "heads",
-                                      "kv_heads",
-                                      "seq_len",
-                                      "vocab",
-                                      "gpu",
-                                      "gpus",
-                                      "gpus_per_node",
-                                      "tp",
-                                      "pp",
-                                      "vpp",
-                                      "cp",
-                                      "dp",
-                                      "ep",
-                                      "zero",
-                                      "shard",
-                                      "sequence_parallel",
-                                      "micro_batch",
-                                      "global_batch",
-                                      "recompute",
-                                      "precision",
-                                      "gradient_precision",
-                                      "schedule",
-                                      "cp_comm",
-                                      "features",
-                                      "outcome",
-                                      "step_time_s",
-                                      "source"};
+/* Columns before, between and after those of the layout's numbers. */
+static const char *const shape_columns[] = {"case",     "model",   "layers", "hidden", "ffn_hidden", "gated_mlp",    "heads",
+                                            "kv_heads", "seq_len", "vocab",  "gpu",    "gpus",       "gpus_per_node"};
+static const enum layout_dimension number_columns[] = {
+    DIMENSION_TP,          DIMENSION_PP,    DIMENSION_VPP,
+    DIMENSION_CP,          DIMENSION_DP,    DIMENSION_EP,
+    DIMENSION_ZERO,        DIMENSION_SHARD, DIMENSION_SEQUENCE_PARALLEL,
+    DIMENSION_MICRO_BATCH,
+};
+static const char *const job_columns[] = {"global_batch", "recompute", "precision", "gradient_precision", "schedule",
+                                          "cp_comm",      "features",  "outcome",   "step_time_s",        "source"};
+enum {
+    N_SHAPE_COLUMNS = sizeof shape_columns / sizeof shape_columns[0],
+    N_NUMBER_COLUMNS = sizeof number_columns / sizeof number_columns[0],
+    N_JOB_COLUMNS = sizeof job_columns / sizeof job_columns[0],
+};
 
 void launch_write_header(FILE *out)
 {
-    csv_write_row(out, columns, sizeof columns / sizeof columns[0]);
+    const char *columns[N_SHAPE_COLUMNS + N_NUMBER_COLUMNS + N_JOB_COLUMNS];
+    size_t n = 0;
+    for (size_t i = 0; i < N_SHAPE_COLUMNS; i++)
+        columns[n++] = shape_columns[i];
+    for (size_t i = 0; i < N_NUMBER_COLUMNS; i++)
+        columns[n++] = layout_dimensions[number_columns[i]].key;
+    for (size_t i = 0; i < N_JOB_COLUMNS; i++)
+        columns[n++] = job_columns[i];
+    csv_write_row(out, columns, n);
 }
 
 /* A job says of its loss what it is, which tables leave open. */
@@ -266,21 +261,11 @@ void launch_write_row(const struct launch_run *run, FILE *out)
     for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++)
         csv_write_integer(out, false, shape[i]);
     csv_write_cell(out, false, run->machine->cluster.gpu.name);
-    const int64_t numbers[] = {run->job->gpus,
-                               run->machine->cluster.gpus_per_node,
-                               l->tp,
-                               l->pp,
-                               l->vpp,
-                               l->cp,
-                               l->dp,
-                               l->ep,
-                               l->zero,
-                               l->shard,
-                               l->sequence_parallel,
-                               l->micro_batch,
-                               j->global_batch};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        csv_write_integer(out, false, numbers[i]);
+    csv_write_integer(out, false, run->job->gpus);
+    csv_write_integer(out, false, run->machine->cluster.gpus_per_node);
+    for (size_t i = 0; i < N_NUMBER_COLUMNS; i++)
+        csv_write_integer(out, false, dimension_number(l, number_columns[i]));
+    csv_write_integer(out, false, j->global_batch);
     csv_write_cell(out, false, recompute_format(l->recompute, text, sizeof text));
     csv_write_cell(out, false, precision_name(j->precision));
     csv_write_cell(out, false, precision_name(j->gradient_precision));
