@@ -59,15 +59,13 @@ struct gemm_library {
     int n_products;
 };
 
-static const struct place nowhere = {0};
-
 static enum status library_load(struct gemm_library *library, struct diags *diags)
 {
     char name[32];
     snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
     library->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library->handle) {
-        diag_error(diags, nowhere, "cannot load cuBLASLt (%s); install CUDA %d's libraries or set LD_LIBRARY_PATH", dlerror(),
+        diag_error(diags, PLACE_NONE, "cannot load cuBLASLt (%s); install CUDA %d's libraries or set LD_LIBRARY_PATH", dlerror(),
                    CUBLAS_VER_MAJOR);
         return STATUS_MISSING;
     }
@@ -75,7 +73,7 @@ static enum status library_load(struct gemm_library *library, struct diags *diag
     CUBLASLT_FUNCTIONS(LOOK_UP)
 #define IS_MISSING(name) || !library->lt.name
     if (false CUBLASLT_FUNCTIONS(IS_MISSING)) {
-        diag_error(diags, nowhere, "%s lacks functions that this build of msim needs", name);
+        diag_error(diags, PLACE_NONE, "%s lacks functions that this build of msim needs", name);
         return STATUS_MISSING;
     }
     return STATUS_OK;
@@ -88,7 +86,8 @@ enum status gemm_library_new(struct gemm_library **library, struct diags *diags)
     if (status == STATUS_OK) {
         cublasStatus_t error = made->lt.cublasLtCreate(&made->context);
         if (error != CUBLAS_STATUS_SUCCESS) {
-            diag_error(diags, nowhere, "cuBLASLt does not start: %s (%d)", made->lt.cublasLtGetStatusString(error), (int)error);
+            diag_error(diags, PLACE_NONE, "cuBLASLt does not start: %s (%d)", made->lt.cublasLtGetStatusString(error),
+                       (int)error);
             status = STATUS_FAILED;
         }
     }
@@ -289,7 +288,7 @@ static enum status product_launch(const struct cuda_launch *launch, const char *
 {
     struct gemm_library *library = launch->gemm;
     if (!library) {
-        diag_error(diags, nowhere, "%s: no cuBLASLt was opened for this device", name);
+        diag_error(diags, PLACE_NONE, "%s: no cuBLASLt was opened for this device", name);
         return STATUS_MISSING;
     }
     struct product *product = NULL;
@@ -305,7 +304,7 @@ static enum status product_launch(const struct cuda_launch *launch, const char *
                                            launch->workspace, launch->workspace_bytes, launch->stream);
     if (error == CUBLAS_STATUS_SUCCESS)
         return STATUS_OK;
-    diag_error(diags, nowhere, "%s: %lld x %lld x %lld: %s (cuBLASLt error %d)", name, (long long)call->key.m,
+    diag_error(diags, PLACE_NONE, "%s: %lld x %lld x %lld: %s (cuBLASLt error %d)", name, (long long)call->key.m,
                (long long)call->key.n, (long long)call->key.k, library->lt.cublasLtGetStatusString(error), (int)error);
     return STATUS_FAILED;
 }

@@ -12,8 +12,6 @@
 
 enum { ALIGNED = 256, TILE_ROWS = 128, TILE_BLOCKS = 4, WANTED = 16, WANTED_IN_BLOCKS = 32 };
 
-static const struct place nowhere = {0};
-
 /* One operand of a product: as it stands [rows, cols], summed over its rows where `transpose`. */
 struct side {
     const void *data;
@@ -85,7 +83,7 @@ size_t linear_narrow_scratch(enum kernel kernel, const struct linear_call *call)
 
 static enum status failed(enum kernel kernel, int error, struct diags *diags)
 {
-    diag_error(diags, nowhere, "%s: operands of 8 bits: CUDA error %d", kernel_name(kernel), error);
+    diag_error(diags, PLACE_NONE, "%s: operands of 8 bits: CUDA error %d", kernel_name(kernel), error);
     return STATUS_FAILED;
 }
 

@@ -282,7 +282,7 @@ static enum status write_load(const char *name, FILE *out, struct diags *diags)
     snprintf(relative, sizeof relative, "plots/%s.gp", name);
     char *path = data_path(relative);
     if (!path) {
-        diag_error(diags, (struct place){0}, "%s is not installed; MSIM_DATA names the folder of msim's data", relative);
+        diag_error(diags, PLACE_NONE, "%s is not installed; MSIM_DATA names the folder of msim's data", relative);
         return STATUS_FAILED;
     }
     fputs("load ", out);
@@ -313,7 +313,7 @@ enum status figure_draw(const struct figure_options *options, const struct figur
     size_t n_script = 0;
     FILE *out = open_memstream(&script, &n_script);
     if (!out) {
-        diag_error(diags, (struct place){0}, "no memory for a figure");
+        diag_error(diags, PLACE_NONE, "no memory for a figure");
         return STATUS_FAILED;
     }
     enum status status = figure_script(options, inputs, n_inputs, out, diags);

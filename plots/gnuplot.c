@@ -19,7 +19,7 @@ struct pipes {
 
 static enum status system_failed(const char *doing, int code, struct diags *diags)
 {
-    diag_error(diags, (struct place){0}, "cannot %s: %s", doing, strerror(code));
+    diag_error(diags, PLACE_NONE, "cannot %s: %s", doing, strerror(code));
     return STATUS_FAILED;
 }
 
@@ -60,7 +60,7 @@ static enum status start(const struct pipes *pipes, pid_t *child, struct diags *
         code = posix_spawnp(child, program, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (code == ENOENT) {
-        diag_error(diags, (struct place){0}, "gnuplot is not installed (Debian: apt install gnuplot-nox); figures need it");
+        diag_error(diags, PLACE_NONE, "gnuplot is not installed (Debian: apt install gnuplot-nox); figures need it");
         return STATUS_MISSING;
     }
     return code ? system_failed("start gnuplot", code, diags) : STATUS_OK;
@@ -91,11 +91,11 @@ static void report(FILE *complaints, int wait_status, struct diags *diags)
         if (strspn(line, " \t^") < strlen(line))
             last = line;
     if (last)
-        diag_error(diags, (struct place){0}, "gnuplot: %.300s", last + strspn(last, " \t"));
+        diag_error(diags, PLACE_NONE, "gnuplot: %.300s", last + strspn(last, " \t"));
     else if (WIFSIGNALED(wait_status))
-        diag_error(diags, (struct place){0}, "gnuplot was ended by signal %d", WTERMSIG(wait_status));
+        diag_error(diags, PLACE_NONE, "gnuplot was ended by signal %d", WTERMSIG(wait_status));
     else
-        diag_error(diags, (struct place){0}, "gnuplot drew nothing");
+        diag_error(diags, PLACE_NONE, "gnuplot drew nothing");
     free(text);
 }
 

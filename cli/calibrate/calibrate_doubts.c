@@ -36,17 +36,17 @@ static void note_remedy(const struct calibrating *c, struct diags *diags)
     for (size_t i = 0; i < c->n_rows; i++)
         held += c->rows[i].held_out;
     if (held && cases > c->n_parameters)
-        diag_note(diags, (struct place){0},
+        diag_note(diags, PLACE_NONE,
                   "a fit needs more different cases than parameters: --holdout 0 uses all %zu rows, %zu of which --holdout keeps "
                   "from the fit to judge it by",
                   c->n_rows, held);
     else if (held)
-        diag_note(diags, (struct place){0},
+        diag_note(diags, PLACE_NONE,
                   "a fit needs more different cases than parameters: measure more, name fewer parameters (--parameters), or use "
                   "all %zu rows with --holdout 0 (%zu kept from the fit to judge it by)",
                   c->n_rows, held);
     else
-        diag_note(diags, (struct place){0},
+        diag_note(diags, PLACE_NONE,
                   "a fit needs more different cases than parameters: measure more, or name fewer parameters (--parameters)");
 }
 
@@ -89,15 +89,15 @@ enum status calibrating_check_determined(const struct calibrating *c, bool any, 
             continue;
         char names[768] = "";
         size_t n = too_few_like(c, e, names, sizeof names);
-        diag_error(diags, (struct place){0}, "%s cannot be fitted: %zu row%s with %zu different case%s for %s", names, e->n_rows,
+        diag_error(diags, PLACE_NONE, "%s cannot be fitted: %zu row%s with %zu different case%s for %s", names, e->n_rows,
                    e->n_rows == 1 ? "" : "s", e->n_cases, e->n_cases == 1 ? "" : "s",
                    n > 1 ? "them and what they are fitted with" : "it and what it is fitted with");
     }
     if (diags->n_errors > before) {
         note_remedy(c, diags);
     } else if (!any) {
-        diag_error(diags, (struct place){0}, "the rows determine none of the parameters");
-        diag_note(diags, (struct place){0},
+        diag_error(diags, PLACE_NONE, "the rows determine none of the parameters");
+        diag_note(diags, PLACE_NONE,
                   "a fit needs rows that depend on what is fitted, each in its own way: measure other cases, or name other "
                   "parameters (--parameters)");
     }
@@ -208,13 +208,13 @@ void calibrating_warn_of_values(const struct calibrating *c, struct diags *diags
         entry_parameter_text(&p->entry, p->after, value, sizeof value);
         if (outside)
             diag_warning(
-                diags, (struct place){0},
+                diags, PLACE_NONE,
                 "%s: %s is not plausible: entries of the catalog have %s to %s%s%s; the rows are likely to be of another "
                 "layout, features or network than they say",
                 p->entry.path, value, entry_parameter_text(&p->entry, band.low, low, sizeof low),
                 entry_parameter_text(&p->entry, band.high, high, sizeof high), is_far ? ", and it is " : "", far);
         else if (is_far)
-            diag_warning(diags, (struct place){0}, "%s: %s is %s", p->entry.path, value, far);
+            diag_warning(diags, PLACE_NONE, "%s: %s is %s", p->entry.path, value, far);
     }
 }
 
@@ -228,7 +228,7 @@ void calibrating_warn_of_misfit(const struct calibrating *c, struct diags *diags
         struct accuracy a = calibrating_accuracy(c, g, false, true);
         if (a.n > 0 && a.median_ape_pct > POOR_PCT)
             diag_warning(
-                diags, (struct place){0},
+                diags, PLACE_NONE,
                 "%s: the best fit leaves a median error of %.0f %%: the model does not describe these rows, or they are not of "
                 "a %s",
                 c->groups[g].label, a.median_ape_pct, c->cluster.gpu.name);

@@ -151,8 +151,7 @@ enum status calibrating_choose(struct calibrating *c, const char *const *names, 
         choose_for_row(c, &c->rows[i]);
     tie_twins(c);
     if (c->n_parameters == CALIBRATED_MAX)
-        diag_error(diags, (struct place){0}, "more than %d parameters in one fit; name fewer with --parameters",
-                   CALIBRATED_MAX - 1);
+        diag_error(diags, PLACE_NONE, "more than %d parameters in one fit; name fewer with --parameters", CALIBRATED_MAX - 1);
     return diags->n_errors == before ? STATUS_OK : STATUS_BAD_INPUT;
 }
 

@@ -187,11 +187,11 @@ static enum status no_rows(const struct calibrating *c, struct diags *diags)
             other = c->tables[t].runs.items[0].cluster.gpu.name;
     }
     if (other && c->n_other_gpus)
-        diag_error(diags, (struct place){0},
+        diag_error(diags, PLACE_NONE,
                    "no row is of the GPU '%s'; the tables have '%.60s' (--gpu says what they call the entry's GPU)", c->gpu,
                    other);
     else
-        diag_error(diags, (struct place){0}, "no usable row");
+        diag_error(diags, PLACE_NONE, "no usable row");
     return STATUS_BAD_INPUT;
 }
 

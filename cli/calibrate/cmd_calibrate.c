@@ -38,7 +38,7 @@ static enum status load_base(struct calibrating *c, const char *name, struct dia
     if (status != STATUS_OK)
         return status;
     if (entry.kind == CATALOG_MODELS) {
-        diag_error(diags, (struct place){0}, "--base: %.60s is a model; parameters are fitted of a GPU or a cluster", name);
+        diag_error(diags, PLACE_NONE, "--base: %.60s is a model; parameters are fitted of a GPU or a cluster", name);
         return STATUS_BAD_INPUT;
     }
     c->base = name;
@@ -121,10 +121,10 @@ static bool fit(struct calibrating *c)
 static void note_rows(const struct calibrating *c, struct diags *diags)
 {
     if (c->n_other_gpus)
-        diag_note(diags, (struct place){0}, "rows of other GPUs than %s are not used: %zu", c->gpu, c->n_other_gpus);
+        diag_note(diags, PLACE_NONE, "rows of other GPUs than %s are not used: %zu", c->gpu, c->n_other_gpus);
     if (c->n_unusable)
         diag_note(
-            diags, (struct place){0},
+            diags, PLACE_NONE,
             "%zu rows are not used: a layout that is none, a precision that the entry says nothing of, or an exchange between "
             "nodes, which takes a cluster as --base",
             c->n_unusable);
@@ -167,7 +167,7 @@ static enum status calibrate(struct calibrating *c, struct invocation *call)
     int n_names = 0;
     const char *const *names = option_list(call, "parameters", &n_names);
     if (!option_text(call, "base")) {
-        diag_error(&call->diags, (struct place){0}, "--base is missing: the entry to start from, for example --base h100-sxm");
+        diag_error(&call->diags, PLACE_NONE, "--base is missing: the entry to start from, for example --base h100-sxm");
         return STATUS_USAGE;
     }
     enum status status = load_base(c, option_text(call, "base"), &call->diags);

@@ -69,14 +69,14 @@ static enum status usage(struct invocation *call, const char *word)
                                         "experiment", "list", "show",     "template"};
     const char *near = nearest_name(word, words, sizeof words / sizeof *words);
     if (near && strcmp(near, "experiment") == 0)
-        diag_error(&call->diags, (struct place){0},
+        diag_error(&call->diags, PLACE_NONE,
                    "'%.60s' is not something to list; 'msim catalog template experiment' writes an experiment to start from",
                    word);
     else if (near)
-        diag_error(&call->diags, (struct place){0},
-                   "'%.60s' is not something to list; did you mean '%s', or 'msim catalog show %.60s'?", word, near, word);
+        diag_error(&call->diags, PLACE_NONE, "'%.60s' is not something to list; did you mean '%s', or 'msim catalog show %.60s'?",
+                   word, near, word);
     else
-        diag_error(&call->diags, (struct place){0},
+        diag_error(&call->diags, PLACE_NONE,
                    "'%.60s' is not something to list (models, gpus, clusters, fault-models, policies); did you mean 'msim "
                    "catalog show %.60s'?",
                    word, word);
@@ -89,14 +89,14 @@ static enum status write_template(struct invocation *call)
     bool experiment = strcmp(word, "experiment") == 0;
     int kind = *word ? catalog_kind_of_word(word) : -1;
     if (kind < 0 && !experiment) {
-        diag_error(&call->diags, (struct place){0},
+        diag_error(&call->diags, PLACE_NONE,
                    "a template of what? 'msim catalog template experiment', model, gpu, cluster, fault-model or policy");
         return STATUS_USAGE;
     }
     if (call->format == FORMAT_TEXT)
         return experiment ? experiment_template_write(call->out, &call->diags)
                           : catalog_template_write(kind, call->out, &call->diags);
-    diag_error(&call->diags, (struct place){0}, "a template is YAML; 'msim catalog show NAME' knows other formats");
+    diag_error(&call->diags, PLACE_NONE, "a template is YAML; 'msim catalog show NAME' knows other formats");
     return STATUS_USAGE;
 }
 
@@ -107,7 +107,7 @@ static enum status list_or_show(struct invocation *call, const struct alias_tabl
     if (call->n_operands && strcmp(call->operands[0], "show") == 0) {
         if (call->n_operands > 1)
             return catalog_show(call, aliases);
-        diag_error(&call->diags, (struct place){0}, "show what? For example: msim catalog show gpt-175b-megascale");
+        diag_error(&call->diags, PLACE_NONE, "show what? For example: msim catalog show gpt-175b-megascale");
         return STATUS_USAGE;
     }
     if (call->n_operands && strcmp(call->operands[0], "template") == 0)
@@ -124,7 +124,7 @@ static enum status list_or_show(struct invocation *call, const struct alias_tabl
     for (int kind = 0; kind < N_LISTED_KINDS; kind++)
         n_wanted += wanted[kind] |= !any;
     if (call->format == FORMAT_CSV && n_wanted > 1) {
-        diag_error(&call->diags, (struct place){0},
+        diag_error(&call->diags, PLACE_NONE,
                    "one table makes one CSV file: add models, gpus, clusters, fault-models or policies");
         return STATUS_USAGE;
     }

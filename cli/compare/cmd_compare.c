@@ -165,7 +165,7 @@ static enum status no_such_case(const struct comparing *comparing, const char *n
             names[n++] = comparing->tables[t].items[i].name;
         }
     char hint[128];
-    diag_error(diags, (struct place){0}, "--explain: no usable row has the case '%.60s'; %s", name,
+    diag_error(diags, PLACE_NONE, "--explain: no usable row has the case '%.60s'; %s", name,
                name_hint(name, names, n, "--rows lists them", hint, sizeof hint));
     free(names);
     return STATUS_BAD_INPUT;
@@ -222,9 +222,9 @@ static enum status check_tolerance(const struct comparing *comparing, struct dia
     if (comparing->tolerance < 0 || (total.n > 0 && total.mape_pct <= comparing->tolerance))
         return STATUS_OK;
     if (total.n == 0)
-        diag_error(diags, (struct place){0}, "no row could be compared, so no tolerance holds");
+        diag_error(diags, PLACE_NONE, "no row could be compared, so no tolerance holds");
     else
-        diag_error(diags, (struct place){0}, "mean absolute error %.2f %% is above the tolerance of %g %%", total.mape_pct,
+        diag_error(diags, PLACE_NONE, "mean absolute error %.2f %% is above the tolerance of %g %%", total.mape_pct,
                    comparing->tolerance);
     return STATUS_CHECK;
 }
@@ -277,7 +277,7 @@ static enum status check_percent(const char *text, char *why, size_t size)
 static enum status run(struct invocation *call)
 {
     if (option_given(call, "gpu") && !option_given(call, "base"))
-        diag_note(&call->diags, (struct place){0}, "--gpu changes nothing without --base");
+        diag_note(&call->diags, PLACE_NONE, "--gpu changes nothing without --base");
     struct comparing comparing = {
         .method = (enum compare_method)option_choice(call, "method"),
         .tolerance = option_text(call, "tolerance") ? percent_parse(option_text(call, "tolerance")) : -1,

@@ -53,7 +53,7 @@ void compare_note_others(const struct comparing *comparing, struct diags *diags)
     if (comparing->n_rows < 2)
         return;
     const struct compared *shown = &comparing->rows[0], *other = &comparing->rows[1];
-    diag_note(diags, (struct place){0}, "--explain: %zu rows have the case '%.60s': that of %s:%d is shown, not %s:%d%s",
+    diag_note(diags, PLACE_NONE, "--explain: %zu rows have the case '%.60s': that of %s:%d is shown, not %s:%d%s",
               comparing->n_rows, shown->run->name, shown->table, shown->run->at.line, other->table, other->run->at.line,
               comparing->n_rows > 2 ? " and others" : "");
 }

@@ -193,7 +193,7 @@ static bool gpu_parse(struct invocation *call, const char *text, int limit, int 
     long value = strtol(text, &end, 10);
 
     if (end == text || *end != '\0' || value < 0 || value >= limit) {
-        diag_error(&call->diags, (struct place){0}, "'%.40s' is not a GPU; they are 0 to %d", text, limit - 1);
+        diag_error(&call->diags, PLACE_NONE, "'%.40s' is not a GPU; they are 0 to %d", text, limit - 1);
         return false;
     }
     *gpu = (int)value;
@@ -263,8 +263,7 @@ static enum status route(struct invocation *call, const struct fabric *fabric, i
             for (int h = 0; h < path.n; h++)
                 loads[path.links[h]]++;
         } else {
-            diag_error(&call->diags, (struct place){0}, "there is no way%s from GPU %d to GPU %d", route_limit_text(fabric), from,
-                       to);
+            diag_error(&call->diags, PLACE_NONE, "there is no way%s from GPU %d to GPU %d", route_limit_text(fabric), from, to);
             status = STATUS_FAILED;
         }
     }
@@ -295,13 +294,13 @@ static const struct verb *verb_find(struct invocation *call)
             continue;
         if (call->n_operands == verbs[i].operands)
             return &verbs[i];
-        diag_error(&call->diags, (struct place){0}, "msim fabric %s takes %s", verbs[i].name,
+        diag_error(&call->diags, PLACE_NONE, "msim fabric %s takes %s", verbs[i].name,
                    verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000"
                                          : "no operands; the cluster is named with --cluster");
         return NULL;
     }
     char hint[96];
-    diag_error(&call->diags, (struct place){0}, "msim fabric: there is no '%.40s'; %s", call->operands[0],
+    diag_error(&call->diags, PLACE_NONE, "msim fabric: there is no '%.40s'; %s", call->operands[0],
                name_hint(call->operands[0], names, N_VERBS, "it is show, check, route or load", hint, sizeof hint));
     return NULL;
 }
@@ -332,7 +331,7 @@ static void note_without_load(struct invocation *call, const struct verb *verb)
         bool of_load = row->group != NULL && (strcmp(row->group, LOAD_GROUP) == 0 || strcmp(row->group, PACKETS_GROUP) == 0);
         bool idle = of_load && strcmp(row->name, "gpus") != 0; /* which may say how large the fabric of a GPU is */
         if (call->values[i].given && idle)
-            diag_note(&call->diags, (struct place){0}, "--%s changes nothing with msim fabric %s, which sends no load", row->name,
+            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing with msim fabric %s, which sends no load", row->name,
                       verb->name);
     }
 }
@@ -347,7 +346,7 @@ static enum status run(struct invocation *call)
     if (verb == NULL)
         return STATUS_USAGE;
     if (!of_cluster && option_text(call, "fabric") == NULL) {
-        diag_error(&call->diags, (struct place){0},
+        diag_error(&call->diags, PLACE_NONE,
                    "which fabric? --cluster NAME, --gpu NAME --gpus N, --fabric 'clos hosts:... tor:...' or 'dragonfly ...'");
         return STATUS_USAGE;
     }

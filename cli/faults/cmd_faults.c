@@ -18,8 +18,6 @@
 #include "traces/fault/lanl_trace.h"
 #include "traces/fault/trace_convert.h"
 
-static const struct place nowhere = {0};
-
 /* --- generate --- */
 
 static enum status write_trace(struct invocation *call, struct fault_trace *trace)
@@ -46,7 +44,8 @@ static enum status generate(struct invocation *call)
     double expected = fault_model_total_rate(&model) * nodes * (double)horizon / 86400e9;
     if (expected > 1e7) {
         char text[32];
-        diag_error(&call->diags, nowhere, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable trace",
+        diag_error(&call->diags, PLACE_NONE,
+                   "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable trace",
                    quantity_format(expected, DIM_COUNT, text, sizeof text));
         return STATUS_BAD_INPUT;
     }
@@ -123,7 +122,7 @@ static enum status fit(struct invocation *call)
     if (status != STATUS_OK)
         return status;
     if (!option_given(call, "nodes"))
-        diag_note(&call->diags, nowhere, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", nodes);
+        diag_note(&call->diags, PLACE_NONE, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", nodes);
     struct fault_fit *fitted = memory_new(1, sizeof *fitted);
     struct fault_model like;
     bool told = option_given(call, "preset");
@@ -150,14 +149,14 @@ static bool read_window(struct invocation *call, struct lanl_window *window)
         char *end;
         long system = strtol(systems[i], &end, 10);
         if (*end || end == systems[i] || system < 1 || system > 999 || i >= LANL_MAX_SYSTEMS) {
-            diag_error(&call->diags, nowhere, "--systems: '%s' is not the number of a system; write 18,20", systems[i]);
+            diag_error(&call->diags, PLACE_NONE, "--systems: '%s' is not the number of a system; write 18,20", systems[i]);
             return false;
         }
         window->systems[window->n_systems++] = (int)system;
     }
     const char *from = option_text(call, "from");
     if (from && !local_time_parse(from, &window->from)) {
-        diag_error(&call->diags, nowhere, "--from: '%s' is not a date; write 2003-01-01 or 2003-01-01T07:15", from);
+        diag_error(&call->diags, PLACE_NONE, "--from: '%s' is not a date; write 2003-01-01 or 2003-01-01T07:15", from);
         return false;
     }
     if (option_given(call, "horizon"))
@@ -172,9 +171,9 @@ static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", "no
 static void note_idle(struct invocation *call, enum convert_source source)
 {
     if (source != CONVERT_LANL && option_given(call, "systems"))
-        diag_note(&call->diags, nowhere, "--systems changes nothing here: only LANL's records name systems");
+        diag_note(&call->diags, PLACE_NONE, "--systems changes nothing here: only LANL's records name systems");
     if (source != CONVERT_JOBS && option_given(call, "failed-jobs"))
-        diag_note(&call->diags, nowhere, "--failed-jobs changes nothing here: this is no table of jobs");
+        diag_note(&call->diags, PLACE_NONE, "--failed-jobs changes nothing here: this is no table of jobs");
 }
 
 /* As said, or as the first file shows. */
@@ -210,7 +209,7 @@ static enum status read_source(struct invocation *call, struct fault_trace *trac
     how.length = window.length;
     note_idle(call, source);
     if (n > 1 && source != CONVERT_XID && source != CONVERT_SMI) {
-        diag_error(&call->diags, nowhere, "--source %s takes one file; xid and smi take several", sources[source]);
+        diag_error(&call->diags, PLACE_NONE, "--source %s takes one file; xid and smi take several", sources[source]);
         return STATUS_USAGE;
     }
     switch (source) {
@@ -268,11 +267,11 @@ static enum status run(struct invocation *call)
         int above = call->n_operands - 1 - actions[i].n_operands;
         if (above == 0 || (above > 0 && actions[i].more))
             return actions[i].run(call);
-        diag_error(&call->diags, nowhere, "msim faults %s takes %s", actions[i].name, actions[i].needs);
+        diag_error(&call->diags, PLACE_NONE, "msim faults %s takes %s", actions[i].name, actions[i].needs);
         return STATUS_USAGE;
     }
     char hint[96];
-    diag_error(&call->diags, nowhere, "msim faults: there is no '%.40s'; %s", call->operands[0],
+    diag_error(&call->diags, PLACE_NONE, "msim faults: there is no '%.40s'; %s", call->operands[0],
                name_hint(call->operands[0], names, N_ACTIONS, "it is generate, summary, fit or convert", hint, sizeof hint));
     return STATUS_USAGE;
 }

@@ -28,15 +28,15 @@ void launch_export_limit(struct invocation *call, const struct transformer *mode
     }
     limits->modules_kept = (int)can.unsaid;
     if (*said)
-        diag_note(&call->diags, (struct place){0},
-                  "--export: of layouts those that %s can say are searched (%s); --space wins over it", framework, said);
+        diag_note(&call->diags, PLACE_NONE, "--export: of layouts those that %s can say are searched (%s); --space wins over it",
+                  framework, said);
 }
 
 enum status launch_export_write(struct invocation *call, const struct layout *layout, const struct setting *setting,
                                 double step_s)
 {
     if (call->format != FORMAT_TEXT) {
-        diag_error(&call->diags, (struct place){0}, "--export writes what a framework reads; leave --format out");
+        diag_error(&call->diags, PLACE_NONE, "--export writes what a framework reads; leave --format out");
         return STATUS_USAGE;
     }
     int which = option_choice(call, "export");

@@ -35,12 +35,12 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
         enum fabric_layer layer = (enum fabric_layer)(2 * c);
         long number = strtol(colon + 1, &end, 10);
         if (fabric_layer_links(fabric, layer) == 0) {
-            diag_error(&call->diags, (struct place){0}, "%s %s: this fabric has no %s links; they need %s", option, text,
-                       cables[c], cable_words[c]);
+            diag_error(&call->diags, PLACE_NONE, "%s %s: this fabric has no %s links; they need %s", option, text, cables[c],
+                       cable_words[c]);
             return false;
         }
         if (end != last || number < 0 || number >= (long)fabric_layer_links(fabric, layer)) {
-            diag_error(&call->diags, (struct place){0}, "%s %s: there are %u %s cables, numbered from 0", option, text,
+            diag_error(&call->diags, PLACE_NONE, "%s %s: there are %u %s cables, numbered from 0", option, text,
                        fabric_layer_links(fabric, layer), cables[c]);
             return false;
         }
@@ -48,7 +48,7 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
         *back = fabric->first[layer + 1] + (uint32_t)number;
         return true;
     }
-    diag_error(&call->diags, (struct place){0},
+    diag_error(&call->diags, PLACE_NONE,
                "%s %s: write LAYER:NUMBER%c..., the layer nvlink, gpu, root, socket, pcie, nic, tor or agg, of a dragonfly local "
                "or global",
                option, text, stop);
@@ -66,7 +66,7 @@ static bool link_apply(struct invocation *call, const char *text, struct fabric 
     const char *value = strchr(text, '=') + 1;
     double speed = strtod(value, &end);
     if (end == value || *end != '\0' || !(speed >= 0 && speed <= 1)) {
-        diag_error(&call->diags, (struct place){0}, "--link %s: a speed lies between 0 (down) and 1", text);
+        diag_error(&call->diags, PLACE_NONE, "--link %s: a speed lies between 0 (down) and 1", text);
         return false;
     }
     fabric_set_speed(fabric, out, speed);
@@ -88,7 +88,7 @@ enum status fabric_options_load(struct invocation *call, const struct cluster *c
             status = STATUS_USAGE;
         }
     if (status == STATUS_OK && fabric->shape.topology == TOPOLOGY_CLOS && option_choice(call, "routing") == ROUTING_VALIANT) {
-        diag_error(&call->diags, (struct place){0},
+        diag_error(&call->diags, PLACE_NONE,
                    "--routing valiant: of a dragonfly; in a Clos ecmp goes over any top switch already");
         fabric_free(fabric);
         status = STATUS_USAGE;
@@ -109,7 +109,7 @@ void fabric_options_note_idle(struct invocation *call, const char *option, const
     for (int i = 0; i < call->n_values; i++) {
         const struct option_row *row = call->values[i].row;
         if (call->values[i].given && row->group && strcmp(row->group, FABRIC_GROUP) == 0 && strcmp(row->name, option) != 0)
-            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without --%s %s", row->name, option,
+            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing without --%s %s", row->name, option,
                       network_of(row->name, values));
     }
 }

@@ -6,8 +6,6 @@
 #include "model/base/memory.h"
 #include "model/spec/catalog_alias.h"
 
-static const struct place nowhere;
-
 static const double PRICE_MAX = 1e6; /* money per GPU and hour: more is a slip */
 
 /* A price that ends at a comma or with the text; the end, NULL when it is none. */
@@ -92,14 +90,14 @@ enum status gpu_prices_read(struct invocation *call, struct gpu_prices *prices)
     if (!text)
         return STATUS_OK;
     if (parse(text, prices, why, sizeof why) != STATUS_OK) {
-        diag_error(&call->diags, nowhere, "--gpu-price: %s", why);
+        diag_error(&call->diags, PLACE_NONE, "--gpu-price: %s", why);
         return STATUS_USAGE;
     }
     fold_names(prices);
     for (int i = 0; i < prices->n_items; i++)
         for (int other = 0; other < i; other++)
             if (strcmp(prices->items[i].name, prices->items[other].name) == 0) {
-                diag_error(&call->diags, nowhere, "--gpu-price: %s has two prices, %g and %g", prices->items[i].name,
+                diag_error(&call->diags, PLACE_NONE, "--gpu-price: %s has two prices, %g and %g", prices->items[i].name,
                            prices->items[other].price, prices->items[i].price);
                 return STATUS_USAGE;
             }
@@ -115,9 +113,9 @@ static void explain_name(struct invocation *call, const char *name, const char *
     if (!near && alias_table_load(&table, &quiet) == STATUS_OK)
         near = alias_table_nearest(&table, CATALOG_GPUS, name, &entry);
     if (near)
-        diag_error(&call->diags, nowhere, "--gpu-price: no GPU is called '%s'; did you mean '%s'?", name, near);
+        diag_error(&call->diags, PLACE_NONE, "--gpu-price: no GPU is called '%s'; did you mean '%s'?", name, near);
     else
-        diag_error(&call->diags, nowhere, "--gpu-price: no GPU is called '%s'; msim catalog gpus lists them", name);
+        diag_error(&call->diags, PLACE_NONE, "--gpu-price: no GPU is called '%s'; msim catalog gpus lists them", name);
     alias_table_free(&table);
     diags_free(&quiet);
 }
@@ -138,7 +136,7 @@ enum status gpu_prices_check(struct invocation *call, const struct gpu_prices *p
         if (is_among(item->name, gpus, n_gpus))
             continue;
         if (item->known) {
-            diag_note(&call->diags, nowhere, "--gpu-price: the price of %s changes nothing here", item->name);
+            diag_note(&call->diags, PLACE_NONE, "--gpu-price: the price of %s changes nothing here", item->name);
             continue;
         }
         explain_name(call, item->name, gpus, n_gpus);
@@ -166,6 +164,6 @@ enum status gpu_price_option(struct invocation *call, const char *gpu, double *p
     *price = gpu_prices_of(&prices, gpu); /* 0 without the option */
     if (prices.n_items == 0 || *price > 0)
         return STATUS_OK;
-    diag_error(&call->diags, nowhere, "--gpu-price: there is none of %s; add %s=PRICE", gpu, gpu);
+    diag_error(&call->diags, PLACE_NONE, "--gpu-price: there is none of %s; add %s=PRICE", gpu, gpu);
     return STATUS_USAGE;
 }

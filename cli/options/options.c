@@ -86,7 +86,7 @@ static void value_add(struct invocation *call, struct option_value *value, const
 
 static void complain(struct invocation *call, const struct option_row *row, const char *why)
 {
-    diag_error(&call->diags, (struct place){0}, "--%s: %s", row->name, why);
+    diag_error(&call->diags, PLACE_NONE, "--%s: %s", row->name, why);
 }
 
 static void accept_one(struct invocation *call, struct option_value *value, const char *text)
@@ -117,7 +117,7 @@ static void accept_list(struct invocation *call, struct option_value *value, con
 static void tell_of_earlier(struct invocation *call, const struct option_value *value, const char *text)
 {
     if (value->given && value->n_texts > 0 && strcmp(value->texts[0], text) != 0)
-        diag_note(&call->diags, (struct place){0}, "--%s twice: the last counts, %.60s, not %.60s", value->row->name, text,
+        diag_note(&call->diags, PLACE_NONE, "--%s twice: the last counts, %.60s, not %.60s", value->row->name, text,
                   value->texts[0]);
 }
 
@@ -236,22 +236,21 @@ static void explain_long(struct invocation *call, const char *name, bool has_val
     char path[96], others[160];
     const char *near = nearest_name(name, names, n), *key = key_without_option(call, name, path, sizeof path);
     if (row && row->argument && !has_value)
-        diag_error(&call->diags, (struct place){0}, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
+        diag_error(&call->diags, PLACE_NONE, "--%s needs a value: --%s %s", row->name, row->name, row->argument);
     else if (row && has_value)
-        diag_error(&call->diags, (struct place){0}, "--%s takes no value", row->name);
+        diag_error(&call->diags, PLACE_NONE, "--%s takes no value", row->name);
     else if (n_begun > 1)
-        diag_error(&call->diags, (struct place){0}, "'--%s' can mean %s; write it out", name, begun);
+        diag_error(&call->diags, PLACE_NONE, "'--%s' can mean %s; write it out", name, begun);
     else if (key)
-        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; write --set %s=VALUE", name, key);
+        diag_error(&call->diags, PLACE_NONE, "unknown option '--%s'; write --set %s=VALUE", name, key);
     else if (list_commands_with(call->commands, name, others, sizeof others))
-        diag_error(&call->diags, (struct place){0}, "'--%s' is an option of %s, not of msim %s", name, others,
-                   call->command->name);
+        diag_error(&call->diags, PLACE_NONE, "'--%s' is an option of %s, not of msim %s", name, others, call->command->name);
     else if (near)
-        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean '--%s'?", name, near);
+        diag_error(&call->diags, PLACE_NONE, "unknown option '--%s'; did you mean '--%s'?", name, near);
     else if (key_near_option(call, name, path, sizeof path))
-        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'; did you mean --set %s=VALUE?", name, path);
+        diag_error(&call->diags, PLACE_NONE, "unknown option '--%s'; did you mean --set %s=VALUE?", name, path);
     else
-        diag_error(&call->diags, (struct place){0}, "unknown option '--%s'%s", name,
+        diag_error(&call->diags, PLACE_NONE, "unknown option '--%s'%s", name,
                    call->command->experiment ? "; keys of an experiment are set with --set, such as --set job.global_batch=6144"
                                              : "");
 }
@@ -267,12 +266,12 @@ static void explain_letters(struct invocation *call, const char *token)
                 continue;
             known = true;
             if (row->argument) {
-                diag_error(&call->diags, (struct place){0}, "-%c needs a value: -%c %s", *p, *p, row->argument);
+                diag_error(&call->diags, PLACE_NONE, "-%c needs a value: -%c %s", *p, *p, row->argument);
                 return;
             }
         }
         if (!known) {
-            diag_error(&call->diags, (struct place){0}, "unknown option '-%c'", *p);
+            diag_error(&call->diags, PLACE_NONE, "unknown option '-%c'", *p);
             return;
         }
     }
@@ -317,7 +316,7 @@ static void parse_arguments(struct invocation *call, int argc, char **argv)
         if (at < argc && explain_refusal(call, argv[at]))
             continue;
         if (++at >= argc || !explain_refusal(call, argv[at]))
-            diag_error(&call->diags, (struct place){0}, "cannot understand '%s'", argv[at < argc ? at : argc - 1]);
+            diag_error(&call->diags, PLACE_NONE, "cannot understand '%s'", argv[at < argc ? at : argc - 1]);
     }
 }
 
@@ -353,9 +352,9 @@ static void check_operands(struct invocation *call)
     const struct command *command = call->command;
     int low = command->min_operands, high = command->experiment && !command->max_operands ? 1 : command->max_operands;
     if (call->n_operands < low)
-        diag_error(&call->diags, (struct place){0}, "%s is missing", command->operands ? command->operands : "an operand");
+        diag_error(&call->diags, PLACE_NONE, "%s is missing", command->operands ? command->operands : "an operand");
     if (high >= 0 && call->n_operands > high)
-        diag_error(&call->diags, (struct place){0}, "unexpected operand '%s'", call->operands[high]);
+        diag_error(&call->diags, PLACE_NONE, "unexpected operand '%s'", call->operands[high]);
 }
 
 enum status invocation_parse(const struct command *const *commands, const struct command *command, int argc, char **argv,

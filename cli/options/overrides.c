@@ -8,8 +8,6 @@
 #include "model/spec/experiment.h"
 #include "model/spec/yaml.h"
 
-static const struct place nowhere = {0};
-
 /* --- what is said --------------------------------------------------------------------------------------------------------- */
 
 /* What an option or --set says of the experiment, and where on the command line it does. */
@@ -186,10 +184,10 @@ static void tell_of_others(struct invocation *call, const struct all_said *all, 
     if (times > 2)
         snprintf(often, sizeof often, "%d times", times);
     if (option->row->key)
-        diag_note(&call->diags, nowhere, "--%s and --set %.40s=%.60s: the last counts, which is --%s", option->row->name,
+        diag_note(&call->diags, PLACE_NONE, "--%s and --set %.40s=%.60s: the last counts, which is --%s", option->row->name,
                   set->key, set->value, last->row->name);
     else
-        diag_note(&call->diags, nowhere, "--set %s %s: the last counts, %.60s, not %.60s", last->key, often, last->value,
+        diag_note(&call->diags, PLACE_NONE, "--set %s %s: the last counts, %.60s, not %.60s", last->key, often, last->value,
                   other->value);
 }
 
@@ -201,7 +199,7 @@ static void refuse_both(struct invocation *call, const struct all_said *all, siz
     for (size_t i = 0; i < at && key && !says_null(last); i++) {
         const struct said *first = &all->items[i];
         if (strcmp(first->key, key) == 0 && counts(all, i) && !says_null(first))
-            diag_error(&call->diags, nowhere, "%s and %s %s; keep one", name_of(call, first), name_of(call, last), both);
+            diag_error(&call->diags, PLACE_NONE, "%s and %s %s; keep one", name_of(call, first), name_of(call, last), both);
     }
 }
 

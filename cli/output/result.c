@@ -215,6 +215,6 @@ enum status result_write(struct invocation *call, json_t *result)
     json_decref(result);
     if (!failed && fputc('\n', call->out) != EOF && fflush(call->out) == 0)
         return STATUS_OK;
-    diag_error(&call->diags, (struct place){0}, "cannot write the result: %s", strerror(errno ? errno : EIO));
+    diag_error(&call->diags, PLACE_NONE, "cannot write the result: %s", strerror(errno ? errno : EIO));
     return STATUS_FAILED;
 }

@@ -19,7 +19,7 @@ static enum status check_restriction(const char *text, char *why, size_t size)
 {
     struct space_limits limits = {0};
     struct diags diags = {0};
-    enum status status = space_restrict(&limits, text, (struct place){0}, &diags);
+    enum status status = space_restrict(&limits, text, PLACE_NONE, &diags);
     if (status != STATUS_OK)
         snprintf(why, size, "%s", diags.n_items > 0 ? diags.items[0].text : "it cannot be read");
     diags_free(&diags);
@@ -162,8 +162,8 @@ static enum status check_alone(struct invocation *call)
     static const char *const sweeping[] = {"within", "gpu-price", "least"};
     for (size_t i = 0; i < sizeof sweeping / sizeof sweeping[0]; i++)
         if (option_given(call, sweeping[i])) {
-            diag_error(&call->diags, (struct place){0},
-                       "--%s is about the points of a sweep; give --sweep too, such as gpus=256..4096", sweeping[i]);
+            diag_error(&call->diags, PLACE_NONE, "--%s is about the points of a sweep; give --sweep too, such as gpus=256..4096",
+                       sweeping[i]);
             return STATUS_USAGE;
         }
     return STATUS_OK;
@@ -175,8 +175,8 @@ static enum status check_levers(struct invocation *call)
     static const char *const others[] = {"sweep", "top", "variants", "explain", "network", "export"};
     for (size_t i = 0; i < sizeof others / sizeof others[0] && option_flag(call, "levers"); i++)
         if (option_given(call, others[i])) {
-            diag_error(&call->diags, (struct place){0},
-                       "--levers shows the best plan with each change; --%s asks for something else", others[i]);
+            diag_error(&call->diags, PLACE_NONE, "--levers shows the best plan with each change; --%s asks for something else",
+                       others[i]);
             return STATUS_USAGE;
         }
     return STATUS_OK;
@@ -202,7 +202,7 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
 static enum status run(struct invocation *call)
 {
     if (option_given(call, "sweep") && option_given(call, "export")) {
-        diag_error(&call->diags, (struct place){0}, "--export writes one layout; a sweep has one for each point");
+        diag_error(&call->diags, PLACE_NONE, "--export writes one layout; a sweep has one for each point");
         return STATUS_USAGE;
     }
     if (check_levers(call) != STATUS_OK)

@@ -20,8 +20,7 @@ static enum status find_rank(const char *asked, const struct ranked_plan *plans,
     char *end;
     long rank = strtol(asked, &end, 10);
     if (*end != '\0' || rank < 1 || rank > n_plans) {
-        diag_error(diags, (struct place){0}, "--explain %s: there is no such rank; ranks are 1 to %d (more with --top)", asked,
-                   n_plans);
+        diag_error(diags, PLACE_NONE, "--explain %s: there is no such rank; ranks are 1 to %d (more with --top)", asked, n_plans);
         return STATUS_USAGE;
     }
     *found = plans[rank - 1];
@@ -94,7 +93,7 @@ static void simulate_if_not_yet(struct ranked_plan *ranked, const struct setting
     struct diags said = {0};
     plan_simulate(&plan, setting, ranked, &said);
     if (!ranked->simulated)
-        diag_warning(diags, (struct place){0}, "the layout to explain could not be simulated: %s",
+        diag_warning(diags, PLACE_NONE, "the layout to explain could not be simulated: %s",
                      said.n_items > 0 ? said.items[0].text : "no reason given");
     diags_free(&said);
 }

@@ -63,7 +63,7 @@ static bool reduce_in_bf16(struct experiment *experiment, struct space_limits *l
 static bool widen(struct space_limits *limits, enum space_dimension dimension, const char *text)
 {
     struct diags diags = {0};
-    bool done = limits->dimensions[dimension].n == 0 && space_restrict(limits, text, (struct place){0}, &diags) == STATUS_OK;
+    bool done = limits->dimensions[dimension].n == 0 && space_restrict(limits, text, PLACE_NONE, &diags) == STATUS_OK;
     diags_free(&diags);
     return done;
 }

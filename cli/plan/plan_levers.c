@@ -85,8 +85,8 @@ enum status plan_levers(const struct experiment *experiment, struct invocation *
         if (any_fits(&levers)) {
             status = plan_levers_report(&levers, call);
         } else {
-            diag_error(&call->diags, (struct place){0},
-                       "no layout fits, nor with any of %d changes; msim plan says what would help", levers.n_items);
+            diag_error(&call->diags, PLACE_NONE, "no layout fits, nor with any of %d changes; msim plan says what would help",
+                       levers.n_items);
             status = STATUS_BAD_INPUT;
         }
     }

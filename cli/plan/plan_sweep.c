@@ -9,8 +9,6 @@
 #include "model/base/append.h"
 #include "model/base/memory.h"
 
-static const struct place nowhere;
-
 const char *const sweep_least_choices[] = {
     [LEAST_GPU_HOURS] = "gpu-hours", [LEAST_ENERGY] = "energy", [LEAST_COST] = "cost", NULL};
 
@@ -160,7 +158,8 @@ static enum status check_budget(struct invocation *call, const struct plan_sweep
     static const char *const about_budgets[] = {"within", "gpu-price", "least"};
     for (size_t i = 0; i < sizeof about_budgets / sizeof about_budgets[0] && !sweep->budgeted; i++)
         if (option_given(call, about_budgets[i])) {
-            diag_error(&call->diags, nowhere, "--%s needs to know how much is trained: --tokens, such as 300B", about_budgets[i]);
+            diag_error(&call->diags, PLACE_NONE, "--%s needs to know how much is trained: --tokens, such as 300B",
+                       about_budgets[i]);
             return STATUS_USAGE;
         }
     return STATUS_OK;
@@ -190,7 +189,7 @@ static enum status plan_points(struct invocation *call, struct plan_sweep *sweep
         return check_budget(call, sweep);
     char text[512];
     for (int i = 0; i < sweep->axes.n_points; i++)
-        diag_error(&call->diags, nowhere, "%s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
+        diag_error(&call->diags, PLACE_NONE, "%s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
     return worst;
 }
 
@@ -255,9 +254,9 @@ static enum status check_least(struct invocation *call, const struct plan_sweep 
     if (known || sweep->least == LEAST_GPU_HOURS)
         return STATUS_OK;
     if (sweep->least == LEAST_COST)
-        diag_error(&call->diags, nowhere, "--least cost: no GPU of these points has a price; --gpu-price names others");
+        diag_error(&call->diags, PLACE_NONE, "--least cost: no GPU of these points has a price; --gpu-price names others");
     else
-        diag_error(&call->diags, nowhere,
+        diag_error(&call->diags, PLACE_NONE,
                    "--least energy: no power is published of these GPUs; give it with --set cluster.gpu.power=700W or "
                    "cluster.node_power=10kW");
     return STATUS_BAD_INPUT;
@@ -267,7 +266,7 @@ static enum status check_least(struct invocation *call, const struct plan_sweep 
 static enum status judge(struct invocation *call, const struct plan_sweep *sweep)
 {
     if (!any_fits(sweep)) {
-        diag_error(&call->diags, nowhere,
+        diag_error(&call->diags, PLACE_NONE,
                    sweep->axes.n_points == 1 ? "no layout fits; msim plan without --sweep says what would help"
                                              : "no layout fits at any point; msim plan at one of them says what would help");
         return STATUS_BAD_INPUT;
@@ -308,21 +307,21 @@ static enum status check_options(struct invocation *call)
     static const char *const others[] = {"top", "variants", "explain", "network"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (option_given(call, others[i])) {
-            diag_error(&call->diags, nowhere, "--sweep shows the best plan at each point; --%s is about the plans at one of them",
-                       others[i]);
+            diag_error(&call->diags, PLACE_NONE,
+                       "--sweep shows the best plan at each point; --%s is about the plans at one of them", others[i]);
             return STATUS_USAGE;
         }
     if (option_given(call, "least") && !option_given(call, "within")) {
-        diag_error(&call->diags, nowhere,
+        diag_error(&call->diags, PLACE_NONE,
                    "--least chooses among the points that are done in time; give --within too, such as 60d");
         return STATUS_USAGE;
     }
     if (option_choice(call, "least") == LEAST_COST && !option_given(call, "gpu-price")) {
-        diag_error(&call->diags, nowhere, "--least cost needs prices: --gpu-price, such as 2.5 or h200=3,b200=5.5");
+        diag_error(&call->diags, PLACE_NONE, "--least cost needs prices: --gpu-price, such as 2.5 or h200=3,b200=5.5");
         return STATUS_USAGE;
     }
     if (option_given(call, "within") && option_quantity(call, "within") <= 0) {
-        diag_error(&call->diags, nowhere, "--within: no training is done in no time; write for example 60d");
+        diag_error(&call->diags, PLACE_NONE, "--within: no training is done in no time; write for example 60d");
         return STATUS_USAGE;
     }
     return STATUS_OK;

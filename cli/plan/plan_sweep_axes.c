@@ -249,17 +249,15 @@ static bool complain_of_repeated(struct invocation *call, const struct plan_axes
             const char *instead = experiment_key_instead(keys[i]->path, &both);
             bool twice = strcmp(keys[i]->path, keys[k]->path) == 0;
             if (twice)
-                diag_error(&call->diags, (struct place){0}, "--sweep: %s twice", keys[i]->word);
+                diag_error(&call->diags, PLACE_NONE, "--sweep: %s twice", keys[i]->word);
             else if (instead && strcmp(instead, keys[k]->path) == 0)
-                diag_error(&call->diags, (struct place){0}, "--sweep: %s and %s %s; keep one", keys[k]->word, keys[i]->word,
-                           both);
+                diag_error(&call->diags, PLACE_NONE, "--sweep: %s and %s %s; keep one", keys[k]->word, keys[i]->word, both);
         }
     return call->diags.n_errors > 0;
 }
 
 enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
 {
-    const struct place nowhere = {0};
     char why[256];
     int n;
     const char *const *texts = option_list(call, "sweep", &n);
@@ -267,16 +265,16 @@ enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
     for (axes->n_axes = 0; axes->n_axes < n; axes->n_axes++) {
         struct sweep_axis *axis = &axes->axes[axes->n_axes];
         if (axes->n_axes == SWEEP_AXES) {
-            diag_error(&call->diags, nowhere, "--sweep: at most %d of them; keys joined by + change together", SWEEP_AXES);
+            diag_error(&call->diags, PLACE_NONE, "--sweep: at most %d of them; keys joined by + change together", SWEEP_AXES);
             return STATUS_USAGE;
         }
         if (sweep_axis_parse(texts[axes->n_axes], axis, why, sizeof why) != STATUS_OK) {
-            diag_error(&call->diags, nowhere, "--sweep: %s", why);
+            diag_error(&call->diags, PLACE_NONE, "--sweep: %s", why);
             return STATUS_USAGE;
         }
         axes->n_points *= axis->n_values;
         if (axes->n_points > MOST_POINTS) {
-            diag_error(&call->diags, nowhere, "--sweep: more than %d combinations", MOST_POINTS);
+            diag_error(&call->diags, PLACE_NONE, "--sweep: more than %d combinations", MOST_POINTS);
             return STATUS_USAGE;
         }
     }

@@ -36,7 +36,7 @@ static enum status choose_window(struct invocation *call, struct figure_options 
     figure->to_s = option_given(call, "to") ? option_quantity(call, "to") : option_given(call, "from") ? HUGE_VAL : 0;
     if (figure->to_s > figure->from_s || figure->to_s <= 0)
         return STATUS_OK;
-    diag_error(&call->diags, (struct place){0}, "--to must be later than --from");
+    diag_error(&call->diags, PLACE_NONE, "--to must be later than --from");
     return STATUS_USAGE;
 }
 
@@ -103,7 +103,7 @@ static enum status draw(struct invocation *call, const struct figure_input *inpu
 static enum status run(struct invocation *call)
 {
     if (option_given(call, "format")) {
-        diag_error(&call->diags, (struct place){0}, "a figure has no --format; -o FILE.png, .svg, .pdf or .txt says what it is");
+        diag_error(&call->diags, PLACE_NONE, "a figure has no --format; -o FILE.png, .svg, .pdf or .txt says what it is");
         return STATUS_USAGE;
     }
     struct figure_input *inputs = memory_new((size_t)call->n_operands, sizeof *inputs);

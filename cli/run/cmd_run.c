@@ -26,7 +26,7 @@ static struct run_closed_form closed_form_of(const struct run_session *s)
 static void note_short_trace(struct invocation *call, const struct run_session *s)
 {
     if (s->options.goal > 0 && !s->result.reached && !s->has_model && s->experiment.faults.horizon_s <= 0)
-        diag_note(&call->diags, (struct place){0},
+        diag_note(&call->diags, PLACE_NONE,
                   "the trace ends before the tokens are trained; --fault-model draws faults for as long as that takes");
 }
 
@@ -39,7 +39,7 @@ static void note_young_list(struct invocation *call, const struct run_session *s
         nanos_to_seconds(s->result.horizon) >= 3 * (policy->blocklist_window_s + policy->blocklist_s))
         return;
     diag_note(
-        &call->diags, (struct place){0},
+        &call->diags, PLACE_NONE,
         "policy %s lists nodes that fail %d times within %s, for %s: its list is empty at first, so that a longer run has more "
         "nodes away in the mean and needs more spares",
         policy->name, policy->blocklist_failures, quantity_format(policy->blocklist_window_s, DIM_TIME, window, sizeof window),
@@ -54,7 +54,7 @@ static void note_long_list(struct invocation *call, const struct run_session *s)
     if (!s->has_policy || waiting < 0.01 || listed <= result->away[AWAY_OUTAGE])
         return;
     diag_note(
-        &call->diags, (struct place){0},
+        &call->diags, PLACE_NONE,
         "%.1f %% of the time is spent waiting for nodes, and of those that are away %.2f in the mean are blocklisted, %.2f in "
         "repair: more than --spares %d, or a shorter list in policy %s, would shorten that",
         100 * waiting, listed, result->away[AWAY_OUTAGE], s->options.recovery.spares, s->policy.name);
@@ -82,14 +82,13 @@ static enum status check_modes(struct invocation *call)
 {
     bool optimise = option_given(call, "optimise"), sweep = option_given(call, "sweep");
     bool many = optimise || sweep || option_given(call, "replicas");
-    const struct place nowhere = {0};
     if (optimise && sweep)
-        diag_error(&call->diags, nowhere, "--optimise and --sweep: one at a time");
+        diag_error(&call->diags, PLACE_NONE, "--optimise and --sweep: one at a time");
     if (many && option_given(call, "incidents"))
-        diag_error(&call->diags, nowhere,
+        diag_error(&call->diags, PLACE_NONE,
                    "--incidents lists the faults of one run; leave out --replicas, --optimise and --sweep");
     if (!many && option_given(call, "resume"))
-        diag_error(&call->diags, nowhere, "--resume keeps finished replicas; give --replicas, --optimise or --sweep too");
+        diag_error(&call->diags, PLACE_NONE, "--resume keeps finished replicas; give --replicas, --optimise or --sweep too");
     return diags_status(&call->diags) == STATUS_OK ? STATUS_OK : STATUS_USAGE;
 }
 

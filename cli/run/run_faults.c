@@ -8,8 +8,6 @@
 
 #include "cli/output/table.h"
 
-static const struct place nowhere = {0};
-
 bool run_sweeps(const struct invocation *call, const char *key)
 {
     int n = 0;
@@ -31,7 +29,7 @@ static void note_beyond(struct invocation *call, const struct run_session *s)
         last = s->trace.items[i].node > last ? s->trace.items[i].node : last;
     if (s->trace.n_outside > 0 || pow((last + 1.0) / s->options.nodes, (double)s->trace.n_items) >= 0.05)
         return;
-    diag_note(&call->diags, nowhere,
+    diag_note(&call->diags, PLACE_NONE,
               "%s has faults on nodes 0 to %" PRId32 " only, and the job uses %" PRId32 " nodes: the others never fail here; "
               "--fault-model draws faults for all",
               s->experiment.faults.trace, last, s->options.nodes);
@@ -42,13 +40,13 @@ static void note_outside(struct invocation *call, const struct run_session *s, b
     if (shipped)
         note_beyond(call, s);
     if (s->trace.n_outside > 0 && s->trace.n_items == 0)
-        diag_warning(&call->diags, nowhere,
+        diag_warning(&call->diags, PLACE_NONE,
                      "%s has no fault on the job's nodes (0 to %" PRId32
                      "): nothing fails in this run; --fault-model draws faults for "
                      "a job of any size",
                      s->experiment.faults.trace, s->options.nodes - 1);
     else if (s->trace.n_outside > 0)
-        diag_note(&call->diags, nowhere, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
+        diag_note(&call->diags, PLACE_NONE, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
                   plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
                   shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
 }
@@ -83,7 +81,7 @@ static enum status take_repairs(struct invocation *call, struct run_session *s, 
     if (!given && !swept)
         assume_repairs(s, shipped);
     if ((given || swept) && s->repairs.mean_s <= 0) {
-        diag_error(&call->diags, nowhere, "%s: no failure of %s takes a node away, so there is no repair to be longer",
+        diag_error(&call->diags, PLACE_NONE, "%s: no failure of %s takes a node away, so there is no repair to be longer",
                    option_given(call, "repair") ? "--repair"
                    : given                      ? "faults.repair"
                                                 : "--sweep repair",

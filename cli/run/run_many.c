@@ -148,7 +148,7 @@ enum status run_replicas(struct invocation *call, struct run_session *s)
     int64_t n = run_replica_count(call, 0);
     if (!s->has_model && !s->has_policy) {
         diag_error(
-            &call->diags, (struct place){0},
+            &call->diags, PLACE_NONE,
             "--replicas: a trace replayed by fixed rules is the same every time; draw faults with --fault-model, or recover "
             "with --policy");
         return STATUS_USAGE;

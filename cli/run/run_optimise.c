@@ -18,8 +18,6 @@
 #include "model/base/append.h"
 #include "model/base/memory.h"
 
-static const struct place nowhere = {0};
-
 /* --- all together --- */
 
 struct optimum {
@@ -60,12 +58,12 @@ static enum status check_levers(struct invocation *call, const struct run_sessio
                 continue;
             const char *why = run_levers[j].refuse(s);
             if (why && !all)
-                diag_error(&call->diags, nowhere, "--optimise %s: %s", run_levers[j].name, why);
+                diag_error(&call->diags, PLACE_NONE, "--optimise %s: %s", run_levers[j].name, why);
             o->n_used += !why && !o->used[j];
             o->used[j] |= !why;
         }
     if (!s->has_model && !s->has_policy && option_given(call, "replicas"))
-        diag_error(&call->diags, nowhere, "--replicas: a trace replayed by fixed rules is the same every time; leave it out");
+        diag_error(&call->diags, PLACE_NONE, "--replicas: a trace replayed by fixed rules is the same every time; leave it out");
     return diags_status(&call->diags) == STATUS_OK ? STATUS_OK : STATUS_USAGE;
 }
 

@@ -10,8 +10,6 @@
 #include "sim/weeks/checkpoint_traffic.h"
 #include "sim/weeks/degraded.h"
 
-static const struct place nowhere = {0};
-
 /* --- checkpoints and start-up --- */
 
 static const char *const checkpoint_names[] = {"blocking", "two-stage", "memory", "step"};
@@ -23,7 +21,7 @@ static int checkpoint_parse(struct invocation *call, const char *name)
         if (strcmp(name, checkpoint_names[i]) == 0)
             return i;
     char hint[96];
-    diag_error(&call->diags, nowhere, "unknown kind of checkpoint '%s'; %s", name,
+    diag_error(&call->diags, PLACE_NONE, "unknown kind of checkpoint '%s'; %s", name,
                name_hint(name, checkpoint_names, N_CHECKPOINT_NAMES, "known are blocking, two-stage, memory and step", hint,
                          sizeof hint));
     return -1;
@@ -112,7 +110,7 @@ void run_warn_interval(struct invocation *call, const struct run_session *s, nan
     nanos safe = checkpoint_lag(&s->options.checkpoint);
     if (interval >= safe)
         return;
-    diag_warning(&call->diags, nowhere,
+    diag_warning(&call->diags, PLACE_NONE,
                  "a checkpoint every %s waits for the one before, which takes %s until it is safe: training stands still "
                  "meanwhile; an interval of %s or more does not",
                  quantity_format(nanos_to_seconds(interval), DIM_TIME, every, sizeof every),
@@ -122,7 +120,7 @@ void run_warn_interval(struct invocation *call, const struct run_session *s, nan
 void run_note_hot_spares(struct invocation *call, const struct run_session *s, int spares)
 {
     if (s->has_policy && s->policy.hot_spares > spares)
-        diag_note(&call->diags, nowhere,
+        diag_note(&call->diags, PLACE_NONE,
                   "policy %s keeps %d hot spares, and there %s %d spare node%s: no more than these are hot", s->policy.name,
                   s->policy.hot_spares, spares == 1 ? "is" : "are", spares, plural(spares));
 }
@@ -209,11 +207,11 @@ static enum status set_failover(struct invocation *call, struct run_session *s)
     char why[192] = "which replicas share states follows from the layout";
     if (option_choice(call, "failover") != FAILOVER_REPLICA) {
         if (option_given(call, "regroup"))
-            diag_warning(&call->diags, nowhere, "--regroup says nothing without --failover replica");
+            diag_warning(&call->diags, PLACE_NONE, "--regroup says nothing without --failover replica");
         return STATUS_OK;
     }
     if (!s->has_layout || !failover_units(&s->layout, setting.cluster, &s->failover, why, sizeof why)) {
-        diag_error(&call->diags, nowhere, "--failover replica: %s", why);
+        diag_error(&call->diags, PLACE_NONE, "--failover replica: %s", why);
         return STATUS_BAD_INPUT;
     }
     time_failover(call, s, &setting);
@@ -243,7 +241,7 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
     if (how == DEGRADED_AUTO && option_given(call, "step-time") && link)
         run_assume(&s->report, "a slow link slows all of the step, as --step-time does not say what of it is communication");
     if (how == DEGRADED_STEP && (!s->has_layout || option_given(call, "step-time")))
-        diag_note(&call->diags, nowhere,
+        diag_note(&call->diags, PLACE_NONE,
                   "--degraded step changes nothing where the step is not simulated: without --step-time it is");
     if (how == DEGRADED_FACTOR || (how == DEGRADED_AUTO && !asked) || !s->has_layout || option_given(call, "step-time"))
         return STATUS_OK;

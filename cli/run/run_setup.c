@@ -15,7 +15,6 @@
 #include "sim/step/step.h"
 #include "sim/weeks/degraded.h"
 
-static const struct place nowhere = {0};
 #define DAY_S 86400.0
 /* Without --horizon a budget of tokens is given up after so many times what it takes without failures. */
 #define PATIENCE 10
@@ -40,7 +39,7 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
     }
     bool every_step = strcmp(faults->checkpoint, "step") == 0;
     if (every_step && (faults->checkpoint_interval_s > 0 || faults->checkpoint_steps > 0))
-        diag_warning(&call->diags, nowhere, "checkpoint_%s says nothing beside checkpoint step, which is one every step",
+        diag_warning(&call->diags, PLACE_NONE, "checkpoint_%s says nothing beside checkpoint step, which is one every step",
                      faults->checkpoint_steps > 0 ? "steps" : "interval");
     if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
         faults->checkpoint_interval_s = 1800;
@@ -77,8 +76,8 @@ static void check_memory(struct invocation *call, const struct run_session *s, c
 {
     double capacity = footprint_capacity(&s->experiment.cluster);
     if (memory->total > capacity)
-        diag_warning(&call->diags, nowhere, "a rank of this layout needs %.1f GiB, the GPU has %.1f GiB", memory->total / 0x1p30,
-                     capacity / 0x1p30);
+        diag_warning(&call->diags, PLACE_NONE, "a rank of this layout needs %.1f GiB, the GPU has %.1f GiB",
+                     memory->total / 0x1p30, capacity / 0x1p30);
 }
 
 static enum status step_simulated(struct invocation *call, struct run_session *s)
@@ -150,7 +149,7 @@ static enum status check_budget(struct invocation *call, const struct run_sessio
     if (budget <= TIME_LONGEST_S || s->experiment.faults.horizon_s > 0)
         return STATUS_OK;
     diag_error(
-        &call->diags, nowhere,
+        &call->diags, PLACE_NONE,
         "tokens: %.0f years without a failure; at most 100 can be looked at: fewer tokens, more GPUs, or a part of it with "
         "--horizon",
         budget / (365.25 * DAY_S));
@@ -199,10 +198,10 @@ enum status run_check_faults(struct invocation *call, const struct run_session *
         return STATUS_OK;
     char text[32];
     if (!(rate >= 0)) {
-        diag_error(&call->diags, nowhere, "%.3g faults a node and day: a rate is not negative", rate);
+        diag_error(&call->diags, PLACE_NONE, "%.3g faults a node and day: a rate is not negative", rate);
         return STATUS_BAD_INPUT;
     }
-    diag_error(&call->diags, nowhere, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
+    diag_error(&call->diags, PLACE_NONE, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
                quantity_format(expected, DIM_COUNT, text, sizeof text));
     return STATUS_BAD_INPUT;
 }

@@ -16,8 +16,6 @@
 #include "model/base/memory.h"
 #include "model/base/order.h"
 
-static const struct place nowhere = {0};
-
 static const char *const key_names[N_RUN_SWEEP_KEYS] = {
     "gpus", "mttf", "repair", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
 
@@ -40,7 +38,7 @@ static int key_parse(struct invocation *call, const char *name)
             return i;
     static const char known[] = "known are gpus, mttf, repair, restart, detect, checkpoint-interval, checkpoint-block and spares";
     char hint[128];
-    diag_error(&call->diags, nowhere, "--sweep: unknown key '%s'; %s", name,
+    diag_error(&call->diags, PLACE_NONE, "--sweep: unknown key '%s'; %s", name,
                name_hint(name, key_names, N_RUN_SWEEP_KEYS, known, hint, sizeof hint));
     return -1;
 }
@@ -88,12 +86,12 @@ static bool add_values(struct invocation *call, struct run_sweep_axis *axis, con
     double values[RUN_SWEEP_POINTS];
     struct sweep_range range;
     if (!read_values(call, axis->key, text, length, &range, values, why, sizeof why)) {
-        diag_error(&call->diags, nowhere, "--sweep %s: %s", key_names[axis->key], why);
+        diag_error(&call->diags, PLACE_NONE, "--sweep %s: %s", key_names[axis->key], why);
         return false;
     }
     axis->logarithmic = range.logarithmic;
     if (axis->n + range.n > RUN_SWEEP_POINTS) {
-        diag_error(&call->diags, nowhere, "--sweep %s: at most %d values", key_names[axis->key], RUN_SWEEP_POINTS);
+        diag_error(&call->diags, PLACE_NONE, "--sweep %s: at most %d values", key_names[axis->key], RUN_SWEEP_POINTS);
         return false;
     }
     for (int i = 0; i < range.n; i++)
@@ -134,7 +132,7 @@ static bool axis_parse(struct invocation *call, const char *text, struct run_swe
     }
     sort_values(axis);
     if (!named || axis->n < 2) {
-        diag_error(&call->diags, nowhere,
+        diag_error(&call->diags, PLACE_NONE,
                    "--sweep: '%.60s' is not KEY=VALUES, two or more that differ; write for example restart=1min:30min:8, "
                    "gpus=256..4096 or "
                    "spares=0,2,4",
@@ -152,14 +150,14 @@ static bool grid_parse(struct invocation *call, struct run_grid *grid)
     grid->n_points = 1;
     for (int a = 0; a < n; a++) {
         if (a == RUN_SWEEP_AXES) {
-            diag_error(&call->diags, nowhere, "--sweep: at most %d of them", RUN_SWEEP_AXES);
+            diag_error(&call->diags, PLACE_NONE, "--sweep: at most %d of them", RUN_SWEEP_AXES);
             return false;
         }
         if (!axis_parse(call, texts[a], &grid->axes[a]))
             return false;
         for (int other = 0; other < a; other++)
             if (grid->axes[other].key == grid->axes[a].key) {
-                diag_error(&call->diags, nowhere, "--sweep: %s twice; give all its values at once, between commas",
+                diag_error(&call->diags, PLACE_NONE, "--sweep: %s twice; give all its values at once, between commas",
                            key_names[grid->axes[a].key]);
                 return false;
             }
@@ -168,7 +166,7 @@ static bool grid_parse(struct invocation *call, struct run_grid *grid)
         text_append(grid->text, sizeof grid->text, "%s%s", a ? " " : "", texts[a]);
     }
     if (grid->n_points > RUN_SWEEP_POINTS)
-        diag_error(&call->diags, nowhere, "--sweep: %d combinations; at most %d", grid->n_points, RUN_SWEEP_POINTS);
+        diag_error(&call->diags, PLACE_NONE, "--sweep: %d combinations; at most %d", grid->n_points, RUN_SWEEP_POINTS);
     return grid->n_points <= RUN_SWEEP_POINTS;
 }
 
@@ -225,7 +223,7 @@ static void round_sizes(struct invocation *call, const struct run_session *s, st
              s->has_layout ? (int64_t)s->layout.tp * s->layout.cp * s->layout.pp : unit);
     if (s->has_layout && unit != (int64_t)s->layout.tp * s->layout.cp * s->layout.pp)
         text_append(why, sizeof why, ", %" PRId64 " GPUs a node", node);
-    diag_note(&call->diags, nowhere, "--sweep gpus: %s%s (%s)", changes, n > TOLD ? ", ..." : "", why);
+    diag_note(&call->diags, PLACE_NONE, "--sweep gpus: %s%s (%s)", changes, n > TOLD ? ", ..." : "", why);
     grid->n_points /= axis->n;
     sort_values(axis);
     grid->n_points *= axis->n;
@@ -256,7 +254,7 @@ static enum status resize(struct invocation *call, const struct run_session *s, 
     call->diags = sub.diags;
     free(overrides);
     if (status == STATUS_OK && option_check_number(call, "spares", spares, why, sizeof why) != STATUS_OK) {
-        diag_error(&call->diags, nowhere, "--sweep gpus=%" PRId64 ": spares grow with the GPUs: %s", n, why);
+        diag_error(&call->diags, PLACE_NONE, "--sweep gpus=%" PRId64 ": spares grow with the GPUs: %s", n, why);
         return STATUS_BAD_INPUT;
     }
     out->options.recovery.spares = status == STATUS_OK ? (int)spares : 0;
@@ -411,7 +409,7 @@ enum status run_sweep(struct invocation *call, struct run_session *s)
     struct sweeping w = {.call = call, .session = s, .grid = grid};
     enum status status = grid_parse(call, grid) ? STATUS_OK : STATUS_USAGE;
     if (status == STATUS_OK && run_grid_axis(grid, RUN_SWEEP_MTTF) >= 0 && !s->has_model) {
-        diag_error(&call->diags, nowhere, "--sweep mttf: a trace has its own failures; draw them with --fault-model");
+        diag_error(&call->diags, PLACE_NONE, "--sweep mttf: a trace has its own failures; draw them with --fault-model");
         status = STATUS_USAGE;
     }
     if (status == STATUS_OK) {

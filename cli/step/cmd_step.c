@@ -14,8 +14,6 @@
 #include "model/base/memory.h"
 #include "model/base/order.h"
 
-static const struct place NOWHERE;
-
 enum { RANKS_FOLDED, RANKS_ALL };
 
 static const char *const ranks_choices[] = {"folded", "all", NULL};
@@ -132,7 +130,7 @@ static bool trace_ranks(struct invocation *call, const struct job_setup *setup, 
     for (int i = 0; i < *n_ranks; i++) {
         int rank = layout_rank(&setup->layout, (struct coordinates){.pp = i});
         if (n > 0 && !rank_parse(texts[i], world, &rank)) {
-            diag_error(&call->diags, NOWHERE, "--trace-ranks: '%.40s' is not a rank; ranks are 0 to %d, or 'all'", texts[i],
+            diag_error(&call->diags, PLACE_NONE, "--trace-ranks: '%.40s' is not a rank; ranks are 0 to %d, or 'all'", texts[i],
                        world - 1);
             free(*ranks);
             return false;
@@ -279,19 +277,19 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
 static enum status check_modes(struct invocation *call, bool flows)
 {
     if (option_flag(call, "explain") && call->format == FORMAT_CSV)
-        diag_note(&call->diags, NOWHERE, "--explain changes nothing with --format csv");
+        diag_note(&call->diags, PLACE_NONE, "--explain changes nothing with --format csv");
     if (option_given(call, "profile") && call->format == FORMAT_CSV)
-        diag_note(&call->diags, NOWHERE, "--profile changes nothing with --format csv");
+        diag_note(&call->diags, PLACE_NONE, "--profile changes nothing with --format csv");
     if (option_given(call, "gpu-price") && call->format == FORMAT_CSV)
-        diag_note(&call->diags, NOWHERE, "--gpu-price changes nothing with --format csv");
+        diag_note(&call->diags, PLACE_NONE, "--gpu-price changes nothing with --format csv");
     if (option_given(call, "profile-steps") && !option_given(call, "profile"))
-        diag_note(&call->diags, NOWHERE, "--profile-steps changes nothing without --profile");
+        diag_note(&call->diags, PLACE_NONE, "--profile-steps changes nothing without --profile");
     if (flows)
         return STATUS_OK;
     fabric_options_note_idle(call, "network", "flow or packet");
     if (!option_given(call, "link-map"))
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "--link-map: only --network flow and packet know what links carry");
+    diag_error(&call->diags, PLACE_NONE, "--link-map: only --network flow and packet know what links carry");
     return STATUS_USAGE;
 }
 
@@ -300,7 +298,7 @@ static enum status take_price(struct invocation *call, struct job_setup *setup)
 {
     if (!option_given(call, "gpu-price") || setup->experiment.job.tokens > 0)
         return gpu_price_option(call, setup->experiment.cluster.gpu.name, &setup->gpu_price);
-    diag_error(&call->diags, NOWHERE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
+    diag_error(&call->diags, PLACE_NONE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
     return STATUS_USAGE;
 }
 

@@ -100,14 +100,14 @@ static bool flap_parse(struct invocation *call, const char *text, const struct f
         memcpy(start_text, at + 1, (size_t)(plus - at - 1));
     if (plus == NULL || quantity_parse(start_text, DIM_TIME, &start, why, sizeof why) != STATUS_OK ||
         quantity_parse(plus + 1, DIM_TIME, &length, why, sizeof why) != STATUS_OK || start < 0 || length <= 0) {
-        diag_error(&call->diags, (struct place){0}, "--flap %s: write LINK@START+LENGTH, for example tor:17@2s+50ms", text);
+        diag_error(&call->diags, PLACE_NONE, "--flap %s: write LINK@START+LENGTH, for example tor:17@2s+50ms", text);
         return false;
     }
     nanos stall = retransmit_stall(nanos_from_seconds(length), (int)option_count(call, "retransmit-exponent"),
                                    option_flag(call, "adaptive-retransmission"));
     if (stall < 0) {
-        diag_error(&call->diags, (struct place){0},
-                   "--flap %s: the NICs' %d tries are used up before the link is back: the job fails", text, RETRANSMIT_TRIES);
+        diag_error(&call->diags, PLACE_NONE, "--flap %s: the NICs' %d tries are used up before the link is back: the job fails",
+                   text, RETRANSMIT_TRIES);
         return false;
     }
     nanos from = nanos_from_seconds(start) + STEP_EPOCH;
@@ -125,7 +125,7 @@ static void note_without_flaps(struct invocation *call)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (option_given(call, names[i]))
-            diag_note(&call->diags, (struct place){0}, "--%s changes nothing without %s--flap", names[i],
+            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing without %s--flap", names[i],
                       option_choice(call, "network") == NETWORK_PACKET ? "--network flow with " : "");
 }
 
@@ -156,7 +156,7 @@ static void nvlink_note(struct invocation *call)
         const char *const *texts = option_list(call, names[i], &n);
         for (int t = 0; t < n; t++)
             if (strncmp(texts[t], "nvlink:", 7) == 0)
-                diag_note(&call->diags, (struct place){0},
+                diag_note(&call->diags, PLACE_NONE,
                           "--%s %s: messages inside an NVLink domain slow down; collectives there keep their closed-form time",
                           names[i], texts[t]);
     }
@@ -172,7 +172,7 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
     if (status != STATUS_OK)
         return status;
     if (flow->fabric.n_gpus < setup->setting.gpus) {
-        diag_error(&call->diags, (struct place){0}, "the fabric has %d GPUs, the job needs %d", flow->fabric.n_gpus,
+        diag_error(&call->diags, PLACE_NONE, "the fabric has %d GPUs, the job needs %d", flow->fabric.n_gpus,
                    setup->setting.gpus);
         fabric_free(&flow->fabric);
         return STATUS_BAD_INPUT;

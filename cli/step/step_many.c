@@ -17,8 +17,6 @@
 #include "sim/step/step_replicas.h"
 #include "sim/weeks/run_replicas.h"
 
-static const struct place NOWHERE;
-
 enum { N_SHARES = 4 };
 static const struct {
     const char *name;
@@ -45,20 +43,20 @@ enum status step_many_check(struct invocation *call)
     bool many = option_given(call, "replicas");
     for (size_t i = 0; !many && i < sizeof idle / sizeof *idle; i++)
         if (option_given(call, idle[i]))
-            diag_note(&call->diags, NOWHERE, "--%s changes nothing without --replicas", idle[i]);
+            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing without --replicas", idle[i]);
     if (!many)
         return STATUS_OK;
     size_t before = call->diags.n_errors;
     for (size_t i = 0; i < sizeof of_one_step / sizeof *of_one_step; i++)
         if (option_given(call, of_one_step[i]))
-            diag_error(&call->diags, NOWHERE, "--%s is of one step; leave out --replicas", of_one_step[i]);
+            diag_error(&call->diags, PLACE_NONE, "--%s is of one step; leave out --replicas", of_one_step[i]);
     if (option_choice(call, "network") != NETWORK_ANALYTIC)
-        diag_error(&call->diags, NOWHERE,
+        diag_error(&call->diags, PLACE_NONE,
                    "--replicas needs --network analytic: on a fabric a step takes seconds, not milliseconds");
     if (option_choice(call, "detail") != DETAIL_CHUNK)
-        diag_error(&call->diags, NOWHERE, "--replicas needs --detail chunk");
+        diag_error(&call->diags, PLACE_NONE, "--replicas needs --detail chunk");
     if (option_given(call, "ranks"))
-        diag_note(&call->diags, NOWHERE,
+        diag_note(&call->diags, PLACE_NONE,
                   "--ranks changes nothing with --replicas: a rank of each stage and replica stands for those it is in lockstep "
                   "with");
     return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
@@ -308,13 +306,13 @@ enum status step_many(struct invocation *call, const struct job_setup *setup)
                                  .n = option_count(call, "replicas")};
     struct step_result alike, expected;
     if (spread.jitter > STEP_JITTER_MAX) {
-        diag_error(&call->diags, NOWHERE,
+        diag_error(&call->diags, PLACE_NONE,
                    "clock_spread of %s is %.3g %%, and --replicas takes up to %.3g %%; say how much GPUs differ with --jitter",
                    setup->experiment.cluster.gpu.name, 100 * spread.jitter, 100 * STEP_JITTER_MAX);
         return STATUS_BAD_INPUT;
     }
     if (spread.jitter <= 0 && !option_given(call, "jitter") && !draws_documents(setup))
-        diag_note(&call->diags, NOWHERE,
+        diag_note(&call->diags, PLACE_NONE,
                   "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter",
                   setup->experiment.cluster.gpu.name);
     enum status status = simulate_at(call, setup, 0, &alike);

@@ -8,7 +8,7 @@ enum status step_packets_load(struct invocation *call, const struct fabric *fabr
 {
     packets->wanted = true;
     if (option_given(call, "flap")) {
-        diag_error(&call->diags, (struct place){0},
+        diag_error(&call->diags, PLACE_NONE,
                    "--flap: packets do not follow links that change during the step; --network flow does");
         return STATUS_USAGE;
     }
@@ -41,7 +41,7 @@ enum status step_packets_check(struct invocation *call, const struct step_packet
     char some[40], most[40];
     if (packets->hops <= STEP_HOPS_MAX)
         return STATUS_OK;
-    diag_error(&call->diags, (struct place){0},
+    diag_error(&call->diags, PLACE_NONE,
                "the step sends some %s packets over links, of which at most %s are followed: take fewer GPUs, or "
                "larger packets (--mtu), or --network flow",
                quantity_format(packets->hops, DIM_COUNT, some, sizeof some),

@@ -8,8 +8,6 @@
 #include "cli/options/shared_options.h"
 #include "model/base/memory.h"
 
-static const struct place NOWHERE;
-
 static enum status check_options(struct invocation *call)
 {
     static const char *const of_one_step[] = {"explain",  "trace",       "timeline", "profile", "profile-steps", "export",
@@ -17,14 +15,14 @@ static enum status check_options(struct invocation *call)
     size_t before = call->diags.n_errors;
     for (size_t i = 0; i < sizeof of_one_step / sizeof *of_one_step; i++)
         if (option_given(call, of_one_step[i]))
-            diag_error(&call->diags, NOWHERE, "--%s is of one experiment; leave out '%s'", of_one_step[i], call->operands[1]);
+            diag_error(&call->diags, PLACE_NONE, "--%s is of one experiment; leave out '%s'", of_one_step[i], call->operands[1]);
     fabric_packets_note_idle(call);
     if (option_choice(call, "network") == NETWORK_ANALYTIC)
         fabric_options_note_idle(call, "network", "flow or packet");
     else
-        diag_error(&call->diags, NOWHERE, "two experiments are compared on the analytic network; leave out --network");
+        diag_error(&call->diags, PLACE_NONE, "two experiments are compared on the analytic network; leave out --network");
     if (strcmp(call->operands[0], "-") == 0 && strcmp(call->operands[1], "-") == 0)
-        diag_error(&call->diags, NOWHERE, "standard input can only be read once; one of the two experiments is a file");
+        diag_error(&call->diags, PLACE_NONE, "standard input can only be read once; one of the two experiments is a file");
     return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
 }
 
@@ -80,7 +78,7 @@ static enum status take_prices(struct invocation *call, struct step_pair *pair)
     }
     if (budgeted || !option_given(call, "gpu-price"))
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
+    diag_error(&call->diags, PLACE_NONE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
     return STATUS_USAGE;
 }
 

@@ -9,8 +9,6 @@
 #include "model/base/file.h"
 #include "plots/figure.h"
 
-static const struct place NOWHERE;
-
 enum { TEXT_BYTES_MAX = 1 << 28 };
 
 /* ---- --inject */
@@ -130,12 +128,12 @@ static enum status read_text(struct invocation *call, int64_t vocab, int64_t nee
     if (!path)
         return STATUS_OK;
     if (vocab < 256) {
-        diag_error(&call->diags, NOWHERE, "--text: bytes need a vocabulary of 256, the model has %lld", (long long)vocab);
+        diag_error(&call->diags, PLACE_NONE, "--text: bytes need a vocabulary of 256, the model has %lld", (long long)vocab);
         return STATUS_BAD_INPUT;
     }
     enum status status = file_read(path, TEXT_BYTES_MAX, text, &how->n_text, &call->diags);
     if (status == STATUS_OK && how->n_text < (size_t)needed) {
-        diag_error(&call->diags, NOWHERE, "--text: %s has %zu bytes; a sequence needs %lld", path, how->n_text,
+        diag_error(&call->diags, PLACE_NONE, "--text: %s has %zu bytes; a sequence needs %lld", path, how->n_text,
                    (long long)needed);
         return STATUS_BAD_INPUT;
     }
@@ -154,19 +152,19 @@ static enum status read_options(struct invocation *call, const struct job_setup 
                                        .memory_limit = (size_t)option_quantity(call, "memory")};
     double value = strtod(rate, &end);
     if (end == rate || *end || !(value >= 0 && value <= 10)) {
-        diag_error(&call->diags, NOWHERE, "--rate: '%.40s' is not a learning rate between 0 and 10", rate);
+        diag_error(&call->diags, PLACE_NONE, "--rate: '%.40s' is not a learning rate between 0 and 10", rate);
         return STATUS_USAGE;
     }
     how->rate = (float)value;
     if (trouble && injection_parse(trouble, injection))
         how->injection = injection;
     if (how->injection && injection->rank >= setup->experiment.gpus) {
-        diag_error(&call->diags, NOWHERE, "--inject: rank %d is not one of the %d ranks", injection->rank,
+        diag_error(&call->diags, PLACE_NONE, "--inject: rank %d is not one of the %d ranks", injection->rank,
                    setup->experiment.gpus);
         return STATUS_USAGE;
     }
     if (how->injection && injection->step >= how->steps) {
-        diag_error(&call->diags, NOWHERE, "--inject: step %lld is not one of the %d steps, which are counted from 0 (--steps)",
+        diag_error(&call->diags, PLACE_NONE, "--inject: step %lld is not one of the %d steps, which are counted from 0 (--steps)",
                    (long long)injection->step, how->steps);
         return STATUS_USAGE;
     }
@@ -196,13 +194,14 @@ static enum status judge(struct invocation *call, const struct validation *v, bo
 {
     double tolerance = 100 * option_quantity(call, "tolerance");
     if (!injected && v->numerics.compared && !v->numerics.held) {
-        diag_error(&call->diags, NOWHERE, "numerics: %s differs by %.3g from one rank's", v->numerics.worst,
+        diag_error(&call->diags, PLACE_NONE, "numerics: %s differs by %.3g from one rank's", v->numerics.worst,
                    v->numerics.max_rel_error);
         return STATUS_CHECK;
     }
     if (!option_given(call, "tolerance") || fabs(v->error_pct) <= tolerance)
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "the step's error of %+.1f %% is beyond the tolerance of %g %%", v->error_pct, tolerance);
+    diag_error(&call->diags, PLACE_NONE, "the step's error of %+.1f %% is beyond the tolerance of %g %%", v->error_pct,
+               tolerance);
     return STATUS_CHECK;
 }
 

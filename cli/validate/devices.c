@@ -15,8 +15,6 @@
 #include "runtime/device/device_cpu.h"
 #include "runtime/run/process_run.h"
 
-static const struct place NOWHERE;
-
 const char *const device_choices[] = {"auto", "cpu", "cuda", NULL};
 enum { CHOICE_AUTO, CHOICE_CPU, CHOICE_CUDA };
 enum { PROBE_TIMEOUT_S = 60 };
@@ -37,7 +35,7 @@ static enum status choose_gpu(struct invocation *call, const struct cuda_place *
     const bool own = per_gpu == 1 && gpus == 1 && getenv("CUDA_VISIBLE_DEVICES");
     if (gpus > 0 && !own && place->n_local > gpus * per_gpu) {
         diag_error(
-            &call->diags, NOWHERE,
+            &call->diags, PLACE_NONE,
             "%d ranks on this machine are more than its %d GPU%s; start fewer, or let ranks share one with --ranks-per-gpu %d",
             place->n_local, gpus, gpus == 1 ? "" : "s", (place->n_local + gpus - 1) / gpus);
         return STATUS_MISSING;
@@ -66,7 +64,7 @@ static enum status choose_folder(struct invocation *call, struct devices *device
         return STATUS_OK;
     }
     if (world_size() != devices->n_processes) {
-        diag_error(&call->diags, NOWHERE,
+        diag_error(&call->diags, PLACE_NONE,
                    "%d processes without MPI need a folder to meet in, empty and seen by all of them: --meet FOLDER",
                    devices->n_processes);
         return STATUS_USAGE;
@@ -78,7 +76,7 @@ static enum status choose_folder(struct invocation *call, struct devices *device
     devices->own_folder = true;
     if (devices->folder[0] && (mkdir(devices->folder, 0700) == 0 || errno == EEXIST))
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "cannot make a folder to meet in under %s: %s",
+    diag_error(&call->diags, PLACE_NONE, "cannot make a folder to meet in under %s: %s",
                temporary && *temporary ? temporary : "/tmp", strerror(errno));
     return STATUS_FAILED;
 }
@@ -203,7 +201,7 @@ static enum status open_cuda(struct devices *devices, int rank, struct device **
         return status;
     snprintf(folder, sizeof folder, "%s/%d", devices->folder, devices->n_worlds++);
     if (has_companions(devices) && mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        diag_error(diags, NOWHERE, "rank %d: cannot make %s to meet in: %s", rank, folder, strerror(errno));
+        diag_error(diags, PLACE_NONE, "rank %d: cannot make %s to meet in: %s", rank, folder, strerror(errno));
         status = STATUS_FAILED;
     }
     struct cuda_comm_options options = {.rank = devices->rank,

@@ -201,7 +201,7 @@ static void note_memory(struct invocation *call, const struct thread_run_options
     char wanted[32], limit[32];
     double predicted = predicted_memory(v), most = memory_limit(options, v);
     if (most > 0 && predicted > most)
-        diag_warning(&call->diags, (struct place){0}, "memory: %s predicted for the fullest rank, %s %s",
+        diag_warning(&call->diags, PLACE_NONE, "memory: %s predicted for the fullest rank, %s %s",
                      quantity_format(predicted, DIM_BYTES, wanted, sizeof wanted),
                      options->memory_limit ? "the limit is" : "the GPU has",
                      quantity_format(most, DIM_BYTES, limit, sizeof limit));

@@ -10,8 +10,6 @@
 #include "model/cost/work/precision_bytes.h"
 #include "sim/search/layout_choice.h"
 
-static const struct place NOWHERE;
-
 enum { RANKS_DEFAULT = 4, RANKS_MAX = 64, OVERRIDES_MAX = 256 };
 enum { GPU_HEAD_MAX = 256 };              /* of attention's kernels, ATTENTION_MOST_DIM in kernels/attention_tile.cuh */
 enum { GPU_STATE_MAX = 256 };             /* of the scan's, LANES MOST_ROWS in kernels/scan.cu */
@@ -72,15 +70,15 @@ static enum status check_ranks(struct invocation *call, const struct devices *de
     if (devices->alone >= 0 || (threads ? ranks <= RANKS_MAX : ranks == devices->n_processes))
         return STATUS_OK;
     if (threads)
-        diag_error(&call->diags, NOWHERE,
+        diag_error(&call->diags, PLACE_NONE,
                    "%lld ranks are more than this machine executes; up to %d run as threads, as many as there are cores run well",
                    (long long)ranks, RANKS_MAX);
     else if (devices->n_processes == 1)
-        diag_error(&call->diags, NOWHERE,
+        diag_error(&call->diags, PLACE_NONE,
                    "%lld ranks on GPUs need a process each: mpirun -n %lld msim validate ...; or one of them with --alone RANK",
                    (long long)ranks, (long long)ranks);
     else
-        diag_error(&call->diags, NOWHERE, "the layout has %lld ranks, and %d processes were started; start one for each",
+        diag_error(&call->diags, PLACE_NONE, "the layout has %lld ranks, and %d processes were started; start one for each",
                    (long long)ranks, devices->n_processes);
     return STATUS_MISSING;
 }
@@ -124,7 +122,7 @@ static enum status check_device(struct invocation *call, const struct validation
     const struct transformer *model = &v->setup->experiment.model;
     int64_t ranks = v->setup->experiment.gpus;
     if (v->devices.alone >= ranks) {
-        diag_error(&call->diags, NOWHERE, "--alone: rank %d is not one of the %lld ranks", v->devices.alone, (long long)ranks);
+        diag_error(&call->diags, PLACE_NONE, "--alone: rank %d is not one of the %lld ranks", v->devices.alone, (long long)ranks);
         return STATUS_USAGE;
     }
     const struct latent_attention *latent = &model->latent;
@@ -132,13 +130,13 @@ static enum status check_device(struct invocation *call, const struct validation
     int keys = is_latent ? latent->qk_nope_dim + latent->qk_rope_dim : model->head_dim;
     int head = is_latent && latent->v_dim > keys ? latent->v_dim : keys;
     if (v->devices.kind != DEVICE_CPU && model->mixer.state > GPU_STATE_MAX) {
-        diag_error(&call->diags, NOWHERE, "on GPUs the runtime has mixers with states of up to %d rows; those of %s have %d",
+        diag_error(&call->diags, PLACE_NONE, "on GPUs the runtime has mixers with states of up to %d rows; those of %s have %d",
                    GPU_STATE_MAX, model->name, model->mixer.state);
         return STATUS_MISSING;
     }
     if (v->devices.kind == DEVICE_CPU || head <= GPU_HEAD_MAX)
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "on GPUs the runtime has attention for heads of up to %d; those of %s have %d",
+    diag_error(&call->diags, PLACE_NONE, "on GPUs the runtime has attention for heads of up to %d; those of %s have %d",
                GPU_HEAD_MAX, model->name, head);
     return STATUS_MISSING;
 }
@@ -150,7 +148,7 @@ static enum status check_memory(struct invocation *call, const struct validation
     double needed = validate_memory_of_all(v), memory = probe_this_cpu(1).memory_bytes;
     if (v->devices.kind != DEVICE_CPU || needed <= memory)
         return STATUS_OK;
-    diag_error(&call->diags, NOWHERE, "memory: %s predicted for the ranks here, this machine has %s; execute a smaller model",
+    diag_error(&call->diags, PLACE_NONE, "memory: %s predicted for the ranks here, this machine has %s; execute a smaller model",
                quantity_format(needed, DIM_BYTES, wanted, sizeof wanted),
                quantity_format(memory, DIM_BYTES, there, sizeof there));
     return STATUS_MISSING;

@@ -28,6 +28,9 @@ struct place {
     int column;       /* 1-based, 0 unknown */
 };
 
+/* No position: of a flag, or of something that no file says. */
+#define PLACE_NONE ((struct place){0})
+
 struct diag {
     enum severity severity;
     char *file; /* NULL: no position */

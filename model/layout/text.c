@@ -10,8 +10,6 @@
 #include "model/layout/dimension_value.h"
 #include "model/spec/layout_items.h"
 
-static const struct place NOWHERE = {0};
-
 /* What completing would put in, and what is a choice of its own even where it is 0 (zero=0). */
 #define DEFAULT_NUMBER(member, least, usual) .member = (least) > 0 ? 0 : (usual),
 #define DEFAULT_FLAG(member, least, usual)   .member = (usual),
@@ -44,7 +42,7 @@ static void report_unknown_key(const char *key, struct diags *diags)
             known[n++] = row->key;
         text_append(words, sizeof words, "%s%s", i ? ", " : "", row->word);
     }
-    diag_error(diags, NOWHERE, "layout: unknown key '%s'; %s", key, name_hint(key, known, n, words, hint, sizeof hint));
+    diag_error(diags, PLACE_NONE, "layout: unknown key '%s'; %s", key, name_hint(key, known, n, words, hint, sizeof hint));
 }
 
 static void parse_number(enum layout_dimension dimension, const char *value, struct layout *layout, struct diags *diags)
@@ -54,7 +52,7 @@ static void parse_number(enum layout_dimension dimension, const char *value, str
     errno = 0;
     long number = strtol(value, &end, 10);
     if (end == value || *end || errno || number > INT_MAX || number < row->least) {
-        diag_error(diags, NOWHERE, "layout: %s=%s is not a whole number of at least %d", row->word, value, row->least);
+        diag_error(diags, PLACE_NONE, "layout: %s=%s is not a whole number of at least %d", row->word, value, row->least);
         return;
     }
     dimension_set(layout, dimension, (int)number);
@@ -70,7 +68,7 @@ static void parse_flag(enum layout_dimension dimension, const char *value, struc
         }
     }
     const char *word = layout_dimensions[dimension].word;
-    diag_error(diags, NOWHERE, "layout: %s=%s is neither on nor off; write %s=1 or %s=0", word, value, word, word);
+    diag_error(diags, PLACE_NONE, "layout: %s=%s is neither on nor off; write %s=1 or %s=0", word, value, word, word);
 }
 
 /* One of n words; -1 with a diagnostic otherwise. */
@@ -84,9 +82,9 @@ static int parse_word(const char *key, const char *value, const char *const *wor
         text_append(list, sizeof list, "%s%s", i ? ", " : "", words[i]);
     const char *near = nearest_name(value, words, (size_t)n);
     if (near)
-        diag_error(diags, NOWHERE, "layout: %s=%s is not known; did you mean '%s'? (%s)", key, value, near, list);
+        diag_error(diags, PLACE_NONE, "layout: %s=%s is not known; did you mean '%s'? (%s)", key, value, near, list);
     else
-        diag_error(diags, NOWHERE, "layout: %s=%s is not known; known are %s", key, value, list);
+        diag_error(diags, PLACE_NONE, "layout: %s=%s is not known; known are %s", key, value, list);
     return -1;
 }
 
@@ -94,7 +92,7 @@ static void parse_recompute(const char *value, struct layout *layout, struct dia
 {
     char why[RECOMPUTE_WHY];
     if (!recompute_parse(value, &layout->recompute, why, sizeof why))
-        diag_error(diags, NOWHERE, "layout: recompute=%s: %s", value, why);
+        diag_error(diags, PLACE_NONE, "layout: recompute=%s: %s", value, why);
 }
 
 static void parse_schedule(const char *value, struct layout *layout, struct diags *diags)
@@ -108,7 +106,7 @@ static void parse_offload(const char *value, struct layout *layout, struct diags
 {
     char why[OFFLOAD_WHY];
     if (!offload_parse(value, &layout->offload, why, sizeof why))
-        diag_error(diags, NOWHERE, "layout: offload=%s: %s", value, why);
+        diag_error(diags, PLACE_NONE, "layout: offload=%s: %s", value, why);
 }
 
 static void parse_cp_comm(const char *value, struct layout *layout, struct diags *diags)
@@ -118,7 +116,7 @@ static void parse_cp_comm(const char *value, struct layout *layout, struct diags
     if (found >= 0)
         layout->cp_comm = (enum cp_comm)found;
     else
-        diag_error(diags, NOWHERE, "layout: cp_comm=%s: %s", value, why);
+        diag_error(diags, PLACE_NONE, "layout: cp_comm=%s: %s", value, why);
 }
 
 static void parse_pair(const char *key, const char *value, struct layout *layout, struct diags *diags)
@@ -150,7 +148,7 @@ enum status layout_parse(const char *text, struct layout *layout, struct diags *
         if (found == LAYOUT_ITEM_READ)
             parse_pair(item.key, item.value, &parsed, diags);
         else
-            diag_error(diags, NOWHERE, "layout: %s", why);
+            diag_error(diags, PLACE_NONE, "layout: %s", why);
     if (diags->n_errors != errors)
         return STATUS_BAD_INPUT;
     *layout = parsed;

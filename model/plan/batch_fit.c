@@ -80,5 +80,5 @@ void batch_fit_warn(int gpus, const struct job *job, const struct space_limits *
             text_append(text, sizeof text, ", --batch-tokens %.0f", tokens);
         text_append(text, sizeof text, " or --set job.global_batch=%lld", (long long)fit.better);
     }
-    diag_warning(diags, (struct place){0}, "%s", text);
+    diag_warning(diags, PLACE_NONE, "%s", text);
 }

@@ -9,7 +9,7 @@ enum status plans_best(const struct setting *setting, const char *restrictions, 
     struct space *space;
     enum status status = STATUS_OK;
     if (restrictions != NULL && restrictions[0] != '\0')
-        status = space_restrict(&limits, restrictions, (struct place){0}, diags);
+        status = space_restrict(&limits, restrictions, PLACE_NONE, diags);
     if (status == STATUS_OK)
         status = space_create(setting, &limits, &space, diags);
     if (status != STATUS_OK)

@@ -195,15 +195,14 @@ int remedies_find(const struct setting *setting, const struct space_limits *limi
 
 static void report_illegal(const struct search_counts *counts, const struct setting *setting, struct diags *diags)
 {
-    const struct place nowhere = {0};
-    diag_error(diags, nowhere, "none of the %llu layouts is legal", (unsigned long long)counts->in_space);
+    diag_error(diags, PLACE_NONE, "none of the %llu layouts is legal", (unsigned long long)counts->in_space);
     for (int reason = 0; reason < N_LAYOUT_REASONS; reason++)
         if (counts->rejected[reason] > 0)
-            diag_note(diags, nowhere, "%llu layouts: %s", (unsigned long long)counts->rejected[reason],
+            diag_note(diags, PLACE_NONE, "%llu layouts: %s", (unsigned long long)counts->rejected[reason],
                       layout_reason_text((enum layout_reason)reason));
     if (counts->rejected[LAYOUT_BATCH] > 0)
-        diag_note(diags, nowhere, "a global batch that is a multiple of the %d GPUs can be divided among any number of replicas",
-                  setting->gpus);
+        diag_note(diags, PLACE_NONE,
+                  "a global batch that is a multiple of the %d GPUs can be divided among any number of replicas", setting->gpus);
 }
 
 static void report_remedy(const struct remedy *remedy, double limit_bytes, struct diags *diags)
@@ -212,10 +211,10 @@ static void report_remedy(const struct remedy *remedy, double limit_bytes, struc
     layout_format(&remedy->layout, layout, sizeof layout);
     bool typed = remedy->option[0] != '\0';
     if (remedy->fits)
-        diag_note(diags, (struct place){0}, "with %s it fits%s%s%s: %.1f GiB for %s", remedy->what, typed ? " (" : "",
-                  remedy->option, typed ? ")" : "", remedy->bytes / GIB, layout);
+        diag_note(diags, PLACE_NONE, "with %s it fits%s%s%s: %.1f GiB for %s", remedy->what, typed ? " (" : "", remedy->option,
+                  typed ? ")" : "", remedy->bytes / GIB, layout);
     else
-        diag_note(diags, (struct place){0}, "%s would help but not suffice: still %.1f GiB too much", remedy->what,
+        diag_note(diags, PLACE_NONE, "%s would help but not suffice: still %.1f GiB too much", remedy->what,
                   (remedy->bytes - limit_bytes) / GIB);
 }
 
@@ -227,10 +226,9 @@ void remedies_report(const struct space *space, const struct space_limits *limit
         return;
     }
     const struct setting *setting = space_setting(space);
-    const struct place nowhere = {0};
     char layout[LAYOUT_TEXT];
     layout_format(&result->least, layout, sizeof layout);
-    diag_error(diags, nowhere,
+    diag_error(diags, PLACE_NONE,
                "%s fits on %d %s in none of %llu legal layouts: the closest, %s, needs %.1f GiB and %s %.1f GiB, %.1f GiB "
                "too few",
                setting->model->name, setting->gpus, setting->cluster->gpu.name, (unsigned long long)result->counts.legal, layout,
@@ -240,6 +238,6 @@ void remedies_report(const struct space *space, const struct space_limits *limit
     int n = remedies_find(setting, limits, threads, result->least_bytes, remedies);
     for (int i = 0; i < n; i++)
         report_remedy(&remedies[i], result->limit_bytes, diags);
-    diag_note(diags, nowhere, "as it is, it takes GPUs of at least %.0f GiB",
+    diag_note(diags, PLACE_NONE, "as it is, it takes GPUs of at least %.0f GiB",
               ceil(result->least_bytes / result->limit_bytes * setting->cluster->gpu.hbm_bytes / GIB));
 }

@@ -342,7 +342,7 @@ enum status space_create(const struct setting *setting, const struct space_limit
     build_blocks(built);
     if (built->n_layouts == 0) {
         diag_error(
-            diags, (struct place){0},
+            diags, PLACE_NONE,
             "the restrictions leave no layout of %d GPUs; tp cp pp and dp multiply to the GPUs, schedule none goes with pp=1, "
             "interleaved with vpp above 1, zb-v and dualpipe with vpp=2, and an overlap with a job that has it among its "
             "features",

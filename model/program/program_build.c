@@ -5,13 +5,11 @@
 #include "model/program/emit.h"
 #include "model/program/program_ranks.h"
 
-static const struct place NOWHERE = {0};
-
 static enum status check_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
 {
     char why[256];
     if (layout_check(layout, setting, why, sizeof why) != LAYOUT_LEGAL) {
-        diag_error(diags, NOWHERE, "program: the layout is not legal: %s", why);
+        diag_error(diags, PLACE_NONE, "program: the layout is not legal: %s", why);
         return STATUS_BAD_INPUT;
     }
     return STATUS_OK;
@@ -25,7 +23,7 @@ static enum detail detail_of_passes(const struct layout *layout, enum detail det
 
 static enum status refuse_size(struct diags *diags)
 {
-    diag_error(diags, NOWHERE, "program: more than %d operations; ask for less detail or for larger micro-batches",
+    diag_error(diags, PLACE_NONE, "program: more than %d operations; ask for less detail or for larger micro-batches",
                PROGRAM_OPS_MAX);
     return STATUS_BAD_INPUT;
 }
@@ -44,7 +42,7 @@ static enum status build_scripts(struct build *build, struct diags *diags)
         if (build->too_large)
             return refuse_size(diags);
         if (build->waits_lost) {
-            diag_error(diags, NOWHERE, "program: stage %d has an operation with more than %d dependencies", i, OP_DEPS);
+            diag_error(diags, PLACE_NONE, "program: stage %d has an operation with more than %d dependencies", i, OP_DEPS);
             return STATUS_FAILED;
         }
         program->scripts[i] = (struct script){stage.first_op, program->n_ops - stage.first_op};

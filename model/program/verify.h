@@ -54,7 +54,7 @@ bool verify_messages(struct verifier *verifier);
 bool verify_copies(struct verifier *verifier);
 bool verify_progress(struct verifier *verifier);
 
-#define VERIFY_ERROR(verifier, ...) diag_error((verifier)->diags, (struct place){0}, __VA_ARGS__)
+#define VERIFY_ERROR(verifier, ...) diag_error((verifier)->diags, PLACE_NONE, __VA_ARGS__)
 
 /* "op 12 (send of forward 3, chunk 1)". Returns buffer. */
 enum { OP_TEXT_SIZE = 96 };

@@ -214,7 +214,7 @@ static void report_circle(struct run *run, struct cause start)
         if (same_cause(at, first))
             break;
     }
-    diag_error(run->v->diags, (struct place){0}, "program: waits in a circle: %s waits for %s", text,
+    diag_error(run->v->diags, PLACE_NONE, "program: waits in a circle: %s waits for %s", text,
                same_cause(at, first) ? "the first of these" : "...");
 }
 

@@ -78,7 +78,7 @@ enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_r
 {
     struct cluster c = {.nic_rate = nic_rate, .fabric = FABRIC_INFINIBAND};
     if (gpus_per_node < 0 || nic_rate < 0) {
-        diag_error(diags, (struct place){0}, "a cluster of nodes with %d GPUs and %g B/s", gpus_per_node, nic_rate);
+        diag_error(diags, PLACE_NONE, "a cluster of nodes with %d GPUs and %g B/s", gpus_per_node, nic_rate);
         return STATUS_BAD_INPUT;
     }
     enum status status = catalog_gpu(gpu, &c.gpu, diags);
@@ -106,7 +106,7 @@ enum status cluster_of_kind(const struct cluster_kind *kind, int nodes, struct c
 {
     struct cluster c = kind->like;
     if (nodes < 1) {
-        diag_error(diags, (struct place){0}, "a cluster of %d nodes with %d GPUs", nodes, c.gpus_per_node);
+        diag_error(diags, PLACE_NONE, "a cluster of %d nodes with %d GPUs", nodes, c.gpus_per_node);
         return STATUS_BAD_INPUT;
     }
     c.nodes = nodes;

@@ -308,7 +308,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
         job->seq_len = e->model.max_seq_len;
         if (huggingface_wrote(&e->model))
             diag_warning(
-                diags, (struct place){0},
+                diags, PLACE_NONE,
                 "job.seq_len is not given: sequences of %lld tokens, the longest context of %s, are assumed; --seq-len says "
                 "how long they are",
                 (long long)job->seq_len, e->model.name);
@@ -319,7 +319,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     count_sequences(part, job, diags);
     if (!job->global_batch) {
         job->global_batch = e->gpus;
-        diag_note(diags, (struct place){0}, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
+        diag_note(diags, PLACE_NONE, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
     }
     check_adapter(part, e, diags);
     check_experts(part, e, diags);

@@ -180,7 +180,7 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         n_parts += *p == '.';
     bool bad = !*path || path[0] == '.' || path[length - 1] == '.' || strstr(path, "..") || n_parts > PARTS_MAX;
     if (!text[length] || bad) {
-        diag_error(o->diags, (struct place){0}, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", whole_text);
+        diag_error(o->diags, PLACE_NONE, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", whole_text);
         return root;
     }
     const char *said = text + length + 1;

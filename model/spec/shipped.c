@@ -119,7 +119,7 @@ struct yaml_node *shipped_yaml(const struct shipped *kind, const char *what, con
 {
     char hint[512], *path = shipped_path(kind, name, NULL);
     if (!path) {
-        diag_error(diags, (struct place){0}, "unknown %s '%s'; %s", what, name, shipped_hint(kind, name, hint, sizeof hint));
+        diag_error(diags, PLACE_NONE, "unknown %s '%s'; %s", what, name, shipped_hint(kind, name, hint, sizeof hint));
         return NULL;
     }
     struct yaml_node *root = yaml_read(path, arena, diags);

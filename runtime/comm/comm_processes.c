@@ -13,8 +13,6 @@
 #include "runtime/comm/comm_processes_parts.h"
 #include "runtime/device/device_cpu.h"
 
-static const struct place NOWHERE;
-
 enum { REASON_SIZE = 320, TAG_ABANDONED = 0, SPINS = 16, NAP_FIRST_NS = 10000, NAP_LAST_NS = 200000 };
 
 /* A message on its way out, with a copy of what it says. */
@@ -317,9 +315,9 @@ static enum status wait_on_host(struct process_world *world, MPI_Request *reques
     if (result == WAIT_DONE)
         return STATUS_OK;
     if (result == WAIT_BROKEN)
-        diag_error(diags, NOWHERE, "rank %d: barrier: first failure: %s", world->base.rank, world->reason);
+        diag_error(diags, PLACE_NONE, "rank %d: barrier: first failure: %s", world->base.rank, world->reason);
     else
-        diag_error(diags, NOWHERE, "rank %d: barrier: another rank did not arrive within %g s", world->base.rank,
+        diag_error(diags, PLACE_NONE, "rank %d: barrier: another rank did not arrive within %g s", world->base.rank,
                    (double)world->base.timeout * 1e-9);
     return STATUS_FAILED;
 }
@@ -401,14 +399,14 @@ enum status comm_processes_open(nanos timeout, struct world **result, struct dia
     if (ready)
         MPI_Query_thread(&level);
     if (!ready || level < MPI_THREAD_SERIALIZED) {
-        diag_error(diags, NOWHERE,
+        diag_error(diags, PLACE_NONE,
                    "ranks as processes need an MPI that several threads may use, and mpirun or srun to start them");
         return STATUS_MISSING;
     }
     struct process_world *world = memory_new(1, sizeof *world);
     world->base = (struct world){.api = &processes_api, .timeout = timeout};
     if (MPI_Comm_dup(MPI_COMM_WORLD, &world->comm) != MPI_SUCCESS) {
-        diag_error(diags, NOWHERE, "MPI gave no communicator");
+        diag_error(diags, PLACE_NONE, "MPI gave no communicator");
         free(world);
         return STATUS_FAILED;
     }

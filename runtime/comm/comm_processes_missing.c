@@ -4,7 +4,7 @@
 enum status comm_processes_open(nanos timeout, struct world **world, struct diags *diags)
 {
     (void)timeout, (void)world;
-    diag_error(diags, (struct place){0}, "this msim was built without MPI; its CPU ranks are threads of one process");
+    diag_error(diags, PLACE_NONE, "this msim was built without MPI; its CPU ranks are threads of one process");
     return STATUS_MISSING;
 }
 

@@ -11,8 +11,6 @@
 #include "runtime/comm/thread_meeting.h"
 #include "runtime/device/device_cpu.h"
 
-static const struct place NOWHERE;
-
 enum { REASON_SIZE = 320, LIST_SIZE = 96 };
 
 struct hub;
@@ -184,7 +182,7 @@ static enum status threads_communicator_new(struct world *base, const int *membe
     struct thread_meeting *meeting = hub->meetings[index];
     pthread_mutex_unlock(&hub->lock);
     if (!same_members(meeting, members, n)) {
-        diag_error(diags, NOWHERE, "rank %d: communicator %zu has other members than on another rank", base->rank, index);
+        diag_error(diags, PLACE_NONE, "rank %d: communicator %zu has other members than on another rank", base->rank, index);
         return STATUS_FAILED;
     }
     int me = member_index(members, n, base->rank);
@@ -481,9 +479,9 @@ static enum status barrier_failed(struct thread_world *world, struct diags *diag
 {
     struct hub *hub = world->hub;
     if (hub->broken)
-        diag_error(diags, NOWHERE, "rank %d: barrier: first failure: %s", world->base.rank, hub->reason);
+        diag_error(diags, PLACE_NONE, "rank %d: barrier: first failure: %s", world->base.rank, hub->reason);
     else
-        diag_error(diags, NOWHERE, "rank %d: barrier: %d of %d ranks did not arrive within %g s", world->base.rank,
+        diag_error(diags, PLACE_NONE, "rank %d: barrier: %d of %d ranks did not arrive within %g s", world->base.rank,
                    hub->n_ranks - hub->n_waiting, hub->n_ranks, (double)world->base.timeout * 1e-9);
     hub->n_waiting--;
     pthread_mutex_unlock(&hub->lock);

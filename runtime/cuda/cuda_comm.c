@@ -13,8 +13,6 @@
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_meeting.h"
 
-static const struct place nowhere = {0};
-
 #define NCCL_FUNCTIONS(X)                                                                                                        \
     X(GetVersion)                                                                                                                \
     X(GetUniqueId)                                                                                                               \
@@ -85,8 +83,8 @@ static enum status report(const struct cuda_world *world, const char *what, nccl
 {
     const char *more = world->nccl.GetLastError(NULL);
     (void)cudaGetLastError();
-    diag_error(diags, nowhere, "rank %d: %s: %s (NCCL error %d)%s%s", world->base.rank, what, world->nccl.GetErrorString(result),
-               (int)result, more && *more ? "; " : "", more ? more : "");
+    diag_error(diags, PLACE_NONE, "rank %d: %s: %s (NCCL error %d)%s%s", world->base.rank, what,
+               world->nccl.GetErrorString(result), (int)result, more && *more ? "; " : "", more ? more : "");
     return STATUS_FAILED;
 }
 
@@ -114,9 +112,9 @@ static enum status settle(struct cuda_world *world, ncclComm_t comm, ncclResult_
     if (result != ncclInProgress)
         return report(world, what, result, diags);
     if (meeting_abandoned(&world->meeting, why))
-        diag_error(diags, nowhere, "rank %d: %s: given up: %s", world->base.rank, what, why);
+        diag_error(diags, PLACE_NONE, "rank %d: %s: given up: %s", world->base.rank, what, why);
     else
-        diag_error(diags, nowhere, "rank %d: %s: another rank did not come within %g s", world->base.rank, what,
+        diag_error(diags, PLACE_NONE, "rank %d: %s: another rank did not come within %g s", world->base.rank, what,
                    (double)world->base.timeout * 1e-9);
     return STATUS_FAILED;
 }
@@ -125,14 +123,14 @@ static enum status nccl_load(struct nccl *nccl, struct diags *diags)
 {
     nccl->handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!nccl->handle) {
-        diag_error(diags, nowhere, "cannot load NCCL (%s); install it or set LD_LIBRARY_PATH", dlerror());
+        diag_error(diags, PLACE_NONE, "cannot load NCCL (%s); install it or set LD_LIBRARY_PATH", dlerror());
         return STATUS_MISSING;
     }
 #define LOOK_UP(name) *(void **)&nccl->name = dlsym(nccl->handle, "nccl" #name);
     NCCL_FUNCTIONS(LOOK_UP)
 #define IS_MISSING(name) || !nccl->name
     if (false NCCL_FUNCTIONS(IS_MISSING)) {
-        diag_error(diags, nowhere, "the NCCL that was found is too old; 2.19 or later is needed");
+        diag_error(diags, PLACE_NONE, "the NCCL that was found is too old; 2.19 or later is needed");
         return STATUS_MISSING;
     }
     return STATUS_OK;
@@ -187,8 +185,9 @@ static enum status give_up(struct cuda_world *world, const char *why, struct dia
     const struct pending *pending = oldest_pending(world);
     char gone[160];
     meeting_gone(&world->meeting, gone, sizeof gone);
-    diag_error(diags, nowhere, "rank %d: %s %s: %s%s%s", world->base.rank, pending ? exchange_name(pending->exchange) : "compute",
-               pending ? pending->what : "", why, *gone ? "; " : "", gone);
+    diag_error(diags, PLACE_NONE, "rank %d: %s %s: %s%s%s", world->base.rank,
+               pending ? exchange_name(pending->exchange) : "compute", pending ? pending->what : "", why, *gone ? "; " : "",
+               gone);
     world->base.api->abandon(&world->base, diags->n_items ? diags->items[diags->n_items - 1].text : why);
     abort_all(world);
     return STATUS_FAILED;
@@ -370,7 +369,7 @@ static enum status cuda_enqueue(struct communicator *base, struct device_stream 
         return exchange_alone(call, stream, diags);
     snprintf(what, sizeof what, "%s %s", exchange_name(call->exchange), call->what ? call->what : "");
     if (world->broken || !c->comm) {
-        diag_error(diags, nowhere, "rank %d: %s: the exchange was given up after an earlier failure", world->base.rank, what);
+        diag_error(diags, PLACE_NONE, "rank %d: %s: the exchange was given up after an earlier failure", world->base.rank, what);
         return STATUS_FAILED;
     }
     enum status status = call->parts.sent || call->parts.received

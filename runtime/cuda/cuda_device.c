@@ -12,8 +12,6 @@
 #include "runtime/cuda/cuda_comm.h"
 #include "runtime/cuda/cuda_host.h"
 
-static const struct place nowhere = {0};
-
 enum { STAGING_BYTES = 1 << 20, STAGING_BUFFERS = 8, OLDEST_MAJOR = 8, SPIN_NS = 200000, SLEEP_NS = 50000 };
 
 /* How far a stream is enqueued ahead of what has run: MARKS * MARK_EVERY commands. When the driver's queue is full (a thousand
@@ -74,7 +72,7 @@ struct CUstream_st *cuda_device_stream(struct device_stream *stream)
 enum status cuda_device_report(const struct device *device, const char *what, int error, struct diags *diags)
 {
     (void)cudaGetLastError();
-    diag_error(diags, nowhere, "rank %d: %s: %s (CUDA error %d)", device->rank, what, cudaGetErrorString((cudaError_t)error),
+    diag_error(diags, PLACE_NONE, "rank %d: %s: %s (CUDA error %d)", device->rank, what, cudaGetErrorString((cudaError_t)error),
                error);
     return STATUS_FAILED;
 }
@@ -123,7 +121,7 @@ static enum status wait_for(struct cuda_device *cuda, cudaStream_t stream, cudaE
     if (error == cudaSuccess && cuda->failed == STATUS_OK)
         return STATUS_OK;
     if (diags->n_errors == 0)
-        diag_error(diags, nowhere, "rank %d: an earlier failure ended the work on this device", cuda->base.rank);
+        diag_error(diags, PLACE_NONE, "rank %d: an earlier failure ended the work on this device", cuda->base.rank);
     return STATUS_FAILED;
 }
 
@@ -157,8 +155,9 @@ static enum status cuda_memory_new(struct device *device, size_t bytes, void **m
         size_t available = 0, total = 0;
         (void)cudaGetLastError();
         (void)cudaMemGetInfo(&available, &total);
-        diag_error(diags, nowhere, "rank %d: out of device memory: %zu bytes asked for, %zu in use, %zu of the GPU's %zu free%s",
-                   device->rank, bytes, device->in_use, available, total, fits ? "" : ", and a limit set");
+        diag_error(diags, PLACE_NONE,
+                   "rank %d: out of device memory: %zu bytes asked for, %zu in use, %zu of the GPU's %zu free%s", device->rank,
+                   bytes, device->in_use, available, total, fits ? "" : ", and a limit set");
         return STATUS_FAILED;
     }
     if (error != cudaSuccess)
@@ -390,7 +389,7 @@ static enum status cuda_multiplies(struct device *device, enum precision precisi
     CUDA_RETURN(device, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, cuda->gpu));
     if (10 * major + minor >= wanted)
         return STATUS_OK;
-    diag_error(diags, nowhere,
+    diag_error(diags, PLACE_NONE,
                "this GPU, of compute capability %d.%d, has no products in %s, which come with %d.%d; set "
                "job.precision to bf16",
                major, minor, precision_name(precision), wanted / 10, wanted % 10);
@@ -494,20 +493,20 @@ static enum status check_gpu(int rank, int gpu, struct diags *diags)
     cudaError_t error = cudaGetDeviceCount(&count);
     (void)cudaGetLastError();
     if (error != cudaSuccess || count == 0) {
-        diag_error(diags, nowhere, "this machine has no usable NVIDIA GPU: %s",
+        diag_error(diags, PLACE_NONE, "this machine has no usable NVIDIA GPU: %s",
                    error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
         return STATUS_MISSING;
     }
     if (gpu < 0 || gpu >= count) {
-        diag_error(diags, nowhere, "rank %d: GPU %d is asked for, but this machine has %d", rank, gpu, count);
+        diag_error(diags, PLACE_NONE, "rank %d: GPU %d is asked for, but this machine has %d", rank, gpu, count);
         return STATUS_MISSING;
     }
     (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu);
     (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu);
     if (major >= OLDEST_MAJOR)
         return STATUS_OK;
-    diag_error(diags, nowhere, "rank %d: GPU %d has compute capability %d.%d; the kernels need 8.0 (Ampere) or later", rank, gpu,
-               major, minor);
+    diag_error(diags, PLACE_NONE, "rank %d: GPU %d has compute capability %d.%d; the kernels need 8.0 (Ampere) or later", rank,
+               gpu, major, minor);
     return STATUS_MISSING;
 }
 

@@ -12,8 +12,6 @@
 #include "model/base/clock.h"
 #include "model/base/memory.h"
 
-static const struct place nowhere = {0};
-
 enum { FILE_BYTES = 4096, HOST_BYTES = 64 };
 
 static void path_of(const struct cuda_meeting *meeting, const char *name, char path[MEETING_PATH + 64])
@@ -40,8 +38,8 @@ static enum status put(const struct cuda_meeting *meeting, const char *name, con
         (void)unlink(aside);
     if (written)
         return STATUS_OK;
-    diag_error(diags, nowhere, "rank %d: cannot write %s: %s; ranks meet in a folder that all of them can write", meeting->rank,
-               path, strerror(why));
+    diag_error(diags, PLACE_NONE, "rank %d: cannot write %s: %s; ranks meet in a folder that all of them can write",
+               meeting->rank, path, strerror(why));
     return STATUS_FAILED;
 }
 
@@ -63,7 +61,7 @@ enum status meeting_enter(struct cuda_meeting *meeting, const char *folder, int 
     char name[32], text[HOST_BYTES + 32], host[HOST_BYTES] = "";
     struct cuda_meeting made = {.rank = rank, .n_ranks = n_ranks, .timeout = timeout};
     if (!folder || strlen(folder) >= sizeof made.folder) {
-        diag_error(diags, nowhere, "rank %d: ranks need a folder to meet in, of at most %zu characters", rank,
+        diag_error(diags, PLACE_NONE, "rank %d: ranks need a folder to meet in, of at most %zu characters", rank,
                    sizeof made.folder - 1);
         return STATUS_BAD_INPUT;
     }
@@ -86,12 +84,12 @@ static enum status wait_for_id(const struct cuda_meeting *meeting, char *bytes, 
         if (*n)
             return STATUS_OK;
         if (meeting_abandoned(meeting, why)) {
-            diag_error(diags, nowhere, "rank %d: the job was given up: %s", meeting->rank, why);
+            diag_error(diags, PLACE_NONE, "rank %d: the job was given up: %s", meeting->rank, why);
             return STATUS_FAILED;
         }
         nanosleep(&nap, NULL);
     }
-    diag_error(diags, nowhere, "rank %d: rank 0 did not come to %s within %g s", meeting->rank, meeting->folder,
+    diag_error(diags, PLACE_NONE, "rank %d: rank 0 did not come to %s within %g s", meeting->rank, meeting->folder,
                (double)meeting->timeout * 1e-9);
     return STATUS_FAILED;
 }
@@ -103,7 +101,7 @@ enum status meeting_share(const struct cuda_meeting *meeting, const char *versio
     size_t n = MEETING_VERSIONS + bytes;
     enum status status = STATUS_OK;
     if (n > sizeof record || strlen(versions) >= MEETING_VERSIONS) {
-        diag_error(diags, nowhere, "rank %d: an id of %zu bytes does not fit its file", meeting->rank, bytes);
+        diag_error(diags, PLACE_NONE, "rank %d: an id of %zu bytes does not fit its file", meeting->rank, bytes);
         return STATUS_FAILED;
     }
     if (meeting->rank == 0) {
@@ -120,7 +118,7 @@ enum status meeting_share(const struct cuda_meeting *meeting, const char *versio
         return status;
     record[MEETING_VERSIONS - 1] = '\0';
     if (n != MEETING_VERSIONS + bytes || strcmp(record, versions) != 0) {
-        diag_error(diags, nowhere, "rank %d runs %s, but rank 0 runs %s; all ranks need the same versions", meeting->rank,
+        diag_error(diags, PLACE_NONE, "rank %d runs %s, but rank 0 runs %s; all ranks need the same versions", meeting->rank,
                    versions, record);
         return STATUS_FAILED;
     }

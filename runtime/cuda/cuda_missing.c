@@ -4,7 +4,7 @@
 
 static enum status missing(struct diags *diags)
 {
-    diag_error(diags, (struct place){0}, "this msim was built without CUDA; build it where nvcc is found (cmake --preset cuda)");
+    diag_error(diags, PLACE_NONE, "this msim was built without CUDA; build it where nvcc is found (cmake --preset cuda)");
     return STATUS_MISSING;
 }
 

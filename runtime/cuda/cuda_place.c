@@ -5,8 +5,6 @@
 
 #include "runtime/cuda/cuda_comm.h"
 
-static const struct place nowhere = {0};
-
 enum { FIRST_SWITCHED = 23000 }; /* NCCL 2.30.0 as ncclGetVersion says it */
 
 /* What each launcher calls them: by hand, Open MPI's and MPICH's environments, Slurm's srun (a batch script has no step).
@@ -80,8 +78,8 @@ enum status cuda_place_read(struct cuda_place *place, struct diags *diags)
         break;
     }
     if (read.n_ranks < 1 || read.rank < 0 || read.rank >= read.n_ranks || read.local < 0 || read.n_local < 1) {
-        diag_error(diags, nowhere, "%s's variables contradict each other: rank %d of %d, %d of %d on this machine", read.launcher,
-                   read.rank, read.n_ranks, read.local, read.n_local);
+        diag_error(diags, PLACE_NONE, "%s's variables contradict each other: rank %d of %d, %d of %d on this machine",
+                   read.launcher, read.rank, read.n_ranks, read.local, read.n_local);
         return STATUS_BAD_INPUT;
     }
     *place = read;

@@ -5,15 +5,13 @@
 #include "model/base/clock.h"
 #include "runtime/cuda/cuda_device.h"
 
-static const struct place nowhere = {0};
-
 enum { TRIAL_SECONDS = 20 };
 
 static enum status give_up(void *context, nanos waited, struct diags *diags)
 {
     if (waited < TRIAL_SECONDS * NANOS_PER_SECOND)
         return STATUS_OK;
-    diag_error(diags, nowhere, "rank %d: attention made for this GPU's architecture does not end",
+    diag_error(diags, PLACE_NONE, "rank %d: attention made for this GPU's architecture does not end",
                ((struct device *)context)->rank);
     return STATUS_FAILED;
 }
@@ -53,13 +51,14 @@ enum status cuda_device_try_kernels(struct device *device, bool *portable, struc
     }
     cuda_device_set_watch(device, (struct cuda_device_watch){0});
     if (status != STATUS_OK) { /* the stream stays: freeing it would wait for what may not end */
-        diag_note(diags, nowhere, "attention made for this GPU's architecture was tried; MSIM_PORTABLE_KERNELS=1 does without");
+        diag_note(diags, PLACE_NONE,
+                  "attention made for this GPU's architecture was tried; MSIM_PORTABLE_KERNELS=1 does without");
         return status;
     }
     device->api->stream_free(stream);
     *portable = worst > ATTENTION_TRIAL_TOLERANCE;
     if (*portable)
-        diag_warning(diags, nowhere,
+        diag_warning(diags, PLACE_NONE,
                      "rank %d: attention made for this GPU's architecture is off by %.2g of the largest number; the portable "
                      "kernels take its place",
                      device->rank, (double)worst);

@@ -11,8 +11,6 @@
 #include "model/base/memory.h"
 #include "runtime/base/cores.h"
 
-static const struct place NOWHERE;
-
 enum { QUEUE_TASKS = 512, FAILURE_SIZE = 320 };
 
 struct task {
@@ -96,7 +94,7 @@ static enum status cpu_memory_new(struct device *device, size_t bytes, void **me
     bool fits = !cpu->limit || device->in_use + bytes <= cpu->limit;
     void *block = fits ? aligned_alloc(64, rounded) : NULL;
     if (!block) {
-        diag_error(diags, NOWHERE, "rank %d: out of memory: %zu bytes asked for, %zu in use, limit %zu", device->rank, bytes,
+        diag_error(diags, PLACE_NONE, "rank %d: out of memory: %zu bytes asked for, %zu in use, limit %zu", device->rank, bytes,
                    device->in_use, cpu->limit);
         return STATUS_FAILED;
     }
@@ -122,7 +120,7 @@ static enum status cpu_host_new(struct device *device, size_t bytes, void **memo
         device_count_host(device, bytes);
         return STATUS_OK;
     }
-    diag_error(diags, NOWHERE, "rank %d: the host has no %zu bytes left", device->rank, bytes);
+    diag_error(diags, PLACE_NONE, "rank %d: the host has no %zu bytes left", device->rank, bytes);
     return STATUS_FAILED;
 }
 
@@ -189,7 +187,7 @@ static enum status cpu_stream_new(struct device *device, bool urgent, struct dev
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->changed, NULL);
     if (pthread_create(&stream->thread, NULL, stream_main, stream)) {
-        diag_error(diags, NOWHERE, "rank %d: no thread for a stream; the machine's limit of threads is reached", device->rank);
+        diag_error(diags, PLACE_NONE, "rank %d: no thread for a stream; the machine's limit of threads is reached", device->rank);
         free(stream->tasks);
         free(stream);
         return STATUS_FAILED;
@@ -224,7 +222,7 @@ static enum status cpu_stream_synchronise(struct device_stream *base, struct dia
     if (!device_cpu_failed(base->device))
         return STATUS_OK;
     char text[FAILURE_SIZE];
-    diag_error(diags, NOWHERE, "%s", device_cpu_failure(base->device, text, sizeof text));
+    diag_error(diags, PLACE_NONE, "%s", device_cpu_failure(base->device, text, sizeof text));
     return STATUS_FAILED;
 }
 

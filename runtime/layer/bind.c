@@ -7,8 +7,6 @@
 #include "model/cost/work/precision_bytes.h"
 #include "runtime/base/steps.h"
 
-static const struct place NOWHERE;
-
 enum { WORK_DEPTH_MAX = 16 };
 
 /* --- leaves of an operation's work */
@@ -119,7 +117,7 @@ static enum status refuse(struct binder *b, const struct leaf *leaf, const struc
                                ? (list->items[b->at].exchange ? collective_name((enum collective)list->items[b->at].collective)
                                                               : list->items[b->at].label)
                                : "the end";
-    diag_error(b->diags, NOWHERE,
+    diag_error(b->diags, PLACE_NONE,
                "the runtime cannot execute this program: the %s pass of chunk %d asks for %s where %s comes next",
                pass_name((enum pass)b->pass), b->chunk, leaf_name(&b->program->works, leaf), expected);
     return STATUS_MISSING;

@@ -264,7 +264,6 @@ static bool is_divided_well(const struct rank *rank)
 
 enum status narrow_check(struct rank *rank)
 {
-    static const struct place nowhere;
     enum precision precision = rank->setting->job->precision;
     if (!rank->recipe.activations)
         return STATUS_OK;
@@ -272,7 +271,7 @@ enum status narrow_check(struct rank *rank)
     if (status != STATUS_OK || is_divided_well(rank))
         return status;
     diag_error(
-        &rank->diags, nowhere,
+        &rank->diags, PLACE_NONE,
         "in %s the runtime exchanges and divides matrices in whole blocks: a rank's share of a sequence has to be a multiple of "
         "%d tokens, widths too; set tp, sequence_parallel or seq_len otherwise, or job.precision to bf16",
         precision_name(precision), (int)NARROW_BLOCK);

@@ -512,7 +512,7 @@ enum status probe_rank(const struct probe_options *options, struct device *devic
     if (p.status == STATUS_OK)
         result_make(&p, result);
     else if (p.diags.n_items)
-        diag_error(diags, (struct place){0}, "%s", p.diags.items[0].text);
+        diag_error(diags, PLACE_NONE, "%s", p.diags.items[0].text);
     prober_free(&p);
     return p.status;
 }
@@ -541,10 +541,10 @@ static enum status run_probers(struct prober *probers, int n, struct diags *diag
         pthread_join(probers[i].thread, NULL);
     enum status status = started == n ? STATUS_OK : STATUS_FAILED;
     if (started < n)
-        diag_error(diags, (struct place){0}, "probing %d ranks needs a thread each; the machine gave %d", n, started);
+        diag_error(diags, PLACE_NONE, "probing %d ranks needs a thread each; the machine gave %d", n, started);
     for (int i = 0; i < started; i++) {
         if (probers[i].status != STATUS_OK && status == STATUS_OK && probers[i].diags.n_items)
-            diag_error(diags, (struct place){0}, "%s", probers[i].diags.items[0].text);
+            diag_error(diags, PLACE_NONE, "%s", probers[i].diags.items[0].text);
         status = probers[i].status != STATUS_OK ? probers[i].status : status;
     }
     return status;

@@ -8,8 +8,6 @@
 #include "model/base/memory.h"
 #include "runtime/layer/casts.h"
 
-static const struct place NOWHERE;
-
 /* --- opening */
 
 /* Those for copies to the host and back only where there are any. */
@@ -385,7 +383,7 @@ static void fall_out(struct rank *rank, enum trouble trouble)
 {
     char text[96];
     snprintf(text, sizeof text, "rank %d %s on request", rank->rank, trouble == TROUBLE_KILLED ? "was killed" : "hung");
-    diag_error(&rank->diags, NOWHERE, "%s", text);
+    diag_error(&rank->diags, PLACE_NONE, "%s", text);
     if (trouble == TROUBLE_HANGS) {
         nanos wait = rank->world->timeout + rank->world->timeout / 2;
         struct timespec t = {.tv_sec = wait / NANOS_PER_SECOND, .tv_nsec = wait % NANOS_PER_SECOND};

@@ -9,12 +9,10 @@
 #include "runtime/run/measured.h"
 #include "runtime/run/rank_record.h"
 
-static const struct place NOWHERE;
-
 static void pass_on(const struct rank *rank, struct diags *diags)
 {
     for (size_t i = 0; i < rank->diags.n_items && i < 1; i++)
-        diag_error(diags, NOWHERE, "%s", rank->diags.items[i].text);
+        diag_error(diags, PLACE_NONE, "%s", rank->diags.items[i].text);
 }
 
 /* --- results of all ranks, by way of the device */

@@ -4,8 +4,6 @@
 
 #include "runtime/base/steps.h"
 
-static const struct place NOWHERE;
-
 static enum status lacks(struct diags *diags, const char *format, ...) PRINTF_LIKE(2, 3);
 static enum status lacks(struct diags *diags, const char *format, ...)
 {
@@ -14,7 +12,7 @@ static enum status lacks(struct diags *diags, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
-    diag_error(diags, NOWHERE, "%s", why);
+    diag_error(diags, PLACE_NONE, "%s", why);
     return STATUS_MISSING;
 }
 

@@ -11,8 +11,6 @@
 #include "runtime/run/measured.h"
 #include "runtime/run/rank_record.h"
 
-static const struct place NOWHERE;
-
 enum { TIMEOUT_S = 60 };
 
 struct worker {
@@ -57,7 +55,8 @@ static bool start_workers(struct worker *workers, int n, struct diags *diags)
     while (started < n && pthread_create(&workers[started].thread, NULL, worker_main, &workers[started]) == 0)
         started++;
     if (started < n)
-        diag_error(diags, NOWHERE, "%d ranks need a thread each (and some for their streams); the machine gave %d", n, started);
+        diag_error(diags, PLACE_NONE, "%d ranks need a thread each (and some for their streams); the machine gave %d", n,
+                   started);
     for (int i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
     for (int i = started; i < n; i++)
@@ -74,7 +73,7 @@ static enum status gather_failures(const struct worker *workers, int n, struct d
             continue;
         status = workers[i].status;
         if (workers[i].rank.diags.n_items)
-            diag_error(diags, NOWHERE, "%s", workers[i].rank.diags.items[0].text);
+            diag_error(diags, PLACE_NONE, "%s", workers[i].rank.diags.items[0].text);
         if (status == STATUS_MISSING) /* the same on every rank */
             break;
     }

@@ -111,7 +111,7 @@ static void check_optimizer(struct rank *rank)
     if (rank->status != STATUS_OK || is_master(rank) || rank->setting->job->optimizer != OPTIMIZER_LAMB)
         return;
     diag_error(
-        &rank->diags, (struct place){0},
+        &rank->diags, PLACE_NONE,
         "the host of a GPU updates weights by adam and sgd, by lamb that of a CPU's rank alone: set job.optimizer to one of "
         "the former, or offload none of it");
     rank->status = STATUS_MISSING;
@@ -239,7 +239,7 @@ static void fetch(struct rank *rank, const struct op *op, struct unit_state *u, 
     if (!host->fetched)
         return;
     if ((gathered ? host->n_arrived : u->n_gathered) == GATHERED_MAX) {
-        diag_error(&rank->diags, (struct place){0}, "weights of layer %d are fetched %d times before anything gathers them",
+        diag_error(&rank->diags, PLACE_NONE, "weights of layer %d are fetched %d times before anything gathers them",
                    u->unit->layer, GATHERED_MAX);
         rank->status = STATUS_FAILED;
         return;
@@ -258,7 +258,7 @@ struct tensor *host_states_arrived(struct rank *rank, struct unit_state *u)
 {
     struct host_share *host = &u->host;
     if (!host->n_arrived) {
-        diag_error(&rank->diags, (struct place){0}, "weights of layer %d are gathered before they have come from the host",
+        diag_error(&rank->diags, PLACE_NONE, "weights of layer %d are gathered before they have come from the host",
                    u->unit->layer);
         rank->status = STATUS_FAILED;
         return NULL;

@@ -113,7 +113,7 @@ static void gather_unit(struct rank *rank, struct unit_state *u, struct device_s
     void *whole = u->weights;
     if (unit_weights_travel(rank, u)) {
         if (u->n_gathered == GATHERED_MAX) {
-            diag_error(&rank->diags, (struct place){0}, "weights of layer %d are gathered %d times before anything uses them",
+            diag_error(&rank->diags, PLACE_NONE, "weights of layer %d are gathered %d times before anything uses them",
                        u->unit->layer, GATHERED_MAX);
             rank->status = STATUS_FAILED;
             return;

@@ -19,7 +19,7 @@ static void report(struct crew *crew, int64_t i, enum status status, const struc
     if (status != STATUS_OK && crew->status == STATUS_OK) {
         crew->status = status;
         for (size_t k = 0; k < said->n_items; k++)
-            diag_error(crew->diags, (struct place){0}, "%s", said->items[k].text);
+            diag_error(crew->diags, PLACE_NONE, "%s", said->items[k].text);
     }
     bool go_on = status == STATUS_OK;
     if (go_on && task->finished)

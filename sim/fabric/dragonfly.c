@@ -7,8 +7,6 @@
 #include "model/base/order.h"
 #include "sim/fabric/fabric_internal.h"
 
-static const struct place NOWHERE;
-
 /* ---- the shape */
 
 void dragonfly_ranges_check(const struct fabric_shape *s, const struct complaint *to)
@@ -159,7 +157,7 @@ static void cables_count(struct census *census)
     for (uint32_t l = f->first[LAYER_LOCAL_OUT]; l < f->first[LAYER_LOCAL_IN]; l++) {
         struct dragonfly_cable cable = dragonfly_cable(f, l);
         if (dragonfly_group(f, cable.low) != dragonfly_group(f, cable.high))
-            diag_error(census->diags, NOWHERE, "fabric: local cable %u leaves its group", l - f->first[LAYER_LOCAL_OUT]);
+            diag_error(census->diags, PLACE_NONE, "fabric: local cable %u leaves its group", l - f->first[LAYER_LOCAL_OUT]);
         census->local[(size_t)cable.low * (size_t)a + (size_t)(cable.high % a)]++;
         census->local[(size_t)cable.high * (size_t)a + (size_t)(cable.low % a)]++;
     }
@@ -183,18 +181,19 @@ static void cables_compare(const struct census *census)
         for (int to = 0; to < a; to++) {
             int cables = census->local[(size_t)from * (size_t)a + (size_t)to], right = from % a == to ? 0 : s->local_links;
             if (cables != right)
-                diag_error(census->diags, NOWHERE, "fabric: %d cables between switches %d and %d of group %d, not %d", cables,
+                diag_error(census->diags, PLACE_NONE, "fabric: %d cables between switches %d and %d of group %d, not %d", cables,
                            from % a, to, from / a, right);
         }
         if (census->ports[from] > s->global_per_switch)
-            diag_error(census->diags, NOWHERE, "fabric: %d global cables at switch %d, which has %d ports", census->ports[from],
-                       from, s->global_per_switch);
+            diag_error(census->diags, PLACE_NONE, "fabric: %d global cables at switch %d, which has %d ports",
+                       census->ports[from], from, s->global_per_switch);
     }
     for (int from = 0; from < g; from++)
         for (int to = 0; to < g; to++) {
             int cables = census->global[(size_t)from * (size_t)g + (size_t)to], right = from == to ? 0 : s->global_links;
             if (cables != right)
-                diag_error(census->diags, NOWHERE, "fabric: %d cables between groups %d and %d, not %d", cables, from, to, right);
+                diag_error(census->diags, PLACE_NONE, "fabric: %d cables between groups %d and %d, not %d", cables, from, to,
+                           right);
         }
 }
 
@@ -206,7 +205,7 @@ void dragonfly_check(const struct fabric *f, struct diags *diags)
     if (f->n_tors != f->n_pods * s->switches_per_group || f->n_sets * s->tors_per_set > f->n_tors || s->groups != f->n_pods ||
         fabric_layer_links(f, LAYER_LOCAL_OUT) != dragonfly_local_cables(f) ||
         fabric_layer_links(f, LAYER_GLOBAL_OUT) != dragonfly_global_cables(f)) {
-        diag_error(diags, NOWHERE, "fabric: the numbers of groups, switches and cables do not agree with its shape");
+        diag_error(diags, PLACE_NONE, "fabric: the numbers of groups, switches and cables do not agree with its shape");
         return;
     }
     struct census census = {.f = f,

@@ -3,8 +3,6 @@
 #include "model/base/memory.h"
 #include "sim/fabric/dragonfly.h"
 
-static const struct place NOWHERE;
-
 /* Ports of aggregation and core switches that cables take, against those they have. */
 static void aggs_check(const struct fabric *f, struct diags *diags)
 {
@@ -16,7 +14,8 @@ static void aggs_check(const struct fabric *f, struct diags *diags)
             used[fabric_agg(f, fabric_plane_of_tor(f, tor), fabric_pod_of_tor(f, tor), u / f->agg_cables)]++;
     for (int a = 0; a < f->n_aggs; a++)
         if (used[a] > s->agg_down)
-            diag_error(diags, NOWHERE, "fabric: %d cables to aggregation switch %d, which has %d ports", used[a], a, s->agg_down);
+            diag_error(diags, PLACE_NONE, "fabric: %d cables to aggregation switch %d, which has %d ports", used[a], a,
+                       s->agg_down);
     free(used);
 }
 
@@ -35,10 +34,10 @@ static void cores_check(const struct fabric *f, struct diags *diags)
     }
     for (int c = 0; c < f->n_cores; c++)
         if (used[c] > s->core_down)
-            diag_error(diags, NOWHERE, "fabric: %d cables to core switch %d, which has %d ports", used[c], c, s->core_down);
+            diag_error(diags, PLACE_NONE, "fabric: %d cables to core switch %d, which has %d ports", used[c], c, s->core_down);
     for (int i = 0; i < f->n_pods * f->core_groups; i++)
         if (!pod_seen[i])
-            diag_error(diags, NOWHERE, "fabric: disconnected: core group %d has no cable to pod %d", i % f->core_groups,
+            diag_error(diags, PLACE_NONE, "fabric: disconnected: core group %d has no cable to pod %d", i % f->core_groups,
                        i / f->core_groups);
     free(used);
     free(pod_seen);
@@ -52,7 +51,7 @@ static void ports_check(const struct fabric *f, struct diags *diags)
         used[fabric_tor_of_port(f, port)]++;
     for (int tor = 0; tor < f->n_tors; tor++)
         if (used[tor] > f->shape.tor_down)
-            diag_error(diags, NOWHERE, "fabric: %d NIC ports at ToR %d, which has %d", used[tor], tor, f->shape.tor_down);
+            diag_error(diags, PLACE_NONE, "fabric: %d NIC ports at ToR %d, which has %d", used[tor], tor, f->shape.tor_down);
     free(used);
 }
 
@@ -71,7 +70,7 @@ static void counts_check(const struct fabric *f, struct diags *diags)
         right = right && fabric_layer_links(f, LAYER_AGG_UP) == (uint32_t)(f->n_aggs * s->agg_up) &&
                 f->cores_per_group * f->core_cables == s->agg_up && f->n_cores == s->planes * f->core_groups * f->cores_per_group;
     if (!right)
-        diag_error(diags, NOWHERE, "fabric: the numbers of switches and links do not agree with its shape");
+        diag_error(diags, PLACE_NONE, "fabric: the numbers of switches and links do not agree with its shape");
 }
 
 static void links_check(const struct fabric *f, struct diags *diags)
@@ -80,11 +79,12 @@ static void links_check(const struct fabric *f, struct diags *diags)
 
     for (uint32_t l = 0; l < fabric_links(f); l++) {
         if (!(f->rates[l] > 0) || !(f->speed[l] >= 0 && f->speed[l] <= 1))
-            diag_error(diags, NOWHERE, "fabric: link %u has a rate of %g B/s at speed %g", l, f->rates[l], (double)f->speed[l]);
+            diag_error(diags, PLACE_NONE, "fabric: link %u has a rate of %g B/s at speed %g", l, f->rates[l],
+                       (double)f->speed[l]);
         down += !(f->speed[l] > 0);
     }
     if (down != f->n_down)
-        diag_error(diags, NOWHERE, "fabric: %d links are down, %d are counted", down, f->n_down);
+        diag_error(diags, PLACE_NONE, "fabric: %d links are down, %d are counted", down, f->n_down);
 }
 
 enum status fabric_check(const struct fabric *fabric, struct diags *diags)

@@ -62,18 +62,17 @@ enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, 
 
     bool dragonfly = cluster->topology == TOPOLOGY_DRAGONFLY;
     if (cluster->nics_per_node < 1) {
-        diag_error(diags, (struct place){0}, "cluster %s has no NICs, so there is no fabric to simulate", cluster->name);
+        diag_error(diags, PLACE_NONE, "cluster %s has no NICs, so there is no fabric to simulate", cluster->name);
         return STATUS_BAD_INPUT;
     }
     if (cluster->nic_affinity[0] != '\0' && fabric_affinity_parse(cluster->nic_affinity, &shape) != STATUS_OK) {
-        diag_error(diags, (struct place){0},
-                   "cluster %s: nic_affinity: '%s' is not a list of NICs, one for each GPU of a node: 0,0,1,1", cluster->name,
-                   cluster->nic_affinity);
+        diag_error(diags, PLACE_NONE, "cluster %s: nic_affinity: '%s' is not a list of NICs, one for each GPU of a node: 0,0,1,1",
+                   cluster->name, cluster->nic_affinity);
         return STATUS_BAD_INPUT;
     }
     if (dragonfly)
         dragonfly_from(cluster, &shape);
     else
         clos_from(cluster, &shape);
-    return fabric_build(&shape, (struct place){0}, fabric, diags);
+    return fabric_build(&shape, PLACE_NONE, fabric, diags);
 }

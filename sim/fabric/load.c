@@ -100,7 +100,7 @@ struct run {
 static enum status too_many(const struct run *run, struct diags *diags)
 {
     char some[40], most[40];
-    diag_error(diags, (struct place){0},
+    diag_error(diags, PLACE_NONE,
                "some %s packets over links, of which at most %s can be followed: send less, in larger packets, or by flows alone",
                quantity_format(run->hops, DIM_COUNT, some, sizeof some),
                quantity_format(LOAD_HOPS_MAX, DIM_COUNT, most, sizeof most));
@@ -121,9 +121,8 @@ static enum status transfers_open(struct run *run, struct diags *diags)
         for (int q = 0; q < run->queue_pairs; q++) {
             struct path path;
             if (!route_gpus(&run->router, from, to, (uint32_t)q, &path)) {
-                diag_error(diags, (struct place){0}, "there is no way%s from GPU %d to GPU %d%s",
-                           route_limit_text(run->router.fabric), from, to,
-                           run->router.fabric->n_down > 0 ? " around the failed links" : "");
+                diag_error(diags, PLACE_NONE, "there is no way%s from GPU %d to GPU %d%s", route_limit_text(run->router.fabric),
+                           from, to, run->router.fabric->n_down > 0 ? " around the failed links" : "");
                 return STATUS_BAD_INPUT;
             }
             for (int h = 0; h < path.n && run->loads != NULL; h++)
@@ -250,15 +249,14 @@ static struct flows *flows_of(const struct fabric *fabric, size_t n_transfers)
 static enum status load_check(const struct fabric *fabric, const struct load *load, int n, double transfers, struct diags *diags)
 {
     if (n < 2 || n > fabric->n_gpus)
-        diag_error(diags, (struct place){0}, "a load between %d GPUs; at least 2, at most the %d of the fabric", n,
-                   fabric->n_gpus);
+        diag_error(diags, PLACE_NONE, "a load between %d GPUs; at least 2, at most the %d of the fabric", n, fabric->n_gpus);
     else if (transfers > LOAD_TRANSFERS_MAX)
-        diag_error(diags, (struct place){0}, "%.0f transfers; at most %d: take fewer GPUs or queue pairs", transfers,
+        diag_error(diags, PLACE_NONE, "%.0f transfers; at most %d: take fewer GPUs or queue pairs", transfers,
                    LOAD_TRANSFERS_MAX);
     else if (!(load->bytes > 0 && load->bytes <= LOAD_BYTES_MAX) || load->jitter < 0)
-        diag_error(diags, (struct place){0}, "a load needs a size above 0, of at most %.0f B", LOAD_BYTES_MAX);
+        diag_error(diags, PLACE_NONE, "a load needs a size above 0, of at most %.0f B", LOAD_BYTES_MAX);
     else if (load->pattern == LOAD_SHIFT && load->stride > 0 && load->stride % n == 0)
-        diag_error(diags, (struct place){0}, "a shift by %d among %d GPUs sends to itself", load->stride, n);
+        diag_error(diags, PLACE_NONE, "a shift by %d among %d GPUs sends to itself", load->stride, n);
     else
         return STATUS_OK;
     return STATUS_BAD_INPUT;

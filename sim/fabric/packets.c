@@ -28,7 +28,7 @@ static bool within(struct diags *diags, const char *what, double value, double l
 {
     if (value >= low && value <= high)
         return true;
-    diag_error(diags, (struct place){0}, "%s of %g; it lies between %g and %g", what, value, low, high);
+    diag_error(diags, PLACE_NONE, "%s of %g; it lies between %g and %g", what, value, low, high);
     return false;
 }
 
@@ -79,7 +79,7 @@ static bool links_check(const struct fabric *fabric, const struct packets_parame
         if (rate <= 0 || with->packet_bytes / rate <= PACKET_SECONDS_MAX)
             continue;
         diag_error(
-            diags, (struct place){0},
+            diags, PLACE_NONE,
             "a packet of %.0f B takes %.3g s over %s, of %.3g B/s; at most %g s can be followed: make that link faster, or "
             "take it out (0)",
             with->packet_bytes, with->packet_bytes / rate, fabric_link_name(fabric, l, name, sizeof name), rate,
@@ -97,7 +97,7 @@ static bool hosts_check(const struct fabric *fabric, const struct packets_parame
 
     if (fabric->first[LAYER_NIC_UP] == 0 || with->nic_buffer * links <= PACKETS_BUFFER_MAX)
         return true;
-    diag_error(diags, (struct place){0},
+    diag_error(diags, PLACE_NONE,
                "buffers of %.0f B for each of %.0f links inside a host; together they have at most %.0f B (--nic-buffer)",
                with->nic_buffer, links, PACKETS_BUFFER_MAX);
     return false;
@@ -199,9 +199,8 @@ static bool places_check(const struct packets *p, struct diags *diags)
                  i < p->n_switches ? "--switch-buffer" : "--nic-buffer");
         if (total >= PACKETS_BUFFER_MAX)
             snprintf(remedy, sizeof remedy, "nor has any of at most %.0f B: lower XOFF, delays or packets", PACKETS_BUFFER_MAX);
-        diag_error(diags, (struct place){0},
-                   "a buffer of %.0f B behind %u link%s, of which %.0f B are headroom, has no room%s; %s", (double)place->buffer,
-                   place->n_ports, place->n_ports == 1 ? "" : "s", (double)(place->buffer - place->pool),
+        diag_error(diags, PLACE_NONE, "a buffer of %.0f B behind %u link%s, of which %.0f B are headroom, has no room%s; %s",
+                   (double)place->buffer, place->n_ports, place->n_ports == 1 ? "" : "s", (double)(place->buffer - place->pool),
                    p->with.xoff > 0 ? " for XOFF of each" : "", remedy);
         return false;
     }

@@ -27,8 +27,7 @@ static void gpus_check(struct census *census)
     for (int gpu = 0; gpu < f->n_gpus && f->shape.hosts > 1; gpu++) {
         int next = (gpu + f->shape.gpus_per_host) % f->n_gpus;
         if (!route_gpus(&census->router, gpu, next, 0, &path) && told(census))
-            diag_error(census->diags, (struct place){0}, "there is no way%s from GPU %d to GPU %d", route_limit_text(f), gpu,
-                       next);
+            diag_error(census->diags, PLACE_NONE, "there is no way%s from GPU %d to GPU %d", route_limit_text(f), gpu, next);
     }
 }
 
@@ -47,14 +46,13 @@ static int *ports_of_tors(const struct fabric *f)
 
 static void tors_tell(const struct census *census, int from, int to)
 {
-    const struct place nowhere = {0};
     int a = census->fabric->shape.switches_per_group;
 
     if (census->fabric->shape.topology == TOPOLOGY_DRAGONFLY)
-        diag_error(census->diags, nowhere, "there is no way%s from group %d switch %d to group %d switch %d",
+        diag_error(census->diags, PLACE_NONE, "there is no way%s from group %d switch %d to group %d switch %d",
                    route_limit_text(census->fabric), from / a, from % a, to / a, to % a);
     else
-        diag_error(census->diags, nowhere, "there is no way from ToR %d to ToR %d", from, to);
+        diag_error(census->diags, PLACE_NONE, "there is no way from ToR %d to ToR %d", from, to);
 }
 
 static void tors_check(struct census *census)
@@ -83,6 +81,6 @@ enum status route_check(const struct fabric *fabric, struct diags *diags)
     gpus_check(&census);
     tors_check(&census);
     if (census.cut_off > TOLD_MAX)
-        diag_error(diags, (struct place){0}, "and %zu more pairs are cut off from one another", census.cut_off - TOLD_MAX);
+        diag_error(diags, PLACE_NONE, "and %zu more pairs are cut off from one another", census.cut_off - TOLD_MAX);
     return census.cut_off == 0 ? STATUS_OK : STATUS_CHECK;
 }

@@ -249,11 +249,11 @@ enum status network_flow_create(const struct machine *machine, const struct prog
     const struct fabric *fabric = options->fabric;
 
     if (program->n_ranks > fabric->n_gpus) {
-        diag_error(diags, (struct place){0}, "%d ranks do not fit on a fabric of %d GPUs", program->n_ranks, fabric->n_gpus);
+        diag_error(diags, PLACE_NONE, "%d ranks do not fit on a fabric of %d GPUs", program->n_ranks, fabric->n_gpus);
         return STATUS_BAD_INPUT;
     }
     if (options->packets != NULL && options->n_events > 0) {
-        diag_error(diags, (struct place){0}, "packets do not follow links that change during a step");
+        diag_error(diags, PLACE_NONE, "packets do not follow links that change during a step");
         return STATUS_BAD_INPUT;
     }
     struct network_flow *n = memory_new(1, sizeof *n);
@@ -321,14 +321,13 @@ void network_flow_destroy(struct network_flow *n)
 enum status network_flow_status(const struct network_flow *n, struct diags *diags)
 {
     if (n->packets != NULL && network_packets_too_long(n->packets)) {
-        diag_error(diags, (struct place){0},
-                   "packets are followed for %lld hours at most, the step takes longer: take --network flow",
+        diag_error(diags, PLACE_NONE, "packets are followed for %lld hours at most, the step takes longer: take --network flow",
                    (long long)(PACKETS_LONGEST / NANOS_PER_SECOND / 3600));
         return STATUS_BAD_INPUT;
     }
     if (n->lost_from < 0)
         return STATUS_OK;
-    diag_error(diags, (struct place){0}, "the fabric has no way%s from rank %d to rank %d", route_limit_text(n->options.fabric),
+    diag_error(diags, PLACE_NONE, "the fabric has no way%s from rank %d to rank %d", route_limit_text(n->options.fabric),
                n->lost_from, n->lost_to);
     return STATUS_FAILED;
 }

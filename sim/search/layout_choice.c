@@ -17,7 +17,7 @@ static enum status layout_given(const struct layout_request *request, const stru
     layout_complete(&parsed, setting);
     char why[256], text[LAYOUT_TEXT];
     if (layout_check(&parsed, setting, why, sizeof why) != LAYOUT_LEGAL) {
-        diag_error(diags, (struct place){0}, "layout %s: %s", layout_format(&parsed, text, sizeof text), why);
+        diag_error(diags, PLACE_NONE, "layout %s: %s", layout_format(&parsed, text, sizeof text), why);
         return STATUS_BAD_INPUT;
     }
     *layout = parsed;
@@ -36,7 +36,7 @@ enum status layout_choose(const struct experiment *experiment, int threads, stru
     struct low_oom_plan low;
     low_oom_plan_choose(&chosen, &setting, experiment->layout.text, threads, &low);
     struct space_limits limits = {0};
-    if (!experiment->layout.text[0] || space_restrict(&limits, experiment->layout.text, (struct place){0}, diags) == STATUS_OK)
+    if (!experiment->layout.text[0] || space_restrict(&limits, experiment->layout.text, PLACE_NONE, diags) == STATUS_OK)
         batch_fit_warn(experiment->gpus, &experiment->job, &limits, diags);
     char what[64];
     snprintf(what, sizeof what, "layout: auto on %d GPU%s", setting.gpus, plural(setting.gpus));

@@ -90,5 +90,5 @@ void low_oom_plan_warn(const struct low_oom_plan *low, const char *what, struct 
                     100 * memory_record_margin());
     else
         text_append(text, sizeof text, ", and no layout leaves more room");
-    diag_warning(diags, (struct place){0}, "%s", text);
+    diag_warning(diags, PLACE_NONE, "%s", text);
 }

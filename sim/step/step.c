@@ -27,7 +27,7 @@ static bool trace_ranks_exist(const struct step_options *options, const struct p
 {
     for (int i = 0; i < options->n_trace_ranks; i++)
         if (options->trace_ranks[i] < 0 || options->trace_ranks[i] >= program->n_ranks) {
-            diag_error(diags, (struct place){0}, "there is no rank %d to trace; ranks are 0 to %d%s", options->trace_ranks[i],
+            diag_error(diags, PLACE_NONE, "there is no rank %d to trace; ranks are 0 to %d%s", options->trace_ranks[i],
                        program->n_ranks - 1, options->all_ranks ? "" : " (one per stage when ranks are folded)");
             return false;
         }

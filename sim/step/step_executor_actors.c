@@ -4,8 +4,6 @@
 #include "model/base/memory.h"
 #include "sim/step/step_executor_internal.h"
 
-static const struct place NOWHERE;
-
 static void times_create(struct executor *x)
 {
     const struct program *program = x->program;
@@ -107,7 +105,7 @@ bool actors_finished(const struct executor *x, struct diags *diags)
                 continue;
             static const char *const kinds[N_OP_KINDS] = {"computation", "send", "receive", "collective", "join"};
             const struct op *op = &x->tables->scripts[x->program->ranks[r].script].source[i];
-            diag_error(diags, NOWHERE, "the program waits in a circle: rank %d never ends %s %u (micro-batch %d, chunk %d)", r,
+            diag_error(diags, PLACE_NONE, "the program waits in a circle: rank %d never ends %s %u (micro-batch %d, chunk %d)", r,
                        kinds[op->kind], i, op->micro_batch, op->chunk);
         }
     return diags->n_errors == before;

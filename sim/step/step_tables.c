@@ -6,7 +6,6 @@
 #include "sim/network/lockstep.h"
 
 /* A program has no file to point at. */
-static const struct place NOWHERE;
 
 /* Waiting for ranks of another stage is the pipeline's bubble; ranks of the same stage are late by their own jitter, which
  * belongs to the exchange. */
@@ -66,7 +65,7 @@ static bool script_prepare(const struct program *program, const nanos *op_nanos,
     for (uint32_t i = 0; i < script->n_ops; i++) {
         const struct op *op = &out->source[i];
         if (!op_in_range(program, op, i)) {
-            diag_error(diags, NOWHERE, "program: operation %u of script %d has an index out of range", i, s);
+            diag_error(diags, PLACE_NONE, "program: operation %u of script %d has an index out of range", i, s);
             return false;
         }
         ops[i] = (struct step_op){.duration = op_nanos != NULL ? op_nanos[script->first_op + i] : 0,
@@ -97,7 +96,7 @@ static bool streams_check(const struct step_script *script, int32_t s, struct di
     for (int kind = 0; kind < N_GROUP_KINDS; kind++)
         for (uint32_t k = 1; k < script->n_collectives[kind]; k++)
             if (script->ops[script->collectives[kind][k]].stream != script->ops[script->collectives[kind][0]].stream) {
-                diag_error(diags, NOWHERE, "program: script %d has collectives of %s groups on two streams", s,
+                diag_error(diags, PLACE_NONE, "program: script %d has collectives of %s groups on two streams", s,
                            group_kind_name((enum group_kind)kind));
                 return false;
             }
@@ -150,7 +149,7 @@ static bool scripts_prepare(const struct program *program, const nanos *op_nanos
     for (int32_t s = 0; s < program->n_scripts; s++) {
         const struct script *script = &program->scripts[s];
         if (script->first_op > program->n_ops || script->n_ops > program->n_ops - script->first_op) {
-            diag_error(diags, NOWHERE, "program: script %d lies outside the operations", s);
+            diag_error(diags, PLACE_NONE, "program: script %d lies outside the operations", s);
             return false;
         }
         if (!script_prepare(program, op_nanos, tables, s, diags))
@@ -186,18 +185,18 @@ static bool groups_check(const struct program *program, const struct step_tables
         uint32_t n = 0;
         if (group->kind >= N_GROUP_KINDS || group->first_member < 0 || group->n_members < 0 ||
             group->n_members > program->n_members - group->first_member) {
-            diag_error(diags, NOWHERE, "program: group %d lies outside the list of members", g);
+            diag_error(diags, PLACE_NONE, "program: group %d lies outside the list of members", g);
             return false;
         }
         for (int32_t m = 0; m < group->n_members; m++) {
             int32_t rank = program->members[group->first_member + m];
             if (rank < 0 || rank >= program->n_ranks || program->ranks[rank].groups[group->kind] != g) {
-                diag_error(diags, NOWHERE, "program: rank %d is listed in group %d but does not name it", rank, g);
+                diag_error(diags, PLACE_NONE, "program: rank %d is listed in group %d but does not name it", rank, g);
                 return false;
             }
             uint32_t entered = tables->scripts[program->ranks[rank].script].n_collectives[group->kind];
             if (m > 0 && entered != n) {
-                diag_error(diags, NOWHERE, "program: members of %s group %d enter %u and %u collectives",
+                diag_error(diags, PLACE_NONE, "program: members of %s group %d enter %u and %u collectives",
                            group_kind_name(group->kind), g, n, entered);
                 return false;
             }
@@ -212,12 +211,12 @@ static bool ranks_check(const struct program *program, const struct step_tables 
     for (int32_t r = 0; r < program->n_ranks; r++) {
         const struct program_rank *rank = &program->ranks[r];
         if (!rank_in_range(program, rank)) {
-            diag_error(diags, NOWHERE, "program: rank %d has an index out of range", r);
+            diag_error(diags, PLACE_NONE, "program: rank %d has an index out of range", r);
             return false;
         }
         for (int kind = 0; kind < N_GROUP_KINDS; kind++)
             if (rank->groups[kind] < 0 && tables->scripts[rank->script].n_collectives[kind] > 0) {
-                diag_error(diags, NOWHERE, "program: rank %d enters a collective of a %s group but is in none", r,
+                diag_error(diags, PLACE_NONE, "program: rank %d enters a collective of a %s group but is in none", r,
                            group_kind_name(kind));
                 return false;
             }
@@ -321,13 +320,13 @@ static bool neighbourhood_match(const struct step_tables *tables, struct neighbo
         if (at->peers[p].script >= 0 && __builtin_ctz(at->peers[p].my_roles) == p &&
             (!peer_match(tables, at, &at->peers[p], SIDE_SEND, room) ||
              !peer_match(tables, at, &at->peers[p], SIDE_RECEIVE, room))) {
-            diag_error(diags, NOWHERE, "program: sends of rank %d and receives of its peer do not match", rank);
+            diag_error(diags, PLACE_NONE, "program: sends of rank %d and receives of its peer do not match", rank);
             return false;
         }
     }
     for (uint32_t i = 0; i < script->n_ops; i++)
         if (script->ops[i].kind == OP_SEND && at->match[i] == NO_OP) {
-            diag_error(diags, NOWHERE, "program: operation %u of rank %d sends to nobody", i, rank);
+            diag_error(diags, PLACE_NONE, "program: operation %u of rank %d sends to nobody", i, rank);
             return false;
         }
     return true;
@@ -407,7 +406,7 @@ static bool durations_fit(const struct step_tables *tables, const struct program
     if (total < 0x1p62)
         return true;
     diag_error(
-        diags, NOWHERE,
+        diags, PLACE_NONE,
         "the operations of all ranks take %.3g years one after the other, of which 146 can be timed: take a smaller batch or "
         "shorter sequences, or correct a rate of the GPU or of a link that is far too low",
         total * 1e-9 / (365.25 * 86400));

@@ -22,7 +22,7 @@ enum status checkpoint_cost_on_fabric(const struct layout *layout, const struct 
     double neighbour_s = 0, ring_s = 0;
     int gpus = setting->gpus, next = layout->tp * layout->cp;
     if (router->fabric->n_gpus < gpus) {
-        diag_error(diags, (struct place){0}, "the fabric has %d GPUs, the job uses %d", router->fabric->n_gpus, gpus);
+        diag_error(diags, PLACE_NONE, "the fabric has %d GPUs, the job uses %d", router->fabric->n_gpus, gpus);
         return STATUS_BAD_INPUT;
     }
     enum status status = STATUS_OK;

@@ -137,7 +137,7 @@ struct degraded *degraded_create(const struct layout *layout, const struct setti
     struct degraded *degraded = memory_new(1, sizeof *degraded);
     *degraded = (struct degraded){.layout = *layout, .setting = setting, .healthy_s = simulate(layout, setting)};
     if (degraded->healthy_s <= 0) {
-        diag_error(diags, (struct place){0}, "the step of this layout cannot be simulated");
+        diag_error(diags, PLACE_NONE, "the step of this layout cannot be simulated");
         free(degraded);
         return NULL;
     }

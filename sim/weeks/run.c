@@ -5,12 +5,10 @@
 #include "model/base/memory.h"
 #include "sim/weeks/run_internal.h"
 
-static const struct place nowhere = {0};
-
 static void check_positive(const char *what, nanos value, nanos low, struct diags *diags)
 {
     if (value < low)
-        diag_error(diags, nowhere, "%s of %.10g s; it must be %s", what, nanos_to_seconds(value),
+        diag_error(diags, PLACE_NONE, "%s of %.10g s; it must be %s", what, nanos_to_seconds(value),
                    low > 0 ? "above 0" : "0 or more");
 }
 
@@ -26,16 +24,16 @@ static enum status check_options(const struct run_options *options, const struct
     check_positive("a series width", options->bin, 0, diags);
     check_positive("a notice", options->notice, 0, diags);
     if (options->nodes < 1)
-        diag_error(diags, nowhere, "the job uses %" PRId32 " nodes; it needs one at least", options->nodes);
+        diag_error(diags, PLACE_NONE, "the job uses %" PRId32 " nodes; it needs one at least", options->nodes);
     if (options->recovery.spares < 0)
-        diag_error(diags, nowhere, "%d spares; there cannot be fewer than none", options->recovery.spares);
+        diag_error(diags, PLACE_NONE, "%d spares; there cannot be fewer than none", options->recovery.spares);
     if (options->bin > 0 && options->horizon / options->bin >= LEDGER_MAX_BINS)
-        diag_error(diags, nowhere, "a series of more than %d bins; take wider ones", LEDGER_MAX_BINS);
+        diag_error(diags, PLACE_NONE, "a series of more than %d bins; take wider ones", LEDGER_MAX_BINS);
     if (options->checkpoint.persist < 0 || options->checkpoint.write < 0)
-        diag_error(diags, nowhere, "a checkpoint's way to safety takes less than no time");
+        diag_error(diags, PLACE_NONE, "a checkpoint's way to safety takes less than no time");
     int32_t nodes = fault_trace_nodes(trace);
     if (nodes > options->nodes)
-        diag_error(diags, nowhere, "the trace has a fault on node %" PRId32 ", beyond the job's %" PRId32 " nodes", nodes - 1,
+        diag_error(diags, PLACE_NONE, "the trace has a fault on node %" PRId32 ", beyond the job's %" PRId32 " nodes", nodes - 1,
                    options->nodes);
     return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
 }

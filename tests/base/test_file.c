@@ -200,7 +200,7 @@ START_TEST(diagnostics_print_where_and_what)
     struct diags diags = {0};
     diag_error(&diags, (struct place){"a.yaml", 3, 7}, "unknown key '%s'", "x");
     diag_warning(&diags, (struct place){"a.yaml", 4, 0}, "odd");
-    diag_note(&diags, (struct place){0}, "no place");
+    diag_note(&diags, PLACE_NONE, "no place");
     ck_assert_int_eq(diags_status(&diags), STATUS_BAD_INPUT);
     char *text;
     size_t size;
@@ -218,7 +218,7 @@ START_TEST(diagnostics_beyond_the_limit_are_counted)
 {
     struct diags diags = {0};
     for (int i = 0; i < DIAGS_MAX + 5; i++)
-        diag_error(&diags, (struct place){0}, "%d", i);
+        diag_error(&diags, PLACE_NONE, "%d", i);
     ck_assert_uint_eq(diags.n_items, DIAGS_MAX);
     ck_assert_uint_eq(diags.n_errors, DIAGS_MAX + 5);
     ck_assert_uint_eq(diags.n_dropped, 5);

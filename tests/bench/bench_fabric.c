@@ -130,7 +130,7 @@ static int growth(enum routing routing, struct diags *diags)
         struct fabric fabric;
         double seconds;
         snprintf(text, sizeof text, "clos hosts:%d tor:32x400G/32x400G agg:32x400G/32x400G core:128x400G", gpus);
-        if (fabric_parse(text, (struct place){0}, &fabric, diags) != STATUS_OK ||
+        if (fabric_parse(text, PLACE_NONE, &fabric, diags) != STATUS_OK ||
             permutation(&fabric, routing, 0.1, diags, &seconds) != 0)
             return 1;
         fabric_free(&fabric);
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
     for (int i = 0; argc > 2 && i < N_ROUTINGS; i++)
         if (strcmp(argv[2], routing_name((enum routing)i)) == 0)
             routing = (enum routing)i;
-    if (fabric_parse(clos, (struct place){0}, &fabric, &diags) == STATUS_OK) {
+    if (fabric_parse(clos, PLACE_NONE, &fabric, &diags) == STATUS_OK) {
         printf("%u directed links\n", fabric_links(&fabric));
         if (strcmp(what, "rings") == 0)
             failed = rings(&fabric, routing);

@@ -32,7 +32,7 @@ static int load_time(int hosts, enum load_pattern pattern, double bytes, enum co
     struct fabric fabric;
     struct load_result result;
     snprintf(text, sizeof text, "clos hosts:%d tor:32x400G/32x400G agg:64x400G", hosts);
-    if (fabric_parse(text, (struct place){0}, &fabric, diags) != STATUS_OK)
+    if (fabric_parse(text, PLACE_NONE, &fabric, diags) != STATUS_OK)
         return 1;
     struct packets_parameters with = packets_usual();
     with.congestion = congestion;

@@ -176,7 +176,7 @@ START_TEST(spaces_are_widened_where_nobody_asked)
             for (int schedule = 0; schedule < N_SCHEDULES; schedule++)
                 ck_assert_int_eq(space_limit_allows(&limits.dimensions[SPACE_SCHEDULE], schedule), schedule >= SCHEDULE_ZBV);
         limits = (struct space_limits){0};
-        ck_assert_int_eq(space_restrict(&limits, cases[k].asked, (struct place){0}, &diags), STATUS_OK);
+        ck_assert_int_eq(space_restrict(&limits, cases[k].asked, PLACE_NONE, &diags), STATUS_OK);
         ck_assert(!lever.turn(e, &limits, lever.argument)); /* what somebody asks for is meant */
         diags_free(&diags);
     }
@@ -205,7 +205,7 @@ START_TEST(options_say_what_levers_do)
             features++;
         } else if (strncmp(option, prefix, strlen(prefix)) == 0) {
             ck_assert(lever.turn(e, &turned, lever.argument));
-            ck_assert_int_eq(space_restrict(&typed, option + strlen(prefix), (struct place){0}, &diags), STATUS_OK);
+            ck_assert_int_eq(space_restrict(&typed, option + strlen(prefix), PLACE_NONE, &diags), STATUS_OK);
             ck_assert_mem_eq(&turned, &typed, sizeof typed);
             spaces++;
         }

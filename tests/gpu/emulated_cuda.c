@@ -258,6 +258,6 @@ enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, co
 {
     if (cudaGetLastError() == cudaSuccess)
         return linear_by_library(launch, kernel, call, diags);
-    diag_error(diags, (struct place){0}, "an error of before was left to be found");
+    diag_error(diags, PLACE_NONE, "an error of before was left to be found");
     return STATUS_FAILED;
 }

@@ -57,7 +57,7 @@ static struct space *space_under(const struct setting *setting, const char *rest
     struct space_limits limits = {0};
     struct space *space = NULL;
     struct diags diags = {0};
-    if (space_restrict(&limits, restrictions, (struct place){0}, &diags) != STATUS_OK ||
+    if (space_restrict(&limits, restrictions, PLACE_NONE, &diags) != STATUS_OK ||
         space_create(setting, &limits, &space, &diags) != STATUS_OK)
         space = NULL;
     diags_free(&diags);

@@ -73,7 +73,7 @@ struct space *space_of(const struct setting *setting, const char *restrictions)
     struct diags diags = {0};
     struct space *space = NULL;
     if (restrictions != NULL)
-        ck_assert_int_eq(space_restrict(&limits, restrictions, (struct place){0}, &diags), STATUS_OK);
+        ck_assert_int_eq(space_restrict(&limits, restrictions, PLACE_NONE, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(setting, &limits, &space, &diags), STATUS_OK);
     diags_free(&diags);
     return space;

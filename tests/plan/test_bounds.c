@@ -54,7 +54,7 @@ static int ask_of_many(const struct population_job *job, const char *restriction
         expert_load_complete(&c.job.load, c.model.moe.experts, c.model.moe.top_k);
     }
     c.job.documents = how.documents;
-    ck_assert_int_eq(space_restrict(&limits, restrictions ? restrictions : "zero=0,1,2,3", (struct place){0}, &diags), STATUS_OK);
+    ck_assert_int_eq(space_restrict(&limits, restrictions ? restrictions : "zero=0,1,2,3", PLACE_NONE, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
     struct asked of = {closed_form_create(&c.setting), closed_form_create(&c.setting), &c.setting, 0};
     uint64_t step = space_size(space) / ASKED | 1;

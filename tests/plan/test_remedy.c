@@ -14,7 +14,7 @@ static struct space_limits limits_of(const char *text)
     struct space_limits limits = {0};
     struct diags diags = {0};
     if (text != NULL)
-        ck_assert_int_eq(space_restrict(&limits, text, (struct place){0}, &diags), STATUS_OK);
+        ck_assert_int_eq(space_restrict(&limits, text, PLACE_NONE, &diags), STATUS_OK);
     return limits;
 }
 

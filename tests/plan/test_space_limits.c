@@ -136,7 +136,7 @@ START_TEST(bad_restrictions_are_refused)
 {
     struct space_limits limits = {0}, untouched = {0};
     struct diags diags = {0};
-    ck_assert_int_eq(space_restrict(&limits, bad[_i].text, (struct place){0}, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(space_restrict(&limits, bad[_i].text, PLACE_NONE, &diags), STATUS_BAD_INPUT);
     ck_assert_uint_ge(diags.n_errors, 1);
     ck_assert_ptr_nonnull(strstr(diags.items[0].text, bad[_i].hint));
     ck_assert_mem_eq(&limits, &untouched, sizeof limits);
@@ -148,7 +148,7 @@ START_TEST(several_mistakes_are_reported_at_once)
 {
     struct space_limits limits = {0};
     struct diags diags = {0};
-    ck_assert_int_eq(space_restrict(&limits, "tpp=8,9,pq=1,zero=9", (struct place){0}, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(space_restrict(&limits, "tpp=8,9,pq=1,zero=9", PLACE_NONE, &diags), STATUS_BAD_INPUT);
     ck_assert_uint_eq(diags.n_errors, 3);
     diags_free(&diags);
 }
@@ -161,7 +161,7 @@ START_TEST(restrictions_that_leave_nothing_are_refused)
     struct space_limits limits = {0};
     struct diags diags = {0};
     struct space *space = NULL;
-    ck_assert_int_eq(space_restrict(&limits, "pp=1,schedule=interleaved", (struct place){0}, &diags), STATUS_OK);
+    ck_assert_int_eq(space_restrict(&limits, "pp=1,schedule=interleaved", PLACE_NONE, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_BAD_INPUT);
     ck_assert_ptr_null(space);
     ck_assert_uint_eq(diags.n_errors, 1);

@@ -197,7 +197,7 @@ static void meet(struct member *m)
         member_sleep(2 * SHORT);
     gave_up = m->world->api->barrier(m->world, false, &diags) != STATUS_OK;
     if (diags.n_items)
-        diag_error(&m->diags, (struct place){0}, "%s", diags.items[0].text);
+        diag_error(&m->diags, PLACE_NONE, "%s", diags.items[0].text);
     diags_free(&diags);
 }
 

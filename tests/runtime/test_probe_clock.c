@@ -63,7 +63,7 @@ static enum status tell_work(struct device_event *event, nanos *time, struct dia
 static enum status launch(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
 {
     if (mine.rank == fails && mine.n_launches++ >= says) {
-        diag_error(diags, (struct place){0}, "no more of this");
+        diag_error(diags, PLACE_NONE, "no more of this");
         return STATUS_FAILED;
     }
     return own->launch(stream, call, diags);

@@ -128,9 +128,9 @@ START_TEST(layouts_that_can_be_said_are_said)
         for (int all = 0; all < 2; all++) {
             struct space_limits limits = {.modules_kept = all ? 0 : (int)can.unsaid};
             struct space *space;
-            ck_assert_int_eq(space_restrict(&limits, "dp_overlap=1", (struct place){0}, &diags), STATUS_OK);
+            ck_assert_int_eq(space_restrict(&limits, "dp_overlap=1", PLACE_NONE, &diags), STATUS_OK);
             for (int r = 0; !all && can.restrictions[r]; r++)
-                ck_assert_int_eq(space_restrict(&limits, can.restrictions[r], (struct place){0}, &diags), STATUS_OK);
+                ck_assert_int_eq(space_restrict(&limits, can.restrictions[r], PLACE_NONE, &diags), STATUS_OK);
             ck_assert_int_eq(space_create(&setting, &limits, &space, &diags), STATUS_OK);
             for (uint64_t at = 0; at < space_size(space); at += 1 + space_size(space) / 200) {
                 struct launch_job x = {.model = model, .job = job, .gpus = 16, .gpus_per_node = 8};

@@ -373,7 +373,7 @@ enum status fault_trace_find(const char *name, char **path, bool *shipped, struc
     static const struct shipped traces = {.folder = "traces/faults", .endings = {".csv", ".csv.gz"}};
     char hint[512], *found = shipped_path(&traces, name, shipped);
     if (!found) {
-        diag_error(diags, (struct place){0}, "no fault trace '%s' is shipped, and no such file is here; %s", name,
+        diag_error(diags, PLACE_NONE, "no fault trace '%s' is shipped, and no such file is here; %s", name,
                    shipped_hint(&traces, name, hint, sizeof hint));
         return STATUS_BAD_INPUT;
     }

@@ -110,7 +110,7 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     char *bytes;
     size_t n;
     if (strcmp(path, "-") == 0) { /* what is read of it is gone */
-        diag_error(diags, (struct place){0},
+        diag_error(diags, PLACE_NONE,
                    "what standard input is has to be said with --source: lanl, titan, jobs, nodes, xid or smi");
         return STATUS_BAD_INPUT;
     }

@@ -364,12 +364,11 @@ static enum status check_together(const struct launch_sources *sources, struct d
     size_t logs = count(sources, true), others = count(sources, false);
     enum status status = STATUS_OK;
     if (logs && others > 1) {
-        diag_error(diags, (struct place){0}, "%zu descriptions of jobs beside logs: which one is the logs'? Give one of them",
-                   others);
+        diag_error(diags, PLACE_NONE, "%zu descriptions of jobs beside logs: which one is the logs'? Give one of them", others);
         return STATUS_BAD_INPUT;
     }
     if (!logs && !others && count_overrides(sources) > 1) {
-        diag_error(diags, (struct place){0}, "%zu commands that set keys of configurations; import one at a time",
+        diag_error(diags, PLACE_NONE, "%zu commands that set keys of configurations; import one at a time",
                    count_overrides(sources));
         return STATUS_BAD_INPUT;
     }

@@ -146,8 +146,8 @@ static enum status kind_of_system(const char *name, int per_node, double nic_rat
         *kind = (struct cluster_kind){.like = system, .named = true};
         return STATUS_OK;
     }
-    diag_note(diags, (struct place){0}, "%.40s: its GPU is taken, %s, in nodes and a network as the row says or as are usual",
-              name, system.gpu.name);
+    diag_note(diags, PLACE_NONE, "%.40s: its GPU is taken, %s, in nodes and a network as the row says or as are usual", name,
+              system.gpu.name);
     return cluster_kind_of_gpu(system.gpu.name, per_node ? per_node : system.gpus_per_node, nic_rate, kind, diags);
 }
 

@@ -10,8 +10,6 @@
 #include "model/base/memory.h"
 #include "traces/timeline/timeline.h"
 
-static const struct place NOWHERE;
-
 struct trace {
     const struct timeline *timeline;
     const struct program *program;
@@ -203,7 +201,7 @@ enum status timeline_write_chrome(const struct timeline *timeline, const struct 
     write_arrows(&trace);
     fputs("\n]}\n", out);
     if (fflush(out) != 0 || ferror(out)) {
-        diag_error(diags, NOWHERE, "cannot write the trace: %s", strerror(errno ? errno : EIO));
+        diag_error(diags, PLACE_NONE, "cannot write the trace: %s", strerror(errno ? errno : EIO));
         return STATUS_FAILED;
     }
     return STATUS_OK;

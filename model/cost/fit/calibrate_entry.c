@@ -57,7 +57,7 @@ bool entry_parameter_find(const struct schema *schema, const char *path, struct 
     }
     const char *near = found ? NULL : nearest_name(path, names, n);
     if (!found)
-        diag_error(diags, (struct place){0}, "a %s has no quantity '%.80s'%s%s%s", schema->what, path,
+        diag_error(diags, PLACE_NONE, "a %s has no quantity '%.80s'%s%s%s", schema->what, path,
                    near ? "; did you mean '" : "; 'msim catalog show' lists an entry's keys", near ? near : "", near ? "'?" : "");
     free(names);
     free(all);

@@ -5,13 +5,11 @@
 #include "model/spec/catalog.h"
 #include "sim/step/step.h"
 
-static const struct place NOWHERE;
-
 struct fabric fabric_parsed(const char *text)
 {
     struct diags diags = {0};
     struct fabric fabric;
-    ck_assert_int_eq(fabric_parse(text, NOWHERE, &fabric, &diags), STATUS_OK);
+    ck_assert_int_eq(fabric_parse(text, PLACE_NONE, &fabric, &diags), STATUS_OK);
     return fabric;
 }
 

@@ -6,13 +6,11 @@
 #include "sim/fabric/fabric.h"
 #include "tests/suite.h"
 
-static const struct place NOWHERE;
-
 static struct fabric parsed(const char *text)
 {
     struct diags diags = {0};
     struct fabric fabric;
-    enum status status = fabric_parse(text, NOWHERE, &fabric, &diags);
+    enum status status = fabric_parse(text, PLACE_NONE, &fabric, &diags);
     ck_assert_msg(status == STATUS_OK, "%s: %s", text, diags.n_items ? diags.items[0].text : "");
     ck_assert_int_eq(fabric_check(&fabric, &diags), STATUS_OK);
     return fabric;
@@ -293,7 +291,7 @@ START_TEST(refusals_say_why)
     struct diags diags = {0};
     struct fabric fabric;
     const struct refusal *r = &refusals[_i];
-    ck_assert_int_eq(fabric_parse(r->text, NOWHERE, &fabric, &diags), STATUS_BAD_INPUT);
+    ck_assert_int_eq(fabric_parse(r->text, PLACE_NONE, &fabric, &diags), STATUS_BAD_INPUT);
     ck_assert_uint_ge(diags.n_items, 1);
     ck_assert_str_eq(diags.items[0].text, r->why);
     diags_free(&diags);

@@ -10,8 +10,6 @@
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
 
-static const struct place NOWHERE;
-
 static const feature_set OVERLAPPING = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(PP_OVERLAP);
 
 /* ---- alone */
@@ -128,7 +126,7 @@ START_TEST(edges_by_hand)
     struct fabric fabric;
     struct collective_plan plan;
     const int gpus[] = {0, 1, 4, 5, 8, 9}; /* two in each of three hosts of four */
-    ck_assert_int_eq(fabric_parse("clos hosts:4 gpus:4 nics:4x100G tor:16x100G nvlink:4x300GB/s", NOWHERE, &fabric, &diags),
+    ck_assert_int_eq(fabric_parse("clos hosts:4 gpus:4 nics:4x100G tor:16x100G nvlink:4x300GB/s", PLACE_NONE, &fabric, &diags),
                      STATUS_OK);
     struct group_span span = collective_span(&fabric, gpus, 6);
     ck_assert_int_eq(span.domains, 3);
@@ -164,7 +162,7 @@ START_TEST(islands_are_counted)
     struct diags diags = {0};
     struct fabric fabric;
     const int both[] = {0, 1, 2, 3, 4, 5, 6, 7}, one[] = {0, 1, 4, 5}, apart[] = {0, 2, 4, 6};
-    ck_assert_int_eq(fabric_parse("clos hosts:2 gpus:4 nics:4x100G tor:16x100G nvlink:2x300GB/s", NOWHERE, &fabric, &diags),
+    ck_assert_int_eq(fabric_parse("clos hosts:2 gpus:4 nics:4x100G tor:16x100G nvlink:2x300GB/s", PLACE_NONE, &fabric, &diags),
                      STATUS_OK);
     ck_assert_int_eq(collective_span(&fabric, both, 8).islands, 2);
     ck_assert_int_eq(collective_span(&fabric, one, 4).islands, 1);
@@ -179,7 +177,7 @@ START_TEST(trees_are_trees)
 {
     struct diags diags = {0};
     struct fabric fabric;
-    ck_assert_int_eq(fabric_parse("clos hosts:64 tor:64x100G", NOWHERE, &fabric, &diags), STATUS_OK);
+    ck_assert_int_eq(fabric_parse("clos hosts:64 tor:64x100G", PLACE_NONE, &fabric, &diags), STATUS_OK);
     for (int n = 2; n <= 64; n++) {
         struct collective_plan plan;
         int gpus[64], out[64] = {0}, in[64] = {0};
@@ -209,7 +207,7 @@ START_TEST(all_to_all_is_all_pairs)
     struct fabric fabric;
     struct collective_plan plan;
     int gpus[64], met[64][64] = {{0}};
-    ck_assert_int_eq(fabric_parse("clos hosts:16 gpus:4 nics:4x100G tor:64x100G nvlink:4x300GB/s", NOWHERE, &fabric, &diags),
+    ck_assert_int_eq(fabric_parse("clos hosts:16 gpus:4 nics:4x100G tor:64x100G nvlink:4x300GB/s", PLACE_NONE, &fabric, &diags),
                      STATUS_OK);
     for (int i = 0; i < 64; i++)
         gpus[i] = i;
@@ -510,7 +508,7 @@ START_TEST(whole_steps_want_data_parallel_groups_under_one_set)
         struct placed_step took[N_PLACEMENTS];
         job_create(&c, "gpt-22b", OVERLAPPING, 128, 128, "tp=8,pp=8,dp=16,mb=1", NULL);
         fabric_free(&c.fabric);
-        ck_assert_int_eq(fabric_parse(fabrics[f], NOWHERE, &c.fabric, &diags), STATUS_OK);
+        ck_assert_int_eq(fabric_parse(fabrics[f], PLACE_NONE, &c.fabric, &diags), STATUS_OK);
         for (int p = 0; p < N_PLACEMENTS; p++)
             took[p] = step_placed(&c, (enum placement)p, 1);
         const struct placed_step *best = &took[PLACEMENT_DATA_FIRST];

@@ -359,7 +359,7 @@ void framework_write_config(const char *framework, const struct launch_job *job,
         fprintf(out, "# %s\n", heading[i]);
     for (int i = 0; i < c->exported.n_lost; i++) {
         fprintf(out, "# Not said by any key: %s.\n", c->exported.lost[i]);
-        diag_warning(diags, (struct place){0}, "--export: no key says %s", c->exported.lost[i]);
+        diag_warning(diags, PLACE_NONE, "--export: no key says %s", c->exported.lost[i]);
     }
     const struct exporter *exporter = exporter_of(c->framework);
     if (exporter->open)

@@ -595,7 +595,7 @@ void megatron_write_script(const struct launch_job *job, const char *const *head
         fprintf(out, "# %s\n", heading[i]);
     for (int i = 0; i < e->n_lost; i++) {
         fprintf(out, "# Not said by any argument: %s.\n", e->lost[i]);
-        diag_warning(diags, (struct place){0}, "--export: no argument says %s", e->lost[i]);
+        diag_warning(diags, PLACE_NONE, "--export: no argument says %s", e->lost[i]);
     }
     write_youngest(e, out);
     fputs("ARGUMENTS=(\n", out);

@@ -393,7 +393,7 @@ static void settle_failure(struct launch_log *log)
 {
     if (log->failed && log->after_failure > 0) {
         log->failed = NULL;
-        log->failed_at = (struct place){0};
+        log->failed_at = PLACE_NONE;
         log->oom = false;
     }
 }
