@@ -9,6 +9,12 @@
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
 
+static _Noreturn void end_without_memory(size_t bytes)
+{
+    fprintf(stderr, "msim: out of memory (%zu bytes)\n", bytes);
+    exit(STATUS_FAILED);
+}
+
 static int usage_error(const char *what, const char *name, const char *near)
 {
     if (near)
@@ -106,6 +112,7 @@ static int run_global_option(const char *option)
 
 int main(int argc, char **argv)
 {
+    memory_set_handler(end_without_memory);
     memory_keep();
     outputs_guard();
     if (argc < 2)

@@ -4,7 +4,6 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,12 +17,22 @@ struct arena_block {
     _Alignas(ARENA_ALIGN) unsigned char bytes[];
 };
 
+/* The one variable of the libraries that changes: a process has one way to end when it has no memory. */
+static _Atomic(void (*)(size_t bytes)) exhausted;
+
+void memory_set_handler(void (*handler)(size_t bytes))
+{
+    exhausted = handler;
+}
+
 static void *memory_checked(void *p, size_t count, size_t size)
 {
     if (p)
         return p;
-    fprintf(stderr, "msim: out of memory (%zu x %zu bytes)\n", count, size);
-    exit(1);
+    void (*handler)(size_t bytes) = exhausted;
+    if (handler)
+        handler(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
+    abort();
 }
 
 /* Large arrays are asked for in large pages: to touch one for the first time in pages of 4 KiB takes longer than to work on it.

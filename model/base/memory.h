@@ -2,13 +2,16 @@
  * memory.h - allocation that does not fail, and an arena.
  *
  * msim's sizes are known before they are allocated (a program of n operations, a table of n rows) and are checked
- * against limits where they come from input. What remains is a machine without memory: these functions then end the
- * process with one sentence on stderr and exit code 1. It is the only place in the libraries that does so.
+ * against limits where they come from input. What remains is a machine without memory: these functions then call the handler of
+ * memory_set_handler, which must not return, and abort() when there is none.
  */
 #ifndef MSIM_MODEL_BASE_MEMORY_H
 #define MSIM_MODEL_BASE_MEMORY_H
 
 #include <stddef.h>
+
+/* Calls `handler` with the number of bytes that cannot be allocated; NULL: abort(). For the whole process. */
+void memory_set_handler(void (*handler)(size_t bytes));
 
 /* `count` zeroed elements of `size` bytes; never NULL, also for zero elements. Release with free(). */
 void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));

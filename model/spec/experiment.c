@@ -396,7 +396,7 @@ enum status experiment_load(const struct experiment_flags *flags, struct experim
     struct yaml_node *root = arena_new(&l.arena, 1, sizeof *root);
     *root = (struct yaml_node){.kind = YAML_MAPPING};
     if (flags->text)
-        root = yaml_parse("standard input", flags->text, flags->n_text, &l.arena, diags);
+        root = yaml_parse(flags->name ? flags->name : "standard input", flags->text, flags->n_text, &l.arena, diags);
     else if (flags->file)
         root = yaml_read(flags->file, &l.arena, diags);
     enum status status = root ? load(root, flags, experiment, &l) : STATUS_BAD_INPUT;

@@ -60,6 +60,7 @@ struct experiment {
 struct experiment_flags {
     const char *file; /* experiment file */
     const char *text; /* what is in it, where that has been read already, as of standard input; n_text bytes */
+    const char *name; /* of the text, for messages; NULL: "standard input" */
     size_t n_text;
     const char *model, *cluster, *gpu; /* gpu: in the place of the cluster's; without one as many usual nodes as the job needs */
     const char *layout;

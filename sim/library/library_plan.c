@@ -1,0 +1,115 @@
+/* The fastest layouts, and the layout that an experiment means. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model/base/memory.h"
+#include "sim/library/library_internal.h"
+#include "sim/search/plan_ranking.h"
+
+struct msim_plans {
+    struct search_counts counts;
+    struct msim_plan *plans;
+    size_t n;
+};
+
+struct setting library_setting(const struct experiment *experiment)
+{
+    return (struct setting){
+        .model = &experiment->model,
+        .cluster = &experiment->cluster,
+        .job = &experiment->job,
+        .gpus = experiment->gpus,
+    };
+}
+
+enum status library_layout(const struct experiment *experiment, const char *text, struct layout *layout, struct diags *diags)
+{
+    if (!text)
+        return layout_choose(experiment, layout, diags);
+    struct experiment given = *experiment;
+    if (snprintf(given.layout.text, sizeof given.layout.text, "%s", text) >= (int)sizeof given.layout.text) {
+        diag_error(diags, (struct place){0}, "the layout has more than %zu characters", sizeof given.layout.text - 1);
+        return STATUS_BAD_INPUT;
+    }
+    given.layout.given = true;
+    return layout_choose(&given, layout, diags);
+}
+
+static void plan_fill(const struct ranked_plan *from, const struct setting *setting, struct msim_plan *plan)
+{
+    const struct plan *found = &from->plan;
+    plan->step_s = ranked_step_s(from);
+    plan->mfu = ranked_mfu(from, setting);
+    plan->memory_bytes = found->estimate.memory.total;
+    plan->memory_share = found->estimate.memory.total / footprint_capacity(setting->cluster);
+    plan->exposed_s = ranked_exposed_s(from);
+    plan->bubble_s = ranked_breakdown(from)->s[CLASS_BUBBLE];
+    plan->simulated = from->simulated;
+    layout_format(&found->layout, plan->layout, sizeof plan->layout);
+}
+
+static struct msim_plans *plans_take(struct search_result *found, const struct setting *setting,
+                                     const struct ranking_options *ranking, struct diags *diags)
+{
+    struct ranked_plan *ranked;
+    struct msim_plans *plans = memory_new(1, sizeof *plans);
+    plans_rank(found->plans, found->n_plans, setting, ranking, &ranked, diags);
+    plans->counts = found->counts;
+    plans->n = (size_t)found->n_plans;
+    plans->plans = memory_new(plans->n, sizeof *plans->plans);
+    for (size_t i = 0; i < plans->n; i++)
+        plan_fill(&ranked[i], setting, &plans->plans[i]);
+    free(ranked);
+    return plans;
+}
+
+enum msim_status msim_plans_search(const struct msim_experiment *experiment, const struct msim_plan_options *options,
+                                   struct msim_messages *messages, struct msim_plans **plans)
+{
+    static const struct msim_plan_options usual = {0};
+    struct library_call call;
+    struct diags *diags = library_begin(&call, messages);
+    const struct experiment *asked = &experiment->experiment;
+    struct setting setting = library_setting(asked);
+    options = options ? options : &usual;
+    struct ranking_options ranking = {
+        .n_simulate = options->simulate > 0 ? options->simulate : options->simulate < 0 ? 0 : PLANS_SIMULATED,
+        .threads = options->threads > 0 ? options->threads : thread_count(),
+    };
+    struct search_options search = {.keep = options->keep > 0 ? options->keep : PLANS_SIMULATED, .threads = ranking.threads};
+    struct search_result found;
+    *plans = NULL;
+    enum status status = plans_best(&setting, options->restrictions ? options->restrictions : asked->layout.text, &search, &found, diags);
+    if (status == STATUS_OK) {
+        *plans = plans_take(&found, &setting, &ranking, diags);
+        search_result_free(&found);
+    }
+    return library_done(&call, status);
+}
+
+size_t msim_plans_count(const struct msim_plans *plans)
+{
+    return plans->n;
+}
+
+enum msim_status msim_plans_get(const struct msim_plans *plans, size_t i, struct msim_plan *plan)
+{
+    if (i >= plans->n)
+        return MSIM_USAGE;
+    *plan = plans->plans[i];
+    return MSIM_OK;
+}
+
+void msim_plans_examined(const struct msim_plans *plans, uint64_t *examined, uint64_t *legal, uint64_t *fit)
+{
+    *examined = plans->counts.examined;
+    *legal = plans->counts.legal;
+    *fit = plans->counts.fit;
+}
+
+void msim_plans_destroy(struct msim_plans *plans)
+{
+    if (plans)
+        free(plans->plans);
+    free(plans);
+}

@@ -1,0 +1,11 @@
+# cmake -DMANIFEST=install_manifest.txt -P uninstall.cmake - removes the files of the last `cmake --install` of this build.
+if(NOT EXISTS "${MANIFEST}")
+  message(FATAL_ERROR "nothing to uninstall: ${MANIFEST} does not exist; 'cmake --install' writes it")
+endif()
+file(STRINGS "${MANIFEST}" files)
+foreach(file IN LISTS files)
+  if(EXISTS "$ENV{DESTDIR}${file}" OR IS_SYMLINK "$ENV{DESTDIR}${file}")
+    file(REMOVE "$ENV{DESTDIR}${file}")
+    message(STATUS "removed $ENV{DESTDIR}${file}")
+  endif()
+endforeach()
