@@ -29,8 +29,7 @@ enum msim_status msim_fabric_parse(const char *text, struct msim_messages *messa
 {
     struct library_call call;
     struct msim_fabric *handle = memory_new(1, sizeof *handle);
-    enum status status =
-        fabric_parse(text, (struct place){.file = "fabric"}, &handle->fabric, library_begin(&call, messages));
+    enum status status = fabric_parse(text, (struct place){.file = "fabric"}, &handle->fabric, library_begin(&call, messages));
     return fabric_done(&call, status, handle, fabric);
 }
 

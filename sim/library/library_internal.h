@@ -33,8 +33,6 @@ struct diags *library_begin(struct library_call *call, struct msim_messages *mes
 /* Releases what the call does not need any more, and returns its status as msim.h has it. */
 enum msim_status library_done(struct library_call *call, enum status status);
 
-struct setting library_setting(const struct experiment *experiment);
-
 /* The layout of a text, or of the experiment when it is NULL (searched for `auto`), completed and checked. */
 MUST_CHECK enum status library_layout(const struct experiment *experiment, const char *text, struct layout *layout,
                                       struct diags *diags);

@@ -1,9 +1,11 @@
 /* The fastest layouts, and the layout that an experiment means. */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
 #include "sim/library/library_internal.h"
+#include "sim/search/layout_choice.h"
 #include "sim/search/plan_ranking.h"
 
 struct msim_plans {
@@ -12,27 +14,25 @@ struct msim_plans {
     size_t n;
 };
 
-struct setting library_setting(const struct experiment *experiment)
+/* Processors that this process may run on. */
+static int processors(void)
 {
-    return (struct setting){
-        .model = &experiment->model,
-        .cluster = &experiment->cluster,
-        .job = &experiment->job,
-        .gpus = experiment->gpus,
-    };
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
 }
 
 enum status library_layout(const struct experiment *experiment, const char *text, struct layout *layout, struct diags *diags)
 {
     if (!text)
-        return layout_choose(experiment, layout, diags);
+        return layout_choose(experiment, processors(), layout, diags);
     struct experiment given = *experiment;
     if (snprintf(given.layout.text, sizeof given.layout.text, "%s", text) >= (int)sizeof given.layout.text) {
         diag_error(diags, (struct place){0}, "the layout has more than %zu characters", sizeof given.layout.text - 1);
         return STATUS_BAD_INPUT;
     }
     given.layout.given = true;
-    return layout_choose(&given, layout, diags);
+    return layout_choose(&given, 1, layout, diags);
 }
 
 static void plan_fill(const struct ranked_plan *from, const struct setting *setting, struct msim_plan *plan)
@@ -40,8 +40,8 @@ static void plan_fill(const struct ranked_plan *from, const struct setting *sett
     const struct plan *found = &from->plan;
     plan->step_s = ranked_step_s(from);
     plan->mfu = ranked_mfu(from, setting);
-    plan->memory_bytes = found->estimate.memory.total;
-    plan->memory_share = found->estimate.memory.total / footprint_capacity(setting->cluster);
+    plan->memory_bytes = found->estimate.memory_bytes;
+    plan->memory_share = plan_use(from, setting);
     plan->exposed_s = ranked_exposed_s(from);
     plan->bubble_s = ranked_breakdown(from)->s[CLASS_BUBBLE];
     plan->simulated = from->simulated;
@@ -70,16 +70,20 @@ enum msim_status msim_plans_search(const struct msim_experiment *experiment, con
     struct library_call call;
     struct diags *diags = library_begin(&call, messages);
     const struct experiment *asked = &experiment->experiment;
-    struct setting setting = library_setting(asked);
+    struct setting setting = experiment_setting(asked);
     options = options ? options : &usual;
     struct ranking_options ranking = {
-        .n_simulate = options->simulate > 0 ? options->simulate : options->simulate < 0 ? 0 : PLANS_SIMULATED,
-        .threads = options->threads > 0 ? options->threads : thread_count(),
+        .n_simulate = options->simulate > 0   ? options->simulate
+                      : options->simulate < 0 ? 0
+                                              : PLANS_SIMULATED,
+        .threads = options->threads > 0 ? options->threads : processors(),
+        .processes = one_process,
     };
     struct search_options search = {.keep = options->keep > 0 ? options->keep : PLANS_SIMULATED, .threads = ranking.threads};
     struct search_result found;
     *plans = NULL;
-    enum status status = plans_best(&setting, options->restrictions ? options->restrictions : asked->layout.text, &search, &found, diags);
+    const char *restrictions = options->restrictions ? options->restrictions : asked->layout.text;
+    enum status status = plans_best(&setting, restrictions, &search, &found, diags);
     if (status == STATUS_OK) {
         *plans = plans_take(&found, &setting, &ranking, diags);
         search_result_free(&found);

@@ -10,7 +10,8 @@
 _Static_assert((int)MSIM_CHUNK == DETAIL_CHUNK && (int)MSIM_LAYER == DETAIL_LAYER && (int)MSIM_KERNEL == DETAIL_KERNEL,
                "details have the same numbers");
 _Static_assert((int)MSIM_COMPUTE == OP_COMPUTE && (int)MSIM_SEND == OP_SEND && (int)MSIM_RECEIVE == OP_RECV &&
-                   (int)MSIM_COLLECTIVE == OP_COLLECTIVE && (int)MSIM_JOIN == OP_JOIN && MSIM_OP_DEPENDENCIES == OP_DEPS,
+                   (int)MSIM_COLLECTIVE == OP_COLLECTIVE && (int)MSIM_JOIN == OP_JOIN &&
+                   (int)MSIM_OP_DEPENDENCIES == (int)OP_DEPS,
                "so have operations");
 
 struct msim_program {
@@ -22,7 +23,7 @@ enum msim_status msim_program_build(const struct msim_experiment *experiment, co
 {
     struct library_call call;
     struct diags *diags = library_begin(&call, messages);
-    struct setting setting = library_setting(&experiment->experiment);
+    struct setting setting = experiment_setting(&experiment->experiment);
     struct layout chosen;
     *program = NULL;
     enum status status = library_layout(&experiment->experiment, layout, &chosen, diags);

@@ -34,7 +34,7 @@ enum msim_status msim_step_simulate(const struct msim_experiment *experiment, co
 {
     struct library_call call;
     struct diags *diags = library_begin(&call, messages);
-    struct setting setting = library_setting(&experiment->experiment);
+    struct setting setting = experiment_setting(&experiment->experiment);
     struct layout chosen;
     *step = NULL;
     enum status status = library_layout(&experiment->experiment, layout, &chosen, diags);

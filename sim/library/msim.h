@@ -113,7 +113,7 @@ struct msim_plan_options {
 struct msim_plan {
     char layout[320]; /* "tp=8,pp=4,..." as every function here takes it */
     double step_s;
-    double mfu; /* attention counted in full */
+    double mfu;                        /* attention counted in full */
     double memory_bytes, memory_share; /* of the fullest rank; share of what a GPU can hold */
     double exposed_s;                  /* communication that nothing hides */
     double bubble_s;
@@ -141,13 +141,13 @@ enum { MSIM_OP_DEPENDENCIES = 4 };
 
 struct msim_op {
     enum msim_op_kind kind;
-    const char *stream;    /* "compute", "tp", ... */
-    char label[96];        /* "forward 3.1": micro-batch 3, chunk 1 */
-    int chunk;             /* model chunk of the stage; -1: none */
-    int micro_batch, layer; /* -1: none */
-    int peer;              /* rank that a message goes to or comes from; -1: none */
-    int group_size;        /* ranks of a collective; 0: none */
-    double bytes;          /* of a message, or of the full buffer of a collective */
+    const char *stream;                     /* "compute", "tp", ... */
+    char label[96];                         /* "forward 3.1": micro-batch 3, chunk 1 */
+    int chunk;                              /* model chunk of the stage; -1: none */
+    int micro_batch, layer;                 /* -1: none */
+    int peer;                               /* rank that a message goes to or comes from; -1: none */
+    int group_size;                         /* ranks of a collective; 0: none */
+    double bytes;                           /* of a message, or of the full buffer of a collective */
     int dependencies[MSIM_OP_DEPENDENCIES]; /* operations of the same rank; -1: none */
 };
 

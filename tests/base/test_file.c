@@ -1,9 +1,11 @@
 /* Whole files in and out, diagnostics, and memory. Each test works in a folder of its own. */
 #include <check.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -279,6 +281,37 @@ START_TEST(diagnostics_follow_the_lines)
 }
 END_TEST
 
+/* Without memory the handler is called, with what was asked for; without a handler the process aborts. Both in a process of
+ * their own, as neither returns. */
+static void leave(size_t bytes)
+{
+    _exit(bytes == SIZE_MAX ? 42 : 43);
+}
+
+static int ended_without_memory(void (*handler)(size_t bytes))
+{
+    int how = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        memory_set_handler(handler);
+        free(memory_new(SIZE_MAX / 2, 4));
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    return how;
+}
+
+START_TEST(memory_that_is_not_there)
+{
+    int how = ended_without_memory(leave);
+    ck_assert(WIFEXITED(how));
+    ck_assert_int_eq(WEXITSTATUS(how), 42);
+    how = ended_without_memory(NULL);
+    ck_assert(WIFSIGNALED(how));
+    ck_assert_int_eq(WTERMSIG(how), SIGABRT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("file");
@@ -293,6 +326,7 @@ int main(void)
     tcase_add_test(files, one_file_is_the_same_by_any_path);
     suite_add_tcase(suite, files);
     TCase *others = tcase_create("diagnostics and memory");
+    tcase_add_test(others, memory_that_is_not_there);
     tcase_add_test(others, diagnostics_print_where_and_what);
     tcase_add_test(others, diagnostics_beyond_the_limit_are_counted);
     tcase_add_test(others, an_arena_keeps_what_it_gave);

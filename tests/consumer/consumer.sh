@@ -5,8 +5,19 @@
 set -eu
 build=$1
 source=$2
+if grep -qE '^MSIM_(ASAN|TSAN|FUZZ):BOOL=ON' "$build/CMakeCache.txt"; then
+    echo "skipped: programs outside cannot link a sanitized library"
+    exit 77
+fi
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# An installation of the user's may be on record; uninstalling it must still work afterwards.
+manifest=$build/install_manifest.txt
+[ ! -f "$manifest" ] || cp "$manifest" "$work/manifest"
+restore() {
+    if [ -f "$work/manifest" ]; then cp "$work/manifest" "$manifest"; else rm -f "$manifest"; fi
+    rm -rf "$work"
+}
+trap restore EXIT
 unset MSIM_DATA
 
 cmake --install "$build" --prefix "$work/usr" >"$work/log" || { cat "$work/log"; exit 1; }
@@ -36,6 +47,6 @@ foreign=$(nm -D --defined-only "$libdir/libmsim.so" | awk '$3 !~ /^msim_/ && $2 
 [ -z "$foreign" ] || { echo "libmsim.so exports more than msim_*: $foreign"; exit 1; }
 
 # The installed tree alone is enough, and uninstalling removes all of it.
-cmake -DMANIFEST="$build/install_manifest.txt" -P "$(dirname "$source")/../sim/library/uninstall.cmake" >/dev/null
+cmake -DMANIFEST="$manifest" -P "$(dirname "$source")/../sim/library/uninstall.cmake" >/dev/null
 left=$(find "$work/usr" -type f -o -type l | head -5)
 [ -z "$left" ] || { echo "left behind by uninstall: $left"; exit 1; }

@@ -35,7 +35,8 @@ static int check_mistakes(struct msim_experiment *experiment, struct msim_messag
     if (msim_messages_get(messages, 0, &message) != MSIM_OK || strcmp(message.file, "wrong.yaml") != 0 || message.line != 1)
         return failed("the message has no place", messages);
     msim_messages_clear(messages);
-    if (msim_experiment_set(experiment, "job.global_batch=0", messages) != MSIM_BAD_INPUT || msim_experiment_gpus(experiment) != 1024)
+    if (msim_experiment_set(experiment, "job.global_batch=0", messages) != MSIM_BAD_INPUT ||
+        msim_experiment_gpus(experiment) != 1024)
         return failed("a batch of 0 is accepted", messages);
     msim_messages_clear(messages);
     return 0;
