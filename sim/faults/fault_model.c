@@ -36,11 +36,11 @@ static const struct field repair_rows[] = {
 static const struct schema repair_schema = SCHEMA("repair time", repair_rows);
 
 static const struct field cause_rows[] = {
-    TEXT("name", struct fault_cause, name, REQUIRED, "as it stands in traces"),
-    CHOICE("component", struct fault_cause, component, components, "unknown", "what failed; as the name says when left out"),
+    TEXT("name", struct fault_cause, name, REQUIRED, "as in traces"),
+    CHOICE("component", struct fault_cause, component, components, "unknown", "what failed (default: by the name)"),
     CHOICE("repair", struct fault_cause, repair, repairs, "hardware",
-           "how it is repaired; as the name says when left out; none: no node is taken away"),
-    QUANTITY("count", struct fault_cause, weight, DIM_COUNT, 0, 1e12, UNSET, "how many were seen: the weight"),
+           "how it is repaired (default: by the name); none: the node stays"),
+    QUANTITY("count", struct fault_cause, weight, DIM_COUNT, 0, 1e12, UNSET, "observed number: the weight"),
 };
 static const struct schema cause_schema = SCHEMA("cause", cause_rows);
 
@@ -59,7 +59,7 @@ static const struct field slow_rows[] = {
     CHOICE("kind", struct fault_slow, kind, slow_kinds, "straggler", "what is slow"),
     QUANTITY("share", struct fault_slow, share, DIM_FRACTION, 0, 1, UNSET, "of the nodes, all the time"),
     QUANTITY("rate", struct fault_slow, rate, DIM_COUNT, 0, 1000, UNSET, "per node and day"),
-    QUANTITY("factor", struct fault_slow, factor, DIM_FRACTION, 1e-6, 1, REQUIRED, "speed that is left"),
+    QUANTITY("factor", struct fault_slow, factor, DIM_FRACTION, 1e-6, 1, REQUIRED, "remaining speed"),
     QUANTITY("median", struct fault_slow, median_s, DIM_TIME, 1e-3, TIME_LONGEST_S, UNSET, "of its duration"),
     QUANTITY("sigma", struct fault_slow, sigma, DIM_COUNT, 0, 5, UNSET, "of ln duration"),
 };
@@ -128,7 +128,7 @@ LIST(slow, MAX_SLOW)
 
 /* LANL's outages by cause (LA-UR-05-7318, 1996-2005): the default of a model without repair times. */
 #define REPAIR_AT(k, id)                                                                                                         \
-    GROUP(k, struct fault_model, repairs[id], repair_schema, UNSET, "of repairs of this kind; LANL's when left out")
+    GROUP(k, struct fault_model, repairs[id], repair_schema, UNSET, "of repairs of this kind (default: LANL's)")
 static const struct field repairs_rows[] = {
     REPAIR_AT("hardware", REPAIR_HARDWARE), REPAIR_AT("network", REPAIR_NETWORK), REPAIR_AT("software", REPAIR_SOFTWARE),
     REPAIR_AT("facility", REPAIR_FACILITY), REPAIR_AT("reboot", REPAIR_REBOOT),
@@ -156,7 +156,7 @@ static const struct field model_rows[] = {
     TEXT("name", struct fault_model, name, REQUIRED, "of the model"),
     TEXT("source", struct fault_model, source, REQUIRED, "where the numbers come from"),
     NUMBER("rate", rate, 1e-9, 100, UNSET, "failures per node and day"),
-    NUMBER("failures", failures, 1, 1e12, UNSET, "observed on `nodes` in `days`: the rate, when none is given"),
+    NUMBER("failures", failures, 1, 1e12, UNSET, "observed on `nodes` in `days`; replaces `rate`"),
     INTEGER("nodes", struct fault_model, nodes, 1, 1e7, REQUIRED, "of the fleet"),
     INTEGER("gpus_per_node", struct fault_model, gpus_per_node, 1, 128, "8", "of the fleet"),
     NUMBER("days", days, 1e-3, DAYS_MAX, REQUIRED, "observed"),
@@ -165,9 +165,9 @@ static const struct field model_rows[] = {
     SECTION("early", early_schema, UNSET, "nodes that are defective from the start"),
     SECTION("burst", burst_schema, UNSET, "failures that follow others"),
     SECTION("repairs", repairs_schema, UNSET, "lognormal hours by kind of repair"),
-    CUSTOM("causes", struct fault_model, causes, read_causes, write_causes, REQUIRED, "what fails"),
+    CUSTOM("causes", struct fault_model, causes, read_causes, write_causes, REQUIRED, "causes of failures"),
     CUSTOM("groups", struct fault_model, groups, read_groups, write_groups, UNSET, "events that hit many nodes"),
-    CUSTOM("slow", struct fault_model, slow, read_slows, write_slows, UNSET, "what slows nodes and links"),
+    CUSTOM("slow", struct fault_model, slow, read_slows, write_slows, UNSET, "slow nodes and links"),
 };
 const struct schema fault_model_schema = SCHEMA("fault model", model_rows);
 

@@ -28,9 +28,9 @@ static double simulate(const struct layout *layout, const struct setting *settin
 {
     struct step_options options = {.detail = DETAIL_CHUNK};
     struct step_result step;
-    struct diags unasked = {0};
-    enum status status = step_simulate(layout, setting, &options, &step, NULL, NULL, &unasked);
-    diags_free(&unasked);
+    struct diags ignored = {0};
+    enum status status = step_simulate(layout, setting, &options, &step, NULL, NULL, &ignored);
+    diags_free(&ignored);
     return status == STATUS_OK ? step.step_time_s : 0;
 }
 

@@ -38,7 +38,7 @@
     X(WAITING, "waiting", "stopped, more nodes down than there are spares")                                                      \
     X(RESTART, "restart", "restarting: scheduling, loading, initialising")                                                       \
     X(DIAGNOSIS, "diagnosis", "stopped, looking for the faulty node")                                                            \
-    X(HUMAN, "human", "stopped until somebody steps in")
+    X(HUMAN, "human", "stopped until a person steps in")
 
 /* The plain rules have the uses before this one; the others occur only under a recovery policy. */
 #define N_PLAIN_USES USE_DIAGNOSIS

@@ -85,7 +85,7 @@ static void diagnose(const struct robust_policy *policy, const struct fault_case
     verdict->diagnose = to_millisecond(seconds);
 }
 
-static void call_somebody(const struct robust_policy *policy, struct random_stream *random, struct verdict *verdict)
+static void call_person(const struct robust_policy *policy, struct random_stream *random, struct verdict *verdict)
 {
     double z = gsl_cdf_ugaussian_Pinv(random_uniform(random));
     verdict->called = true;
@@ -102,7 +102,7 @@ struct verdict recovery_machine_run(const struct robust_policy *policy, const st
     bool left_to_people = random_uniform(random) >= policy->automatic;
     bool given_up = (fault->broken || fault->attempt > 0) && !verdict.found && fault->attempt + 1 >= policy->attempts;
     if (left_to_people || given_up)
-        call_somebody(policy, random, &verdict);
+        call_person(policy, random, &verdict);
     bool recurs = !fault->broken && fault->symptom == SYMPTOM_HANG && !verdict.called && policy->hang_recurs > 0 &&
                   random_uniform(random) < policy->hang_recurs;
     if ((fault->broken && !verdict.found) || recurs)
