@@ -51,14 +51,6 @@ static void note_outside(struct invocation *call, const struct run_session *s, b
                   shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
 }
 
-void run_set_repairs(struct run_session *s, double mean_s)
-{
-    if (s->has_model)
-        repairs_set_model(&s->repairs, mean_s, &s->model);
-    else
-        repairs_set_trace(&s->repairs, mean_s, &s->trace);
-}
-
 /* Of a shipped trace, and of a model that has none of its own, they are nobody's who trains on GPUs. */
 static void assume_repairs(struct run_session *s, bool shipped)
 {
@@ -88,8 +80,10 @@ static enum status take_repairs(struct invocation *call, struct run_session *s, 
                    s->has_model ? s->experiment.faults.model : s->experiment.faults.trace);
         return STATUS_BAD_INPUT;
     }
-    if (given)
-        run_set_repairs(s, mean_s);
+    if (given) {
+        const struct run_parts run = run_parts_of(s);
+        run_parts_set_repairs(&run, mean_s);
+    }
     return STATUS_OK;
 }
 

@@ -8,8 +8,6 @@
 
 /* Reads the trace, or the model, of an experiment whose nodes and spares are known. */
 MUST_CHECK enum status run_read_faults(struct invocation *call, struct run_session *s);
-/* All repairs are scaled to this mean, seconds (sim/faults/repairs.h). */
-void run_set_repairs(struct run_session *s, double mean_s);
 /* Does a sweep say it, whatever it is otherwise? */
 bool run_sweeps(const struct invocation *call, const char *key);
 

@@ -1,108 +1,25 @@
 #include "cli/run/run_many.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/options/shared_options.h"
 #include "cli/world/world.h"
 #include "model/base/memory.h"
 
-/* What the workers share with this file. */
-struct batch {
-    struct campaign *campaign;
-    uint64_t state;
-    int64_t n, done; /* of this rank */
-    int failed;      /* errno of the journal */
-};
-
-enum status campaign_open(struct invocation *call, const struct run_session *s, const char *what, int64_t total,
-                          struct campaign *campaign)
+struct campaign run_campaign(const struct invocation *call, int64_t total, struct progress *progress)
 {
-    *campaign = (struct campaign){.progress = progress_begin(call, "replicas"), .total = total};
-    return journal_open(call, s, what, &campaign->journal);
-}
-
-void campaign_close(struct campaign *campaign)
-{
-    progress_end(&campaign->progress);
-    journal_close(&campaign->journal);
-}
-
-static bool finished(void *context, int64_t replica, const struct replica_outcome *outcome)
-{
-    struct batch *batch = context;
-    struct campaign *campaign = batch->campaign;
-    batch->done++;
-    progress_update(&campaign->progress, (double)(campaign->done + batch->done * world_size()), (double)campaign->total);
-    if (campaign->journal.fd < 0 || journal_append(&campaign->journal, batch->state, replica, outcome))
-        return true;
-    batch->failed = errno;
-    return false;
+    *progress = progress_begin(call, "replicas");
+    return (struct campaign){.version = MSIM_VERSION,
+                             .seed = call->seed,
+                             .threads = thread_option(call),
+                             .processes = world_processes(),
+                             .watch = {progress_update, progress},
+                             .total = total};
 }
 
 int64_t run_replica_count(const struct invocation *call, int64_t otherwise)
 {
     return option_given(call, "replicas") ? option_count(call, "replicas") : otherwise;
-}
-
-/* Every rank keeps what is its own, and then has all. A rank that failed is known to all before they wait for one another. */
-enum status run_share(struct replica_outcome *outcomes, int64_t n, int64_t batches, enum status status)
-{
-    const struct processes all = world_processes();
-    int64_t bad = status != STATUS_OK;
-    all.sum(all.context, &bad, 1);
-    if (bad > 0)
-        return status != STATUS_OK ? status : STATUS_FAILED;
-    for (int64_t i = 0; i < n * batches; i++)
-        if (i % n % all.size != all.rank)
-            outcomes[i] = (struct replica_outcome){0};
-    all.sum(all.context, (int64_t *)outcomes, (size_t)(n * batches) * OUTCOME_WORDS);
-    return STATUS_OK;
-}
-
-static enum status work(struct invocation *call, const struct run_session *s, struct batch *batch,
-                        struct replica_outcome *outcomes)
-{
-    struct replicas_request request = {
-        .options = &s->options,
-        .model = s->has_model ? &s->model : NULL,
-        .trace = &s->trace,
-        .seed = call->seed,
-        .n = batch->n,
-        .first = world_rank(),
-        .stride = world_size(),
-        .threads = thread_option(call),
-        .finished = finished,
-        .context = batch,
-    };
-    enum status status = replicas_run(&request, outcomes, &call->diags);
-    if (status == STATUS_OK && batch->failed) {
-        diag_error(&call->diags, (struct place){.file = option_text(call, "resume")},
-                   "cannot be written: %s; what it holds is kept, and --resume goes on from there", strerror(batch->failed));
-        return STATUS_FAILED;
-    }
-    return status;
-}
-
-enum status run_own_share(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
-                          struct replica_outcome *outcomes)
-{
-    struct batch batch = {.campaign = campaign, .n = n};
-    if (campaign->journal.fd >= 0) {
-        batch.state = journal_fingerprint(call, s, NULL);
-        journal_recall(&campaign->journal, batch.state, outcomes, n);
-    }
-    enum status status = work(call, s, &batch, outcomes);
-    campaign->done += n;
-    return status;
-}
-
-enum status run_batch(struct invocation *call, const struct run_session *s, int64_t n, struct campaign *campaign,
-                      struct replica_outcome *outcomes)
-{
-    enum status status = run_own_share(call, s, n, campaign, outcomes);
-    return run_share(outcomes, n, 1, status);
 }
 
 /* --- estimates --- */
@@ -154,9 +71,13 @@ enum status run_replicas(struct invocation *call, struct run_session *s)
         return STATUS_USAGE;
     }
     struct replica_outcome *outcomes = memory_new((size_t)n, sizeof *outcomes);
-    struct campaign campaign;
-    enum status status = campaign_open(call, s, NULL, n, &campaign);
-    status = status == STATUS_OK ? run_batch(call, s, n, &campaign, outcomes) : run_share(outcomes, n, 1, status);
+    struct progress progress;
+    const struct run_parts run = run_parts_of(s);
+    struct campaign campaign = run_campaign(call, n, &progress);
+    enum status status = campaign_open(&campaign, &run, option_text(call, "resume"), NULL, &call->diags);
+    status = status == STATUS_OK ? campaign_run(&campaign, &run, n, outcomes, &call->diags)
+                                 : outcomes_share(&campaign.processes, outcomes, n, 1, status);
+    progress_end(&progress);
     if (status == STATUS_OK)
         status = run_replicas_report(call, s, outcomes, n);
     campaign_close(&campaign);

@@ -1,11 +1,4 @@
-/*
- * The best policy: --optimise makes a trained token cheapest (run_search.h), by one lever (run_levers.h) after the other, in two
- * rounds where there are several. The best of many candidates on the same luck is always a little better than what there was, if
- * only by that luck: so a lever whose change, undone alone, costs nothing that the replicas tell apart from nothing goes back to
- * where it was. Afterwards every lever is put to its best place alone, which says which change helps most.
- * Young's optimum sqrt(2 w M) and Daly's refinement stand beside, and how long a checkpoint is on its way: no interval below
- * that is any good.
- */
+/* The report of the best policy (sim/search/policy_optimum.h), for --optimise. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,183 +7,52 @@
 #include "cli/job/plan_rates.h"
 #include "cli/output/result.h"
 #include "cli/output/table.h"
-#include "cli/run/run_levers.h"
+#include "cli/run/run_many.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
+#include "sim/search/policy_optimum.h"
 
-/* --- all together --- */
+/* --- the levers --- */
 
-struct optimum {
-    bool used[N_RUN_LEVERS];
-    int n_used;
-    bool undone[N_RUN_LEVERS];          /* its change is worth nothing that is told apart from nothing */
-    struct estimate kept[N_RUN_LEVERS]; /* how much dearer a token is, percent, with the change undone and the others left */
-    struct search_state found;          /* the cheapest, before anything was undone */
-    double between_s;                   /* interruptions, at the best */
-    struct best_interval interval;
-    struct search_state before, best;
-    struct estimate start, end, gain; /* of goodput */
-    struct estimate done_start, done; /* of the time when the budget of tokens is trained; nothing without one */
-    double price_start, price_end;
-    struct {
-        struct estimate gain; /* of goodput, alone */
-        bool separated;       /* a token is cheaper by more than half of the interval */
-        bool harms;           /* it is dearer by more than that */
-        double price;
-    } alone[N_RUN_LEVERS];
-};
-
-/* Mean time between interruptions as drawn, and what the closed forms make of it. */
-static void closed_forms(const struct search *search, struct optimum *o)
+static const char *refusal_text(enum lever_refusal refusal)
 {
-    o->between_s = search_time_between(search);
-    o->interval = best_interval_of(&search->s->options.checkpoint, o->between_s);
+    switch (refusal) {
+    case LEVER_FREE: return NULL;
+    case LEVER_CHECKPOINTS_COST_NOTHING:
+        return "checkpoints cost nothing here, so the shortest interval is best; give --checkpoint-block, or --checkpoint "
+               "two-stage";
+    case LEVER_COST_UNKNOWN: return "what checkpoints cost follows from the layout; leave --step-time out";
+    case LEVER_WITHOUT_POLICY: return "it is part of a recovery policy; give --policy";
+    case LEVER_WITHOUT_PAUSES: return "the policy has no pause_rate, so nothing speaks against the shortest timeout";
+    case LEVER_WITHOUT_TRAFFIC: return "the policy does not watch traffic";
+    case LEVER_WITHOUT_STALLS: return "the policy has no stall_rate, so nothing speaks against the shortest window";
+    }
+    return NULL;
 }
 
-static enum status check_levers(struct invocation *call, const struct run_session *s, struct optimum *o)
+static enum status check_levers(struct invocation *call, const struct run_parts *run, struct policy_optimum *o)
 {
     int n = 0;
     const char *const *what = option_list(call, "optimise", &n);
     for (int i = 0; i < n; i++)
-        for (int j = 0; j < N_RUN_LEVERS; j++) {
+        for (int j = 0; j < N_POLICY_LEVERS; j++) {
             bool all = strcmp(what[i], "all") == 0;
-            if (!all && strcmp(what[i], run_levers[j].name) != 0)
+            if (!all && strcmp(what[i], policy_levers[j].name) != 0)
                 continue;
-            const char *why = run_levers[j].refuse(s);
+            const char *why = refusal_text(policy_levers[j].refuse(run));
             if (why && !all)
-                diag_error(&call->diags, PLACE_NONE, "--optimise %s: %s", run_levers[j].name, why);
+                diag_error(&call->diags, PLACE_NONE, "--optimise %s: %s", policy_levers[j].name, why);
             o->n_used += !why && !o->used[j];
             o->used[j] |= !why;
         }
-    if (!s->has_model && !s->has_policy && option_given(call, "replicas"))
+    if (!run->has_model && !run->has_policy && option_given(call, "replicas"))
         diag_error(&call->diags, PLACE_NONE, "--replicas: a trace replayed by fixed rules is the same every time; leave it out");
     return diags_status(&call->diags) == STATUS_OK ? STATUS_OK : STATUS_USAGE;
 }
 
-/* Work that counts per node paid for, of each replica of the candidate that was run last: of its mean the price is the inverse.
- */
-static void take_worths(const struct search *search, double *worths)
-{
-    double nodes = search->s->options.nodes, share = nodes / (nodes + search->s->options.recovery.spares);
-    for (int64_t i = 0; i < search->n; i++)
-        worths[i] = outcome_goodput(&search->outcomes[i]) * share;
-}
-
-/* What is worth more than others, replica by replica, in percent of their mean. */
-static struct estimate worth_gain(const double *worths, const double *others, int64_t n)
-{
-    double *gain = memory_new((size_t)n, sizeof *gain), mean = 0;
-    for (int64_t i = 0; i < n; i++)
-        mean += others[i] / (double)n;
-    for (int64_t i = 0; i < n; i++)
-        gain[i] = 100 * (worths[i] - others[i]) / fmax(mean, 1e-9);
-    struct estimate estimate = estimate_of(gain, (size_t)n);
-    free(gain);
-    return estimate;
-}
-
-/* Is the mean further from nothing than half of its 95 % interval? */
-static bool is_gain(struct estimate gain, int64_t n)
-{
-    return gain.mean > (n > 1 ? gain.half_width : 0);
-}
-
-/* Lever i of `best` back where it was before; of the kind of checkpoint the interval stays, which is a lever of its own. */
-static bool without_change(const struct optimum *o, const struct search_state *best, int i, struct search_state *state)
-{
-    char before[512], now[512];
-    run_lever_format(&run_levers[i], &o->before, before, sizeof before);
-    run_lever_format(&run_levers[i], best, now, sizeof now);
-    *state = *best;
-    run_lever_take(&run_levers[i], state, &o->before);
-    for (int j = 0; j < N_RUN_LEVERS; j++)
-        if (run_levers[i].value == VALUE_KIND && run_levers[j].value == VALUE_NANOS && o->used[j])
-            run_lever_take(&run_levers[j], state, best);
-    return strcmp(before, now) != 0;
-}
-
-/* From the last lever, which does least, to the first. */
-static void undo_noise(struct search *search, struct optimum *o)
-{
-    double *worths = memory_new((size_t)search->n, sizeof *worths), *others = memory_new((size_t)search->n, sizeof *others);
-    struct search_state best = o->found, state;
-    search_state_apply(&best, search->s);
-    search_price(search);
-    take_worths(search, worths);
-    for (int i = N_RUN_LEVERS - 1; i >= 0 && search->status == STATUS_OK; i--) {
-        if (!o->used[i] || !without_change(o, &best, i, &state))
-            continue;
-        search_state_apply(&state, search->s);
-        search_price(search);
-        take_worths(search, others);
-        o->kept[i] = worth_gain(worths, others, search->n);
-        if (is_gain(o->kept[i], search->n))
-            continue;
-        o->undone[i] = true;
-        best = state;
-        memcpy(worths, others, (size_t)search->n * sizeof *worths);
-    }
-    if (best.policy.hot_spares > best.recovery.spares && best.policy.hot_spares != o->before.policy.hot_spares)
-        best.policy.hot_spares = best.recovery.spares; /* no more are hot anyway */
-    search_state_apply(&best, search->s);
-    free(worths);
-    free(others);
-}
-
-/* What each lever brings when nothing else moves. */
-static void try_alone(struct search *search, struct optimum *o)
-{
-    double *worths = memory_new((size_t)search->n, sizeof *worths), *start = memory_new((size_t)search->n, sizeof *start);
-    double nodes = search->s->options.nodes;
-    for (int64_t i = 0; i < search->n; i++)
-        start[i] = search->base[i] / 100 * nodes / (nodes + o->before.recovery.spares);
-    for (int i = 0; i < N_RUN_LEVERS; i++) {
-        if (!o->used[i])
-            continue;
-        struct search_state state = o->before;
-        run_lever_take(&run_levers[i], &state, &o->best);
-        search_state_apply(&state, search->s);
-        o->alone[i].price = search_price(search);
-        o->alone[i].gain = search_gain(search);
-        take_worths(search, worths);
-        o->alone[i].separated = is_gain(worth_gain(worths, start, search->n), search->n);
-        o->alone[i].harms = is_gain(worth_gain(start, worths, search->n), search->n);
-    }
-    free(worths);
-    free(start);
-}
-
-static void optimise(struct search *search, struct optimum *o)
-{
-    search_state_take(search->s, &o->before);
-    o->price_start = search_price(search);
-    o->start = search_goodput(search);
-    o->done_start = search_end_s(search);
-    search_set_base(search);
-    for (int round = 0; round < (o->n_used > 1 ? 2 : 1); round++)
-        for (int i = 0; i < N_RUN_LEVERS && search->status == STATUS_OK; i++)
-            if (o->used[i])
-                run_levers[i].improve(search);
-    search_state_take(search->s, &o->found);
-    undo_noise(search, o);
-    o->price_end = search_price(search);
-    if (o->price_end > o->price_start) { /* nothing is better than what there was */
-        search_state_apply(&o->before, search->s);
-        memset(o->kept, 0, sizeof o->kept);
-        o->price_end = search_price(search);
-    }
-    search_state_take(search->s, &o->best);
-    o->end = search_goodput(search);
-    o->done = search_end_s(search);
-    o->gain = search_gain(search);
-    closed_forms(search, o);
-    try_alone(search, o);
-    search_state_apply(&o->best, search->s);
-}
-
 /* --- the report --- */
 
-static double cheaper_pct(const struct optimum *o, double price)
+static double cheaper_pct(const struct policy_optimum *o, double price)
 {
     return o->price_start > 0 ? 100 * (1 - price / o->price_start) : 0;
 }
@@ -249,38 +111,38 @@ static void format_places(const struct diagnostic_suite *suite, const struct dia
     }
 }
 
-static void lever_rows(struct table *table, const struct optimum *o)
+static void lever_rows(struct table *table, const struct policy_optimum *o)
 {
     char before[512], best[512];
-    for (int i = 0; i < N_RUN_LEVERS; i++) {
+    for (int i = 0; i < N_POLICY_LEVERS; i++) {
         if (!o->used[i])
             continue;
-        run_lever_format(&run_levers[i], &o->before, before, sizeof before);
-        run_lever_format(&run_levers[i], &o->best, best, sizeof best);
-        if (run_levers[i].value == VALUE_SUITE) {
+        policy_lever_format(&policy_levers[i], &o->before, before, sizeof before);
+        policy_lever_format(&policy_levers[i], &o->best, best, sizeof best);
+        if (policy_levers[i].value == VALUE_SUITE) {
             format_places(&o->before.policy.tests, &o->before.policy.tests, before, sizeof before);
             format_places(&o->best.policy.tests, &o->before.policy.tests, best, sizeof best);
         }
-        optimum_row(table, run_levers[i].title, before, best);
+        optimum_row(table, policy_levers[i].title, before, best);
         gain_cells(table, o->alone[i].gain, cheaper_pct(o, o->alone[i].price));
     }
 }
 
 /* The lever that does most alone, -1: none does anything, or there is only one. */
-static int most_helpful(const struct optimum *o)
+static int most_helpful(const struct policy_optimum *o)
 {
     int most = -1;
-    for (int i = 0; i < N_RUN_LEVERS && o->n_used > 1; i++)
+    for (int i = 0; i < N_POLICY_LEVERS && o->n_used > 1; i++)
         if (o->used[i] && o->alone[i].separated && o->alone[i].price < (most < 0 ? o->price_start : o->alone[most].price))
             most = i;
     return most;
 }
 
 /* Money per million tokens, when there is a price. */
-static void write_cost(struct table *table, const struct search *search, const struct optimum *o)
+static void write_cost(struct table *table, const struct run_session *s, const struct policy_optimum *o)
 {
     char before[64], after[64];
-    double best = run_token_cost(search->s, o->end.mean);
+    double best = run_token_cost(s, o->end.mean);
     if (best <= 0)
         return;
     snprintf(before, sizeof before, "%.4g", best * o->price_start / o->price_end);
@@ -291,11 +153,11 @@ static void write_cost(struct table *table, const struct search *search, const s
 }
 
 /* When training ends, where a budget of tokens says so: the median, and what one run in twenty exceeds. */
-static void write_end(struct table *table, const struct search *search, const struct optimum *o)
+static void write_end(struct table *table, const struct run_session *s, const struct policy_optimum *o)
 {
     static const char *const titles[] = {"training ends, median", "training ends, p95"};
     const double before[] = {o->done_start.median, o->done_start.p95}, best[] = {o->done.median, o->done.p95};
-    for (int i = 0; search->s->options.goal > 0 && i < 2; i++) {
+    for (int i = 0; s->options.goal > 0 && i < 2; i++) {
         char texts[2][32];
         optimum_row(table, titles[i], end_text(before[i], texts[0], sizeof texts[0]),
                     end_text(best[i], texts[1], sizeof texts[1]));
@@ -304,34 +166,34 @@ static void write_end(struct table *table, const struct search *search, const st
 }
 
 /* What the search found, and these replicas do not tell apart from what there was. */
-static void write_undone(FILE *out, const struct optimum *o)
+static void write_undone(FILE *out, const struct policy_optimum *o)
 {
     char found[512];
     int n = 0;
-    for (int i = 0; i < N_RUN_LEVERS; i++) {
+    for (int i = 0; i < N_POLICY_LEVERS; i++) {
         if (!o->undone[i])
             continue;
-        if (run_levers[i].value == VALUE_SUITE)
+        if (policy_levers[i].value == VALUE_SUITE)
             format_places(&o->found.policy.tests, &o->before.policy.tests, found, sizeof found);
         else
-            run_lever_format(&run_levers[i], &o->found, found, sizeof found);
-        fprintf(out, "%s%s (%s)", n++ ? ", " : "\nleft as it was, for the replicas tell no gain from none: ", run_levers[i].title,
-                found);
+            policy_lever_format(&policy_levers[i], &o->found, found, sizeof found);
+        fprintf(out, "%s%s (%s)",
+                n++ ? ", " : "\nleft as it was, for the replicas tell no gain from none: ", policy_levers[i].title, found);
     }
     if (n > 0)
         fputc('\n', out);
 }
 
 /* Changes that only the others beside them make worth anything that is told apart from nothing: the gain that speaks for them. */
-static void write_kept(FILE *out, const struct optimum *o, int64_t n, bool harms)
+static void write_kept(FILE *out, const struct policy_optimum *o, int64_t n, bool harms)
 {
     int told = 0;
     const char *head = harms ? "\nworth it with the other changes, but harmful alone: "
                              : "\nworth it with the other changes, alone not told from none: ";
-    for (int i = 0; i < N_RUN_LEVERS; i++) {
-        if (!o->used[i] || o->alone[i].separated || o->alone[i].harms != harms || !is_gain(o->kept[i], n))
+    for (int i = 0; i < N_POLICY_LEVERS; i++) {
+        if (!o->used[i] || o->alone[i].separated || o->alone[i].harms != harms || !gain_is_clear(o->kept[i], n))
             continue;
-        fprintf(out, "%s%s (without it a token is %.3f +- %.3f %% dearer)", told++ ? ", " : head, run_levers[i].title,
+        fprintf(out, "%s%s (without it a token is %.3f +- %.3f %% dearer)", told++ ? ", " : head, policy_levers[i].title,
                 o->kept[i].mean, o->kept[i].half_width);
     }
     if (told > 0)
@@ -339,20 +201,20 @@ static void write_kept(FILE *out, const struct optimum *o, int64_t n, bool harms
 }
 
 /* Another kind of checkpoint comes at an interval of its own. */
-static void write_shared_interval(FILE *out, const struct optimum *o)
+static void write_shared_interval(FILE *out, const struct policy_optimum *o)
 {
     int kind = -1, interval = -1;
-    for (int i = 0; i < N_RUN_LEVERS; i++) {
-        kind = o->used[i] && run_levers[i].value == VALUE_KIND ? i : kind;
-        interval = o->used[i] && run_levers[i].value == VALUE_NANOS ? i : interval;
+    for (int i = 0; i < N_POLICY_LEVERS; i++) {
+        kind = o->used[i] && policy_levers[i].value == VALUE_KIND ? i : kind;
+        interval = o->used[i] && policy_levers[i].value == VALUE_NANOS ? i : interval;
     }
     if (kind >= 0 && interval >= 0 && strcmp(o->before.kind, o->best.kind) != 0)
         fprintf(out, "\nthe row of %s is at the best interval already; that of %s keeps the kind that there was\n",
-                run_levers[kind].title, run_levers[interval].title);
+                policy_levers[kind].title, policy_levers[interval].title);
 }
 
 /* What Young and Daly do not know of. */
-static void write_lag(FILE *out, const struct optimum *o)
+static void write_lag(FILE *out, const struct policy_optimum *o)
 {
     double lag_s = nanos_to_seconds(checkpoint_lag(&o->best.checkpoint));
     char lag[32];
@@ -365,12 +227,12 @@ static void write_lag(FILE *out, const struct optimum *o)
 }
 
 /* Below the table: what its numbers stand for. */
-static void write_legend(FILE *out, const struct search *search, const struct optimum *o)
+static void write_legend(FILE *out, const struct policy_search *search, const struct policy_optimum *o)
 {
     int most = most_helpful(o);
     fputs("(a lever's gain is what it brings alone; goodput's is of all together; +- and ci95: half of a 95 % interval)\n", out);
-    for (int i = 0; i < N_RUN_LEVERS; i++)
-        for (int j = 0; o->used[i] && run_levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
+    for (int i = 0; i < N_POLICY_LEVERS; i++)
+        for (int j = 0; o->used[i] && policy_levers[i].value == VALUE_SUITE && j < o->before.policy.tests.n; j++)
             fprintf(out, "%s%d %s", j ? ", " : "\ntests: ", j + 1, o->before.policy.tests.items[j].name);
     write_lag(out, o);
     write_undone(out, o);
@@ -378,12 +240,13 @@ static void write_legend(FILE *out, const struct search *search, const struct op
     write_kept(out, o, search->n, true);
     write_shared_interval(out, o);
     if (most >= 0)
-        fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", run_levers[most].title,
+        fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", policy_levers[most].title,
                 cheaper_pct(o, o->alone[most].price));
     fprintf(out, "\n%" PRId64 " replicas of the same luck for each of %d candidates\n", search->n, search->evaluations);
 }
 
-static void write_optimum(struct invocation *call, const struct search *search, const struct optimum *o)
+static void write_optimum(struct invocation *call, const struct run_session *s, const struct policy_search *search,
+                          const struct policy_optimum *o)
 {
     char before[64], after[64];
     struct table table = {0};
@@ -397,8 +260,8 @@ static void write_optimum(struct invocation *call, const struct search *search, 
     optimum_row(&table, "goodput [%]", format_mean(call, o->start, before, sizeof before),
                 format_mean(call, o->end, after, sizeof after));
     gain_cells(&table, o->gain, cheaper_pct(o, o->price_end));
-    write_cost(&table, search, o);
-    write_end(&table, search, o);
+    write_cost(&table, s, o);
+    write_end(&table, s, o);
     plain_row(&table, "Young's interval", o->interval.young_s);
     plain_row(&table, "Daly's interval", o->interval.daly_s);
     if (checkpoint_lag(&o->best.checkpoint) > 0)
@@ -409,19 +272,19 @@ static void write_optimum(struct invocation *call, const struct search *search, 
     if (call->format == FORMAT_TEXT)
         write_legend(call->out, search, o);
     if (call->format == FORMAT_TEXT)
-        run_assumptions_write(&search->s->report, call->out);
+        run_assumptions_write(&s->report, call->out);
 }
 
-static json_t *levers_json(const struct optimum *o)
+static json_t *levers_json(const struct policy_optimum *o)
 {
     char before[512], best[512];
     json_t *list = json_array();
-    for (int i = 0; i < N_RUN_LEVERS; i++) {
+    for (int i = 0; i < N_POLICY_LEVERS; i++) {
         if (!o->used[i])
             continue;
-        run_lever_format(&run_levers[i], &o->before, before, sizeof before);
-        run_lever_format(&run_levers[i], &o->best, best, sizeof best);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "name", run_levers[i].name,
+        policy_lever_format(&policy_levers[i], &o->before, before, sizeof before);
+        policy_lever_format(&policy_levers[i], &o->best, best, sizeof best);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "name", policy_levers[i].name,
                                               "before", before, "best", best, "left_as_it_was", o->undone[i], "goodput_gain",
                                               o->alone[i].gain.mean / 100, "goodput_gain_ci95", o->alone[i].gain.half_width / 100,
                                               "token_cheaper_pct", cheaper_pct(o, o->alone[i].price), "undone_dearer_pct",
@@ -430,9 +293,10 @@ static json_t *levers_json(const struct optimum *o)
     return list;
 }
 
-static enum status write_optimum_json(struct invocation *call, const struct search *search, const struct optimum *o)
+static enum status write_optimum_json(struct invocation *call, const struct run_session *s, const struct policy_search *search,
+                                      const struct policy_optimum *o)
 {
-    char *config = experiment_to_json(&search->s->experiment);
+    char *config = experiment_to_json(&s->experiment);
     json_t *root = result_create(call, config);
     free(config);
     json_object_set_new(root, "optimum",
@@ -443,30 +307,62 @@ static enum status write_optimum_json(struct invocation *call, const struct sear
                                   o->interval.young_s, "daly_s", o->interval.daly_s, "mttf_s", o->between_s,
                                   "checkpoint_interval_before_s", nanos_to_seconds(o->before.checkpoint.interval), "replicas",
                                   (json_int_t)search->n, "evaluations", search->evaluations, "levers", levers_json(o)));
-    json_object_set_new(root, "assumptions", run_assumptions_json(&search->s->report));
-    if (search->s->options.goal > 0) {
+    json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
+    if (s->options.goal > 0) {
         json_object_set_new(json_object_get(root, "optimum"), "end_s", estimate_json(o->done));
         json_object_set_new(json_object_get(root, "optimum"), "end_before_s", estimate_json(o->done_start));
     }
     return result_write(call, root);
 }
 
+/* What the search calls to try another kind of checkpoint. */
+struct kind_setting {
+    struct invocation *call;
+    struct run_session *s;
+};
+
+static enum status set_kind(void *context, const char *kind)
+{
+    const struct kind_setting *setting = context;
+    return run_set_checkpoint(setting->call, setting->s, kind);
+}
+
+static enum status search_and_report(struct invocation *call, struct run_session *s, struct campaign *campaign,
+                                     struct policy_optimum *o)
+{
+    const struct run_parts run = run_parts_of(s);
+    struct kind_setting kinds = {call, s};
+    struct policy_search search = {.run = &run,
+                                   .n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1,
+                                   .campaign = campaign,
+                                   .diags = &call->diags,
+                                   .set_kind = set_kind,
+                                   .context = &kinds};
+    policy_search_open(&search);
+    policy_optimise(&search, o);
+    enum status status = search.status;
+    if (status == STATUS_OK && call->format == FORMAT_JSON)
+        status = write_optimum_json(call, s, &search, o);
+    else if (status == STATUS_OK)
+        write_optimum(call, s, &search, o);
+    policy_search_close(&search);
+    return status;
+}
+
 enum status run_optimise(struct invocation *call, struct run_session *s)
 {
-    struct optimum *o = memory_new(1, sizeof *o);
-    struct search search;
-    enum status status = check_levers(call, s, o);
+    struct policy_optimum *o = memory_new(1, sizeof *o);
+    const struct run_parts run = run_parts_of(s);
+    enum status status = check_levers(call, &run, o);
     if (status == STATUS_OK) {
-        status = search_open(&search, call, s, "optimise");
-        if (status == STATUS_OK) {
-            optimise(&search, o);
-            status = search.status;
-        }
+        struct progress progress;
+        struct campaign campaign = run_campaign(call, 0, &progress);
+        status = campaign_open(&campaign, &run, option_text(call, "resume"), "optimise", &call->diags);
+        status = outcomes_share(&campaign.processes, NULL, 1, 0, status);
         if (status == STATUS_OK)
-            status = call->format == FORMAT_JSON ? write_optimum_json(call, &search, o) : STATUS_OK;
-        if (status == STATUS_OK && call->format != FORMAT_JSON)
-            write_optimum(call, &search, o);
-        search_close(&search);
+            status = search_and_report(call, s, &campaign, o);
+        progress_end(&progress);
+        campaign_close(&campaign);
     }
     free(o);
     return status;

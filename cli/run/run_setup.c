@@ -187,28 +187,26 @@ enum status run_session_load(struct invocation *call, struct run_session *s)
     return status;
 }
 
-enum status run_check_faults(struct invocation *call, const struct run_session *s)
+struct run_parts run_parts_of(struct run_session *s)
 {
-    double days = (double)s->options.horizon / 86400e9;
-    double rate = s->has_model ? fault_model_total_rate(&s->model) : 0;
-    for (int i = 0; s->has_model && i < s->model.slow.n; i++)
-        rate += s->model.slow.items[i].share / fmax(days, 1) + s->model.slow.items[i].rate;
-    double expected = rate * s->options.nodes * days;
-    if (rate >= 0 && expected <= 1e7)
-        return STATUS_OK;
-    char text[32];
-    if (!(rate >= 0)) {
-        diag_error(&call->diags, PLACE_NONE, "%.3g faults a node and day: a rate is not negative", rate);
-        return STATUS_BAD_INPUT;
-    }
-    diag_error(&call->diags, PLACE_NONE, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
-               quantity_format(expected, DIM_COUNT, text, sizeof text));
-    return STATUS_BAD_INPUT;
+    return (struct run_parts){.experiment = &s->experiment,
+                              .options = &s->options,
+                              .robust = &s->robust,
+                              .failover = &s->failover,
+                              .policy = &s->policy,
+                              .model = &s->model,
+                              .trace = &s->trace,
+                              .repairs = &s->repairs,
+                              .startup = &s->startup,
+                              .has_model = s->has_model,
+                              .has_policy = s->has_policy,
+                              .has_cost = s->has_cost};
 }
 
 static enum status draw_trace(struct invocation *call, struct run_session *s)
 {
-    enum status status = run_check_faults(call, s);
+    const struct run_parts run = run_parts_of(s);
+    enum status status = run_parts_check_faults(&run, &call->diags);
     if (status == STATUS_OK)
         faults_generate(&s->model, s->options.nodes, s->options.horizon, call->seed, &s->trace);
     return status;

@@ -8,6 +8,7 @@
 #include "model/layout/layout.h"
 #include "sim/faults/fault_model.h"
 #include "sim/faults/repairs.h"
+#include "sim/search/replica_campaign.h"
 #include "sim/weeks/checkpoint_cost.h"
 #include "sim/weeks/robust_policy.h"
 #include "sim/weeks/startup.h"
@@ -45,8 +46,8 @@ MUST_CHECK enum status run_session_load(struct invocation *call, struct run_sess
 /* Trace, step, costs, options: everything up to the run itself. */
 MUST_CHECK enum status run_session_prepare(struct invocation *call, struct run_session *s);
 void run_session_free(struct run_session *s);
-/* STATUS_BAD_INPUT when the model would give more faults than a run can hold. */
-MUST_CHECK enum status run_check_faults(struct invocation *call, const struct run_session *s);
+/* The parts of a session that searches and sweeps change; they point into it. */
+struct run_parts run_parts_of(struct run_session *s);
 
 /* --- run_recovery.c --- */
 

@@ -24,11 +24,6 @@ const char *run_sweep_key_name(enum run_sweep_key key)
     return key_names[key];
 }
 
-bool run_sweep_is_time(enum run_sweep_key key)
-{
-    return key != RUN_SWEEP_GPUS && key != RUN_SWEEP_SPARES;
-}
-
 /* --- what is asked --- */
 
 static int key_parse(struct invocation *call, const char *name)
@@ -170,22 +165,6 @@ static bool grid_parse(struct invocation *call, struct run_grid *grid)
     return grid->n_points <= RUN_SWEEP_POINTS;
 }
 
-/* The first axis's values are next to each other. */
-double run_grid_value(const struct run_grid *grid, int axis, int point)
-{
-    for (int a = 0; a < axis; a++)
-        point /= grid->axes[a].n;
-    return grid->axes[axis].values[point % grid->axes[axis].n];
-}
-
-int run_grid_axis(const struct run_grid *grid, enum run_sweep_key key)
-{
-    for (int a = 0; a < grid->n_axes; a++)
-        if (grid->axes[a].key == key)
-            return a;
-    return -1;
-}
-
 /* --- the points --- */
 
 /* GPUs of which the job's size is a multiple: a replica's, in whole nodes. */
@@ -261,32 +240,6 @@ static enum status resize(struct invocation *call, const struct run_session *s, 
     return status;
 }
 
-static void set_point(struct run_session *s, enum run_sweep_key key, double value)
-{
-    nanos time = run_sweep_is_time(key) ? nanos_from_seconds(value) : 0;
-    switch (key) {
-    case RUN_SWEEP_MTTF: s->model.rate = 86400 / value / s->options.nodes; break;
-    case RUN_SWEEP_REPAIR: run_set_repairs(s, value); break;
-    case RUN_SWEEP_RESTART:
-        s->options.recovery.restart = s->robust.restart = s->robust.restart_hot = time;
-        s->robust.reload = 0; /* as with --restart */
-        s->failover.rejoin = s->failover.rejoin_hot = time;
-        break;
-    case RUN_SWEEP_DETECT: s->options.recovery.detect = time; break;
-    case RUN_SWEEP_INTERVAL: s->options.checkpoint.interval = time; break;
-    case RUN_SWEEP_BLOCK: s->options.checkpoint.block = time; break;
-    case RUN_SWEEP_SPARES: s->options.recovery.spares = (int)llround(value); break;
-    default: break;
-    }
-}
-
-/* All values of a point but the number of GPUs. */
-static void set_values(struct run_session *s, const struct run_grid *grid, int i)
-{
-    for (int a = 0; a < grid->n_axes; a++)
-        set_point(s, grid->axes[a].key, run_grid_value(grid, a, i));
-}
-
 /* A sweep under way. */
 struct sweeping {
     struct invocation *call;
@@ -298,7 +251,7 @@ struct sweeping {
 };
 
 /* This rank's share of the replicas of point `i`, whose values the session has. */
-static enum status run_point(struct sweeping *w, const struct run_session *s, int i, struct replica_outcome *outcomes)
+static enum status run_point(struct sweeping *w, struct run_session *s, int i, struct replica_outcome *outcomes)
 {
     struct run_point *point = &w->points[i];
     point->options = s->options;
@@ -309,8 +262,9 @@ static enum status run_point(struct sweeping *w, const struct run_session *s, in
     point->step_time_s = s->report.step_time_s;
     point->step_mfu = s->report.step_mfu;
     point->full_cost = run_token_cost(s, 100);
-    enum status status = run_check_faults(w->call, s);
-    return status == STATUS_OK ? run_own_share(w->call, s, w->n, &w->campaign, outcomes) : status;
+    const struct run_parts run = run_parts_of(s);
+    enum status status = run_parts_check_faults(&run, &w->call->diags);
+    return status == STATUS_OK ? campaign_run_own(&w->campaign, &run, w->n, outcomes, &w->call->diags) : status;
 }
 
 /* The same with as many GPUs as the point says. */
@@ -320,7 +274,8 @@ static enum status run_resized(struct sweeping *w, int i, struct replica_outcome
     double gpus = run_grid_value(w->grid, run_grid_axis(w->grid, RUN_SWEEP_GPUS), i);
     enum status status = resize(w->call, w->session, gpus, resized);
     if (status == STATUS_OK) {
-        set_values(resized, w->grid, i);
+        const struct run_parts run = run_parts_of(resized);
+        run_grid_set(w->grid, i, &run);
         status = run_point(w, resized, i, outcomes);
     }
     run_session_free(resized);
@@ -328,69 +283,15 @@ static enum status run_resized(struct sweeping *w, int i, struct replica_outcome
     return status;
 }
 
-static void estimate_point(const struct replica_outcome *outcomes, int64_t n, struct run_point *point)
+/* The replicas of point `i`, for run_grid_run. */
+static enum status run_one(void *context, int i, struct replica_outcome *outcomes)
 {
-    double *goodput = memory_new((size_t)n, sizeof *goodput), *ettr = memory_new((size_t)n, sizeof *ettr);
-    double *end_s = memory_new((size_t)n, sizeof *end_s);
-    point->options.horizon = outcomes_horizon(outcomes, n);
-    double horizon_s = nanos_to_seconds(point->options.horizon);
-    struct run_account mean = {0};
-    for (int64_t i = 0; i < n; i++) {
-        goodput[i] = 100 * outcome_goodput(&outcomes[i]);
-        ettr[i] = 100 * outcome_ettr(&outcomes[i]);
-        point->away += outcome_away(&outcomes[i]) / (double)n;
-        end_s[i] = outcome_end_s(&outcomes[i]);
-        mean.failures += (double)outcomes[i].failures / (double)n;
-        mean.interruptions += (double)outcomes[i].interruptions / (double)n;
-        for (int use = 0; use < N_TIME_USES; use++)
-            point->use[use] += (double)outcomes[i].use[use] / (double)outcomes[i].horizon / (double)n;
-    }
-    point->goodput = estimate_of(goodput, (size_t)n);
-    point->ettr = estimate_of(ettr, (size_t)n);
-    if (point->options.goal > 0)
-        point->end_s = estimate_of(end_s, (size_t)n);
-    for (int use = 0; use < N_TIME_USES; use++)
-        mean.use_s[use] = point->use[use] * horizon_s;
-    point->closed_form = 100 * run_closed_form_of(&point->options, &mean).exponential;
-    free(goodput);
-    free(ettr);
-    free(end_s);
-}
-
-/* Points [begin, end). */
-static enum status run_block(struct sweeping *w, int begin, int end)
-{
-    const int64_t n = w->n;
-    struct replica_outcome *outcomes = memory_new((size_t)(end - begin) * (size_t)n, sizeof *outcomes);
-    enum status status = STATUS_OK;
-    bool resizes = run_grid_axis(w->grid, RUN_SWEEP_GPUS) >= 0;
-    for (int i = begin; i < end && status == STATUS_OK; i++) {
-        struct replica_outcome *own = outcomes + (int64_t)(i - begin) * n;
-        if (resizes) {
-            status = run_resized(w, i, own);
-            continue;
-        }
-        set_values(w->session, w->grid, i);
-        status = run_point(w, w->session, i, own);
-    }
-    status = run_share(outcomes, n, end - begin, status);
-    for (int i = begin; i < end && status == STATUS_OK; i++)
-        estimate_point(outcomes + (int64_t)(i - begin) * n, n, &w->points[i]);
-    free(outcomes);
-    return status;
-}
-
-/* All points, in blocks whose outcomes take some 100 MB at most. */
-static enum status run_points(struct sweeping *w)
-{
-    enum { AT_ONCE = 800000 };
-    int64_t block = w->n < AT_ONCE ? AT_ONCE / w->n : 1;
-    enum status status = STATUS_OK;
-    for (int64_t begin = 0; begin < w->grid->n_points && status == STATUS_OK; begin += block) {
-        int64_t end = begin + block < w->grid->n_points ? begin + block : w->grid->n_points;
-        status = run_block(w, (int)begin, (int)end);
-    }
-    return status;
+    struct sweeping *w = context;
+    if (run_grid_axis(w->grid, RUN_SWEEP_GPUS) >= 0)
+        return run_resized(w, i, outcomes);
+    const struct run_parts run = run_parts_of(w->session);
+    run_grid_set(w->grid, i, &run);
+    return run_point(w, w->session, i, outcomes);
 }
 
 /* What of the sweep is told before it begins: of its shortest interval and its fewest spares. */
@@ -417,8 +318,13 @@ enum status run_sweep(struct invocation *call, struct run_session *s)
         round_sizes(call, s, grid);
         w.n = s->has_model || s->has_policy ? run_replica_count(call, SEARCH_REPLICAS) : 1;
         w.points = memory_new((size_t)grid->n_points, sizeof *w.points);
-        status = campaign_open(call, s, grid->text, w.n * grid->n_points, &w.campaign);
-        status = status == STATUS_OK ? run_points(&w) : run_share(NULL, 1, 0, status);
+        const struct run_parts run = run_parts_of(s);
+        struct progress progress;
+        w.campaign = run_campaign(call, w.n * grid->n_points, &progress);
+        status = campaign_open(&w.campaign, &run, option_text(call, "resume"), grid->text, &call->diags);
+        status = status == STATUS_OK ? run_grid_run(grid, w.n, &w.campaign.processes, run_one, &w, w.points)
+                                     : outcomes_share(&w.campaign.processes, NULL, 1, 0, status);
+        progress_end(&progress);
         if (status == STATUS_OK)
             status = run_sweep_report(call, s, grid, w.points, w.n);
         campaign_close(&w.campaign);

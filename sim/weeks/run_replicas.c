@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/memory.h"
 #include "model/base/order.h"
 #include "sim/base/crew.h"
 #include "sim/faults/faults.h"
@@ -196,4 +197,15 @@ nanos outcomes_horizon(const struct replica_outcome *outcomes, int64_t n)
 double outcome_end_s(const struct replica_outcome *outcome)
 {
     return outcome->reached ? nanos_to_seconds(outcome->horizon) : HUGE_VAL;
+}
+
+struct estimate outcomes_estimate(const struct replica_outcome *outcomes, int64_t n,
+                                  double (*number)(const struct replica_outcome *outcome))
+{
+    double *x = memory_new((size_t)n, sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = number(&outcomes[i]);
+    struct estimate estimate = estimate_of(x, (size_t)n);
+    free(x);
+    return estimate;
 }

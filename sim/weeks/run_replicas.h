@@ -63,6 +63,10 @@ struct estimate {
 /* Statistics of n numbers; sorts them. If one is infinite, mean, half_width and deviation are infinite. */
 struct estimate estimate_of(double *x, size_t n);
 
+/* One number of each outcome, estimated. */
+struct estimate outcomes_estimate(const struct replica_outcome *outcomes, int64_t n,
+                                  double (*number)(const struct replica_outcome *outcome));
+
 /* 95 % interval of a probability if a fraction `mean` of n > 0 replicas had the property: Wilson's score interval (JASA 22,
  * 1927). Its width is above 0 even if none or all had it. */
 void share_interval(double mean, int64_t n, double *low, double *high);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/run/run_many.h"
+#include "sim/search/journal.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(const struct journal *journal)

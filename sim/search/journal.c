@@ -1,7 +1,6 @@
-/*
- * Finished replicas in a file (run_many.h). A line is written by one write to the end of the file under a lock, so several
- * processes may share it, on a network's file system too; a process that is killed loses the replicas in flight and nothing else.
- */
+/* journal.c - finished replicas in a file, so that a long search can be killed and resumed. */
+#include "sim/search/journal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,67 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/run/run_many.h"
 #include "model/base/file.h"
 #include "model/base/hash.h"
 #include "model/base/memory.h"
 
 #define MARK "msim-replica"
-
-static uint64_t hash_text(uint64_t hash, char *owned)
-{
-    hash = hash_bytes(hash, owned, strlen(owned) + 1);
-    free(owned);
-    return hash;
-}
-
-uint64_t journal_fingerprint(const struct invocation *call, const struct run_session *s, const char *more)
-{
-    const struct checkpoint_policy *checkpoint = &s->options.checkpoint;
-    const nanos numbers[] = {(nanos)call->seed,
-                             s->options.horizon,
-                             s->options.goal,
-                             s->options.nodes,
-                             checkpoint->interval,
-                             checkpoint->block,
-                             checkpoint->kind,
-                             checkpoint->persist,
-                             checkpoint->write,
-                             checkpoint->storage_every,
-                             s->robust.restart,
-                             s->robust.restart_hot,
-                             s->robust.reload,
-                             s->options.recovery.detect,
-                             s->options.recovery.restart,
-                             s->options.recovery.spares,
-                             s->options.degraded != NULL,
-                             s->options.notice,
-                             s->failover.units,
-                             s->failover.size,
-                             s->failover.regroup,
-                             s->failover.rejoin,
-                             s->failover.rejoin_hot,
-                             s->failover.step,
-                             OUTCOME_WORDS}; /* of a line */
-    uint64_t hash = HASH_BEGIN;
-    hash = hash_bytes(hash, MSIM_VERSION, sizeof MSIM_VERSION);
-    hash = hash_bytes(hash, numbers, sizeof numbers);
-    hash = hash_text(hash, experiment_to_json(&s->experiment));
-    if (s->has_model)
-        hash = hash_text(hash, fault_model_to_json(&s->model));
-    if (s->has_policy)
-        hash = hash_text(hash, robust_policy_to_json(&s->policy));
-    for (size_t i = 0; !s->has_model && i < s->trace.n_items; i++) {
-        const struct fault *fault = &s->trace.items[i];
-        const nanos row[] = {fault->time, fault->down, fault->node, fault->speed, fault->kind};
-        hash = hash_bytes(hash, row, sizeof row);
-        if (fault->detail >= 0) { /* its words say what failed, and so how it is found and repaired */
-            const char *detail = s->trace.details[fault->detail];
-            hash = hash_bytes(hash, detail, strlen(detail) + 1);
-        }
-    }
-    return more ? hash_bytes(hash, more, strlen(more)) : hash;
-}
 
 static uint64_t checksum_of(const char *line, size_t n)
 {
@@ -122,15 +65,15 @@ static int compare_entries(const void *left, const void *right)
     return (a->replica > b->replica) - (a->replica < b->replica);
 }
 
-static enum status tell(struct invocation *call, const char *path, size_t torn, size_t foreign)
+static enum status report(const char *path, size_t torn, size_t foreign, struct diags *diags)
 {
     if (foreign > 0) {
-        diag_error(&call->diags, (struct place){.file = path},
+        diag_error(diags, (struct place){.file = path},
                    "holds replicas of another run (other options, seed or version); give another file, or remove this one");
         return STATUS_BAD_INPUT;
     }
     if (torn > 0)
-        diag_note(&call->diags, (struct place){.file = path}, "%zu line%s cut off or damaged and will be done again", torn,
+        diag_note(diags, (struct place){.file = path}, "%zu line%s cut off or damaged and will be done again", torn,
                   torn == 1 ? " is" : "s are");
     return STATUS_OK;
 }
@@ -157,12 +100,12 @@ static bool begins_as_journal(const char *bytes, size_t n)
     return memcmp(bytes, MARK, n < mark ? n : mark) == 0;
 }
 
-static enum status read_journal(struct invocation *call, const char *path, struct journal *journal, bool *torn_end)
+static enum status read_journal(const char *path, struct journal *journal, bool *torn_end, struct diags *diags)
 {
     enum { LIMIT = 1 << 30 };
     char *bytes;
     size_t n, torn, foreign;
-    enum status status = file_read(path, LIMIT, &bytes, &n, &call->diags);
+    enum status status = file_read(path, LIMIT, &bytes, &n, diags);
     if (status != STATUS_OK)
         return status;
     journal_parse(journal, bytes, n, &torn, &foreign);
@@ -170,29 +113,27 @@ static enum status read_journal(struct invocation *call, const char *path, struc
     bool other = journal->n == 0 && foreign == 0 && !begins_as_journal(bytes, n);
     free(bytes);
     if (other) {
-        diag_error(&call->diags, (struct place){.file = path}, "holds no replicas but something else; give another file");
+        diag_error(diags, (struct place){.file = path}, "holds no replicas but something else; give another file");
         return STATUS_BAD_INPUT;
     }
-    return tell(call, path, torn, foreign);
+    return report(path, torn, foreign, diags);
 }
 
-enum status journal_open(struct invocation *call, const struct run_session *s, const char *what, struct journal *journal)
+enum status journal_open(const char *path, uint64_t command, struct journal *journal, struct diags *diags)
 {
-    const char *path = option_text(call, "resume");
     struct stat info;
     bool torn_end = false;
-    *journal = (struct journal){.fd = -1};
+    *journal = (struct journal){.fd = -1, .command = command};
     if (!path)
         return STATUS_OK;
-    journal->command = journal_fingerprint(call, s, what);
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
-        enum status status = read_journal(call, path, journal, &torn_end);
+        enum status status = read_journal(path, journal, &torn_end, diags);
         if (status != STATUS_OK)
             return status;
     }
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0 || (torn_end && write(fd, "\n", 1) != 1)) {
-        diag_error(&call->diags, (struct place){.file = path}, "cannot be written: %s", strerror(errno));
+        diag_error(diags, (struct place){.file = path}, "cannot be written: %s", strerror(errno));
         if (fd >= 0)
             close(fd);
         return STATUS_FAILED;

@@ -1,29 +1,32 @@
-#include "cli/run/run_levers.h"
+/* policy_levers.c - what a search for the best policy may change, and how each lever is searched. */
+#include "sim/search/policy_levers.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_min.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/base/append.h"
+#include "sim/weeks/run_closed_form.h"
 
 /* --- ways to search --- */
 
-#define FIELD(member) offsetof(struct search_state, member)
+#define FIELD(member) offsetof(struct policy_state, member)
 
-typedef void set_time(struct run_session *s, double seconds);
+typedef void set_time(const struct run_parts *run, double seconds);
 
 struct time_search {
-    struct search *search;
+    struct policy_search *search;
     set_time *set;
 };
 
 static double price_of_time(double log_s, void *data)
 {
     struct time_search *t = data;
-    t->set(t->search->s, exp(log_s));
-    return search_price(t->search);
+    t->set(t->search->run, exp(log_s));
+    return policy_price(t->search);
 }
 
 /* A coarse grid around `start` gives Brent's method its bracket. */
@@ -45,7 +48,7 @@ static bool bracket(struct time_search *t, double start, double x3[3], double f3
     return f[best] < f[best - 1] && f[best] < f[best + 1];
 }
 
-static void best_time(struct search *search, double start_s, set_time *set)
+static void best_time(struct policy_search *search, double start_s, set_time *set)
 {
     struct time_search t = {.search = search, .set = set};
     double x[3], f[3];
@@ -63,25 +66,25 @@ static void best_time(struct search *search, double start_s, set_time *set)
         gsl_min_fminimizer_free(minimizer);
         gsl_set_error_handler(before);
     }
-    set(search->s, exp(x[1]));
+    set(search->run, exp(x[1]));
 }
 
-/* `field` is the count's offset in struct search_state. */
-static void set_count(struct run_session *s, size_t field, int count)
+/* `field` is the count's offset in struct policy_state. */
+static void set_count(const struct run_parts *run, size_t field, int count)
 {
-    struct search_state state;
-    search_state_take(s, &state);
+    struct policy_state state;
+    policy_state_take(run, &state);
     memcpy((char *)&state + field, &count, sizeof count);
-    search_state_apply(&state, s);
+    policy_state_apply(&state, run);
 }
 
-static double price_of_count(struct search *search, size_t field, int count)
+static double price_of_count(struct policy_search *search, size_t field, int count)
 {
-    set_count(search->s, field, count);
-    return search_price(search);
+    set_count(search->run, field, count);
+    return policy_price(search);
 }
 
-static void best_count(struct search *search, size_t field, int lowest, int limit)
+static void best_count(struct policy_search *search, size_t field, int lowest, int limit)
 {
     int best = lowest;
     double least = price_of_count(search, field, lowest);
@@ -103,126 +106,114 @@ static void best_count(struct search *search, size_t field, int lowest, int limi
                 best = count;
             }
         }
-    set_count(search->s, field, best);
+    set_count(search->run, field, best);
 }
 
 /* --- the levers --- */
 
-static void set_interval(struct run_session *s, double seconds)
+static void set_interval(const struct run_parts *run, double seconds)
 {
-    s->options.checkpoint.interval = nanos_from_seconds(seconds);
-}
-
-double search_time_between(const struct search *search)
-{
-    struct run_account all = {0};
-    for (int64_t i = 0; i < search->n; i++) {
-        all.interruptions += (double)search->outcomes[i].interruptions;
-        for (int use = 0; use < N_TIME_USES; use++)
-            all.use_s[use] += nanos_to_seconds(search->outcomes[i].use[use]);
-    }
-    return run_time_between(&all);
+    run->options->checkpoint.interval = nanos_from_seconds(seconds);
 }
 
 /* Where the search for an interval begins; 0: nothing says. */
-static double likely_interval_s(const struct search *search)
+static double likely_interval_s(const struct policy_search *search)
 {
-    const struct best_interval best = best_interval_of(&search->s->options.checkpoint, search_time_between(search));
-    return best.young_s > 0 ? fmax(best.young_s, nanos_to_seconds(checkpoint_lag(&search->s->options.checkpoint))) : 0;
+    const struct best_interval best = best_interval_of(&search->run->options->checkpoint, policy_time_between(search));
+    return best.young_s > 0 ? fmax(best.young_s, nanos_to_seconds(checkpoint_lag(&search->run->options->checkpoint))) : 0;
 }
 
-static void improve_interval(struct search *search)
+static void improve_interval(struct policy_search *search)
 {
-    double young = likely_interval_s(search), now = nanos_to_seconds(search->s->options.checkpoint.interval);
+    double young = likely_interval_s(search), now = nanos_to_seconds(search->run->options->checkpoint.interval);
     best_time(search, young > 0 ? young : now, set_interval);
 }
 
-static const char *refuse_interval(const struct run_session *s)
+static enum lever_refusal refuse_interval(const struct run_parts *run)
 {
-    return s->options.checkpoint.block > 0 ? NULL
-                                           : "checkpoints cost nothing here, so the shortest interval is best; give "
-                                             "--checkpoint-block, or --checkpoint two-stage";
+    return run->options->checkpoint.block > 0 ? LEVER_FREE : LEVER_CHECKPOINTS_COST_NOTHING;
 }
 
-static void improve_spares(struct search *search)
+static void improve_spares(struct policy_search *search)
 {
-    best_count(search, FIELD(recovery.spares), 0, search->s->options.nodes);
+    best_count(search, FIELD(recovery.spares), 0, search->run->options->nodes);
 }
 
 /* Each kind at the interval that suits what it blocks. */
-static void improve_kind(struct search *search)
+static void improve_kind(struct policy_search *search)
 {
     static const char *const kinds[] = {"blocking", "two-stage", "memory", "step"};
-    struct search_state start, best;
-    search_state_take(search->s, &start);
+    struct policy_state start, best;
+    policy_state_take(search->run, &start);
     best = start;
-    double least = search_price(search);
+    double least = policy_price(search);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && search->status == STATUS_OK; i++) {
-        search_state_apply(&start, search->s);
-        search->status = run_set_checkpoint(search->call, search->s, kinds[i]);
+        policy_state_apply(&start, search->run);
+        search->status = search->set_kind(search->context, kinds[i]);
         double young = likely_interval_s(search);
         if (strcmp(kinds[i], "step") != 0 && young > 0)
-            set_interval(search->s, young);
-        double value = search_price(search);
+            set_interval(search->run, young);
+        double value = policy_price(search);
         if (value < least) {
             least = value;
-            search_state_take(search->s, &best);
+            policy_state_take(search->run, &best);
         }
     }
-    search_state_apply(&best, search->s);
+    policy_state_apply(&best, search->run);
 }
 
-static const char *refuse_kind(const struct run_session *s)
+static enum lever_refusal refuse_kind(const struct run_parts *run)
 {
-    return s->has_cost ? NULL : "what checkpoints cost follows from the layout; leave --step-time out";
+    return run->has_cost ? LEVER_FREE : LEVER_COST_UNKNOWN;
 }
 
-static const char *refuse_without_policy(const struct run_session *s)
+static enum lever_refusal refuse_without_policy(const struct run_parts *run)
 {
-    return s->has_policy ? NULL : "it is part of a recovery policy; give --policy";
+    return run->has_policy ? LEVER_FREE : LEVER_WITHOUT_POLICY;
 }
 
-static void set_heartbeat_timeout(struct run_session *s, double seconds)
+static void set_heartbeat_timeout(const struct run_parts *run, double seconds)
 {
-    s->policy.heartbeat_timeout_s = fmax(seconds, s->policy.heartbeat_s); /* a shorter one would lose healthy nodes */
+    run->policy->heartbeat_timeout_s = fmax(seconds, run->policy->heartbeat_s); /* a shorter one would lose healthy nodes */
 }
 
-static void improve_heartbeat_timeout(struct search *search)
+static void improve_heartbeat_timeout(struct policy_search *search)
 {
-    best_time(search, search->s->policy.heartbeat_timeout_s, set_heartbeat_timeout);
+    best_time(search, search->run->policy->heartbeat_timeout_s, set_heartbeat_timeout);
 }
 
-static const char *refuse_heartbeat_timeout(const struct run_session *s)
+static enum lever_refusal refuse_heartbeat_timeout(const struct run_parts *run)
 {
-    return !s->has_policy             ? refuse_without_policy(s)
-           : s->policy.pause_rate > 0 ? NULL
-                                      : "the policy has no pause_rate, so nothing speaks against the shortest timeout";
+    if (!run->has_policy)
+        return LEVER_WITHOUT_POLICY;
+    return run->policy->pause_rate > 0 ? LEVER_FREE : LEVER_WITHOUT_PAUSES;
 }
 
-static void set_traffic_window(struct run_session *s, double seconds)
+static void set_traffic_window(const struct run_parts *run, double seconds)
 {
-    s->policy.traffic_window_s = seconds;
+    run->policy->traffic_window_s = seconds;
 }
 
-static void improve_traffic_window(struct search *search)
+static void improve_traffic_window(struct policy_search *search)
 {
-    best_time(search, search->s->policy.traffic_window_s, set_traffic_window);
+    best_time(search, search->run->policy->traffic_window_s, set_traffic_window);
 }
 
-static const char *refuse_traffic_window(const struct run_session *s)
+static enum lever_refusal refuse_traffic_window(const struct run_parts *run)
 {
-    return !s->has_policy                    ? refuse_without_policy(s)
-           : s->policy.traffic_window_s <= 0 ? "the policy does not watch traffic"
-           : s->policy.stall_rate > 0        ? NULL
-                                             : "the policy has no stall_rate, so nothing speaks against the shortest window";
+    if (!run->has_policy)
+        return LEVER_WITHOUT_POLICY;
+    if (run->policy->traffic_window_s <= 0)
+        return LEVER_WITHOUT_TRAFFIC;
+    return run->policy->stall_rate > 0 ? LEVER_FREE : LEVER_WITHOUT_STALLS;
 }
 
-static void improve_hot_spares(struct search *search)
+static void improve_hot_spares(struct policy_search *search)
 {
-    best_count(search, FIELD(policy.hot_spares), 0, search->s->options.recovery.spares);
+    best_count(search, FIELD(policy.hot_spares), 0, search->run->options->recovery.spares);
 }
 
-static void improve_attempts(struct search *search)
+static void improve_attempts(struct policy_search *search)
 {
     best_count(search, FIELD(policy.attempts), 1, 16);
 }
@@ -244,30 +235,30 @@ static bool change_suite(const struct diagnostic_suite *from, int move, struct d
     return true;
 }
 
-static void improve_tests(struct search *search)
+static void improve_tests(struct policy_search *search)
 {
-    struct diagnostic_suite best = search->s->policy.tests, start;
-    double least = search_price(search);
+    struct diagnostic_suite best = search->run->policy->tests, start;
+    double least = policy_price(search);
     do {
         start = best;
-        for (int move = 0; search->status == STATUS_OK && change_suite(&start, move, &search->s->policy.tests); move++) {
-            double value = search_price(search);
+        for (int move = 0; search->status == STATUS_OK && change_suite(&start, move, &search->run->policy->tests); move++) {
+            double value = policy_price(search);
             if (value < least) {
                 least = value;
-                best = search->s->policy.tests;
+                best = search->run->policy->tests;
             }
         }
     } while (memcmp(&best, &start, sizeof best) != 0);
-    search->s->policy.tests = best;
+    search->run->policy->tests = best;
 }
 
-static const char *refuse_never(const struct run_session *s)
+static enum lever_refusal refuse_never(const struct run_parts *run)
 {
-    (void)s;
-    return NULL;
+    (void)run;
+    return LEVER_FREE;
 }
 
-const struct run_lever run_levers[N_RUN_LEVERS] = {
+const struct policy_lever policy_levers[N_POLICY_LEVERS] = {
     {"checkpoint", "checkpoint", refuse_kind, improve_kind, VALUE_KIND, 0},
     {"spares", "spares", refuse_never, improve_spares, VALUE_COUNT, FIELD(recovery.spares)},
     {"checkpoint-interval", "checkpoint interval", refuse_interval, improve_interval, VALUE_NANOS, FIELD(checkpoint.interval)},
@@ -282,7 +273,7 @@ const struct run_lever run_levers[N_RUN_LEVERS] = {
 
 /* --- a lever's place --- */
 
-static void take_kind(struct search_state *to, const struct search_state *from)
+static void take_kind(struct policy_state *to, const struct policy_state *from)
 {
     memcpy(to->kind, from->kind, sizeof to->kind);
     to->checkpoint = from->checkpoint;
@@ -294,7 +285,7 @@ static void take_kind(struct search_state *to, const struct search_state *from)
     to->restart_s = from->restart_s;
 }
 
-void run_lever_take(const struct run_lever *lever, struct search_state *to, const struct search_state *from)
+void policy_lever_take(const struct policy_lever *lever, struct policy_state *to, const struct policy_state *from)
 {
     static const size_t sizes[] = {[VALUE_NANOS] = sizeof(nanos),
                                    [VALUE_SECONDS] = sizeof(double),
@@ -313,7 +304,7 @@ static void format_suite(const struct diagnostic_suite *suite, char *text, size_
         text_append(text, size, "%s%s", i ? " > " : "", suite->items[i].name);
 }
 
-void run_lever_format(const struct run_lever *lever, const struct search_state *state, char *text, size_t size)
+void policy_lever_format(const struct policy_lever *lever, const struct policy_state *state, char *text, size_t size)
 {
     const void *field = (const char *)state + lever->field;
     char interval[32];
