@@ -1,6 +1,7 @@
 # A result as JSON, CSV, YAML or a script without what may differ between two versions of msim: the version, wall times, comments, and
 # the sentences under assumptions, notes, detail and source. KIND is json, csv, lines (YAML, scripts), figure (for gnuplot: only its data)
-# or measured (JSON of a real run: only its losses and counts).
+# or measured (JSON of a real run: only its losses and counts). Options of a command are echoed in the order of its help, which may
+# change; here they are sorted.
 function cut_csv(line,    n, i, c, field, quoted, out)
 {
     out = ""
@@ -18,6 +19,17 @@ function cut_csv(line,    n, i, c, field, quoted, out)
             field = field c
     }
     return out
+}
+function print_sorted(    i, j, swap)
+{
+    for (i = 2; i <= n_options; i++)
+        for (j = i; j > 1 && option[j - 1] > option[j]; j--) {
+            swap = option[j]
+            option[j] = option[j - 1]
+            option[j - 1] = swap
+        }
+    for (i = 1; i <= n_options; i++) print option[i]
+    n_options = 0
 }
 KIND == "csv" && !seen_header && /^[a-z_0-9,"]+$/ {
     print cut_csv($0)
@@ -51,6 +63,21 @@ depth { # inside a list or an object of sentences
     else if ($0 ~ /^ *[\]}],?$/) depth--
     next
 }
+options && /^  }/ {
+    print_sorted()
+    options = 0
+}
+options && /^    "/ {
+    sub(/,$/, "")
+    option[++n_options] = $0
+    next
+}
+options { # a list goes on
+    sub(/,$/, "")
+    option[n_options] = option[n_options] "\n" $0
+    next
+}
+/^  "options": {$/ { options = 1 }
 /^ *"msim": "/ || /^ *"([a-z]+_)?seconds": / { next }
 /^ *"(assumptions|notes|detail|source)": [\[{]$/ {
     print
