@@ -187,22 +187,6 @@ enum status run_session_load(struct invocation *call, struct run_session *s)
     return status;
 }
 
-struct run_parts run_parts_of(struct run_session *s)
-{
-    return (struct run_parts){.experiment = &s->experiment,
-                              .options = &s->options,
-                              .robust = &s->robust,
-                              .failover = &s->failover,
-                              .policy = &s->policy,
-                              .model = &s->model,
-                              .trace = &s->trace,
-                              .repairs = &s->repairs,
-                              .startup = &s->startup,
-                              .has_model = s->has_model,
-                              .has_policy = s->has_policy,
-                              .has_cost = s->has_cost};
-}
-
 static enum status draw_trace(struct invocation *call, struct run_session *s)
 {
     const struct run_parts run = run_parts_of(s);

@@ -47,7 +47,21 @@ MUST_CHECK enum status run_session_load(struct invocation *call, struct run_sess
 MUST_CHECK enum status run_session_prepare(struct invocation *call, struct run_session *s);
 void run_session_free(struct run_session *s);
 /* The parts of a session that searches and sweeps change; they point into it. */
-struct run_parts run_parts_of(struct run_session *s);
+static inline struct run_parts run_parts_of(struct run_session *s)
+{
+    return (struct run_parts){.experiment = &s->experiment,
+                              .options = &s->options,
+                              .robust = &s->robust,
+                              .failover = &s->failover,
+                              .policy = &s->policy,
+                              .model = &s->model,
+                              .trace = &s->trace,
+                              .repairs = &s->repairs,
+                              .startup = &s->startup,
+                              .has_model = s->has_model,
+                              .has_policy = s->has_policy,
+                              .has_cost = s->has_cost};
+}
 
 /* --- run_recovery.c --- */
 
