@@ -262,7 +262,7 @@ struct msim_event {
     uint64_t payload;
 };
 
-MSIM_API struct msim_events *msim_events_create(size_t n_pending); /* room for so many; grows when needed */
+MSIM_API struct msim_events *msim_events_create(size_t n_pending); /* room for n_pending events; grows when needed */
 /* MSIM_USAGE when the time lies before the present or the priority is above 3. */
 MSIM_API enum msim_status msim_events_schedule(struct msim_events *events, int64_t time_ns, uint32_t priority, uint64_t payload);
 /* Moves the clock to the next event. Returns 0 when none is pending. */
