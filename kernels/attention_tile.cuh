@@ -153,7 +153,7 @@ __device__ static inline void join_rows(float *log_sum_exp, int64_t query, int64
             log_sum_exp[query + lane / 4 + 8 * half] = before[half];
 }
 
-/* c = factor c + kept times what stands in global memory, by rows 0-7 and 8-15 of 16; `at`, `limit`, `columns` as in store_rows.
+/* c = factor c + kept times the values in global memory, by rows 0-7 and 8-15 of 16; `at`, `limit`, `columns` as in store_rows.
  */
 template <int D>
 __device__ static inline void add_rows(float (*c)[4], const float factor[2], const bf16 *at, int64_t stride, int64_t limit,

@@ -32,7 +32,7 @@ __device__ static inline uint64_t matrix_descriptor(const void *start, int leadi
            (uint64_t)swizzle << 62;
 }
 
-/* A descriptor whose start is so many bytes on. */
+/* A descriptor that starts `bytes` bytes later. */
 __device__ static inline uint64_t descriptor_at(uint64_t descriptor, int bytes)
 {
     return descriptor + (uint64_t)(bytes >> 4);

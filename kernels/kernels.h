@@ -88,7 +88,7 @@
     X(SCAN_BACKWARD, scan_backward, scan)                                                                                        \
     X(GATED_NORM_FORWARD, gated_norm_forward, gated_norm)                                                                        \
     X(GATED_NORM_BACKWARD, gated_norm_backward, gated_norm)
-#define KERNEL_SKIPPED(ID, stem, of) /* in the place of X or PRODUCT: without these rows */
+#define KERNEL_SKIPPED(ID, stem, of) /* instead of X or PRODUCT: without these rows */
 
 enum kernel {
 #define X(ID, stem, of) KERNEL_##ID,
@@ -193,7 +193,7 @@ struct activation_call {
     void *du;             /* backward; may not be u */
     const void *gate;     /* gated: NULL, or apart */
     void *dgate;          /* backward, where gate is apart */
-    const int32_t *count; /* one number in device memory: only so many of the t rows; NULL: all */
+    const int32_t *count; /* one number in device memory: only the first count of the t rows; NULL: all */
 };
 
 /* y[i] = a[i] + b[i] (+ bias[i mod h] where not NULL); y may be a or b. Residual connections. `wide`: all operands
@@ -228,7 +228,7 @@ struct column_sum_call {
     float *sum;
 };
 
-/* *largest = the largest |x|, 0 where there is none. `count` (device memory, NULL: all): only so many rows. */
+/* *largest = the largest |x|, 0 where there is none. `count` (device memory, NULL: all): only the first count rows. */
 struct largest_call {
     int64_t rows, cols;
     const int32_t *count;
@@ -395,7 +395,7 @@ struct cast_call {
 
 /* Rows moved. Row i of n comes from row i / share and goes to row i; `index` [n] says where instead: it comes from row index[i],
  * or with `scatter` goes there. `fold`: row i is the sum of rows [i fold, (i + 1) fold), without share and index. `count` (device
- * memory, NULL: n): only so many rows. */
+ * memory, NULL: n): only the first count rows. */
 struct rows_call {
     int64_t n, width;         /* elements of a row */
     int64_t from_row, to_row; /* elements from one row to the next */
@@ -492,7 +492,7 @@ struct kernel_call {
  * from several threads on different outputs. */
 void kernel_reference_run(const struct kernel_call *call);
 
-/* KERNEL_ADAM or KERNEL_SGD on host memory with the device's arithmetic, `compute` bf16, by so many threads: the same bits for
+/* KERNEL_ADAM or KERNEL_SGD on host memory with the device's arithmetic, `compute` bf16, by `threads` threads: the same bits for
  * any number of them, and element by element what the device's kernel gives to a few roundings. */
 void optimizer_host_run(const struct kernel_call *call, int threads);
 

@@ -1,5 +1,5 @@
 /*
- * mixer.cu - what stands around the recurrence of a mixer with a state (mixers.h): convolution, gates, keys of length 1, gated
+ * mixer.cu - the parts around the recurrence of a mixer with a state (mixers.h): convolution, gates, keys of length 1, gated
  * norm, forward and backward.
  *
  * Variants: 8-byte accesses of bf16 where widths, rows and pointers allow, one element at a time otherwise. The convolution goes

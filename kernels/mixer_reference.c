@@ -1,4 +1,4 @@
-/* mixer_reference.c - what stands around the recurrence of a mixer with a state (mixers.h). */
+/* mixer_reference.c - the parts around the recurrence of a mixer with a state (mixers.h). */
 #include <math.h>
 
 #include "kernels/reference.h"

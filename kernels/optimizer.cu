@@ -193,7 +193,7 @@ struct lamb_apply {
     }
 };
 
-/* The first kernel, whose norms replace what stands there or are added to it. */
+/* The first kernel, whose norms replace the present ones or are added to them. */
 template <class Call>
 static cudaError_t launch_update(const struct cuda_launch *launch, const Call *call, const adam_rates &rates, bool vector,
                                  bool add)

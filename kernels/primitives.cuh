@@ -59,7 +59,8 @@ __device__ static inline uint32_t bf16_pair(float low, float high)
     return pair;
 }
 
-/* Rounded to nearest even, to the largest at most: below 2^(1 - BIAS) multiples of the smallest, above so many mantissa bits. */
+/* Rounded to nearest even, to the largest at most: below 2^(1 - BIAS) to multiples of the smallest, above to that many mantissa
+ * bits. */
 template <int MANTISSA, int BIAS> __device__ static inline uint32_t narrow_bits(float x, float largest)
 {
     constexpr int SHIFT = 23 - MANTISSA;

@@ -128,7 +128,7 @@ __device__ static inline float warp_max(float value)
     return value;
 }
 
-/* Warp `w` of as many as there are blocks: a lane for each number. */
+/* Warp `w`, one per block: a lane for each number. */
 __device__ static inline void quantise_row_block(const quantise_blocks_call &call, int64_t w, int64_t rows)
 {
     const int64_t across = (call.cols + NARROW_BLOCK - 1) / NARROW_BLOCK, row = w / across;
@@ -141,7 +141,7 @@ __device__ static inline void quantise_row_block(const quantise_blocks_call &cal
         call.blocks[w] = (uint8_t)(exponent + 127);
 }
 
-/* Warp `w` of as many as there are squares of blocks: a lane for each column. */
+/* Warp `w`, one per square of blocks: a lane for each column. */
 __device__ static inline void quantise_column_blocks(const quantise_blocks_call &call, int64_t w, int64_t rows)
 {
     const int64_t across = (call.cols + WARP - 1) / WARP, first = w / across * NARROW_BLOCK;

@@ -80,7 +80,7 @@ template <int HELD> struct staged_token {
 struct scan_place {
     int64_t block, head, group, row; /* row: of the sequence's first token */
     int column, lane;
-    bool there; /* whether the head has so many columns */
+    bool there; /* whether the head has this column */
 };
 
 __device__ static inline scan_place place_of(const scan_call &call)

@@ -36,8 +36,7 @@ template <int D> __device__ static inline const bf16 *piece_at(const bf16 *tile,
     return tile + row * tile_row<D>::STRIDE + tile_row<D>::at(row, piece);
 }
 
-/* Rows and columns of a matrix that begin at `at`: so many exist. Vectors: columns and stride are multiples of 8, `at` of 16
- * bytes. */
+/* Rows and columns of a matrix that exist from `at` on. Vectors: columns and stride are multiples of 8, `at` of 16 bytes. */
 struct matrix_part {
     const bf16 *at;
     int64_t stride;

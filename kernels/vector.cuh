@@ -159,8 +159,8 @@ static inline bool aligned(const void *a)
     return (uintptr_t)a % 16 == 0; /* NULL is */
 }
 
-/* Blocks of a multiprocessor: as many as it holds at once where each leaves a partial sum; so many more where they are not
- * alike (how many it holds depends on a kernel's registers) that the last ones to end are few. */
+/* Blocks per multiprocessor. BLOCKS_HELD: the number that it holds at once, where each leaves a partial sum. BLOCKS_IN_TURN:
+ * more, where blocks are unequal, so that few end last (how many it holds depends on the registers of a kernel). */
 enum { BLOCKS_HELD = 8, BLOCKS_IN_TURN = 64 };
 
 /* Blocks for `n` threads' work, and no more than `most` for each multiprocessor. */

@@ -17,7 +17,7 @@
  *   links      what every link of a fabric carried, layer by layer        step and fabric load --link-map
  *
  * A figure is a gnuplot file (NAME.gp beside this header, or share/msim/plots) that draws named blocks of data; figure_data.h
- * says what the blocks hold. Colours are told apart by colour-blind readers too (after Okabe and Ito).
+ * says what the blocks hold. Colour-blind readers distinguish the colours too (after Okabe and Ito).
  */
 #ifndef MSIM_PLOTS_FIGURE_H
 #define MSIM_PLOTS_FIGURE_H

@@ -7,7 +7,7 @@
 #include "plots/figure_data.h"
 #include "plots/palette.h"
 
-/* More curves are told apart by nobody; of a map with more cells nobody reads the numbers. */
+/* Nobody can distinguish more curves, or read the numbers of a map with more cells. */
 enum { CURVES_MAX = 8, NUMBERS_MAX = 300, CELLS_MAX = 1000000 };
 
 /* The axis along which the curves run: the longest. The others' combinations are the curves, in the order of the points, in which

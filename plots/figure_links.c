@@ -126,7 +126,7 @@ static int seen_write(const struct seen *seen, int map, int ports, int units, FI
     return seen->links;
 }
 
-/* What a map with so many groups has no room for is said. */
+/* A map with too many groups states what it has no room for. */
 static void say_left_out(const struct links *links, size_t left_out, struct diags *diags)
 {
     if (left_out > 0)

@@ -18,7 +18,7 @@ int cores_of_sets(const unsigned char *sets, int n);
 /* Whole cores that the least quota of a control group around this process (cgroup v2 cpu.max; v1 cpu.cfs_quota_us over
  * cpu.cfs_period_us) is worth, at least 1; INT_MAX: there is none. What it is worth beyond whole cores is left: ranks keep to
  * cores, and where these could use more than the quota the system stops all of them at once until its period is over. `root`:
- * what stands before /proc and /sys, "" but in tests. */
+ * the prefix of /proc and /sys: "" except in tests. */
 int cores_quota(const char *root);
 /* Cores that this process may use, at least 1. */
 int cores_here(void);

@@ -59,7 +59,7 @@ struct device_api {
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
     /* An optimizer's kernel by the host's cores, when the stream gets there, on memory of host_new: KERNEL_ADAM, KERNEL_SGD. */
     enum status (*launch_host)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
-    /* Bytes of the workspace of attention_call and stretch_call, forward or backward, for so many queries of all sequences and
+    /* Bytes of the workspace of attention_call and stretch_call, forward or backward, for `rows` queries of all sequences and
      * heads. */
     size_t (*attention_workspace)(struct device *device, int64_t rows, bool backward);
     /* Bytes of scan_call.workspace. */

@@ -54,7 +54,7 @@ static inline int64_t mixer_stripe_at(const struct mixer_shape *s, enum mixer_st
         at += s->stripes[i];
     return at;
 }
-/* Gate and norm of so many tokens, without tensors and epsilon. */
+/* Gate and norm of that many tokens, without tensors and epsilon. */
 struct gated_norm_call mixer_gated_norm(const struct mixer_shape *s, int64_t tokens);
 /* The constant decay of head `h` of `heads`, as a logarithm. */
 float mixer_constant_decay(int heads, int h);

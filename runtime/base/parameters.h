@@ -189,7 +189,7 @@ struct unit {
     int64_t elements, slice; /* padded; elements / shards */
 };
 
-/* The units of one virtual stage: [table, positions], layers in order and behind them prediction modules (a layer and what stands
+/* The units of one virtual stage: [table, positions], layers in order and behind them prediction modules (a layer and the parts
  * before it, as layers L, L + 1, ... of the model), [final norm, head or tied table], experts of layers. A stage that has both
  * the embedding and the head has the table once. */
 enum { STAGE_ENDS_MAX = 4 };
@@ -209,7 +209,7 @@ void stage_units_build(const struct shape *shape, const struct transformer *mode
                        struct stage_units *units);
 void stage_units_free(struct stage_units *units);
 
-/* Bytes of the tensors in which weights and gradients come and go, with elements of so many bytes: under ZeRO-3, gradients under
+/* Bytes of the tensors in which weights and gradients come and go, with elements of that size: under ZeRO-3, gradients under
  * ZeRO-2 without a pipeline, and where the memory of the host has gradients or weights; otherwise 0. */
 double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes);
 /* Bytes, in fp32, of the most of a unit of weights that a rank updates. */

@@ -238,7 +238,7 @@ struct rank {
     struct pipeline pipeline;
     struct chunk_state *chunks; /* [vpp] */
     int64_t micro_batches;
-    int32_t *tokens; /* device, [2 + predictions][micro_batches][tokens]: those read, and so many places further */
+    int32_t *tokens; /* device, [2 + predictions][micro_batches][tokens]: those read, and those 1, 2, ... places further */
     double *loss;    /* device */
     float *norm;     /* device: squared gradient norm */
     float *partial;  /* device: gradients to be added up over the tensor-parallel group */

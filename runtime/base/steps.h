@@ -200,7 +200,7 @@ struct step {
     bool context;       /* of heads exchanged: what attention gives, not queries, keys and values */
     bool kept;          /* what the product (or the branch) gives is kept for the backward pass, which recomputes the rest;
                          * recomputing: is taken from there. No work stands for that, so no operation asks for it */
-    int pieces;         /* of a product and of its exchange: both are cut into so many; 1: whole */
+    int pieces;         /* of a product and of its exchange: both are cut into this number; 1: whole */
     bool leads;         /* the first of two steps in pieces, whose pieces the other one waits for one by one */
     const char *label;  /* of the work it belongs to */
     bool exchange;      /* then the label is not looked at, but what is exchanged */

@@ -62,7 +62,7 @@ static void post(struct process_world *world, int to, int tag, const void *data,
     world->parcels = parcel;
 }
 
-/* Whether somebody has given up. */
+/* Whether a rank has given up. */
 static bool hear(struct process_world *world)
 {
     MPI_Status status;

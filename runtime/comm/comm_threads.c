@@ -44,7 +44,7 @@ struct hub {
     pthread_mutex_t lock; /* of what follows; taken before a meeting's, never while holding one */
     struct thread_meeting **meetings;
     size_t n_meetings, capacity;
-    atomic_bool broken;       /* somebody went; waits end */
+    atomic_bool broken;       /* a rank left; waits end */
     char reason[REASON_SIZE]; /* of the first that went */
     pthread_cond_t changed;   /* of the barrier */
     int n_waiting;
@@ -368,7 +368,7 @@ static bool same_call(const struct exchange_call *a, const struct exchange_call 
            exchange_blocks(a) == exchange_blocks(b);
 }
 
-/* Everybody is there: false when somebody came for something else. */
+/* All members are there: false when one came for another exchange. */
 static bool agree(const struct thread_meeting *meeting, struct exchange_task *task)
 {
     for (int m = 0; m < meeting->n; m++) {

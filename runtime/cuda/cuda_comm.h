@@ -9,11 +9,11 @@
  * Communicators are split off one of all ranks. NCCL connects members when a communicator is made and not at first use, so that
  * enqueueing never waits for another rank.
  *
- * Several ranks on one GPU. NCCL refuses that unless told otherwise: NCCL_MULTI_RANK_GPU_ENABLE=1 from 2.30 on; before, every
+ * Several ranks on one GPU. NCCL refuses that by default: NCCL_MULTI_RANK_GPU_ENABLE=1 from 2.30 on; before, every
  * process calls itself another host (NCCL_HOSTID) and exchanges over loopback sockets. That is right for checking programs and
  * useless for measuring bandwidth. Variables that the user has set stay.
  *
- * Failure. While somebody waits for a stream, communicators are asked for errors, the folder for a rank that gave up, and a clock
+ * Failure. While a thread waits for a stream, communicators are asked for errors, the folder for a rank that gave up, and a clock
  * runs that is set back whenever an exchange completes. When it passes the timeout, all communicators are aborted, in one group
  * (one by one the first would wait for the kernels of the others), which ends the kernels that wait on the device, and the
  * sentence names the exchange and the processes known to be gone.
@@ -30,7 +30,7 @@ struct cuda_comm_options {
     /* Gives all ranks rank 0's bytes (MPI); NULL: by a file in the folder, which all ranks then must see. */
     void (*share)(void *bytes, size_t n);
     nanos timeout; /* of any wait for another rank; 0: a minute */
-    /* Ends this process, called by another thread, when two timeouts after somebody gave up it is still here (cuda_meeting.h). */
+    /* Ends this process, called by another thread, when two timeouts after a rank gave up it is still here (cuda_meeting.h). */
     void (*end)(const char *text);
 };
 

@@ -460,11 +460,11 @@ static const struct device_api cuda_api = {
     .pause = cuda_pause,
 };
 
-/* CUDA reads it when it starts. Streams share the queues of the device's front end, eight where nothing is said, and what stands
- * behind another stream's command in a queue waits with it: for an exchange perhaps that waits for another rank, which waits for
- * what stands behind. 32 is the most there are (CUDA C++ Programming Guide, environment variables). For the same reason kernels
- * of one rank among others are loaded when CUDA starts: to load one at its first launch may wait for what runs on the device
- * (there, lazy loading, concurrent execution). What the user has set stays. */
+/* CUDA reads these variables when it starts. Streams share the queues of the device's front end, eight by default. Work behind
+ * another stream's command in a queue waits with that command: perhaps for an exchange that waits for another rank, which waits
+ * for this work. 32 queues are the most there are (CUDA C++ Programming Guide, environment variables). For the same reason one
+ * rank among others loads its kernels when CUDA starts: loading one at its first launch may wait for what runs on the device
+ * (there, lazy loading, concurrent execution). The user's own settings stay. */
 static void cuda_variables(void)
 {
     struct cuda_place place;

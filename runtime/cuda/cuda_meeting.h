@@ -3,7 +3,7 @@
  *
  *   id           what rank 0 tells the others: a line of versions, then the bytes of the unique id
  *   rank.N       host and process id of rank N
- *   abandoned    "rank N: why": somebody gave up; the first one's sentence stays
+ *   abandoned    "rank N: why": a rank gave up; the first one's sentence stays
  *
  * Files appear whole (written aside, then linked or renamed).
  */
@@ -29,14 +29,14 @@ MUST_CHECK enum status meeting_enter(struct cuda_meeting *meeting, const char *f
 MUST_CHECK enum status meeting_share(const struct cuda_meeting *meeting, const char *versions, void *id, size_t bytes,
                                      void (*share)(void *bytes, size_t n), struct diags *diags);
 void meeting_abandon(const struct cuda_meeting *meeting, const char *why);
-/* From now on a thread calls `end` with a sentence when this process has not left `grace` after somebody gave up: CUDA may keep
+/* From now on a thread calls `end` with a sentence when this process has not left `grace` after a rank gave up: CUDA may keep
  * it (a kernel that is loaded, or memory that is taken, behind one that waits for who is gone), where it asks nobody. All that
  * `end` can do is to end the process without asking CUDA. NULL: no thread was to be had, or `end` is NULL. */
 struct meeting_guard;
 MUST_CHECK struct meeting_guard *meeting_guard_new(const struct cuda_meeting *meeting, nanos grace,
                                                    void (*end)(const char *text));
 void meeting_guard_free(struct meeting_guard *guard); /* it has left; NULL is nothing */
-/* Whether somebody gave up; `why` gets the sentence. */
+/* Whether a rank gave up; `why` gets the sentence. */
 bool meeting_abandoned(const struct cuda_meeting *meeting, char why[MEETING_REASON]);
 /* "rank 3 (process 1234) is gone" for each rank of this host whose process has ended; "" when none has. */
 void meeting_gone(const struct cuda_meeting *meeting, char *text, size_t size);

@@ -23,7 +23,7 @@ struct narrow_recipe narrow_recipe_of(enum precision precision)
     return (struct narrow_recipe){0};
 }
 
-/* --- where what stands */
+/* --- places in memory */
 
 static size_t half_bytes(const struct tensor *t, bool down)
 {

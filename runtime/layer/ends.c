@@ -1,4 +1,4 @@
-/* ends.c - what stands before the first layer and after the last: embedding, output matrix, loss. */
+/* ends.c - the parts before the first layer and after the last: embedding, output matrix, loss. */
 #include "runtime/layer/ends.h"
 #include "model/cost/work/work.h"
 
@@ -22,7 +22,7 @@ static const struct unit_state *unit_at(const struct step_context *c, int index)
 
 /* --- embedding */
 
-/* Those of this micro-batch, so many places further than where it stands. */
+/* Those of this micro-batch, `ahead` places further. */
 static const int32_t *tokens_at(const struct step_context *c, int ahead)
 {
     int64_t tokens = c->rank->shape.tokens;

@@ -14,12 +14,12 @@ struct token_rows {
 
 /* Row `row` of a tensor in the device's precision, each of `width` elements. */
 void *ends_row(const struct step_context *c, const struct tensor *tensor, int64_t row, int64_t width);
-/* The output matrix, for a product of so many rows; where its gradient is added up. */
+/* The output matrix, for a product of `rows` rows; where its gradient is added up. */
 struct kernel_call ends_output_call(const struct step_context *c, int64_t rows, enum kernel kernel);
 float *ends_output_gradient(const struct step_context *c);
 /* A head's tensors of a micro-batch: of each row its largest logit; the sum of exponentials, and the target's, rows apart. */
 void ends_sums_new(struct step_context *c, struct head_state *h);
-/* Of rows whose logits are h->logits [n, v]: their loss, adding to the step's; their gradient, in the place of the logits. */
+/* Of rows whose logits are h->logits [n, v]: their loss, adding to the step's; their gradient, which replaces the logits. */
 void ends_loss(struct step_context *c, struct head_state *h, int ahead, struct token_rows rows);
 void ends_loss_backward(struct step_context *c, struct head_state *h, int ahead, struct token_rows rows);
 

@@ -6,7 +6,7 @@
  *
  * Context parallelism. A rank, or all that exchange heads with it (layer_heads.c), holds two stretches of every sequence, chunks
  * r and 2 cp - 1 - r of 2 cp. Keys and values of all ranks are gathered (the program's exchange over the context-parallel group),
- * put into the order of the sequence, and each stretch of queries attends to what stands before its end. In pieces (pipelined.c)
+ * put into the order of the sequence, and each range of queries attends to the tokens before its end. In pieces (pipelined.c)
  * those of some ranks come after those of others: attention takes in those that are here while the next ones travel. Backward the
  * keys and values are gathered again, and the gradients of all of them reduced to the ranks they belong to; that reduction is
  * part of the computation here and, in the program, of the exchange's bytes. */
@@ -189,7 +189,7 @@ static int64_t window_of(const struct layer_context *c)
     return (int64_t)sliding_window_width(c->rank->setting, c->rank->layout->features, c->layer);
 }
 
-/* `workspace`: where its place stands in the call; for so many queries of all sequences and heads. */
+/* `workspace`: its member in the call; for that many queries of all sequences and heads. */
 static void launch_attention(const struct layer_context *c, struct kernel_call *call, void **workspace, int64_t rows,
                              bool backward)
 {

@@ -331,7 +331,7 @@ static size_t shared_bytes(const struct prober *p)
     return (times > MARKED_REPEATS_MAX ? times : MARKED_REPEATS_MAX) * sizeof *p->shared;
 }
 
-/* Neighbours by so many, this rank's among them. */
+/* Groups of that many neighbours, this rank's among them. */
 static struct communicator *open_group(struct prober *p, int ranks)
 {
     struct communicator *own = NULL;

@@ -3,7 +3,7 @@
  *
  * Every case is run by all ranks at the same time, as training would: ranks share cores, caches and memory. A case is enqueued on
  * a device stream like any operation of a program; its time is the median of several batches, after one to warm up (two on a GPU,
- * whose first call of a kernel loads it), per call, in the mean over ranks. With flush_bytes (GPUs) that much memory is written
+ * whose first call of a kernel loads it), per call, averaged over ranks. With flush_bytes (GPUs) that much memory is written
  * before each kernel, so that operands come from memory and not from the second-level cache, and times are between the device's
  * marks. On a CPU the time of a kernel is what its thread had a core for, so ranks that share cores and other programs do not
  * make kernels slower than they are; how operations share cores is the prediction's business.
@@ -15,8 +15,8 @@
  * its own, and its time is from when the last rank's kernel has ended to when the kernel behind it may begin. As many ranks meet
  * as the job's groups have, in all groups at the same time. On a GPU they are enqueued while the device is kept waiting, so that
  * what the host takes for them is no part of their time. On a CPU most of a short one is waking threads; what its stream had a
- * core for (the marks around it and noticing that it may begin are part of that) is told apart, since that alone keeps others
- * from the core.
+ * core for (the marks around it and noticing that it may begin are part of that) is measured separately, since that alone keeps
+ * others from the core.
  *
  * The products of a job, its optimizer, and exchanges of weights and gradients take those of one layer after the other, which in
  * a step come from memory: between two uses lies as much as all ranks hold. So do kernels with what a forward pass leaves for the

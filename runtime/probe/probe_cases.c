@@ -56,7 +56,7 @@ static void add_product(struct probe_cases *cases, enum kernel kernel, bool bias
     c->row.flops = 2.0 * (double)t * (double)in * (double)out;
 }
 
-/* Cases from `first` on are executed so often. */
+/* Cases from `first` on are executed that many times. */
 static void executed(struct probe_cases *cases, int first, double times)
 {
     for (int i = first; i < cases->n_items; i++)

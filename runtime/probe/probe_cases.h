@@ -49,22 +49,22 @@ void probe_cases_make(const struct probe_options *options, struct device *device
 /* What that is made of: cases of a job (probe_job.c), and the parts of theirs. */
 void probe_cases_of_job(const struct probe_options *options, struct probe_cases *cases);
 
-/* The three products of a linear layer, each executed so often. */
+/* The three products of a linear layer, each executed that many times. */
 void probe_add_products(struct probe_cases *cases, double times, bool biased, int64_t t, int64_t in, int64_t out);
 void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape);
 /* The same by the kernels for stretches of queries: of whole sequences, whatever the call's strides. */
 void probe_add_stretch(struct probe_cases *cases, const struct stretch_call *shape);
-/* A kernel that streams: `passes` over an operand of so many elements, executed `times` in an operation of `part`. */
+/* A kernel that streams: `passes` over an operand of that many elements, executed `times` in an operation of `part`. */
 struct probe_case *probe_add_streaming(struct probe_cases *cases, struct kernel_call call, enum memory_kernel part, double times,
                                        const char *op, int64_t operand, double passes);
 /* Integers that a case goes by. */
 void probe_case_route(struct probe_cases *cases, struct probe_case *c, struct probe_routing routing);
 void probe_add_copy(struct probe_cases *cases, int64_t operand);
-/* A copy of so many elements to the memory of the host; what it takes back is the same. */
+/* A copy of that many elements to the memory of the host; the way back takes the same. */
 void probe_add_host_copy(struct probe_cases *cases, int64_t operand);
-/* An update of so many parameters by the host's cores, of the bytes that the cost model counts for it. */
+/* An update of that many parameters by the host's cores, of the bytes that the cost model counts for it. */
 void probe_add_host_update(struct probe_cases *cases, const struct job *job, int64_t parameters);
-/* An operand of so many elements to 8 bits, by cases->recipe; nothing without one. */
+/* An operand of that many elements cast to 8 bits, by cases->recipe; nothing without one. */
 void probe_add_casts(struct probe_cases *cases, int64_t rows, int64_t cols);
 
 struct probe_layer {
@@ -77,7 +77,7 @@ void probe_add_activation(struct probe_cases *cases, const struct probe_layer *l
 void probe_add_loss(struct probe_cases *cases, int64_t t, int64_t v);
 void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, int64_t n);
 
-/* One exchange of so many elements, executed `times` in a micro-batch; all kinds of them. */
+/* One exchange of that many elements, executed `times` in a micro-batch; all kinds of them. */
 struct probe_case *probe_add_exchange(struct probe_cases *cases, enum exchange exchange, double times, int ranks,
                                       int64_t elements);
 void probe_add_exchanges(struct probe_cases *cases, int ranks, int64_t elements);
@@ -105,7 +105,7 @@ void probe_routing_fill(const struct probe_routing *routing, int32_t *integers);
 struct kernel_call probe_case_place(const struct probe_case *c, void *const buffers[PROBE_BUFFERS], size_t element_bytes);
 /* Whether a buffer holds weights or what there is of each: gradients, moments. Then it has weight_bytes. */
 bool probe_holds_weights(int buffer);
-/* Give a product or an update the weights of the `turn`-th layer, of as many as fit those buffers. */
+/* Give a product or an update the weights of the `turn`-th layer of those that fit the buffers. */
 void probe_case_turn(struct kernel_call *call, size_t weight_bytes, size_t element_bytes, uint64_t turn);
 /* The exchange of a case, of member `me`. */
 struct exchange_call probe_exchange_place(const struct probe_case *c, int me, void *const buffers[PROBE_BUFFERS],

@@ -20,7 +20,7 @@ struct job_probe {
 
 /* --- experts */
 
-/* The copies that all ranks of an expert-parallel group send here are as many as this rank sends. */
+/* All ranks of an expert-parallel group together send here the number of copies that this rank sends. */
 static struct probe_experts experts_of(const struct shape *s)
 {
     const struct mixture_shape *moe = &s->moe;
@@ -184,7 +184,7 @@ static enum exchange exchange_of(enum collective collective)
     }
 }
 
-/* Ranks of a group here: as many as it has, where those that probe are divided so. */
+/* Ranks of a group here: its own number, if the probing ranks can be divided so. */
 static int members_here(const struct job_probe *j, int members)
 {
     return members > 1 && j->ranks % members == 0 ? members : j->ranks;

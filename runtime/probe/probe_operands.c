@@ -267,13 +267,13 @@ static size_t skipped(size_t elements, size_t weight_bytes, uint64_t turn)
     return places > 1 ? turn % places * elements : 0;
 }
 
-/* A buffer that has `weight_bytes`, where the `turn`-th tensor of so many elements is. */
+/* A buffer that has `weight_bytes`, where the `turn`-th tensor of that many elements is. */
 static void *turned(const void *at, int64_t elements, size_t element, size_t weight_bytes, uint64_t turn)
 {
     return (char *)at + skipped((size_t)elements, weight_bytes, turn) * element;
 }
 
-/* Of so many heads of all tokens. */
+/* Of that many heads of all tokens. */
 static int64_t attention_elements(const struct attention_call *call, int64_t heads)
 {
     return call->batch * call->seq_len * heads * call->head_dim;

@@ -26,7 +26,7 @@ static void stay_here(const struct layout *layout, const struct setting *setting
         f->gradients = all.gradients * (1 - offload_share(&layout->offload, OFFLOAD_OPTIMIZER));
 }
 
-/* What stands beside gradients and states for the update. */
+/* Memory of the update besides gradients and states. */
 static double updates_bytes(const struct layout *layout, const struct setting *setting, int stage, double master)
 {
     struct stage_load load = {0};
@@ -88,7 +88,7 @@ static double stage_memory(const struct layout *given, const struct setting *set
 }
 
 /* What the host has of the fullest rank: on a CPU, which computes in fp32, no copy of weights beside the master. LAMB's updates
- * of a unit stand beside its states until their lengths are known. */
+ * of a unit are kept with its states until their lengths are known. */
 static double stage_host_memory(const struct layout *layout, const struct setting *setting, bool on_gpu, int stage)
 {
     const struct job *job = setting->job;

@@ -31,7 +31,7 @@ struct injection {
     enum trouble trouble;
     int rank;
     int64_t step;  /* from 0, on which it begins */
-    double factor; /* slow: each computation takes so many times as long */
+    double factor; /* slow: each computation takes factor times as long */
 };
 
 /* Takes device and world over; rank_close releases them, also after a failure. The reason of a failure is in rank->diags. */

@@ -39,7 +39,7 @@ struct departure {
 struct host_copies {
     struct departure **departures; /* of the step, in the order of their operations; kept for the next one */
     size_t n, capacity, n_known;
-    size_t given_up; /* so many of them */
+    size_t given_up; /* how many of them */
     struct host_buffer *free, **all;
     size_t n_all, all_capacity;
 };
