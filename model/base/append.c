@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ends a text of so many bytes before a character of UTF-8 that was cut in two. */
+/* Ends a text of n bytes before a character of UTF-8 that was cut in two. */
 static void drop_half_character(char *text, size_t length)
 {
     size_t first = length;

@@ -16,7 +16,7 @@
 /* A whole file in memory with a NUL after its last byte. Refuses files above `limit` bytes (uncompressed), directories,
  * UTF-16 text, and what cannot be read, with a diagnostic. The caller frees *bytes. */
 MUST_CHECK enum status file_read(const char *path, size_t limit, char **bytes, size_t *n_bytes, struct diags *diags);
-/* The same; the watch is told how many of the file's own bytes, compressed or not, have been read. */
+/* The same; the watch receives how many of the file's own bytes, compressed or not, have been read. */
 MUST_CHECK enum status file_read_watched(const char *path, size_t limit, const struct watch *watch, char **bytes, size_t *n_bytes,
                                          struct diags *diags);
 

@@ -62,7 +62,7 @@ static inline nanos nanos_later(nanos a, nanos b)
  * what would be right, and *value is untouched. */
 MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension, double *value, char *why, size_t size);
 
-/* "12.5" up to `end`, in units of so many nanoseconds, exactly, which a double may not hold; digits beyond the nanosecond are cut
+/* "12.5" up to `end`, in units of `unit` nanoseconds, exactly, which a double may not hold; digits beyond the nanosecond are cut
  * off. False where it is not plain decimal or too large. */
 bool nanos_parse_decimal(const char *text, const char *end, nanos unit, nanos *value);
 

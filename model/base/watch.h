@@ -1,5 +1,5 @@
 /*
- * watch.h - who is told how far long work is.
+ * watch.h - a progress callback for long work.
  *
  * The work decides how often: now and then, from the thread that was called, with `done` growing up to `total`. A watch may be
  * NULL, or tell nobody.
@@ -14,7 +14,7 @@ struct watch {
     void *context;
 };
 
-/* Work through bytes tells after so many. */
+/* Work through bytes reports after each WATCH_BYTES. */
 #define WATCH_BYTES ((size_t)1 << 20)
 
 static inline void watch_tell(const struct watch *watch, double done, double total)

@@ -55,7 +55,7 @@ struct batch_fit batch_fit_of(int gpus, int64_t batch)
     fit.better_left = fit.left;
     for (int i = 0; i < d.n; i++)
         fit.sizes += d.items[i] <= batch;
-    /* What as many as possible divide is a multiple of their least common multiple, which is a divisor of the GPUs too. */
+    /* What most of them divide is a multiple of their least common multiple, which is a divisor of the GPUs too. */
     for (int i = 0; i < d.n; i++) {
         int64_t below = batch / d.items[i] * d.items[i];
         consider(&fit, &d, batch, below);

@@ -154,7 +154,7 @@ void candidates_pp(struct int_list *out, const struct space_limit *limit, int la
     int_list_sort_unique(out);
 }
 
-/* Layers of the largest of so many virtual stages. */
+/* Layers of the largest of n virtual stages. */
 static int largest_chunk(const struct transformer *model, int64_t parts)
 {
     return (int)((model->layers + model->mtp_layers + parts - 1) / parts);

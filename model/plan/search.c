@@ -17,7 +17,7 @@
 enum {
     MAX_THREADS = 256,
     BATCHES_PER_THREAD =
-        32, /* families are handed out in about so many batches a thread: even ends, few repeated cache entries */
+        32, /* families are handed out in about this number of batches per thread: even ends, few repeated cache entries */
     MAX_BATCH = 64,
     DEAL = 8 /* families in a block of a share: the same on every machine that has one */
 };
@@ -140,8 +140,8 @@ static bool estimate(struct worker *worker, const struct layout *layout, double 
 
 /* Estimates of steps that are as long as each other differ by less. */
 #define ROUNDING 1e-9
-/* A step that repeats all layers takes at most so many times as long as one that repeats none: what is repeated is a forward
- * pass, and backward passes take no less than those. */
+/* A step that repeats all layers takes at most this number of times as long as one that repeats none: what is repeated is a
+ * forward pass, and backward passes take no less than those. */
 #define LONGEST 1.5
 
 /* Steps longer than this are of no use where those are not that are longer than limit_s: where `fewest` layers may take the place
@@ -173,7 +173,7 @@ static bool estimate_fewest(struct worker *worker, const struct plan *full, doub
     return estimate(worker, &layout, limit_s, plan) && plan->estimate.step_s >= shortest;
 }
 
-/* Offers a layout that needs so many bytes, or, in its place, the one that repeats the `fewest` layers (0: there is none) where
+/* Offers a layout that needs `bytes`, or instead the one that repeats the `fewest` layers (0: there is none) where
  * that is faster. */
 static void offer_faster(struct worker *worker, const struct layout *layout, uint64_t index, double bytes, int *fewest)
 {

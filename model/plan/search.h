@@ -67,7 +67,7 @@ struct search_options {
     int keep;                          /* plans wanted, at least 1 */
     bool variants;                     /* several plans of one family may be kept */
     bool memory_only;                  /* do not estimate times: no plans, only counts and the smallest layout */
-    int threads;                       /* 0: as many as the process may run on */
+    int threads;                       /* 0: one per processor of the process */
     uint32_t first_family, end_family; /* what part of the space; end 0: all of it */
     /* Of that part, share number `share` of `n_shares` alike ones (0: all of it): blocks of families dealt out in turn, as
      * neighbours cost alike. */

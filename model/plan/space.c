@@ -53,8 +53,8 @@ struct space {
     size_t n_lists, lists_capacity;
     struct digit schedules[N_PIPELINE_CLASSES], offloads, recomputes, sps[2];
     struct int_list shards;              /* numbers of replicas to shard among; 0: all */
-    struct sharding_digit *shardings[2]; /* without and with a pipeline, [2 + shards.n]: of one replica, of several, of as many as
-                                          * shards.items[i] */
+    struct sharding_digit *shardings[2]; /* without and with a pipeline, [2 + shards.n]: of one replica, of several, of one for
+                                          * each shards.items[i] */
     struct feature_digit features[N_TOGGLE_CLASSES];
     uint64_t n_layouts;
     uint32_t n_families;
@@ -104,7 +104,7 @@ static void build_recomputes(struct space *space)
     digit_add_allowed(digit, limit, RECOMPUTE_FULL);
 }
 
-/* Of layouts with so many replicas (0: with none of the numbers named). Without ZeRO there is nothing to shard by. In a pipeline
+/* Of layouts with n replicas (0: with none of the numbers named). Without ZeRO there is nothing to shard by. In a pipeline
  * ZeRO 2 is 1, or what few frameworks do (footprint.h). */
 static void build_sharding_digit(const struct space *space, bool pipelined, int replicas, struct sharding_digit *digit)
 {

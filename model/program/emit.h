@@ -22,7 +22,7 @@ struct waits {
 };
 void waits_add(struct waits *waits, uint32_t op); /* NO_OP is ignored */
 
-/* The pass that a chunk emitted last: which of so many cuts, and beside which pass (of what chunk); cuts 0: none yet. */
+/* The pass that a chunk emitted last: which of `cuts` cuts, and beside which pass (of what chunk); cuts 0: none yet. */
 struct emitted_pass {
     int cut, cuts, partner;
     const struct pass_pieces *pieces;
@@ -49,7 +49,7 @@ struct chunk_plan {
 /* Of what a stage has in the host's memory; see host.h. */
 struct host_plan {
     int layers;                         /* of its fullest chunk */
-    int *leaving_layers;                /* [vpp] the first so many of a chunk whose activations leave */
+    int *leaving_layers;                /* [vpp] number of first layers of a chunk whose activations leave */
     uint32_t *left;                     /* [vpp][micro-batches][layers] the copy of what a layer keeps, NO_OP: it stays */
     uint32_t leaving[OFFLOAD_BUFFERS];  /* the last such copies, oldest first */
     struct waits read[OFFLOAD_BUFFERS]; /* what the last backward passes of what came back ended with, oldest first */
@@ -99,7 +99,7 @@ double stage_gradient_bytes(const struct stage *stage);
 struct op step_op(enum op_kind kind, enum stream stream, enum work_class class);
 /* Append an operation that waits for the set; its index. */
 uint32_t stage_add(struct stage *stage, struct op op, const struct waits *waits);
-/* The last n of something, oldest first: the oldest falls out; NO_OP where there were not so many. */
+/* The last n of something, oldest first: the oldest falls out; NO_OP where there were fewer. */
 static inline void ops_push(uint32_t *ring, int n, uint32_t op)
 {
     memmove(ring, ring + 1, (size_t)(n - 1) * sizeof *ring);

@@ -17,7 +17,7 @@ static double share_of(const struct stage *stage, enum offload_part part)
     return offload_share(&stage->build->layout->offload, part);
 }
 
-/* A copy of so many bytes; equal ones share their work. */
+/* A copy of `bytes`; equal ones share their work. */
 static int32_t copy_work(struct build *build, const char *label, double bytes)
 {
     const struct work_table *works = &build->program->works;

@@ -23,7 +23,7 @@ struct piece {
     bool beside; /* runs beside the piece before it */
 };
 
-/* Layers with what stands before and after them. */
+/* Layers with the work before and after them. */
 struct segment {
     struct layer_range range;
     bool embedding, head;

@@ -88,7 +88,7 @@ double entry_parameter_round(const struct entry_parameter *parameter, double val
 char *entry_parameter_text(const struct entry_parameter *parameter, double value, char *buffer, size_t size)
 {
     enum dimension dimension = parameter->row->dimension;
-    switch (dimension) { /* one unit for what stands side by side */
+    switch (dimension) { /* one unit for values in one row */
     case DIM_FRACTION:
     case DIM_COUNT: snprintf(buffer, size, "%.12g", value); break;
     case DIM_TIME: snprintf(buffer, size, "%.12gus", value * 1e6); break;

@@ -50,7 +50,7 @@ double calibrate_loss(const struct calibrate_fit *fit, const double *residuals);
 /* d r / d z of the active parameters, [n_rows][n_active], for standard errors: over CALIBRATE_REACH to either side, since a
  * predicted step may jump by a few parts in a thousand where a choice flips (an algorithm, a schedule), and a minimum often lies
  * beside such a jump. Over CALIBRATE_STEP that would be a slope hundreds of times the true one, and an interval as many times too
- * narrow. Leaves the values as they are, and residuals those of them. */
+ * narrow. Leaves the values as they are, and their residuals. */
 void calibrate_slopes(struct calibrate_fit *fit, double *jacobian);
 /* The robust minimum over the active parameters from where they stand; updates values, z, scale and residuals. */
 void calibrate_minimise(struct calibrate_fit *fit);

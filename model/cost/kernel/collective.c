@@ -49,7 +49,7 @@ static double own_bytes(const struct gpu *gpu, enum collective collective, doubl
  * a quarter of it by each GPU. */
 #define HOST_CROSSING_FRACTION 0.47
 
-/* How much longer `bytes` take because the first of them fill the ring, which takes so many. */
+/* How much longer `bytes` take because the first of them fill the ring. */
 static double ramp_of(double filling, double bytes)
 {
     return 1 + sqrt(filling / bytes);
@@ -229,7 +229,7 @@ struct cost collective_time(const struct cluster *cluster, enum collective colle
     return cost_add(cost_add(phases.before, phases.network), phases.after);
 }
 
-/* Tokens of which a copy reaches the busiest of so many domains, over the mean of the domains. */
+/* Tokens of which a copy reaches the busiest of n domains, over the mean of the domains. */
 static double busiest_reached(double open, struct token_copies tokens)
 {
     double share = fmin(1, tokens.domain_load / open);

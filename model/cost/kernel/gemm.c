@@ -144,7 +144,7 @@ static double roofline(double a, double b, double overlap)
 }
 
 /* Streams over which a framework spreads GEMMs that it launches apart (Transformer Engine's grouped linear layer): start-up is
- * hidden but for one in so many, and so is what their last waves leave idle. */
+ * hidden except one of n, and so is what their last waves leave idle. */
 #define GROUP_STREAMS 4
 
 static struct cost launched_apart(const struct gpu *gpu, struct work_gemm gemm)
@@ -153,7 +153,7 @@ static struct cost launched_apart(const struct gpu *gpu, struct work_gemm gemm)
     together.apart = false;
     together.count = gemm.count < GROUP_STREAMS ? gemm.count : GROUP_STREAMS;
     together.largest = 0;
-    struct cost cost = gemm_cost(gpu, &together); /* as many as run side by side share the SMs */
+    struct cost cost = gemm_cost(gpu, &together); /* those that run side by side share the SMs */
     double rounds = (double)gemm.count / together.count;
     cost = cost_scale(cost, rounds);
     if (gemm.largest <= 0)

@@ -1,7 +1,7 @@
 /*
  * gemm_memo.h - what the products of one GPU take, remembered.
  *
- * Passes of different layouts share most of their products: recomputation, sequence parallelism and overlaps change what stands
+ * Passes of different layouts share most of their products: recomputation, sequence parallelism and overlaps change the work
  * around them. All zero is an empty memo; it belongs to one GPU and one thread, and answers what gemm_cost does.
  */
 #ifndef MSIM_MODEL_COST_KERNEL_GEMM_MEMO_H

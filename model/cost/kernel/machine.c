@@ -216,7 +216,7 @@ static struct cost leaf_cost(const struct machine *machine, const struct work *w
     return (struct cost){0};
 }
 
-/* A step of a ring of so many: as many of the keys, and so many pairs. */
+/* A step of a ring: its share of the keys, and that share of the pairs. */
 static double ring_step(const struct machine *machine, const struct work *compute, int pieces, double pairs)
 {
     struct work step = *compute;
@@ -300,7 +300,7 @@ static double parts_seconds(const struct machine *machine, struct work_parts par
         return side_by_side(parts.compute_s, c, share);
     if (n == 1)
         return parts.compute_s + c;
-    double longer = 0; /* by the first step in the place of one like the others */
+    double longer = 0; /* by the first step instead of one like the others */
     if (parts.first_s > 0)
         longer = side_by_side(parts.first_s, c, share) - side_by_side(parts.compute_s, c, share);
     return c + side_by_side(n * parts.compute_s, (n - 1) * c, share) + longer;

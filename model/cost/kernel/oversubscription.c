@@ -107,7 +107,7 @@ double oversubscription_of_stages(const struct cluster *cluster, struct group_sp
 
 /* --- messages of a pipeline */
 
-/* Of the hops of a pipeline over so many leaves or pods those from one to the next. Interleaved the last stage sends to the first
+/* Of the hops of a pipeline over n leaves or pods those from one to the next. Interleaved the last stage sends to the first
  * one, too. */
 static double crossing(const struct layout *layout, int units)
 {

@@ -57,7 +57,7 @@ static double chunks_in_flight(const struct layout *layout, const struct setting
     case SCHEDULE_INTERLEAVED:
         return interleaved_in_flight((int64_t)m, layout->pp, layout->vpp, stage, has_any(layout, FEATURE_BIT(EP_OVERLAP)));
     case SCHEDULE_ZB2P: return fmin(m, 2 * p - 1); /* ZB-H2: up to twice 1F1B */
-    case SCHEDULE_ZB1P: return fmin(m, p);         /* weight gradients wait: every stage holds as many as the first */
+    case SCHEDULE_ZB1P: return fmin(m, p);         /* weight gradients wait: every stage holds the number of the first */
     case SCHEDULE_ZBV: return fmin(m * v, 2 * p);
     case SCHEDULE_DUALPIPE: return p + 1; /* of chunks that are 1/p of the model; m is at least 2p */
     case SCHEDULE_DUALPIPEV: return 2 * p + 1;

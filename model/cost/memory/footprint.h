@@ -27,7 +27,7 @@ double footprint_layer_bytes(const struct layout *layout, const struct setting *
  *               for k ranks
  *   heads       (all-to-all) the gradients of queries, keys and values as attention gives them, as they are sent, as they arrive
  *
- * The second is for elements of so many bytes, and of the runtime, which executes a ring by gathering.
+ * The second is for elements of element_bytes bytes, and of the runtime, which executes a ring by gathering.
  */
 double footprint_context_bytes(const struct layout *layout, const struct setting *setting);
 double footprint_executed_context_bytes(const struct layout *layout, const struct setting *setting, double element_bytes);

@@ -8,7 +8,7 @@
 
 /* Bytes that a layer keeps where nothing of it is repeated. */
 double footprint_layer_whole(const struct layout *layout, const struct setting *setting, struct layer_kind kind);
-/* What stands beside what is kept while a layer is recomputed: all of it, or of its modules alone what they had not kept. */
+/* Memory besides what is kept while a layer is recomputed: all of it, or of its modules alone what they had not kept. */
 double footprint_layer_repeated(const struct layout *layout, const struct setting *setting, struct layer_kind kind);
 
 static inline bool has_any(const struct layout *layout, feature_set any)

@@ -29,7 +29,7 @@ static double first_chunk(const struct question *q, enum pass pass)
  *             its first pass on; meanwhile it has 2p - r forward passes down and p up, and p - r of i + w, of micro-batches
  *             that exist
  *   the head  is on the first stage, which waits for the first micro-batch to come back up, or has all of them one after the
- *             other (and of the other chunk what stands between: m - p of i + w, m - n of f) until the last one's gradient has
+ *             other (and of the other chunk the passes between: m - p of i + w, m - n of f) until the last one's gradient has
  *             gone down and come back
  */
 static double first_gradient_seconds(const struct question *q, const struct pass_times *stage, double r)

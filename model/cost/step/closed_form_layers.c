@@ -17,7 +17,7 @@
 
 enum { FOLLOWED = 4, UNSENT = -1 };
 
-/* Seconds of passes: of a layer, and of what stands at the model's ends. */
+/* Seconds of passes: of a layer, and of the model's ends. */
 struct layer_passes {
     double forward, backward;
 };
@@ -30,7 +30,7 @@ struct walk {
     int n;                                    /* layers */
     bool sharded, scatters, gives, overlaps;  /* ZeRO-3; gradients are reduced layer by layer, or leave; dp_overlap */
     const struct stage_exchanges *in_buckets; /* of several layers, exchanged once a step beside passes; NULL: there are none */
-    int leaving_layers;                       /* the first so many give their activations to the host */
+    int leaving_layers;                       /* number of first layers whose activations leave for the host */
     struct layer_passes *layers, embedding, head;
     double *left, *sent; /* by layer: when the copy of its activations, of its gradients was down; UNSENT: there is none */
 

@@ -5,7 +5,7 @@
  * time of the host; both add up, and the two sums make the pass: (device^3 + host^3)^(1/3), as the programs' works do
  * (starved_seconds). So parts are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one
  * micro-batch or more, features) and put together for any division of the layers. Where a pattern, or windows that only some
- * have, give layers kinds that take different times, a stage's passes are those of the layers that it has; otherwise of so many
+ * have, give layers kinds that take different times, a stage's passes are those of the layers that it has; otherwise of a number
  * average ones. Where some layers are repeated and others keep everything, both are costed as if all were such, and a pass has so
  * many of each.
  *
@@ -58,7 +58,7 @@ struct stage_times {
     bool by_direction;            /* and whether copies of all forward passes come before those of all backward ones */
     double whole;                 /* the share of the model's layers that keep everything where others are repeated */
     double checkpoints[3];        /* repetitions on the fullest stage, on that with the head, on all; where all layers are
-                                   * repeated as many as these have layers */
+                                   * repeated, one per layer of these */
     double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
                                    * by a pattern, average layers that take as long as the slowest stage */
     double head_layers;           /* of the stage with the head, its other chunks included */
@@ -67,14 +67,14 @@ struct stage_times {
     struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
     struct pass_times chunk;              /* a chunk of the fullest stage */
     struct pass_times layers, layer;      /* the model's, and one of them on average */
-    double least_chunks;                  /* so many of `chunk` come before and behind the fullest stage of an interleaved one */
-    double fill_chunks;                   /* so many of these fill an interleaved pipeline and drain it */
-    double copies;                        /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
-    double behind;   /* of its passes what they wait for as their copies take longer than both, half in each */
-    double lockstep; /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
-    double rounds;   /* the same where they keep step by rounds of p passes; 0 but where layers differ */
-    bool uneven;     /* chunks of an interleaved pipeline take different times */
-    bool follows;    /* and are followed (stage_times_follow): */
+    double least_chunks; /* number of `chunk`s that come before and behind the fullest stage of an interleaved one */
+    double fill_chunks;  /* number of these that fill an interleaved pipeline and drain it */
+    double copies;       /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
+    double behind;       /* of its passes what they wait for as their copies take longer than both, half in each */
+    double lockstep;     /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
+    double rounds;       /* the same where they keep step by rounds of p passes; 0 but where layers differ */
+    bool uneven;         /* chunks of an interleaved pipeline take different times */
+    bool follows;        /* and are followed (stage_times_follow): */
     double followed_m, followed_message, followed_s;
     bool followed_blocking;
 };
@@ -134,7 +134,7 @@ void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, co
 /* The two parts of backward passes, as far as parts are known. */
 void pass_costs_divide(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
-/* Of so many of a stage's layers those whose activations leave; and of these those that wait for copies where copies are the
+/* Of `layers` of a stage's layers those whose activations leave; and of these those that wait for copies where copies are the
  * slower. */
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
 double pass_waiting_layers(double leaving);
@@ -144,9 +144,9 @@ double pass_waiting_layers(double leaving);
  * first to come. */
 void turning_copies(const struct pass_costs *costs, int layers, int leaving, bool once, double waited[PASS_BACKWARD + 1]);
 
-/* Of `chunks` equal chunks that have so many layers between them, on average. */
+/* Of `chunks` equal chunks that have `layers` layers together, on average. */
 struct layer_count pass_layers(struct recompute recompute, double layers, double chunks);
-/* A pass of so many layers (of kind `layer`), with or without an end. */
+/* A pass of n layers (of kind `layer`), with or without an end. */
 double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, struct layer_count layers,
                     bool embedding, bool head);
 /* Layers that take so long, with or without an end. */

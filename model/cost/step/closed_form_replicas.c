@@ -190,7 +190,7 @@ static struct held ends_held(const struct setting *setting, const struct layout 
                          work_trained_parameters(l, setting, none, embedding, head)};
 }
 
-/* Of so many bytes a parameter of a rank's share. */
+/* Of `bytes` per parameter of a rank's share. */
 static double copy_seconds(const struct setting *setting, const struct layout *l, struct stage_parameters p, double bytes)
 {
     return bytes > 0 ? cost_seconds(copy_cost(setting->cluster, l, work_own_parameters(l, p) * bytes)) : 0;

@@ -83,7 +83,7 @@ struct replica_time replicas_of_stages(const struct replica_costs *costs, const 
                                        const struct stage_times *stages, const struct transformer *model, double m,
                                        const struct cost *message);
 
-/* --- closed_form_updates.c: the optimizer's step of a stage of so many layers; what Muon's owners then gather. */
+/* --- closed_form_updates.c: the optimizer's step of a stage of n layers; what Muon's owners then gather. */
 struct cost update_cost(const struct setting *setting, const struct layout *l, const struct stage_load *load, int layers,
                         struct gemm_memo *gemms);
 double owners_seconds(const struct setting *setting, const struct layout *l, const struct stage_load *load);

@@ -50,7 +50,7 @@ struct rounds {
     bool blocking;
     int p, v, total;       /* passes of a stage in one direction */
     int full;              /* of these the ones in full rounds */
-    int short_from, lasts; /* the first pass of a last round, and so many of p that its micro-batches have */
+    int short_from, lasts; /* the first pass of a last round, and how many of p micro-batches it has */
     double *come[4];       /* of either direction and turn, by stage, with one place beyond them either way */
 };
 

@@ -27,7 +27,7 @@ static double layers_seconds(const struct pass_costs *costs, enum pass pass, str
                         : layers.n * pass_seconds(costs, pass, PART_LAYER, (struct layer_count){1, 0}, false, false);
 }
 
-/* What the passes of a chunk of so many layers wait for copies of the first `leaving`, forward and backward; of that, what both
+/* What the passes of a chunk of n layers wait for copies of the first `leaving`, forward and backward; of that, what both
  * together are behind the link. */
 static double copies_of_chunk(const struct pass_costs *costs, double layers, double leaving, double waited[PASS_BACKWARD + 1])
 {
@@ -177,7 +177,7 @@ static struct layer_count all_layers(const struct layout *l, const struct transf
     return layers;
 }
 
-/* Repetitions of so many layers, of which groups share one. */
+/* Repetitions of n layers, of which groups share one. */
 static double checkpoints_of(const struct layout *l, struct layer_count layers)
 {
     double repeated = layers.n - layers.whole;
@@ -188,7 +188,7 @@ static double checkpoints_of(const struct layout *l, struct layer_count layers)
  * A pair of passes of interleaved stages that keep step. Pass i forward and pass j backward of a stage (schedule_interleaved.c)
  * are i and j of rounds of p v: chunk i / p mod v and v - 1 - j / p mod v. A forward pass is one stage further down in the next
  * turn, a backward pass one up, so in turn t stage r has i = t - r + 2 (p - 1) + (v - 1) p and j = t + r. Each turn takes what
- * the fullest pair of it does; where stages may drift apart by so many turns `together`, so many do.
+ * the fullest pair of it does; where stages may drift apart by `together` turns, that many do.
  */
 static double lockstep_seconds(const double *chunks, int p, int v, int together)
 {

@@ -38,7 +38,7 @@ static struct trained_parts trained_parts_of(const struct setting *setting, cons
     return parts;
 }
 
-/* Seconds of so many parameters on their way down, at the host's cores, and up. */
+/* Seconds of n parameters on their way down, at the host's cores, and up. */
 struct host_way {
     double down, update, up;
 };

@@ -32,12 +32,12 @@ struct power_bound {
 
 /* The most that is published of a cluster. */
 enum power_count power_published(const struct cluster *cluster);
-/* Of a job of so many GPUs: where it fills no node, it is the whole node that is counted. By `count`, of which no more than that
+/* Of a job of n GPUs: where it fills no node, it is the whole node that is counted. By `count`, of which no more than that
  * is published; POWER_UNKNOWN, and no watts, where less is. */
 struct power_bound power_bound_of(const struct cluster *cluster, int gpus, enum power_count count);
 /* By the most that is published. */
 struct power_bound power_bound_published(const struct cluster *cluster, int gpus);
-/* J of so many GPU-hours. */
+/* J of that many GPU-hours. */
 double power_bound_energy(const struct power_bound *bound, double gpu_hours);
 
 #endif

@@ -26,11 +26,11 @@ struct packing packing_of(const struct setting *setting, feature_set features);
  * Some milliseconds. */
 double packing_variation(const struct packing *packing);
 
-/* How many pairs more than the average one the replica has that has most of them in a step, of `replicas` with so many sequences
+/* How many pairs more than the average one the replica has that has most of them in a step, of `replicas` with n sequences
  * each: the expected maximum of normals (slowest_of), relative. */
 double packing_slowest(const struct packing *packing, int replicas, double sequences);
 
-/* Seconds that a rank computes longer in a step where all its micro-batches have so many pairs more, relative to the mean; the
+/* Seconds that a rank computes longer in a step where all its micro-batches have that many more pairs, relative to the mean; the
  * mean of ranks. */
 double packing_longer_s(const struct layout *layout, const struct setting *setting, double more);
 

@@ -1,7 +1,7 @@
 /*
  * track_record.h - how far predictions have been from real runs.
  *
- * Step times. Runs are told apart by what decides how their time is spent: whether there are experts, whether FSDP shards the
+ * Step times. Kinds of runs differ in what decides how their time is spent: whether there are experts, whether FSDP shards the
  * weights, and whether kernels are fused. For each kind there is what the published runs of the accuracy record (tests/accuracy)
  * say of the ratio of measured over predicted step time: its 10th, 50th and 90th percentile, each source weighing the same
  * whatever the number of its runs, for a new job is one more source. Parameters were fitted to at most half of these runs

@@ -38,7 +38,7 @@ double documents_together(const struct documents *documents, double distance);
  * causal mask alone. A few microseconds, however long it is. */
 double documents_pairs(const struct documents *documents, double tokens, double window);
 
-/* Pieces of a sequence with more than so many tokens. */
+/* Pieces of a sequence with more than `tokens` tokens. */
 double documents_pieces(const struct documents *documents, double tokens, double longer_than);
 
 /* What a kernel that begins its tiles anew with every piece walks over: a tile is `tile` queries, a block as many keys. */

@@ -49,7 +49,7 @@ double host_update_bytes(const struct job *job);
 /* Bytes of host memory for each rank, 0: unknown. */
 double host_capacity(const struct cluster *cluster, const struct layout *layout);
 
-/* A copy between GPU and host, either way; an update of so many parameters on the host. */
+/* A copy between GPU and host, either way; an update of n parameters on the host. */
 int32_t work_add_copy(struct work_table *table, const char *label, double bytes);
 int32_t work_add_host_update(struct work_table *table, const struct setting *setting, double parameters);
 struct cost copy_cost(const struct cluster *cluster, const struct layout *layout, double bytes);

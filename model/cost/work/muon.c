@@ -35,7 +35,7 @@ static struct muon_kind *kind_of(struct muon_matrices *to, struct muon_kind kind
     return &to->items[to->n++];
 }
 
-/* Matrices of a layer, [rows, cols] in the model, of which a rank has one of so many different blocks. */
+/* Matrices of a layer, [rows, cols] in the model, of which a rank has one of `blocks` different blocks. */
 static void add_blocks(const struct collection *c, struct muon_kind kind, enum division division, int blocks, int64_t each)
 {
     int tp = kind.experts ? layout_expert_tp(c->layout) : c->layout->tp, parts = division == WHOLE ? 1 : blocks;
@@ -243,7 +243,7 @@ static struct dealing deal(const struct muon_matrices *matrices, const struct la
     return d;
 }
 
-/* Of the first n those that are dealt at one place of every so many. */
+/* Of the first n those that are dealt at one place of every `owners`. */
 static int64_t dealt_at(int64_t n, int64_t place, int64_t every)
 {
     return (n + every - 1 - place) / every;

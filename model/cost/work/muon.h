@@ -120,7 +120,7 @@ int32_t work_add_muon_update(struct work_table *table, const struct setting *set
 int32_t work_add_newton_schulz(struct work_table *table, const struct layout *layout, const struct setting *setting,
                                const struct muon_matrices *matrices);
 int32_t work_add_muon_apply(struct work_table *table, const struct setting *setting, double muon, double cast);
-/* Layer-wise: so many weights into the buffer that is gathered, or out of it; read and written in bf16. */
+/* Layer-wise: n weights into the buffer that is gathered, or out of it; read and written in bf16. */
 int32_t work_add_muon_copy(struct work_table *table, const char *label, double parameters);
 
 #endif

@@ -88,7 +88,7 @@ struct work_memory {
 
 /* What an all-to-all carries that dispatches tokens to experts, or brings them back: `copies` of each token, to experts in at
  * most top_groups of `groups` equal groups (0: anywhere). Where experts are not loaded alike the bytes are those of the busiest
- * rank, which gets (or sends back) so many times the mean, and the busiest NVLink domain so many. */
+ * rank, which receives (or returns) that many times the average, and the same of the busiest NVLink domain. */
 struct token_copies {
     int copies, groups, top_groups;
     double rank_load, domain_load; /* 0: 1 */
@@ -197,7 +197,7 @@ bool head_gathers(const struct layout *layout, const struct transformer *model);
 int64_t head_chunk_tokens(const struct layout *layout, const struct setting *setting);
 
 /* Optimizer step of one rank: gradient norm, update and casts of the parameters it has the states of; in narrow precision also,
- * once a step, the casts of so many parameters of products' weights. */
+ * once per step, the casts of n parameters of products' weights. */
 int32_t work_add_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
 
 /* What the GPU does of it where the states are in the host's memory: the norm, zeroing the gradients; the casts. Their labels. */
@@ -205,7 +205,7 @@ int32_t work_add_optimizer(struct work_table *table, const struct setting *setti
 #define WORK_CAST_LABEL "weight_cast"
 int32_t work_add_device_optimizer(struct work_table *table, const struct setting *setting, double updated, double cast);
 
-/* And the update of so many parameters whose states stay there, without what the work above does for all. */
+/* And the update of n parameters whose states stay there, without what the work above does for all. */
 int32_t work_add_kept_update(struct work_table *table, const struct setting *setting, double updated);
 
 /* Parameters (elements) one rank holds of a virtual stage before ZeRO: dense part and routed-expert part. */
@@ -218,7 +218,7 @@ double work_own_parameters(const struct layout *layout, struct stage_parameters 
 double work_cast_parameters(const struct layout *layout, struct stage_parameters layers);
 /* Whether every replica is left with all gradients, added up: no state is divided, or by whole parameters (job.muon_shard). */
 bool work_reduces_whole(const struct layout *layout, const struct job *job);
-/* Buckets in which a stage of one chunk of so many layers exchanges gradients beside its passes: 40 million parameters
+/* Buckets in which a stage of one chunk of n layers exchanges gradients beside its passes: 40 million parameters
  * (Megatron-LM's default), or a million per replica where that is more, as small messages over many ranks are all latency; at
  * least four, so that most of the exchange is under the last pass. */
 int work_gradient_buckets(const struct layout *layout, struct stage_parameters trained, int layers);

@@ -46,8 +46,8 @@ bool head_gathers(const struct layout *layout, const struct transformer *model)
     return layout_follows_llama(layout, model) && !(layout->features & FEATURES_LINEAR_LOSS);
 }
 
-/* As Liger's kernel chooses them: the logits of a chunk are about as many as the elements of what the head reads, in a power of
- * two of tokens (fused_linear_cross_entropy_forward). */
+/* As Liger's kernel chooses them: the number of logits of a chunk is about that of the elements of what the head reads, in a
+ * power of two of tokens (fused_linear_cross_entropy_forward). */
 int64_t head_chunk_tokens(const struct layout *layout, const struct setting *setting)
 {
     const struct transformer *m = setting->model;
@@ -78,7 +78,7 @@ static int32_t logits_product(struct layer_builder *b, double tokens, enum pass 
 
 /* --- projection and loss in one ------------------------------------------------------------------------------------------- */
 
-/* `repeat` chunks of so many tokens: logits in bf16, of which the loss reads them twice and writes their gradient in their place
+/* `repeat` chunks of `tokens` tokens: logits in bf16, of which the loss reads them twice and writes their gradient in their place
  * (2 + 2 + 2), and both gradients of the product at once, that of the weights added to a sum in bf16 (2 + 2); frozen ones have
  * none. */
 static void append_chunks(struct layer_builder *b, int64_t tokens, int64_t repeat)

@@ -267,7 +267,7 @@ static struct linear_group attention_inputs_of(const struct layer_builder *b)
     return adapted_group(b, ADAPT_QKV, b->model->attention == ATTENTION_LATENT ? latent_of(b) : qkv_of(b));
 }
 
-/* Those that end in heads: what stands behind the down-projections, or reads the layer where queries have none. */
+/* Those that end in heads: the matrices behind the down-projections, or reads the layer where queries have none. */
 static struct linear_group latent_up_of(const struct layer_builder *b)
 {
     struct linear_group all = attention_inputs_of(b), up = {.n = 0};

@@ -149,11 +149,11 @@ void builder_pipelined(struct layer_builder *b, int32_t gemm, int32_t exchange, 
  * up. */
 void builder_weight_gradient(struct layer_builder *b, int32_t gemm, int32_t exchange, double elements);
 void builder_side_by_side(struct layer_builder *b, int32_t gemm, int32_t exchange);
-/* A gradient of so many elements in half precision, added to that of the micro-batches before where there are any. */
+/* A gradient of n elements in half precision, added to that of the micro-batches before where there are any. */
 void builder_gradient_sum(struct layer_builder *b, double elements);
 /* fp8 and narrower: the cast of an operand of `elements`. */
 void builder_cast(struct layer_builder *b, const char *label, double elements);
-/* The same of `elements` in so many tensors, a kernel each. */
+/* The same of `elements` in n tensors, a kernel each. */
 void builder_casts(struct layer_builder *b, const char *label, double elements, int32_t tensors);
 /* Of an operand that tensor parallelism gathers, so wide: each rank casts its own part of the sequence, and fewer bytes travel; a
  * tensor with one scale is transposed when it is whole (Transformer Engine: layernorm_fwd_fp8, gather_along_first_dim; torchao's

@@ -1,5 +1,5 @@
 /* A mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine, on the rank whose experts get most tokens
- * (job.load; all alike unless told otherwise): the others of its expert-parallel group wait for it. */
+ * (job.load; all equal by default): the others of its expert-parallel group wait for it. */
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work_layer.h"
 
