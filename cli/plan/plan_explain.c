@@ -30,7 +30,7 @@ static enum status find_rank(const char *asked, const struct ranked_plan *plans,
 /* Into `buffer` a layout as tables print it, which leaves nothing open; any other text is itself. */
 static const char *whole_text(const char *asked, const struct setting *setting, char *buffer, size_t size, struct diags *diags)
 {
-    struct layout layout = layout_unasked;
+    struct layout layout = layout_defaults;
     struct diags said = {0};
     if (!layout_items_are_brief(asked))
         return asked;
@@ -73,7 +73,7 @@ static enum status find_layout(const char *asked, const struct setting *setting,
     diags_free(&unheard);
     if (found->layout.tp > 0)
         return STATUS_OK;
-    found->layout = layout_unasked; /* as `msim step` has it */
+    found->layout = layout_defaults; /* as `msim step` has it */
     if (layout_parse(asked, &found->layout, diags) != STATUS_OK)
         return STATUS_USAGE;
     layout_complete(&found->layout, setting);

@@ -129,7 +129,7 @@ static bool check_vocab(const struct layout *l, const struct setting *s, struct 
     return false;
 }
 
-bool layout_swaps_heads(const struct layout *l, const struct transformer *m, char *text, size_t size)
+bool layout_head_exchange_legal(const struct layout *l, const struct transformer *m, char *text, size_t size)
 {
     const struct reply why = {text, size};
     char comm[CP_COMM_TEXT];
@@ -152,7 +152,7 @@ bool layout_swaps_heads(const struct layout *l, const struct transformer *m, cha
 
 static bool check_cp_comm(const struct layout *l, const struct setting *s, struct reply why)
 {
-    return l->cp_comm == CP_RING || layout_cp_heads(l) == 1 || layout_swaps_heads(l, s->model, why.text, why.size);
+    return l->cp_comm == CP_RING || layout_cp_heads(l) == 1 || layout_head_exchange_legal(l, s->model, why.text, why.size);
 }
 
 static bool check_sequence(const struct layout *l, const struct setting *s, struct reply why)

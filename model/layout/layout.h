@@ -60,7 +60,7 @@ struct layout {
 };
 
 /* What a text is parsed over: dimensions to be completed, and what current stacks do unasked. */
-extern const struct layout layout_unasked;
+extern const struct layout layout_defaults;
 
 /* Why a layout is not legal; the order is that of the checks, and one layout has one reason. */
 #define LAYOUT_REASONS(X)                                                                                                        \
@@ -184,7 +184,7 @@ static inline bool layout_offloads(const struct layout *layout, enum offload_par
  * until the step ends. Those that leave are those whose states are there. */
 bool layout_offloads_gradients(const struct layout *layout);
 /* Either way gradients leave layer by layer with every backward pass. */
-static inline bool layout_parts_with_gradients(const struct layout *layout)
+static inline bool layout_gradients_leave_rank(const struct layout *layout)
 {
     return layout_scatters_gradients(layout) || layout_offloads_gradients(layout);
 }
@@ -207,7 +207,7 @@ static inline int layout_cp_keys(const struct layout *layout)
 }
 /* Whether they divide cp and the heads of a rank (key/value heads that are fewer go to several); if not, `why` (may be NULL) gets
  * a sentence. */
-bool layout_swaps_heads(const struct layout *layout, const struct transformer *model, char *why, size_t size);
+bool layout_head_exchange_legal(const struct layout *layout, const struct transformer *model, char *why, size_t size);
 /* Key/value heads of a tensor-parallel rank, which has at least one; and what a token's are as they travel to the ranks that
  * attend with a part of its heads: at least one to each. */
 int layout_kv_heads(const struct layout *layout, const struct transformer *model);
@@ -228,7 +228,7 @@ enum { LAYOUT_TEXT = 320 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);
 /* For a table's cell, "tp8 pp8 vpp6 mb1 z2": the dimensions above one but dp, which follows from the number of GPUs; micro-batch
  * and ZeRO; and what is not as layout_complete makes it, or not usual: exchanges of context parallelism, "sp0" where tensor
- * parallelism is without sequence parallelism, recomputation, schedule, what is offloaded. Parsed over layout_unasked and
+ * parallelism is without sequence parallelism, recomputation, schedule, what is offloaded. Parsed over layout_defaults and
  * completed for as many GPUs it is the same layout again. Returns buffer. */
 char *layout_brief(const struct layout *layout, char *buffer, size_t size);
 /* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);

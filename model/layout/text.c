@@ -17,7 +17,7 @@
 #define DEFAULT_RECOMPUTE(member, least, usual)
 #define DEFAULT_OFFLOAD(member, least, usual)
 #define DEFAULT_SCHEDULE(member, least, usual)
-const struct layout layout_unasked = {
+const struct layout layout_defaults = {
 #define X(id, type, member, key, word, brief, long_name, least, most, usual, ...) DEFAULT_##type(member, least, usual)
     LAYOUT_DIMENSIONS(X)
 #undef X

@@ -111,7 +111,7 @@ void candidates_cp(struct int_list *out, const struct space_limit *limit, int64_
 static bool may_swap(const struct setting *setting, int tp, int cp, enum cp_comm comm)
 {
     const struct layout layout = {.tp = tp, .cp = cp, .cp_comm = comm};
-    return layout_swaps_heads(&layout, setting->model, NULL, 0);
+    return layout_head_exchange_legal(&layout, setting->model, NULL, 0);
 }
 
 /* All ranks, where they can, and where not all have NVLink between them as many neighbours as can and have. */

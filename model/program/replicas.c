@@ -153,7 +153,7 @@ static uint32_t gather_parameters(struct stage *stage, int chunk, struct segment
 
 static int count_segments(const struct stage *stage, const struct chunk_plan *chunk)
 {
-    if (layout_parts_with_gradients(stage->build->layout))
+    if (layout_gradients_leave_rank(stage->build->layout))
         return chunk->whole.range.count > 0 ? chunk->whole.range.count : 1;
     if (overlaps(stage) && stage->build->layout->vpp == 1)
         return work_gradient_buckets(stage->build->layout, stage_trained_of(stage, chunk->whole), chunk->whole.range.count);
@@ -484,7 +484,7 @@ static void optimize(struct stage *stage)
 void replicas_end(struct stage *stage)
 {
     const struct layout *layout = stage->build->layout;
-    if (!overlaps(stage) && !layout_parts_with_gradients(layout))
+    if (!overlaps(stage) && !layout_gradients_leave_rank(layout))
         reduce_all(stage);
     reduce_embedding(stage);
     host_await_gradients(stage);

@@ -265,7 +265,7 @@ double gathered_bytes(const struct layout *layout, const struct setting *setting
     struct stage_units units;
     double bytes = 0, largest = 0;
     const bool several = layout_micro_batches(layout, setting->job) > 1, leave = layout_offloads_gradients(layout);
-    if (!layout_parts_with_gradients(layout))
+    if (!layout_gradients_leave_rank(layout))
         return 0;
     stage_units_build(&shape, setting->model, all, &units);
     for (int i = 0; i < units.n_items; i++) {

@@ -10,7 +10,7 @@
 static enum status layout_given(const struct layout_request *request, const struct setting *setting, struct layout *layout,
                                 struct diags *diags)
 {
-    struct layout parsed = layout_unasked;
+    struct layout parsed = layout_defaults;
     enum status status = layout_parse(request->text, &parsed, diags);
     if (status != STATUS_OK)
         return status;

@@ -17,7 +17,7 @@ static const char TEXT[] = "tp=2,cp=4,cp_comm=a2a:2+ring,pp=2,vpp=2,dp=4,ep=4,et
 
 static struct layout layout_of(const char *text)
 {
-    struct layout layout = layout_unasked;
+    struct layout layout = layout_defaults;
     struct diags diags = {0};
     ck_assert_msg(layout_parse(text, &layout, &diags) == STATUS_OK, "%s: %s", text, diags.n_items ? diags.items[0].text : "");
     diags_free(&diags);
@@ -165,7 +165,7 @@ static struct layout in_tables(const char *text)
     struct layout layout = layout_of(text);
     ck_assert(!layout_dimensions[DIMENSION_ETP].in_tables && !layout_dimensions[DIMENSION_OFFLOAD].in_tables);
     layout.etp = 0;
-    layout.offload = layout_unasked.offload;
+    layout.offload = layout_defaults.offload;
     return layout;
 }
 

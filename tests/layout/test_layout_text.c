@@ -333,7 +333,7 @@ static const struct {
 START_TEST(short_forms)
 {
     char texts[2][LAYOUT_TEXT];
-    struct layout short_form = layout_unasked, layout = layout_unasked;
+    struct layout short_form = layout_defaults, layout = layout_defaults;
     struct diags diags = {0};
     ck_assert_int_eq(layout_parse(SHORT_FORMS[_i].brief, &short_form, &diags), STATUS_OK);
     ck_assert_int_eq(layout_parse(SHORT_FORMS[_i].text, &layout, &diags), STATUS_OK);
@@ -385,7 +385,7 @@ START_TEST(brief_and_back)
         struct diags diags = {0};
         struct arena arena = {0};
         struct layout_request request = {0};
-        struct layout back[2] = {layout_unasked, layout_unasked};
+        struct layout back[2] = {layout_defaults, layout_defaults};
         layout_complete(&drawn, &setting);
         layout_brief(&drawn, brief, sizeof brief);
         ck_assert_uint_lt(strlen(brief), sizeof brief - 1);

@@ -397,7 +397,7 @@ START_TEST(layouts_leave_open_what_step_does)
         for (int i = 0; i < 2; i++) {
             const struct measurement *row = &r.table.items[i];
             struct setting setting = measurement_setting(row);
-            struct layout step = layout_unasked;
+            struct layout step = layout_defaults;
             char mine[LAYOUT_TEXT], theirs[LAYOUT_TEXT];
             ck_assert_int_eq(layout_parse(i ? "pp4 mb1" : "tp8 pp4 mb1", &step, &r.diags), STATUS_OK);
             layout_complete(&step, &setting);

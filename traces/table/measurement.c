@@ -55,7 +55,7 @@ static bool read_row(struct measurement_parser *parser, struct measurement *row)
                                 .assumed = parser_text(parser, COLUMN_ASSUMED)};
     parser->unusable = parser->bad_cell = false;
     struct measurement_shape shape = parser_shape(parser);
-    int zero = (int)parser_whole(parser, COLUMN_ZERO, 0, 3, layout_unasked.zero);
+    int zero = (int)parser_whole(parser, COLUMN_ZERO, 0, 3, layout_defaults.zero);
     parser_model(parser, &shape, &row->model);
     row->named = *row->name;
     row->name = *row->name ? row->name : parser_text(parser, COLUMN_MODEL);

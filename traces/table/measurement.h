@@ -30,7 +30,7 @@
  *
  *   defaults  ffn_hidden 4 h (gated: 8/3 h in steps of 256), kv_heads = heads, vocab 51,200 (LLaMA-like 32,000),
  *             gpus_per_node of the usual host, tp pp vpp cp ep 1, cp_comm ring, zero 1 and sequence_parallel where tp > 1
- *             (as layouts that name neither: layout_unasked), shard 0 (all replicas), micro_batch 1, recompute none, precision
+ *             (as layouts that name neither: layout_defaults), shard 0 (all replicas), micro_batch 1, recompute none, precision
  *             bf16, outcome ok; dp from gpus / (tp pp cp), gpus from tp pp cp dp; the schedule from pp and vpp. vocab,
  *             micro_batch and recompute that are empty are as open as those that `assumed` names: they may give way
  *             (reconcile.h).

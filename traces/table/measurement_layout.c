@@ -165,7 +165,7 @@ void parser_layout(struct measurement_parser *parser, int zero, feature_set feat
         .recompute = read_recompute(parser),
         .features = features,
     };
-    bool usual = layout_unasked.sequence_parallel && layout->tp > 1;
+    bool usual = layout_defaults.sequence_parallel && layout->tp > 1;
     layout->sequence_parallel = parser_whole(parser, COLUMN_SEQUENCE_PARALLEL, 0, 1, usual) == 1;
     layout->schedule = read_schedule(parser, layout->pp, layout->vpp);
     read_world(parser, layout, gpus);

@@ -193,7 +193,7 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
 {
     bool overlaps = l->features & FEATURE_BIT(DP_OVERLAP), drains = !schedule_ends_with_weights(l->schedule);
     double late = drains ? way_to(x, l, stages, PASS_BACKWARD, message) : 0;
-    if (layout_parts_with_gradients(l)) /* layer_waits_of follows them */
+    if (layout_gradients_leave_rank(l)) /* layer_waits_of follows them */
         return (struct exposed){.after = x->owners_s};
     if (!overlaps)
         return (struct exposed){.end = reduced_apart(x, l) - late, .after = gathered_apart(x, l) + x->owners_s};

@@ -325,12 +325,12 @@ struct exchange exchange_completing(const struct exchange *e)
 
 bool goes_layer_by_layer(const struct layout *l)
 {
-    return l->pp == 1 && (layout_parts_with_gradients(l) || layout_offloads(l, OFFLOAD_ACTIVATIONS));
+    return l->pp == 1 && (layout_gradients_leave_rank(l) || layout_offloads(l, OFFLOAD_ACTIVATIONS));
 }
 
 bool exchanges_buckets(const struct layout *l)
 {
-    return goes_layer_by_layer(l) && !layout_parts_with_gradients(l) && (l->features & FEATURE_BIT(DP_OVERLAP));
+    return goes_layer_by_layer(l) && !layout_gradients_leave_rank(l) && (l->features & FEATURE_BIT(DP_OVERLAP));
 }
 
 struct layer_waits layer_waits_of(const struct layout *l, const struct transformer *model, const struct replica_costs *costs,
@@ -341,7 +341,7 @@ struct layer_waits layer_waits_of(const struct layout *l, const struct transform
                      .costs = costs,
                      .c = c,
                      .sharded = costs->layer.gather_s > 0 && l->zero == 3,
-                     .scatters = layout_parts_with_gradients(l),
+                     .scatters = layout_gradients_leave_rank(l),
                      .gives = layout_offloads_gradients(l),
                      .overlaps = l->features & FEATURE_BIT(DP_OVERLAP),
                      .leaving_layers = layout_offloads(l, OFFLOAD_ACTIVATIONS) ? offload_layers(&l->offload, model->layers) : 0,

@@ -270,10 +270,10 @@ static void replica_costs_fill(struct replica_costs *costs, const struct setting
         x->layers = layers_of(l, setting->model, x->stage);
         x->update = update_cost(setting, l, loads[i], x->layers, gemms);
         x->owners_s = owners_seconds(setting, l, loads[i]);
-        if (!layout_parts_with_gradients(l))
+        if (!layout_gradients_leave_rank(l))
             cut_into_pieces(x, setting, l, loads[i]);
     }
-    if (layout_parts_with_gradients(l))
+    if (layout_gradients_leave_rank(l))
         fill_layer(costs, setting, l, loads[0]);
 }
 
@@ -289,7 +289,7 @@ static int sharding_of(const struct layout *l)
 {
     if (l->zero == 3)
         return 3 + ((l->features & FEATURE_BIT(DP_OVERLAP)) != 0);
-    return l->zero == 0 ? 0 : 1 + layout_parts_with_gradients(l);
+    return l->zero == 0 ? 0 : 1 + layout_gradients_leave_rank(l);
 }
 
 void replica_memo_free(struct replica_memo *memo)
@@ -310,7 +310,7 @@ struct replica_time replica_time_of(struct replica_memo *memo, const struct sett
     struct replica_time time = replicas_of_stages(costs, l, c, stages, setting->model, m, message);
     if (goes_layer_by_layer(l)) {
         struct layer_waits waits = layer_waits_of(l, setting->model, costs, c, stages, m);
-        bool apart = l->zero < 3 && layout_parts_with_gradients(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
+        bool apart = l->zero < 3 && layout_gradients_leave_rank(l) && !(l->features & FEATURE_BIT(DP_OVERLAP));
         time.exposed_s += waits.exchanges_s + (apart ? costs->all_gather_s : 0);
         time.host_s += waits.copies_s;
     }

@@ -401,7 +401,7 @@ static void steps_compare(const struct setting *setting, struct errors *steps, s
     struct network_flow_options flow = {.fabric = &fabric, .routing = ROUTING_ADAPTIVE, .queue_pairs = QUEUE_PAIRS};
     wide.cluster = &full;
     for (size_t i = 0; i < sizeof step_layouts / sizeof step_layouts[0]; i++) {
-        struct layout layout = layout_unasked;
+        struct layout layout = layout_defaults;
         struct step_estimate estimate;
         ck_assert_int_eq(layout_parse(step_layouts[i], &layout, &diags), STATUS_OK);
         layout.features = setting->job->features;

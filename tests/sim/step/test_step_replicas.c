@@ -134,7 +134,7 @@ static void drawn(const struct job_case *c, const struct layout *layout, double 
 
 static struct layout laid_out(const char *text, const struct job_case *c)
 {
-    struct layout layout = layout_unasked;
+    struct layout layout = layout_defaults;
     struct diags diags = {0};
     char why[256];
     ck_assert_int_eq(layout_parse(text, &layout, &diags), STATUS_OK);
