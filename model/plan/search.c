@@ -10,7 +10,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/memory/footprint.h"
-#include "model/cost/step/fewest.h"
+#include "model/cost/step/min_recompute_layers.h"
 #include "model/cost/work/work.h"
 #include "model/plan/shortlist.h"
 
@@ -155,7 +155,7 @@ static double slowest_looked_at(double limit_s, int fewest)
  * the step would take longer than limit_s. A step that repeats nothing takes no longer: asked first, it saves most searches for
  * the fewest. Where exchanges cover what is repeated it may by a little, and all layers stay, so that what was found before
  * decides nothing. */
-static bool estimate_fewest(struct worker *worker, const struct plan *full, double limit_s, int *fewest, struct plan *plan)
+static bool estimate_min_layers(struct worker *worker, const struct plan *full, double limit_s, int *fewest, struct plan *plan)
 {
     const struct hunt *hunt = worker->hunt;
     struct layout layout;
@@ -165,7 +165,7 @@ static bool estimate_fewest(struct worker *worker, const struct plan *full, doub
     if (!closed_form_within(worker->form, &layout, limit_s * (1 + 2 * ROUNDING), &least))
         return false;
     if (*fewest < 0)
-        *fewest = fewest_repeated(worker->form, space_setting(hunt->space), &full->layout, hunt->limit_bytes);
+        *fewest = min_recompute_layers(worker->form, space_setting(hunt->space), &full->layout, hunt->limit_bytes);
     if (*fewest == 0)
         return false;
     layout.recompute = (struct recompute){RECOMPUTE_FULL, RECOMPUTE_FIRST, *fewest};
@@ -183,7 +183,8 @@ static void offer_faster(struct worker *worker, const struct layout *layout, uin
         return;
     plan.estimate.memory_bytes = bytes;
     double step_s = plan.estimate.step_s;
-    if (*fewest != 0 && estimate_fewest(worker, &plan, fmin(limit_s, step_s), fewest, &fewer) && fewer.estimate.step_s < step_s)
+    if (*fewest != 0 && estimate_min_layers(worker, &plan, fmin(limit_s, step_s), fewest, &fewer) &&
+        fewer.estimate.step_s < step_s)
         plan = fewer;
     plan.index = index;
     if (plan.estimate.step_s <= limit_s)

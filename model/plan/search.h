@@ -18,7 +18,7 @@
  *
  * A layout that recomputes all layers (full) and fits, where one that recomputes nothing does not, mostly does more than it must.
  * Where no restriction says what is recomputed, the plan at its index is the faster one of it and full:n with the least n that
- * fits (fewest.h); it is counted as one layout, and its memory is that of full in all counts.
+ * fits (min_recompute_layers.h); it is counted as one layout, and its memory is that of full in all counts.
  *
  * Overlaps are asked about last: they change neither whether a layout is legal nor whether it fits. Of a step that is seen to
  * take longer than what is kept, no more is worked out: most are by what they take at least (closed_form_at_least), which is

@@ -2,7 +2,7 @@
 
 #include "model/cost/memory/footprint.h"
 #include "model/cost/step/closed_form.h"
-#include "model/cost/step/fewest.h"
+#include "model/cost/step/min_recompute_layers.h"
 #include "traces/table/reconcile_internal.h"
 
 static bool fits(const struct measurement *row, const struct layout *layout)
@@ -98,7 +98,7 @@ static struct recompute fewest_whole_layers(const struct measurement *row)
         return (struct recompute){0};
     struct setting setting = measurement_setting(row);
     struct closed_form *form = closed_form_create(&setting);
-    taken.layers = fewest_repeated(form, &setting, &full, footprint_capacity(&row->cluster));
+    taken.layers = min_recompute_layers(form, &setting, &full, footprint_capacity(&row->cluster));
     taken.of = taken.layers ? RECOMPUTE_FIRST : RECOMPUTE_ALL;
     closed_form_destroy(form);
     return taken;

@@ -1,18 +1,18 @@
 /* closed_form_folded.c - how long schedules take that go both ways: ZB-V, DualPipe and its half on a V. */
 #include <math.h>
 
-#include "model/cost/step/closed_form_question.h"
+#include "model/cost/step/closed_form_schedule_internal.h"
 
 /* A pass of one stage, on average: what a circle through many of them is made of. */
-static double mean_of(const struct question *q, enum pass pass)
+static double mean_of(const struct schedule_timing *timing, enum pass pass)
 {
-    return q->t.sum.s[pass] / q->p;
+    return timing->t.sum.s[pass] / timing->p;
 }
 
 /* A pass of the model's first chunk, which may have fewer layers than others. */
-static double first_chunk(const struct question *q, enum pass pass)
+static double first_chunk(const struct schedule_timing *timing, enum pass pass)
 {
-    return q->first_layers * q->t.layer.s[pass];
+    return timing->first_layers * timing->t.layer.s[pass];
 }
 
 /*
@@ -32,71 +32,75 @@ static double first_chunk(const struct question *q, enum pass pass)
  *             other (and of the other chunk the passes between: m - p of i + w, m - n of f) until the last one's gradient has
  *             gone down and come back
  */
-static double first_gradient_seconds(const struct question *q, const struct pass_times *stage, double r)
+static double first_gradient_seconds(const struct schedule_timing *timing, const struct pass_times *stage, double r)
 {
-    const struct pass_times *sum = &q->t.sum, *inner = &q->t.inner;
+    const struct pass_times *sum = &timing->t.sum, *inner = &timing->t.inner;
     double f = inner->s[PASS_FORWARD] / 2, i = inner->s[PASS_BACKWARD_INPUT] / 2, w = inner->s[PASS_BACKWARD_WEIGHT] / 2;
     double way_f = f, way_i = i;
     if (r <= 0)
-        f = first_chunk(q, PASS_FORWARD), i = first_chunk(q, PASS_BACKWARD_INPUT), w = first_chunk(q, PASS_BACKWARD_WEIGHT);
-    double down = fmin(q->m, 2 * q->p - r), up = fmin(q->m, q->p), back = fmin(q->m, q->p - r);
+        f = first_chunk(timing, PASS_FORWARD), i = first_chunk(timing, PASS_BACKWARD_INPUT),
+        w = first_chunk(timing, PASS_BACKWARD_WEIGHT);
+    double down = fmin(timing->m, 2 * timing->p - r), up = fmin(timing->m, timing->p), back = fmin(timing->m, timing->p - r);
     double way = sum->s[PASS_FORWARD] - r * way_f + sum->s[PASS_BACKWARD_INPUT] - r * way_i - i;
     double meanwhile =
         down * f + up * (stage->s[PASS_FORWARD] - f) + back * (work_of(stage, true) - stage->s[PASS_FORWARD] - i - w);
-    return q->m * work_of(stage, true) + way + (4 * (q->p - 1) - 2 * r) * q->message - meanwhile;
+    return timing->m * work_of(stage, true) + way + (4 * (timing->p - 1) - 2 * r) * timing->message - meanwhile;
 }
 
 /* A chunk's pass on a stage without ends, on average. */
-static double mean_chunk(const struct question *q, enum pass pass)
+static double mean_chunk(const struct schedule_timing *timing, enum pass pass)
 {
-    return (q->t.sum.s[pass] - q->t.first.s[pass]) / (2 * (q->p - 1));
+    return (timing->t.sum.s[pass] - timing->t.first.s[pass]) / (2 * (timing->p - 1));
 }
 
 /* Messages of a pattern that is full: 6 p - 8 on its longest way, as it fills and drains; behind it a micro-batch waits at each
  * of a stage's neighbours for what of a message the chunk's weights' gradients do not cover. */
-static double folded_messages(const struct question *q)
+static double folded_messages(const struct schedule_timing *timing)
 {
-    double behind = q->m - 2 * q->p + 1, neighbours = q->p > 2 ? 2 : 1;
+    double behind = timing->m - 2 * timing->p + 1, neighbours = timing->p > 2 ? 2 : 1;
     if (behind < 0)
-        return 2 * (q->p - 1) * q->message;
-    return (6 * q->p - 8) * q->message + behind * neighbours * fmax(0, q->message - mean_chunk(q, PASS_BACKWARD_WEIGHT));
+        return 2 * (timing->p - 1) * timing->message;
+    return (6 * timing->p - 8) * timing->message +
+           behind * neighbours * fmax(0, timing->message - mean_chunk(timing, PASS_BACKWARD_WEIGHT));
 }
 
-static double folded_seconds(const struct question *q)
+static double folded_seconds(const struct schedule_timing *timing)
 {
-    const struct pass_times *inner = &q->t.inner;
-    double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT);
-    double weights = fmin(2 * q->m, 2 * (fmax(q->m, 2 * q->p - 1) - q->p) + 2) / 2;
-    return (q->p - 1) * (fmax(f, i) + i) + folded_messages(q) + q->m * (inner->s[PASS_FORWARD] + inner->s[PASS_BACKWARD_INPUT]) +
-           weights * inner->s[PASS_BACKWARD_WEIGHT];
+    const struct pass_times *inner = &timing->t.inner;
+    double f = mean_chunk(timing, PASS_FORWARD), i = mean_chunk(timing, PASS_BACKWARD_INPUT);
+    double weights = fmin(2 * timing->m, 2 * (fmax(timing->m, 2 * timing->p - 1) - timing->p) + 2) / 2;
+    return (timing->p - 1) * (fmax(f, i) + i) + folded_messages(timing) +
+           timing->m * (inner->s[PASS_FORWARD] + inner->s[PASS_BACKWARD_INPUT]) + weights * inner->s[PASS_BACKWARD_WEIGHT];
 }
 
-static double head_chain_seconds(const struct question *q)
+static double head_chain_seconds(const struct schedule_timing *timing)
 {
-    const struct pass_times *first = &q->t.first;
-    double f = mean_chunk(q, PASS_FORWARD), i = mean_chunk(q, PASS_BACKWARD_INPUT), w = mean_chunk(q, PASS_BACKWARD_WEIGHT);
-    double own_f = first_chunk(q, PASS_FORWARD), own_i = first_chunk(q, PASS_BACKWARD_INPUT),
-           own_w = first_chunk(q, PASS_BACKWARD_WEIGHT);
-    double way = 2 * q->p - 1, up = q->m * (work_of(first, true) - own_f - own_i - own_w);
-    double between = fmax(0, q->m - q->p) * (own_i + own_w) + fmax(0, q->m - way) * own_f;
+    const struct pass_times *first = &timing->t.first;
+    double f = mean_chunk(timing, PASS_FORWARD), i = mean_chunk(timing, PASS_BACKWARD_INPUT),
+           w = mean_chunk(timing, PASS_BACKWARD_WEIGHT);
+    double own_f = first_chunk(timing, PASS_FORWARD), own_i = first_chunk(timing, PASS_BACKWARD_INPUT),
+           own_w = first_chunk(timing, PASS_BACKWARD_WEIGHT);
+    double way = 2 * timing->p - 1, up = timing->m * (work_of(first, true) - own_f - own_i - own_w);
+    double between = fmax(0, timing->m - timing->p) * (own_i + own_w) + fmax(0, timing->m - way) * own_f;
     double weights = own_w + w - (first->s[PASS_BACKWARD_WEIGHT] - own_w);
-    double chain = way * (f + i) + up + between + weights + 4 * (q->p - 1) * q->message;
-    return fmax(chain, q->m * work_of(first, true) + fmax(0, way - q->m) * f);
+    double chain = way * (f + i) + up + between + weights + 4 * (timing->p - 1) * timing->message;
+    return fmax(chain, timing->m * work_of(first, true) + fmax(0, way - timing->m) * f);
 }
 
-double zero_bubble_v_seconds(const struct question *q, double slowest)
+double zero_bubble_v_seconds(const struct schedule_timing *timing, double slowest)
 {
-    const struct pass_times *inner = &q->t.inner, *sum = &q->t.sum;
-    double f = mean_of(q, PASS_FORWARD), i = mean_of(q, PASS_BACKWARD_INPUT), w = mean_of(q, PASS_BACKWARD_WEIGHT);
+    const struct pass_times *inner = &timing->t.inner, *sum = &timing->t.sum;
+    double f = mean_of(timing, PASS_FORWARD), i = mean_of(timing, PASS_BACKWARD_INPUT), w = mean_of(timing, PASS_BACKWARD_WEIGHT);
     double gap = fmax(fmax(i, f) - w, fmax(fmax(fabs(f - i), w - f) / 2, f - (i + w) / 2));
-    double seconds = fmax(q->m * slowest, folded_seconds(q));
-    if (q->m >= 2 * q->p - 1)
-        seconds = fmax(seconds, q->m * work_of(inner, true) + (q->p - 1) * fmax(0, gap) + folded_messages(q));
-    double few = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + 4 * (q->p - 1) * q->message;
-    few += q->t.layers.s[PASS_BACKWARD_WEIGHT] / q->p; /* a chunk's on the fold, and one on the first stage */
-    few += (q->m - 1) * (inner->s[PASS_BACKWARD_INPUT] + inner->s[PASS_BACKWARD_WEIGHT]);
-    double first = fmax(first_gradient_seconds(q, &q->t.first, 0), first_gradient_seconds(q, inner, q->p - 1));
-    return fmax(fmax(fmax(seconds, few), fmax(first, head_chain_seconds(q))), sent_seconds(q, 2) + q->m * i + f);
+    double seconds = fmax(timing->m * slowest, folded_seconds(timing));
+    if (timing->m >= 2 * timing->p - 1)
+        seconds = fmax(seconds, timing->m * work_of(inner, true) + (timing->p - 1) * fmax(0, gap) + folded_messages(timing));
+    double few = sum->s[PASS_FORWARD] + sum->s[PASS_BACKWARD_INPUT] + 4 * (timing->p - 1) * timing->message;
+    few += timing->t.layers.s[PASS_BACKWARD_WEIGHT] / timing->p; /* a chunk's on the fold, and one on the first stage */
+    few += (timing->m - 1) * (inner->s[PASS_BACKWARD_INPUT] + inner->s[PASS_BACKWARD_WEIGHT]);
+    double first =
+        fmax(first_gradient_seconds(timing, &timing->t.first, 0), first_gradient_seconds(timing, inner, timing->p - 1));
+    return fmax(fmax(fmax(seconds, few), fmax(first, head_chain_seconds(timing))), sent_seconds(timing, 2) + timing->m * i + f);
 }
 
 /*
@@ -136,29 +140,29 @@ static double two_ways_seconds(const struct two_ways *w, double work, double wai
     return fmax(place, pattern + filling * w->message);
 }
 
-double both_ways_seconds(const struct question *q)
+double both_ways_seconds(const struct schedule_timing *timing)
 {
-    bool folded = q->layout->schedule == SCHEDULE_DUALPIPEV;
-    double halves = folded ? 1 : 2, places = q->p / halves, chunks = 2 * places;
-    double f = q->t.layers.s[PASS_FORWARD] / chunks, i = q->t.layers.s[PASS_BACKWARD_INPUT] / chunks,
-           w = q->t.layers.s[PASS_BACKWARD_WEIGHT] / chunks;
-    double alone = work_of(&q->t.inner, false), backward = q->t.layers.s[PASS_BACKWARD] / chunks;
-    double pair = (f + backward) * q->pair / alone;
+    bool folded = timing->layout->schedule == SCHEDULE_DUALPIPEV;
+    double halves = folded ? 1 : 2, places = timing->p / halves, chunks = 2 * places;
+    double f = timing->t.layers.s[PASS_FORWARD] / chunks, i = timing->t.layers.s[PASS_BACKWARD_INPUT] / chunks,
+           w = timing->t.layers.s[PASS_BACKWARD_WEIGHT] / chunks;
+    double alone = work_of(&timing->t.inner, false), backward = timing->t.layers.s[PASS_BACKWARD] / chunks;
+    double pair = (f + backward) * timing->pair / alone;
     const struct two_ways ways = {
-        .m = q->m / halves,
+        .m = timing->m / halves,
         .places = places,
         .work = 2 * (f + backward),
         .saved = 2 * (f + backward - pair),
-        .circle = halves * work_of(&q->t.sum, false) / q->p + 4 * (1 - 1 / q->p) * q->message,
+        .circle = halves * work_of(&timing->t.sum, false) / timing->p + 4 * (1 - 1 / timing->p) * timing->message,
         .gap = (places - 1) * (pair - i - w + f + fmax(0, i - w)) + fmax(0, (places - 1) * (i - f) - f),
-        .message = q->message,
+        .message = timing->message,
         .spans = !folded,
     };
-    double way = 2 * places - 1, late = fmax(0, (places - 1) * (i - w)), own = q->first_layers;
-    const double *layer = q->t.layer.s;
+    double way = 2 * places - 1, late = fmax(0, (places - 1) * (i - w)), own = timing->first_layers;
+    const double *layer = timing->t.layer.s;
     double first = way * fmax(0, f - own * layer[PASS_FORWARD]);
     first += fmax(0, way * i - own * (places * layer[PASS_BACKWARD_INPUT] + (places - 1) * layer[PASS_BACKWARD_WEIGHT]));
     double inner = two_ways_seconds(&ways, halves * alone, late, true);
-    double passes = fmax(inner, two_ways_seconds(&ways, halves * work_of(&q->t.head, false), first, false));
-    return fmax(passes, sent_seconds(q, folded ? 2 : 1) + alone);
+    double passes = fmax(inner, two_ways_seconds(&ways, halves * work_of(&timing->t.head, false), first, false));
+    return fmax(passes, sent_seconds(timing, folded ? 2 : 1) + alone);
 }

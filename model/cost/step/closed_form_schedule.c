@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "model/cost/step/closed_form_question.h"
+#include "model/cost/step/closed_form_schedule_internal.h"
 #include "model/cost/work/adapter.h"
 
 bool schedule_ends_with_weights(enum schedule schedule)
@@ -28,16 +28,16 @@ double schedule_paired(const struct layout *l, double m)
 /* --- GPipe: all forward, then all backward; either way the slowest stage's passes follow one another, or the messages beside
  * them:    (m - 1)(max F + max B) + S(F) + S(B) */
 
-static double slowest_pass(const struct question *q, enum pass pass)
+static double slowest_pass(const struct schedule_timing *timing, enum pass pass)
 {
-    double pass_s = fmax(fmax(q->t.inner.s[pass], q->t.copies), fmax(q->t.head.s[pass], q->t.first.s[pass]));
-    return q->blocking ? pass_s + q->message : fmax(pass_s, q->message);
+    double pass_s = fmax(fmax(timing->t.inner.s[pass], timing->t.copies), fmax(timing->t.head.s[pass], timing->t.first.s[pass]));
+    return timing->blocking ? pass_s + timing->message : fmax(pass_s, timing->message);
 }
 
-static double gpipe_seconds(const struct question *q)
+static double gpipe_seconds(const struct schedule_timing *timing)
 {
-    double each = slowest_pass(q, PASS_FORWARD) + slowest_pass(q, PASS_BACKWARD);
-    return (q->m - 1) * each + work_of(&q->t.sum, false) + 2 * (q->p - 1) * q->message;
+    double each = slowest_pass(timing, PASS_FORWARD) + slowest_pass(timing, PASS_BACKWARD);
+    return (timing->m - 1) * each + work_of(&timing->t.sum, false) + 2 * (timing->p - 1) * timing->message;
 }
 
 /*
@@ -46,36 +46,37 @@ static double gpipe_seconds(const struct question *q)
  * the first of them has gone down and come back up, 2 (n - 1) messages on its way. Of p stages that is all that the first stage
  * has in flight; of few micro-batches fewer stages bind earlier, sqrt(m) of them most.
  */
-double sent_seconds(const struct question *q, double chunks)
+double sent_seconds(const struct schedule_timing *timing, double chunks)
 {
-    double each = q->p > 2 ? 2 * chunks : q->layout->schedule == SCHEDULE_INTERLEAVED ? 2 * chunks - 1 : chunks;
-    return q->m * each * q->message;
+    double each = timing->p > 2 ? 2 * chunks : timing->layout->schedule == SCHEDULE_INTERLEAVED ? 2 * chunks - 1 : chunks;
+    return timing->m * each * timing->message;
 }
 
 /* What a micro-batch takes in the last n stages, down and back; those between the first and the last as full ones of as many
  * layers. */
-static double last_stages_seconds(const struct question *q, enum pass back, double n)
+static double last_stages_seconds(const struct schedule_timing *timing, enum pass back, double n)
 {
-    const struct stage_times *t = &q->t;
-    if (n >= q->p)
+    const struct stage_times *t = &timing->t;
+    if (n >= timing->p)
         return t->sum.s[PASS_FORWARD] + t->sum.s[back];
-    double before_last = q->model->layers - t->head_layers;
-    double full = (before_last - layout_layers(q->layout, q->model, (int)(q->p - n)).first) / t->fullest;
+    double before_last = timing->model->layers - t->head_layers;
+    double full = (before_last - layout_layers(timing->layout, timing->model, (int)(timing->p - n)).first) / t->fullest;
     return t->head.s[PASS_FORWARD] + t->head.s[back] + full * (t->inner.s[PASS_FORWARD] + t->inner.s[back]);
 }
 
 /* What the circles add to m micro-batches of `slowest`; `back` is the pass that gradients wait for, `lead` 2 where twice as many
  * are in flight; `beside`: what else a stage does before the circle begins again. */
-static double circles_seconds(const struct question *q, enum pass back, double m, double slowest, double lead, double beside)
+static double circles_seconds(const struct schedule_timing *timing, enum pass back, double m, double slowest, double lead,
+                              double beside)
 {
-    const double sizes[] = {q->p, fmin(q->p, fmax(2, round(sqrt(m))))};
+    const double sizes[] = {timing->p, fmin(timing->p, fmax(2, round(sqrt(m))))};
     double longest = 0;
     for (int i = 0; i < 2; i++) {
         double n = sizes[i], held = lead * (n - 1) + 1;
         if (m <= held)
             continue;
-        double way = last_stages_seconds(q, back, n) + beside;
-        longest = fmax(longest, (m - held) * ((way + 2 * (n - 1) * q->message) / held - slowest));
+        double way = last_stages_seconds(timing, back, n) + beside;
+        longest = fmax(longest, (m - held) * ((way + 2 * (n - 1) * timing->message) / held - slowest));
     }
     return longest;
 }
@@ -86,27 +87,27 @@ static double circles_seconds(const struct question *q, enum pass back, double m
  * after what fills the stages before it and before what drains them. Messages that block are waited for at each of a stage's
  * exchanges: two for a micro-batch inside the pipeline, one at its ends.
  */
-static double one_f_one_b_bound(const struct question *q, const struct pass_times *stage, int r, bool inside)
+static double one_f_one_b_bound(const struct schedule_timing *timing, const struct pass_times *stage, int r, bool inside)
 {
-    double both = work_of(stage, false), sum = work_of(&q->t.sum, false);
-    double behind = (q->m - 1) * stage->s[PASS_BACKWARD] + fmax(0, q->m - q->p + r) * stage->s[PASS_FORWARD];
-    double work = q->m * both + fmin(sum - both, r * both), waits = 0;
-    if (q->blocking)
-        waits = (q->m - 1) * (inside ? 2 : 1) * q->message;
-    return fmax(sum + behind, work) + waits + 2 * (q->p - 1) * q->message;
+    double both = work_of(stage, false), sum = work_of(&timing->t.sum, false);
+    double behind = (timing->m - 1) * stage->s[PASS_BACKWARD] + fmax(0, timing->m - timing->p + r) * stage->s[PASS_FORWARD];
+    double work = timing->m * both + fmin(sum - both, r * both), waits = 0;
+    if (timing->blocking)
+        waits = (timing->m - 1) * (inside ? 2 : 1) * timing->message;
+    return fmax(sum + behind, work) + waits + 2 * (timing->p - 1) * timing->message;
 }
 
-static double one_f_one_b_seconds(const struct question *q)
+static double one_f_one_b_seconds(const struct schedule_timing *timing)
 {
-    int last = (int)q->p - 1;
-    double slowest = fmax(work_of(&q->t.inner, false), work_of(&q->t.head, false));
-    bool inside = last > 1 && q->t.last_full > 0;
-    double passes =
-        fmax(one_f_one_b_bound(q, &q->t.inner, q->t.last_full, inside), one_f_one_b_bound(q, &q->t.head, last, false));
-    if (q->blocking)
+    int last = (int)timing->p - 1;
+    double slowest = fmax(work_of(&timing->t.inner, false), work_of(&timing->t.head, false));
+    bool inside = last > 1 && timing->t.last_full > 0;
+    double passes = fmax(one_f_one_b_bound(timing, &timing->t.inner, timing->t.last_full, inside),
+                         one_f_one_b_bound(timing, &timing->t.head, last, false));
+    if (timing->blocking)
         return passes;
-    double sent = sent_seconds(q, 1) + work_of(&q->t.first, false);
-    return fmax(passes + circles_seconds(q, PASS_BACKWARD, q->m, slowest, 1, 0), sent);
+    double sent = sent_seconds(timing, 1) + work_of(&timing->t.first, false);
+    return fmax(passes + circles_seconds(timing, PASS_BACKWARD, timing->m, slowest, 1, 0), sent);
 }
 
 /*
@@ -128,48 +129,50 @@ static double one_f_one_b_seconds(const struct question *q)
  * (v - 1) p + 1 either way, of the first one 2 (p - 1) more, where that is not hidden by what it waits for. Where there is one
  * round it is all of them, and what of the round is not full has room for copies. Messages that block cover copies as passes do.
  */
-static double copies_seconds(const struct question *q)
+static double copies_seconds(const struct schedule_timing *timing)
 {
-    const struct pass_times *chunk = &q->t.chunk;
-    double v = q->layout->vpp, all = q->m * v, message = q->blocking ? q->message : 0, longer = 0, round = 0;
-    double covered = fmin(q->t.behind, 2 * message), pair = work_of(chunk, false) + 2 * message - covered;
+    const struct pass_times *chunk = &timing->t.chunk;
+    double v = timing->layout->vpp, all = timing->m * v, message = timing->blocking ? timing->message : 0, longer = 0, round = 0;
+    double covered = fmin(timing->t.behind, 2 * message), pair = work_of(chunk, false) + 2 * message - covered;
     for (int pass = PASS_FORWARD; pass <= PASS_BACKWARD; pass++) {
-        double alone = chunk->s[pass] - q->t.behind / 2 + message;
-        longer += fmax(alone, q->t.copies);
-        round += fmax(0, q->m * q->t.copies - q->p * alone);
+        double alone = chunk->s[pass] - timing->t.behind / 2 + message;
+        longer += fmax(alone, timing->t.copies);
+        round += fmax(0, timing->m * timing->t.copies - timing->p * alone);
     }
-    if (q->m <= q->p)
-        return v * round - all * q->t.behind;
-    double last = fmin(all, (v - 1) * q->p + 1), first = fmin(all, last + 2 * (q->p - 1));
-    return fmax(last * (longer - pair), first * (longer - pair) - (q->p - 1) * pair) - all * covered;
+    if (timing->m <= timing->p)
+        return v * round - all * timing->t.behind;
+    double last = fmin(all, (v - 1) * timing->p + 1), first = fmin(all, last + 2 * (timing->p - 1));
+    return fmax(last * (longer - pair), first * (longer - pair) - (timing->p - 1) * pair) - all * covered;
 }
 
-static double interleaved_seconds(const struct question *q, double slowest)
+static double interleaved_seconds(const struct schedule_timing *timing, double slowest)
 {
-    const struct layout *l = q->layout;
-    if (q->t.follows) {
-        double sent = q->blocking ? 0 : sent_seconds(q, l->vpp) + work_of(&q->t.chunk, false);
-        return fmax(q->t.followed_s + q->pauses, sent);
+    const struct layout *l = timing->layout;
+    if (timing->t.follows) {
+        double sent = timing->blocking ? 0 : sent_seconds(timing, l->vpp) + work_of(&timing->t.chunk, false);
+        return fmax(timing->t.followed_s + timing->pauses, sent);
     }
-    if (q->m <= 1) /* all the way there and back */
-        return work_of(&q->t.sum, false) + 2 * (q->p * l->vpp - 1) * q->message;
-    double paired = schedule_paired(l, q->m);
-    double missing = ceil(q->m / q->p) * q->p - q->m;
-    const struct pass_times *chunk = &q->t.chunk;
-    double both = work_of(chunk, false), ring = q->m > q->p ? chunk->s[PASS_BACKWARD] : both;
-    double alone = work_of(&q->t.inner, false);
-    double fill = q->t.fill_chunks * (paired > 0 ? q->pair / l->vpp : both - q->t.behind);
-    double kept = fmax(0, q->t.lockstep - slowest);
-    double passes = q->m * slowest - paired * (alone - q->pair) + fill + (l->vpp - 1) * missing * ring +
-                    paired * kept * q->pair / alone + copies_seconds(q);
-    if (q->blocking) {
-        double around = (l->vpp - 1) * missing * (q->m > q->p ? 1 : 2);
-        return passes + fmax(0, q->m - q->p - paired) * kept + (2 * (q->p - 1 + q->m * l->vpp) + around) * q->message;
+    if (timing->m <= 1) /* all the way there and back */
+        return work_of(&timing->t.sum, false) + 2 * (timing->p * l->vpp - 1) * timing->message;
+    double paired = schedule_paired(l, timing->m);
+    double missing = ceil(timing->m / timing->p) * timing->p - timing->m;
+    const struct pass_times *chunk = &timing->t.chunk;
+    double both = work_of(chunk, false), ring = timing->m > timing->p ? chunk->s[PASS_BACKWARD] : both;
+    double alone = work_of(&timing->t.inner, false);
+    double fill = timing->t.fill_chunks * (paired > 0 ? timing->pair / l->vpp : both - timing->t.behind);
+    double kept = fmax(0, timing->t.lockstep - slowest);
+    double passes = timing->m * slowest - paired * (alone - timing->pair) + fill + (l->vpp - 1) * missing * ring +
+                    paired * kept * timing->pair / alone + copies_seconds(timing);
+    if (timing->blocking) {
+        double around = (l->vpp - 1) * missing * (timing->m > timing->p ? 1 : 2);
+        return passes + fmax(0, timing->m - timing->p - paired) * kept +
+               (2 * (timing->p - 1 + timing->m * l->vpp) + around) * timing->message;
     }
-    double exposed = fmax(0, q->message - chunk->s[PASS_FORWARD]);
-    passes += fmax(0, q->m - paired) * fmax(0, q->t.rounds - slowest);
-    passes += 2 * (q->p * l->vpp - 1) * q->message + l->vpp * ((q->m - paired) * exposed + paired * 2 * q->message);
-    return fmax(passes, sent_seconds(q, l->vpp) + both);
+    double exposed = fmax(0, timing->message - chunk->s[PASS_FORWARD]);
+    passes += fmax(0, timing->m - paired) * fmax(0, timing->t.rounds - slowest);
+    passes +=
+        2 * (timing->p * l->vpp - 1) * timing->message + l->vpp * ((timing->m - paired) * exposed + paired * 2 * timing->message);
+    return fmax(passes, sent_seconds(timing, l->vpp) + both);
 }
 
 /*
@@ -196,90 +199,94 @@ struct zero_bubble {
 };
 
 /* A micro-batch through the stages before one, of one chunk each, that has these layers. */
-static double before_layers(const struct question *q, enum pass pass, struct layer_range range)
+static double before_layers(const struct schedule_timing *timing, enum pass pass, struct layer_range range)
 {
-    return range.first > 0 ? q->t.first.s[pass] + (range.first - q->first_layers) * q->t.layer.s[pass] : 0;
+    return range.first > 0 ? timing->t.first.s[pass] + (range.first - timing->first_layers) * timing->t.layer.s[pass] : 0;
 }
 
 /* The same, exact at the ends. */
-static void before_stage(const struct question *q, int stage, double before[N_PASSES])
+static void before_stage(const struct schedule_timing *timing, int stage, double before[N_PASSES])
 {
     static const enum pass passes[] = {PASS_FORWARD, PASS_BACKWARD_INPUT};
-    bool last = stage == (int)q->p - 1;
+    bool last = stage == (int)timing->p - 1;
     struct layer_range range = {0, 0};
     if (!last && stage > 0)
-        range = layout_layers(q->layout, q->model, stage);
+        range = layout_layers(timing->layout, timing->model, stage);
     for (int i = 0; i < 2; i++)
-        before[passes[i]] = last ? q->t.sum.s[passes[i]] - q->t.head.s[passes[i]] : before_layers(q, passes[i], range);
+        before[passes[i]] =
+            last ? timing->t.sum.s[passes[i]] - timing->t.head.s[passes[i]] : before_layers(timing, passes[i], range);
 }
 
 /* From the last gradient of a stage, with the way back from there, to the end of stage `at` before it, which has W left then. */
-static double left_seconds(const struct question *q, const struct zero_bubble *how, double back, int at)
+static double left_seconds(const struct schedule_timing *timing, const struct zero_bubble *how, double back, int at)
 {
-    struct layer_range range = layout_layers(q->layout, q->model, at);
-    double begun = how->rolling ? before_layers(q, PASS_FORWARD, range) + at * q->message : 0;
-    double way = back - before_layers(q, PASS_BACKWARD_INPUT, range) - at * q->message;
-    double left = fmin(q->m, how->lead * at + 1) * range.count * q->t.layer.s[PASS_BACKWARD_WEIGHT];
+    struct layer_range range = layout_layers(timing->layout, timing->model, at);
+    double begun = how->rolling ? before_layers(timing, PASS_FORWARD, range) + at * timing->message : 0;
+    double way = back - before_layers(timing, PASS_BACKWARD_INPUT, range) - at * timing->message;
+    double left = fmin(timing->m, how->lead * at + 1) * range.count * timing->t.layer.s[PASS_BACKWARD_WEIGHT];
     return way + left - begun;
 }
 
-static double zero_bubble_bound(const struct question *q, const struct pass_times *stage, int r, const struct zero_bubble *how)
+static double zero_bubble_bound(const struct schedule_timing *timing, const struct pass_times *stage, int r,
+                                const struct zero_bubble *how)
 {
-    const struct pass_times *sum = &q->t.sum;
-    double all_before[N_PASSES], beyond = q->p - 1 - r;
-    before_stage(q, r, all_before);
+    const struct pass_times *sum = &timing->t.sum;
+    double all_before[N_PASSES], beyond = timing->p - 1 - r;
+    before_stage(timing, r, all_before);
     double before_f = all_before[PASS_FORWARD], before_i = all_before[PASS_BACKWARD_INPUT];
-    double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT], before = before_f + r * q->message;
+    double bare = stage->s[PASS_FORWARD] + stage->s[PASS_BACKWARD_INPUT], before = before_f + r * timing->message;
     double gradient = sum->s[PASS_FORWARD] - before_f + sum->s[PASS_BACKWARD_INPUT] - before_i - stage->s[PASS_BACKWARD_INPUT];
-    double meanwhile = fmin(q->m, how->lead * beyond + 1) * stage->s[PASS_FORWARD];
-    double waits = fmax(0, gradient + 2 * beyond * q->message - meanwhile);
+    double meanwhile = fmin(timing->m, how->lead * beyond + 1) * stage->s[PASS_FORWARD];
+    double waits = fmax(0, gradient + 2 * beyond * timing->message - meanwhile);
     if (r > 0)
-        waits =
-            fmax(waits, circles_seconds(q, PASS_BACKWARD_INPUT, fmin(q->m, 2 * how->lead * (q->p - 1) + 1), bare, how->lead, 0));
-    double own = q->m * work_of(stage, true) + waits, left = fmin(q->m, how->lead * r + 1) * stage->s[PASS_BACKWARD_WEIGHT];
-    double last_gradient = before + own - left, back = before_i + r * q->message;
-    double returned = last_gradient + back + (r > 0 ? q->t.first.s[PASS_BACKWARD_WEIGHT] : left);
-    int stop = (int)ceil((q->m - 1) / how->lead);
+        waits = fmax(waits, circles_seconds(timing, PASS_BACKWARD_INPUT, fmin(timing->m, 2 * how->lead * (timing->p - 1) + 1),
+                                            bare, how->lead, 0));
+    double own = timing->m * work_of(stage, true) + waits,
+           left = fmin(timing->m, how->lead * r + 1) * stage->s[PASS_BACKWARD_WEIGHT];
+    double last_gradient = before + own - left, back = before_i + r * timing->message;
+    double returned = last_gradient + back + (r > 0 ? timing->t.first.s[PASS_BACKWARD_WEIGHT] : left);
+    int stop = (int)ceil((timing->m - 1) / how->lead);
     if (stop > 0 && stop < r)
-        returned = fmax(returned, last_gradient + left_seconds(q, how, back, stop));
-    if (q->t.first_full > 0 && q->t.first_full < r)
-        returned = fmax(returned, last_gradient + left_seconds(q, how, back, q->t.first_full));
-    bool rolls = how->rolling && !(beyond == 0 && q->shares_table);
+        returned = fmax(returned, last_gradient + left_seconds(timing, how, back, stop));
+    if (timing->t.first_full > 0 && timing->t.first_full < r)
+        returned = fmax(returned, last_gradient + left_seconds(timing, how, back, timing->t.first_full));
+    bool rolls = how->rolling && !(beyond == 0 && timing->shares_table);
     return fmax(own + (rolls ? 0 : before), returned);
 }
 
-static double zero_bubble_seconds(const struct question *q)
+static double zero_bubble_seconds(const struct schedule_timing *timing)
 {
-    bool rolling = q->layout->schedule == SCHEDULE_ZB2P;
+    bool rolling = timing->layout->schedule == SCHEDULE_ZB2P;
     const struct zero_bubble how = {rolling ? 2 : 1, rolling};
-    double held = how.lead * (q->p - 1) + 1, slowest = fmax(work_of(&q->t.inner, true), work_of(&q->t.head, true));
-    double passes = zero_bubble_bound(q, &q->t.head, (int)q->p - 1, &how);
-    passes = fmax(passes, zero_bubble_bound(q, &q->t.first, 0, &how));
-    if (q->t.last_full < q->p - 1)
-        passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.last_full, &how));
-    if (q->t.first_full < q->t.last_full)
-        passes = fmax(passes, zero_bubble_bound(q, &q->t.inner, q->t.first_full, &how));
-    double weights = q->t.inner.s[PASS_BACKWARD_WEIGHT];
-    double behind = circles_seconds(q, PASS_BACKWARD_INPUT, q->m, slowest, how.lead, q->t.first.s[PASS_BACKWARD_WEIGHT]);
-    behind = fmax(behind, fmax(0, q->m - held) * fmax(0, q->message - weights));
-    double sent = sent_seconds(q, 1) + q->m * q->t.inner.s[PASS_BACKWARD_INPUT] + work_of(&q->t.first, true);
+    double held = how.lead * (timing->p - 1) + 1, slowest = fmax(work_of(&timing->t.inner, true), work_of(&timing->t.head, true));
+    double passes = zero_bubble_bound(timing, &timing->t.head, (int)timing->p - 1, &how);
+    passes = fmax(passes, zero_bubble_bound(timing, &timing->t.first, 0, &how));
+    if (timing->t.last_full < timing->p - 1)
+        passes = fmax(passes, zero_bubble_bound(timing, &timing->t.inner, timing->t.last_full, &how));
+    if (timing->t.first_full < timing->t.last_full)
+        passes = fmax(passes, zero_bubble_bound(timing, &timing->t.inner, timing->t.first_full, &how));
+    double weights = timing->t.inner.s[PASS_BACKWARD_WEIGHT];
+    double behind =
+        circles_seconds(timing, PASS_BACKWARD_INPUT, timing->m, slowest, how.lead, timing->t.first.s[PASS_BACKWARD_WEIGHT]);
+    behind = fmax(behind, fmax(0, timing->m - held) * fmax(0, timing->message - weights));
+    double sent = sent_seconds(timing, 1) + timing->m * timing->t.inner.s[PASS_BACKWARD_INPUT] + work_of(&timing->t.first, true);
     return fmax(passes + behind, sent);
 }
 
 /* --- any */
 
-static double seconds_of(const struct question *q, double slowest)
+static double seconds_of(const struct schedule_timing *timing, double slowest)
 {
-    switch (q->layout->schedule) {
-    case SCHEDULE_GPIPE: return gpipe_seconds(q);
-    case SCHEDULE_1F1B: return one_f_one_b_seconds(q);
-    case SCHEDULE_INTERLEAVED: return interleaved_seconds(q, slowest);
+    switch (timing->layout->schedule) {
+    case SCHEDULE_GPIPE: return gpipe_seconds(timing);
+    case SCHEDULE_1F1B: return one_f_one_b_seconds(timing);
+    case SCHEDULE_INTERLEAVED: return interleaved_seconds(timing, slowest);
     case SCHEDULE_ZB1P:
-    case SCHEDULE_ZB2P: return zero_bubble_seconds(q);
-    case SCHEDULE_ZBV: return zero_bubble_v_seconds(q, slowest);
+    case SCHEDULE_ZB2P: return zero_bubble_seconds(timing);
+    case SCHEDULE_ZBV: return zero_bubble_v_seconds(timing, slowest);
     case SCHEDULE_DUALPIPE:
-    case SCHEDULE_DUALPIPEV: return both_ways_seconds(q);
-    default: return q->m * slowest;
+    case SCHEDULE_DUALPIPEV: return both_ways_seconds(timing);
+    default: return timing->m * slowest;
     }
 }
 
@@ -327,45 +334,46 @@ static void add_pauses(struct pass_times *t, double seconds)
 }
 
 /* Every repetition is held up. */
-static void add_all_pauses(struct question *q, double pause)
+static void add_all_pauses(struct schedule_timing *timing, double pause)
 {
-    int v = q->layout->schedule == SCHEDULE_DUALPIPE ? 1 : q->layout->vpp;
-    add_pauses(&q->t.inner, pause * q->t.checkpoints[0]);
-    add_pauses(&q->t.head, pause * q->t.checkpoints[1]);
-    add_pauses(&q->t.first, pause * q->t.checkpoints[0]);
-    add_pauses(&q->t.sum, pause * q->t.checkpoints[2]);
-    add_pauses(&q->t.layer, pause * q->t.checkpoints[2] / q->model->layers);
-    add_pauses(&q->t.chunk, pause * q->t.checkpoints[0] / v);
-    q->pair += pause * q->t.checkpoints[0];
+    int v = timing->layout->schedule == SCHEDULE_DUALPIPE ? 1 : timing->layout->vpp;
+    add_pauses(&timing->t.inner, pause * timing->t.checkpoints[0]);
+    add_pauses(&timing->t.head, pause * timing->t.checkpoints[1]);
+    add_pauses(&timing->t.first, pause * timing->t.checkpoints[0]);
+    add_pauses(&timing->t.sum, pause * timing->t.checkpoints[2]);
+    add_pauses(&timing->t.layer, pause * timing->t.checkpoints[2] / timing->model->layers);
+    add_pauses(&timing->t.chunk, pause * timing->t.checkpoints[0] / v);
+    timing->pair += pause * timing->t.checkpoints[0];
 }
 
 struct schedule_time schedule_time_of(const struct layout *l, const struct setting *setting, const struct stage_times *stages,
                                       double pair, double m, double pause, double message)
 {
     const struct transformer *model = setting->model;
-    struct question q = {.layout = l, .model = model, .t = *stages, .m = m, .p = l->pp, .message = message};
+    struct schedule_timing timing = {.layout = l, .model = model, .t = *stages, .m = m, .p = l->pp, .message = message};
     if (l->schedule == SCHEDULE_ZB2P)
-        q.shares_table = work_shares_table(l, model) && adapter_trains(setting->job, model, WHOLE_EMBEDDING);
+        timing.shares_table = work_shares_table(l, model) && adapter_trains(setting->job, model, WHOLE_EMBEDDING);
     if (l->pp > 1 && l->schedule >= SCHEDULE_ZB1P)
-        q.first_layers = layout_layers(l, model, 0).count;
-    struct schedule_time time = {
-        .paired = schedule_paired(l, m), .layers = {model->layers / q.p, model->layers / q.p * stages->whole}, .ends = m / q.p};
+        timing.first_layers = layout_layers(l, model, 0).count;
+    struct schedule_time time = {.paired = schedule_paired(l, m),
+                                 .layers = {model->layers / timing.p, model->layers / timing.p * stages->whole},
+                                 .ends = m / timing.p};
     bool divided = schedule_divides(l->schedule), mirrored = l->schedule == SCHEDULE_DUALPIPE;
     time.alone = m - time.paired;
-    q.blocking = blocks(l);
-    q.pair = time.paired > 0 ? pair * stages->fullest : work_of(&stages->inner, divided);
+    timing.blocking = blocks(l);
+    timing.pair = time.paired > 0 ? pair * stages->fullest : work_of(&stages->inner, divided);
     if (mirrored) /* two stages have both ends, each for half of the micro-batches */
         for (int pass = 0; pass < N_PASSES; pass++)
-            q.t.head.s[pass] = q.t.first.s[pass] = (stages->head.s[pass] + stages->first.s[pass]) / 2;
-    q.pauses = m * pause * stages->checkpoints[0];
+            timing.t.head.s[pass] = timing.t.first.s[pass] = (stages->head.s[pass] + stages->first.s[pass]) / 2;
+    timing.pauses = m * pause * stages->checkpoints[0];
     if (pause > 0)
-        add_all_pauses(&q, pause);
-    double inner = work_of(&q.t.inner, divided), head = work_of(&q.t.head, divided), slowest = fmax(inner, head);
+        add_all_pauses(&timing, pause);
+    double inner = work_of(&timing.t.inner, divided), head = work_of(&timing.t.head, divided), slowest = fmax(inner, head);
     time.alone_s = time.ends * work_of(&stages->sum, divided) - time.paired * time.layers.n * work_of(&stages->layer, divided);
-    time.pauses_s = m * pause * stages->checkpoints[2] / q.p;
-    time.messages_s = q.blocking ? 2 * m * (l->vpp - 1 / q.p) * message : 0; /* none over the ends of the model */
+    time.pauses_s = m * pause * stages->checkpoints[2] / timing.p;
+    time.messages_s = timing.blocking ? 2 * m * (l->vpp - 1 / timing.p) * message : 0; /* none over the ends of the model */
     double pairs = time.paired * pair * time.layers.n;
-    time.total_s = l->pp > 1 ? seconds_of(&q, slowest) : m * slowest;
+    time.total_s = l->pp > 1 ? seconds_of(&timing, slowest) : m * slowest;
     time.bubble_s = time.total_s - time.alone_s - pairs - time.pauses_s - time.messages_s;
     return time;
 }

@@ -1,5 +1,5 @@
 /* The fewest repeated layers that fit. */
-#include "model/cost/step/fewest.h"
+#include "model/cost/step/min_recompute_layers.h"
 
 #include <math.h>
 
@@ -14,7 +14,7 @@ double memory_needed(struct closed_form *form, const struct setting *setting, co
     return capacity > 0 && host > capacity ? fmax(bytes, limit_bytes * host / capacity) : bytes;
 }
 
-int fewest_repeated(struct closed_form *form, const struct setting *setting, const struct layout *full, double limit_bytes)
+int min_recompute_layers(struct closed_form *form, const struct setting *setting, const struct layout *full, double limit_bytes)
 {
     struct layout layout = *full;
     int low = 1, high = layout_most_layers(full, setting->model) - 1;

@@ -8,7 +8,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "model/cost/step/fewest.h"
+#include "model/cost/step/min_recompute_layers.h"
 #include "model/plan/search.h"
 #include "tests/plan/population.h"
 #include "tests/suite.h"
@@ -83,7 +83,7 @@ static void check_fewest(struct closed_form *form, const struct setting *setting
             for (int n = most; n >= 1 && limit >= all; n--)
                 fewest = needed[n] <= limit ? n : fewest;
             if (limit >= all)
-                ck_assert_int_eq(fewest_repeated(form, setting, full, limit), fewest);
+                ck_assert_int_eq(min_recompute_layers(form, setting, full, limit), fewest);
         }
 }
 
@@ -129,13 +129,13 @@ START_TEST(none_where_amounts_are_not_legal)
     layout_complete(&full, &c.setting);
     struct closed_form *form = closed_form_create(&c.setting);
     double limit = 2 * closed_form_memory(form, &full);
-    ck_assert_int_eq(fewest_repeated(form, &c.setting, &full, limit), 1);
+    ck_assert_int_eq(min_recompute_layers(form, &c.setting, &full, limit), 1);
     full.offload = offload_wholes[2];
     ck_assert(layout_offloads(&full, OFFLOAD_ACTIVATIONS));
-    ck_assert_int_eq(fewest_repeated(form, &c.setting, &full, limit), 0);
+    ck_assert_int_eq(min_recompute_layers(form, &c.setting, &full, limit), 0);
     full.offload = offload_wholes[0];
     full.pp = 2, full.dp = 4, full.vpp = 48, full.schedule = SCHEDULE_INTERLEAVED; /* a layer each */
-    ck_assert_int_eq(fewest_repeated(form, &c.setting, &full, limit), 0);
+    ck_assert_int_eq(min_recompute_layers(form, &c.setting, &full, limit), 0);
     closed_form_destroy(form);
 }
 END_TEST

@@ -1,13 +1,13 @@
 /*
- * fewest.h - how few layers of each virtual stage must be repeated for a layout to fit.
+ * min_recompute_layers.h - how few layers of each virtual stage must be repeated for a layout to fit.
  *
  * Where keeping all activations takes too much memory and repeating all layers (full) leaves some of it, the first n layers of
  * each virtual stage (full:n) are enough. Among the n that fit the least takes the least time. They are found by bisection: what
  * stages hold at the end of their forward passes falls with n, and what they hold while layers are repeated is at no n more than
  * at all of them, which fit; so of the n below full those that fit are the largest ones.
  */
-#ifndef MSIM_MODEL_COST_STEP_FEWEST_H
-#define MSIM_MODEL_COST_STEP_FEWEST_H
+#ifndef MSIM_MODEL_COST_STEP_MIN_RECOMPUTE_LAYERS_H
+#define MSIM_MODEL_COST_STEP_MIN_RECOMPUTE_LAYERS_H
 
 #include "model/cost/step/closed_form.h"
 
@@ -17,6 +17,6 @@ double memory_needed(struct closed_form *form, const struct setting *setting, co
 
 /* The least n below the layers of the largest virtual stage at which `full`, a legal layout that recomputes whole layers and
  * fits, fits as full:n; 0: there is none, or none is legal. About log2 of the layers footprints. */
-int fewest_repeated(struct closed_form *form, const struct setting *setting, const struct layout *full, double limit_bytes);
+int min_recompute_layers(struct closed_form *form, const struct setting *setting, const struct layout *full, double limit_bytes);
 
 #endif

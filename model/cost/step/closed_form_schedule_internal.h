@@ -1,14 +1,14 @@
 /*
- * closed_form_question.h - what the paths of schedules are asked about (private to closed_form_schedule.c, which has most of
- * them, and closed_form_folded.c, which has those that go both ways: ZB-V and DualPipe).
+ * closed_form_schedule_internal.h - what the paths of schedules are asked about (private to closed_form_schedule.c, which has
+ * most of them, and closed_form_folded.c, which has those that go both ways: ZB-V and DualPipe).
  */
-#ifndef MSIM_MODEL_COST_STEP_CLOSED_FORM_QUESTION_H
-#define MSIM_MODEL_COST_STEP_CLOSED_FORM_QUESTION_H
+#ifndef MSIM_MODEL_COST_STEP_CLOSED_FORM_SCHEDULE_INTERNAL_H
+#define MSIM_MODEL_COST_STEP_CLOSED_FORM_SCHEDULE_INTERNAL_H
 
 #include "model/cost/step/closed_form_schedule.h"
 
 /* Times of a pause are in the backward passes. */
-struct question {
+struct schedule_timing {
     const struct layout *layout;
     const struct transformer *model;
     struct stage_times t;
@@ -29,10 +29,10 @@ static inline double work_of(const struct pass_times *t, bool divided)
 }
 
 /* Seconds in which a stage inside the pipeline sends all that it sends, of so many chunks. */
-double sent_seconds(const struct question *q, double chunks);
+double sent_seconds(const struct schedule_timing *timing, double chunks);
 
 /* closed_form_folded.c: ZB-V, of whose stages the slowest takes `slowest`; DualPipe, and its half on a V. */
-double zero_bubble_v_seconds(const struct question *q, double slowest);
-double both_ways_seconds(const struct question *q);
+double zero_bubble_v_seconds(const struct schedule_timing *timing, double slowest);
+double both_ways_seconds(const struct schedule_timing *timing);
 
 #endif
