@@ -23,7 +23,7 @@ enum {
 };
 
 /* What the threads of one search share. */
-struct hunt {
+struct search_shared {
     const struct space *space;
     const struct search_options *options;
     double limit_bytes;
@@ -35,7 +35,7 @@ struct hunt {
 };
 
 struct worker {
-    struct hunt *hunt;
+    struct search_shared *shared;
     struct closed_form *form;
     struct shortlist shortlist;
     struct search_counts counts;
@@ -114,7 +114,7 @@ static void note_memory(struct worker *worker, const struct layout *layout, uint
 /* The plan goes to the shortlist, or waits until its family has shown its best. */
 static void offer(struct worker *worker, const struct plan *plan)
 {
-    if (worker->hunt->options->variants) {
+    if (worker->shared->options->variants) {
         shortlist_offer(&worker->shortlist, plan);
     } else if (!worker->family_has_best || plan_compare(plan, &worker->family_best) < 0) {
         worker->family_best = *plan;
@@ -126,7 +126,7 @@ static void offer(struct worker *worker, const struct plan *plan)
 static double slowest_wanted(const struct worker *worker)
 {
     double limit = shortlist_slowest(&worker->shortlist);
-    bool one_of_family = !worker->hunt->options->variants && worker->family_has_best;
+    bool one_of_family = !worker->shared->options->variants && worker->family_has_best;
     return one_of_family ? fmin(limit, worker->family_best.estimate.step_s) : limit;
 }
 
@@ -157,7 +157,7 @@ static double slowest_looked_at(double limit_s, int fewest)
  * decides nothing. */
 static bool estimate_min_layers(struct worker *worker, const struct plan *full, double limit_s, int *fewest, struct plan *plan)
 {
-    const struct hunt *hunt = worker->hunt;
+    const struct search_shared *shared = worker->shared;
     struct layout layout;
     struct step_estimate least;
     memcpy(&layout, &full->layout, sizeof layout);
@@ -165,7 +165,7 @@ static bool estimate_min_layers(struct worker *worker, const struct plan *full, 
     if (!closed_form_within(worker->form, &layout, limit_s * (1 + 2 * ROUNDING), &least))
         return false;
     if (*fewest < 0)
-        *fewest = min_recompute_layers(worker->form, space_setting(hunt->space), &full->layout, hunt->limit_bytes);
+        *fewest = min_recompute_layers(worker->form, space_setting(shared->space), &full->layout, shared->limit_bytes);
     if (*fewest == 0)
         return false;
     layout.recompute = (struct recompute){RECOMPUTE_FULL, RECOMPUTE_FIRST, *fewest};
@@ -213,21 +213,21 @@ enum asked { ASKED_MEMORY, ASKED_TIME, ASKED_TIME_OF_FEWEST };
 static bool examine(struct worker *worker, const feature_set *features, int n_features, struct layout *layout, uint64_t index,
                     enum asked asked)
 {
-    const struct hunt *hunt = worker->hunt;
+    const struct search_shared *shared = worker->shared;
     struct search_counts *counts = &worker->counts;
     uint64_t n = (uint64_t)n_features;
     layout->features = features[0];
     counts->examined += n;
-    enum layout_reason reason = layout_check_states(layout, space_setting(hunt->space));
+    enum layout_reason reason = layout_check_states(layout, space_setting(shared->space));
     if (reason != LAYOUT_LEGAL) {
         counts->rejected[reason] += n;
         return false;
     }
     counts->legal += n;
-    double bytes = memory_needed(worker->form, space_setting(hunt->space), layout, hunt->limit_bytes);
+    double bytes = memory_needed(worker->form, space_setting(shared->space), layout, shared->limit_bytes);
     note_memory(worker, layout, index, bytes);
-    if (bytes > hunt->limit_bytes) {
-        counts->over_memory[overflow_class_of(bytes, hunt->limit_bytes)] += n;
+    if (bytes > shared->limit_bytes) {
+        counts->over_memory[overflow_class_of(bytes, shared->limit_bytes)] += n;
         return false;
     }
     counts->fit += n;
@@ -257,10 +257,10 @@ struct fitted_family {
  * are not estimated. Where nothing restricts what is recomputed, all layers are no more than must be. */
 static enum asked asked_of(const struct worker *worker, const struct layout *layout, const struct fitted *fitted)
 {
-    const struct hunt *hunt = worker->hunt;
-    if (hunt->options->memory_only || (!hunt->options->variants && fitted->plain))
+    const struct search_shared *shared = worker->shared;
+    if (shared->options->memory_only || (!shared->options->variants && fitted->plain))
         return ASKED_MEMORY;
-    bool all = layout->recompute.what == RECOMPUTE_FULL && !space_restricts(hunt->space, SPACE_RECOMPUTE);
+    bool all = layout->recompute.what == RECOMPUTE_FULL && !space_restricts(shared->space, SPACE_RECOMPUTE);
     return all && !fitted->whole ? ASKED_TIME_OF_FEWEST : ASKED_TIME;
 }
 
@@ -302,7 +302,7 @@ static uint64_t examine_schedule(struct worker *worker, const struct space_famil
     memset(fitted.of, 0, (size_t)family->n_shardings * sizeof fitted.of[0]);
     for (int sp = 0; sp < family->n_sps; sp++) {
         layout->sequence_parallel = family->sps[sp] != 0;
-        enum layout_reason reason = layout_check_division(layout, space_setting(worker->hunt->space));
+        enum layout_reason reason = layout_check_division(layout, space_setting(worker->shared->space));
         legal[sp] = reason == LAYOUT_LEGAL;
         if (!legal[sp])
             count_illegal(&worker->counts, family, reason);
@@ -334,10 +334,10 @@ static void examine_members(struct worker *worker, const struct space_family *fa
 static uint64_t examine_family(struct worker *worker, uint32_t number)
 {
     struct space_family family;
-    space_family(worker->hunt->space, number, &family);
+    space_family(worker->shared->space, number, &family);
     uint64_t size = space_family_size(&family);
     worker->counts.in_space += size;
-    enum layout_reason reason = layout_check(&family.base, space_setting(worker->hunt->space), NULL, 0);
+    enum layout_reason reason = layout_check(&family.base, space_setting(worker->shared->space), NULL, 0);
     if (condemns_family(reason)) {
         worker->counts.ruled_out += size;
         worker->counts.rejected[reason] += size;
@@ -352,36 +352,36 @@ static uint64_t examine_family(struct worker *worker, uint32_t number)
 
 /* --- threads --- */
 
-static void report_progress(const struct hunt *hunt, uint64_t decided)
+static void report_progress(const struct search_shared *shared, uint64_t decided)
 {
-    if (hunt->options->progress != NULL)
-        hunt->options->progress(hunt->options->progress_context, (double)decided, (double)hunt->n_layouts);
+    if (shared->options->progress != NULL)
+        shared->options->progress(shared->options->progress_context, (double)decided, (double)shared->n_layouts);
 }
 
 /* Families [*first, *end) are the caller's; false when there are none left. */
-static bool next_batch(struct hunt *hunt, uint32_t *first, uint32_t *end)
+static bool next_batch(struct search_shared *shared, uint32_t *first, uint32_t *end)
 {
-    uint64_t batch = hunt->share + (uint64_t)hunt->n_shares * atomic_fetch_add(&hunt->next_batch, 1);
-    uint64_t from = hunt->first_family + batch * hunt->batch;
-    if (from >= hunt->end_family)
+    uint64_t batch = shared->share + (uint64_t)shared->n_shares * atomic_fetch_add(&shared->next_batch, 1);
+    uint64_t from = shared->first_family + batch * shared->batch;
+    if (from >= shared->end_family)
         return false;
     *first = (uint32_t)from;
-    *end = hunt->end_family - *first < hunt->batch ? hunt->end_family : *first + hunt->batch;
+    *end = shared->end_family - *first < shared->batch ? shared->end_family : *first + shared->batch;
     return true;
 }
 
 static void work(struct worker *worker, bool reports)
 {
-    struct hunt *hunt = worker->hunt;
-    worker->form = closed_form_create(space_setting(hunt->space));
+    struct search_shared *shared = worker->shared;
+    worker->form = closed_form_create(space_setting(shared->space));
     uint32_t first, end;
-    while (next_batch(hunt, &first, &end)) {
+    while (next_batch(shared, &first, &end)) {
         uint64_t decided = 0;
         for (uint32_t family = first; family < end; family++)
             decided += examine_family(worker, family);
-        decided += atomic_fetch_add(&hunt->decided, decided);
+        decided += atomic_fetch_add(&shared->decided, decided);
         if (reports)
-            report_progress(hunt, decided * hunt->n_shares);
+            report_progress(shared, decided * shared->n_shares);
     }
     closed_form_destroy(worker->form);
 }
@@ -412,20 +412,20 @@ static int thread_count(const struct search_options *options, uint32_t n_familie
     return n > 0 ? n : 1;
 }
 
-static struct hunt hunt_of(const struct space *space, const struct search_options *options)
+static struct search_shared search_shared_of(const struct space *space, const struct search_options *options)
 {
     uint32_t n = space_n_families(space);
     uint32_t end = options->end_family == 0 || options->end_family > n ? n : options->end_family;
     uint32_t first = options->first_family < end ? options->first_family : end;
-    struct hunt hunt = {.space = space,
-                        .options = options,
-                        .first_family = first,
-                        .end_family = end,
-                        .share = options->n_shares > 1 ? options->share : 0,
-                        .n_shares = options->n_shares > 1 ? options->n_shares : 1};
-    hunt.limit_bytes = memory_limit(space_setting(space));
-    atomic_init(&hunt.next_batch, 0);
-    atomic_init(&hunt.decided, 0);
+    struct search_shared shared = {.space = space,
+                                   .options = options,
+                                   .first_family = first,
+                                   .end_family = end,
+                                   .share = options->n_shares > 1 ? options->share : 0,
+                                   .n_shares = options->n_shares > 1 ? options->n_shares : 1};
+    shared.limit_bytes = memory_limit(space_setting(space));
+    atomic_init(&shared.next_batch, 0);
+    atomic_init(&shared.decided, 0);
     struct space_family family;
     uint64_t first_layout = space_size(space), end_layout = space_size(space);
     if (first < n) {
@@ -436,8 +436,8 @@ static struct hunt hunt_of(const struct space *space, const struct search_option
         space_family(space, end, &family);
         end_layout = family.first;
     }
-    hunt.n_layouts = end_layout - first_layout;
-    return hunt;
+    shared.n_layouts = end_layout - first_layout;
+    return shared;
 }
 
 /* --- putting together --- */
@@ -492,25 +492,25 @@ static void gather(struct worker *worker, struct search_result *result, const st
 
 void search_run(const struct space *space, const struct search_options *options, struct search_result *result)
 {
-    struct hunt hunt = hunt_of(space, options);
-    uint32_t n_families = (hunt.end_family - hunt.first_family) / hunt.n_shares;
+    struct search_shared shared = search_shared_of(space, options);
+    uint32_t n_families = (shared.end_family - shared.first_family) / shared.n_shares;
     int n = thread_count(options, n_families);
-    hunt.batch = n_families / ((uint32_t)n * BATCHES_PER_THREAD) + 1;
-    if (hunt.batch > MAX_BATCH)
-        hunt.batch = MAX_BATCH;
-    if (hunt.n_shares > 1)
-        hunt.batch = DEAL;
+    shared.batch = n_families / ((uint32_t)n * BATCHES_PER_THREAD) + 1;
+    if (shared.batch > MAX_BATCH)
+        shared.batch = MAX_BATCH;
+    if (shared.n_shares > 1)
+        shared.batch = DEAL;
 
     struct worker *workers = memory_new((size_t)n, sizeof *workers);
     for (int i = 0; i < n; i++) {
-        workers[i].hunt = &hunt;
+        workers[i].shared = &shared;
         shortlist_init(&workers[i].shortlist, options->keep);
     }
     for (int i = 1; i < n; i++) /* a thread that cannot be had leaves its share to the others */
         workers[i].started = pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]) == 0;
     work(&workers[0], true);
 
-    struct search_result found = {.limit_bytes = hunt.limit_bytes};
+    struct search_result found = {.limit_bytes = shared.limit_bytes};
     for (int i = 0; i < n; i++) {
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
