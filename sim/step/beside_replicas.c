@@ -52,7 +52,7 @@ static struct spell exchange_of(const struct beside *b, const struct op *op)
         return (struct spell){0};
     return (struct spell){
         .of_nics = b->nics_shared ? collective_sending_s(b->machine->cluster, op->collective, span, op->bytes, cost) / alone : 0,
-        .of_passes = crowding_seconds(b->machine->cluster, op->collective, span, op->bytes, alone) / alone,
+        .of_passes = overlap_interference_s(b->machine->cluster, op->collective, span, op->bytes, alone) / alone,
     };
 }
 

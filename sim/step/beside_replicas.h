@@ -7,8 +7,8 @@
  *             what the exchange alone takes of the NIC (collective_sending_s over all of its time), at the sender's or at the
  *             receiver's, whichever holds it up longer. The exchange goes on at 1 / (1 + u) while its rank sends or receives:
  *             what it sends takes twice as long.
- *   a GPU     loses to the exchange what crowding_seconds says (SMs of its channels, memory traffic), evenly over the exchange;
- *             of a pass its computations do, exchanges inside its layers do not.
+ *   a GPU     loses to the exchange what overlap_interference_s says (SMs of its channels, memory traffic), evenly over the
+ * exchange; of a pass its computations do, exchanges inside its layers do not.
  *
  * What is under way when depends on that in turn: the step is executed as if nothing were shared, and durations are made longer
  * by what lay beside them then; twice more where a stage loses more than 0.2 % of the step. Steps go up and down around where

@@ -304,7 +304,7 @@ static void record(const struct sharing *s, struct shared_cores_prediction *pred
     prediction->step_s = (double)last * 1e-9;
 }
 
-static nanos without_crowding(const struct step_costs *costs, const struct op *op)
+static nanos without_interference(const struct step_costs *costs, const struct op *op)
 {
     nanos all = 0;
     for (int c = 0; c < N_WORK_CLASSES; c++)
@@ -312,9 +312,9 @@ static nanos without_crowding(const struct step_costs *costs, const struct op *o
     return all;
 }
 
-/* A computation needs a core for all of its time, less what crowds it (step_costs.h) where it shares a core with exchanges: these
- * have that core themselves here for as long as they work. An exchange needs one for all but its waking; one that overlaps a
- * computation, for what it would take alone, which is less than the pair does. */
+/* A computation needs a core for all of its time, less what interferes it (step_costs.h) where it shares a core with exchanges:
+ * these have that core themselves here for as long as they work. An exchange needs one for all but its waking; one that overlaps
+ * a computation, for what it would take alone, which is less than the pair does. */
 static void find_work_of(const struct program *program, const struct script *script, bool share, nanos waking,
                          struct step_costs *costs, nanos *work)
 {
@@ -324,7 +324,7 @@ static void find_work_of(const struct program *program, const struct script *scr
         if (computes && work[i] >= 0)
             costs->ops[i] = work[i];
         else if (computes && share && op->work >= 0)
-            costs->ops[i] = without_crowding(costs, op);
+            costs->ops[i] = without_interference(costs, op);
         nanos most = computes ? costs->ops[i] : nanos_later(0, costs->ops[i] - waking);
         work[i] = work[i] < 0 || work[i] > most ? most : work[i];
     }

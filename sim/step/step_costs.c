@@ -11,10 +11,10 @@
 enum { KNOWN_BITS = 8, N_KNOWN = 1 << KNOWN_BITS };
 
 struct known_transfer {
-    double bytes, crowding_s;
+    double bytes, interference_s;
     nanos time;
     uint8_t kind, collective, role;
-    bool timed, crowds; /* time, crowding_s are known */
+    bool timed, interferes; /* time, interference_s are known */
 };
 
 void class_nanos_split(nanos total, const struct cost_by_class *by, enum work_class fallback, struct class_nanos *split)
@@ -101,7 +101,7 @@ static nanos transfer_time(const struct op *op, const struct network *network, s
     return slot->time;
 }
 
-/* ---- crowding */
+/* ---- interference */
 
 bool is_replica_exchange(const struct op *op)
 {
@@ -109,17 +109,17 @@ bool is_replica_exchange(const struct op *op)
            (op->role == GROUP_DP || op->role == GROUP_EXPERT_DP || op->role == GROUP_REPLICA);
 }
 
-static double crowding_of(const struct machine *machine, const struct op *op, struct known_transfer *known)
+static double interference_of(const struct machine *machine, const struct op *op, struct known_transfer *known)
 {
     struct known_transfer *slot = transfer_slot(op, known);
 
-    if (!slot->crowds) {
+    if (!slot->interferes) {
         struct group_span span = machine->spans[op->role];
         double alone = cost_seconds(collective_cost(machine, op->collective, span, op->bytes));
-        slot->crowding_s = crowding_seconds(machine->cluster, op->collective, span, op->bytes, alone);
+        slot->interference_s = overlap_interference_s(machine->cluster, op->collective, span, op->bytes, alone);
     }
-    slot->crowds = true;
-    return slot->crowding_s;
+    slot->interferes = true;
+    return slot->interference_s;
 }
 
 /* The last exchange between replicas that an operation waits for, or `before`. */
@@ -137,8 +137,8 @@ static bool has_exchange_beside(const struct op *ops, uint32_t n, uint32_t i)
     return i + 1 < n && ops[i + 1].kind == OP_COLLECTIVE && ops[i + 1].work >= 0;
 }
 
-static void script_crowd(const struct program *program, const struct machine *machine, const struct script *script,
-                         struct known_transfer *known, nanos *costs)
+static void script_add_interference(const struct program *program, const struct machine *machine, const struct script *script,
+                                    struct known_transfer *known, nanos *costs)
 {
     const struct op *ops = &program->ops[script->first_op];
     uint32_t issued = 0, awaited = NO_OP; /* since the last computation */
@@ -152,7 +152,7 @@ static void script_crowd(const struct program *program, const struct machine *ma
         double seconds = 0;
         for (; issued < i; issued++)
             if (is_replica_exchange(&ops[issued]) && (awaited == NO_OP || issued > awaited))
-                seconds += crowding_of(machine, &ops[issued], known);
+                seconds += interference_of(machine, &ops[issued], known);
         costs[i] += nanos_from_seconds(seconds);
     }
 }
@@ -180,7 +180,7 @@ void step_costs_create(const struct program *program, const struct machine *mach
             costs->ops[i] = transfer_time(op, network, transfers);
     }
     for (int32_t s = 0; s < program->n_scripts && program->layout.pp == 1; s++)
-        script_crowd(program, machine, &program->scripts[s], transfers, &costs->ops[program->scripts[s].first_op]);
+        script_add_interference(program, machine, &program->scripts[s], transfers, &costs->ops[program->scripts[s].first_op]);
     free(works.total);
     free(works.timed);
 }

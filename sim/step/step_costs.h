@@ -8,8 +8,8 @@
  * then starts when it would at chunk detail, and what the pair takes beyond the computation alone is the exchange's.
  *
  * Crowding. An exchange between replicas runs on a stream of its own, but on the same SMs and memory: what it takes from the
- * computations beside it (crowding_seconds) makes the first computation longer that follows it and does not wait for it. In a
- * pipeline it hangs on what lies beside it (beside_replicas.h).
+ * computations beside it (overlap_interference_s) makes the first computation longer that follows it and does not wait for it. In
+ * a pipeline it hangs on what lies beside it (beside_replicas.h).
  */
 #ifndef MSIM_SIM_STEP_STEP_COSTS_H
 #define MSIM_SIM_STEP_STEP_COSTS_H
@@ -24,7 +24,7 @@ struct class_nanos {
 
 struct step_costs {
     nanos *ops;                /* [program.n_ops]; 0 for transfers of a network that is not uniform, and for joins; a computation
-                                * takes longer than its work by what crowds it */
+                                * takes longer than its work by what interferes it */
     struct class_nanos *works; /* [program.works.n_items], of the works that compute operations name */
     double *flops;             /* [program.works.n_items], the same: executed */
     double *causal_flops;      /* the part of them that fused attention kernels count over causal (or windowed) pairs only */

@@ -274,8 +274,8 @@ static double share_of(const struct gpu *gpu, double sms)
     return gpu->sms > 1 ? sms / gpu->sms : gpu->exchange_share;
 }
 
-double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
-                        double seconds)
+double overlap_interference_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                              double seconds)
 {
     const struct gpu *gpu = &cluster->gpu;
     double on_bus = collective_ring_bytes(collective, span, bytes);

@@ -59,14 +59,14 @@ double pause_seconds(const struct cluster *cluster, int hosts, double layers);
  * memory traffic each, less what the cache keeps. Inside an NVLink domain NCCL makes all its channels, between domains two for
  * each NIC that the group has there. What the computations beside an exchange lose, in seconds, is
  *
- *     crowding = channels / SMs t + traffic bytes / HBM rate,
+ *     interference = channels / SMs t + traffic bytes / HBM rate,
  *
  * at most t: then they stand still meanwhile. An entry with one SM is of a device measured as a whole (msim probe): of a GPU only
  * the traffic is known; where ranks have fewer than two cores each, an exchange takes the core that would compute
  * (gpu.exchange_share).
  */
-double crowding_seconds(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
-                        double seconds);
+double overlap_interference_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
+                              double seconds);
 
 /*
  * Pieces. A product and the exchange of its input or its output are cut along the sequence into n equal pieces: n products of a

@@ -114,21 +114,21 @@ struct of_pieces {
 /*
  * How long passes are held up by pieces that follow one another beside them: whichever piece they wait for last. Linear between
  * the first and the last, so that its neighbours tell all. Gradients wait for their pass, behind which are the passes of the
- * pieces before; what exchanges of pieces behind take from computations beside them (`crowding`) makes it later. Forward passes
- * wait for their piece: the same in reverse.
+ * pieces before; what exchanges of pieces behind take from computations beside them (`interference`) makes it later. Forward
+ * passes wait for their piece: the same in reverse.
  */
 static double held_up(const struct stage_exchanges *x, const struct piece_passes *p, struct of_pieces exchange,
-                      struct of_pieces crowding)
+                      struct of_pieces interference)
 {
     int n = x->pieces;
     double all = all_pieces(x, exchange.first, exchange.middle, exchange.last);
-    double longest = exchange.first + (n > 1 ? all_pieces(x, 0, crowding.middle, crowding.last) : 0);
+    double longest = exchange.first + (n > 1 ? all_pieces(x, 0, interference.middle, interference.last) : 0);
     if (n > 1)
         longest = fmax(longest, all - (p->all - p->last));
     if (n > 2) {
-        double behind = crowding.last + (n - 3) * crowding.middle;
+        double behind = interference.last + (n - 3) * interference.middle;
         longest = fmax(longest, exchange.first + exchange.middle - p->first + behind);
-        longest = fmax(longest, all - exchange.last - (p->all - p->last - p->middle) + crowding.last);
+        longest = fmax(longest, all - exchange.last - (p->all - p->last - p->middle) + interference.last);
     }
     return longest;
 }
@@ -177,8 +177,8 @@ static double last_pass_longer(const struct stage_exchanges *x, const struct pie
 {
     if (x->pieces == 1 || x->whole.reduce_s <= 0)
         return 0;
-    double lost = x->whole.reduce_crowding_s / x->whole.reduce_s, beside = pass->all - pass->last;
-    double all = all_pieces(x, 0, x->middle.reduce_crowding_s, x->last.reduce_crowding_s);
+    double lost = x->whole.reduce_interference_s / x->whole.reduce_s, beside = pass->all - pass->last;
+    double all = all_pieces(x, 0, x->middle.reduce_interference_s, x->last.reduce_interference_s);
     return fmin(all, lost < 1 ? beside * lost / (1 - lost) : all);
 }
 
@@ -207,9 +207,10 @@ static struct exposed exposed_of(const struct stage_exchanges *x, const struct l
     b = l->vpp > 1 ? chunk_passes(x, l, stages, last, m, message) : bucket_passes(x, l, c, stages, model, last);
     const struct of_pieces gathers = {x->first.gather_s, x->middle.gather_s, x->last.gather_s}, none = {0, 0, 0};
     const struct of_pieces reductions = {x->first.reduce_s, x->middle.reduce_s, x->last.reduce_s};
-    const struct of_pieces crowding = {x->first.reduce_crowding_s, x->middle.reduce_crowding_s, x->last.reduce_crowding_s};
-    double begin = held_up(x, &f, gathers, none), end = held_up(x, &b, reductions, crowding);
-    begin = fmax(begin, x->first.gather_s + all_pieces(x, 0, x->middle.gather_crowding_s, x->last.gather_crowding_s));
+    const struct of_pieces interference = {x->first.reduce_interference_s, x->middle.reduce_interference_s,
+                                           x->last.reduce_interference_s};
+    double begin = held_up(x, &f, gathers, none), end = held_up(x, &b, reductions, interference);
+    begin = fmax(begin, x->first.gather_s + all_pieces(x, 0, x->middle.gather_interference_s, x->last.gather_interference_s));
     if (l->vpp == 1 && drains) /* the stages behind it have all ended so, one after the other */
         end += (l->pp - 1 - x->stage) * last_pass_longer(x, &b);
     return (struct exposed){

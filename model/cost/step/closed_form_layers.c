@@ -36,7 +36,7 @@ struct walk {
 
     /* When the streams are free; what exchanges issued so far take of computations, and of that what the last computation has
      * seen or waited for. */
-    double compute, exchange, down, up, crowding, crowded;
+    double compute, exchange, down, up, interference, charged;
     /* What later layers wait for, the oldest first (host.h). */
     double downs[OFFLOAD_BUFFERS], reads[OFFLOAD_BUFFERS], buckets[OFFLOADED_GRADIENT_BUCKETS], gathers[FETCHED_UNITS];
     double scattered[SCATTERED_UNITS]; /* when the last layers' gradients were, oldest first */
@@ -54,8 +54,8 @@ static void push(double *ring, int n, double end)
 
 static void compute(struct walk *w, double seconds)
 {
-    w->compute += seconds + w->crowding - w->crowded;
-    w->crowded = w->crowding;
+    w->compute += seconds + w->interference - w->charged;
+    w->charged = w->interference;
 }
 
 static void await_copy(struct walk *w, double end)
@@ -68,7 +68,7 @@ static void await_copy(struct walk *w, double end)
 static void await_exchange(struct walk *w)
 {
     w->compute = fmax(w->compute, w->exchange);
-    w->crowded = w->crowding;
+    w->charged = w->interference;
 }
 
 static void reduce(struct walk *w, const struct exchange *e)
@@ -76,7 +76,7 @@ static void reduce(struct walk *w, const struct exchange *e)
     if (e->reduce_s <= 0)
         return;
     w->exchange = fmax(w->exchange, w->compute) + e->reduce_s;
-    w->crowding += e->reduce_crowding_s;
+    w->interference += e->reduce_interference_s;
 }
 
 static double copy_up(struct walk *w, double ready, double seconds)
@@ -99,7 +99,7 @@ static void gather(struct walk *w, const struct exchange *e, double fetch_s)
     if (e->gather_s <= 0)
         return;
     w->exchange = fmax(w->exchange, ready) + e->gather_s;
-    w->crowding += e->gather_crowding_s;
+    w->interference += e->gather_interference_s;
     push(w->gathers, FETCHED_UNITS, w->exchange);
 }
 
@@ -120,7 +120,7 @@ static void await_weights(struct walk *w, int layer, bool forward, bool last_mic
     double done = w->compute;
     if (w->gathered < 0) {
         gather_unit(w, layer, forward);
-        w->crowded = w->crowding;
+        w->charged = w->interference;
     }
     double arrived = w->gathered;
     if (!forward && layer == 0 && last_micro_batch)
@@ -224,9 +224,9 @@ static void forward_pass(struct walk *w, bool first, bool last)
     int layers = w->n;
     bool gathers = first && w->scatters && !w->sharded && w->overlaps;
     for (int layer = 1; gathers && layer < layers; layer++)
-        w->crowding += reduced_with(w, layer)->gather_crowding_s;
+        w->interference += reduced_with(w, layer)->gather_interference_s;
     for (int layer = 1; first && w->in_buckets && layer < layers; layer++)
-        w->crowding += bucket_from(w, layer) ? bucket_from(w, layer)->gather_crowding_s : 0;
+        w->interference += bucket_from(w, layer) ? bucket_from(w, layer)->gather_interference_s : 0;
     for (int layer = 0; layer < layers; layer++) {
         if (w->sharded)
             await_weights(w, layer, true, last);
@@ -319,7 +319,7 @@ struct exchange exchange_completing(const struct exchange *e)
 {
     struct exchange both = *e;
     both.reduce_s += e->replicas_s;
-    both.reduce_crowding_s += e->replicas_crowding_s;
+    both.reduce_interference_s += e->replicas_interference_s;
     return both;
 }
 

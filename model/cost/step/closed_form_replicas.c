@@ -39,13 +39,13 @@ static struct exchange exchange_over(const struct setting *setting, const struct
     if (gradient > 0) {
         struct cost reduce = collective_time(cluster, reduction, span, gradient);
         e.reduce_s = cost_seconds(reduce);
-        e.reduce_crowding_s = crowding_seconds(cluster, reduction, span, gradient, e.reduce_s);
+        e.reduce_interference_s = overlap_interference_s(cluster, reduction, span, gradient, e.reduce_s);
         e.reduce_nic_s = lost_by_messages(cluster, reduction, span, gradient, reduce);
     }
     if (!whole) {
         struct cost gather = collective_time(cluster, COLLECTIVE_ALL_GATHER, span, gathered);
         e.gather_s = cost_seconds(gather);
-        e.gather_crowding_s = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
+        e.gather_interference_s = overlap_interference_s(cluster, COLLECTIVE_ALL_GATHER, span, gathered, e.gather_s);
         e.gather_nic_s = lost_by_messages(cluster, COLLECTIVE_ALL_GATHER, span, gathered, gather);
     }
     return e;
@@ -69,7 +69,7 @@ static void add_replicas(const struct setting *setting, const struct layout *l, 
     double bytes = work_own_parameters(l, p) * precision_bytes(setting->job->gradient_precision);
     struct group_span span = replica_span(l, setting->cluster, GROUP_REPLICA);
     e->replicas_s = cost_seconds(collective_time(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes));
-    e->replicas_crowding_s = crowding_seconds(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes, e->replicas_s);
+    e->replicas_interference_s = overlap_interference_s(setting->cluster, COLLECTIVE_ALL_REDUCE, span, bytes, e->replicas_s);
 }
 
 /* Of what a rank holds: experts have fewer replicas and groups of their own. The two follow one another. */
@@ -80,8 +80,8 @@ static struct exchange dp_exchange(const struct setting *setting, const struct l
     struct exchange e = {
         .reduce_s = dense.reduce_s + experts.reduce_s + mirror_seconds(setting, l, p.trained),
         .gather_s = dense.gather_s + experts.gather_s,
-        .reduce_crowding_s = dense.reduce_crowding_s + experts.reduce_crowding_s,
-        .gather_crowding_s = dense.gather_crowding_s + experts.gather_crowding_s,
+        .reduce_interference_s = dense.reduce_interference_s + experts.reduce_interference_s,
+        .gather_interference_s = dense.gather_interference_s + experts.gather_interference_s,
         .reduce_nic_s = dense.reduce_nic_s + experts.reduce_nic_s,
         .gather_nic_s = dense.gather_nic_s + experts.gather_nic_s,
     };

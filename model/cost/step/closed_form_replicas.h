@@ -20,7 +20,8 @@
 struct exchange {
     double reduce_s, gather_s;
     double replicas_s; /* of hybrid sharding: what each gets is added up with those who hold the same; once a step */
-    double reduce_crowding_s, gather_crowding_s, replicas_crowding_s; /* that they take from computations beside them */
+    double reduce_interference_s, gather_interference_s,
+        replicas_interference_s;       /* that they take from computations beside them */
     double reduce_nic_s, gather_nic_s; /* and from messages: the NIC's share of their time, where they leave nodes */
 };
 

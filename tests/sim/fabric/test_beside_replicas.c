@@ -93,17 +93,17 @@ START_TEST(passes_lose_what_crowds_them)
     job_create(&c, "gpt-22b", OVERLAPPING, 16, 256, "tp=8,pp=2,vpp=4,dp=8,mb=1,zero=1", NULL);
     both_create(&b, &c);
     for (int32_t s = 0; s < b.program.n_scripts; s++) {
-        double lost = 0, crowding = 0;
+        double lost = 0, interference = 0;
         for (uint32_t i = 0; i < b.program.scripts[s].n_ops; i++) {
             const struct op *op = &b.program.ops[b.program.scripts[s].first_op + i];
             uint32_t at = b.program.scripts[s].first_op + i;
             lost += op->kind == OP_COMPUTE ? (double)(b.costs.ops[at] - b.alone[at]) : 0;
             if (is_replica_exchange(op))
-                crowding += 1e9 * crowding_seconds(&c.cluster, op->collective, b.machine.spans[op->role], op->bytes,
-                                                   1e-9 * (double)b.alone[at]);
+                interference += 1e9 * overlap_interference_s(&c.cluster, op->collective, b.machine.spans[op->role], op->bytes,
+                                                             1e-9 * (double)b.alone[at]);
         }
-        ck_assert_double_gt(lost, 0.4 * crowding);
-        ck_assert_double_lt(lost, 1.05 * crowding);
+        ck_assert_double_gt(lost, 0.4 * interference);
+        ck_assert_double_lt(lost, 1.05 * interference);
     }
     both_free(&b);
     fabric_free(&c.fabric);

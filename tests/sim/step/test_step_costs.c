@@ -34,12 +34,12 @@ static double crowded_seconds(const struct setting *setting, const struct layout
     return (double)sum * 1e-9;
 }
 
-static double crowding(const struct setting *setting, const struct layout *layout, enum collective collective, double bytes)
+static double interference(const struct setting *setting, const struct layout *layout, enum collective collective, double bytes)
 {
     struct machine machine = machine_of(layout, setting);
     struct group_span span = machine.spans[GROUP_DP];
     double alone = cost_seconds(collective_cost(&machine, collective, span, bytes));
-    return crowding_seconds(setting->cluster, collective, span, bytes, alone);
+    return overlap_interference_s(setting->cluster, collective, span, bytes, alone);
 }
 
 static double parameters(const struct setting *setting, const struct layout *layout, int layers, bool ends)
@@ -64,10 +64,10 @@ START_TEST(every_covered_exchange_is_paid_once)
     const struct setting *s = &c.setting;
     struct layout l = sharded(s, FEATURE_BIT(DP_OVERLAP));
     double layer = parameters(s, &l, 1, false), ends = parameters(s, &l, 0, true);
-    double gather = crowding(s, &l, COLLECTIVE_ALL_GATHER, 2 * layer),
-           gather_ends = crowding(s, &l, COLLECTIVE_ALL_GATHER, 2 * ends);
-    double reduce = crowding(s, &l, COLLECTIVE_REDUCE_SCATTER, 4 * layer);
-    double reduce_ends = crowding(s, &l, COLLECTIVE_REDUCE_SCATTER, 4 * ends);
+    double gather = interference(s, &l, COLLECTIVE_ALL_GATHER, 2 * layer),
+           gather_ends = interference(s, &l, COLLECTIVE_ALL_GATHER, 2 * ends);
+    double reduce = interference(s, &l, COLLECTIVE_REDUCE_SCATTER, 4 * layer);
+    double reduce_ends = interference(s, &l, COLLECTIVE_REDUCE_SCATTER, 4 * ends);
     double expected = (2 * LAYERS * MICRO_BATCHES - 1) * gather + (LAYERS * MICRO_BATCHES - 1) * reduce +
                       (MICRO_BATCHES - 1) * (gather_ends + reduce_ends);
     for (int detail = DETAIL_CHUNK; detail <= DETAIL_KERNEL; detail++)
@@ -103,35 +103,35 @@ START_TEST(a_pipeline_is_not_crowded_yet)
 END_TEST
 
 /* 24 channels inside a domain, two a NIC between domains; the traffic of what passes the bus; never more than all of the time. */
-START_TEST(crowding_is_channels_and_traffic)
+START_TEST(interference_is_channels_and_traffic)
 {
     struct job_case c;
     dense_case(&c, LAYERS, REPLICAS, REPLICAS);
     struct cluster *cluster = &c.cluster;
     struct group_span node = {.ranks = 8, .ranks_per_domain = 8, .domains = 1, .sharing = 1}, nodes = node, alone = node;
     cluster->gpu.sms = 100, cluster->gpu.hbm_rate = 1e12;
-    double traffic = crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 100) - 24;
-    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 200) - traffic, 48, 1e-12);
-    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_REDUCE, node, 8e12 / 7, 100) - 24, 2 * traffic, 1e-12);
+    double traffic = overlap_interference_s(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 100) - 24;
+    ck_assert_double_eq_tol(overlap_interference_s(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 200) - traffic, 48, 1e-12);
+    ck_assert_double_eq_tol(overlap_interference_s(cluster, COLLECTIVE_ALL_REDUCE, node, 8e12 / 7, 100) - 24, 2 * traffic, 1e-12);
     nodes.ranks = 32, nodes.domains = 4;
-    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, nodes, 0, 1), 0.16, 1e-12);
+    ck_assert_double_eq_tol(overlap_interference_s(cluster, COLLECTIVE_ALL_GATHER, nodes, 0, 1), 0.16, 1e-12);
     alone.ranks = alone.domains = 8, alone.ranks_per_domain = 1;
-    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, alone, 0, 1), 0.02, 1e-12);
+    ck_assert_double_eq_tol(overlap_interference_s(cluster, COLLECTIVE_ALL_GATHER, alone, 0, 1), 0.02, 1e-12);
     cluster->gpu.sms = 12;
-    ck_assert_double_eq(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 0, 1), 1);
+    ck_assert_double_eq(overlap_interference_s(cluster, COLLECTIVE_ALL_GATHER, node, 0, 1), 1);
     cluster->gpu.sms = 1; /* measured as a whole */
-    ck_assert_double_eq_tol(crowding_seconds(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 100), traffic, 1e-12);
+    ck_assert_double_eq_tol(overlap_interference_s(cluster, COLLECTIVE_ALL_GATHER, node, 8e12 / 7, 100), traffic, 1e-12);
 }
 END_TEST
 
 int main(void)
 {
     Suite *suite = suite_create("step_costs");
-    TCase *all = tcase_create("crowding");
+    TCase *all = tcase_create("interference");
     tcase_add_test(all, every_covered_exchange_is_paid_once);
     tcase_add_test(all, what_is_waited_for_crowds_nothing);
     tcase_add_test(all, a_pipeline_is_not_crowded_yet);
-    tcase_add_test(all, crowding_is_channels_and_traffic);
+    tcase_add_test(all, interference_is_channels_and_traffic);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
