@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/calibrate/calibrating.h"
-#include "sim/base/crew.h"
+#include "sim/base/thread_pool.h"
 
 enum { KEPT_OPS_MAX = 6 << 20 }; /* of runs that are prepared once: 0.8 GB; those beyond are prepared for every prediction */
 #define CAST_BYTES_START 6.0     /* a bf16 operand read for its largest value, read again, written in 8 bits, and some */
@@ -285,12 +285,12 @@ static void predict(struct calibrating *c, const double *values, const size_t *r
         p.block = c->rows[rows[i]].run ? 1 : p.block;
     p.cluster = p.alone = apply(c, values, p.casts);
     p.alone.gpu.sustained_clock = 1; /* kernels are timed alone, at full clock */
-    const struct crew_task task = {.n = (int64_t)((n_rows + p.block - 1) / p.block),
-                                   .threads = c->threads,
-                                   .work = predict_block,
-                                   .finished = tell_progress,
-                                   .context = &p};
-    (void)!crew_run(&task, &none); /* what cannot be predicted is NAN */
+    const struct parallel_task task = {.n = (int64_t)((n_rows + p.block - 1) / p.block),
+                                       .threads = c->threads,
+                                       .work = predict_block,
+                                       .finished = tell_progress,
+                                       .context = &p};
+    (void)!parallel_for(&task, &none); /* what cannot be predicted is NAN */
 }
 
 void calibrating_predict(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)

@@ -6,7 +6,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/random.h"
-#include "sim/base/crew.h"
+#include "sim/base/thread_pool.h"
 
 enum { PURPOSE_STEP_JITTER = 0x736a, PURPOSE_STEP_DOCUMENTS = 0x7364 };
 
@@ -77,14 +77,14 @@ static bool is_finished(void *context, int64_t replica)
 enum status step_replicas_run(const struct step_replicas_request *request, struct step_outcome *outcomes, struct diags *diags)
 {
     struct batch batch = {.request = request, .outcomes = outcomes};
-    const struct crew_task task = {.n = request->n,
-                                   .first = request->first,
-                                   .stride = request->stride,
-                                   .threads = request->threads,
-                                   .work = work,
-                                   .finished = request->finished ? is_finished : NULL,
-                                   .context = &batch};
-    return crew_run(&task, diags);
+    const struct parallel_task task = {.n = request->n,
+                                       .first = request->first,
+                                       .stride = request->stride,
+                                       .threads = request->threads,
+                                       .work = work,
+                                       .finished = request->finished ? is_finished : NULL,
+                                       .context = &batch};
+    return parallel_for(&task, diags);
 }
 
 enum status step_replicas_share(const struct processes *processes, struct step_outcome *outcomes, int64_t n, enum status status)

@@ -7,7 +7,7 @@
 
 #include "model/base/memory.h"
 #include "model/base/order.h"
-#include "sim/base/crew.h"
+#include "sim/base/thread_pool.h"
 #include "sim/faults/faults.h"
 
 /* --- one replica --- */
@@ -117,15 +117,15 @@ static bool is_finished(void *context, int64_t replica)
 enum status replicas_run(const struct replicas_request *request, struct replica_outcome *outcomes, struct diags *diags)
 {
     struct batch batch = {.request = request, .outcomes = outcomes};
-    const struct crew_task task = {.n = request->n,
-                                   .first = request->first,
-                                   .stride = request->stride,
-                                   .threads = request->threads,
-                                   .work = work,
-                                   .wanted = is_wanted,
-                                   .finished = request->finished ? is_finished : NULL,
-                                   .context = &batch};
-    return crew_run(&task, diags);
+    const struct parallel_task task = {.n = request->n,
+                                       .first = request->first,
+                                       .stride = request->stride,
+                                       .threads = request->threads,
+                                       .work = work,
+                                       .wanted = is_wanted,
+                                       .finished = request->finished ? is_finished : NULL,
+                                       .context = &batch};
+    return parallel_for(&task, diags);
 }
 
 /* --- statistics --- */

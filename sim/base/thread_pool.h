@@ -1,17 +1,17 @@
 /*
- * crew.h - the same work many times over, shared among threads.
+ * thread_pool.h - the same work many times over, shared among threads.
  *
  * Which thread does what depends on how fast they are; what is done for number i must depend on i alone, and be kept at i.
  */
-#ifndef MSIM_SIM_BASE_CREW_H
-#define MSIM_SIM_BASE_CREW_H
+#ifndef MSIM_SIM_BASE_THREAD_POOL_H
+#define MSIM_SIM_BASE_THREAD_POOL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "model/base/diag.h"
 
-struct crew_task {
+struct parallel_task {
     int64_t n;             /* numbers 0 to n - 1 */
     int64_t first, stride; /* of which this process does first, first + stride, ...; 0: stride 1 */
     int threads;           /* at least 1 */
@@ -25,6 +25,6 @@ struct crew_task {
 };
 
 /* The first failure ends it; its diagnostics are errors in `diags`. */
-MUST_CHECK enum status crew_run(const struct crew_task *task, struct diags *diags);
+MUST_CHECK enum status parallel_for(const struct parallel_task *task, struct diags *diags);
 
 #endif

@@ -1,10 +1,10 @@
-#include "sim/base/crew.h"
+#include "sim/base/thread_pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct crew {
-    const struct crew_task *task;
+struct thread_pool {
+    const struct parallel_task *task;
     atomic_llong next;
     atomic_bool stop;
     pthread_mutex_t lock; /* of status, diags and the callback */
@@ -12,52 +12,52 @@ struct crew {
     struct diags *diags;
 };
 
-static void report(struct crew *crew, int64_t i, enum status status, const struct diags *said)
+static void report(struct thread_pool *pool, int64_t i, enum status status, const struct diags *said)
 {
-    const struct crew_task *task = crew->task;
-    pthread_mutex_lock(&crew->lock);
-    if (status != STATUS_OK && crew->status == STATUS_OK) {
-        crew->status = status;
+    const struct parallel_task *task = pool->task;
+    pthread_mutex_lock(&pool->lock);
+    if (status != STATUS_OK && pool->status == STATUS_OK) {
+        pool->status = status;
         for (size_t k = 0; k < said->n_items; k++)
-            diag_error(crew->diags, PLACE_NONE, "%s", said->items[k].text);
+            diag_error(pool->diags, PLACE_NONE, "%s", said->items[k].text);
     }
     bool go_on = status == STATUS_OK;
     if (go_on && task->finished)
         go_on = task->finished(task->context, i);
     if (!go_on)
-        atomic_store(&crew->stop, true);
-    pthread_mutex_unlock(&crew->lock);
+        atomic_store(&pool->stop, true);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static void *work(void *data)
 {
-    struct crew *crew = data;
-    const struct crew_task *task = crew->task;
+    struct thread_pool *pool = data;
+    const struct parallel_task *task = pool->task;
     int64_t stride = task->stride > 0 ? task->stride : 1;
-    while (!atomic_load(&crew->stop)) {
-        int64_t i = task->first + stride * atomic_fetch_add(&crew->next, 1);
+    while (!atomic_load(&pool->stop)) {
+        int64_t i = task->first + stride * atomic_fetch_add(&pool->next, 1);
         if (i >= task->n)
             break;
         if (task->wanted && !task->wanted(task->context, i))
             continue;
         struct diags said = {0};
         enum status status = task->work(task->context, i, &said);
-        report(crew, i, status, &said);
+        report(pool, i, status, &said);
         diags_free(&said);
     }
     return NULL;
 }
 
-enum status crew_run(const struct crew_task *task, struct diags *diags)
+enum status parallel_for(const struct parallel_task *task, struct diags *diags)
 {
     enum { MAX_THREADS = 256 };
     pthread_t threads[MAX_THREADS];
-    struct crew crew = {.task = task, .diags = diags};
+    struct thread_pool pool = {.task = task, .diags = diags};
     int n = 0, wanted = task->threads < MAX_THREADS ? task->threads : MAX_THREADS;
     pthread_mutex_init(&crew.lock, NULL);
-    while (n + 1 < wanted && pthread_create(&threads[n], NULL, work, &crew) == 0)
+    while (n + 1 < wanted && pthread_create(&threads[n], NULL, work, &pool) == 0)
         n++;
-    work(&crew); /* this thread is one of them */
+    work(&pool); /* this thread is one of them */
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
     pthread_mutex_destroy(&crew.lock);
