@@ -9,7 +9,7 @@ enum { DIGIT_BITS = 6, DIGITS = 11, VALUES = 1 << DIGIT_BITS };
 
 struct pending {
     nanos time;
-    uint64_t what;
+    uint64_t payload;
     uint32_t next; /* in its list, or in the free list */
     uint32_t priority;
 };
@@ -116,12 +116,12 @@ static void event_file(struct engine *engine, uint32_t event)
     list_append(engine, &engine->slots[level][value], event);
 }
 
-bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t what)
+bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t payload)
 {
     if (time < engine->now || priority >= ENGINE_PRIORITIES)
         return false;
     uint32_t event = event_take(engine);
-    engine->pool[event] = (struct pending){.time = time, .what = what, .next = NONE, .priority = priority};
+    engine->pool[event] = (struct pending){.time = time, .payload = payload, .next = NONE, .priority = priority};
     event_file(engine, event);
     engine->n_pending++;
     return true;
@@ -184,7 +184,7 @@ bool engine_next(struct engine *engine, struct event *event)
     }
     uint32_t first = list->first;
     struct pending *taken = &engine->pool[first];
-    *event = (struct event){.time = taken->time, .what = taken->what, .priority = taken->priority};
+    *event = (struct event){.time = taken->time, .payload = taken->payload, .priority = taken->priority};
     list->first = taken->next;
     taken->next = engine->free;
     engine->free = first;

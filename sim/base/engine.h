@@ -33,7 +33,7 @@ enum { ENGINE_PRIORITIES = 4 }; /* priority classes at one time: 0 leaves first 
 
 struct event {
     nanos time;
-    uint64_t what; /* the scheduler's word */
+    uint64_t payload; /* the scheduler's word */
     uint32_t priority;
 };
 
@@ -47,7 +47,7 @@ nanos engine_now(const struct engine *engine);
 size_t engine_pending(const struct engine *engine);
 
 /* False, and nothing is scheduled, when `time` lies before the present or `priority` is out of range: a mistake of the caller. */
-bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t what);
+bool engine_schedule(struct engine *engine, nanos time, uint32_t priority, uint64_t payload);
 
 /* When the next event is; INT64_MAX: none is pending. O(events near it), the clock stays. */
 nanos engine_peek(const struct engine *engine);

@@ -46,7 +46,7 @@ void flows_destroy(struct flows *flows)
     free(flows->links);
     free(flows->uses);
     free(flows->items);
-    free(flows->whats);
+    free(flows->payloads);
     free(flows->places);
     free(flows->hops);
     free(flows->listings);
@@ -75,8 +75,8 @@ static void items_reserve(struct flows *flows, size_t n)
 {
     if (n > flows->item_capacity)
         flows->items = memory_grow(flows->items, &flows->item_capacity, n, sizeof *flows->items);
-    if (n > flows->what_capacity)
-        flows->whats = memory_grow(flows->whats, &flows->what_capacity, n, sizeof *flows->whats);
+    if (n > flows->payload_capacity)
+        flows->payloads = memory_grow(flows->payloads, &flows->payload_capacity, n, sizeof *flows->payloads);
     if (n > flows->place_capacity)
         flows->places = memory_grow(flows->places, &flows->place_capacity, n, sizeof *flows->places);
 }
@@ -445,7 +445,7 @@ static uint32_t flow_find_room(struct flows *flows, size_t n)
 }
 
 uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const uint32_t *crossings, size_t n, uint32_t weight,
-                            uint64_t what)
+                            uint64_t payload)
 {
     uint32_t which = flow_find_room(flows, n);
     struct flow *flow = &flows->items[which];
@@ -455,14 +455,14 @@ uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const ui
     flow->level = LEVEL_NONE;
     flow->open = true;
     flow->counted = crossings != NULL;
-    flows->whats[which] = what;
+    flows->payloads[which] = payload;
     hops_set(flows, which, links, crossings, n);
     return which;
 }
 
-uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t what)
+uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t payload)
 {
-    return flows_open_counted(flows, links, NULL, n, weight, what);
+    return flows_open_counted(flows, links, NULL, n, weight, payload);
 }
 
 void flows_close(struct flows *flows, uint32_t which)

@@ -82,11 +82,11 @@ void flows_reserve(struct flows *flows, size_t n_connections, size_t n_hops);
 
 /* A connection over links[n]; a link may stand there several times. An empty path takes no time. Weight 1 to 65,535; `what` is
  * the caller's word. Numbers count up from 0, those of closed connections are given again. */
-uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t what);
+uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t payload);
 /* The same, over links[n] that are all different, each crossed crossings[n] times by every unit of level: a connection that
  * stands for many alike. */
 uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const uint32_t *crossings, size_t n, uint32_t weight,
-                            uint64_t what);
+                            uint64_t payload);
 /* An idle connection is given back. */
 void flows_close(struct flows *flows, uint32_t flow);
 /* Another path of the same length or shorter, also for a transfer under way. */
@@ -108,7 +108,7 @@ uint32_t flows_take(struct flows *flows);
 double flows_rate(struct flows *flows, uint32_t flow);   /* B/s; 0 when idle */
 int64_t flows_level(struct flows *flows, uint32_t flow); /* in units; INT64_MAX when nothing holds it back */
 double flows_load(struct flows *flows, uint32_t link);   /* B/s taken */
-uint64_t flows_what(const struct flows *flows, uint32_t flow);
+uint64_t flows_payload(const struct flows *flows, uint32_t flow);
 bool flows_busy(const struct flows *flows, uint32_t flow);
 /* The open connections that are routed over a link, up to `size` of them; returns how many there are. */
 size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);

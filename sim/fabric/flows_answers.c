@@ -32,9 +32,9 @@ double flows_load(struct flows *flows, uint32_t link)
     return (double)link_units(flows, link) / FLOW_UNITS;
 }
 
-uint64_t flows_what(const struct flows *flows, uint32_t flow)
+uint64_t flows_payload(const struct flows *flows, uint32_t flow)
 {
-    return flows->whats[flow];
+    return flows->payloads[flow];
 }
 
 bool flows_busy(const struct flows *flows, uint32_t flow)

@@ -123,8 +123,8 @@ struct flows {
     size_t n_links;
 
     struct flow *items;
-    uint64_t *whats; /* [n_items] the callers' words */
-    size_t n_items, item_capacity, what_capacity, place_capacity;
+    uint64_t *payloads; /* [n_items] the callers' words */
+    size_t n_items, item_capacity, payload_capacity, place_capacity;
     struct flow_place *places; /* [n_items] among the ends */
     struct flow_hop *hops;
     struct flow_listing *listings; /* [n_hops] */

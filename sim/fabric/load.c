@@ -161,11 +161,11 @@ static void flows_run(struct run *run, struct load_result *result)
     nanos time;
 
     for (size_t f = 0; f < result->n_transfers; f++)
-        result->rates[flows_what(run->flows, (uint32_t)f)] += flows_rate(run->flows, (uint32_t)f);
+        result->rates[flows_payload(run->flows, (uint32_t)f)] += flows_rate(run->flows, (uint32_t)f);
     while ((time = flows_next(run->flows)) != NEVER_ENDS) {
         flows_advance(run->flows, time);
         for (uint32_t flow; (flow = flows_take(run->flows)) != NO_FLOW;)
-            result->ends[flows_what(run->flows, flow)] = (double)time / (double)NANOS_PER_SECOND;
+            result->ends[flows_payload(run->flows, flow)] = (double)time / (double)NANOS_PER_SECOND;
     }
     result->counts = flows_counts(run->flows);
 }

@@ -39,7 +39,7 @@ static double settled_from(const struct load_fair *fair)
 
 static void transfer_ended(struct packet_run *run, uint32_t transfer)
 {
-    size_t connection = packets_what(run->packets, transfer);
+    size_t connection = packets_payload(run->packets, transfer);
     double now = nanos_to_seconds(packets_now(run->packets));
 
     run->out->ends[connection] = now;

@@ -291,7 +291,7 @@ static void ports_take(const struct packets *p, const uint32_t *links, size_t n,
     }
 }
 
-uint32_t packets_open(struct packets *p, const uint32_t *links, size_t n, uint64_t what)
+uint32_t packets_open(struct packets *p, const uint32_t *links, size_t n, uint64_t payload)
 {
     p->connections = memory_grow(p->connections, &p->connection_capacity, p->n_connections + 1, sizeof *p->connections);
     p->hops = memory_grow(p->hops, &p->hop_capacity, p->n_hops + n, sizeof *p->hops);
@@ -308,7 +308,7 @@ uint32_t packets_open(struct packets *p, const uint32_t *links, size_t n, uint64
                              .at = p->now,
                              .unpaced = n > 0 ? port_rate(&p->ports[links[0]]) * (1 - 1e-9) : 0,
                              .sender = dcqcn_start(line_rate(p, links, n)),
-                             .what = what};
+                             .payload = payload};
     p->n_hops += n;
     return (uint32_t)p->n_connections++;
 }
@@ -369,7 +369,7 @@ enum packets_event packets_next(struct packets *p, uint32_t *connection)
         if (event.time > PACKETS_LONGEST)
             return PACKETS_TOO_LONG;
         p->now = event.time;
-        event_happen(p, event.what);
+        event_happen(p, event.payload);
     }
     return PACKETS_BUSY;
 }

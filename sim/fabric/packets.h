@@ -142,7 +142,7 @@ MUST_CHECK enum status packets_create(const struct fabric *fabric, const struct 
 void packets_destroy(struct packets *packets); /* NULL is allowed */
 
 /* A connection over links[n], all up. Numbers count up from 0; `what` is the caller's word. */
-uint32_t packets_open(struct packets *packets, const uint32_t *links, size_t n, uint64_t what);
+uint32_t packets_open(struct packets *packets, const uint32_t *links, size_t n, uint64_t payload);
 /* Begin a transfer of so many bytes (rounded up to a whole one, at least 1) on an idle connection, now. */
 void packets_send(struct packets *packets, uint32_t connection, double bytes);
 /* Let packets_next stop at `time`, not before the present. */
@@ -159,7 +159,7 @@ enum packets_event {
 enum packets_event packets_next(struct packets *packets, uint32_t *connection);
 
 nanos packets_now(const struct packets *packets);
-uint64_t packets_what(const struct packets *packets, uint32_t connection);
+uint64_t packets_payload(const struct packets *packets, uint32_t connection);
 /* Bytes of a connection that have arrived so far. */
 int64_t packets_arrived(const struct packets *packets, uint32_t connection);
 /* And of all. */

@@ -8,9 +8,9 @@ nanos packets_now(const struct packets *p)
     return p->now;
 }
 
-uint64_t packets_what(const struct packets *p, uint32_t connection)
+uint64_t packets_payload(const struct packets *p, uint32_t connection)
 {
-    return p->connections[connection].what;
+    return p->connections[connection].payload;
 }
 
 int64_t packets_arrived(const struct packets *p, uint32_t connection)

@@ -78,7 +78,7 @@ struct connection {
     double unpaced;  /* B/s from which on only its first link holds it back */
     double due;      /* bytes that the rate has yet to pay before the next packet */
     struct dcqcn sender;
-    uint64_t what;
+    uint64_t payload;
 };
 
 struct packets {

@@ -30,12 +30,12 @@ struct network {
     nanos (*collective)(void *state, enum collective collective, enum group_kind kind, int group, double bytes);
 
     /* With contention; otherwise NULL. Both ends are ready `now` and the transfer begins; `what` is the executor's word. */
-    void (*begin_message)(void *state, nanos now, int from, int to, double bytes, uint64_t what);
-    void (*begin_collective)(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what);
+    void (*begin_message)(void *state, nanos now, int from, int to, double bytes, uint64_t payload);
+    void (*begin_collective)(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t payload);
     /* When the next transfer leaves the links if nothing else begins; INT64_MAX: none is under way. */
     nanos (*next)(void *state);
     /* A transfer that leaves the links `now`: its word, and how much later it has ended (latency). False: no more. */
-    bool (*take)(void *state, nanos now, uint64_t *what, nanos *latency);
+    bool (*take)(void *state, nanos now, uint64_t *payload, nanos *latency);
     /* NULL where `next` knows. Otherwise, before each step of the executor: go on to `until`, at which something may begin
      * (INT64_MAX: nothing will), or to the first end before it, which is returned; INT64_MAX: there is none. -1: there is
      * no going on, for a reason that the network knows. */

@@ -63,7 +63,7 @@ static bool share_domain(const struct network_flow *n, int from, int to)
     return a == b || (domain > 1 && a / domain == b / domain);
 }
 
-static void begin_message(void *state, nanos now, int from, int to, double bytes, uint64_t what)
+static void begin_message(void *state, nanos now, int from, int to, double bytes, uint64_t payload)
 {
     struct network_flow *n = state;
     const struct known_message *known = message_known(n, bytes, share_domain(n, from, to));
@@ -72,10 +72,10 @@ static void begin_message(void *state, nanos now, int from, int to, double bytes
     uint32_t c = connection_between(n, from, to);
     if (c == NONE) {
         network_flow_lose(n, from, to);
-        network_flow_transfer(n, what, 0, 0);
+        network_flow_transfer(n, payload, 0, 0);
         return;
     }
-    uint32_t transfer = network_flow_transfer(n, what, known->latency, 1);
+    uint32_t transfer = network_flow_transfer(n, payload, known->latency, 1);
     network_flow_start(n, n->connections[c].flow, transfer, known->carried / n->options.queue_pairs);
 }
 
@@ -126,7 +126,7 @@ static nanos latency_left(const struct transfer *transfer, nanos now)
     return nanos_later(0, done + transfer->latency - now);
 }
 
-static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)
+static bool take_ended(void *state, nanos now, uint64_t *payload, nanos *latency)
 {
     struct network_flow *n = state;
     struct flows_start start;
@@ -141,7 +141,7 @@ static bool take_ended(void *state, nanos now, uint64_t *what, nanos *latency)
     if (n->n_ended == 0)
         return false;
     uint32_t t = n->ended[--n->n_ended];
-    *what = n->transfers[t].what;
+    *payload = n->transfers[t].payload;
     *latency = latency_left(&n->transfers[t], now);
     n->transfers[t].next_free = n->free_transfer;
     n->free_transfer = t;

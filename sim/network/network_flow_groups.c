@@ -101,7 +101,7 @@ static double nics_busy(const struct network_flow *n, enum collective_shape shap
     return pipelined ? fmin(seconds, collective_nics_s(&n->cluster, exchange->collective, span, exchange->bytes)) : seconds;
 }
 
-void network_flow_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what)
+void network_flow_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t payload)
 {
     struct network_flow *n = state;
     struct group_flows *flows = &n->groups[group];
@@ -115,7 +115,7 @@ void network_flow_collective(void *state, nanos now, const struct work_collectiv
     double seconds = phases.network.bandwidth_s;
     enum collective_shape shape = collective_shape_of(&n->cluster, flows->span, exchange);
     if (shape == SHAPE_NONE) {
-        network_flow_transfer(n, what, total, 0);
+        network_flow_transfer(n, payload, total, 0);
         return;
     }
     if (!flows->shapes[shape].known)
@@ -129,7 +129,7 @@ void network_flow_collective(void *state, nanos now, const struct work_collectiv
         start.length = flows->shapes[shape].ring;
         start.parts = (exchange->collective == COLLECTIVE_ALL_REDUCE ? 2 : 1) * (start.length - 1);
     }
-    start.transfer = network_flow_transfer(n, what, total - delay - nanos_from_seconds(seconds), start.n);
+    start.transfer = network_flow_transfer(n, payload, total - delay - nanos_from_seconds(seconds), start.n);
     if (busy < seconds)
         n->transfers[start.transfer].until = now + delay + nanos_from_seconds(seconds);
     if (delay > 0)

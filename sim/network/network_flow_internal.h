@@ -19,7 +19,7 @@ enum { OWNER_MESSAGE = N_GROUP_KINDS };
 
 /* A transfer of the executor: several flows. */
 struct transfer {
-    uint64_t what;
+    uint64_t payload;
     nanos latency;
     nanos carried; /* when the last flow so far was carried, but for the delays of its cables */
     nanos until;   /* before which what moves inside the domains is not done, whatever the flows; 0 they alone count */
@@ -98,7 +98,7 @@ struct network_flow {
 /* Where a rank sits. */
 int network_flow_gpu(const struct network_flow *n, int rank);
 /* A transfer of so many flows, with the latency that follows them; of none it has ended. */
-uint32_t network_flow_transfer(struct network_flow *n, uint64_t what, nanos latency, uint32_t left);
+uint32_t network_flow_transfer(struct network_flow *n, uint64_t payload, nanos latency, uint32_t left);
 /* The executor's time has come to `now`. */
 void network_flow_reach(struct network_flow *n, nanos now);
 /* All queue pairs of a connection, which share a message evenly; false: no way. */
@@ -116,6 +116,6 @@ void network_flow_begin(struct network_flow *n, const struct flows_start *start)
 void network_flow_ended(struct network_flow *n, uint32_t flow, nanos now);
 
 /* --- network_flow_groups.c: begin_collective of the network's table (network.h). */
-void network_flow_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t what);
+void network_flow_collective(void *state, nanos now, const struct work_collective *exchange, int group, uint64_t payload);
 
 #endif

@@ -20,7 +20,7 @@ static void ended_add(struct network_flow *n, uint32_t transfer)
     n->ended[n->n_ended++] = transfer;
 }
 
-uint32_t network_flow_transfer(struct network_flow *n, uint64_t what, nanos latency, uint32_t left)
+uint32_t network_flow_transfer(struct network_flow *n, uint64_t payload, nanos latency, uint32_t left)
 {
     uint32_t t = n->free_transfer;
 
@@ -31,7 +31,7 @@ uint32_t network_flow_transfer(struct network_flow *n, uint64_t what, nanos late
             n->transfers = memory_grow(n->transfers, &n->transfer_capacity, n->n_transfers + 1, sizeof *n->transfers);
         t = (uint32_t)n->n_transfers++;
     }
-    n->transfers[t] = (struct transfer){.what = what, .latency = latency, .left = left};
+    n->transfers[t] = (struct transfer){.payload = payload, .latency = latency, .left = left};
     if (left == 0)
         ended_add(n, t);
     return t;

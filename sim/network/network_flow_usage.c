@@ -10,7 +10,7 @@ static void usage_unfold(const struct network_flow *n, uint32_t n_links, struct 
     double *carried = memory_new((size_t)fold->n_connection_classes, sizeof *carried);
 
     for (uint32_t f = 0; f < n->n_flows; f++)
-        carried[flows_what(n->flows, f)] += flows_sent(n->flows, f);
+        carried[flows_payload(n->flows, f)] += flows_sent(n->flows, f);
     for (uint32_t l = 0; l < n_links; l++) {
         int32_t class = fold->link_class[l];
         if (class != FOLD_NO_CLASS)
@@ -107,7 +107,7 @@ static void owners_count(const struct network_flow *n, int n_links, struct hot_l
     for (int i = 0; i < n_links; i++) {
         size_t n_routed = flows_routed(n->flows, links[i].link, routed, n->n_flows);
         for (size_t r = 0; r < n_routed; r++)
-            owner_count(&links[i], flows_what(n->flows, routed[r]));
+            owner_count(&links[i], flows_payload(n->flows, routed[r]));
     }
     free(routed);
 }

@@ -114,7 +114,7 @@ uint32_t network_packets_take(struct network_packets *p)
 /* True: the flow has ended. */
 static bool connection_ended(struct network_packets *p, uint32_t connection)
 {
-    uint32_t flow = (uint32_t)packets_what(p->packets, connection);
+    uint32_t flow = (uint32_t)packets_payload(p->packets, connection);
 
     if (--p->flows[flow].left > 0)
         return false;

@@ -211,8 +211,8 @@ static void actors_advance(struct executor *x)
 
 static void event_handle(struct executor *x, const struct event *event)
 {
-    int32_t who = (int32_t)(event->what >> 32);
-    uint32_t what = (uint32_t)event->what;
+    int32_t who = (int32_t)(event->payload >> 32);
+    uint32_t what = (uint32_t)event->payload;
 
     if (event->priority >= EVENT_NETWORK) {
         contended_event(x, event);

@@ -186,8 +186,8 @@ void contended_event(struct executor *x, const struct event *event)
     const struct network *network = x->network;
     nanos next;
 
-    if (event->priority == EVENT_NETWORK && event->what != NO_WORD) {
-        carriages_end(x, (uint32_t)event->what, event->time);
+    if (event->priority == EVENT_NETWORK && event->payload != NO_WORD) {
+        carriages_end(x, (uint32_t)event->payload, event->time);
         return;
     }
     if (event->priority == EVENT_SETTLED) {

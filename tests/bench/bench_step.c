@@ -63,7 +63,7 @@ static void measure_engine(size_t n, uint64_t span)
     double start = now_s();
     for (int k = 0; k < EVENTS && engine_next(engine, &event); k++) {
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
-        engine_schedule(engine, event.time + (nanos)((state >> 33) % span), 0, event.what);
+        engine_schedule(engine, event.time + (nanos)((state >> 33) % span), 0, event.payload);
     }
     double took = now_s() - start;
     printf("engine, %7zu pending         %10.1f ns per event  %7.2f M/s\n", n, took / EVENTS * 1e9, EVENTS / took * 1e-6);

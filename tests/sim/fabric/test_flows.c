@@ -419,7 +419,7 @@ START_TEST(many_changes_at_one_instant)
         for (int instant = 0; instant < 40 && flows_next(flows) != NEVER_ENDS; instant++) {
             flows_advance(flows, flows_next(flows));
             for (uint32_t flow; (flow = flows_take(flows)) != NO_FLOW;)
-                c.flows[flows_what(flows, flow)].on = false;
+                c.flows[flows_payload(flows, flow)].on = false;
             for (int f = 0; f < MAX_FLOWS; f++)
                 if (!c.flows[f].on && random_below(&s, 6) == 0) {
                     c.flows[f].on = true;

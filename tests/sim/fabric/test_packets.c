@@ -95,7 +95,7 @@ START_TEST(a_connection_is_used_again)
     ck_assert_int_eq(packets_now(packets), 41560);
     packets_send(packets, nowhere, 1e9);
     ck_assert_int_eq(packets_next(packets, &ended), PACKETS_ENDED);
-    ck_assert_uint_eq(packets_what(packets, ended), 7);
+    ck_assert_uint_eq(packets_payload(packets, ended), 7);
     packets_alarm(packets, 50000);
     ck_assert_int_eq(packets_next(packets, &ended), PACKETS_ALARM);
     packets_send(packets, who, 1e6);

@@ -46,7 +46,7 @@ START_TEST(leaves_as_a_stable_sort)
         ck_assert(engine_next(engine, &event));
         ck_assert_int_eq(event.time, expected[k].time);
         ck_assert_int_eq(event.priority, expected[k].priority);
-        ck_assert_int_eq(event.what, expected[k].sequence);
+        ck_assert_int_eq(event.payload, expected[k].sequence);
         ck_assert_int_eq(engine_now(engine), event.time);
     }
     struct event none;
@@ -84,7 +84,7 @@ START_TEST(leaves_in_order_while_scheduling)
         struct event event;
         ck_assert_int_eq(engine_peek(engine), pending[least].time);
         ck_assert(engine_next(engine, &event));
-        ck_assert_int_eq(event.what, pending[least].sequence);
+        ck_assert_int_eq(event.payload, pending[least].sequence);
         pending[least] = pending[--n];
     }
     ck_assert_int_eq(engine_pending(engine), n);
@@ -120,7 +120,7 @@ START_TEST(grows_beyond_its_room)
     ck_assert_int_gt(engine_growths(engine), 0);
     for (int k = 99; k >= 0; k--) {
         ck_assert(engine_next(engine, &event));
-        ck_assert_int_eq(event.what, k);
+        ck_assert_int_eq(event.payload, k);
     }
     engine_destroy(engine);
 }
