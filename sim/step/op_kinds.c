@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "model/base/memory.h"
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 
 /* An operation without work is a transfer, or takes no time. */
 static bool cost_alike(const struct op *a, const struct op *b)
@@ -67,12 +67,12 @@ static nanos alone(const struct op_kinds *kinds, const struct step_costs *costs,
 enum status op_kinds_time(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
                           const struct step_costs *costs, struct step_tables *tables, nanos *lost, struct diags *diags)
 {
-    if (!has_replicas_beside(machine->layout))
+    if (!has_dp_overlap_contention(machine->layout))
         return step_tables_time(tables, program, costs->ops, kinds->kind, diags);
     nanos *ops = memory_new(program->n_ops, sizeof *ops);
     for (uint32_t i = 0; i < program->n_ops; i++)
         ops[i] = alone(kinds, costs, i);
-    enum status status = beside_replicas_time(program, machine, costs->works, ops, diags);
+    enum status status = dp_overlap_contention_time(program, machine, costs->works, ops, diags);
     for (uint32_t i = 0; i < program->n_ops && lost != NULL; i++)
         lost[i] = ops[i] - alone(kinds, costs, i);
     if (status == STATUS_OK)

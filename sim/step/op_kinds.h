@@ -22,7 +22,7 @@ void op_kinds_free(struct op_kinds *kinds);
 void op_kinds_cost(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
                    const struct network *network, struct step_costs *costs);
 /* Give tables of the program these durations of kinds, by the analytic network, and what is lost beside replicas' exchanges
- * (beside_replicas.h); of each operation in `lost` [program.n_ops], where there is any and it is not NULL. */
+ * (dp_overlap_contention.h); of each operation in `lost` [program.n_ops], where there is any and it is not NULL. */
 MUST_CHECK enum status op_kinds_time(const struct op_kinds *kinds, const struct program *program, const struct machine *machine,
                                      const struct step_costs *costs, struct step_tables *tables, nanos *lost,
                                      struct diags *diags);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/network/network_analytic.h"
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 #include "sim/step/op_kinds.h"
 #include "sim/step/step_executor.h"
 
@@ -30,7 +30,7 @@ enum status prepared_step_create(const struct layout *layout, const struct setti
     }
     step_tables_slots(&made.tables, &made.program);
     op_kinds_find(&made.program, &made.kinds);
-    if (has_replicas_beside(layout))
+    if (has_dp_overlap_contention(layout))
         made.lost = memory_new(made.program.n_ops, sizeof *made.lost);
     *step = memory_new(1, sizeof **step);
     **step = made;

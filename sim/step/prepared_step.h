@@ -6,8 +6,8 @@
  * the step, until it is destroyed. Timing it costs what its operations do: their costs, then their execution, folded, at chunk
  * detail, over the analytic network. The time is that of step_simulate to the nanosecond.
  *
- * What operations lose to replicas' exchanges beside them (beside_replicas.h) takes up to three executions more to find, and
- * hardly changes with speeds that hardly change. A search may hold it as it was for a while: up to four times as fast, and
+ * What operations lose to replicas' exchanges beside them (dp_overlap_contention.h) takes up to three executions more to find,
+ * and hardly changes with speeds that hardly change. A search may hold it as it was for a while: up to four times as fast, and
  * without jumps of parts in a thousand, which a difference over a small step would take for a slope.
  *
  * Memory: about 130 bytes an operation, 138 where there are such exchanges. One thread at a time.

@@ -7,7 +7,7 @@
 #include "model/base/memory.h"
 #include "sim/network/fold.h"
 #include "sim/network/network_analytic.h"
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 #include "sim/step/step_executor.h"
 
 static void record_ranks(const struct program *whole, const struct execution *execution, const struct step_options *options,
@@ -83,11 +83,11 @@ static void stages_move(struct execution *execution, struct breakdown *stages)
 static enum status costs_beside(const struct program *program, const struct machine *machine, bool analytic,
                                 struct step_costs *costs, struct diags *diags)
 {
-    if (!has_replicas_beside(machine->layout))
+    if (!has_dp_overlap_contention(machine->layout))
         return STATUS_OK;
     nanos *alone = memory_new(program->n_ops, sizeof *alone);
     memcpy(alone, costs->ops, program->n_ops * sizeof *alone);
-    enum status status = beside_replicas_time(program, machine, costs->works, costs->ops, diags);
+    enum status status = dp_overlap_contention_time(program, machine, costs->works, costs->ops, diags);
     for (uint32_t i = 0; i < program->n_ops && !analytic; i++)
         if (program->ops[i].kind != OP_COMPUTE)
             costs->ops[i] = alone[i];

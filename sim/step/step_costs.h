@@ -9,7 +9,7 @@
  *
  * Crowding. An exchange between replicas runs on a stream of its own, but on the same SMs and memory: what it takes from the
  * computations beside it (overlap_interference_s) makes the first computation longer that follows it and does not wait for it. In
- * a pipeline it hangs on what lies beside it (beside_replicas.h).
+ * a pipeline it hangs on what lies beside it (dp_overlap_contention.h).
  */
 #ifndef MSIM_SIM_STEP_STEP_COSTS_H
 #define MSIM_SIM_STEP_STEP_COSTS_H

@@ -35,21 +35,21 @@ static void collective_enter(struct executor *x, int32_t rank, uint32_t i, nanos
     struct actor *actor = &x->actors[rank];
     const struct step_op *op = &actor->ops[i];
     int32_t group = x->program->ranks[rank].groups[op->role];
-    struct meeting *meeting = &x->meetings[group];
+    struct collective_entry *entry = &x->entries[group];
 
     actor->busy |= (uint8_t)(1u << op->stream);
     op_know_start(actor, i, ready);
-    if (ready > meeting->latest)
-        meeting->latest = ready;
-    if (++meeting->entered < x->program->groups[group].n_members)
+    if (ready > entry->latest)
+        entry->latest = ready;
+    if (++entry->entered < x->program->groups[group].n_members)
         return;
     if (x->contended) {
-        contended_collective_begin(x, rank, i, meeting->latest);
+        contended_collective_begin(x, rank, i, entry->latest);
         return;
     }
-    nanos end = meeting->latest + collective_lasts(x, rank, op, i);
+    nanos end = entry->latest + collective_lasts(x, rank, op, i);
     if (x->engine == NULL)
-        meeting_end(x, group, op->ordinal, meeting->latest, end);
+        collective_end(x, group, op->ordinal, entry->latest, end);
     else
         engine_schedule(x->engine, end, EVENT_COLLECTIVE, (uint64_t)group << 32 | op->ordinal);
 }
@@ -219,7 +219,7 @@ static void event_handle(struct executor *x, const struct event *event)
         return;
     }
     if (event->priority == EVENT_COLLECTIVE) {
-        meeting_end(x, who, what, x->meetings[who].latest, event->time);
+        collective_end(x, who, what, x->entries[who].latest, event->time);
         return;
     }
     if (x->contended && x->actors[who].ops[what].kind == OP_SEND) {
@@ -257,7 +257,7 @@ static enum status execute_prepared(struct executor *x, const struct step_costs 
 
     x->out = &out;
     x->ends_only = x->ends_only && x->network == NULL && step_tables_agree(x->tables, x->program);
-    x->free_carriage = NO_OP;
+    x->free_transfer = NO_OP;
     x->blocks = memory_new((size_t)x->lockstep->n_blocks, sizeof *x->blocks);
     actors_create(x);
     executor_run(x);
@@ -272,10 +272,10 @@ static enum status execute_prepared(struct executor *x, const struct step_costs 
     }
     free(x->actors);
     free(x->queue);
-    free(x->meetings);
+    free(x->entries);
     free(x->blocks);
     free(x->accounts);
-    free(x->carriages);
+    free(x->transfers);
     free(x->sends);
     free(x->ends);
     return status;

@@ -55,7 +55,7 @@ void actors_create(struct executor *x)
     x->accounts = memory_new((size_t)(x->fold != NULL ? program->n_ranks : out->breakdown.n_stages), sizeof *x->accounts);
     x->actors = memory_new((size_t)program->n_ranks, sizeof *x->actors);
     x->queue = memory_new((size_t)program->n_ranks, sizeof *x->queue);
-    x->meetings = memory_new((size_t)program->n_groups, sizeof *x->meetings);
+    x->entries = memory_new((size_t)program->n_groups, sizeof *x->entries);
     for (int32_t r = 0; r < program->n_ranks; r++) {
         const struct step_script *script = &x->tables->scripts[program->ranks[r].script];
         struct actor *actor = &x->actors[r];
@@ -72,11 +72,11 @@ void actors_create(struct executor *x)
     }
 }
 
-void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
+void collective_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end)
 {
     const struct rank_group *members = &x->program->groups[group];
 
-    x->meetings[group] = (struct meeting){0};
+    x->entries[group] = (struct collective_entry){0};
     for (int32_t m = 0; m < members->n_members; m++) {
         int32_t rank = x->program->members[members->first_member + m];
         struct actor *actor = &x->actors[rank];

@@ -11,18 +11,18 @@ static void settle_later(struct executor *x)
     x->settling = true;
 }
 
-static uint64_t carriage_new(struct executor *x, struct carriage carriage)
+static uint64_t transfer_new(struct executor *x, struct contended_transfer transfer)
 {
-    uint32_t i = x->free_carriage;
+    uint32_t i = x->free_transfer;
 
     if (i != NO_OP) {
-        x->free_carriage = x->carriages[i].next;
+        x->free_transfer = x->transfers[i].next;
     } else {
-        if (x->n_carriages == x->carriage_capacity)
-            x->carriages = memory_grow(x->carriages, &x->carriage_capacity, x->n_carriages + 1, sizeof *x->carriages);
-        i = (uint32_t)x->n_carriages++;
+        if (x->n_transfers == x->transfer_capacity)
+            x->transfers = memory_grow(x->transfers, &x->transfer_capacity, x->n_transfers + 1, sizeof *x->transfers);
+        i = (uint32_t)x->n_transfers++;
     }
-    x->carriages[i] = carriage;
+    x->transfers[i] = transfer;
     settle_later(x);
     return i;
 }
@@ -33,7 +33,7 @@ void contended_collective_begin(struct executor *x, int32_t rank, uint32_t i, na
     const struct step_op *op = &x->actors[rank].ops[i];
     const struct work_collective exchange = op_exchange(x->program, &x->tables->scripts[at->script].source[i]);
     int32_t group = at->groups[op->role];
-    uint64_t word = carriage_new(x, (struct carriage){.from = -1, .to = group, .receive = op->ordinal});
+    uint64_t word = transfer_new(x, (struct contended_transfer){.from = -1, .to = group, .receive = op->ordinal});
 
     x->network->begin_collective(x->network->state, start, &exchange, group, word);
 }
@@ -70,7 +70,8 @@ void contended_receive_begin(struct executor *x, int32_t rank, uint32_t i, nanos
     uint32_t send = actor->match[i];
     bool at_once = op_time_at(x->actors[from].times, send)->start == start && from != rank;
     const struct op *op = &x->tables->scripts[x->program->ranks[rank].script].source[i];
-    uint64_t word = carriage_new(x, (struct carriage){.from = from, .to = rank, .send = at_once ? send : NO_OP, .receive = i});
+    uint64_t word =
+        transfer_new(x, (struct contended_transfer){.from = from, .to = rank, .send = at_once ? send : NO_OP, .receive = i});
 
     actor->busy |= (uint8_t)(1u << actor->ops[i].stream);
     x->network->begin_message(x->network->state, start, from, rank, op->bytes, word);
@@ -136,10 +137,10 @@ void block_end(struct executor *x, int32_t block, uint32_t i, nanos end)
 /* ---- the network's events */
 
 /* A transfer has arrived. */
-static void carriage_end(struct executor *x, const struct carriage *done, nanos end)
+static void transfer_end(struct executor *x, const struct contended_transfer *done, nanos end)
 {
     if (done->from < 0) {
-        meeting_end(x, done->to, done->receive, x->meetings[done->to].latest, end);
+        collective_end(x, done->to, done->receive, x->entries[done->to].latest, end);
         return;
     }
     if (done->send != NO_OP)
@@ -147,14 +148,14 @@ static void carriage_end(struct executor *x, const struct carriage *done, nanos 
     contended_message_end(x, done->to, done->receive, end);
 }
 
-static void carriages_end(struct executor *x, uint32_t first, nanos end)
+static void transfers_end(struct executor *x, uint32_t first, nanos end)
 {
     for (uint32_t word = first; word != NO_OP;) {
-        struct carriage done = x->carriages[word];
-        x->carriages[word].next = x->free_carriage;
-        x->free_carriage = word;
+        struct contended_transfer done = x->transfers[word];
+        x->transfers[word].next = x->free_transfer;
+        x->free_transfer = word;
         word = done.next;
-        carriage_end(x, &done, end);
+        transfer_end(x, &done, end);
     }
 }
 
@@ -166,9 +167,9 @@ static void network_take(struct executor *x, nanos now)
     uint64_t word;
 
     while (x->network->take(x->network->state, now, &word, &latency)) {
-        x->carriages[word].next = NO_OP;
+        x->transfers[word].next = NO_OP;
         if (last != NO_OP && latency == together) {
-            x->carriages[last].next = (uint32_t)word;
+            x->transfers[last].next = (uint32_t)word;
         } else {
             if (first != NO_OP)
                 engine_schedule(x->engine, now + together, EVENT_NETWORK, first);
@@ -187,7 +188,7 @@ void contended_event(struct executor *x, const struct event *event)
     nanos next;
 
     if (event->priority == EVENT_NETWORK && event->payload != NO_WORD) {
-        carriages_end(x, (uint32_t)event->payload, event->time);
+        transfers_end(x, (uint32_t)event->payload, event->time);
         return;
     }
     if (event->priority == EVENT_SETTLED) {

@@ -33,7 +33,7 @@ enum {
 #define NO_WORD UINT64_MAX
 
 /* A transfer that a network with contention carries. */
-struct carriage {
+struct contended_transfer {
     int32_t from, to;       /* of a message; a collective: -1, group */
     uint32_t send, receive; /* operations; send NO_OP: it has ended before. A collective: ordinal in `receive` */
     uint32_t next;          /* that arrives with it, or in the list of free ones */
@@ -58,7 +58,7 @@ struct actor {
 };
 
 /* The collective that members of a group have entered and not ended; there is at most one. */
-struct meeting {
+struct collective_entry {
     nanos latest; /* entry so far */
     int32_t entered;
 };
@@ -82,13 +82,13 @@ struct executor {
     uint64_t n_advanced;
     struct engine *engine; /* NULL: data flow */
     struct actor *actors;
-    struct meeting *meetings;
+    struct collective_entry *entries;
     bool ends_only; /* nobody looks at the times: only ends are kept that something here reads */
     nanos *ends;    /* of all ranks, where that is so */
     bool contended;
-    struct carriage *carriages; /* pool */
-    size_t n_carriages, carriage_capacity;
-    uint32_t free_carriage; /* NO_OP none */
+    struct contended_transfer *transfers; /* pool */
+    size_t n_transfers, transfer_capacity;
+    uint32_t free_transfer; /* NO_OP none */
     bool settling;          /* an EVENT_SETTLED is pending */
     bool stopped;           /* the network cannot go on */
     nanos wake;             /* time of the last EVENT_NETWORK scheduled */
@@ -193,10 +193,10 @@ MUST_CHECK bool contended_go_on(struct executor *x);
 /* --- step_executor_actors.c, step_executor_accounts.c */
 
 /* Collective `ordinal` of a group is over; all of its members have entered it. */
-void meeting_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end);
+void collective_end(struct executor *x, int32_t group, uint32_t ordinal, nanos start, nanos end);
 /* The pipeline stage of a rank of the program, folded or not. */
 int32_t executor_stage(const struct executor *x, int32_t rank);
-/* Actors at the heads of their streams, room for the times of all their operations, meetings and accounts. */
+/* Actors at the heads of their streams, room for the times of all their operations, entries and accounts. */
 void actors_create(struct executor *x);
 /* Did every stream reach its end? Otherwise say who waits where. */
 MUST_CHECK bool actors_finished(const struct executor *x, struct diags *diags);

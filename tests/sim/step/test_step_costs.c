@@ -87,7 +87,7 @@ START_TEST(what_is_waited_for_crowds_nothing)
 }
 END_TEST
 
-/* Of a pipeline it is known when the step has been executed (beside_replicas.h). */
+/* Of a pipeline it is known when the step has been executed (dp_overlap_contention.h). */
 START_TEST(a_pipeline_is_not_crowded_yet)
 {
     struct job_case c;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 #include "sim/step/prepared_step.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
@@ -59,7 +59,7 @@ static void check_details(struct job_case *c, const struct layout *layout, uint6
         results[detail] = simulated(c, &graphs, (struct step_options){.detail = detail});
     for (int detail = DETAIL_LAYER; detail <= DETAIL_KERNEL; detail++) {
         double tolerance = 1e-9 * (double)(results[0].events + results[detail].events);
-        tolerance += has_replicas_beside(layout) ? NEARLY * results[0].step_time_s : 0;
+        tolerance += has_dp_overlap_contention(layout) ? NEARLY * results[0].step_time_s : 0;
         ck_assert_msg(fabs(results[detail].step_time_s - results[0].step_time_s) <= tolerance, "%s: %.9f s, by %s %.9f s",
                       layout_format(layout, text, sizeof text), results[0].step_time_s,
                       detail == DETAIL_LAYER ? "layers" : "kernels", results[detail].step_time_s);

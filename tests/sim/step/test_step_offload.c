@@ -10,7 +10,7 @@
 
 #include "model/cost/memory/footprint.h"
 #include "model/cost/work/host_memory.h"
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 #include "tests/layout/offloaded.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
@@ -104,7 +104,7 @@ static void check_links(struct job_case *c, const struct layout *layout, uint64_
             here = simulated(c, &plain, (struct step_options){0});
         struct step_result there = simulated(c, layout, (struct step_options){0});
         double rounding = 1e-9 * (double)(here.events + there.events);
-        if (has_replicas_beside(layout)) /* passes in parts lose a little more or less beside exchanges */
+        if (has_dp_overlap_contention(layout)) /* passes in parts lose a little more or less beside exchanges */
             rounding += 1e-3 * here.step_time_s;
         ck_assert_double_ge(there.step_time_s, here.step_time_s - rounding);
         ck_assert(i == 0 || there.step_time_s <= before + rounding);

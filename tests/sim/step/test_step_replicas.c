@@ -7,7 +7,7 @@
 #include "model/base/memory.h"
 #include "model/base/random.h"
 #include "model/cost/kernel/machine.h"
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 #include "sim/step/step_replicas.h"
 #include "tests/sim/step/drawn_layouts.h"
 #include "tests/suite.h"
@@ -54,7 +54,7 @@ static void check_alike(struct job_case *c, const struct layout *layout, uint64_
     struct step_result paced = simulated(c, layout, (struct step_options){0});
     c->cluster.gpu.clock_spread = 0;
     ck_assert_int_gt(paced.step, mean.step);
-    double tolerance = has_replicas_beside(layout) ? 5e-3 : 1e-6;
+    double tolerance = has_dp_overlap_contention(layout) ? 5e-3 : 1e-6;
     ck_assert_double_eq_tol((double)timed(pipelines, z), (double)paced.step, tolerance * (double)paced.step);
     free(z);
     pipelines_destroy(pipelines);

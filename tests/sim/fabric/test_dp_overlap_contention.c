@@ -6,7 +6,7 @@
 
 #include "model/base/memory.h"
 #include "sim/network/network_analytic.h"
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 #include "sim/step/step.h"
 #include "tests/sim/fabric/fabric_jobs.h"
 #include "tests/suite.h"
@@ -41,7 +41,7 @@ static void both_create(struct both *b, const struct job_case *c)
     step_costs_create(&b->program, &b->machine, &network, &b->costs);
     b->alone = memory_new(b->program.n_ops, sizeof *b->alone);
     memcpy(b->alone, b->costs.ops, b->program.n_ops * sizeof *b->alone);
-    ck_assert_int_eq(beside_replicas_time(&b->program, &b->machine, b->costs.works, b->costs.ops, &diags), STATUS_OK);
+    ck_assert_int_eq(dp_overlap_contention_time(&b->program, &b->machine, b->costs.works, b->costs.ops, &diags), STATUS_OK);
 }
 
 static void both_free(struct both *b)
@@ -70,7 +70,7 @@ START_TEST(a_message_gets_half_of_a_nic)
     job_create(&c, "gpt-22b", OVERLAPPING, 16, 64, "tp=1,pp=2,dp=64,mb=1,zero=0", NULL);
     c.model.layers = 2;
     both_create(&b, &c);
-    ck_assert(has_replicas_beside(&c.layout));
+    ck_assert(has_dp_overlap_contention(&c.layout));
     struct cost message = p2p_cost(&b.machine, p2p_bytes(&c.layout, &c.setting));
     nanos transmission = nanos_from_seconds(message.bandwidth_s), longer = executed(&b.program, &b.costs) - step_alone(&b);
     ck_assert_int_gt(transmission, 100000);
@@ -142,7 +142,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("beside_replicas");
+    Suite *suite = suite_create("dp_overlap_contention");
     TCase *all = tcase_create("all");
     tcase_add_test(all, a_message_gets_half_of_a_nic);
     tcase_add_test(all, passes_lose_what_crowds_them);

@@ -1,4 +1,4 @@
-#include "sim/step/beside_replicas.h"
+#include "sim/step/dp_overlap_contention.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct stage_transfers {
     struct spells sends, receives, messages, exchanges;
 };
 
-struct beside {
+struct contention {
     const struct program *program; /* of one rank a stage, which runs the script of its number */
     const struct machine *machine;
     bool nics_shared;               /* messages leave nodes */
@@ -35,7 +35,7 @@ struct beside {
     struct stage_transfers *stages; /* [program.n_scripts] */
 };
 
-bool has_replicas_beside(const struct layout *layout)
+bool has_dp_overlap_contention(const struct layout *layout)
 {
     return layout->pp > 1 && (layout->features & FEATURE_BIT(DP_OVERLAP)) != 0 &&
            (layout_group_size(layout, GROUP_DP) > 1 || layout_group_size(layout, GROUP_EXPERT_DP) > 1);
@@ -43,7 +43,7 @@ bool has_replicas_beside(const struct layout *layout)
 
 /* --- which transfers there are */
 
-static struct spell exchange_of(const struct beside *b, const struct op *op)
+static struct spell exchange_of(const struct contention *b, const struct op *op)
 {
     struct group_span span = b->machine->spans[op->role];
     struct cost cost = collective_cost(b->machine, op->collective, span, op->bytes);
@@ -56,7 +56,7 @@ static struct spell exchange_of(const struct beside *b, const struct op *op)
     };
 }
 
-static void find_transfers(struct beside *b, int32_t stage)
+static void find_transfers(struct contention *b, int32_t stage)
 {
     const struct script *script = &b->program->scripts[stage];
     const struct op *ops = &b->program->ops[script->first_op];
@@ -77,7 +77,7 @@ static void find_transfers(struct beside *b, int32_t stage)
 }
 
 /* It hangs on nothing that messages differ in. */
-static void find_message_waits(struct beside *b)
+static void find_message_waits(struct contention *b)
 {
     uint32_t i = 0;
     while (i < b->program->n_ops && b->program->ops[i].kind != OP_SEND)
@@ -112,7 +112,7 @@ static void join_spells(const struct spells *a, const struct spells *b, struct s
     }
 }
 
-static void time_transfers(struct beside *b, int32_t stage, const struct execution *execution)
+static void time_transfers(struct contention *b, int32_t stage, const struct execution *execution)
 {
     const struct script *script = &b->program->scripts[stage];
     struct stage_transfers *t = &b->stages[stage];
@@ -136,7 +136,7 @@ static void time_transfers(struct beside *b, int32_t stage, const struct executi
 /* --- what they take beside one another */
 
 /* How fast something goes on beside a spell; `share` of it is slowed. */
-typedef double (*speed_beside)(const struct spell *spell, double share);
+typedef double (*speed_function)(const struct spell *spell, double share);
 
 /* The first that ends after `time`. */
 static size_t first_after(const struct spells *spells, nanos time)
@@ -153,7 +153,7 @@ static size_t first_after(const struct spells *spells, nanos time)
 }
 
 /* What lasts so long alone, begun at `start`: how long it lasts. */
-static nanos nanos_beside(nanos start, nanos alone, const struct spells *spells, speed_beside speed_of, double share)
+static nanos nanos_contended(nanos start, nanos alone, const struct spells *spells, speed_function speed_of, double share)
 {
     size_t i = first_after(spells, start);
     if (alone <= 0 || i == spells->n || spells->at[i].start >= start + alone)
@@ -193,12 +193,12 @@ static double of_pass(const struct spell *exchange, double share)
     return share > 0 ? left / (left + share * exchange->of_passes) : 1;
 }
 
-static nanos message_beside(const struct beside *b, int32_t stage, const struct op *op, nanos start, nanos alone)
+static nanos message_contended(const struct contention *b, int32_t stage, const struct op *op, nanos start, nanos alone)
 {
     int32_t peer = b->program->ranks[stage].peers[op->role];
     nanos leaves = start + b->message_waits, bytes = alone - b->message_waits;
-    nanos sent = nanos_beside(leaves, bytes, &b->stages[stage].exchanges, of_message, 1);
-    nanos received = nanos_beside(leaves, bytes, &b->stages[peer].exchanges, of_message, 1);
+    nanos sent = nanos_contended(leaves, bytes, &b->stages[stage].exchanges, of_message, 1);
+    nanos received = nanos_contended(leaves, bytes, &b->stages[peer].exchanges, of_message, 1);
     return b->message_waits + nanos_later(sent, received);
 }
 
@@ -211,7 +211,7 @@ static bool is_pass(const struct program *program, const struct op *op)
 }
 
 /* What the operations of a stage take; returned is by how much that is longer than alone, exchanges apart. */
-static nanos ops_beside(const struct beside *b, int32_t stage, const struct execution *execution, nanos *ops)
+static nanos ops_contended(const struct contention *b, int32_t stage, const struct execution *execution, nanos *ops)
 {
     const struct script *script = &b->program->scripts[stage];
     const struct spells *exchanges = &b->stages[stage].exchanges;
@@ -221,11 +221,11 @@ static nanos ops_beside(const struct beside *b, int32_t stage, const struct exec
         const struct op *op = &b->program->ops[at];
         nanos start = execution_time(execution, stage, i)->start;
         if (is_pass(b->program, op))
-            ops[at] = nanos_beside(start, b->alone[at], exchanges, of_pass, op->work >= 0 ? b->computes[op->work] : 1);
+            ops[at] = nanos_contended(start, b->alone[at], exchanges, of_pass, op->work >= 0 ? b->computes[op->work] : 1);
         else if (is_replica_exchange(op))
-            ops[at] = nanos_beside(start, b->alone[at], &b->stages[stage].messages, of_exchange, (exchange++)->of_nics);
+            ops[at] = nanos_contended(start, b->alone[at], &b->stages[stage].messages, of_exchange, (exchange++)->of_nics);
         else if (b->nics_shared && (op->kind == OP_SEND || op->kind == OP_RECV))
-            ops[at] = message_beside(b, stage, op, start, b->alone[at]);
+            ops[at] = message_contended(b, stage, op, start, b->alone[at]);
         longer += is_replica_exchange(op) ? 0 : ops[at] - b->alone[at];
     }
     return longer;
@@ -233,7 +233,8 @@ static nanos ops_beside(const struct beside *b, int32_t stage, const struct exec
 
 /* Looks what lies beside what as the program is executed; `lost` is what its operations take longer by that, of the fullest
  * stage as a share of the step. */
-static enum status look_beside(struct beside *b, const struct step_tables *tables, nanos *ops, double *lost, struct diags *diags)
+static enum status look_at_contention(struct contention *b, const struct step_tables *tables, nanos *ops, double *lost,
+                                      struct diags *diags)
 {
     struct execution execution;
     enum status status = program_execute_prepared(b->program, tables, NULL, 0, &execution, diags);
@@ -243,13 +244,13 @@ static enum status look_beside(struct beside *b, const struct step_tables *table
         time_transfers(b, s, &execution);
     *lost = 0;
     for (int32_t s = 0; s < b->program->n_scripts; s++)
-        *lost = fmax(*lost, (double)ops_beside(b, s, &execution, ops) / (double)execution.end);
+        *lost = fmax(*lost, (double)ops_contended(b, s, &execution, ops) / (double)execution.end);
     execution_free(&execution);
     return STATUS_OK;
 }
 
 /* First as if nothing were shared; where that changes the step, again by what it is then. */
-static enum status find_beside(struct beside *b, nanos *ops, struct diags *diags)
+static enum status find_contention(struct contention *b, nanos *ops, struct diags *diags)
 {
     static const double little = 0.002;
     static const int rounds = 3;
@@ -258,12 +259,12 @@ static enum status find_beside(struct beside *b, nanos *ops, struct diags *diags
     enum status status = step_tables_create(b->program, b->alone, &tables, diags);
     if (status != STATUS_OK)
         return status;
-    status = look_beside(b, &tables, ops, &lost, diags);
+    status = look_at_contention(b, &tables, ops, &lost, diags);
     bool again = lost > little;
     for (int round = 1; again && status == STATUS_OK && round < rounds; round++) {
         status = step_tables_time(&tables, b->program, ops, NULL, diags);
         if (status == STATUS_OK)
-            status = look_beside(b, &tables, ops, &lost, diags);
+            status = look_at_contention(b, &tables, ops, &lost, diags);
     }
     step_tables_free(&tables);
     return status;
@@ -277,7 +278,7 @@ static double share_that_computes(const struct class_nanos *by)
     return all > 0 ? 1 - (double)exchanged / (double)all : 1;
 }
 
-static void beside_free(struct beside *b)
+static void contention_free(struct contention *b)
 {
     for (int32_t s = 0; s < b->program->n_scripts; s++) {
         free(b->stages[s].sends.at);
@@ -290,27 +291,27 @@ static void beside_free(struct beside *b)
     free(b->computes);
 }
 
-enum status beside_replicas_time(const struct program *program, const struct machine *machine, const struct class_nanos *works,
-                                 nanos *ops, struct diags *diags)
+enum status dp_overlap_contention_time(const struct program *program, const struct machine *machine,
+                                       const struct class_nanos *works, nanos *ops, struct diags *diags)
 {
     struct program stages;
     program_fold(program, &stages);
-    struct beside b = {.program = &stages,
-                       .machine = machine,
-                       .nics_shared = !stages_share_domain(machine),
-                       .alone = memory_new(program->n_ops, sizeof *b.alone),
-                       .computes = memory_new((size_t)program->works.n_items, sizeof *b.computes),
-                       .stages = memory_new((size_t)program->n_scripts, sizeof *b.stages)};
+    struct contention b = {.program = &stages,
+                           .machine = machine,
+                           .nics_shared = !stages_share_domain(machine),
+                           .alone = memory_new(program->n_ops, sizeof *b.alone),
+                           .computes = memory_new((size_t)program->works.n_items, sizeof *b.computes),
+                           .stages = memory_new((size_t)program->n_scripts, sizeof *b.stages)};
     memcpy(b.alone, ops, program->n_ops * sizeof *ops);
     for (int32_t w = 0; w < program->works.n_items; w++)
         b.computes[w] = share_that_computes(&works[w]);
     for (int32_t s = 0; s < stages.n_scripts; s++)
         find_transfers(&b, s);
     find_message_waits(&b);
-    enum status status = find_beside(&b, ops, diags);
+    enum status status = find_contention(&b, ops, diags);
     if (status != STATUS_OK)
         memcpy(ops, b.alone, program->n_ops * sizeof *ops);
-    beside_free(&b);
+    contention_free(&b);
     program_fold_free(&stages);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * beside_replicas.h - what passes and messages of a pipeline lose to the exchanges between replicas beside them.
+ * dp_overlap_contention.h - what passes and messages of a pipeline lose to the exchanges between replicas beside them.
  *
  * With dp_overlap gradients and parameters are exchanged beside passes and pipeline messages. While both are under way
  *
@@ -19,19 +19,19 @@
  * Checked against the flow network where only NICs are shared, on a fabric of one layer (tests/sim/fabric): steps that alone are
  * 7.5 and 10.6 % too short are 0.1 % off so; where several groups share a NIC 5.4 % become 2.7.
  */
-#ifndef MSIM_SIM_STEP_BESIDE_REPLICAS_H
-#define MSIM_SIM_STEP_BESIDE_REPLICAS_H
+#ifndef MSIM_SIM_STEP_DP_OVERLAP_CONTENTION_H
+#define MSIM_SIM_STEP_DP_OVERLAP_CONTENTION_H
 
 #include "model/base/diag.h"
 #include "sim/step/step_costs.h"
 
 /* Has the layout a pipeline beside which replicas exchange? Without one, what is crowded is known when it is issued
  * (step_costs.h). */
-bool has_replicas_beside(const struct layout *layout);
+bool has_dp_overlap_contention(const struct layout *layout);
 
 /* What the operations of such a layout's program take by the analytic network, `ops` [program.n_ops], their works divided into
  * `works` (step_costs.h), becomes what they take beside one another. Fails as program_execute does; ops are then as they were. */
-MUST_CHECK enum status beside_replicas_time(const struct program *program, const struct machine *machine,
-                                            const struct class_nanos *works, nanos *ops, struct diags *diags);
+MUST_CHECK enum status dp_overlap_contention_time(const struct program *program, const struct machine *machine,
+                                                  const struct class_nanos *works, nanos *ops, struct diags *diags);
 
 #endif
