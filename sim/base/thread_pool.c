@@ -54,12 +54,12 @@ enum status parallel_for(const struct parallel_task *task, struct diags *diags)
     pthread_t threads[MAX_THREADS];
     struct thread_pool pool = {.task = task, .diags = diags};
     int n = 0, wanted = task->threads < MAX_THREADS ? task->threads : MAX_THREADS;
-    pthread_mutex_init(&crew.lock, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
     while (n + 1 < wanted && pthread_create(&threads[n], NULL, work, &pool) == 0)
         n++;
     work(&pool); /* this thread is one of them */
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
-    pthread_mutex_destroy(&crew.lock);
-    return crew.status;
+    pthread_mutex_destroy(&pool.lock);
+    return pool.status;
 }

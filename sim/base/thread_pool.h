@@ -1,7 +1,11 @@
 /*
- * thread_pool.h - the same work many times over, shared among threads.
+ * thread_pool.h - run independent tasks 0 to n - 1 on worker threads.
  *
- * Which thread does what depends on how fast they are; what is done for number i must depend on i alone, and be kept at i.
+ *     const struct parallel_task task = {.n = 1000, .threads = 8, .work = replay_one, .context = &replicas};
+ *     status = parallel_for(&task, &diags);
+ *
+ * Which thread runs which task depends on their speed. So task i must depend on i alone and keep its result at i: then results do
+ * not depend on the number of threads.
  */
 #ifndef MSIM_SIM_BASE_THREAD_POOL_H
 #define MSIM_SIM_BASE_THREAD_POOL_H

@@ -1,5 +1,5 @@
 /*
- * dp_overlap_contention.h - what passes and messages of a pipeline lose to the exchanges between replicas beside them.
+ * dp_overlap_contention.h - how much the passes and messages of a pipeline are slowed by exchanges between replicas.
  *
  * With dp_overlap gradients and parameters are exchanged beside passes and pipeline messages. While both are under way
  *
@@ -8,7 +8,7 @@
  *             receiver's, whichever holds it up longer. The exchange goes on at 1 / (1 + u) while its rank sends or receives:
  *             what it sends takes twice as long.
  *   a GPU     loses to the exchange what overlap_interference_s says (SMs of its channels, memory traffic), evenly over the
- * exchange; of a pass its computations do, exchanges inside its layers do not.
+ *             exchange; of a pass its computations do, exchanges inside its layers do not.
  *
  * What is under way when depends on that in turn: the step is executed as if nothing were shared, and durations are made longer
  * by what lay beside them then; twice more where a stage loses more than 0.2 % of the step. Steps go up and down around where

@@ -1,6 +1,6 @@
 /*
- * closed_form_schedule_internal.h - what the paths of schedules are asked about (private to closed_form_schedule.c, which has
- * most of them, and closed_form_folded.c, which has those that go both ways: ZB-V and DualPipe).
+ * closed_form_schedule_internal.h - the timing of one layout from which each schedule's step time is computed. Private to
+ * closed_form_schedule.c, which has most schedules, and closed_form_folded.c, which has ZB-V and DualPipe.
  */
 #ifndef MSIM_MODEL_COST_STEP_CLOSED_FORM_SCHEDULE_INTERNAL_H
 #define MSIM_MODEL_COST_STEP_CLOSED_FORM_SCHEDULE_INTERNAL_H
