@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate/calibrating.h"
+#include "cli/calibrate/calibrate_report.h"
 #include "cli/output/result.h"
 #include "cli/output/table.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
 #include "model/spec/json_text.h"
 
-const char *calibrating_title(const char *path)
+const char *calibration_title(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return strcmp(path, "-") == 0 ? "standard input" : slash ? slash + 1 : path;
@@ -19,28 +19,10 @@ const char *calibrating_title(const char *path)
 
 /* --- errors -------------------------------------------------------------------------------------------------------- */
 
-struct accuracy calibrating_accuracy(const struct calibrating *c, size_t group, bool held_out, bool after)
+static void error_rows(const struct calibration *c, struct table *table, size_t group, bool held_out)
 {
-    struct comparison *items = memory_new(c->n_rows, sizeof *items);
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_rows; i++) {
-        const struct calibrated_row *row = &c->rows[i];
-        if (row->group == group && row->held_out == held_out)
-            items[n++] = (struct comparison){.name = "",
-                                             .source = "",
-                                             .gpu = "",
-                                             .measured_s = row->measured,
-                                             .predicted_s = after ? row->after : row->before};
-    }
-    struct accuracy accuracy = accuracy_total(items, n);
-    free(items);
-    return accuracy;
-}
-
-static void error_rows(const struct calibrating *c, struct table *table, size_t group, bool held_out)
-{
-    struct accuracy before = calibrating_accuracy(c, group, held_out, false);
-    struct accuracy after = calibrating_accuracy(c, group, held_out, true);
+    struct accuracy before = calibration_accuracy(c, group, held_out, false);
+    struct accuracy after = calibration_accuracy(c, group, held_out, true);
     if (after.n == 0)
         return;
     table_cell(table, "%s", c->groups[group].label);
@@ -54,7 +36,7 @@ static void error_rows(const struct calibrating *c, struct table *table, size_t 
     table_cell(table, "%+.1f", after.bias_pct);
 }
 
-static void write_errors(const struct calibrating *c, const struct invocation *call)
+static void write_errors(const struct calibration *c, const struct invocation *call)
 {
     struct table table = {0};
     table_column(&table, "rows", NULL, ALIGN_LEFT);
@@ -76,14 +58,14 @@ static void write_errors(const struct calibrating *c, const struct invocation *c
 
 /* --- parameters ---------------------------------------------------------------------------------------------------- */
 
-static char *bound_text(const struct calibrated_parameter *p, double value, char *buffer, size_t size)
+static char *bound_text(const struct calibration_parameter *p, double value, char *buffer, size_t size)
 {
     double digits = pow(10, 2 - floor(log10(fabs(value) > 0 ? fabs(value) : 1))); /* three are plenty of a bound */
     return entry_parameter_text(&p->entry, entry_parameter_round(&p->entry, round(value * digits) / digits), buffer, size);
 }
 
 /* Why a parameter is what it is. */
-static char *reason_text(const struct calibrating *c, const struct calibrated_parameter *p, char *text, size_t size)
+static char *reason_text(const struct calibration *c, const struct calibration_parameter *p, char *text, size_t size)
 {
     const struct calibrate_estimate *e = &p->estimate;
     switch (e->outcome) {
@@ -102,7 +84,7 @@ static char *reason_text(const struct calibrating *c, const struct calibrated_pa
     return text;
 }
 
-static void write_parameters(const struct calibrating *c, const struct invocation *call)
+static void write_parameters(const struct calibration *c, const struct invocation *call)
 {
     struct table table = {0};
     char text[64], low[64], high[64], reason[160];
@@ -114,7 +96,7 @@ static void write_parameters(const struct calibrating *c, const struct invocatio
     table_column(&table, "rows", NULL, ALIGN_RIGHT);
     table_column(&table, "outcome", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < c->n_parameters; i++) {
-        const struct calibrated_parameter *p = &c->parameters[i];
+        const struct calibration_parameter *p = &c->parameters[i];
         bool fitted = p->estimate.outcome == CALIBRATE_FITTED;
         table_cell(&table, "%s", p->entry.path);
         table_cell(&table, "%s", entry_parameter_text(&p->entry, p->before, text, sizeof text));
@@ -129,7 +111,7 @@ static void write_parameters(const struct calibrating *c, const struct invocatio
     table_free(&table);
 }
 
-void calibrating_write_report(const struct calibrating *c, struct invocation *call)
+void calibration_write_report(const struct calibration *c, struct invocation *call)
 {
     bool text = call->format == FORMAT_TEXT;
     if (text)
@@ -141,19 +123,19 @@ void calibrating_write_report(const struct calibrating *c, struct invocation *ca
     fprintf(call->out, "\n%sError of %s, before and now%s\n", tint_start(TINT_STRONG, call->colour), c->gpu,
             tint_end(TINT_STRONG, call->colour));
     write_errors(c, call);
-    calibrating_write_worst(c, call);
+    calibration_write_worst(c, call);
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------------------- */
 
-void calibrating_write_residuals(const struct calibrating *c, FILE *out)
+void calibration_write_residuals(const struct calibration *c, FILE *out)
 {
     fputs("rows,case,part,measured_s,before_s,after_s\n", out);
     for (size_t i = 0; i < c->n_rows; i++) {
-        const struct calibrated_row *row = &c->rows[i];
-        char text[CALIBRATED_TEXT];
+        const struct calibration_row *row = &c->rows[i];
+        char text[CALIBRATION_TEXT];
         if (row->kernel)
-            calibrated_kernels[row->kernel->op].text(row->kernel, text);
+            calibration_kernel_text(row->kernel, text);
         csv_write_cell(out, true, c->groups[row->group].label);
         csv_write_cell(out, false, row->kernel ? text : row->run->name);
         csv_write_cell(out, false, row->held_out ? "held_out" : "fitted");
@@ -166,7 +148,7 @@ void calibrating_write_residuals(const struct calibrating *c, FILE *out)
 
 /* --- JSON ---------------------------------------------------------------------------------------------------------- */
 
-static json_t *json_parameter(const struct calibrating *c, const struct calibrated_parameter *p)
+static json_t *json_parameter(const struct calibration *c, const struct calibration_parameter *p)
 {
     const struct calibrate_estimate *e = &p->estimate;
     char reason[160], text[64];
@@ -187,14 +169,14 @@ static json_t *json_accuracy(const struct accuracy *a)
                      a->p90_ape_pct, "bias_pct", a->bias_pct);
 }
 
-static json_t *json_errors(const struct calibrating *c)
+static json_t *json_errors(const struct calibration *c)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < 2 * c->n_groups; i++) {
         size_t group = i / 2;
         bool held_out = i % 2;
-        struct accuracy before = calibrating_accuracy(c, group, held_out, false);
-        struct accuracy after = calibrating_accuracy(c, group, held_out, true);
+        struct accuracy before = calibration_accuracy(c, group, held_out, false);
+        struct accuracy after = calibration_accuracy(c, group, held_out, true);
         if (after.n)
             json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o, s:o}", "rows", c->groups[group].label, "part",
                                                   held_out ? "held_out" : "fitted", "n", (json_int_t)after.n, "before",
@@ -206,25 +188,25 @@ static json_t *json_errors(const struct calibrating *c)
 /* --- the entry ----------------------------------------------------------------------------------------------------- */
 
 /* The tables that a section's rows come from. */
-static void append_tables(const struct calibrating *c, const char *section, char *text, size_t size)
+static void append_tables(const struct calibration *c, const char *section, char *text, size_t size)
 {
     const char *last = NULL, *between = "";
     for (size_t i = 0; i < c->n_rows; i++) {
-        const struct calibrated_row *row = &c->rows[i];
+        const struct calibration_row *row = &c->rows[i];
         if (strcmp(c->groups[row->group].section, section) != 0 || row->table == last || strlen(text) > size / 3)
             continue;
-        text_append(text, size, "%s%.80s", between, calibrating_title(row->table));
+        text_append(text, size, "%s%.80s", between, calibration_title(row->table));
         last = row->table;
         between = ", ";
     }
 }
 
 /* " gemm bf16 4.0 / 11.2 % (held out 4.1 / 11.5 %), ..." */
-static void append_errors(const struct calibrating *c, const char *section, char *text, size_t size)
+static void append_errors(const struct calibration *c, const char *section, char *text, size_t size)
 {
     const char *between = "";
     for (size_t g = 0; g < c->n_groups; g++) {
-        struct accuracy fitted = calibrating_accuracy(c, g, false, true), held = calibrating_accuracy(c, g, true, true);
+        struct accuracy fitted = calibration_accuracy(c, g, false, true), held = calibration_accuracy(c, g, true, true);
         if (strcmp(c->groups[g].section, section) != 0 || fitted.n + held.n == 0)
             continue;
         text_append(text, size, "%s %s", between, c->groups[g].label);
@@ -237,7 +219,7 @@ static void append_errors(const struct calibrating *c, const char *section, char
 }
 
 /* "fitted by msim calibrate to 3674 rows of gemm.csv.gz, 3670 held out; median / 90th percentile error ..." */
-static bool section_source(const struct calibrating *c, const char *section, char *text, size_t size)
+static bool section_source(const struct calibration *c, const char *section, char *text, size_t size)
 {
     size_t n = 0, held = 0;
     for (size_t i = 0; i < c->n_rows; i++) {
@@ -281,7 +263,7 @@ static char *base_text(const char *base, const char *entry_path, char *text, siz
 }
 
 /* The value, and in `notes` its interval. */
-static void put(json_t *tree, json_t *notes, const struct calibrating *c, const struct calibrated_parameter *p,
+static void put(json_t *tree, json_t *notes, const struct calibration *c, const struct calibration_parameter *p,
                 const struct entry_parameter *entry)
 {
     char text[64], source[SOURCE_SIZE], path[ENTRY_PATH_SIZE];
@@ -304,11 +286,11 @@ static void put(json_t *tree, json_t *notes, const struct calibrating *c, const 
     entry_tree_set(notes, entry->path, note);
 }
 
-static json_t *entry_tree(const struct calibrating *c, const char *path, json_t *notes)
+static json_t *entry_tree(const struct calibration *c, const char *path, json_t *notes)
 {
     char source[SOURCE_SIZE], fit[SOURCE_SIZE], base[PATH_MAX];
     json_t *tree = json_object();
-    snprintf(source, sizeof source, "%.100s, with parameters", calibrating_title(c->base));
+    snprintf(source, sizeof source, "%.100s, with parameters", calibration_title(c->base));
     if (section_source(c, "", fit, sizeof fit))
         text_append(source, sizeof source, " %s", fit);
     else
@@ -316,7 +298,7 @@ static json_t *entry_tree(const struct calibrating *c, const char *path, json_t 
     entry_tree_set(tree, "base", base_text(c->base, path, base, sizeof base));
     entry_tree_set(tree, "source", source);
     for (size_t i = 0; i < c->n_parameters; i++) {
-        const struct calibrated_parameter *p = &c->parameters[i];
+        const struct calibration_parameter *p = &c->parameters[i];
         if (p->cast >= 0 || p->estimate.outcome > CALIBRATE_AT_BOUND)
             continue;
         put(tree, notes, c, p, &p->entry);
@@ -326,7 +308,7 @@ static json_t *entry_tree(const struct calibrating *c, const char *path, json_t 
     return tree;
 }
 
-void calibrating_write_entry(const struct calibrating *c, const char *path, FILE *out)
+void calibration_write_entry(const struct calibration *c, const char *path, FILE *out)
 {
     json_t *notes = json_object(), *tree = entry_tree(c, path, notes);
     fputs("# Behind each fitted value its 95 % interval, given the model.\n", out);
@@ -335,7 +317,7 @@ void calibrating_write_entry(const struct calibrating *c, const char *path, FILE
     json_decref(notes);
 }
 
-enum status calibrating_write_json(const struct calibrating *c, struct invocation *call)
+enum status calibration_write_json(const struct calibration *c, struct invocation *call)
 {
     json_t *result = result_create(call, NULL), *tables = json_array(), *parameters = json_array();
     for (size_t t = 0; t < c->n_tables; t++)
@@ -347,7 +329,7 @@ enum status calibrating_write_json(const struct calibrating *c, struct invocatio
                                   json_text(c->gpu), "holdout", c->holdout, "with_cast", c->casts, "with_cache", c->cache));
     json_object_set_new(result, "parameters", parameters);
     json_object_set_new(result, "errors", json_errors(c));
-    json_object_set_new(result, "worst", calibrating_json_worst(c));
+    json_object_set_new(result, "worst", calibration_json_worst(c));
     json_object_set_new(result, "rows",
                         json_pack("{s:I, s:I, s:I}", "used", (json_int_t)c->n_rows, "other_gpus", (json_int_t)c->n_other_gpus,
                                   "unusable", (json_int_t)c->n_unusable));

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate/calibrating.h"
+#include "cli/calibrate/calibrate_report.h"
 #include "cli/options/shared_options.h"
 #include "cli/output/narrow_gradients.h"
+#include "cli/output/progress.h"
 #include "cli/output/result.h"
 #include "model/base/memory.h"
 #include "model/spec/schemas.h"
@@ -31,7 +32,7 @@ static struct cluster host_of(const struct gpu *gpu)
     };
 }
 
-static enum status load_base(struct calibrating *c, const char *name, struct diags *diags)
+static enum status load_base(struct calibration *c, const char *name, struct diags *diags)
 {
     struct catalog_entry entry;
     enum status status = catalog_entry(name, &entry, diags);
@@ -48,77 +49,27 @@ static enum status load_base(struct calibrating *c, const char *name, struct dia
     return STATUS_OK;
 }
 
-/* --- fitting ------------------------------------------------------------------------------------------------------- */
+/* --- rows ---------------------------------------------------------------------------------------------------------- */
 
-static void predict_all(struct calibrating *c, bool after)
+static enum status no_rows(const struct calibration *c, struct diags *diags)
 {
-    double values[CALIBRATED_MAX], *seconds = memory_new(c->n_rows, sizeof *seconds);
-    size_t *rows = memory_new(c->n_rows, sizeof *rows);
-    for (size_t i = 0; i < c->n_rows; i++)
-        rows[i] = i;
-    for (size_t k = 0; k < c->n_parameters; k++)
-        values[k] = after ? c->parameters[k].after : c->parameters[k].before;
-    calibrating_predict(c, values, rows, c->n_rows, seconds);
-    for (size_t i = 0; i < c->n_rows; i++)
-        *(after ? &c->rows[i].after : &c->rows[i].before) = seconds[i];
-    free(seconds);
-    free(rows);
+    const char *other = NULL;
+    for (size_t t = 0; t < c->n_tables && !other; t++) {
+        if (c->tables[t].kernels.n_items)
+            other = c->tables[t].kernels.items[0].gpu;
+        else if (c->tables[t].runs.n_items)
+            other = c->tables[t].runs.items[0].cluster.gpu.name;
+    }
+    if (other && c->n_other_gpus)
+        diag_error(diags, PLACE_NONE,
+                   "no row is of the GPU '%s'; the tables have '%.60s' (--gpu says what they call the entry's GPU)", c->gpu,
+                   other);
+    else
+        diag_error(diags, PLACE_NONE, "no usable row");
+    return STATUS_BAD_INPUT;
 }
 
-/* The fit sees its rows first and those held out never: they are moved behind. */
-static size_t training_first(struct calibrating *c)
-{
-    struct calibrated_row *sorted = memory_new(c->n_rows, sizeof *sorted);
-    size_t n = 0, n_training;
-    for (size_t i = 0; i < c->n_rows; i++)
-        if (!c->rows[i].held_out)
-            sorted[n++] = c->rows[i];
-    n_training = n;
-    for (size_t i = 0; i < c->n_rows; i++)
-        if (c->rows[i].held_out)
-            sorted[n++] = c->rows[i];
-    free(c->rows);
-    c->rows = sorted;
-    return n_training;
-}
-
-static bool fit(struct calibrating *c)
-{
-    struct calibrate_parameter parameters[CALIBRATED_MAX];
-    struct calibrate_estimate estimates[CALIBRATED_MAX];
-    size_t n = training_first(c);
-    double *measured = memory_new(n, sizeof *measured);
-    uint64_t *cases = memory_new(n, sizeof *cases);
-    for (size_t i = 0; i < n; i++) {
-        measured[i] = c->rows[i].measured;
-        cases[i] = calibrating_case(&c->rows[i]);
-    }
-    for (size_t k = 0; k < c->n_parameters; k++) {
-        const struct calibrated_parameter *p = &c->parameters[k];
-        parameters[k] = (struct calibrate_parameter){
-            .name = p->entry.path, .start = p->before, .low = p->entry.row->min, .high = p->entry.row->max};
-    }
-    struct calibrate_problem problem = {.parameters = parameters,
-                                        .n_parameters = c->n_parameters,
-                                        .measured = measured,
-                                        .cases = cases,
-                                        .n_rows = n,
-                                        .predict = calibrating_predict,
-                                        .predict_near = calibrating_can_be_near(c) ? calibrating_predict_near : NULL,
-                                        .context = c};
-    bool any = calibrate_fit(&problem, estimates);
-    for (size_t k = 0; k < c->n_parameters; k++) {
-        struct calibrated_parameter *p = &c->parameters[k];
-        p->estimate = estimates[k];
-        bool changed = estimates[k].outcome <= CALIBRATE_AT_BOUND;
-        p->after = changed ? entry_parameter_round(&p->entry, estimates[k].value) : p->before;
-    }
-    free(measured);
-    free(cases);
-    return any;
-}
-
-static void note_rows(const struct calibrating *c, struct diags *diags)
+static void note_rows(const struct calibration *c, struct diags *diags)
 {
     if (c->n_other_gpus)
         diag_note(diags, PLACE_NONE, "rows of other GPUs than %s are not used: %zu", c->gpu, c->n_other_gpus);
@@ -137,7 +88,7 @@ static void note_rows(const struct calibrating *c, struct diags *diags)
 
 /* --- the command --------------------------------------------------------------------------------------------------- */
 
-static enum status write_all(const struct calibrating *c, struct invocation *call)
+static enum status write_all(const struct calibration *c, struct invocation *call)
 {
     const char *path = option_text(call, "output");
     FILE *residuals;
@@ -145,10 +96,10 @@ static enum status write_all(const struct calibrating *c, struct invocation *cal
     if (status != STATUS_OK)
         return status;
     if (residuals)
-        calibrating_write_residuals(c, residuals);
+        calibration_write_residuals(c, residuals);
     FILE *entry = option_given(call, "output") ? call->out : NULL;
     if (entry) {
-        calibrating_write_entry(c, path, entry);
+        calibration_write_entry(c, path, entry);
         if (strcmp(path, "-") == 0)
             return STATUS_OK;
         call->out = output_open(call, "-");
@@ -157,12 +108,12 @@ static enum status write_all(const struct calibrating *c, struct invocation *cal
             return STATUS_FAILED;
     }
     if (call->format == FORMAT_JSON)
-        return calibrating_write_json(c, call);
-    calibrating_write_report(c, call);
+        return calibration_write_json(c, call);
+    calibration_write_report(c, call);
     return STATUS_OK;
 }
 
-static enum status calibrate(struct calibrating *c, struct invocation *call)
+static enum status calibrate(struct calibration *c, struct invocation *call)
 {
     int n_names = 0;
     const char *const *names = option_list(call, "parameters", &n_names);
@@ -174,35 +125,39 @@ static enum status calibrate(struct calibrating *c, struct invocation *call)
     if (status != STATUS_OK)
         return status;
     c->gpu = option_text(call, "gpu") ? option_text(call, "gpu") : c->cluster.gpu.name;
-    status = calibrating_read(c, call);
+    c->gpu_given = option_given(call, "gpu");
+    operands_repeated(call);
+    status = calibration_read(c, (const char *const *)call->operands, (size_t)call->n_operands, call->seed, &call->diags);
+    if (status == STATUS_OK && c->n_rows == 0)
+        status = no_rows(c, &call->diags);
     if (status == STATUS_OK)
-        status = calibrating_choose(c, names, n_names, &call->diags);
+        status = calibration_choose(c, names, n_names, &call->diags);
     if (status != STATUS_OK)
         return status;
     note_rows(c, &call->diags);
     c->threads = thread_option(call);
-    c->progress = progress_begin(call, "fitting: rows predicted");
-    calibrating_prepare(c);
-    predict_all(c, false);
-    bool any = fit(c);
-    progress_end(&c->progress);
-    status = calibrating_check_determined(c, any, &call->diags);
+    struct progress progress = progress_begin(call, "fitting: rows predicted");
+    c->watch = (struct watch){progress_update, &progress};
+    bool any = calibration_fit(c);
+    c->watch = (struct watch){0};
+    progress_end(&progress);
+    status = calibration_check_determined(c, any, &call->diags);
     if (status != STATUS_OK)
         return status;
-    predict_all(c, true);
-    calibrating_warn_of_values(c, &call->diags);
-    calibrating_warn_of_misfit(c, &call->diags);
+    calibration_predict_after(c);
+    calibration_warn_of_values(c, &call->diags);
+    calibration_warn_of_misfit(c, &call->diags);
     return write_all(c, call);
 }
 
 static enum status run(struct invocation *call)
 {
-    struct calibrating *c = memory_new(1, sizeof *c);
+    struct calibration *c = memory_new(1, sizeof *c);
     c->holdout = option_quantity(call, "holdout");
     c->casts = option_flag(call, "with-cast");
     c->cache = option_flag(call, "with-cache");
     enum status status = calibrate(c, call);
-    calibrating_free(c);
+    calibration_free(c);
     free(c);
     return status;
 }

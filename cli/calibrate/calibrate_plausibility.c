@@ -4,35 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate/calibrating.h"
+#include "cli/calibrate/calibrate_report.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
 
 /* --- too few rows -------------------------------------------------------------------------------------------------- */
 
-static int compare_cases(const void *a, const void *b)
+static void note_remedy(const struct calibration *c, struct diags *diags)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Different cases among all rows, those held out too. */
-static size_t all_cases(const struct calibrating *c)
-{
-    uint64_t *cases = memory_new(c->n_rows, sizeof *cases);
-    size_t n = 0;
-    for (size_t i = 0; i < c->n_rows; i++)
-        cases[i] = calibrating_case(&c->rows[i]);
-    qsort(cases, c->n_rows, sizeof *cases, compare_cases);
-    for (size_t i = 0; i < c->n_rows; i++)
-        n += i == 0 || cases[i] != cases[i - 1];
-    free(cases);
-    return n;
-}
-
-static void note_remedy(const struct calibrating *c, struct diags *diags)
-{
-    size_t held = 0, cases = all_cases(c);
+    size_t held = 0, cases = calibration_cases(c);
     for (size_t i = 0; i < c->n_rows; i++)
         held += c->rows[i].held_out;
     if (held && cases > c->n_parameters)
@@ -51,7 +31,7 @@ static void note_remedy(const struct calibrating *c, struct diags *diags)
 }
 
 /* "a, b and c", those of the parameters that too few rows are about, as many as `like` has. */
-static size_t too_few_like(const struct calibrating *c, const struct calibrate_estimate *like, char *names, size_t size)
+static size_t too_few_like(const struct calibration *c, const struct calibrate_estimate *like, char *names, size_t size)
 {
     size_t n = 0, left = 0;
     for (size_t k = 0; k < c->n_parameters; k++) {
@@ -69,7 +49,7 @@ static size_t too_few_like(const struct calibrating *c, const struct calibrate_e
 }
 
 /* Is an earlier parameter in the same straits, and has spoken for this one? */
-static bool is_told(const struct calibrating *c, size_t k)
+static bool is_told(const struct calibration *c, size_t k)
 {
     const struct calibrate_estimate *e = &c->parameters[k].estimate;
     for (size_t j = 0; j < k; j++) {
@@ -80,7 +60,7 @@ static bool is_told(const struct calibrating *c, size_t k)
     return false;
 }
 
-enum status calibrating_check_determined(const struct calibrating *c, bool any, struct diags *diags)
+enum status calibration_check_determined(const struct calibration *c, bool any, struct diags *diags)
 {
     size_t before = diags->n_errors;
     for (size_t k = 0; k < c->n_parameters; k++) {
@@ -106,58 +86,8 @@ enum status calibrating_check_determined(const struct calibrating *c, bool any, 
 
 /* --- values that hardly can be ------------------------------------------------------------------------------------- */
 
-#define BAND_MARGIN 1.25 /* beyond the least and the most of the catalog a value may be before it is doubted (assumption) */
-#define FAR_ERRORS  3.0  /* standard errors from what the entry had: one in 400 fits by chance */
-#define FAR_SHARE   0.1  /* of what the entry had: less is no contradiction, however sure it is (assumption) */
-
-struct band {
-    double low, high;
-    size_t n; /* entries that have one */
-};
-
-static void widen(struct band *band, double value)
-{
-    if (!(value > 0)) /* left out */
-        return;
-    band->low = band->n ? fmin(band->low, value) : value;
-    band->high = band->n ? fmax(band->high, value) : value;
-    band->n++;
-}
-
-/* What the catalog's entries of one kind have of a quantity that lies `offset` into them. */
-static struct band band_of(enum catalog_kind kind, const struct entry_parameter *parameter)
-{
-    struct band band = {0};
-    struct diags unheard = {0}; /* the catalog's mistakes are not this command's */
-    char **names;
-    size_t n;
-    if (catalog_names(kind, &names, &n, &unheard) == STATUS_OK) {
-        for (size_t i = 0; i < n; i++) {
-            struct gpu gpu;
-            struct cluster cluster;
-            if (kind == CATALOG_GPUS && catalog_gpu(names[i], &gpu, &unheard) == STATUS_OK)
-                widen(&band, entry_parameter_get(parameter, &gpu));
-            if (kind == CATALOG_CLUSTERS && catalog_cluster(names[i], &cluster, &unheard) == STATUS_OK)
-                widen(&band, entry_parameter_get(parameter, &cluster));
-        }
-        names_free(names);
-    }
-    diags_free(&unheard);
-    return band;
-}
-
-/* The parameter as one of its GPU where it is. */
-static struct band catalog_band(const struct calibrating *c, const struct entry_parameter *parameter)
-{
-    struct entry_parameter own = *parameter;
-    bool of_gpu = strncmp(parameter->path, "gpu.", 4) == 0;
-    if (of_gpu)
-        own.offset -= offsetof(struct cluster, gpu);
-    return band_of(of_gpu ? CATALOG_GPUS : c->kind, &own);
-}
-
 /* Where the entry has the value from. */
-static const char *source_of(const struct calibrating *c, const char *path)
+static const char *source_of(const struct calibration *c, const char *path)
 {
     bool of_gpu = strncmp(path, "gpu.", 4) == 0 || c->kind == CATALOG_GPUS;
     const struct gpu *gpu = &c->cluster.gpu;
@@ -166,54 +96,37 @@ static const char *source_of(const struct calibrating *c, const char *path)
     return of_gpu ? gpu->source : c->cluster.source;
 }
 
-/* "12.3 standard errors from the 0.85 of dgx-h100 (assumption: ...)", or nothing where that is near. */
-static bool far_text(const struct calibrating *c, const struct calibrated_parameter *p, char *text, size_t size)
+/* "12.3 standard errors from the 0.85 of dgx-h100 (assumption: ...)". */
+static void far_text(const struct calibration *c, const struct calibration_parameter *p, char *text, size_t size)
 {
     char before[64];
     const char *source = source_of(c, p->entry.path);
     text[0] = '\0';
-    bool little = fabs(p->after - p->before) <= FAR_SHARE * fabs(p->before);
-    if (p->estimate.outcome != CALIBRATE_FITTED || p->estimate.moved < FAR_ERRORS || little)
-        return false;
     text_append(text, size, "%.3g standard errors from the %s of %.60s", p->estimate.moved,
                 entry_parameter_text(&p->entry, p->before, before, sizeof before), c->base);
     if (*source)
         text_append(text, size, " (%.100s)", source);
-    return true;
-}
-
-/* Do runs tell of a parameter, and no kernel that was timed alone? */
-static bool is_by_runs(const struct calibrating *c, const char *path)
-{
-    bool runs = false;
-    for (size_t i = 0; i < c->n_rows && !runs; i++)
-        runs = c->rows[i].run != NULL;
-    for (size_t g = 0; g < c->n_groups && runs; g++)
-        runs = !*c->groups[g].section || !strstr(path, c->groups[g].section);
-    return runs;
 }
 
 /* Steps load on a few parameters whatever else the model misses of them: a value that no entry has, or far from what the entry
  * had, is more likely a sign of that (another layout, features or network than the rows say) than of the hardware. */
-void calibrating_warn_of_values(const struct calibrating *c, struct diags *diags)
+void calibration_warn_of_values(const struct calibration *c, struct diags *diags)
 {
     for (size_t k = 0; k < c->n_parameters; k++) {
-        const struct calibrated_parameter *p = &c->parameters[k];
-        if (p->cast >= 0 || p->estimate.outcome > CALIBRATE_AT_BOUND || !is_by_runs(c, p->entry.path))
-            continue;
-        char value[64], low[64], high[64], far[320];
-        struct band band = catalog_band(c, &p->entry);
-        bool outside = band.n > 1 && (p->after < band.low / BAND_MARGIN || p->after > band.high * BAND_MARGIN);
-        bool is_far = far_text(c, p, far, sizeof far);
+        const struct calibration_parameter *p = &c->parameters[k];
+        const struct value_doubt doubt = calibration_doubt(c, k);
+        char value[64], low[64], high[64], far[320] = "";
+        if (doubt.far)
+            far_text(c, p, far, sizeof far);
         entry_parameter_text(&p->entry, p->after, value, sizeof value);
-        if (outside)
+        if (doubt.outside)
             diag_warning(
                 diags, PLACE_NONE,
                 "%s: %s is not plausible: entries of the catalog have %s to %s%s%s; the rows are likely to be of another "
                 "layout, features or network than they say",
-                p->entry.path, value, entry_parameter_text(&p->entry, band.low, low, sizeof low),
-                entry_parameter_text(&p->entry, band.high, high, sizeof high), is_far ? ", and it is " : "", far);
-        else if (is_far)
+                p->entry.path, value, entry_parameter_text(&p->entry, doubt.low, low, sizeof low),
+                entry_parameter_text(&p->entry, doubt.high, high, sizeof high), doubt.far ? ", and it is " : "", far);
+        else if (doubt.far)
             diag_warning(diags, PLACE_NONE, "%s: %s is %s", p->entry.path, value, far);
     }
 }
@@ -222,10 +135,10 @@ void calibrating_warn_of_values(const struct calibrating *c, struct diags *diags
 
 #define POOR_PCT 25.0 /* median error that no model here leaves on what it describes */
 
-void calibrating_warn_of_misfit(const struct calibrating *c, struct diags *diags)
+void calibration_warn_of_misfit(const struct calibration *c, struct diags *diags)
 {
     for (size_t g = 0; g < c->n_groups; g++) {
-        struct accuracy a = calibrating_accuracy(c, g, false, true);
+        struct accuracy a = calibration_accuracy(c, g, false, true);
         if (a.n > 0 && a.median_ape_pct > POOR_PCT)
             diag_warning(
                 diags, PLACE_NONE,

@@ -1,9 +1,10 @@
-/* Which parameters rows are about, and what rows take under given values of them. */
+/* calibration_predict.c - which parameters rows are about, and what rows take under given values of them. */
+#include "sim/search/calibration_internal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate/calibrating.h"
 #include "sim/base/thread_pool.h"
 
 enum { KEPT_OPS_MAX = 6 << 20 }; /* of runs that are prepared once: 0.8 GB; those beyond are prepared for every prediction */
@@ -11,7 +12,7 @@ enum { KEPT_OPS_MAX = 6 << 20 }; /* of runs that are prepared once: 0.8 GB; thos
 #define CAST_FIXED_START 3e-6    /* a launch or two */
 
 /* The struct that the schema's offsets count from. */
-static const void *entry_of(const struct calibrating *c, const struct cluster *cluster)
+static const void *entry_of(const struct calibration *c, const struct cluster *cluster)
 {
     return c->kind == CATALOG_CLUSTERS ? (const void *)cluster : &cluster->gpu;
 }
@@ -19,26 +20,26 @@ static const void *entry_of(const struct calibrating *c, const struct cluster *c
 /* --- choosing ------------------------------------------------------------------------------------------------------ */
 
 /* Keys of a GPU as the entry has them. */
-static const char *gpu_path(const struct calibrating *c, const char *key, char *path, size_t size)
+static const char *gpu_path(const struct calibration *c, const char *key, char *path, size_t size)
 {
     snprintf(path, size, "%s%s", c->kind == CATALOG_CLUSTERS ? "gpu." : "", key);
     return path;
 }
 
-static void add_parameter(struct calibrating *c, const struct entry_parameter *entry)
+static void add_parameter(struct calibration *c, const struct entry_parameter *entry)
 {
     for (size_t i = 0; i < c->n_parameters; i++)
         if (c->parameters[i].cast < 0 && c->parameters[i].entry.offset == entry->offset)
             return;
-    if (c->n_parameters == CALIBRATED_MAX)
+    if (c->n_parameters == CALIBRATION_PARAMETERS_MAX)
         return;
     double value = entry_parameter_get(entry, entry_of(c, &c->cluster));
     c->parameters[c->n_parameters++] =
-        (struct calibrated_parameter){.entry = *entry, .cast = -1, .before = value, .after = value};
+        (struct calibration_parameter){.entry = *entry, .cast = -1, .before = value, .after = value};
 }
 
 /* All parameters below a key; with `except` but for that one and for deeper groups. Whether there is one. */
-static bool add_section(struct calibrating *c, const char *section, const char *except, bool even_absent)
+static bool add_section(struct calibration *c, const char *section, const char *except, bool even_absent)
 {
     size_t n, length = strlen(section);
     bool any = false;
@@ -60,13 +61,13 @@ static bool add_section(struct calibrating *c, const char *section, const char *
     return any;
 }
 
-static void add_gpu_section(struct calibrating *c, const char *section, const char *except)
+static void add_gpu_section(struct calibration *c, const char *section, const char *except)
 {
     char path[ENTRY_PATH_SIZE];
     add_section(c, gpu_path(c, section, path, sizeof path), except, false);
 }
 
-static void choose_for_row(struct calibrating *c, const struct calibrated_row *row)
+static void choose_for_row(struct calibration *c, const struct calibration_row *row)
 {
     if (row->run) {
         static const char *const keys[] = {"sustained_clock", "host_launch", "memory.bandwidth_fraction", "clock_spread"};
@@ -76,32 +77,32 @@ static void choose_for_row(struct calibrating *c, const struct calibrated_row *r
             add_section(c, "net_fraction", NULL, false);
         return;
     }
-    struct calibrated_section about = calibrated_kernels[row->kernel->op].about(row->kernel);
+    struct calibration_section about = calibration_kernels[row->kernel->op].about(row->kernel);
     if (about.of_cluster)
         add_section(c, about.key, about.except, false);
     else
         add_gpu_section(c, about.key, about.except);
 }
 
-static void add_cast(struct calibrating *c, enum precision precision, enum cast_part part)
+static void add_cast(struct calibration *c, enum precision precision, enum cast_part part)
 {
     static const struct field rows[] = {
         [CAST_BYTES] = {.key = "bytes", .type = FIELD_QUANTITY, .dimension = DIM_BYTES, .min = 0.1, .max = 60},
         [CAST_FIXED] = {.key = "fixed", .type = FIELD_QUANTITY, .dimension = DIM_TIME, .min = 0, .max = 1e-3},
         [CAST_PADDING] = {.key = "padding", .type = FIELD_QUANTITY, .dimension = DIM_TIME, .min = 0, .max = 1e-3},
     };
-    if (c->n_parameters == CALIBRATED_MAX)
+    if (c->n_parameters == CALIBRATION_PARAMETERS_MAX)
         return;
-    struct calibrated_parameter *p = &c->parameters[c->n_parameters++];
+    struct calibration_parameter *p = &c->parameters[c->n_parameters++];
     static const double starts[] = {[CAST_BYTES] = CAST_BYTES_START, [CAST_FIXED] = CAST_FIXED_START, [CAST_PADDING] = 0};
     double start = starts[part];
-    *p = (struct calibrated_parameter){.cast = (int)precision, .part = part, .before = start, .after = start};
+    *p = (struct calibration_parameter){.cast = (int)precision, .part = part, .before = start, .after = start};
     p->entry.row = &rows[part];
     snprintf(p->entry.path, sizeof p->entry.path, "(cast.%s.%s)", precision_name(precision), rows[part].key);
 }
 
 /* The tables' GEMMs in a narrow precision include the cast of A, which the entry does not. */
-static void add_casts(struct calibrating *c)
+static void add_casts(struct calibration *c)
 {
     bool seen[N_PRECISIONS] = {false};
     for (size_t i = 0; i < c->n_rows; i++)
@@ -114,7 +115,7 @@ static void add_casts(struct calibrating *c)
 }
 
 /* bf16 and fp16 run on the same units: where an entry has them equal and the tables have only one, they stay equal. */
-static void tie_twins(struct calibrating *c)
+static void tie_twins(struct calibration *c)
 {
     const struct gemm_parameters *gemm = c->cluster.gpu.gemm;
     bool seen[N_PRECISIONS] = {false};
@@ -136,7 +137,7 @@ static void tie_twins(struct calibrating *c)
     }
 }
 
-enum status calibrating_choose(struct calibrating *c, const char *const *names, int n_names, struct diags *diags)
+enum status calibration_choose(struct calibration *c, const char *const *names, int n_names, struct diags *diags)
 {
     size_t before = diags->n_errors;
     c->chosen = n_names > 0;
@@ -150,21 +151,21 @@ enum status calibrating_choose(struct calibrating *c, const char *const *names, 
     for (size_t i = 0; i < c->n_rows && !c->chosen; i++)
         choose_for_row(c, &c->rows[i]);
     tie_twins(c);
-    if (c->n_parameters == CALIBRATED_MAX)
-        diag_error(diags, PLACE_NONE, "more than %d parameters in one fit; name fewer with --parameters", CALIBRATED_MAX - 1);
+    if (c->n_parameters == CALIBRATION_PARAMETERS_MAX)
+        diag_error(diags, PLACE_NONE, "more than %d parameters in one fit; name fewer", CALIBRATION_PARAMETERS_MAX - 1);
     return diags->n_errors == before ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
 /* --- predicting ---------------------------------------------------------------------------------------------------- */
 
 /* The base under other values; bytes of casts beside. */
-static struct cluster apply(const struct calibrating *c, const double *values, double casts[N_PRECISIONS][N_CAST_PARTS])
+static struct cluster apply(const struct calibration *c, const double *values, double casts[N_PRECISIONS][N_CAST_PARTS])
 {
     struct cluster cluster = c->cluster;
     void *entry = c->kind == CATALOG_CLUSTERS ? (void *)&cluster : &cluster.gpu;
     memset(casts, 0, N_PRECISIONS * sizeof *casts);
     for (size_t i = 0; i < c->n_parameters; i++) {
-        const struct calibrated_parameter *parameter = &c->parameters[i];
+        const struct calibration_parameter *parameter = &c->parameters[i];
         if (parameter->cast >= 0) {
             casts[parameter->cast][parameter->part] = values[i];
             continue;
@@ -178,7 +179,7 @@ static struct cluster apply(const struct calibrating *c, const double *values, d
 
 /* Rows that are being predicted. */
 struct predicting {
-    struct calibrating *c;
+    struct calibration *c;
     const size_t *rows;
     size_t n_rows, block; /* rows that a thread takes at a time */
     double *seconds;      /* [n_rows] */
@@ -188,7 +189,7 @@ struct predicting {
 };
 
 /* The run on the cluster under fit, which is made as large as the run needs, in `place`; of a GPU only that is replaced. */
-static struct setting setting_of(const struct calibrating *c, const struct measurement *run, const struct cluster *cluster,
+static struct setting setting_of(const struct calibration *c, const struct measurement *run, const struct cluster *cluster,
                                  struct cluster *place)
 {
     *place = run->cluster;
@@ -201,7 +202,7 @@ static struct setting setting_of(const struct calibrating *c, const struct measu
 }
 
 /* NULL where there is no such step: it is then not predicted. */
-static struct prepared_step *prepare(const struct calibrated_row *row, const struct setting *setting)
+static struct prepared_step *prepare(const struct calibration_row *row, const struct setting *setting)
 {
     struct prepared_step *step = NULL;
     struct diags diags = {0};
@@ -211,11 +212,11 @@ static struct prepared_step *prepare(const struct calibrated_row *row, const str
     return step;
 }
 
-void calibrating_prepare(struct calibrating *c)
+void calibration_prepare(struct calibration *c)
 {
     size_t left = KEPT_OPS_MAX;
     for (size_t i = 0; i < c->n_rows; i++) {
-        struct calibrated_row *row = &c->rows[i];
+        struct calibration_row *row = &c->rows[i];
         struct cluster place;
         if (!row->run)
             continue;
@@ -230,7 +231,7 @@ void calibrating_prepare(struct calibrating *c)
     }
 }
 
-static double run_seconds(const struct predicting *p, const struct calibrated_row *row)
+static double run_seconds(const struct predicting *p, const struct calibration_row *row)
 {
     struct cluster place;
     struct setting setting = setting_of(p->c, row->run, &p->cluster, &place);
@@ -245,7 +246,7 @@ static double run_seconds(const struct predicting *p, const struct calibrated_ro
     return seconds;
 }
 
-bool calibrating_can_be_near(const struct calibrating *c)
+bool calibration_can_be_near(const struct calibration *c)
 {
     for (size_t i = 0; i < c->n_rows; i++)
         if (c->rows[i].prepared && prepared_step_loses(c->rows[i].prepared))
@@ -259,24 +260,24 @@ static enum status predict_block(void *context, int64_t block, struct diags *sai
     size_t first = (size_t)block * p->block, end = first + p->block < p->n_rows ? first + p->block : p->n_rows;
     (void)said;
     for (size_t i = first; i < end; i++) {
-        const struct calibrated_row *row = &p->c->rows[p->rows[i]];
-        p->seconds[i] = row->kernel ? calibrated_kernels[row->kernel->op].seconds(p->c, &p->alone, p->casts, row->kernel)
+        const struct calibration_row *row = &p->c->rows[p->rows[i]];
+        p->seconds[i] = row->kernel ? calibration_kernels[row->kernel->op].seconds(p->c, &p->alone, p->casts, row->kernel)
                                     : run_seconds(p, row);
     }
     return STATUS_OK;
 }
 
-static bool tell_progress(void *context, int64_t block)
+static bool tell_watch(void *context, int64_t block)
 {
     const struct predicting *p = context;
     (void)block;
     p->c->n_predicted += p->block;
-    progress_update(&p->c->progress, (double)p->c->n_predicted, 0);
+    watch_tell(&p->c->watch, (double)p->c->n_predicted, 0);
     return true;
 }
 
 /* A kernel takes a microsecond, a run a thousand times as long or more. */
-static void predict(struct calibrating *c, const double *values, const size_t *rows, size_t n_rows, bool near, double *seconds)
+static void predict(struct calibration *c, const double *values, const size_t *rows, size_t n_rows, bool near, double *seconds)
 {
     enum { KERNELS = 256 };
     struct predicting p = {.c = c, .rows = rows, .n_rows = n_rows, .block = KERNELS, .seconds = seconds, .near = near};
@@ -288,17 +289,17 @@ static void predict(struct calibrating *c, const double *values, const size_t *r
     const struct parallel_task task = {.n = (int64_t)((n_rows + p.block - 1) / p.block),
                                        .threads = c->threads,
                                        .work = predict_block,
-                                       .finished = tell_progress,
+                                       .finished = tell_watch,
                                        .context = &p};
     (void)!parallel_for(&task, &none); /* what cannot be predicted is NAN */
 }
 
-void calibrating_predict(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
+void calibration_predict(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
 {
     predict(context, values, rows, n_rows, false, seconds);
 }
 
-void calibrating_predict_near(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
+void calibration_predict_near(void *context, const double *values, const size_t *rows, size_t n_rows, double *seconds)
 {
     predict(context, values, rows, n_rows, true, seconds);
 }

@@ -1,7 +1,8 @@
-/* Each kind of kernel: what its rows are called, which parameters they can tell, what they take. */
+/* calibration_kernels.c - each kind of kernel: its group, the parameters it is about, its time. */
+#include "sim/search/calibration_internal.h"
+
 #include <stdio.h>
 
-#include "cli/calibrate/calibrating.h"
 #include "model/cost/kernel/attention.h"
 #include "model/cost/kernel/collective.h"
 #include "model/cost/kernel/gemm.h"
@@ -12,25 +13,25 @@
 
 enum { CAST_ALIGNMENT = 16 }; /* rows of A: others are padded before the cast */
 
-static const char *gemm_group(const struct kernel_measurement *k, char label[CALIBRATED_TEXT])
+static const char *gemm_group(const struct kernel_measurement *k, char label[CALIBRATION_TEXT])
 {
-    snprintf(label, CALIBRATED_TEXT, "%sgemm %s", k->gemm.apart ? "grouped " : "", precision_name(k->gemm.precision));
+    snprintf(label, CALIBRATION_TEXT, "%sgemm %s", k->gemm.apart ? "grouped " : "", precision_name(k->gemm.precision));
     return "gemm";
 }
 
-static bool gemm_usable(const struct calibrating *c, const struct kernel_measurement *k)
+static bool gemm_usable(const struct calibration *c, const struct kernel_measurement *k)
 {
     return c->cluster.gpu.peak_flops[k->gemm.precision] > 0;
 }
 
-static struct calibrated_section gemm_about(const struct kernel_measurement *k)
+static struct calibration_section gemm_about(const struct kernel_measurement *k)
 {
-    struct calibrated_section about = {.except = NULL};
+    struct calibration_section about = {.except = NULL};
     snprintf(about.key, sizeof about.key, "gemm.%s", precision_name(k->gemm.precision));
     return about;
 }
 
-static double gemm_seconds(const struct calibrating *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
+static double gemm_seconds(const struct calibration *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
                            const struct kernel_measurement *k)
 {
     (void)c;
@@ -42,27 +43,27 @@ static double gemm_seconds(const struct calibrating *c, const struct cluster *cl
     return cost_seconds(gemm_cost(&cluster->gpu, gemm)) + fixed + cost_seconds(memory_bound_cost(&cluster->gpu, &streamed));
 }
 
-static void gemm_text(const struct kernel_measurement *k, char text[CALIBRATED_TEXT])
+static void gemm_text(const struct kernel_measurement *k, char text[CALIBRATION_TEXT])
 {
-    snprintf(text, CALIBRATED_TEXT, "m=%lld n=%lld k=%lld count=%d", (long long)k->gemm.m, (long long)k->gemm.n,
+    snprintf(text, CALIBRATION_TEXT, "m=%lld n=%lld k=%lld count=%d", (long long)k->gemm.m, (long long)k->gemm.n,
              (long long)k->gemm.k, k->gemm.count);
 }
 
 /* --- attention --------------------------------------------------------------------------------------------------------- */
 
-static const char *forward_group(const struct kernel_measurement *k, char label[CALIBRATED_TEXT])
+static const char *forward_group(const struct kernel_measurement *k, char label[CALIBRATION_TEXT])
 {
-    snprintf(label, CALIBRATED_TEXT, "attention forward %s", precision_name(k->attention.precision));
+    snprintf(label, CALIBRATION_TEXT, "attention forward %s", precision_name(k->attention.precision));
     return "attention";
 }
 
-static const char *backward_group(const struct kernel_measurement *k, char label[CALIBRATED_TEXT])
+static const char *backward_group(const struct kernel_measurement *k, char label[CALIBRATION_TEXT])
 {
-    snprintf(label, CALIBRATED_TEXT, "attention backward %s", precision_name(k->attention.precision));
+    snprintf(label, CALIBRATION_TEXT, "attention backward %s", precision_name(k->attention.precision));
     return "attention";
 }
 
-static bool attention_usable(const struct calibrating *c, const struct kernel_measurement *k)
+static bool attention_usable(const struct calibration *c, const struct kernel_measurement *k)
 {
     const struct gpu *gpu = &c->cluster.gpu;
     return gpu->peak_flops[k->attention.precision] > 0 &&
@@ -74,16 +75,16 @@ static const char *attention_section(const struct kernel_measurement *k)
     return k->attention.precision == PRECISION_FP8 ? "attention.fp8" : "attention";
 }
 
-static struct calibrated_section forward_about(const struct kernel_measurement *k)
+static struct calibration_section forward_about(const struct kernel_measurement *k)
 {
-    struct calibrated_section about = {.except = "backward_fraction"};
+    struct calibration_section about = {.except = "backward_fraction"};
     snprintf(about.key, sizeof about.key, "%s", attention_section(k));
     return about;
 }
 
-static struct calibrated_section backward_about(const struct kernel_measurement *k)
+static struct calibration_section backward_about(const struct kernel_measurement *k)
 {
-    struct calibrated_section about = {.except = NULL};
+    struct calibration_section about = {.except = NULL};
     snprintf(about.key, sizeof about.key, "%s.backward_fraction", attention_section(k));
     return about;
 }
@@ -101,7 +102,7 @@ static double cache_seconds(const struct gpu *gpu, const struct work_attention *
     return cost_seconds(memory_bound_cost(gpu, &launches)) + cost_seconds(memory_bound_cost(gpu, &copies));
 }
 
-static double forward_seconds(const struct calibrating *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
+static double forward_seconds(const struct calibration *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
                               const struct kernel_measurement *k)
 {
     (void)casts;
@@ -109,38 +110,38 @@ static double forward_seconds(const struct calibrating *c, const struct cluster 
            (c->cache ? cache_seconds(&cluster->gpu, &k->attention) : 0);
 }
 
-static double backward_seconds(const struct calibrating *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
+static double backward_seconds(const struct calibration *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
                                const struct kernel_measurement *k)
 {
     (void)c, (void)casts;
     return cost_seconds(attention_cost(&cluster->gpu, &k->attention, true));
 }
 
-static void attention_text(const struct kernel_measurement *k, char text[CALIBRATED_TEXT])
+static void attention_text(const struct kernel_measurement *k, char text[CALIBRATION_TEXT])
 {
     const struct work_attention *a = &k->attention;
-    snprintf(text, CALIBRATED_TEXT, "batch=%lld seq_len=%lld heads=%d kv_heads=%d head_dim=%d pairs=%.0f", (long long)a->batch,
+    snprintf(text, CALIBRATION_TEXT, "batch=%lld seq_len=%lld heads=%d kv_heads=%d head_dim=%d pairs=%.0f", (long long)a->batch,
              (long long)a->query_tokens, a->heads, a->kv_heads, a->head_dim, a->pairs);
 }
 
 /* --- collectives ------------------------------------------------------------------------------------------------------- */
 
-static const char *collective_group(const struct kernel_measurement *k, char label[CALIBRATED_TEXT])
+static const char *collective_group(const struct kernel_measurement *k, char label[CALIBRATION_TEXT])
 {
     bool across = k->collective.nodes > 1, large = k->collective.bytes >= 0x1p20;
-    snprintf(label, CALIBRATED_TEXT, "collectives %s%s", across ? "between nodes " : "", large ? "from 1 MiB" : "below 1 MiB");
+    snprintf(label, CALIBRATION_TEXT, "collectives %s%s", across ? "between nodes " : "", large ? "from 1 MiB" : "below 1 MiB");
     return across ? "" : "nccl";
 }
 
-static bool collective_usable(const struct calibrating *c, const struct kernel_measurement *k)
+static bool collective_usable(const struct calibration *c, const struct kernel_measurement *k)
 {
     return k->collective.nodes == 1 || c->kind == CATALOG_CLUSTERS;
 }
 
-static struct calibrated_section collective_about(const struct kernel_measurement *k)
+static struct calibration_section collective_about(const struct kernel_measurement *k)
 {
-    return k->collective.nodes > 1 ? (struct calibrated_section){.key = "net_fraction", .of_cluster = true}
-                                   : (struct calibrated_section){.key = "nccl"};
+    return k->collective.nodes > 1 ? (struct calibration_section){.key = "net_fraction", .of_cluster = true}
+                                   : (struct calibration_section){.key = "nccl"};
 }
 
 /* Consecutive ranks on whole hosts. */
@@ -160,7 +161,7 @@ static struct group_span span_of(const struct cluster *cluster, const struct ker
     return span;
 }
 
-static double collective_seconds(const struct calibrating *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
+static double collective_seconds(const struct calibration *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
                                  const struct kernel_measurement *k)
 {
     (void)c, (void)casts;
@@ -168,17 +169,23 @@ static double collective_seconds(const struct calibrating *c, const struct clust
         collective_time(cluster, k->collective.collective, span_of(cluster, &k->collective), k->collective.bytes));
 }
 
-static void collective_text(const struct kernel_measurement *k, char text[CALIBRATED_TEXT])
+static void collective_text(const struct kernel_measurement *k, char text[CALIBRATION_TEXT])
 {
-    snprintf(text, CALIBRATED_TEXT, "%s ranks=%d nodes=%d bytes=%.0f", collective_name(k->collective.collective),
+    snprintf(text, CALIBRATION_TEXT, "%s ranks=%d nodes=%d bytes=%.0f", collective_name(k->collective.collective),
              k->collective.ranks, k->collective.nodes, k->collective.bytes);
 }
 
 /* --- all ---------------------------------------------------------------------------------------------------------------- */
 
-const struct calibrated_kernel calibrated_kernels[N_MEASURED_OPS] = {
+const struct calibration_kernel calibration_kernels[N_MEASURED_OPS] = {
     [MEASURED_GEMM] = {gemm_group, gemm_usable, gemm_about, gemm_seconds, gemm_text},
     [MEASURED_ATTENTION] = {forward_group, attention_usable, forward_about, forward_seconds, attention_text},
     [MEASURED_ATTENTION_BACKWARD] = {backward_group, attention_usable, backward_about, backward_seconds, attention_text},
     [MEASURED_COLLECTIVE] = {collective_group, collective_usable, collective_about, collective_seconds, collective_text},
 };
+
+char *calibration_kernel_text(const struct kernel_measurement *kernel, char text[CALIBRATION_TEXT])
+{
+    calibration_kernels[kernel->op].text(kernel, text);
+    return text;
+}

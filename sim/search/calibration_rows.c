@@ -1,9 +1,10 @@
-/* Tables of measurements as rows that parameters are fitted to. */
+/* calibration_rows.c - tables of measurements as rows that parameters are fitted to. */
+#include "sim/search/calibration_internal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calibrate/calibrating.h"
 #include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "model/base/random.h"
@@ -13,21 +14,21 @@ enum { PURPOSE_HOLDOUT = 0x686f6c64 }; /* of the random streams */
 
 /* --- groups -------------------------------------------------------------------------------------------------------- */
 
-static size_t group_of(struct calibrating *c, const char *label, const char *section)
+static size_t group_of(struct calibration *c, const char *label, const char *section)
 {
     for (size_t g = 0; g < c->n_groups; g++)
         if (strcmp(c->groups[g].label, label) == 0)
             return g;
     c->groups = memory_grow(c->groups, &c->groups_capacity, c->n_groups + 1, sizeof *c->groups);
-    c->groups[c->n_groups] = (struct calibrated_group){.section = section};
+    c->groups[c->n_groups] = (struct calibration_group){.section = section};
     snprintf(c->groups[c->n_groups].label, sizeof c->groups->label, "%s", label);
     return c->n_groups++;
 }
 
-static size_t kernel_group(struct calibrating *c, const struct kernel_measurement *kernel)
+static size_t kernel_group(struct calibration *c, const struct kernel_measurement *kernel)
 {
-    char label[CALIBRATED_TEXT];
-    const char *section = calibrated_kernels[kernel->op].group(kernel, label);
+    char label[CALIBRATION_TEXT];
+    const char *section = calibration_kernels[kernel->op].group(kernel, label);
     return group_of(c, label, section);
 }
 
@@ -67,22 +68,22 @@ static uint64_t run_case(const struct measurement *run)
     return hash;
 }
 
-uint64_t calibrating_case(const struct calibrated_row *row)
+uint64_t calibration_case(const struct calibration_row *row)
 {
     return row->kernel ? kernel_case(row->kernel) : run_case(row->run);
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------------------- */
 
-static void add_row(struct calibrating *c, struct calibrated_row row, uint64_t seed)
+static void add_row(struct calibration *c, struct calibration_row row, uint64_t seed)
 {
-    struct random_stream stream = random_stream_named(seed, PURPOSE_HOLDOUT, calibrating_case(&row));
+    struct random_stream stream = random_stream_named(seed, PURPOSE_HOLDOUT, calibration_case(&row));
     row.draw = random_uniform(&stream);
     c->rows[c->n_rows++] = row;
 }
 
 /* Rows of one kind: the group; of collectives also which one and over how many ranks, since few of each are measured. */
-static size_t stratum_of(const struct calibrated_row *row)
+static size_t stratum_of(const struct calibration_row *row)
 {
     bool collective = row->kernel && row->kernel->op == MEASURED_COLLECTIVE;
     if (!collective)
@@ -93,15 +94,15 @@ static size_t stratum_of(const struct calibrated_row *row)
 
 static int compare_draws(const void *a, const void *b)
 {
-    const struct calibrated_row *x = *(struct calibrated_row *const *)a, *y = *(struct calibrated_row *const *)b;
+    const struct calibration_row *x = *(struct calibration_row *const *)a, *y = *(struct calibration_row *const *)b;
     int by_stratum = (x->stratum > y->stratum) - (x->stratum < y->stratum);
     return by_stratum ? by_stratum : (x->draw > y->draw) - (x->draw < y->draw);
 }
 
 /* Of every kind at least the part asked for, so that a half fits at most a half; rows of one case go together. */
-static void hold_out(struct calibrating *c)
+static void hold_out(struct calibration *c)
 {
-    struct calibrated_row **rows = memory_new(c->n_rows, sizeof *rows);
+    struct calibration_row **rows = memory_new(c->n_rows, sizeof *rows);
     for (size_t i = 0; i < c->n_rows; i++) {
         rows[i] = &c->rows[i];
         rows[i]->stratum = stratum_of(rows[i]);
@@ -118,14 +119,14 @@ static void hold_out(struct calibrating *c)
 }
 
 /* A table's GPU, said as the tables' others are or in another spelling of it. */
-static bool is_its_gpu(struct calibrating *c, const char *name)
+static bool is_its_gpu(struct calibration *c, const char *name)
 {
     const char *meant = name;
     return strcmp(name, c->gpu) == 0 ||
            (alias_table_find(&c->spellings, CATALOG_GPUS, name, &meant) != ALIAS_NONE && strcmp(meant, c->gpu) == 0);
 }
 
-static void add_kernels(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
+static void add_kernels(struct calibration *c, const struct calibration_table *table, uint64_t seed)
 {
     const char *gpu = NULL; /* of the row before */
     bool its = false;
@@ -136,17 +137,17 @@ static void add_kernels(struct calibrating *c, const struct calibrated_table *ta
         gpu = kernel->gpu;
         if (!its)
             c->n_other_gpus++;
-        else if (!calibrated_kernels[kernel->op].usable(c, kernel))
+        else if (!calibration_kernels[kernel->op].usable(c, kernel))
             c->n_unusable++;
         else
             add_row(c,
-                    (struct calibrated_row){
+                    (struct calibration_row){
                         .kernel = kernel, .table = table->path, .group = kernel_group(c, kernel), .measured = kernel->seconds},
                     seed);
     }
 }
 
-static void add_runs(struct calibrating *c, const struct calibrated_table *table, uint64_t seed)
+static void add_runs(struct calibration *c, const struct calibration_table *table, uint64_t seed)
 {
     for (size_t i = 0; i < table->runs.n_items; i++) {
         const struct measurement *run = &table->runs.items[i];
@@ -160,13 +161,13 @@ static void add_runs(struct calibrating *c, const struct calibrated_table *table
             c->n_unusable++;
         else
             add_row(c,
-                    (struct calibrated_row){
+                    (struct calibration_row){
                         .run = run, .table = table->path, .group = group_of(c, "runs", ""), .measured = run->step_s},
                     seed);
     }
 }
 
-static enum status read_table(const char *path, struct calibrated_table *table, struct diags *diags)
+static enum status read_table(const char *path, struct calibration_table *table, struct diags *diags)
 {
     struct csv_table csv;
     enum status status = csv_table_read(path, &csv, diags);
@@ -177,52 +178,33 @@ static enum status read_table(const char *path, struct calibrated_table *table, 
                                  : measurement_table_build(&csv, &table->runs, diags);
 }
 
-static enum status no_rows(const struct calibrating *c, struct diags *diags)
-{
-    const char *other = NULL;
-    for (size_t t = 0; t < c->n_tables && !other; t++) {
-        if (c->tables[t].kernels.n_items)
-            other = c->tables[t].kernels.items[0].gpu;
-        else if (c->tables[t].runs.n_items)
-            other = c->tables[t].runs.items[0].cluster.gpu.name;
-    }
-    if (other && c->n_other_gpus)
-        diag_error(diags, PLACE_NONE,
-                   "no row is of the GPU '%s'; the tables have '%.60s' (--gpu says what they call the entry's GPU)", c->gpu,
-                   other);
-    else
-        diag_error(diags, PLACE_NONE, "no usable row");
-    return STATUS_BAD_INPUT;
-}
-
-enum status calibrating_read(struct calibrating *c, struct invocation *call)
+enum status calibration_read(struct calibration *c, const char *const *paths, size_t n, uint64_t seed, struct diags *diags)
 {
     enum status worst = STATUS_OK;
-    size_t n = 0;
-    operands_repeated(call);
-    c->n_tables = (size_t)call->n_operands;
-    c->tables = memory_new(c->n_tables, sizeof *c->tables);
-    for (size_t t = 0; t < c->n_tables; t++) { /* all, so that all mistakes show in one go */
-        enum status status = read_table(call->operands[t], &c->tables[t], &call->diags);
+    size_t n_rows = 0;
+    c->n_tables = n;
+    c->tables = memory_new(n, sizeof *c->tables);
+    for (size_t t = 0; t < n; t++) { /* all, so that all mistakes show in one go */
+        enum status status = read_table(paths[t], &c->tables[t], diags);
         worst = status == STATUS_OK ? worst : status;
-        n += c->tables[t].kernels.n_items + c->tables[t].runs.n_items;
+        n_rows += c->tables[t].kernels.n_items + c->tables[t].runs.n_items;
     }
-    if (alias_table_load(&c->spellings, &call->diags) != STATUS_OK)
+    if (alias_table_load(&c->spellings, diags) != STATUS_OK)
         worst = STATUS_BAD_INPUT;
     if (worst != STATUS_OK)
         return worst;
-    if (option_given(call, "gpu"))
+    if (c->gpu_given)
         alias_table_find(&c->spellings, CATALOG_GPUS, c->gpu, &c->gpu);
-    c->rows = memory_new(n, sizeof *c->rows);
+    c->rows = memory_new(n_rows, sizeof *c->rows);
     for (size_t t = 0; t < c->n_tables; t++) {
-        add_kernels(c, &c->tables[t], call->seed);
-        add_runs(c, &c->tables[t], call->seed);
+        add_kernels(c, &c->tables[t], seed);
+        add_runs(c, &c->tables[t], seed);
     }
     hold_out(c);
-    return c->n_rows ? STATUS_OK : no_rows(c, &call->diags);
+    return STATUS_OK;
 }
 
-void calibrating_free(struct calibrating *c)
+void calibration_free(struct calibration *c)
 {
     for (size_t t = 0; t < c->n_tables; t++) {
         kernel_table_free(&c->tables[t].kernels);
