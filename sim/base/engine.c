@@ -10,7 +10,7 @@ enum { DIGIT_BITS = 6, DIGITS = 11, VALUES = 1 << DIGIT_BITS };
 struct pending {
     nanos time;
     uint64_t payload;
-    uint32_t next; /* in its list, or in the free list */
+    uint32_t next; /* next place in its list, or in the free list */
     uint32_t priority;
 };
 
@@ -21,8 +21,8 @@ struct list {
 struct engine {
     nanos now;
     struct pending *pool;
-    size_t capacity, used; /* used: places ever taken from the pool's end */
-    uint32_t free;         /* head of the list of returned places */
+    size_t capacity, used; /* used: places taken from the end of the pool so far */
+    uint32_t free;         /* head of the list of free places */
     size_t n_pending;
     uint64_t taken;
     int growths;
@@ -100,7 +100,7 @@ static void list_append(struct engine *engine, struct list *list, uint32_t event
     list->last = event;
 }
 
-/* Put an event where the clock says it belongs. */
+/* Puts an event into the slot that its time and the clock give. */
 static void event_file(struct engine *engine, uint32_t event)
 {
     nanos time = engine->pool[event].time;
@@ -137,7 +137,7 @@ static nanos list_earliest(const struct engine *engine, struct list list)
     return earliest;
 }
 
-/* Move the clock to the earliest pending time and spread its slot over the lower ones, which are all empty. */
+/* Moves the clock to the earliest pending time and spreads its slot over the lower ones, which are all empty. */
 static void clock_advance(struct engine *engine)
 {
     int level = __builtin_ctz(engine->levels), value = __builtin_ctzll(engine->filled[level]);

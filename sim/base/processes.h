@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 struct processes {
-    int rank, size; /* this process, from 0, of so many */
+    int rank, size; /* of this process, from 0; number of processes */
     void *context;
     /* words[i] becomes the sum over all processes. */
     void (*sum)(void *context, int64_t *words, size_t n);

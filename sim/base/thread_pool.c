@@ -7,7 +7,7 @@ struct thread_pool {
     const struct parallel_task *task;
     atomic_llong next;
     atomic_bool stop;
-    pthread_mutex_t lock; /* of status, diags and the callback */
+    pthread_mutex_t lock; /* protects status, diags and the callback */
     enum status status;
     struct diags *diags;
 };
@@ -57,7 +57,7 @@ enum status parallel_for(const struct parallel_task *task, struct diags *diags)
     pthread_mutex_init(&pool.lock, NULL);
     while (n + 1 < wanted && pthread_create(&threads[n], NULL, work, &pool) == 0)
         n++;
-    work(&pool); /* this thread is one of them */
+    work(&pool); /* this thread works as well */
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
     pthread_mutex_destroy(&pool.lock);

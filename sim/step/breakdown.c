@@ -39,7 +39,7 @@ bool breakdown_sums(const struct breakdown *breakdown)
     return true;
 }
 
-/* The latest end among what an operation of the rank itself waits for: its predecessor and its dependencies. */
+/* The latest end of the operations for which an operation waits on its own rank: its predecessor and its dependencies. */
 static uint32_t latest_before(const struct step_op *ops, uint32_t i, struct op_times times, nanos *ready)
 {
     const struct step_op *op = &ops[i];
@@ -72,5 +72,5 @@ void gap_attribute(const struct step_op *ops, struct op_times times, uint32_t aw
         to = busy;
         awaited = before;
     }
-    by->ns[CLASS_BUBBLE] += to - from; /* none is left unless the walk met the start of the step */
+    by->ns[CLASS_BUBBLE] += to - from; /* > 0 only if the walk reached the start of the step */
 }

@@ -135,10 +135,10 @@ static void time_transfers(struct contention *b, int32_t stage, const struct exe
 
 /* --- what they take beside one another */
 
-/* How fast something goes on beside a spell; `share` of it is slowed. */
+/* Speed of something that overlaps a spell, of which `share` is slowed. */
 typedef double (*speed_function)(const struct spell *spell, double share);
 
-/* The first that ends after `time`. */
+/* The first spell that ends after `time`. */
 static size_t first_after(const struct spells *spells, nanos time)
 {
     size_t low = 0, high = spells->n;
@@ -152,7 +152,7 @@ static size_t first_after(const struct spells *spells, nanos time)
     return low;
 }
 
-/* What lasts so long alone, begun at `start`: how long it lasts. */
+/* Duration of something that takes `alone` without overlap, started at `start`. */
 static nanos nanos_contended(nanos start, nanos alone, const struct spells *spells, speed_function speed_of, double share)
 {
     size_t i = first_after(spells, start);
@@ -173,14 +173,14 @@ static nanos nanos_contended(nanos start, nanos alone, const struct spells *spel
     return llround(now + left);
 }
 
-/* A NIC is divided fairly: half of it is the least. */
+/* A NIC is shared fairly, so a message gets at least half. */
 static double of_message(const struct spell *exchange, double share)
 {
     (void)share;
     return 1 - fmin(0.5, exchange->of_nics);
 }
 
-/* What it sends takes twice as long. */
+/* Bytes that the exchange sends take twice as long. */
 static double of_exchange(const struct spell *message, double share)
 {
     (void)message;
@@ -249,7 +249,7 @@ static enum status look_at_contention(struct contention *b, const struct step_ta
     return STATUS_OK;
 }
 
-/* First as if nothing were shared; where that changes the step, again by what it is then. */
+/* First as if nothing were shared; if that changes the step, again with the new times. */
 static enum status find_contention(struct contention *b, nanos *ops, struct diags *diags)
 {
     static const double little = 0.002;

@@ -5,7 +5,7 @@
 #include "model/base/memory.h"
 #include "sim/step/dp_overlap_contention.h"
 
-/* An operation without work is a transfer, or takes no time. */
+/* An operation without work is a transfer, or has no duration. */
 static bool cost_alike(const struct op *a, const struct op *b)
 {
     if (a->work >= 0 || b->work >= 0)

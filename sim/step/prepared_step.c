@@ -11,7 +11,7 @@ struct prepared_step {
     struct program program;
     struct step_tables tables;
     struct op_kinds kinds;
-    nanos *lost; /* [program.n_ops] beside replicas' exchanges, when it was last timed; NULL: there are none */
+    nanos *lost; /* [program.n_ops] time lost to replicas' exchanges at the last timing; NULL: no such exchanges */
     bool timed;
 };
 

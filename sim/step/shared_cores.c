@@ -12,7 +12,7 @@
 
 static const nanos NEVER = INT64_MAX;
 
-/* Of the head of a stream. */
+/* Stage of the operation at the head of a stream. */
 enum stage {
     STAGE_WAITS,   /* for what comes before it, or its partners */
     STAGE_WAKES,   /* until `awake` */
@@ -112,7 +112,7 @@ static bool is_under_way(const struct sharing *s, int rank, uint32_t receive)
     return sender->start[send] != NEVER;
 }
 
-/* Exchanges wake somebody before they move anything. */
+/* Exchanges wake threads before they move bytes. */
 static void begin(struct sharing *s, struct queue *q, struct head *head, const struct step_op *op)
 {
     nanos work = s->work[op - s->tables.ops];

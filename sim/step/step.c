@@ -72,7 +72,7 @@ static void result_fill(struct step_result *result, const struct layout *layout,
     footprint_peak(layout, setting, &result->memory, &result->memory_stage);
 }
 
-/* Give the stages' breakdown to the caller instead of freeing it. */
+/* Gives the stages' breakdown to the caller instead of freeing it. */
 static void stages_move(struct execution *execution, struct breakdown *stages)
 {
     *stages = execution->breakdown;

@@ -1,28 +1,31 @@
 /*
- * step.h - one training step in virtual time.
+ * step.h - simulates one training step: its time, MFU, and where the time goes.
  *
- * A program is built for the layout (model/program), its operations are timed by the cost model and the network, and the step
- * executor gives each one a start and an end: streams are in-order queues; an operation starts when its predecessor on the
- * stream, its dependencies and, for messages and collectives, its partners are ready (step_executor.h has the semantics and their
- * reasons). Deterministic: whole nanoseconds, and no order that the program does not give.
+ * Example:
  *
- * Folding. On healthy nodes the ranks of one stage behave alike, so one rank per stage is simulated and stands for all of them;
- * a collective within a stage then starts when the representative arrives. Simulating every rank gives the same times to the
- * nanosecond.
+ *     struct step_options options = {.detail = DETAIL_CHUNK};
+ *     status = step_simulate(&layout, &setting, &options, &result, NULL, NULL, &diags);
+ *     ... result.step_time_s, result.mfu, result.breakdown ...
  *
- * Breakdown: each instant of a rank belongs to what its compute stream does (by class, a pass split in the proportions of its
- * works); where compute waits, to the exchange it waits for, or to the bubble when it waits for another stage's work
- * (breakdown.h). The reported breakdown is the mean over ranks and sums to the step time (exactly, in nanoseconds over all
- * ranks).
+ * A program is built for the layout (model/program). The cost model and the network time its operations, and the step executor
+ * gives each one a start and an end. Streams are in-order queues. An operation starts when its predecessor on the stream and its
+ * dependencies have ended, and, for messages and collectives, its partners are ready. step_executor.h has the semantics and the
+ * reasons. Results are deterministic: whole nanoseconds, and no order that the program does not define.
  *
- * With flows on a fabric ranks of a stage are alike only where their routes are; classes of them are found for the placement and
- * routing at hand, and stand for all (fold.h). Again to the nanosecond.
+ * Folding. On healthy nodes the ranks of one stage behave alike. So one rank per stage is simulated and represents all; a
+ * collective within a stage starts when it arrives. Simulating every rank gives the same times to the nanosecond. With flows on
+ * a fabric, ranks of a stage are alike only if their routes are. Classes of such ranks are found for the placement and routing,
+ * and one rank per class is simulated (fold.h), again with the same times to the nanosecond. Packet by packet
+ * (network_flow_options, packets) nothing folds, and a step costs what its packets cost: 8 to 13 million of them over links per
+ * second.
  *
- * Packet by packet (network_flow_options, packets) nothing folds, and a step costs what its packets do: 8 to 13 million of them
- * over links a second.
+ * Breakdown. Each instant of a rank belongs to the work on its compute stream (by class; a pass is split in the proportions of
+ * its works). While compute waits, it belongs to the exchange it waits for, or to the bubble if it waits for another stage
+ * (breakdown.h). The reported breakdown is the mean over ranks and sums to the step time, exactly if summed over all ranks in
+ * nanoseconds.
  *
- * Cost: 12,288 GPUs folded, chunk detail, take below a millisecond; with all ranks 14 million operations, below half a second
- * and 122 MiB, twice that where a timeline is recorded. Calls share nothing: threads may simulate at the same time.
+ * Cost: 12,288 GPUs folded, chunk detail: less than a millisecond. With all ranks (14 million operations): less than half a
+ * second and 122 MiB, twice that if a timeline is recorded. Calls share nothing, so threads may simulate at the same time.
  */
 #ifndef MSIM_SIM_STEP_STEP_H
 #define MSIM_SIM_STEP_STEP_H
@@ -37,10 +40,10 @@ struct step_result;
 struct step_options {
     bool all_ranks; /* simulate every rank, fold nothing */
     enum detail detail;
-    const int *trace_ranks; /* whose spans go into the timeline (folded: stages) */
+    const int *trace_ranks; /* ranks whose spans go into the timeline (folded: stages) */
     int n_trace_ranks;      /* -1: all ranks */
     bool verify;            /* run program_verify first */
-    bool time_order;        /* execute through the event queue instead of by data flow: slower, the same times */
+    bool time_order;        /* execute through the event queue instead of by data flow: slower, same times */
     /* NULL: the analytic network. Otherwise flows on this fabric (all_ranks must be set: the program has every rank); with
      * `fold_flow` one of each class of ranks that are provably alike is simulated, if there are any (fold.h). `seen` (may be
      * NULL) looks at the network after the run. */
@@ -48,8 +51,8 @@ struct step_options {
     const struct network_flow_options *flow;
     void (*seen)(void *context, struct network_flow *network, const struct step_result *result);
     void *seen_context;
-    const struct step_watch *watch; /* how far it is; NULL: nobody looks */
-    struct breakdown *stages;       /* NULL, or gets the breakdown by stage; the caller frees it (breakdown_free) */
+    const struct step_watch *watch; /* receives progress; NULL: none */
+    struct breakdown *stages;       /* receives the breakdown by stage, which the caller frees (breakdown_free); NULL: none */
 };
 
 struct step_result {
@@ -67,11 +70,11 @@ struct step_result {
     int actors;     /* ranks simulated */
 };
 
-/* Has a step so many passes, of all stages, that simulating it takes more than a second or so? Behind its first few hundred
- * micro-batches a pipeline repeats itself, which the closed form takes it to do from the beginning. */
+/* Would simulating the passes of all stages need more than about a second? After a few hundred micro-batches a pipeline repeats
+ * itself; the closed form assumes that it does from the start. */
 bool step_is_long(const struct layout *layout, const struct job *job);
 
-/* `timeline` and `program` may be NULL; when given they are filled (and then freed by the caller). */
+/* `timeline` and `program` may be NULL; otherwise they are filled, and the caller frees them. */
 MUST_CHECK enum status step_simulate(const struct layout *layout, const struct setting *setting,
                                      const struct step_options *options, struct step_result *result, struct timeline *timeline,
                                      struct program *program, struct diags *diags);

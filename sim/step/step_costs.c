@@ -7,7 +7,7 @@
 #include "model/base/memory.h"
 #include "model/cost/work/documents.h"
 
-/* Transfers already asked for: a program holds few distinct ones, met in runs. */
+/* Transfers already costed. A program has few distinct ones, and they come in runs. */
 enum { KNOWN_BITS = 8, N_KNOWN = 1 << KNOWN_BITS };
 
 struct known_transfer {
@@ -36,7 +36,7 @@ void class_nanos_split(nanos total, const struct cost_by_class *by, enum work_cl
     split->ns[largest] += left;
 }
 
-/* What is known of works: each is timed when first met. */
+/* Works already costed: each is timed at its first use. */
 struct known_works {
     nanos *total;
     bool *timed;
@@ -58,7 +58,7 @@ static nanos work_time(const struct program *program, const struct machine *mach
     return known->total[work];
 }
 
-/* Sums over children; a work's children stand before it in the table. */
+/* Sums over children; a work's children come before it in the table. */
 static void causal_flops_sum(const struct work_table *table, double *causal)
 {
     for (int32_t i = 0; i < table->n_items; i++) {
@@ -75,7 +75,7 @@ static void causal_flops_sum(const struct work_table *table, double *causal)
     }
 }
 
-/* Where a transfer is known, or will be. */
+/* The place of a transfer in the cache, used or free. */
 static struct known_transfer *transfer_slot(const struct op *op, struct known_transfer *known)
 {
     uint64_t bits;
@@ -131,7 +131,7 @@ static uint32_t awaited_exchange(const struct op *ops, const struct op *op, uint
     return before;
 }
 
-/* A kernel whose pair is timed as a whole: what makes the kernel longer would be hidden by the exchange that follows. */
+/* Is it a kernel whose pair is timed as a whole? The exchange that follows would hide any longer kernel. */
 static bool has_exchange_beside(const struct op *ops, uint32_t n, uint32_t i)
 {
     return i + 1 < n && ops[i + 1].kind == OP_COLLECTIVE && ops[i + 1].work >= 0;

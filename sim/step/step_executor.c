@@ -6,7 +6,7 @@
 #include "model/base/memory.h"
 #include "sim/step/step_executor_internal.h"
 
-/* The end of an operation is known: at once, or when the clock gets there. */
+/* The end of an operation is known. By data flow it ends at once, otherwise when the clock gets there. */
 static void op_end_at(struct executor *x, int32_t rank, uint32_t i, nanos end)
 {
     struct actor *actor = &x->actors[rank];
@@ -25,7 +25,7 @@ static nanos collective_lasts(const struct executor *x, int32_t rank, const stru
 {
     const struct program_rank *at = &x->program->ranks[rank];
     const struct op *source = &x->tables->scripts[at->script].source[i];
-    if (x->network == NULL || source->work >= 0) /* beside a computation: the pair is costed as one */
+    if (x->network == NULL || source->work >= 0) /* it overlaps a computation: the pair is costed as one */
         return op->duration;
     return x->network->collective(x->network->state, source->collective, op->role, at->groups[op->role], source->bytes);
 }
@@ -86,8 +86,8 @@ static void gap_account(struct executor *x, struct actor *actor, uint32_t last, 
         by->ns[c] += gap.ns[c];
 }
 
-/* When stream and dependencies let operation i start; *last is the one that ended last, NO_OP when the stream itself was.
- * False: a dependency has not ended. */
+/* When stream and dependencies let operation i start. *last is the dependency that ended last; NO_OP: the stream itself. Returns
+ * false if a dependency has not ended. */
 static bool op_ready(const struct actor *actor, const struct step_op *op, nanos *ready, uint32_t *last)
 {
     *ready = actor->free_at[op->stream];
@@ -104,13 +104,13 @@ static bool op_ready(const struct actor *actor, const struct step_op *op, nanos 
     return true;
 }
 
-/* Has the stream an operation that may begin? */
+/* Does the stream have an operation that may begin? */
 static inline bool stream_idle(const struct actor *actor, unsigned stream)
 {
     return actor->head[stream] != NO_OP && !(actor->busy >> stream & 1u);
 }
 
-/* What its micro-batch's draw makes a computation longer, or shorter. */
+/* The time that its micro-batch's draw adds to a computation; may be negative. */
 static nanos drawn_beyond(const struct executor *x, int32_t rank, size_t i, size_t kind)
 {
     const struct step_paces *paces = x->paces;
@@ -121,7 +121,7 @@ static nanos drawn_beyond(const struct executor *x, int32_t rank, size_t i, size
     return llround(drawn * (double)(drawn > 0 ? paces->more[kind] : paces->less[kind]));
 }
 
-/* A computation of a rank that is not like others. */
+/* Duration of a computation if ranks differ in speed. */
 static nanos paced_duration(const struct executor *x, int32_t rank, const struct step_op *op)
 {
     const struct step_paces *paces = x->paces;
@@ -134,7 +134,7 @@ static nanos paced_duration(const struct executor *x, int32_t rank, const struct
     return paces->draws == NULL ? duration : duration + drawn_beyond(x, rank, i, kind);
 }
 
-/* Start the head of an idle stream if it can; false: it cannot go on for now. */
+/* Starts the head of an idle stream; returns false if it cannot start now. */
 static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
 {
     struct actor *actor = &x->actors[rank];
@@ -188,7 +188,7 @@ static bool stream_advance(struct executor *x, int32_t rank, unsigned stream)
 
 static void watch_tell(struct executor *x)
 {
-    enum { ADVANCES_BETWEEN = 1024 }; /* the watch takes a look at the clock */
+    enum { ADVANCES_BETWEEN = 1024 }; /* because the watch reads the clock */
     if (x->watch != NULL && x->n_advanced++ % ADVANCES_BETWEEN == 0)
         x->watch->tell(x->watch->context, (double)x->out->events, (double)x->out->n_ops);
 }
@@ -248,7 +248,7 @@ static void executor_run(struct executor *x)
     }
 }
 
-/* By the tables at hand. `costs` NULL: no breakdown. */
+/* Executes with prepared tables. `costs` NULL: no breakdown. */
 static enum status execute_prepared(struct executor *x, const struct step_costs *costs, struct execution *execution,
                                     struct diags *diags)
 {

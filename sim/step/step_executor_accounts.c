@@ -1,9 +1,12 @@
+/*
+ * step_executor_accounts.c - sums up the executed operations of all ranks to the breakdown of the step.
+ */
 #include <stdlib.h>
 
 #include "model/base/memory.h"
 #include "sim/step/step_executor_internal.h"
 
-/* Work on the compute stream, which every rank of a script executes alike. */
+/* Adds the work on the compute stream, which is the same for all ranks of a script. */
 static void breakdown_add_work(struct executor *x, const struct step_costs *costs)
 {
     const struct program *program = x->program;
@@ -35,7 +38,7 @@ static void breakdown_add_work(struct executor *x, const struct step_costs *cost
     free(scripts);
 }
 
-/* Between a rank's last computation and the end of the step: its own exchanges, then waiting for the slowest rank. */
+/* Adds the time between a rank's last computation and the end of the step: its own exchanges, then the wait for the slowest. */
 static void breakdown_add_tail(struct executor *x, int32_t rank)
 {
     const struct actor *actor = &x->actors[rank];
@@ -47,7 +50,7 @@ static void breakdown_add_tail(struct executor *x, int32_t rank)
     actor_account(x, actor)->ns[CLASS_BUBBLE] += x->out->end - actor_span(actor);
 }
 
-/* From accounts to stages. */
+/* Sums accounts to stages. */
 static void breakdown_collect(struct executor *x)
 {
     struct breakdown *breakdown = &x->out->breakdown;

@@ -1,9 +1,12 @@
+/*
+ * step_executor_contended.c - execution over a network whose transfers share links: the network decides when a transfer ends.
+ */
 #include <stdlib.h>
 
 #include "model/base/memory.h"
 #include "sim/step/step_executor_internal.h"
 
-/* When all that begins at this time has begun. */
+/* Schedules EVENT_SETTLED: everything that begins at this time has begun. */
 static void settle_later(struct executor *x)
 {
     if (!x->settling)
@@ -77,7 +80,7 @@ void contended_receive_begin(struct executor *x, int32_t rank, uint32_t i, nanos
     x->network->begin_message(x->network->state, start, from, rank, op->bytes, word);
 }
 
-/* Senders whose receivers have not come by now. */
+/* Ends the sends whose receivers are not there by now after the time they take alone. */
 static void sends_settle(struct executor *x)
 {
     for (size_t k = 0; k < x->n_sends; k++) {
@@ -159,7 +162,7 @@ static void transfers_end(struct executor *x, uint32_t first, nanos end)
     }
 }
 
-/* Take what leaves the links now; what then arrives at the same time does so in one event. */
+/* Takes the transfers that leave the links now. Those that then arrive at the same time share one event. */
 static void network_take(struct executor *x, nanos now)
 {
     uint32_t first = NO_OP, last = NO_OP;

@@ -51,7 +51,7 @@ static int32_t *sets_new(int32_t n)
     return sets;
 }
 
-/* Each its set's number, in order of their least members; returns how many there are. */
+/* Numbers the sets in the order of their least members; returns their number. */
 static int32_t sets_number(int32_t *sets, int32_t n)
 {
     int32_t n_sets = 0, *number = memory_new((size_t)n, sizeof *number);
@@ -70,7 +70,7 @@ static int32_t block_of(const struct layout *layout, bool every_rank, int rank)
     return every_rank ? rank : at.pp * layout->dp + at.dp;
 }
 
-/* The groups of one kind with blocks for members: those that share a block are one. */
+/* The groups of one kind with blocks as members; groups that share a block are united. */
 static void fold_groups(const struct program *whole, enum group_kind kind, const int32_t *blocks, struct program *folded)
 {
     int32_t *sets = sets_new(folded->n_ranks), *group = memory_new((size_t)folded->n_ranks, sizeof *group);
@@ -113,7 +113,7 @@ static void list_members(struct program *folded)
     free(next);
 }
 
-/* Takes the place of a program's ranks, of which `blocks` says the block. */
+/* Replaces the ranks of a program by their blocks. */
 static void fold_ranks(struct program *program, const int32_t *blocks)
 {
     struct program folded = *program;
@@ -160,7 +160,7 @@ static void find_teams(struct pipelines *p, const struct layout *layout, int n_r
 
 /* --- durations --- */
 
-/* What operations of each kind take on GPUs that are so much slower, where documents have so many pairs more. */
+/* Durations of each kind on GPUs at this level, with this many more pairs in documents. */
 static void find_costs(const struct pipelines *p, const struct machine *machine, double slower, double documents,
                        struct step_costs *costs)
 {
@@ -189,7 +189,7 @@ static enum status find_durations(struct pipelines *p, const struct machine *mac
 
 /* --- documents --- */
 
-/* The durations alone are the caller's. */
+/* Shares everything except the durations. */
 static nanos *durations_of(const struct pipelines *p, const struct machine *machine, double documents)
 {
     struct step_costs costs;

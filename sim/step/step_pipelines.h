@@ -1,21 +1,28 @@
 /*
- * step_pipelines.h - one step of all pipelines of a job whose GPUs are not equally fast, timed again and again.
+ * step_pipelines.h - one step of all pipelines of a job whose GPUs differ in speed, timed many times.
  *
- * Theory. Ranks that exchange inside passes (tensor, context and expert parallelism) can only go on together: such a *team* is as
- * fast as its slowest GPU. What one rank of each stage and replica does then stands for its tp * cp peers, and the step is
- * executed with those: stages wait for one another's messages, replicas at their exchange of gradients (with ZeRO-3 of weights,
- * layer by layer), wherever the program says so. A GPU's speed is that of its arithmetic, as the pace of machine.h: what memory,
- * links and hosts take stays as it is. Relative to the average GPU arithmetic takes 1 + jitter z, z in standard deviations.
+ * Example: 64 GPUs, arithmetic with 2 % standard deviation between GPUs. GPU 17 is 3 deviations slow, so its team of 8 is 6 %
+ * slower.
  *
- * What operations take is worked out at whole z from -4 to 8, with all that follows (what hides what); between two of them it is
- * taken in proportion. Faster ones than -4 count as -4: nobody waits for them.
+ *     status = pipelines_create(&layout, &setting, 0.02, false, &pipelines, &diags);
+ *     z[pipelines_team_of(pipelines, 17)] = 3;
+ *     status = pipelines_time(pipelines, z, NULL, &step, &diags);
  *
- * Micro-batches of documents (model/cost/step/packing.h) have more or fewer query-key pairs than the average one, the same for
- * all stages of a replica. What a pass takes beyond the average is in proportion to that: above by what twice the pairs would
- * take more, below by what half of them would take less.
+ * Theory. Ranks that exchange inside passes (tensor, context and expert parallelism) advance only together. Such a *team* is as
+ * fast as its slowest GPU. One rank per stage and replica then represents its tp * cp peers, and the step is executed with
+ * these. Stages wait for one another's messages, and replicas at their exchange of gradients (with ZeRO-3 of weights, layer by
+ * layer), wherever the program says so. The speed of a GPU is that of its arithmetic, the pace of machine.h; memory, links and
+ * hosts do not change. Relative to the average GPU, arithmetic takes 1 + jitter z, with z in standard deviations.
  *
- * The analytic network, chunk detail. Cost: about 20 ns an operation of dp * pp ranks; 8 bytes each of those whose ends are read,
- * by caller of pipelines_time, and what a program with all ranks takes while it is created.
+ * Durations of operations are computed at whole z from -4 to 8, including the overlap that follows from them, and interpolated
+ * in between. GPUs faster than -4 count as -4, because nobody waits for them.
+ *
+ * Micro-batches of documents (model/cost/step/packing.h) have more or fewer query-key pairs than the average one, equally for
+ * all stages of a replica. The extra time of a pass is proportional to that: above the average by the extra time of twice the
+ * pairs, below it by the time saved with half of them.
+ *
+ * Analytic network, chunk detail. Cost: about 20 ns per operation of dp * pp ranks. Memory: 8 bytes per operation whose end is
+ * read, per caller of pipelines_time; and a program with all ranks during creation.
  */
 #ifndef MSIM_SIM_STEP_STEP_PIPELINES_H
 #define MSIM_SIM_STEP_STEP_PIPELINES_H
@@ -26,23 +33,23 @@
 
 struct pipelines;
 
-/* `jitter`: standard deviation between GPUs of the time that arithmetic takes, relative to the mean; 0 to 0.2. The cluster's own
- * clock_spread does not count. `every_rank` folds nothing: the same times, for tests. STATUS_BAD_INPUT as program_build has it.
- * *pipelines is written on success; destroy it with pipelines_destroy. */
+/* `jitter`: standard deviation of arithmetic time between GPUs, relative to the mean; 0 to 0.2. It replaces the cluster's
+ * clock_spread. `every_rank` folds nothing (same times, for tests). STATUS_BAD_INPUT as for program_build. *pipelines is written
+ * on success; free it with pipelines_destroy. */
 MUST_CHECK enum status pipelines_create(const struct layout *layout, const struct setting *setting, double jitter,
                                         bool every_rank, struct pipelines **pipelines, struct diags *diags);
-void pipelines_destroy(struct pipelines *pipelines); /* NULL: nothing */
+void pipelines_destroy(struct pipelines *pipelines); /* NULL is allowed */
 
 int pipelines_teams(const struct pipelines *pipelines);
 int pipelines_team_of(const struct pipelines *pipelines, int rank);
-/* Operations of all ranks that are executed. */
+/* Operations of all executed ranks. */
 uint64_t pipelines_ops(const struct pipelines *pipelines);
 
-/* Micro-batches of the job, those of one replica behind another. */
+/* Number of micro-batches of the job; those of a replica are consecutive. */
 size_t pipelines_draws(const struct pipelines *pipelines);
 
-/* How long the step takes with teams whose slowest GPU is at z[team], and micro-batches whose pairs are draws[i] (at least -1) of
- * the mean above it; NULL: all have the mean. Threads may ask at the same time. */
+/* Time of the step if the slowest GPU of each team is at z[team], and micro-batch i has (1 + draws[i]) times the average pairs
+ * (draws[i] >= -1; NULL: all average). Threads may call this at the same time. */
 MUST_CHECK enum status pipelines_time(const struct pipelines *pipelines, const double *z, const double *draws, nanos *step,
                                       struct diags *diags);
 

@@ -34,7 +34,7 @@ static void draw(const struct step_replicas_request *request, int64_t replica, d
     outcome->pace = llround(1e9 * (1 + request->jitter * most));
 }
 
-/* Pairs of every micro-batch beyond the mean; NULL where all have that. */
+/* Pairs of each micro-batch relative to the mean, minus 1; NULL: all have the mean. */
 static double *draw_documents(const struct step_replicas_request *request, int64_t replica)
 {
     size_t n = request->packing != NULL ? pipelines_draws(request->pipelines) : 0;

@@ -32,7 +32,7 @@ static bool op_in_range(const struct program *program, const struct op *op, uint
     return true;
 }
 
-/* Dependencies on the own stream say nothing that its order does not. */
+/* Dependencies on the own stream are redundant: its order implies them. */
 static void step_op_depend(struct step_op *ops, uint32_t index, const uint32_t *deps)
 {
     int n = 0;
@@ -177,7 +177,7 @@ static bool rank_in_range(const struct program *program, const struct program_ra
     return true;
 }
 
-/* Every member of a group enters as many collectives as the others. */
+/* Checks that all members of a group enter the same number of collectives. */
 static bool groups_check(const struct program *program, const struct step_tables *tables, struct diags *diags)
 {
     for (int32_t g = 0; g < program->n_groups; g++) {
@@ -271,7 +271,7 @@ static void message_ends_sort(struct message_end **ends, struct message_end **sp
     }
 }
 
-/* In matching order: by tag, then as they stand in the script. */
+/* In matching order: by tag, then in the order of the script. */
 static size_t message_ends(const struct step_script *script, enum message_side side, unsigned roles, struct message_end **ends,
                            struct message_end **spare)
 {

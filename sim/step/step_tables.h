@@ -1,10 +1,13 @@
 /*
- * step_tables.h - a program prepared for execution: what can be known per script is worked out once, not per rank.
+ * step_tables.h - a program prepared for execution: everything that can be computed per script, instead of per rank.
  *
- * For every script: each operation in 48 bytes with its successor on the stream, the streams that hold operations depending on
- * it, and, of a collective, its number among those of its group kind. For every kind of neighbourhood (a rank's script and
- * those of its peers): which receive of the peer a send completes; thousands of ranks share a handful of these tables. What
- * the executor keeps per rank and operation is then no more than a start and an end.
+ * Example: 12,288 ranks run 8 scripts (one per stage). Tables of 8 scripts and a handful of neighbourhoods replace 12,288
+ * copies.
+ *
+ * For each script: each operation in 48 bytes, with its successor on the stream, the streams with operations that depend on it,
+ * and, for a collective, its number among those of its group kind. For each kind of neighbourhood (the script of a rank and
+ * those of its peers): the receive of the peer that each send completes. So the executor keeps only a start and an end per rank
+ * and operation.
  *
  * Internal to the step executor.
  */
@@ -16,13 +19,13 @@
 
 struct step_op {
     uint32_t deps[OP_DEPS];  /* on other streams, NO_OP after the last */
-    nanos duration;          /* 0 where the network must be asked with ranks */
-    uint32_t previous, next; /* on the same stream, NO_OP none */
-    uint32_t ordinal;        /* of a collective: how many of its group kind stand before it in the script */
-    uint32_t slot;           /* where its end is kept when only the ends are that something reads (step_tables_slots) */
+    nanos duration;          /* 0 if the network must be asked per rank */
+    uint32_t previous, next; /* on the same stream; NO_OP: none */
+    uint32_t ordinal;        /* of a collective: number of earlier ones of its group kind in the script */
+    uint32_t slot;           /* index of its end if only needed ends are stored (step_tables_slots) */
     uint8_t kind, stream, role;
-    uint8_t class;      /* what its duration counts as on the compute stream */
-    uint8_t wait_class; /* what waiting for its partners counts as */
+    uint8_t class;      /* class of its duration on the compute stream */
+    uint8_t wait_class; /* class of the wait for its partners */
     uint8_t dependents; /* bit s: an operation of stream s depends on this one */
     uint8_t together;   /* the ranks of a block execute it together (lockstep.h) */
 };
@@ -36,7 +39,7 @@ struct step_script {
     uint32_t first[N_STREAMS], last[N_STREAMS];
     const uint32_t *collectives[N_GROUP_KINDS]; /* ordinal -> operation */
     uint32_t n_collectives[N_GROUP_KINDS];
-    const uint32_t *messages[N_MESSAGE_SIDES]; /* operations, as they stand */
+    const uint32_t *messages[N_MESSAGE_SIDES]; /* operations in the order of the script */
     uint32_t n_messages[N_MESSAGE_SIDES];
 };
 
@@ -60,20 +63,19 @@ struct step_tables {
     int32_t *rank_neighbourhood; /* [n_ranks] */
 };
 
-/* `op_nanos`, the operations' durations, may be NULL: they come later. STATUS_BAD_INPUT with diagnostics when the program is not
- * well formed (an index out of range, a send without its receive, a group whose members enter different numbers of collectives),
- * or its durations, all ranks' one after the other, are 2^62 ns or more, so that times could pass what their type holds. Does not
- * look for circles: the executor meets those. */
+/* `op_nanos`: durations of the operations; NULL: set them later. STATUS_BAD_INPUT with diagnostics if the program is malformed
+ * (an index out of range, a send without a receive, a group whose members enter different numbers of collectives), or if the
+ * durations of all ranks sum to 2^62 ns or more, so that times could overflow. Does not look for circles of waits: the executor
+ * finds them. */
 MUST_CHECK enum status step_tables_create(const struct program *program, const nanos *op_nanos, struct step_tables *tables,
                                           struct diags *diags);
-/* Give the operations of the program that the tables were made of other durations: operation i that of like[i]; NULL: its own.
- * STATUS_BAD_INPUT where these are too long together. */
+/* Sets new durations: operation i gets op_nanos[like[i]], or op_nanos[i] if `like` is NULL. `program` is the one of the tables.
+ * STATUS_BAD_INPUT if their sum is too long. */
 MUST_CHECK enum status step_tables_time(struct step_tables *tables, const struct program *program, const nanos *op_nanos,
                                         const uint32_t *like, struct diags *diags);
-/* Number the operations whose ends others read: all but computations that no other stream waits for, which come and go in the
- * order of theirs. */
+/* Numbers the operations whose ends are read: all but computations for which no other stream waits. */
 void step_tables_slots(struct step_tables *tables, const struct program *program);
-/* Do all members of every group take the same time for a collective? */
+/* Do all members of each group have the same duration for each collective? */
 bool step_tables_agree(const struct step_tables *tables, const struct program *program);
 void step_tables_free(struct step_tables *tables);
 
