@@ -1,5 +1,5 @@
-# What placements of ranks cost on hashed uplinks, from the CSV of tests/bench/placement.sh (sim/placement.csv):
-#     gnuplot -e "rows='sim/placement.csv'; picture='placement.png'" plots/placement.gp
+# What placements of ranks cost on hashed uplinks, from the CSV of tests/bench/placement.sh (sim/network/placement.csv):
+#     gnuplot -e "rows='sim/network/placement.csv'; picture='placement.png'" plots/placement.gp
 # Across, how the uplinks of the ToRs are built; up, what contention adds to the step. A mark per seed of the hash, a bar at their
 # mean. Left panel without, right panel with an exchange of embedding gradients between the first and the last stage.
 set terminal pngcairo size 1300,560 font 'sans,11' background '#FFFFFF'

@@ -26,4 +26,4 @@ if [ -d ../shared/measured ]; then
     "$msim" compare ../shared/measured/*.csv -q --format json -o "$work/compare.json"
     "$msim" plot "$work/compare.json" --kind scatter -o "$to/scatter.png"
 fi
-gnuplot -e "rows='sim/placement.csv'; picture='$to/placement.png'" plots/placement.gp
+gnuplot -e "rows='sim/network/placement.csv'; picture='$to/placement.png'" plots/placement.gp

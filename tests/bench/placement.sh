@@ -1,7 +1,7 @@
 #!/bin/sh
-# The placement experiment of sim/PLACEMENT.md: MegaScale's step of 12,288 ranks, uplinks hashed, as CSV.
+# The placement experiment of sim/network/PLACEMENT.md: MegaScale's step of 12,288 ranks, uplinks hashed, as CSV.
 #
-#     tests/bench/placement.sh build > sim/placement.csv
+#     tests/bench/placement.sh build > sim/network/placement.csv
 #
 # What the uplinks of the 192 ToRs are (64 NICs of 200 Gbps each below), whether the first and the last stage share an embedding
 # table, which hosts the ranks sit on, and the seed of the hash; then the step and what it is without contention, in seconds.

@@ -1,4 +1,4 @@
-/* Placements of whole steps, uplinks hashed (sim/PLACEMENT.md): what crosses the uplinks, what that costs, and what makes the
+/* Placements of whole steps, uplinks hashed (sim/network/PLACEMENT.md): what crosses the uplinks, what that costs, and what makes the
  * order turn. */
 #include <check.h>
 #include <stdio.h>
