@@ -10,7 +10,7 @@
 #
 # The set: every command of the transcripts of OLD's source tree, as JSON and as CSV where a transcript shows text; the results that
 # .ci/run compares between compilers; predictions for the rows of all tables. Each binary finds the catalog of its own tree. Versions,
-# wall times and sentences (under assumptions, notes, detail and source) may differ; without_sentences.awk removes them. Nothing else may.
+# wall times, the order of echoed options and sentences may differ; without_sentences.awk removes them. Nothing else may.
 # A line for each result that differs, with the begin of the difference; exit 1 if there are any.
 set -eu
 tools=$(cd "$(dirname "$0")" && pwd)

@@ -1,7 +1,7 @@
-# A result as JSON, CSV, YAML or a script without what may differ between two versions of msim: the version, wall times, comments, and
-# the sentences under assumptions, notes, detail and source. KIND is json, csv, lines (YAML, scripts), figure (for gnuplot: only its data)
-# or measured (JSON of a real run: only its losses and counts). Options of a command are echoed in the order of its help, which may
-# change; here they are sorted.
+# A result without what may differ between two versions of msim: the version, wall times, comments, and the sentences under assumptions,
+# notes, detail, source and (in CSV) meaning. KIND is json, csv, lines (YAML, scripts), figure (for gnuplot: only its data) or measured
+# (JSON of a real run: only its losses and counts). Options of a command are echoed in the order of its help, which may change; here
+# they are sorted.
 function cut_csv(line,    n, i, c, field, quoted, out)
 {
     out = ""
@@ -11,7 +11,7 @@ function cut_csv(line,    n, i, c, field, quoted, out)
         c = substr(line, i, 1)
         if (c == "\"") quoted = !quoted
         if ((c == "," && !quoted) || i > length(line)) {
-            if (FNR == 1 || !seen_header) if (field ~ /^"?(assumptions|notes|detail|source|seconds|[a-z]+_seconds)"?$/) free[n] = 1
+            if (FNR == 1 || !seen_header) if (field ~ /^"?(assumptions|notes|detail|source|meaning|seconds|[a-z]+_seconds)"?$/) free[n] = 1
             out = out (n > 1 ? "," : "") (free[n] && seen_header ? "" : field)
             field = ""
             n++
@@ -34,6 +34,10 @@ function print_sorted(    i, j, swap)
 KIND == "csv" && !seen_header && /^[a-z_0-9,"]+$/ {
     print cut_csv($0)
     seen_header = 1
+    next
+}
+KIND == "csv" && /^source,/ {
+    print "source,"
     next
 }
 KIND == "csv" {
