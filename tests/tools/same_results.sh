@@ -57,7 +57,7 @@ begins() {
 
 # Whether a transcript has a command whose results are wanted.
 mentions() { # mentions FILE
-    [ "$only" = all ] || grep -qE "msim ($(echo "$only" | tr , '|'))( |\$)" "$1"
+    [ "$only" = all ] || grep -qwE "$(echo "$only" | tr , '|')" "$1"
 }
 
 # What to do, once for both binaries: the transcripts' commands, and the tables, in DIR.
