@@ -28,6 +28,23 @@ static void search(const struct experiment *experiment, const struct space_limit
     diags_free(&inner.diags);
 }
 
+char *plan_lever_option(const struct plan_lever *lever, const struct experiment *experiment, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    switch (lever->what) {
+    case CHANGE_FEATURE: snprintf(buffer, size, "--features +%s", feature_name((enum feature)lever->argument)); break;
+    case CHANGE_PRECISION: snprintf(buffer, size, "--precision %s", precision_name((enum precision)lever->argument)); break;
+    case CHANGE_GRADIENTS_BF16: snprintf(buffer, size, "--set job.gradient_precision=bf16"); break;
+    case CHANGE_SCHEDULES: snprintf(buffer, size, "--space " RARE_SCHEDULES); break;
+    case CHANGE_OFFLOAD: snprintf(buffer, size, "--space offload=auto"); break;
+    case CHANGE_SHARD: snprintf(buffer, size, "--space shard=0,%d", experiment->cluster.nvlink_domain); break;
+    case CHANGE_BATCH: snprintf(buffer, size, "--global-batch %lld", (long long)experiment->job.global_batch * 2); break;
+    case CHANGE_EXPERT_LOAD: snprintf(buffer, size, "--expert-load 1"); break;
+    default: break; /* hardware */
+    }
+    return buffer;
+}
+
 static void pull(struct plan_levers *levers, const struct space_limits *limits, const struct plan_lever *lever,
                  const struct invocation *call)
 {

@@ -1,7 +1,7 @@
 /*
  * plan_levers.h - what would make a job faster: the best plan with one thing changed at a time.
  *
- * Each lever (plan_lever.h) is a search of its own, so its worth is that of the best layout with it, not of today's.
+ * Each lever (model/plan/levers.h) is a search of its own, so its worth is that of the best layout with it, not of today's.
  */
 #ifndef MSIM_CLI_PLAN_PLAN_LEVERS_H
 #define MSIM_CLI_PLAN_PLAN_LEVERS_H
@@ -10,7 +10,7 @@
 
 #include "cli/job/plan_record.h"
 #include "cli/options/command.h"
-#include "cli/plan/plan_lever.h"
+#include "model/plan/levers.h"
 
 /* The best plan as the job is, or with one change. */
 struct levered_plan {
@@ -28,6 +28,9 @@ struct plan_levers {
     struct levered_plan *items; /* best first */
     int n_items;
 };
+
+/* The option that makes this change of an experiment: "--space offload=auto"; "" where no one option does. Returns buffer. */
+char *plan_lever_option(const struct plan_lever *lever, const struct experiment *experiment, char *buffer, size_t size);
 
 /* `msim plan --levers` of an experiment. */
 MUST_CHECK enum status plan_levers(const struct experiment *experiment, struct invocation *call);

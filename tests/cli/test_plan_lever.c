@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "cli/plan/plan_lever.h"
+#include "cli/plan/plan_levers.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
 #include "tests/suite.h"

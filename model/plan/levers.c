@@ -1,4 +1,5 @@
-#include "cli/plan/plan_lever.h"
+/* levers.c - what could be different about a job, one thing at a time. */
+#include "model/plan/levers.h"
 
 #include <stdio.h>
 
@@ -85,8 +86,6 @@ static bool shard_near(struct experiment *experiment, struct space_limits *limit
     return widen(limits, SPACE_SHARD, text);
 }
 
-#define RARE_SCHEDULES "schedule=zb-v,dualpipe,dualpipe-v"
-
 /* Of these, which few frameworks run, alone: what is searched anyway stands in the plan without. */
 static bool schedule_rarely(struct experiment *experiment, struct space_limits *limits, int unused)
 {
@@ -170,22 +169,22 @@ static bool halve_host_launch(struct experiment *experiment, struct space_limits
 }
 
 static const struct plan_lever LEVERS[] = {
-    {LEVER_PRECISION, "precision bf16", take_precision, PRECISION_BF16, "--precision bf16"},
-    {LEVER_PRECISION, "precision fp8", take_precision, PRECISION_FP8, "--precision fp8"},
-    {LEVER_PRECISION, "precision mxfp8", take_precision, PRECISION_MXFP8, "--precision mxfp8"},
-    {LEVER_PRECISION, "precision nvfp4", take_precision, PRECISION_NVFP4, "--precision nvfp4"},
-    {LEVER_PRECISION, "gradients reduced in bf16", reduce_in_bf16, 0, "--set job.gradient_precision=bf16"},
-    {LEVER_LAYOUT, "rare schedules", schedule_rarely, 0, "--space " RARE_SCHEDULES},
-    {LEVER_LAYOUT, "offload=auto", offload_any, 0, "--space offload=auto"},
-    {LEVER_LAYOUT, "shard in an NVLink domain", shard_near, 0, NULL},
-    {LEVER_JOB, "global batch x2", double_batch, 0, NULL},
-    {LEVER_JOB, "experts balanced", balance_experts, 0, "--expert-load 1"},
-    {LEVER_HARDWARE, "network between nodes x2", double_network, 0, NULL},
-    {LEVER_HARDWARE, "NVLink x2", double_nvlink, 0, NULL},
-    {LEVER_HARDWARE, "memory size x2", double_memory, 0, NULL},
-    {LEVER_HARDWARE, "memory rate x2", double_memory_rate, 0, NULL},
-    {LEVER_HARDWARE, "arithmetic peak x2", double_arithmetic, 0, NULL},
-    {LEVER_HARDWARE, "host's time per launch /2", halve_host_launch, 0, NULL},
+    {LEVER_PRECISION, CHANGE_PRECISION, "precision bf16", take_precision, PRECISION_BF16},
+    {LEVER_PRECISION, CHANGE_PRECISION, "precision fp8", take_precision, PRECISION_FP8},
+    {LEVER_PRECISION, CHANGE_PRECISION, "precision mxfp8", take_precision, PRECISION_MXFP8},
+    {LEVER_PRECISION, CHANGE_PRECISION, "precision nvfp4", take_precision, PRECISION_NVFP4},
+    {LEVER_PRECISION, CHANGE_GRADIENTS_BF16, "gradients reduced in bf16", reduce_in_bf16, 0},
+    {LEVER_LAYOUT, CHANGE_SCHEDULES, "rare schedules", schedule_rarely, 0},
+    {LEVER_LAYOUT, CHANGE_OFFLOAD, "offload=auto", offload_any, 0},
+    {LEVER_LAYOUT, CHANGE_SHARD, "shard in an NVLink domain", shard_near, 0},
+    {LEVER_JOB, CHANGE_BATCH, "global batch x2", double_batch, 0},
+    {LEVER_JOB, CHANGE_EXPERT_LOAD, "experts balanced", balance_experts, 0},
+    {LEVER_HARDWARE, CHANGE_NETWORK, "network between nodes x2", double_network, 0},
+    {LEVER_HARDWARE, CHANGE_NVLINK, "NVLink x2", double_nvlink, 0},
+    {LEVER_HARDWARE, CHANGE_MEMORY_SIZE, "memory size x2", double_memory, 0},
+    {LEVER_HARDWARE, CHANGE_MEMORY_RATE, "memory rate x2", double_memory_rate, 0},
+    {LEVER_HARDWARE, CHANGE_ARITHMETIC, "arithmetic peak x2", double_arithmetic, 0},
+    {LEVER_HARDWARE, CHANGE_HOST_LAUNCH, "host's time per launch /2", halve_host_launch, 0},
 };
 _Static_assert(sizeof LEVERS / sizeof LEVERS[0] == N_PLAN_LEVERS - N_FEATURES, "levers beside the features");
 
@@ -194,21 +193,7 @@ struct plan_lever plan_lever_at(int i)
     static const feature_set changes_model = FEATURE_BIT(PARALLEL_BLOCK) | FEATURE_BIT(SLIDING_WINDOW);
     if (i >= N_FEATURES)
         return LEVERS[i - N_FEATURES];
-    struct plan_lever lever = {changes_model >> i & 1 ? LEVER_MODEL : LEVER_SOFTWARE, "", add_feature, i, NULL};
+    struct plan_lever lever = {changes_model >> i & 1 ? LEVER_MODEL : LEVER_SOFTWARE, CHANGE_FEATURE, "", add_feature, i};
     snprintf(lever.change, sizeof lever.change, "feature %s", feature_names[i]);
     return lever;
-}
-
-char *plan_lever_option(const struct plan_lever *lever, const struct experiment *experiment, char *buffer, size_t size)
-{
-    buffer[0] = '\0';
-    if (lever->option)
-        snprintf(buffer, size, "%s", lever->option);
-    else if (lever->turn == add_feature)
-        snprintf(buffer, size, "--features +%s", feature_names[lever->argument]);
-    else if (lever->turn == shard_near)
-        snprintf(buffer, size, "--space shard=0,%d", experiment->cluster.nvlink_domain);
-    else if (lever->turn == double_batch)
-        snprintf(buffer, size, "--global-batch %lld", (long long)experiment->job.global_batch * 2);
-    return buffer;
 }
