@@ -3,27 +3,8 @@
 #include <math.h>
 
 #include "model/base/units.h"
-#include "model/cost/work/work.h"
 
-struct plan_rates plan_rates_of(const struct layout *layout, const struct setting *setting, double step_s)
-{
-    const struct job *job = setting->job;
-    double peak = setting->cluster->gpu.peak_flops[job->precision], gpu_s = step_s * setting->gpus;
-    double full = model_flops_per_step(setting, layout->features, FLOPS_FULL) / gpu_s;
-    double causal = model_flops_per_step(setting, layout->features, FLOPS_CAUSAL) / gpu_s;
-    double tokens_per_s = (double)job->global_batch * (double)job->seq_len / step_s, seconds = job->tokens / tokens_per_s;
-
-    return (struct plan_rates){.mfu = full / peak,
-                               .mfu_causal = causal / peak,
-                               .tflops = full / 1e12,
-                               .tflops_causal = causal / 1e12,
-                               .tokens_per_s = tokens_per_s,
-                               .tokens_per_gpu = tokens_per_s / setting->gpus,
-                               .days = seconds / 86400,
-                               .gpu_hours = seconds / 3600 * setting->gpus};
-}
-
-void plan_rates_json(const struct plan_rates *rates, json_t *json)
+void plan_rates_json(const struct step_rates *rates, json_t *json)
 {
     json_object_set_new(json, "mfu_causal_pct", json_real(100 * rates->mfu_causal));
     json_object_set_new(json, "tflops_per_gpu", json_real(rates->tflops));
@@ -43,19 +24,19 @@ void plan_rates_columns(struct table *table)
     table_column(table, "tokens_per_s per gpu", NULL, ALIGN_LEFT);
 }
 
-void plan_rates_cells(const struct plan_rates *rates, struct table *table)
+void plan_rates_cells(const struct step_rates *rates, struct table *table)
 {
     table_cell(table, "%.12g", 100 * rates->mfu_causal);
     table_cell(table, "%.12g", rates->tflops);
     table_cell(table, "%.12g", rates->tokens_per_gpu);
 }
 
-bool plan_rates_differ(const struct plan_rates *rates)
+bool plan_rates_differ(const struct step_rates *rates)
 {
     return 100 * (rates->mfu - rates->mfu_causal) >= MFU_POINTS_WORTH_TELLING;
 }
 
-void plan_rates_write(const struct plan_rates *rates, FILE *out)
+void plan_rates_write(const struct step_rates *rates, FILE *out)
 {
     char full[32], causal[32], tokens[32];
 
@@ -85,7 +66,7 @@ char *gpu_hours_text(double hours, char *buffer, size_t size)
     return buffer;
 }
 
-void plan_budget_write(const struct plan_rates *rates, double tokens, FILE *out)
+void plan_budget_write(const struct step_rates *rates, double tokens, FILE *out)
 {
     char budget[32], days[48], hours[32];
 

@@ -7,15 +7,15 @@
 #include "cli/output/packed.h"
 #include "model/base/units.h"
 
-struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting)
+struct step_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting)
 {
-    return plan_rates_of(&ranked->plan.layout, setting, ranked_step_s(ranked));
+    return step_rates_of(&ranked->plan.layout, setting, ranked_step_s(ranked));
 }
 
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting)
 {
     const struct plan *plan = &ranked->plan;
-    const struct plan_rates rates = ranked_rates(ranked, setting);
+    const struct step_rates rates = ranked_rates(ranked, setting);
     double step_s = ranked_step_s(ranked);
     json_t *json = json_object();
     json_object_set_new(json, "layout", layout_json(&plan->layout));
@@ -70,7 +70,7 @@ void plan_columns_csv(struct table *table)
     plan_rates_columns(table);
 }
 
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct plan_rates *rates, double use,
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct step_rates *rates, double use,
                     double host_bytes)
 {
     const struct layout *l = &ranked->plan.layout;

@@ -15,10 +15,10 @@
 /* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
 void plan_columns_csv(struct table *table);
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct plan_rates *rates, double use,
+void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct step_rates *rates, double use,
                     double host_bytes);
 /* Its TFLOPS, tokens a second of a GPU, and what a budget of tokens takes. */
-struct plan_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting);
+struct step_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting);
 
 /* The first of the plans found, where there is one, as a sweep and levers compare it with others. */
 struct best_plan {
@@ -26,7 +26,7 @@ struct best_plan {
     bool uneven;                           /* plan_is_uneven */
     double step_s, mfu, use, tokens_per_s; /* use: plan_use */
     double host_bytes;                     /* plan_host_bytes */
-    struct plan_rates rates;
+    struct step_rates rates;
     json_t *json; /* plan_json, for the caller to release */
 };
 struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);

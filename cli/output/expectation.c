@@ -1,34 +1,19 @@
 #include "cli/output/expectation.h"
 
-#include <string.h>
-
 #include "model/base/append.h"
 
-/* What no run of the record has: as text ("on b300, of a hybrid model, with Muon") and as a key. */
-struct unheard {
-    bool there;
-    const char *how, *what, *key;
+static const char *const gap_texts[N_RECORD_GAPS] = {
+    [GAP_GPU] = "on ", /* and its name */
+    [GAP_HYBRID] = "of a hybrid model",
+    [GAP_MUON] = "with Muon",
+    [GAP_ADAPTER] = "with adapters",
+    [GAP_DOCUMENTS] = "with masks between documents",
+    [GAP_EXPERT_LOAD] = "with uneven experts",
+    [GAP_CAPACITY] = "with a capacity of experts",
+    [GAP_OFFLOAD] = "with offloading",
+    [GAP_CP_COMM] = "with this exchange of context parallelism",
+    [GAP_RECOMPUTE] = "with recomputation of some layers",
 };
-enum { N_UNHEARD = 10 };
-
-static void find_unheard(const struct layout *layout, const struct setting *setting, struct unheard things[N_UNHEARD])
-{
-    const char *gpu = setting->cluster->gpu.name;
-    const struct track_record *record = track_record_of(run_kind_of(layout, setting->model));
-    const struct unheard all[N_UNHEARD] = {
-        {!track_record_has_gpu(record, gpu), "on ", gpu, "gpu"},
-        {transformer_is_hybrid(setting->model), "of a hybrid model", "", "hybrid"},
-        {setting->job->optimizer == OPTIMIZER_MUON, "with Muon", "", "muon"},
-        {job_adapts(setting->job), "with adapters", "", "adapter"},
-        {job_masks_documents(setting->job), "with masks between documents", "", "documents"},
-        {setting->job->load.busiest > 1, "with uneven experts", "", "expert_load"},
-        {setting->job->load.capacity > 0, "with a capacity of experts", "", "capacity_factor"},
-        {!offload_is_none(&layout->offload), "with offloading", "", "offload"},
-        {layout->cp > 1 && layout->cp_comm != CP_RING, "with this exchange of context parallelism", "", "cp_comm"},
-        {layout->recompute.of != RECOMPUTE_ALL, "with recomputation of some layers", "", "recompute"},
-    };
-    memcpy(things, all, sizeof all);
-}
 
 void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out)
 {
@@ -44,12 +29,12 @@ void expectation_write_runs(const struct layout *layout, const struct setting *s
 
 char *expectation_unheard(const struct layout *layout, const struct setting *setting, char *buffer, size_t size)
 {
-    struct unheard things[N_UNHEARD];
-    find_unheard(layout, setting, things);
+    unsigned gaps = track_record_gaps(layout, setting);
     buffer[0] = '\0';
-    for (size_t i = 0; i < N_UNHEARD; i++)
-        if (things[i].there)
-            text_append(buffer, size, "%s%s%s", buffer[0] ? ", " : "", things[i].how, things[i].what);
+    for (int gap = 0; gap < N_RECORD_GAPS; gap++)
+        if (gaps >> gap & 1)
+            text_append(buffer, size, "%s%s%s", buffer[0] ? ", " : "", gap_texts[gap],
+                        gap == GAP_GPU ? setting->cluster->gpu.name : "");
     return buffer;
 }
 
@@ -57,15 +42,14 @@ json_t *expectation_json(const struct layout *layout, const struct setting *sett
 {
     enum run_kind kind = run_kind_of(layout, setting->model);
     const struct track_record *record = track_record_of(kind);
-    struct unheard things[N_UNHEARD];
+    unsigned gaps = track_record_gaps(layout, setting);
     json_t *without = json_array();
-    find_unheard(layout, setting, things);
-    for (size_t i = 0; i < N_UNHEARD; i++)
-        if (things[i].there)
-            json_array_append_new(without, json_string(things[i].key));
+    for (int gap = 0; gap < N_RECORD_GAPS; gap++)
+        if (gaps >> gap & 1)
+            json_array_append_new(without, json_string(record_gap_key((enum record_gap)gap)));
     return json_pack("{s:s, s:f, s:f, s:i, s:i, s:b, s:o}", "kind", run_kind_name(kind), "low_s", step_s * record->low, "high_s",
-                     step_s * record->high, "runs", record->runs, "sources", record->sources, "gpu_among_them", !things[0].there,
-                     "none_with", without);
+                     step_s * record->high, "runs", record->runs, "sources", record->sources, "gpu_among_them",
+                     !(gaps >> GAP_GPU & 1), "none_with", without);
 }
 
 void expectation_write_outcomes(const struct layout *layout, const struct setting *setting, FILE *out)

@@ -251,7 +251,7 @@ void plan_flow_json(const struct plan_flow *flow, const struct setting *setting,
                             row->best >= 0 ? json_string(placement_name((enum placement)row->best)) : json_null());
         json_object_set_new(object, "placements", placements);
         if (row->best >= 0) {
-            const struct plan_rates rates = plan_rates_of(&row->plan.plan.layout, setting, plan_flow_step_s(flow, i));
+            const struct step_rates rates = step_rates_of(&row->plan.plan.layout, setting, plan_flow_step_s(flow, i));
             plan_rates_json(&rates, object);
         }
         json_array_append_new(rows, object);

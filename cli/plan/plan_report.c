@@ -95,7 +95,7 @@ static struct plan_traits traits_of(const struct plan_outcome *outcome)
     for (int i = 0; i < outcome->n_shown; i++) {
         const struct ranked_plan *ranked = &outcome->found.plans[i];
         const struct layout *layout = &ranked->plan.layout;
-        const struct plan_rates rates = ranked_rates(ranked, setting);
+        const struct step_rates rates = ranked_rates(ranked, setting);
         some.exchanges |= layout->cp_comm != CP_RING;
         some.offloads |= !offload_is_none(&layout->offload);
         some.rates_differ |= plan_rates_differ(&rates);
@@ -248,7 +248,7 @@ static void write_rates(const struct plan_outcome *outcome, const struct plan_tr
     if (outcome->n_shown == 0)
         return;
     double placed_s = plan_flow_step_s(&outcome->flow, 0);
-    const struct plan_rates rates = placed_s > 0 ? plan_rates_of(&outcome->found.plans[0].plan.layout, outcome->setting, placed_s)
+    const struct step_rates rates = placed_s > 0 ? step_rates_of(&outcome->found.plans[0].plan.layout, outcome->setting, placed_s)
                                                  : ranked_rates(&outcome->found.plans[0], outcome->setting);
     fprintf(out, "MFU counts attention in full%s.\nThe first plan%s: ",
             some->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "",

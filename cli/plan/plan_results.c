@@ -53,7 +53,7 @@ enum status plan_report_write_json(const struct plan_outcome *outcome, struct in
     return result_write(call, json);
 }
 
-static void budget_cells(const struct plan_rates *rates, struct table *table)
+static void budget_cells(const struct step_rates *rates, struct table *table)
 {
     table_cell(table, "%.12g", rates->days);
     table_cell(table, "%.12g", rates->gpu_hours);
@@ -72,7 +72,7 @@ void plan_report_write_csv(const struct plan_outcome *outcome, const struct invo
     }
     for (int i = 0; i < outcome->n_shown; i++) {
         const struct ranked_plan *plan = &outcome->found.plans[i];
-        const struct plan_rates rates = ranked_rates(plan, outcome->setting);
+        const struct step_rates rates = ranked_rates(plan, outcome->setting);
         table_cell(&table, "%d", i + 1);
         plan_cells_csv(&table, plan, &rates, plan_use(plan, outcome->setting), plan_host_bytes(plan, outcome->setting));
         plan_flow_cells(&outcome->flow, i, &table);

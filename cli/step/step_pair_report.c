@@ -41,7 +41,7 @@ static enum power_count counted_power(const struct step_pair *pair)
 }
 
 /* Of a budget of tokens: days, GPU-hours, money, MWh at most. */
-static void budget_values(const struct step_side *side, const struct plan_rates *rates, enum power_count counted,
+static void budget_values(const struct step_side *side, const struct step_rates *rates, enum power_count counted,
                           double values[4])
 {
     const struct experiment *e = &side->setup.experiment;
@@ -78,7 +78,7 @@ static void fill_step_rows(const struct step_pair *pair, struct pair_row rows[N_
         const struct step_result *r = &side->result;
         const struct layout *layout = &side->setup.layout;
         const struct track_record *record = track_record_of(run_kind_of(layout, side->setup.setting.model));
-        const struct plan_rates rates = plan_rates_of(layout, &side->setup.setting, r->step_time_s);
+        const struct step_rates rates = step_rates_of(layout, &side->setup.setting, r->step_time_s);
         double budget[4];
         budget_values(side, &rates, counted_power(pair), budget);
         const double values[N_STEP_ROWS] = {r->step_time_s,

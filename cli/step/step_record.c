@@ -92,7 +92,7 @@ enum status step_report_write_json(const struct step_report *report, struct invo
     json_object_set_new(result, "hfu_pct", json_real(r->hfu * 100));
     json_object_set_new(result, "mfu_causal_pct", json_real(r->mfu_causal * 100));
     json_object_set_new(result, "hfu_causal_pct", json_real(r->hfu_causal * 100));
-    const struct plan_rates rates = plan_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
+    const struct step_rates rates = step_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
     json_object_set_new(result, "tflops_per_gpu", json_real(rates.tflops));
     json_object_set_new(result, "tflops_causal_per_gpu", json_real(rates.tflops_causal));
     json_object_set_new(result, "tokens_per_s_per_gpu", json_real(rates.tokens_per_gpu));

@@ -137,7 +137,7 @@ static void write_summary(const struct step_report *report, const struct invocat
         fprintf(out, ", %.1f %% (within documents)", r->mfu_masked * 100);
     fputc('\n', out);
     fprintf(out, "HFU      %.1f %%, %.1f %%\n", r->hfu * 100, r->hfu_causal * 100);
-    const struct plan_rates rates = plan_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
+    const struct step_rates rates = step_rates_of(&report->setup->layout, &report->setup->setting, r->step_time_s);
     fputs("rates    ", out);
     plan_rates_write(&rates, out);
     fputc('\n', out);

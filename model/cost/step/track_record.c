@@ -85,3 +85,33 @@ double memory_record_margin(void)
 {
     return ceil(100 * (1 - memory_record_use(SHARE_WITH_MARGIN))) / 100;
 }
+
+const char *record_gap_key(enum record_gap gap)
+{
+#define X(id, key) [GAP_##id] = key,
+    static const char *const keys[] = {RECORD_GAPS(X)};
+#undef X
+    return keys[gap];
+}
+
+unsigned track_record_gaps(const struct layout *layout, const struct setting *setting)
+{
+    const struct job *job = setting->job;
+    const struct track_record *record = track_record_of(run_kind_of(layout, setting->model));
+    const bool there[N_RECORD_GAPS] = {
+        [GAP_GPU] = !track_record_has_gpu(record, setting->cluster->gpu.name),
+        [GAP_HYBRID] = transformer_is_hybrid(setting->model),
+        [GAP_MUON] = job->optimizer == OPTIMIZER_MUON,
+        [GAP_ADAPTER] = job_adapts(job),
+        [GAP_DOCUMENTS] = job_masks_documents(job),
+        [GAP_EXPERT_LOAD] = job->load.busiest > 1,
+        [GAP_CAPACITY] = job->load.capacity > 0,
+        [GAP_OFFLOAD] = !offload_is_none(&layout->offload),
+        [GAP_CP_COMM] = layout->cp > 1 && layout->cp_comm != CP_RING,
+        [GAP_RECOMPUTE] = layout->recompute.of != RECOMPUTE_ALL,
+    };
+    unsigned gaps = 0;
+    for (int gap = 0; gap < N_RECORD_GAPS; gap++)
+        gaps |= (unsigned)there[gap] << gap;
+    return gaps;
+}

@@ -40,6 +40,27 @@ struct track_record {
 const struct track_record *track_record_of(enum run_kind kind);
 bool track_record_has_gpu(const struct track_record *record, const char *gpu);
 
+/* What no run of the record of its kind has, though the job does: bits 1 << enum record_gap. */
+#define RECORD_GAPS(X)                                                                                                           \
+    X(GPU, "gpu")                                                                                                                \
+    X(HYBRID, "hybrid")                                                                                                          \
+    X(MUON, "muon")                                                                                                              \
+    X(ADAPTER, "adapter")                                                                                                        \
+    X(DOCUMENTS, "documents")                                                                                                    \
+    X(EXPERT_LOAD, "expert_load")                                                                                                \
+    X(CAPACITY, "capacity_factor")                                                                                               \
+    X(OFFLOAD, "offload")                                                                                                        \
+    X(CP_COMM, "cp_comm")                                                                                                        \
+    X(RECOMPUTE, "recompute")
+enum record_gap {
+#define X(id, key) GAP_##id,
+    RECORD_GAPS(X)
+#undef X
+        N_RECORD_GAPS
+};
+const char *record_gap_key(enum record_gap gap);
+unsigned track_record_gaps(const struct layout *layout, const struct setting *setting);
+
 struct memory_record {
     int runs, failed, sources;
     double median, scale; /* of the need over the predicted one */
