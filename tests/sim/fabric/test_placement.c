@@ -1,5 +1,5 @@
-/* Placements of whole steps, uplinks hashed (sim/network/PLACEMENT.md): what crosses the uplinks, what that costs, and what makes the
- * order turn. */
+/* Placements of whole steps, uplinks hashed (sim/network/PLACEMENT.md): what crosses the uplinks, what that costs, and what makes
+ * the order turn. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
