@@ -301,19 +301,24 @@ static enum status run(struct invocation *call)
     int n_settings, n_with;
     const char *const *settings = option_list(call, "env", &n_settings), *const *with = option_list(call, "with", &n_with);
     struct launch_environment environment = {settings, n_settings};
-    struct launch_options how = {.environment = &environment,
+    struct frameworks frameworks;
+    struct launch_options how = {.frameworks = &frameworks,
+                                 .environment = &environment,
                                  .warm_up = option_given(call, "warm-up") ? (int)option_count(call, "warm-up") : -1,
                                  .with = with,
                                  .n_with = n_with,
                                  .all = call->verbosity > 0,
                                  .gpus = (int)option_count(call, "gpus")};
     struct launch_sources sources;
-    enum status status =
-        launch_sources_read((const char *const *)call->operands, (size_t)call->n_operands, &how, &sources, &call->diags);
+    enum status status = frameworks_load(&frameworks, &call->diags);
     if (status != STATUS_OK)
         return status;
-    status = import_all(&sources, &how, call);
-    launch_sources_free(&sources);
+    status = launch_sources_read((const char *const *)call->operands, (size_t)call->n_operands, &how, &sources, &call->diags);
+    if (status == STATUS_OK) {
+        status = import_all(&sources, &how, call);
+        launch_sources_free(&sources);
+    }
+    frameworks_free(&frameworks);
     return status;
 }
 

@@ -58,11 +58,16 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
                  ? ", and the base of rotary positions where it is not the recipe's"
                  : ", and the base of rotary positions where it is not 10000");
     snprintf(second, sizeof second, "layout %s", layout_format(layout, text, sizeof text));
+    struct frameworks frameworks = {0};
+    enum status status = which == EXPORT_MEGATRON ? STATUS_OK : frameworks_load(&frameworks, &call->diags);
+    if (status != STATUS_OK)
+        return status;
     snprintf(third, sizeof third, "predicted: %.4g s a step%s", step_s,
-             framework_n_lost(names[which], &job) ? ", counting on what is not said (below)" : "");
+             framework_n_lost(&frameworks, names[which], &job) ? ", counting on what is not said (below)" : "");
     if (which == EXPORT_MEGATRON)
         megatron_write_script(&job, heading, step_s > 0 ? 3 : 2, call->out, &call->diags);
     else
-        framework_write_config(names[which], &job, heading, step_s > 0 ? 3 : 2, call->out, &call->diags);
+        framework_write_config(&frameworks, names[which], &job, heading, step_s > 0 ? 3 : 2, call->out, &call->diags);
+    frameworks_free(&frameworks);
     return STATUS_OK;
 }

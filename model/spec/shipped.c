@@ -11,6 +11,7 @@
 #include "model/base/order.h"
 #include "model/base/units.h"
 #include "model/spec/catalog.h"
+#include "model/spec/entry.h"
 
 static void names_add(struct names *names, const char *text, size_t length, const char *suffix)
 {
@@ -94,6 +95,22 @@ char **shipped_names(const struct shipped *kind, size_t *n_names)
     if (folder)
         names_of_folder(folder, kind->endings, "", &names);
     free(folder);
+    names_sort(&names);
+    *n_names = names.n;
+    return names.items;
+}
+
+char **shipped_all_names(const struct shipped *kind, size_t *n_names)
+{
+    struct names names = {0};
+    names.items = memory_grow(NULL, &names.capacity, 1, sizeof *names.items);
+    names.items[0] = NULL;
+    for (int place = 0; place < N_DATA_PLACES; place++) {
+        char *folder = data_path_in((enum data_place)place, kind->folder);
+        if (folder)
+            names_of_folder(folder, kind->endings, "", &names);
+        free(folder);
+    }
     names_sort(&names);
     *n_names = names.n;
     return names.items;

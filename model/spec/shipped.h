@@ -20,6 +20,8 @@ char *shipped_path(const struct shipped *kind, const char *name, bool *ours);
 
 /* All names of a kind in alphabetical order, NULL-terminated; free with names_free. */
 char **shipped_names(const struct shipped *kind, size_t *n_names);
+/* The same of all folders that data_path looks into, not only the first: files that come with the program and a user's own. */
+char **shipped_all_names(const struct shipped *kind, size_t *n_names);
 
 /* What is near an unknown name, or all that is known: "did you mean 'lanl'?". Returns buffer. */
 const char *shipped_hint(const struct shipped *kind, const char *name, char *buffer, size_t size);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/frameworks/framework_config.h"
 #include "traces/launch/frameworks/framework_export.h"
 #include "traces/launch/frameworks/framework_keys.h"
@@ -29,13 +30,14 @@ static void check_job(const struct launch_job *job)
     FILE *out = open_memstream(&script, &n);
     megatron_write_script(job, NULL, 0, out, &diags);
     fclose(out);
-    fuzz_expect(launch_shell_parse("export", script, n, NULL, &words, &diags) == STATUS_OK, "what is written can be read");
+    fuzz_expect(launch_shell_parse(frameworks_loaded(), "export", script, n, NULL, &words, &diags) == STATUS_OK,
+                "what is written can be read");
     launch_words_free(&words);
     free(script);
     static const char *const names[] = {"NeMo", "nanotron", "torchtitan", "Megatron-Bridge", "NeMo 2"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         out = open_memstream(&script, &n);
-        framework_write_config(names[i], job, NULL, 0, out, &diags);
+        framework_write_config(frameworks_loaded(), names[i], job, NULL, 0, out, &diags);
         fclose(out);
         fuzz_expect(n > 0, "something is said of every job");
         free(script);
@@ -50,8 +52,8 @@ static void check_words(struct launch_words *words, struct diags *diags)
     struct megatron_arguments *arguments = calloc(1, sizeof *arguments);
     if (!d || !arguments)
         abort();
-    framework_take_overrides(words);
-    megatron_read(words, true, arguments, diags);
+    framework_take_overrides(frameworks_loaded(), words);
+    megatron_read(words, frameworks_loaded()->ignored, true, arguments, diags);
     megatron_translate(arguments, &(struct launch_known){0}, d, diags);
     if (diags->n_errors == 0 && d->n_missing == 0)
         check_job(&d->job);
@@ -67,7 +69,8 @@ static void check_program(const char *text, size_t size)
     struct launch_words words = {0};
     const struct yaml_node *root = python_parse("input", text, size, &arena, &diags);
     fuzz_expect(root->kind == YAML_MAPPING, "a program says nothing, or fields");
-    if (root->first && framework_read_program(root, "input", &words, &diags) == STATUS_OK)
+    const struct framework *framework;
+    if (root->first && framework_read_program(frameworks_loaded(), root, "input", &words, &framework, &diags) == STATUS_OK)
         check_words(&words, &diags);
     launch_words_free(&words);
     diags_free(&diags);
@@ -92,11 +95,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         megatron_log_parse("input", text, size, -1, &words, &log, &diags);
         check_log(&log);
     } else if (framework_is_config("input", text, size)) {
-        bool companion;
-        status = framework_config_parse("input", text, size, &words, &companion, &diags);
+        const struct framework *framework;
+        status = framework_config_parse(frameworks_loaded(), "input", text, size, &words, &framework, &diags);
         fuzz_expect(status == STATUS_OK || diags.n_errors > 0, "a refusal says why");
     } else {
-        status = launch_shell_parse("input", text, size, NULL, &words, &diags);
+        status = launch_shell_parse(frameworks_loaded(), "input", text, size, NULL, &words, &diags);
         fuzz_expect((status == STATUS_OK) == (diags.n_errors == 0), "a refusal says why");
     }
     if (status == STATUS_OK)

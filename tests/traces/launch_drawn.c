@@ -8,6 +8,7 @@
 #include "model/spec/catalog.h"
 #include "model/spec/schemas.h"
 #include "tests/layout/offloaded.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/frameworks/framework_config.h"
 #include "traces/launch/frameworks/framework_export.h"
 #include "traces/launch/launch_shell.h"
@@ -166,7 +167,7 @@ static void mean(struct launch_words *words, int gpus, struct launch_description
 {
     struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
     *d = (struct launch_description){0};
-    megatron_read(words, false, arguments, diags);
+    megatron_read(words, frameworks_loaded()->ignored, false, arguments, diags);
     megatron_translate(arguments, &(struct launch_known){.gpus = gpus}, d, diags);
     free(arguments);
 }
@@ -181,7 +182,7 @@ void through_a_script(const struct launch_job *x)
     FILE *out = open_memstream(&script, &n);
     megatron_write_script(x, NULL, 0, out, &lost);
     fclose(out);
-    ck_assert_int_eq(launch_shell_parse("script", script, n, NULL, &words, &diags), STATUS_OK);
+    ck_assert_int_eq(launch_shell_parse(frameworks_loaded(), "script", script, n, NULL, &words, &diags), STATUS_OK);
     mean(&words, 0, &d, &diags);
     ck_assert_msg(diags.n_items == 0, "%s\nby\n%s", diags.n_items ? diags.items[0].text : "", script);
     expect_job(x, &d, script);
@@ -238,16 +239,16 @@ bool through_a_config(const struct launch_job *x, const char *framework)
     struct diags lost = {0}, diags = {0};
     struct launch_words words = {0};
     struct launch_description d;
-    bool companion;
+    const struct framework *whose;
     FILE *out = open_memstream(&text, &n);
-    framework_write_config(framework, x, NULL, 0, out, &lost);
+    framework_write_config(frameworks_loaded(), framework, x, NULL, 0, out, &lost);
     fclose(out);
     bool whole = lost.n_items == 0;
     ck_assert_msg(whole || !titan, "%s\nby\n%s", whole ? "" : lost.items[0].text, text);
     if (whole) {
         struct launch_job said = *x;
         said.job.tokens = 0; /* how long it trains is not its step */
-        ck_assert_int_eq(framework_config_parse(file, text, n, &words, &companion, &diags), STATUS_OK);
+        ck_assert_int_eq(framework_config_parse(frameworks_loaded(), file, text, n, &words, &whose, &diags), STATUS_OK);
         mean(&words, program ? x->gpus : 0, &d, &diags);
         ck_assert_msg(diags.n_errors == 0 && (!silent || diags.n_items == notes), "%s\nby\n%s",
                       diags.n_items ? diags.items[diags.n_items - 1].text : "", text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/base/file.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/frameworks/framework_config.h"
 #include "traces/launch/frameworks/framework_keys.h"
 #include "traces/launch/launch_shell.h"
@@ -18,14 +19,15 @@ struct told tell(const char *config, const char *line, int gpus)
 struct told tell_as(const char *path, const char *config, const char *line, int gpus)
 {
     struct told t = {0};
-    bool companion;
+    const struct framework *framework;
     struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
     if (config)
-        ck_assert_int_eq(framework_config_parse(path, config, strlen(config), &t.words, &companion, &t.diags), STATUS_OK);
+        ck_assert_int_eq(
+            framework_config_parse(frameworks_loaded(), path, config, strlen(config), &t.words, &framework, &t.diags), STATUS_OK);
     if (line)
         ck_assert_int_eq(shell_words("--with", line, &t.words, &t.diags), STATUS_OK);
-    framework_take_overrides(&t.words);
-    megatron_read(&t.words, true, arguments, &t.diags);
+    framework_take_overrides(frameworks_loaded(), &t.words);
+    megatron_read(&t.words, frameworks_loaded()->ignored, true, arguments, &t.diags);
     megatron_translate(arguments, &(struct launch_known){.gpus = gpus}, &t.d, &t.diags);
     free(arguments);
     return t;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/frameworks/framework_export.h"
 #include "traces/launch/megatron/megatron_export.h"
 
@@ -14,7 +15,7 @@ static inline char *launch_written(const char *framework, const struct launch_jo
     size_t n;
     FILE *out = open_memstream(&text, &n);
     if (framework)
-        framework_write_config(framework, x, NULL, 0, out, lost);
+        framework_write_config(frameworks_loaded(), framework, x, NULL, 0, out, lost);
     else
         megatron_write_script(x, NULL, 0, out, lost);
     fclose(out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/suite.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/job/launch_write.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron/megatron_translate.h"
@@ -28,8 +29,8 @@ static struct meant meaning_of(const char *front, const char *arguments, int gpu
     struct meant m = {0};
     struct megatron_arguments *read = memory_new(1, sizeof *read);
     snprintf(script, sizeof script, "%s%s", front, arguments);
-    ck_assert_int_eq(launch_shell_parse("s", script, strlen(script), NULL, &m.words, &m.diags), STATUS_OK);
-    megatron_read(&m.words, false, read, &m.diags);
+    ck_assert_int_eq(launch_shell_parse(frameworks_loaded(), "s", script, strlen(script), NULL, &m.words, &m.diags), STATUS_OK);
+    megatron_read(&m.words, frameworks_loaded()->ignored, false, read, &m.diags);
     megatron_translate(read, &(struct launch_known){.gpus = gpus}, &m.d, &m.diags);
     free(read);
     return m;

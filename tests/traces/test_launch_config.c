@@ -6,6 +6,7 @@
 
 #include "tests/layout/offloaded.h"
 #include "tests/suite.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/frameworks/framework_config.h"
 #include "traces/launch/megatron/megatron_translate.h"
 
@@ -13,7 +14,7 @@ struct configured {
     struct launch_words words;
     struct diags diags;
     struct launch_description d;
-    bool companion;
+    const struct framework *framework;
     enum status status;
 };
 
@@ -21,8 +22,8 @@ static struct configured read_config(const char *text)
 {
     struct configured c = {0};
     struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
-    c.status = framework_config_parse("c.yaml", text, strlen(text), &c.words, &c.companion, &c.diags);
-    megatron_read(&c.words, false, arguments, &c.diags);
+    c.status = framework_config_parse(frameworks_loaded(), "c.yaml", text, strlen(text), &c.words, &c.framework, &c.diags);
+    megatron_read(&c.words, frameworks_loaded()->ignored, false, arguments, &c.diags);
     if (c.status == STATUS_OK)
         megatron_translate(arguments, &(struct launch_known){0}, &c.d, &c.diags);
     free(arguments);
@@ -174,7 +175,7 @@ START_TEST(deepspeed_only_says_more_about_a_job)
                     " \"zero_optimization\": {\"stage\": 2, \"overlap_comm\": true,\n"
                     "   \"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}},\n"
                     " \"bf16\": {\"enabled\": true}}");
-    ck_assert(c.companion);
+    ck_assert(c.framework && c.framework->companion);
     ck_assert_int_eq(c.d.job.layout.zero, 2);
     ck_assert(offload_equal(&c.d.job.layout.offload, &offload_wholes[1]));
     ck_assert_int_eq(c.d.job.job.global_batch, 512);

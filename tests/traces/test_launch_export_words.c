@@ -6,6 +6,7 @@
 #include "model/plan/space.h"
 #include "model/spec/catalog.h"
 #include "tests/suite.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "tests/traces/launch_written.h"
 #include "traces/launch/frameworks/framework_export.h"
 #include "traces/launch/megatron/megatron_export.h"
@@ -140,7 +141,7 @@ START_TEST(layouts_that_can_be_said_are_said)
                 if ((x.layout.features & FEATURES_LINEAR_LOSS) ||
                     layout_check(&x.layout, &setting, why, sizeof why) != LAYOUT_LEGAL)
                     continue;
-                int n = framework_n_lost(framework, &x);
+                int n = framework_n_lost(frameworks_loaded(), framework, &x);
                 ck_assert_msg(all || n == 0, "%s: %s", framework, layout_format(&x.layout, text, sizeof text));
                 lost[all] += n > 0;
             }

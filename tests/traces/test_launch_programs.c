@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/suite.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/frameworks/framework_keys.h"
 #include "traces/launch/launch_programs.h"
 #include "traces/launch/launch_shell.h"
@@ -21,11 +22,12 @@ static struct heard hear(const char *script, const char *hosts)
 {
     struct heard h = {0};
     struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
-    ck_assert_msg(launch_shell_parse("s", script, strlen(script), NULL, &h.words, &h.diags) == STATUS_OK, "%s", script);
+    ck_assert_msg(launch_shell_parse(frameworks_loaded(), "s", script, strlen(script), NULL, &h.words, &h.diags) == STATUS_OK,
+                  "%s", script);
     if (hosts)
         launch_programs_hosts("hosts", hosts, strlen(hosts), &h.words, &h.diags);
-    framework_take_overrides(&h.words);
-    megatron_read(&h.words, true, arguments, &h.diags);
+    framework_take_overrides(frameworks_loaded(), &h.words);
+    megatron_read(&h.words, frameworks_loaded()->ignored, true, arguments, &h.diags);
     megatron_translate(arguments, &(struct launch_known){0}, &h.d, &h.diags);
     free(arguments);
     return h;
@@ -293,7 +295,9 @@ START_TEST(commands_name_their_configuration)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct launch_words words = {0};
         struct diags diags = {0};
-        ck_assert_int_eq(launch_shell_parse("s", cases[i].script, strlen(cases[i].script), NULL, &words, &diags), STATUS_OK);
+        ck_assert_int_eq(
+            launch_shell_parse(frameworks_loaded(), "s", cases[i].script, strlen(cases[i].script), NULL, &words, &diags),
+            STATUS_OK);
         ck_assert_msg(strcmp(file_of(&words), cases[i].file) == 0, "%s\nnames '%s'", cases[i].script, file_of(&words));
         launch_words_free(&words);
         diags_free(&diags);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/suite.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/launch_shell.h"
 
 struct reading {
@@ -16,7 +17,7 @@ struct reading {
 static struct reading read_script(const char *text, const struct launch_environment *environment)
 {
     struct reading r = {0};
-    r.status = launch_shell_parse("s", text, strlen(text), environment, &r.words, &r.diags);
+    r.status = launch_shell_parse(frameworks_loaded(), "s", text, strlen(text), environment, &r.words, &r.diags);
     return r;
 }
 

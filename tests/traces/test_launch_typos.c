@@ -7,6 +7,7 @@
 
 #include "model/base/file.h"
 #include "tests/suite.h"
+#include "tests/traces/frameworks_loaded.h"
 #include "traces/launch/frameworks/framework_config.h"
 #include "traces/launch/frameworks/framework_typos.h"
 #include "traces/launch/job/name_typo.h"
@@ -73,9 +74,9 @@ END_TEST
 
 static void parse(const char *name, const char *text, struct launch_words *words, struct diags *diags)
 {
-    bool companion;
-    ck_assert_msg(framework_config_parse(name, text, strlen(text), words, &companion, diags) == STATUS_OK, "%s: %s", name,
-                  diags->n_items ? diags->items[0].text : "");
+    const struct framework *framework;
+    ck_assert_msg(framework_config_parse(frameworks_loaded(), name, text, strlen(text), words, &framework, diags) == STATUS_OK,
+                  "%s: %s", name, diags->n_items ? diags->items[0].text : "");
 }
 
 static const char *const complete[] = {"maxtext.yml", "olmo_core.json",  "colossal.json",     "accelerate.yaml", "axolotl.yaml",
@@ -173,7 +174,7 @@ START_TEST(autocast_has_a_type)
         struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
         snprintf(text, sizeof text, "train_batch_size: 64\ntorch_autocast: {%s}\n", cases[i].keys);
         parse("ds.yaml", text, &words, &diags);
-        megatron_read(&words, false, arguments, &diags);
+        megatron_read(&words, frameworks_loaded()->ignored, false, arguments, &diags);
         megatron_translate(arguments, &(struct launch_known){0}, &d, &diags);
         ck_assert_msg(d.job.job.precision == cases[i].precision, "%s: %s", cases[i].keys, precision_name(d.job.job.precision));
         free(arguments);

@@ -72,7 +72,7 @@ static void set_keys(struct launch_words *words, size_t first)
 }
 
 /* nemo llm pretrain --factory RECIPE: what its recipe does unasked, in front of what is said. */
-static void add_recipe(struct launch_words *words, const struct shell_fields *fields)
+static void add_recipe(const struct frameworks *fs, struct launch_words *words, const struct shell_fields *fields)
 {
     const struct launch_field *factory = NULL;
     bool pretrains = false;
@@ -81,7 +81,7 @@ static void add_recipe(struct launch_words *words, const struct shell_fields *fi
                      strcmp(shell_text_at(fields, i + 1), "llm") == 0 && strcmp(shell_text_at(fields, i + 2), "pretrain") == 0;
     for (size_t i = 0; pretrains && i < fields->n && !factory; i++)
         factory = strncmp(shell_text_at(fields, i), "--factory", strlen("--factory")) == 0 ? &fields->items[i] : NULL;
-    for (const struct framework_word *w = framework_nemo_recipe; factory && w->name; w++)
+    for (const struct framework_word *w = fs->recipe->fixed; factory && w && w->name; w++)
         launch_words_add(words, (struct launch_word){
                                     .name = w->name, .value = w->value, .said = "--factory", .at = factory->at, .by_dest = true});
 }
@@ -98,14 +98,14 @@ static void add_around(struct shell_fields *fields, const struct shell_fields *g
     *fields = all;
 }
 
-void launch_command_try(struct shell_state *state, const struct shell_fields *given, size_t n_around, struct place at,
-                        struct launch_choice *best)
+void launch_command_try(const struct frameworks *fs, struct shell_state *state, const struct shell_fields *given, size_t n_around,
+                        struct place at, struct launch_choice *best)
 {
     struct shell_fields fields = {0};
     for (size_t i = n_around; i < given->n; i++)
         shell_split(state, &fields, &given->items[i]);
     struct launch_words trial = {.arena = state->words->arena};
-    add_recipe(&trial, &fields);
+    add_recipe(fs, &trial, &fields);
     launch_words_of_fields(&trial, given->items, n_around);
     size_t keyed = keyed_program(&fields);
     launch_words_of_fields(&trial, fields.items, keyed);
@@ -115,7 +115,7 @@ void launch_command_try(struct shell_state *state, const struct shell_fields *gi
     set_keys(&trial, first);
     const char *program = other_program(&fields);
     drop_settings(&trial);
-    size_t count = megatron_count(&trial) + framework_count_overrides(&trial);
+    size_t count = megatron_count(&trial) + framework_count_overrides(fs, &trial);
     size_t named = launch_configuration(state, &fields, &trial);
     count += named;
     add_around(&fields, given, n_around);

@@ -4,6 +4,7 @@
 #ifndef MSIM_TRACES_LAUNCH_COMMAND_H
 #define MSIM_TRACES_LAUNCH_COMMAND_H
 
+#include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/shell/shell_script.h"
 
 /* Of the commands so far the one that says most of a job. */
@@ -17,7 +18,7 @@ struct launch_choice {
 
 /* A command, which becomes the choice where it says more than that. The first n_around of its fields start the shell that it is
  * given to (srun --nodes 4 bash -c ...), so that no value of theirs is a word of its own. */
-void launch_command_try(struct shell_state *state, const struct shell_fields *given, size_t n_around, struct place at,
-                        struct launch_choice *best);
+void launch_command_try(const struct frameworks *frameworks, struct shell_state *state, const struct shell_fields *given,
+                        size_t n_around, struct place at, struct launch_choice *best);
 
 #endif

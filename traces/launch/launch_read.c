@@ -13,6 +13,14 @@
 
 /* --- files --- */
 
+static enum status read_configuration(struct launch_source *source, const struct launch_options *how, struct diags *diags)
+{
+    enum status status = framework_config_parse(how->frameworks, source->path, source->bytes, source->n, &source->words,
+                                                &source->framework, diags);
+    source->is_companion = source->framework && source->framework->companion;
+    return status;
+}
+
 /* What a source has, once it is there. */
 static enum status read_bytes(struct launch_source *source, const struct launch_options *how, struct diags *diags)
 {
@@ -23,15 +31,18 @@ static enum status read_bytes(struct launch_source *source, const struct launch_
         return STATUS_OK;
     }
     if (framework_is_config(source->path, source->bytes, source->n))
-        return framework_config_parse(source->path, source->bytes, source->n, &source->words, &source->is_companion, diags);
+        return read_configuration(source, how, diags);
     if (source->n > SHELL_BYTES_MAX) {
         diag_error(diags, (struct place){.file = source->path}, "neither the log of a training job nor a script: %zu bytes",
                    source->n);
         return STATUS_BAD_INPUT;
     }
-    enum status status = launch_shell_parse(source->path, source->bytes, source->n, how->environment, &source->words, diags);
+    enum status status =
+        launch_shell_parse(how->frameworks, source->path, source->bytes, source->n, how->environment, &source->words, diags);
     /* key=value may be called as an argument is (num_experts=8 of MaxText's), and is none */
-    source->is_override = megatron_count_flags(&source->words) == 0 && !framework_is_told_by_flags(&source->words);
+    source->is_override =
+        megatron_count_flags(&source->words) == 0 && !framework_is_told_by_flags(how->frameworks, &source->words);
+    source->framework = source->is_override ? framework_of_overrides(how->frameworks, &source->words) : NULL;
     source->is_companion = source->is_override;
     return status;
 }
@@ -348,7 +359,7 @@ static bool is_alone(const struct launch_sources *sources)
 /* What only says more about a job is no job. */
 static void ask_for_job(const struct launch_source *source, struct diags *diags)
 {
-    const struct framework *framework = source->is_override ? framework_of_overrides(&source->words) : NULL;
+    const struct framework *framework = source->is_override ? source->framework : NULL;
     struct place at = {.file = source->path};
     if (framework && framework->base)
         diag_error(diags, at, "this sets keys of %s; give its %s, too, which fills in what the command leaves out",
@@ -387,6 +398,20 @@ static enum status check_together(const struct launch_sources *sources, struct d
     return status;
 }
 
+/* Tables that nobody compared with the program: each once. */
+static void note_unchecked(const struct launch_sources *sources, struct diags *diags)
+{
+    for (size_t i = 0; i < sources->n; i++) {
+        const struct framework *framework = sources->items[i].framework;
+        bool first = framework && !framework->checked;
+        for (size_t k = 0; k < i; k++)
+            first &= sources->items[k].framework != framework;
+        if (first)
+            diag_note(diags, (struct place){.file = sources->items[i].path},
+                      "the keys of %s were not checked against the program (source: %s)", framework->name, framework->source);
+    }
+}
+
 enum status launch_sources_read(const char *const *paths, size_t n, const struct launch_options *how,
                                 struct launch_sources *sources, struct diags *diags)
 {
@@ -410,6 +435,7 @@ enum status launch_sources_read(const char *const *paths, size_t n, const struct
         launch_sources_free(&read);
         return worst;
     }
+    note_unchecked(&read, diags);
     *sources = read;
     return STATUS_OK;
 }
@@ -457,8 +483,8 @@ void launch_describe(const struct launch_sources *sources, size_t i, const struc
         status = shell_words("--with", how->with[k], &words, diags);
     if (status == STATUS_OK) {
         struct megatron_arguments *arguments = memory_new(1, sizeof *arguments);
-        framework_take_overrides(&words);
-        megatron_read(&words, how->all, arguments, diags);
+        framework_take_overrides(how->frameworks, &words);
+        megatron_read(&words, how->frameworks->ignored, how->all, arguments, diags);
         megatron_translate(arguments, &(struct launch_known){.gpus = how->gpus}, description, diags);
         free(arguments);
     }

@@ -8,6 +8,7 @@
 #ifndef MSIM_TRACES_LAUNCH_READ_H
 #define MSIM_TRACES_LAUNCH_READ_H
 
+#include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/job/launch.h"
 #include "traces/launch/launch_shell.h"
 #include "traces/launch/megatron/megatron_log.h"
@@ -18,11 +19,13 @@ struct launch_source {
     size_t n;
     struct launch_words words;
     bool is_log, is_companion;
-    bool is_override; /* a companion whose words win: a command that sets keys of a configuration */
+    const struct framework *framework; /* whose configuration it is, or whose keys it sets; NULL: nobody's */
+    bool is_override;                  /* a companion whose words win: a command that sets keys of a configuration */
     struct launch_log log;
 };
 
 struct launch_options {
+    const struct frameworks *frameworks;
     const struct launch_environment *environment;
     int warm_up;             /* iterations, -1: as usual */
     const char *const *with; /* n_with texts of further arguments, which win, the later ones over those before */

@@ -26,10 +26,16 @@ static bool is_launched(const struct launch_words *words)
     return launched;
 }
 
-static void try_command(void *choice, struct shell_state *state, const struct shell_fields *fields, size_t n_around,
+struct search {
+    const struct frameworks *frameworks;
+    struct launch_choice best;
+};
+
+static void try_command(void *context, struct shell_state *state, const struct shell_fields *fields, size_t n_around,
                         struct place at)
 {
-    launch_command_try(state, fields, n_around, at, choice);
+    struct search *search = context;
+    launch_command_try(search->frameworks, state, fields, n_around, at, &search->best);
 }
 
 static void report_choice(const struct launch_choice *best, const char *name, bool failed, struct diags *diags)
@@ -48,17 +54,18 @@ static void report_choice(const struct launch_choice *best, const char *name, bo
                      best->program);
 }
 
-enum status launch_shell_parse(const char *name, const char *bytes, size_t n, const struct launch_environment *environment,
-                               struct launch_words *words, struct diags *diags)
+enum status launch_shell_parse(const struct frameworks *frameworks, const char *name, const char *bytes, size_t n,
+                               const struct launch_environment *environment, struct launch_words *words, struct diags *diags)
 {
-    struct launch_choice best = {.count = 0};
+    struct search search = {.frameworks = frameworks};
+    struct launch_choice *best = &search.best;
     size_t before = diags->n_errors;
-    shell_read(name, bytes, n, environment, &(struct shell_listener){try_command, &best}, words, diags);
-    for (size_t i = 0; i < best.words.n; i++)
-        launch_words_add(words, best.words.items[i]);
-    if (is_launched(&best.words))
+    shell_read(name, bytes, n, environment, &(struct shell_listener){try_command, &search}, words, diags);
+    for (size_t i = 0; i < best->words.n; i++)
+        launch_words_add(words, best->words.items[i]);
+    if (is_launched(&best->words))
         drop_lone_tasks(words);
-    report_choice(&best, name, diags->n_errors > before, diags);
-    free(best.words.items);
+    report_choice(best, name, diags->n_errors > before, diags);
+    free(best->words.items);
     return diags->n_errors > before ? STATUS_BAD_INPUT : STATUS_OK;
 }

@@ -6,6 +6,10 @@ catalog() {
     find model/spec/catalog -name '*.yaml' | sort | while read -r file; do
         grep -qE '^source: *[^ ]' "$file" || echo "$file: no source"
     done | report
+    find traces/launch/frameworks -name '*.yaml' 2>/dev/null | sort | while read -r file; do
+        grep -qE '^source: *[^ ]' "$file" || echo "$file: no source"
+        grep -qE '^checked: *[^ ]' "$file" || echo "$file: does not say whether it was checked"
+    done | report
 }
 
 # Nothing in the tree depends on the machine that it was written on.

@@ -56,16 +56,15 @@ static void read_arguments(struct launch_words *words, const struct yaml_node *a
 
 /* --- files --- */
 
-static enum status read_root(const struct yaml_node *root, const char *path, struct launch_words *words, bool *companion,
-                             struct diags *diags)
+static enum status read_root(const struct frameworks *fs, const struct yaml_node *root, const char *path,
+                             struct launch_words *words, const struct framework **which, struct diags *diags)
 {
     const struct yaml_node *arguments = root->kind == YAML_MAPPING ? yaml_find(root, "MODEL_ARGS") : NULL;
-    *companion = false;
     if (arguments && arguments->kind == YAML_MAPPING) {
         read_arguments(words, arguments);
         return STATUS_OK;
     }
-    const struct framework *framework = root->kind == YAML_MAPPING ? framework_of_keys(root) : NULL;
+    const struct framework *framework = root->kind == YAML_MAPPING ? framework_of_keys(fs, root) : NULL;
     if (!framework) {
         bool ours = root->kind == YAML_MAPPING && yaml_find(root, "cluster");
         diag_error(
@@ -80,12 +79,12 @@ static enum status read_root(const struct yaml_node *root, const char *path, str
     }
     framework_read(words, root, framework);
     framework_report_typos(root, framework, path, diags);
-    *companion = framework->companion;
+    *which = framework;
     return STATUS_OK;
 }
 
-enum status framework_config_parse(const char *path, const char *bytes, size_t n, struct launch_words *words, bool *companion,
-                                   struct diags *diags)
+enum status framework_config_parse(const struct frameworks *fs, const char *path, const char *bytes, size_t n,
+                                   struct launch_words *words, const struct framework **which, struct diags *diags)
 {
     struct arena arena = {0};
     size_t first = words->n, errors = diags->n_errors;
@@ -93,10 +92,10 @@ enum status framework_config_parse(const char *path, const char *bytes, size_t n
     const struct yaml_node *root = python ? python_parse(path, bytes, n, &arena, diags)
                                    : toml ? toml_parse(path, bytes, n, &arena, diags)
                                           : yaml_parse(path, bytes, n, &arena, diags);
-    *companion = false;
+    *which = NULL;
     enum status status = !root    ? STATUS_BAD_INPUT
-                         : python ? framework_read_program(root, path, words, diags)
-                                  : read_root(root, path, words, companion, diags);
+                         : python ? framework_read_program(fs, root, path, words, which, diags)
+                                  : read_root(fs, root, path, words, which, diags);
     for (size_t i = first; i < words->n; i++)
         words->items[i].at.file = path;
     arena_free(&arena);

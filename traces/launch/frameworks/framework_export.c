@@ -10,16 +10,16 @@
 
 /* Those that say a part in words of their own. */
 static const struct exporter exporters[] = {
-    {&framework_torchtitan, titan_plain, titan_complete, titan_open, NULL, {0}},
-    {&framework_bridge, NULL, bridge_complete, bridge_open, bridge_close, BRIDGE_OBJECT},
-    {&framework_nemo2, NULL, nemo2_complete, nemo2_open, nemo2_close, NEMO2_OBJECT},
+    {"torchtitan", titan_plain, titan_complete, titan_open, NULL, {0}},
+    {FRAMEWORK_BRIDGE, NULL, bridge_complete, bridge_open, bridge_close, BRIDGE_OBJECT},
+    {FRAMEWORK_NEMO2, NULL, nemo2_complete, nemo2_open, nemo2_close, NEMO2_OBJECT},
 };
 static const struct exporter plainly = {0};
 
 static const struct exporter *exporter_of(const struct framework *framework)
 {
     for (size_t i = 0; i < sizeof exporters / sizeof exporters[0]; i++)
-        if (exporters[i].framework == framework)
+        if (strcmp(exporters[i].framework, framework->name) == 0)
             return &exporters[i];
     return &plainly;
 }
@@ -323,12 +323,10 @@ static void find_lost(struct config *c)
 
 /* --- the file --- */
 
-static void config_fill(struct config *c, const char *framework, const struct launch_job *job)
+static void config_fill(struct config *c, const struct frameworks *fs, const char *framework, const struct launch_job *job)
 {
     *c = (struct config){.job = job};
-    for (int i = 0; i < N_FRAMEWORKS; i++)
-        if (strcmp(frameworks[i]->name, framework) == 0)
-            c->framework = frameworks[i];
+    c->framework = frameworks_find(fs, framework);
     assert(c->framework);
     const struct exporter *exporter = exporter_of(c->framework);
     struct launch_job plain = exporter->plain ? exporter->plain(job) : *job;
@@ -350,11 +348,11 @@ static void config_fill(struct config *c, const char *framework, const struct la
     find_lost(c);
 }
 
-void framework_write_config(const char *framework, const struct launch_job *job, const char *const *heading, int n_heading,
-                            FILE *out, struct diags *diags)
+void framework_write_config(const struct frameworks *fs, const char *framework, const struct launch_job *job,
+                            const char *const *heading, int n_heading, FILE *out, struct diags *diags)
 {
     struct config *c = memory_new(1, sizeof *c);
-    config_fill(c, framework, job);
+    config_fill(c, fs, framework, job);
     for (int i = 0; i < n_heading; i++)
         fprintf(out, "# %s\n", heading[i]);
     for (int i = 0; i < c->exported.n_lost; i++) {
@@ -405,13 +403,13 @@ struct framework_layouts framework_layouts_of(const char *framework, const struc
     return (struct framework_layouts){{megatron_schedules, sequences}, RECOMPUTE_MLP_ACT};
 }
 
-int framework_n_lost(const char *framework, const struct launch_job *job)
+int framework_n_lost(const struct frameworks *fs, const char *framework, const struct launch_job *job)
 {
     struct config *c = memory_new(1, sizeof *c);
     if (strcmp(framework, "Megatron-LM") == 0)
         megatron_export(job, &c->exported);
     else
-        config_fill(c, framework, job);
+        config_fill(c, fs, framework, job);
     int n = c->exported.n_lost;
     framework_lines_free(&c->lines);
     megatron_export_free(&c->exported);

@@ -11,13 +11,14 @@
 #include <stdio.h>
 
 #include "model/base/diag.h"
+#include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/job/launch.h"
 
 /* The configuration of a framework, in its language: YAML of "NeMo" and "nanotron", TOML of "torchtitan", of "Megatron-Bridge"
  * and "NeMo 2" a program that changes a recipe (any other is a programmer's mistake); `heading` lines of comment in front. What
  * is lost goes to diags, too. Megatron-Bridge's says how many GPUs only in a comment: what starts it says so. */
-void framework_write_config(const char *framework, const struct launch_job *job, const char *const *heading, int n_heading,
-                            FILE *out, struct diags *diags);
+void framework_write_config(const struct frameworks *frameworks, const char *framework, const struct launch_job *job,
+                            const char *const *heading, int n_heading, FILE *out, struct diags *diags);
 
 /* Layouts that one of these, or "Megatron-LM", can say of a model and a job with these features: restrictions of a search's
  * dimensions, as space_restrict reads them, NULL behind the last, and the modules that it cannot be told to repeat. */
@@ -28,6 +29,6 @@ struct framework_layouts {
 struct framework_layouts framework_layouts_of(const char *framework, const struct transformer *model, feature_set features);
 
 /* How many things of a job the file does not say. */
-int framework_n_lost(const char *framework, const struct launch_job *job);
+int framework_n_lost(const struct frameworks *frameworks, const char *framework, const struct launch_job *job);
 
 #endif

@@ -6,7 +6,7 @@
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_INTERNAL_H
 
 #include "traces/launch/frameworks/framework_lines.h"
-#include "traces/launch/frameworks/framework_tables.h"
+#include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/megatron/megatron_export.h"
 
 struct config {
@@ -22,7 +22,7 @@ void config_set(struct config *c, enum argument argument, const char *format, ..
 
 /* What a framework says in words of its own. */
 struct exporter {
-    const struct framework *framework;
+    const char *framework;
     struct launch_job (*plain)(const struct launch_job *job); /* what Megatron-LM's arguments are to say of it; NULL: all */
     void (*complete)(struct config *c);                       /* adds the rest, behind them */
     void (*open)(const struct config *c, FILE *out);          /* what stands before the lines, */

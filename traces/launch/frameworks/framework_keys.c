@@ -288,7 +288,7 @@ void framework_read_keys(struct launch_words *words, const struct yaml_node *roo
     read_halves(words, root);
     read_duration(words, root);
     if (framework->more)
-        framework->more(words, root);
+        framework->more(words, root, framework);
 }
 
 void framework_read_fixed(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
@@ -349,18 +349,18 @@ static size_t score_of(const struct launch_words *words)
 }
 
 /* The framework that knows most of the paths; NULL: none knows any. */
-static const struct framework *framework_of_paths(const struct yaml_node *tree, size_t *known)
+static const struct framework *framework_of_paths(const struct frameworks *fs, const struct yaml_node *tree, size_t *known)
 {
     const struct framework *best = NULL;
     size_t highest = 0;
     *known = 0;
-    for (int i = 0; tree && i < N_FRAMEWORKS; i++) {
+    for (int i = 0; tree && i < fs->n_signed; i++) {
         struct launch_words trial = {0};
-        framework_read_keys(&trial, tree, frameworks[i]);
+        framework_read_keys(&trial, tree, &fs->items[i]);
         if (score_of(&trial) > highest) {
             highest = score_of(&trial);
             *known = trial.n;
-            best = frameworks[i];
+            best = &fs->items[i];
         }
         launch_words_free(&trial);
     }
@@ -371,14 +371,14 @@ static const struct framework *framework_of_paths(const struct yaml_node *tree, 
 static bool has_trainer_file(const struct launch_words *words)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (words->items[i].by_dest && words->items[i].said && strcmp(words->items[i].said, framework_trainer.name) == 0)
+        if (words->items[i].by_dest && words->items[i].said && strcmp(words->items[i].said, FRAMEWORK_TRAINER) == 0)
             return true;
     return false;
 }
 
 /* Are flags keys of a framework's configuration, too: of Hugging Face's trainers, of Colossal-AI's applications? Of the latter
  * not where Megatron-LM knows more of them: a --plugin may be anybody's. */
-static bool has_flags(const struct launch_words *words)
+static bool has_flags(const struct frameworks *fs, const struct launch_words *words)
 {
     struct arena arena = {0};
     size_t known = 0;
@@ -386,23 +386,23 @@ static bool has_flags(const struct launch_words *words)
     if (has_flag(words, FLAGS_SIGN) || has_trainer_file(words))
         return true;
     if (plugin)
-        framework_of_paths(tree_of(words, true, &arena), &known);
+        framework_of_paths(fs, tree_of(words, true, &arena), &known);
     arena_free(&arena);
     return plugin && known >= megatron_count_flags(words);
 }
 
-size_t framework_count_overrides(const struct launch_words *words)
+size_t framework_count_overrides(const struct frameworks *fs, const struct launch_words *words)
 {
     struct arena arena = {0};
     size_t known;
-    framework_of_paths(tree_of(words, has_flags(words), &arena), &known);
+    framework_of_paths(fs, tree_of(words, has_flags(fs, words), &arena), &known);
     arena_free(&arena);
     return known;
 }
 
-bool framework_is_told_by_flags(const struct launch_words *words)
+bool framework_is_told_by_flags(const struct frameworks *fs, const struct launch_words *words)
 {
-    return has_flags(words);
+    return has_flags(fs, words);
 }
 
 /* Was this word said by one of the words behind `first`? */
@@ -415,22 +415,22 @@ static bool is_taken(const struct launch_words *words, size_t first, const char 
 }
 
 /* A key that changes nothing; of a command that sets no other key anybody's. */
-static bool is_nothing(const struct framework *framework, const char *path)
+static bool is_nothing(const struct frameworks *fs, const struct framework *framework, const char *path)
 {
     bool ignored = framework && framework_ignores(framework, path);
-    for (int i = 0; !framework && i < N_FRAMEWORKS; i++)
-        ignored |= framework_ignores(frameworks[i], path);
+    for (int i = 0; !framework && i < fs->n_signed; i++)
+        ignored |= framework_ignores(&fs->items[i], path);
     return ignored;
 }
 
-void framework_take_overrides(struct launch_words *words)
+void framework_take_overrides(const struct frameworks *fs, struct launch_words *words)
 {
-    bool flags = has_flags(words);
+    bool flags = has_flags(fs, words);
     struct yaml_node *tree = tree_of(words, flags, &words->arena);
     size_t known, kept = 0, first = words->n;
-    const struct framework *framework = framework_of_paths(tree, &known);
+    const struct framework *framework = framework_of_paths(fs, tree, &known);
     bool file = has_trainer_file(words); /* which has said what is done unasked */
-    framework = file && framework ? &framework_trainer : framework;
+    framework = file && framework ? fs->trainer : framework;
     if (framework && flags && !file)
         framework_read(words, tree, framework);
     else if (framework)
@@ -438,33 +438,34 @@ void framework_take_overrides(struct launch_words *words)
     for (size_t i = 0; i < words->n; i++) {
         struct launch_word *word = &words->items[i];
         word->commanded |= i >= first && !flags;
-        bool taken = is_key(word, flags) && (is_taken(words, first, word->name) || is_nothing(framework, word->name));
+        bool taken = is_key(word, flags) && (is_taken(words, first, word->name) || is_nothing(fs, framework, word->name));
         if (i >= first || !taken)
             words->items[kept++] = *word;
     }
     words->n = kept;
 }
 
-const struct framework *framework_of_overrides(const struct launch_words *words)
+const struct framework *framework_of_overrides(const struct frameworks *fs, const struct launch_words *words)
 {
     struct arena arena = {0};
     size_t known;
-    const struct framework *framework = framework_of_paths(tree_of(words, has_flags(words), &arena), &known);
+    const struct framework *framework = framework_of_paths(fs, tree_of(words, has_flags(fs, words), &arena), &known);
     arena_free(&arena);
     return framework;
 }
 
-const struct framework *framework_of_keys(const struct yaml_node *root)
+static bool has_signs(const struct framework *f, const struct yaml_node *root)
 {
-    static const char *const deepspeed[] = {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
-                                            "gradient_accumulation_steps"};
-    for (int i = 0; i < N_FRAMEWORKS; i++) {
-        const struct framework *f = frameworks[i];
-        if (f->signs[0] && framework_find(root, f->signs[0]) && framework_find(root, f->signs[1]))
-            return f;
-        for (size_t k = 0; !f->signs[0] && k < sizeof deepspeed / sizeof deepspeed[0]; k++)
-            if (yaml_find(root, deepspeed[k]))
-                return f;
-    }
+    bool found = f->signs[0] && framework_find(root, f->signs[0]) && framework_find(root, f->signs[1]);
+    for (const char *const *sign = f->any_sign; !found && sign && *sign; sign++)
+        found = yaml_find(root, *sign) != NULL;
+    return found;
+}
+
+const struct framework *framework_of_keys(const struct frameworks *fs, const struct yaml_node *root)
+{
+    for (int i = 0; i < fs->n_signed; i++)
+        if (has_signs(&fs->items[i], root))
+            return &fs->items[i];
     return NULL;
 }

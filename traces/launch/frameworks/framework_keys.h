@@ -6,7 +6,7 @@
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_KEYS_H
 
 #include "model/spec/yaml.h"
-#include "traces/launch/frameworks/framework_tables.h"
+#include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/frameworks/framework_tree.h"
 #include "traces/launch/job/launch_words.h"
 
@@ -20,18 +20,18 @@ void framework_read(struct launch_words *words, const struct yaml_node *root, co
 void framework_read_keys(struct launch_words *words, const struct yaml_node *root, const struct framework *framework);
 
 /* How many words are said by paths that a framework knows: the one that knows most of them. */
-size_t framework_count_overrides(const struct launch_words *words);
+size_t framework_count_overrides(const struct frameworks *frameworks, const struct launch_words *words);
 /* Are they flags of a trainer that describes its job by them? */
-bool framework_is_told_by_flags(const struct launch_words *words);
+bool framework_is_told_by_flags(const struct frameworks *frameworks, const struct launch_words *words);
 /* Whose keys they are; NULL: nobody's. */
-const struct framework *framework_of_overrides(const struct launch_words *words);
+const struct framework *framework_of_overrides(const struct frameworks *frameworks, const struct launch_words *words);
 /* Is this a key that changes neither time nor memory? */
 bool framework_ignores(const struct framework *framework, const char *path);
 /* These become the arguments that they are, behind all others, and what changes nothing goes; paths that nobody knows
  * stay. */
-void framework_take_overrides(struct launch_words *words);
+void framework_take_overrides(const struct frameworks *frameworks, struct launch_words *words);
 
 /* The framework whose keys a tree has; NULL: none. */
-const struct framework *framework_of_keys(const struct yaml_node *root);
+const struct framework *framework_of_keys(const struct frameworks *frameworks, const struct yaml_node *root);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "model/base/memory.h"
-#include "traces/launch/frameworks/framework_tables.h"
+#include "traces/launch/frameworks/framework_table.h"
 
 enum { LINES_MAX = 128 };
 

@@ -5,75 +5,8 @@
 
 #include "model/base/append.h"
 #include "model/spec/catalog.h"
-#include "traces/launch/frameworks/framework_rows.h"
+#include "traces/launch/frameworks/framework_more.h"
 #include "traces/launch/frameworks/framework_tree.h"
-
-#define ALL_IN_16(word, type)                                                                                                    \
-    {word, "main_params_dtype", type}, {word, "exp_avg_dtype", type},                                                            \
-    {                                                                                                                            \
-        word, "exp_avg_sq_dtype", type                                                                                           \
-    }
-
-#define ALL_IN_32(word)                                                                                                          \
-    {word, "grad_reduce_in_bf16", "False"}, {word, "main_params_dtype", "fp32"}, {word, "exp_avg_dtype", "fp32"},                \
-    {                                                                                                                            \
-        word, "exp_avg_sq_dtype", "fp32"                                                                                         \
-    }
-
-/* What is true in 16 bits has no other weights; what is mixed, said by a command, takes that back. */
-static const struct framework_word precisions[] = {{"bf16-mixed", "bf16", "True"},
-                                                   ALL_IN_32("bf16-mixed"),
-                                                   {"bf16-true", "bf16", "True"},
-                                                   {"bf16-true", "grad_reduce_in_bf16", "True"},
-                                                   ALL_IN_16("bf16-true", "bf16"),
-                                                   {"16-mixed", "fp16", "True"},
-                                                   {"16-true", "fp16", "True"},
-                                                   ALL_IN_16("16-true", "fp16"),
-                                                   {"32-true", "bf16", "False"},
-                                                   {"32", "bf16", "False"},
-                                                   {0}};
-static const struct framework_word quantizations[] = {
-    {"bnb.nf4", "quantization_bit", "4"},    {"bnb.nf4-dq", "quantization_bit", "4"}, {"bnb.fp4", "quantization_bit", "4"},
-    {"bnb.fp4-dq", "quantization_bit", "4"}, {"bnb.int8", "quantization_bit", "8"},   {0}};
-static const struct framework_word norms[] = {
-    {"RMSNorm", "normalization", "RMSNorm"}, {"LayerNorm", "normalization", "LayerNorm"}, {0}};
-static const struct framework_word feeds[] = {
-    {"LLaMAMLP", "swiglu", "True"}, {"GemmaMLP", "swiglu", "True"}, {"GptNeoxMLP", "swiglu", "False"}, {0}};
-static const struct framework_key keys[] = {
-    AS("devices", "nproc_per_node"),
-    AS("num_nodes", "nnodes"),
-    WORDS("precision", precisions),
-    WORDS("quantize", quantizations),
-    AS("train.global_batch_size", "global_batch_size"),
-    AS("train.micro_batch_size", "micro_batch_size"),
-    AS("train.max_seq_length", "seq_length"),
-    AS("train.max_steps", "train_iters"),
-    AS("train.max_tokens", "train_tokens"),
-    AS("model_config.n_layer", "num_layers"),
-    AS("model_config.n_embd", "hidden_size"),
-    AS("model_config.n_head", "num_attention_heads"),
-    AS("model_config.n_query_groups", "num_query_groups"),
-    AS("model_config.head_size", "kv_channels"),
-    AS("model_config.intermediate_size", "ffn_hidden_size"),
-    AS("model_config.padded_vocab_size", "vocab_size"),
-    AS("model_config.block_size", "max_position_embeddings"),
-    AS("model_config.bias", "add_bias_linear"),
-    WORDS("model_config.norm_class_name", norms),
-    WORDS("model_config.mlp_class_name", feeds),
-    OPPOSITE("train.tie_embeddings", "untie_embeddings_and_output_weights"),
-    AS("lora_r", "adapter_rank"),
-    AS("lora_dropout", "adapter_dropout"),
-    {0},
-};
-static const struct framework_word fixed[] = {
-    {NULL, "bf16", "True"},
-    FRAMEWORK_OWN_MODULES,
-    {NULL, "use_flash_attn", "True"},
-    {NULL, "cross_entropy_loss_fusion", "False"},
-    {NULL, "zero_stage", "3"},
-    {NULL, "nnodes", "1"},
-    {0},
-};
 
 static const struct yaml_node *scalar_at(const struct yaml_node *root, const char *path)
 {
@@ -126,8 +59,9 @@ static void read_context(struct launch_words *words, const struct yaml_node *tra
 }
 
 /* Pre-training names a model, fine-tuning where one lies. */
-static void read_more(struct launch_words *words, const struct yaml_node *root)
+void more_litgpt(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
 {
+    (void)framework;
     const struct yaml_node *where = scalar_at(root, "checkpoint_dir"), *name = scalar_at(root, "model_name");
     const struct yaml_node *rank = scalar_at(root, "lora_r"), *train = framework_find(root, "train");
     if (where) {
@@ -152,9 +86,3 @@ static void read_more(struct launch_words *words, const struct yaml_node *root)
     if (rank)
         read_targets(words, root, rank);
 }
-
-const struct framework framework_litgpt = {.name = "LitGPT",
-                                           .signs = {"train.global_batch_size", "train.micro_batch_size"},
-                                           .fixed = fixed,
-                                           .keys = keys,
-                                           .more = read_more};

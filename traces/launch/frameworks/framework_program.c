@@ -6,7 +6,6 @@
 
 #include "model/spec/catalog.h"
 #include "traces/launch/frameworks/framework_keys.h"
-#include "traces/launch/frameworks/framework_rows.h"
 #include "traces/launch/frameworks/framework_typos.h"
 #include "traces/launch/megatron/megatron_arguments.h"
 
@@ -82,7 +81,7 @@ static void name_of_recipe(const char *target, char *name, size_t size)
 }
 
 /* What recipes have, behind which all that the program says stands. */
-static void read_recipe(struct launch_words *words, const struct yaml_node *recipe)
+static void read_recipe(struct launch_words *words, const struct yaml_node *recipe, const struct frameworks *fs)
 {
     char name[80];
     struct transformer known;
@@ -96,59 +95,11 @@ static void read_recipe(struct launch_words *words, const struct yaml_node *reci
     if (catalog_model(model, &known, &quiet) == STATUS_OK)
         framework_add(words, target, said, "catalog_model", model);
     diags_free(&quiet);
-    for (const struct framework_word *w = framework_nemo_recipe; w->name; w++)
+    for (const struct framework_word *w = fs->recipe->fixed; w && w->name; w++)
         framework_add(words, target, said, w->name, w->value);
 }
 
 /* --- what its function is told --- */
-
-/* Arguments of the functions of both, by all names that these have had (from memory). */
-static const struct framework_key call_keys[] = {
-    AS("num_gpus_per_node", "nproc_per_node"),
-    AS("num_nodes", "nnodes"),
-    AS("tensor_parallelism", "tensor_model_parallel_size"),
-    AS("tensor_model_parallel_size", "tensor_model_parallel_size"),
-    AS("pipeline_parallelism", "pipeline_model_parallel_size"),
-    AS("pipeline_model_parallel_size", "pipeline_model_parallel_size"),
-    AS("virtual_pipeline_parallelism", "virtual_pipeline_model_parallel_size"),
-    AS("virtual_pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size"),
-    AS("context_parallelism", "context_parallel_size"),
-    AS("context_parallel_size", "context_parallel_size"),
-    AS("expert_parallelism", "expert_model_parallel_size"),
-    AS("expert_model_parallel_size", "expert_model_parallel_size"),
-    AS("expert_tensor_parallelism", "expert_tensor_parallel_size"),
-    AS("expert_tensor_parallel_size", "expert_tensor_parallel_size"),
-    AS("sequence_parallelism", "sequence_parallel"),
-    AS("sequence_parallel", "sequence_parallel"),
-    AS("account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"),
-    AS("account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"),
-    AS("use_megatron_fsdp", "use_megatron_fsdp"),
-    AS("global_batch_size", "global_batch_size"),
-    AS("micro_batch_size", "micro_batch_size"),
-    AS("seq_length", "seq_length"),
-    AS("max_steps", "train_iters"),
-    AS("train_iters", "train_iters"),
-    WORDS("precision", framework_nemo2_precisions),
-    WORDS("precision_config", framework_bridge_precisions),
-    WORDS("precision_config._target_", framework_bridge_precisions),
-    WORDS("precision_config._args_", framework_bridge_precisions),
-    BOTH("peft_scheme", "adapter", framework_peft_words),
-    BOTH("peft", "adapter", framework_peft_words),
-    AS("peft._target_", "adapter"),
-    AS("peft.dim", "adapter_rank"),
-    AS("peft.target_modules", "adapter_targets"),
-    AS("peft.dropout", "adapter_dropout"),
-    WORDS("packed_sequence", framework_packed),
-    {0},
-};
-static const char *const call_ignored[] = {
-    "_target_",    "_args_",  "name",         "dir",    "fn",     "hf_path",      "tokenizer*", "data_path*",
-    "train_data*", "valid_*", "test_*",       "per_*",  "blend*", "mock",         "lr*",        "min_lr",
-    "warmup_*",    "adam_*",  "weight_decay", "eval_*", "log_*",  "save_*",       "wandb_*",    "pretrained_checkpoint",
-    "finetune_lr", "seed",    "limit_*",      "max_lr", "val_*",  "num_sanity_*", "constant_*", "gradient_clip_val",
-    NULL,
-};
-static const struct framework recipe_call = {.name = "the recipe", .keys = call_keys, .ignored = call_ignored};
 
 /* Fine-tuning is by LoRA unless it is told otherwise, None among that: of both, from memory. */
 static void read_adapter(struct launch_words *words, const struct yaml_node *recipe)
@@ -161,26 +112,28 @@ static void read_adapter(struct launch_words *words, const struct yaml_node *rec
 }
 
 /* Between what its framework does unasked and the fields that the program changes. */
-static void read_call(struct launch_words *words, const struct yaml_node *recipe, const char *path, struct diags *diags)
+static void read_call(struct launch_words *words, const struct yaml_node *recipe, const struct frameworks *fs, const char *path,
+                      struct diags *diags)
 {
     const struct yaml_node *unnamed = yaml_find(recipe, "_args_");
     read_adapter(words, recipe);
-    framework_read_keys(words, recipe, &recipe_call);
-    framework_report_typos(recipe, &recipe_call, path, diags);
+    framework_read_keys(words, recipe, fs->recipe);
+    framework_report_typos(recipe, fs->recipe, path, diags);
     if (unnamed)
         diag_warning(diags, (struct place){.file = path, .line = unnamed->at.line, .column = unnamed->at.column},
                      "what the recipe's function is told without a name is left out");
 }
 
 /* Precisions of NeMo 2's that a function makes: recipe.trainer.plugins = bf16_with_fp8_mixed(). */
-static void read_plugins(struct launch_words *words, const struct yaml_node *root, const char *path, struct diags *diags)
+static void read_plugins(struct launch_words *words, const struct yaml_node *root, const struct frameworks *fs, const char *path,
+                         struct diags *diags)
 {
     const struct yaml_node *target = framework_find(root, "trainer.plugins._target_");
     const char *dot = target ? strrchr(target->text, '.') : NULL, *name = !target ? "" : dot ? dot + 1 : target->text;
     bool known = false;
     if (!target || isupper((unsigned char)*name)) /* a class, whose fields say it */
         return;
-    for (const struct framework_word *w = framework_bridge_precisions; w->word; w++)
+    for (const struct framework_word *w = framework_list(fs->recipe, "bridge_precisions"); w && w->word; w++)
         if (w->name && strcmp(w->word, name) == 0) {
             known = true;
             framework_add(words, target, "trainer.plugins", w->name, w->value);
@@ -247,31 +200,32 @@ static void leave_names_out(struct launch_words *words, size_t first, const char
 
 /* By keys that no other has, by what made it where these are too few (llm.llama3_8b.pretrain_recipe(),
  * llama3_8b_pretrain_config()), or by keys of others: cfg.train alone might be LitGPT's. */
-static const struct framework *framework_of_program(const struct yaml_node *root, const struct yaml_node *recipe)
+static const struct framework *framework_of_program(const struct frameworks *fs, const struct yaml_node *root,
+                                                    const struct yaml_node *recipe)
 {
-    const struct framework *framework = framework_of_keys(root);
+    const struct framework *framework = framework_of_keys(fs, root);
     const char *target = recipe ? yaml_find(recipe, "_target_")->text : "", *last = strrchr(target, '_');
-    if (framework == &framework_bridge || framework == &framework_nemo2 || !last)
+    if (framework == fs->bridge || framework == fs->nemo2 || !last)
         return framework;
-    return strcmp(last, "_recipe") == 0 ? &framework_nemo2 : strcmp(last, "_config") == 0 ? &framework_bridge : framework;
+    return strcmp(last, "_recipe") == 0 ? fs->nemo2 : strcmp(last, "_config") == 0 ? fs->bridge : framework;
 }
 
 /* An argument's name that is a field of what no recipe has, so far as the program says: model = build(); model.num_layers = 4. */
-static void tell_loose(const struct yaml_node *root, const struct framework *framework, const char *path, struct diags *diags)
+static void tell_loose(const struct yaml_node *root, const char *path, struct diags *diags)
 {
-    bool recipes = framework == &framework_bridge || framework == &framework_nemo2;
-    for (const struct yaml_node *node = root->first; node && recipes; node = node->next)
+    for (const struct yaml_node *node = root->first; node; node = node->next)
         if (node->kind != YAML_MAPPING && megatron_find(node->key, true) >= 0)
             diag_warning(diags, (struct place){.file = path, .line = node->key_at.line, .column = node->key_at.column},
                          "%.80s is left out: of which part of a recipe it is, is not known", node->key);
 }
 
-enum status framework_read_program(const struct yaml_node *root, const char *path, struct launch_words *words,
-                                   struct diags *diags)
+enum status framework_read_program(const struct frameworks *fs, const struct yaml_node *root, const char *path,
+                                   struct launch_words *words, const struct framework **which, struct diags *diags)
 {
     const struct yaml_node *recipe = yaml_find(root, "_recipe_");
-    const struct framework *framework = framework_of_program(root, recipe);
+    const struct framework *framework = framework_of_program(fs, root, recipe);
     size_t first = words->n;
+    *which = framework && !framework->companion ? framework : NULL;
     bool described = framework_find(root, "model.hidden_size") || framework_find(root, "model.config.hidden_size");
     if (!framework) {
         diag_error(diags, (struct place){.file = path},
@@ -284,15 +238,16 @@ enum status framework_read_program(const struct yaml_node *root, const char *pat
     diag_note(diags, (struct place){.file = path},
               "of this program its assignments are read; what else its recipe has is not known");
     if (recipe && !described)
-        read_recipe(words, recipe);
+        read_recipe(words, recipe, fs);
     framework_read_fixed(words, root, framework);
     if (recipe)
-        read_call(words, recipe, path, diags);
-    if (framework == &framework_nemo2)
-        read_plugins(words, root, path, diags);
+        read_call(words, recipe, fs, path, diags);
+    if (framework == fs->nemo2)
+        read_plugins(words, root, fs, path, diags);
     framework_read_keys(words, root, framework);
     leave_names_out(words, first, path, diags);
-    tell_loose(root, framework, path, diags);
+    if (framework == fs->bridge || framework == fs->nemo2)
+        tell_loose(root, path, diags);
     tell_calls(root, framework, path, diags);
     framework_report_typos(root, framework, path, diags);
     return STATUS_OK;

@@ -6,7 +6,7 @@
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_PROGRAM_H
 
 #include "model/spec/yaml.h"
-#include "traces/launch/frameworks/framework_tables.h"
+#include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/job/launch_words.h"
 
 /* A recipe that pretrains a model of the catalog; of Megatron-Bridge's the folder that has it. */
@@ -19,7 +19,8 @@ extern const struct recipe bridge_recipes[], nemo2_recipes[];
 /* Words of a program's tree. A model that it does not describe (by its width) is the recipe's, by its name, and so is what
  * recipes have by themselves, behind which what its function is told stands, and then the fields. Layouts of recipes are not
  * known, which is told, as are calls and names where a number has to stand. */
-MUST_CHECK enum status framework_read_program(const struct yaml_node *root, const char *path, struct launch_words *words,
+MUST_CHECK enum status framework_read_program(const struct frameworks *frameworks, const struct yaml_node *root, const char *path,
+                                              struct launch_words *words, const struct framework **framework,
                                               struct diags *diags);
 
 #endif

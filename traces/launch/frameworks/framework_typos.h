@@ -15,7 +15,7 @@
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_TYPOS_H
 
 #include "model/spec/yaml.h"
-#include "traces/launch/frameworks/framework_tables.h"
+#include "traces/launch/frameworks/framework_table.h"
 
 /* A warning for each such key of the file; of a framework whose keys are all known, read or ignored, a note for each other. */
 void framework_report_typos(const struct yaml_node *root, const struct framework *framework, const char *file,

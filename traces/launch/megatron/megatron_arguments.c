@@ -120,10 +120,11 @@ static bool is_foreign(const struct launch_words *words)
 }
 
 /* Of an argument that no row has: the script's own, or one written wrong where no other program's flags stand. */
-static void read_stranger(const struct launch_word *word, bool foreign, struct unknown_arguments *unknown, struct diags *diags)
+static void read_stranger(const struct launch_word *word, const char *const *ignored, bool foreign,
+                          struct unknown_arguments *unknown, struct diags *diags)
 {
     bool flag = !word->said || *word->said == '-';
-    if (word->by_dest || megatron_is_silent(word->name) || (flag && !foreign && megatron_refuse(word, diags)))
+    if (word->by_dest || megatron_ignores(ignored, word->name) || (flag && !foreign && megatron_refuse(word, diags)))
         return;
     add_unknown(unknown, word, flag);
 }
@@ -149,7 +150,8 @@ static void read_argument(struct launch_words *words, const struct launch_word *
     arguments->logged |= word->by_dest && !word->said; /* a configuration says how it calls it */
 }
 
-void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags)
+void megatron_read(struct launch_words *words, const char *const *ignored, bool all, struct megatron_arguments *arguments,
+                   struct diags *diags)
 {
     struct unknown_arguments unknown = {.n = 0};
     bool foreign = is_foreign(words);
@@ -161,7 +163,7 @@ void megatron_read(struct launch_words *words, bool all, struct megatron_argumen
         if (word->strange)
             diag_warning(diags, word->at, "%.100s is unknown to msim and left out", word->name);
         else if (found < 0)
-            read_stranger(word, foreign, &unknown, diags);
+            read_stranger(word, ignored, foreign, &unknown, diags);
         else
             read_argument(words, word, found, arguments, diags);
     }

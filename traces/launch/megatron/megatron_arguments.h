@@ -87,7 +87,8 @@ extern const char *const megatron_shardings[];
  * of its choices, cannot be told (`unknown` says why). A flag that nobody knows and that is spelt nearly as one that is modelled
  * is an error, unless a framework's configuration stands beside it, whose program has flags of its own. With `all` the others
  * that nobody knows are listed, in one note otherwise. */
-void megatron_read(struct launch_words *words, bool all, struct megatron_arguments *arguments, struct diags *diags);
+void megatron_read(struct launch_words *words, const char *const *ignored, bool all, struct megatron_arguments *arguments,
+                   struct diags *diags);
 
 /* How many of the words are arguments with a meaning for the model or the layout: what tells a launch from another command. */
 size_t megatron_count(const struct launch_words *words);
@@ -95,8 +96,9 @@ size_t megatron_count(const struct launch_words *words);
 size_t megatron_count_flags(const struct launch_words *words);
 /* The row's index by flag (dashes or underscores) or by dest; -1: none. */
 int megatron_find(const char *name, bool by_dest);
-/* Does this flag change neither time nor memory? */
-bool megatron_is_silent(const char *name);
+/* Is this flag among those that change neither time nor memory? A name there that ends in '*' matches all that begin so. NULL
+ * behind the last; NULL: none. */
+bool megatron_ignores(const char *const *ignored, const char *name);
 
 /* A value as a number in [low, high]; false, with a diagnostic, when it is none. */
 bool megatron_number(const struct megatron_value *value, const struct argument_row *row, double low, double high, double *number,
