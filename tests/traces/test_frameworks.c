@@ -8,7 +8,7 @@
 
 #include "tests/suite.h"
 #include "traces/launch/frameworks/framework_config.h"
-#include "traces/launch/frameworks/framework_table.h"
+#include "traces/launch/frameworks/framework_tree.h"
 
 #define HEAD "name: mine\nsource: a test\nchecked: 1.2\norder: 5\nsigns: [mine.batch, mine.width]\n"
 
@@ -110,7 +110,7 @@ START_TEST(mistakes_have_places)
         {HEAD "keys:\n- {key: a, is: num_layer}\n", "'num_layer' is no argument of Megatron-LM; did you mean 'num-layers'?", 7,
          16},
         {HEAD "keys:\n- {key: a, words: kinds}\n", "no list 'kinds' under words, here or in shared.yaml", 7, 19},
-        {HEAD "keys:\n- {key: a}\n", "a key is {key: PATH, is: ARGUMENT}, or not, inside or words in the place of is", 7, 3},
+        {HEAD "keys:\n- {key: a}\n", "a key is {key: PATH, is: ARGUMENT}, or not, inside or words instead of is", 7, 3},
         {HEAD "keys:\n- {key: a, was: b}\n", "'was' is none of key, is, not, inside, words", 7, 12},
         {HEAD "fixed:\n- nothing\n", "shared.yaml has no set 'nothing'", 7, 3},
         {HEAD "fixed:\n- [swiglu]\n", "a row is [argument, value]", 7, 3},

@@ -185,7 +185,7 @@ static struct framework_key key_of(struct reader *r, const struct yaml_node *nod
         }
     }
     if (!key.path || ways > 1 || (!ways && !yaml_find(node, "words")))
-        diag_error(r->diags, node->at, "a key is {key: PATH, is: ARGUMENT}, or not, inside or words in the place of is");
+        diag_error(r->diags, node->at, "a key is {key: PATH, is: ARGUMENT}, or not, inside or words instead of is");
     return key;
 }
 
@@ -335,10 +335,4 @@ void framework_read_shared(const struct yaml_node *root, struct framework_shared
     read_head(&r, root, &head);
     shared->lists = lists_of(&r, yaml_find(root, "words"), false, &shared->n_lists);
     shared->sets = lists_of(&r, yaml_find(root, "sets"), true, &shared->n_sets);
-}
-
-const struct framework_word *framework_list(const struct framework *framework, const char *name)
-{
-    const struct framework_list *list = list_named(framework->lists, framework->n_lists, name);
-    return list ? list->words : NULL;
 }

@@ -96,9 +96,6 @@ void frameworks_free(struct frameworks *frameworks);
 /* A table by its name; NULL: there is none. */
 const struct framework *frameworks_find(const struct frameworks *frameworks, const char *name);
 
-/* The words of a list, of the table itself or shared; NULL: there is none of that name. */
-const struct framework_word *framework_list(const struct framework *framework, const char *name);
-
 #define FRAMEWORK_BRIDGE  "Megatron-Bridge"
 #define FRAMEWORK_NEMO2   "NeMo 2"
 #define FRAMEWORK_TRAINER "TrainingArguments"

@@ -79,3 +79,11 @@ void framework_add_strange(struct launch_words *words, const struct yaml_node *n
     const char *name = launch_text(words, said, (size_t)n);
     launch_words_add(words, (struct launch_word){.name = name, .said = path, .at = node->at, .strange = true});
 }
+
+const struct framework_word *framework_list(const struct framework *framework, const char *name)
+{
+    for (int i = 0; i < framework->n_lists; i++)
+        if (strcmp(framework->lists[i].name, name) == 0)
+            return framework->lists[i].words;
+    return NULL;
+}

@@ -1,5 +1,5 @@
 /*
- * framework_tree.h - keys of a configuration by their paths, and words made of them.
+ * framework_tree.h - keys of a configuration and words of a table by their names.
  *
  *     model:                          framework_find(root, "model.optim.name")      the node "adamw"
  *       optim:                        framework_find(root, "callbacks.budget")      of a list the first mapping with the key
@@ -8,7 +8,7 @@
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_TREE_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_TREE_H
 
-#include "model/spec/yaml.h"
+#include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/job/launch_words.h"
 
 /* What stands at "a.b.c"; of a list the first mapping that has the key. NULL: nothing. */
@@ -23,5 +23,8 @@ bool framework_is_true(const char *text);
 void framework_add(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
                    const char *value);
 void framework_add_strange(struct launch_words *words, const struct yaml_node *node, const char *path, const char *text);
+
+/* The words of a list, of the table itself or shared; NULL: there is none of that name. */
+const struct framework_word *framework_list(const struct framework *framework, const char *name);
 
 #endif
