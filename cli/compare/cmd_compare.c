@@ -11,73 +11,22 @@
 #include "cli/output/table.h"
 #include "model/base/clock.h"
 #include "model/base/memory.h"
-#include "model/cost/step/closed_form.h"
 #include "model/cost/step/track_record.h"
-#include "model/cost/work/work.h"
 #include "model/spec/json_text.h"
-#include "sim/step/step.h"
+#include "sim/search/run_prediction.h"
 
 /* --- predicting ---------------------------------------------------------------------------------------------------- */
 
-static enum status predict_by_simulation(const struct setting *setting, struct compared *row, struct diags *diags)
-{
-    struct step_options options = {.detail = DETAIL_CHUNK};
-    struct step_result result;
-    enum status status = step_simulate(&row->run->layout, setting, &options, &result, NULL, NULL, diags);
-    if (status != STATUS_OK)
-        return status;
-    row->predicted_s = result.step_time_s;
-    row->predicted_mfu = result.mfu;
-    row->breakdown = result.breakdown;
-    return STATUS_OK;
-}
-
-static void predict_by_formula(const struct setting *setting, struct compared *row)
-{
-    const struct measurement *run = row->run;
-    struct closed_form *form = closed_form_create(setting);
-    struct step_estimate estimate;
-    closed_form_estimate(form, &run->layout, &estimate);
-    closed_form_destroy(form);
-    double peak = run->cluster.gpu.peak_flops[run->job.precision];
-    double flops = model_flops_per_step(setting, run->layout.features, FLOPS_FULL);
-    row->predicted_s = estimate.step_s;
-    row->predicted_mfu = peak > 0 ? flops / (estimate.step_s * run->gpus * peak) : 0;
-    row->breakdown = estimate.by_class;
-}
-
-static enum compare_method method_for(enum compare_method asked, const struct measurement *run, struct diags *diags)
-{
-    if (asked == COMPARE_FORMULA || !step_is_long(&run->layout, &run->job))
-        return asked;
-    diag_note(diags, run->at, "%s has %lld micro-batches: predicted by the formula", run->name,
-              (long long)layout_micro_batches(&run->layout, &run->job));
-    return COMPARE_FORMULA;
-}
-
-/* A row that cannot be predicted is warned of and left without prediction. */
 static void predict(enum compare_method method, struct compared *row, struct diags *diags)
 {
-    char why[512];
-    struct setting setting = measurement_setting(row->run);
-    enum layout_reason reason = layout_check(&row->run->layout, &setting, why, sizeof why);
-    row->legal = reason == LAYOUT_LEGAL;
-    if (!row->legal) {
-        diag_warning(diags, row->run->at, "%s is not predicted: %s", row->run->name, why);
-        return;
-    }
-    int stage;
-    footprint_peak(&row->run->layout, &setting, &row->memory, &stage);
-    row->capacity = footprint_capacity(&row->run->cluster);
-    if (row->run->oom)
-        return;
-    struct diags problems = {0};
-    if (method_for(method, row->run, diags) == COMPARE_FORMULA)
-        predict_by_formula(&setting, row);
-    else if (predict_by_simulation(&setting, row, &problems) != STATUS_OK)
-        diag_warning(diags, row->run->at, "%s is not predicted: %s", row->run->name,
-                     problems.n_items ? problems.items[0].text : "the simulation failed");
-    diags_free(&problems);
+    struct run_prediction prediction;
+    run_predict(method == COMPARE_FORMULA ? PREDICT_BY_FORMULA : PREDICT_BY_SIMULATION, row->run, &prediction, diags);
+    row->legal = prediction.legal;
+    row->predicted_s = prediction.step_s;
+    row->predicted_mfu = prediction.mfu;
+    row->breakdown = prediction.breakdown;
+    row->memory = prediction.memory;
+    row->capacity = prediction.capacity;
 }
 
 static struct comparison comparison_of(const struct compared *row)

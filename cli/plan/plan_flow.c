@@ -13,88 +13,21 @@
 
 /* ---- simulation */
 
-static void network_seen(void *context, struct network_flow *network, const struct step_result *result)
-{
-    struct flow_outcome *outcome = context;
-    struct hot_link hottest;
-    struct link_usage *usage = memory_new(fabric_links(network_flow_fabric(network)), sizeof *usage);
-
-    (void)result;
-    network_flow_usage(network, usage);
-    outcome->contended = network_flow_hottest(network, usage, 1, &hottest) > 0 ? hottest.contended : 0;
-    free(usage);
-}
-
-static void placement_simulate(const struct setting *setting, const struct layout *layout, const struct fabric *fabric,
-                               struct network_flow_options *options, enum placement placement, struct flow_outcome *outcome,
-                               struct diags *diags)
-{
-    int *gpus = memory_new((size_t)setting->gpus, sizeof *gpus);
-    const struct step_options how = {.all_ranks = true,
-                                     .detail = DETAIL_CHUNK,
-                                     .flow = options,
-                                     .fold_flow = true,
-                                     .seen = network_seen,
-                                     .seen_context = outcome};
-
-    placement_fill(placement, layout, fabric, options->seed, gpus);
-    options->placement = gpus;
-    outcome->simulated = step_simulate(layout, setting, &how, &outcome->step, NULL, NULL, diags) == STATUS_OK;
-    options->placement = NULL;
-    free(gpus);
-}
-
-static void row_choose(struct flow_row *row)
-{
-    row->best = -1;
-    for (int p = 0; p < N_PLACEMENTS; p++)
-        if (row->placements[p].simulated &&
-            (row->best < 0 || row->placements[p].step.step < row->placements[row->best].step.step))
-            row->best = p;
-}
-
-/* By the time of the best placement; those without one last; then as they were. */
-static bool row_before(const struct flow_row *a, const struct flow_row *b)
-{
-    if ((a->best < 0) != (b->best < 0))
-        return a->best >= 0;
-    return a->best >= 0 && a->placements[a->best].step.step < b->placements[b->best].step.step;
-}
-
-static void rows_sort(struct plan_flow *flow, struct ranked_plan *plans)
-{
-    for (int i = 1; i < flow->n_rows; i++) {
-        struct flow_row row = flow->rows[i];
-        int at = i;
-        for (; at > 0 && row_before(&row, &flow->rows[at - 1]); at--)
-            flow->rows[at] = flow->rows[at - 1];
-        flow->rows[at] = row;
-    }
-    for (int i = 0; i < flow->n_rows; i++)
-        plans[i] = flow->rows[i].plan;
-}
-
-static void rows_simulate(struct invocation *call, const struct setting *setting, const struct fabric *fabric,
-                          struct plan_flow *flow)
+static void rows_rank(struct invocation *call, const struct setting *setting, const struct fabric *fabric, struct plan_flow *flow)
 {
     struct progress progress = progress_begin(call, "plans on the fabric");
     const struct router router = fabric_options_router(call, fabric);
-    struct network_flow_options options = {.fabric = fabric,
-                                           .routing = router.routing,
-                                           .polarised = router.polarised,
-                                           .rail_aware = router.rail_aware,
-                                           .queue_pairs = fabric_options_queue_pairs(call, setting->cluster),
-                                           .seed = call->seed};
+    struct fabric_ranking ranking = {.setting = setting,
+                                     .network = {.fabric = fabric,
+                                                 .routing = router.routing,
+                                                 .polarised = router.polarised,
+                                                 .rail_aware = router.rail_aware,
+                                                 .queue_pairs = fabric_options_queue_pairs(call, setting->cluster),
+                                                 .seed = call->seed},
+                                     .watch = {progress_update, &progress}};
 
-    for (int i = 0; i < flow->n_rows; i++) {
-        struct flow_row *row = &flow->rows[i];
-        for (int p = 0; p < N_PLACEMENTS; p++)
-            if (flow->placed[p])
-                placement_simulate(setting, &row->plan.plan.layout, fabric, &options, (enum placement)p, &row->placements[p],
-                                   &call->diags);
-        row_choose(row);
-        progress_update(&progress, i + 1, flow->n_rows);
-    }
+    memcpy(ranking.placed, flow->placed, sizeof ranking.placed);
+    fabric_rank(&ranking, flow->rows, flow->n_rows, &call->diags);
     progress_end(&progress);
 }
 
@@ -125,8 +58,9 @@ enum status plan_flow_run(struct invocation *call, const struct setting *setting
     fabric_format(&fabric, flow->fabric, sizeof flow->fabric);
     for (int i = 0; i < flow->n_rows; i++)
         flow->rows[i].plan = plans[i];
-    rows_simulate(call, setting, &fabric, flow);
-    rows_sort(flow, plans);
+    rows_rank(call, setting, &fabric, flow);
+    for (int i = 0; i < flow->n_rows; i++)
+        plans[i] = flow->rows[i].plan;
     fabric_free(&fabric);
     return STATUS_OK;
 }

@@ -12,21 +12,7 @@
 
 #include "cli/options/command.h"
 #include "cli/output/table.h"
-#include "sim/network/placement.h"
-#include "sim/search/plan_ranking.h"
-
-struct flow_outcome {
-    bool simulated;
-    struct step_result step;
-    nanos contended; /* of the link that held transfers back the longest */
-};
-
-/* Of one plan. */
-struct flow_row {
-    struct ranked_plan plan;
-    struct flow_outcome placements[N_PLACEMENTS];
-    int best; /* placement; -1 none could be simulated */
-};
+#include "sim/search/fabric_ranking.h"
 
 struct plan_flow {
     int n_rows; /* 0: not asked for */
