@@ -87,11 +87,21 @@ private() {
     } | except private | report
 }
 
-# Object files of a room use each other without a circle: a reader can begin with the file that needs no other. Needs a build.
+# Object files of a room use each other without a circle: a reader can begin with the file that needs no other. Needs a build. A listed
+# circle whose files a build leaves out (CUDA) still counts.
 circles() {
     [ -n "$build" ] || skip "no build folder given"
     command -v nm >/dev/null || skip "no nm"
-    [ -n "$(find "$build" -name '*.o' | head -1)" ] || skip "no object files"
-    find "$build" -path "$build/tests" -prune -o -name '*.o' -print | xargs nm -A -g 2>/dev/null | sed "s|^$build/||" |
-        awk -f "$here/checks/circles.awk" | sort | except circles | report
+    objects=$(find "$build" -path "$build/tests" -prune -o -name '*.o' -print)
+    [ -n "$objects" ] || skip "no object files"
+    {
+        echo "$objects" | xargs nm -A -g 2>/dev/null | sed "s|^$build/||" | awk -f "$here/checks/circles.awk"
+        grep -v '^#' "tests/architecture/exceptions/circles.txt" 2>/dev/null | while read -r circle; do
+            for file in $circle; do
+                echo "$objects" | grep -qF "/$file.o" && continue
+                [ -z "$(files -name "$file")" ] || echo "$circle: not all in this build"
+                break
+            done
+        done
+    } | sort | except circles | report
 }
