@@ -157,7 +157,7 @@ static void link_reconsider(struct flows *flows, uint32_t which)
         return;
     }
     struct outlook outlook = link_outlook(flows, which);
-    if (outlook.is == WATER_IS && outlook.level == level) {
+    if (outlook.bound == WATER_IS && outlook.level == level) {
         link_clean(flows, which);
         return;
     }
@@ -261,13 +261,13 @@ static void link_turn(struct flows *flows, uint32_t which)
     int64_t level = flows->loads[which].level;
     struct outlook outlook = link_outlook(flows, which);
 
-    if (outlook.is == WATER_NOT_BELOW)
+    if (outlook.bound == WATER_NOT_BELOW)
         outlook = link_survey(flows, which);
-    if (outlook.is == WATER_IS && outlook.level == level) {
+    if (outlook.bound == WATER_IS && outlook.level == level) {
         link_clean(flows, which);
         return;
     }
-    bool rises = outlook.is == WATER_ABOVE || outlook.level > level;
+    bool rises = outlook.bound == WATER_ABOVE || outlook.level > level;
     int64_t key = rises ? level : outlook.level;
     if (key > flows->sweep_key) {
         link->key = key;

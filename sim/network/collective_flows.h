@@ -1,38 +1,41 @@
 /*
- * collective_flows.h - the transfers that a collective puts on the fabric, as NCCL would lay it over the placement.
+ * collective_flows.h - the transfers that a collective puts on the fabric, as NCCL lays it over the placement.
  *
- * A group of n GPUs in d NVLink domains, r of them in each, in group order. Inside a domain everything goes over NVLink and is
- * the business of the closed form (model/cost/kernel/collective.h); what follows is what leaves the domains.
+ * Example: an all-reduce of 1 GB over 16 GPUs on two hosts of 8, as a ring. Of the 16 edges of each channel only two leave a
+ * host. There are 8 channels, one per NIC, so each NIC carries 2 * 1 GB * 15/16 / 8 = 234 MB.
  *
- * Ring: r channels, one per NIC. Channel i goes from the i-th member in one domain to the i-th in the next, domains in the order
- * in which the group meets them, and around. Every edge carries V / r bytes, V = S (n - 1) / n, twice that for an all-reduce.
+ * A group has n GPUs in d NVLink domains, r of them in each, in group order. The closed form handles everything inside a domain,
+ * over NVLink (model/cost/kernel/collective.h). The rest leaves the domains:
  *
- * Tree: two binary trees over the domains for each channel, an inner node of one being a leaf of the other (NCCL's double binary
- * trees; Sanders, Speck, Traff, Parallel Computing 35, 2009). Every edge carries S / 2r up and as much down; four leave the
- * busiest NIC, or as many as there are domains.
+ * Ring: r channels, one per NIC. Channel i goes from the i-th member in one domain to the i-th in the next, in the order in
+ * which the group meets the domains, and around. Each edge carries V / r bytes, V = S (n - 1) / n; twice that for an all-reduce.
  *
- * Hierarchical: the edges of the ring, each rail by itself, so V = S (d - 1) / d (model/cost/kernel/collective.h); they begin
- * when what the ranks of a domain do first has taken its time.
+ * Tree: two binary trees over the domains per channel. Inner nodes of one are leaves of the other (NCCL's double binary trees;
+ * Sanders, Speck, Traff, Parallel Computing 35, 2009). Each edge carries S / 2r up and the same down. The busiest NIC has four
+ * edges out, or one per domain if there are fewer.
  *
- * All-to-all: every member to every member of other domains. A group with more than ALL_TO_ALL_EDGES of them is sampled: each
- * member sends to as many partners as that leaves it, at least ALL_TO_ALL_PARTNERS, which stand for all, with the same bytes in
- * all. Partners are one from each of as many equal parts of the group, at a random place in it that is the same for all members,
- * so everybody also receives from as many. Where nothing is hashed the sample takes what all pairs take. On hashed uplinks fewer
- * and longer transfers meet more unevenly and the last one ends later: alone on a 1:1 fabric by 12 % with 128 partners of 512
- * ranks, by 23 % with 64, by 67 % with 16 (tests/sim/fabric/test_all_to_all.c). All pairs of 512 ranks take 20 s of processor
- * time for one exchange, 128 partners 1.3 s.
+ * Hierarchical: the edges of the ring, each rail by itself, so V = S (d - 1) / d (model/cost/kernel/collective.h). They begin
+ * when the ranks of a domain have finished their first part.
  *
- * Dispatch of token copies: a token goes to each domain that holds one of its experts once, to the member at its own place there,
- * and on over NVLink (dispatch_time; DeepEP sends to the GPU of the same number). So the i-th member in a domain sends to the
- * i-th in every other one, on its rail. What a rank combines comes back the same way.
+ * All-to-all: each member to each member of other domains. A group with more than ALL_TO_ALL_EDGES of these is sampled. Each
+ * member sends to the number of partners which that limit allows, at least ALL_TO_ALL_PARTNERS. These represent all, with the
+ * same total bytes. The group is cut into as many equal parts as there are partners. One partner comes from each part, at a
+ * random place that is the same for all members, so each member also receives from that number. Without hashing the sample takes
+ * as long as all pairs. On hashed uplinks fewer and longer transfers meet more unevenly, and the last one ends later: alone on a
+ * 1:1 fabric by 12 % with 128 partners of 512 ranks, by 23 % with 64, by 67 % with 16 (tests/sim/fabric/test_all_to_all.c). All
+ * pairs of 512 ranks need 20 s of processor time per exchange, 128 partners 1.3 s.
  *
- * Detail. `steady`: edges are separate transfers that run for as long as the whole collective, and it ends with the slowest. That
- * is what a pipelined ring does while rates do not change; where they do, a real ring is slower, as the slowest edge of each
- * moment holds all others back. `per-step`: an edge of a ring sends in d - 1 parts (an all-reduce twice as many), each when the
- * one before has been sent and the one before that of its predecessor has arrived; NCCL, which passes on slices of a part, lies
- * between the two. The bytes are those that take exactly the closed form's bandwidth term (with its ramp) on idle links; latency
- * follows when the last edge has ended. So a collective that meets nobody takes what the closed form says (per step: to a
- * nanosecond each).
+ * Dispatch of token copies: a token goes once to each domain that holds one of its experts, to the member at its own place
+ * there, and on over NVLink (dispatch_time; DeepEP sends to the GPU of the same number). So the i-th member of a domain sends to
+ * the i-th of every other one, on its rail. Combined results return the same way.
+ *
+ * Detail. `steady`: edges are separate transfers for as long as the whole collective, which ends with the slowest. A pipelined
+ * ring does this while rates do not change. If they change, a real ring is slower, because at each moment the slowest edge holds
+ * back all others. `per-step`: an edge of a ring sends d - 1 parts (an all-reduce twice that). Each starts when the previous one
+ * has been sent and the predecessor's previous one has arrived. NCCL, which passes on slices of a part, lies between the two.
+ * The bytes are those that take exactly the closed form's bandwidth term (with its ramp) on idle links; latency follows the end
+ * of the last edge. So a collective that meets no other transfer takes the time of the closed form (per step: to a nanosecond
+ * each).
  */
 #ifndef MSIM_SIM_NETWORK_COLLECTIVE_FLOWS_H
 #define MSIM_SIM_NETWORK_COLLECTIVE_FLOWS_H
@@ -41,7 +44,7 @@
 #include "model/program/program.h"
 #include "sim/fabric/fabric.h"
 
-/* 65,536 edges are all pairs of 256 ranks; 1,024 ranks have 64 partners, 4,096 and more 16. */
+/* 65,536 edges are all pairs of 256 ranks; 1,024 ranks have 64 partners each, 4,096 and more have 16. */
 enum { ALL_TO_ALL_PARTNERS = 16, ALL_TO_ALL_EDGES = 1 << 16 };
 
 enum collective_shape {
@@ -59,25 +62,25 @@ struct collective_edge {
 
 struct collective_plan {
     enum collective_shape shape;
-    double share; /* of what a GPU's NICs carry in the bandwidth term: bytes of each edge = share * bandwidth_s * rate */
-    int ring;     /* of a ring: edges of a channel, which stand together and in order */
+    double share; /* bytes of each edge = share * bandwidth_s * rate of a GPU's NICs */
+    int ring;     /* of a ring: edges per channel, contiguous and in order */
     size_t n_edges;
     struct collective_edge *edges;
 };
 
-/* How a group lies on the fabric, for the closed form; `gpus` in group order. */
+/* The span of a group on the fabric, for the closed form; `gpus` in group order. */
 struct group_span collective_span(const struct fabric *fabric, const int *gpus, int n);
-/* *plan is released with collective_plan_free. `in_turn`: the members in a domain send one after the other (machine.h,
- * replica_turns), so a ring or a tree has one channel. */
+/* Plans a collective; free *plan with collective_plan_free. `in_turn`: the members of a domain send one after the other
+ * (machine.h, replica_turns), so a ring or tree has one channel. */
 void collective_plan_create(const struct fabric *fabric, enum collective_shape shape, const int *gpus, int n, bool in_turn,
                             struct collective_plan *plan);
-/* An all-to-all with so many partners of each member, at least 1; all of them where there are no more. */
+/* Plans an all-to-all with `partners` >= 1 per member, or all if there are fewer. */
 void collective_all_to_all_create(const struct fabric *fabric, const int *gpus, int n, int partners,
                                   struct collective_plan *plan);
 void collective_plan_free(struct collective_plan *plan);
-/* What a collective of a program exchanges: of a dispatch of token copies as its work says. */
+/* The exchange of a collective operation; a dispatch of token copies takes it from its work. */
 struct work_collective op_exchange(const struct program *program, const struct op *op);
-/* The shape that an exchange takes over a group. */
+/* The shape of an exchange over a group. */
 enum collective_shape collective_shape_of(const struct cluster *cluster, struct group_span span,
                                           const struct work_collective *exchange);
 /* Its closed form: collective_phases, or dispatch_time. */

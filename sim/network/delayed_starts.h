@@ -1,8 +1,8 @@
 /*
- * delayed_starts.h - transfers whose links come into play later than the exchange begins: those of a hierarchical collective,
- * after what its ranks do inside their NVLink domains.
+ * delayed_starts.h - a queue of transfers that start later than their exchange: a hierarchical collective uses the fabric only
+ * after its ranks have finished their part inside their NVLink domains.
  *
- * A binary heap by time, then by the order in which they were added, so equal times have one order. O(log n) each way.
+ * It is a binary heap by time, then by the order of insertion, so equal times have one order. O(log n) to add and take.
  */
 #ifndef MSIM_SIM_NETWORK_DELAYED_STARTS_H
 #define MSIM_SIM_NETWORK_DELAYED_STARTS_H
@@ -13,11 +13,11 @@
 
 #include "model/base/units.h"
 
-/* The flows [first, first + n) of a transfer, with so many bytes each. */
+/* The flows [first, first + n) of a transfer, with `carried` bytes each. */
 struct flows_start {
     uint32_t transfer, first, n;
-    uint32_t length; /* of a ring that moves part by part: edges of a channel; else 0 */
-    uint32_t parts;  /* in which each flow's bytes move */
+    uint32_t length; /* per-step ring: edges per channel; otherwise 0 */
+    uint32_t parts;  /* number of parts of each flow's bytes */
     double carried;
 };
 
@@ -35,9 +35,9 @@ struct delayed_starts {
 
 void delayed_starts_free(struct delayed_starts *starts);
 void delayed_starts_add(struct delayed_starts *starts, nanos at, struct flows_start start);
-/* When the next one begins; INT64_MAX: none waits. */
+/* When the next one starts; INT64_MAX: none. */
 nanos delayed_starts_next(const struct delayed_starts *starts);
-/* One whose time has come. False: there is none. */
+/* Takes one that starts by `now`; returns false if there is none. */
 bool delayed_starts_take(struct delayed_starts *starts, nanos now, struct flows_start *start);
 
 #endif

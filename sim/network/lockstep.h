@@ -1,13 +1,16 @@
 /*
- * lockstep.h - ranks that can only go on together.
+ * lockstep.h - blocks of ranks that can only advance together.
  *
- * At chunk and layer detail a pass of the model is one operation, and the exchanges inside it (tensor-parallel all-gathers and
- * reduce-scatters, the ring of context parallelism) belong to its cost. None of the ranks that take part can begin it before all
- * of them have what they need: the first exchange waits for the last of them. On a network without contention they are alike
- * anyway; on a fabric their messages meet different links, and the latest one holds up all. So in such a *block* of tp * cp ranks
- * each pass starts when its last member is ready, and ends for all at once; the others' wait counts as tensor-parallel exchange.
+ * Example: tp = 8. The eight ranks of a block receive activations at different times because their messages meet different
+ * links. Their forward pass starts for all when the last one is ready.
  *
- * Not held together: expert-parallel groups, whose exchanges are operations of their own at kernel detail only.
+ * At chunk and layer detail a pass of the model is one operation. The exchanges inside it (tensor-parallel all-gathers and
+ * reduce-scatters, the ring of context parallelism) are part of its cost. No participating rank can begin it before all have
+ * their inputs, because the first exchange waits for the last of them. Without contention they are alike anyway. On a fabric
+ * their messages meet different links, and the latest one holds up all. So in such a *block* of tp * cp ranks each pass starts
+ * when its last member is ready, and ends for all at once. The wait of the others counts as tensor-parallel exchange.
+ *
+ * Expert-parallel groups are not blocks: at kernel detail their exchanges are operations of their own.
  */
 #ifndef MSIM_SIM_NETWORK_LOCKSTEP_H
 #define MSIM_SIM_NETWORK_LOCKSTEP_H
@@ -21,7 +24,7 @@ struct lockstep {
     int32_t *members; /* ranks, block by block */
 };
 
-/* The blocks of a program with all its ranks; none (n_blocks 0, nothing to free) where no ranks go in lockstep. */
+/* The blocks of a program with all its ranks. n_blocks 0: no ranks are in lockstep, and there is nothing to free. */
 void lockstep_create(const struct program *program, struct lockstep *lockstep);
 void lockstep_free(struct lockstep *lockstep);
 

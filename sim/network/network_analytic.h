@@ -1,7 +1,7 @@
 /*
- * network_analytic.h - the network of the closed-form models: NCCL's tuning model for collectives, latency plus bytes over rate
- * for messages (model/cost/kernel/machine.h). Nothing shares a link except as the group's span says, and as
- * dp_overlap_contention.h has it for a whole step; uniform.
+ * network_analytic.h - the closed forms as a network: NCCL's tuning model for collectives, latency plus bytes over rate for
+ * messages (model/cost/kernel/machine.h). It is uniform. Transfers share links only as the group's span says, and as
+ * dp_overlap_contention.h computes for a whole step.
  */
 #ifndef MSIM_SIM_NETWORK_NETWORK_ANALYTIC_H
 #define MSIM_SIM_NETWORK_NETWORK_ANALYTIC_H

@@ -1,29 +1,36 @@
 /*
- * network_flow.h - the network of flows: every message and every edge of a collective is a transfer over the links of a fabric,
- * and transfers share links max-min fairly (sim/fabric/flows.h).
+ * network_flow.h - a network of flows: each message and each edge of a collective is a transfer over the links of a fabric, and
+ * transfers share links max-min fairly (sim/fabric/flows.h).
  *
- * The times are those of the closed forms with one term replaced: the bandwidth term (ramp included) becomes bytes on links, so
- * it grows where links are shared or slow; base, hop and network latencies and the pipelining of the first chunk stay and
- * follow the transfer. On links that it has for itself a transfer takes what the analytic network says, to the nanosecond. The
- * share that groups of ranks take of one another's NICs, and over-subscription, are not assumed here: they happen.
+ * Example: the network for one step, and the hottest links after it.
  *
- * Links carry net_fraction of their rate: what NCCL sustains, headers and all.
+ *     const struct network_flow_options options = {.fabric = &fabric, .routing = ROUTING_ECMP, .queue_pairs = 2};
+ *     status = network_flow_create(&machine, &program, &options, &network, &diags);
+ *     struct network table = network_flow_table(network);          for program_execute
+ *     n = network_flow_hottest(network, usage, 5, hottest);
  *
- * What stays inside an NVLink domain: messages use the GPUs' NVLink; collectives take the closed form's time.
+ * The times are those of the closed forms with one term replaced. The bandwidth term (with its ramp) becomes bytes on links, so
+ * it grows if links are shared or slow. Base, hop and network latencies and the pipelining of the first chunk stay, and follow
+ * the transfer. With all links to itself a transfer takes the time of the analytic network, to the nanosecond. Contention
+ * between groups for NICs and over-subscription are not assumed here: they result from the links.
  *
- * A connection between two ranks keeps its route, as a queue pair does. Collectives of a group meet the same links every time.
+ * Links carry net_fraction of their rate: the rate that NCCL sustains, with headers.
  *
- * Queue pairs. Between two GPUs NCCL has several: it doubles the rings that it finds, so two channels stand on every NIC
- * (ncclTopoPostset), each with NCCL_IB_QPS_PER_CONNECTION of them (1); Llama 3 made 16 (arXiv:2407.21783, section 3.3.1). Each is
- * hashed for itself, all carry an equal part, and none runs ahead, as a message is cut into slices that all of them carry and a
- * window of eight slices is under way: the slowest paces the others. So a connection is one transfer that crosses each link as
- * often as its queue pairs do, and costs about the same however many they are. How many decides what hashing costs: with ToRs of
- * two hosts, as many uplinks as NICs and one queue pair, three of eight edges of a ring meet on an uplink somewhere and the ring
- * is three times as slow; with 16 it loses 5 %.
+ * Inside an NVLink domain messages use the GPUs' NVLink, and collectives take the closed form's time.
  *
- * Packets. With `packets` what leaves a domain goes packet by packet over the same paths (network_packets.h).
+ * A connection between two ranks keeps its route, like a queue pair. The collectives of a group use the same links every time.
  *
- * Turns. Where ranks of a domain send one after the other (replica_turns) a ring has one channel, through the first one's NIC.
+ * Queue pairs. NCCL has several between two GPUs. It doubles the rings that it finds, so each NIC has two channels
+ * (ncclTopoPostset), each with NCCL_IB_QPS_PER_CONNECTION queue pairs (1). Llama 3 used 16 (arXiv:2407.21783, section 3.3.1).
+ * Each is hashed by itself. All carry an equal part, and none runs ahead: a message is cut into slices that all of them carry,
+ * with a window of eight slices under way. So the slowest sets the pace of the others. A connection is therefore one transfer
+ * that crosses each link once per queue pair on it, and costs about the same for any number of them. The number decides the cost
+ * of hashing. With ToRs of two hosts, one uplink per NIC and one queue pair, three of eight edges of a ring meet on an uplink
+ * somewhere, and the ring is three times as slow; with 16 it loses 5 %.
+ *
+ * Packets. With `packets`, transfers that leave a domain go packet by packet over the same paths (network_packets.h).
+ *
+ * Turns. If the ranks of a domain send one after the other (replica_turns), a ring has one channel, through the first one's NIC.
  */
 #ifndef MSIM_SIM_NETWORK_NETWORK_FLOW_H
 #define MSIM_SIM_NETWORK_NETWORK_FLOW_H
@@ -39,14 +46,14 @@
 struct network_flow;
 struct fold;
 
-/* What leaves NVLink domains packet by packet instead (network_packets.h). */
+/* For transfers that leave NVLink domains: packets (network_packets.h). */
 struct network_packets;
 struct network_packets_options {
     struct packets_parameters with;
-    struct network_packets *made; /* with these options, for this fabric at the cluster's net_fraction: the caller's, for one run;
-                                   * NULL: the network makes its own */
-    double total;                 /* bytes to come, for `progress` */
-    void (*progress)(void *context, double done, double total); /* now and then, in bytes; NULL: nobody asks */
+    struct network_packets *made; /* made by the caller with these options, for this fabric at the cluster's net_fraction, for one
+                                   * run; NULL: the network makes its own */
+    double total;                 /* total bytes, for `progress` */
+    void (*progress)(void *context, double done, double total); /* called now and then, in bytes; NULL: none */
     void *context;
 };
 
@@ -54,64 +61,64 @@ struct network_flow_options {
     const struct fabric *fabric;
     enum routing routing;
     bool polarised, rail_aware;
-    bool per_step;                   /* rings move part by part (collective_flows.h); nothing folds then */
+    bool per_step;                   /* rings move part by part (collective_flows.h); nothing folds */
     int queue_pairs;                 /* per connection; 0: 1 */
     uint64_t seed;                   /* of the hash */
     const int *placement;            /* [ranks] the GPU of each rank; NULL: rank r on GPU r */
     const struct link_event *events; /* [n_events] links that change during the step, in order (link_event_compare) */
     int n_events;
-    const struct network_packets_options *packets; /* NULL: flows alone. Links do not change then, and nothing folds */
+    const struct network_packets_options *packets; /* NULL: flows only. With packets links cannot change, and nothing folds */
 };
 
-/* For a program with all its ranks. `machine`, `program` and what `options` points to must outlive the network. Refused: more
- * ranks than the fabric has GPUs, packets with links that change. */
+/* Creates the network for a program with all its ranks. `machine`, `program` and the targets of pointers in `options` must
+ * outlive it. Errors: more ranks than the fabric has GPUs; packets with links that change. */
 MUST_CHECK enum status network_flow_create(const struct machine *machine, const struct program *program,
                                            const struct network_flow_options *options, struct network_flow **network,
                                            struct diags *diags);
 void network_flow_destroy(struct network_flow *network); /* NULL is allowed */
 
-/* Let one of each class of ranks that are provably alike stand for all (fold.h), before the run. NULL: none are, and every rank
- * must be simulated. Otherwise the fold, which belongs to the network; the executor is to run its program. */
+/* Folds ranks that are provably alike (fold.h), before the run. Returns the fold, which belongs to the network and whose program
+ * the executor must run; NULL: no ranks are alike, and every rank must be simulated. */
 const struct fold *network_flow_fold(struct network_flow *network);
 
 /* The table for the executor. */
 struct network network_flow_table(struct network_flow *network);
 
-/* STATUS_FAILED with a diagnostic when two ranks had no way to one another. */
+/* STATUS_FAILED with a diagnostic if two ranks were not connected. */
 MUST_CHECK enum status network_flow_status(const struct network_flow *network, struct diags *diags);
 
-/* How a group of `kind` lies on the fabric, for the closed form; `gpus` in group order. Only turns share (machine.h): what groups
- * take of one another's NICs happens on the links. */
+/* The span of a group of `kind` on the fabric, for the closed form; `gpus` in group order. It shares NICs only for turns
+ * (machine.h), because contention between groups happens on the links. */
 struct group_span network_flow_span(const struct fabric *fabric, const struct machine *machine, enum group_kind kind,
                                     const int *gpus, int n);
 
-/* The fabric it was made for. */
+/* The fabric for which it was made. */
 const struct fabric *network_flow_fabric(const struct network_flow *network);
 
-/* After a run: its packets; NULL: flows alone. */
+/* After a run: its packets; NULL: flows only. */
 const struct packets *network_flow_packets(const struct network_flow *network);
 
-/* After a run: what was solved. */
+/* After a run: counters of the solver. */
 struct flows_counts network_flow_counts(const struct network_flow *network);
 
-/* After a run: what each link of the fabric has seen; usage[links]. */
+/* After a run: the use of each link of the fabric; usage[links]. */
 struct link_usage {
     double carried;  /* bytes */
     nanos contended; /* time in which it held back one of at least two transfers */
-    uint32_t most;   /* transfers at once, each by every queue pair of it that crosses the link; of a folded network only on
-                      * links that could be full, else 0 */
+    uint32_t most;   /* simultaneous transfers, counted once per queue pair that crosses the link; in a folded network 0
+                      * for links that cannot be full */
 };
 void network_flow_usage(const struct network_flow *network, struct link_usage *usage);
 
-/* The links that held transfers back the longest, longest first; fewer than n when fewer did. Links of one layer that have seen
- * the same are told once. At most HOTTEST_MAX. `usage` is what network_flow_usage has said. */
+/* The links that delayed transfers longest, longest first; fewer than n if fewer delayed any, at most HOTTEST_MAX. Links of one
+ * layer with the same use are listed once. `usage` comes from network_flow_usage. */
 struct hot_link {
     uint32_t link;
-    uint32_t alike;                      /* links, itself included */
+    uint32_t alike;                      /* number of links with the same use, including itself */
     nanos contended;                     /* time in which it held back one of at least two transfers */
     double carried;                      /* bytes */
-    uint32_t most;                       /* transfers at once, by their queue pairs */
-    uint32_t messages;                   /* connections of messages that are routed over it ... */
+    uint32_t most;                       /* simultaneous transfers, by queue pairs */
+    uint32_t messages;                   /* message connections routed over it ... */
     uint32_t collectives[N_GROUP_KINDS]; /* ... and edges of groups */
 };
 enum { HOTTEST_MAX = 255 };

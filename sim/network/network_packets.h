@@ -1,15 +1,19 @@
 /*
- * network_packets.h - the flows of a network_flow that leave their NVLink domain, packet by packet (sim/fabric/packets.h).
+ * network_packets.h - carries the flows of a network_flow that leave their NVLink domain packet by packet
+ * (sim/fabric/packets.h).
  *
- * A flow of the step is a connection with all its queue pairs; here each of these is a connection of packets, and the flow ends
- * with the last of them. Two clocks run side by side: the executor says up to when nothing else can begin, packets go on until
- * then or until a flow ends, and neither ever sees what the other has yet to do.
+ * Example: executor and packets take turns. The executor knows that nothing begins before 5 ms. network_packets_advance(p, 5 ms)
+ * returns 3 ms, because a flow ends then; the executor handles that, and asks again.
  *
- * Links carry net_fraction of their rate, as with flows. What a cable's delay adds to a packet is part of the latency that
- * follows a transfer (network_flow.h) and is taken off it, so it counts once: alone a transfer takes the closed form's time and
- * the stores of a packet on the way, a packet's time on all links but the slowest.
+ * A flow of the step is a connection with all its queue pairs. Here each queue pair is a connection of packets, and the flow
+ * ends with the last of them. There are two clocks. The executor says until when nothing else can begin; the packets advance to
+ * then, or until a flow ends. So neither ever sees an event that the other has yet to handle.
  *
- * What stays inside a domain is flows as ever. What of a packet's way is NVLink (rail_aware) it shares with other packets only.
+ * Links carry net_fraction of their rate, as with flows. The delay of cables is part of the latency that follows a transfer
+ * (network_flow.h), so it is subtracted from it and counts once. Alone, a transfer takes the closed form's time plus the
+ * store-and-forward times of a packet: its time on all links but the slowest.
+ *
+ * Transfers inside a domain are flows as before. A path over NVLink (rail_aware) is shared with other packets only.
  */
 #ifndef MSIM_SIM_NETWORK_NETWORK_PACKETS_H
 #define MSIM_SIM_NETWORK_NETWORK_PACKETS_H
@@ -20,30 +24,31 @@
 
 struct network_packets;
 
-/* `fabric` with its links at `fraction` of their rates; the fabric is not used after the call. `options` must outlive the
- * packets; what it says of progress may change. As packets_create. */
+/* Like packets_create, with the links of `fabric` at `fraction` of their rates. The fabric is not used after the call. `options`
+ * must outlive the packets; its progress members may change. */
 MUST_CHECK enum status network_packets_create(const struct fabric *fabric, double fraction,
                                               const struct network_packets_options *options, struct network_packets **out,
                                               struct diags *diags);
 void network_packets_destroy(struct network_packets *packets); /* NULL is allowed */
 
-/* Another queue pair of flow number `flow`, the last one or a new one; one that leaves no domain is not carried here. */
+/* Adds a queue pair to flow number `flow`, which is the last one or a new one. A flow that leaves no domain is not carried here.
+ */
 void network_packets_open(struct network_packets *packets, uint32_t flow, const struct path *path);
 bool network_packets_carry(const struct network_packets *packets, uint32_t flow);
 bool network_packets_busy(const struct network_packets *packets, uint32_t flow);
-/* So many bytes over each queue pair of an idle flow, now. */
+/* Sends `bytes` over each queue pair of an idle flow, now. */
 void network_packets_send(struct network_packets *packets, uint32_t flow, double bytes);
-/* What the cables of a flow's longest way delay a packet. */
+/* Cable delay of a packet on a flow's longest path. */
 nanos network_packets_delay(const struct network_packets *packets, uint32_t flow);
 
-/* Go on to `until` (INT64_MAX: as long as anything is under way), or to when a flow ends, which is returned; INT64_MAX: none
- * does. -1: packets have been followed for as long as they can be. */
+/* Advances to `until` (INT64_MAX: until nothing is under way) or to the end of a flow. Returns that end; INT64_MAX: none; -1: the
+ * limit of simulated time is reached. */
 nanos network_packets_advance(struct network_packets *packets, nanos until);
-/* A flow that has ended, NO_FLOW: no more. Are there any? */
+/* Has a flow ended? Then take it; NO_FLOW: no more. */
 bool network_packets_ended(const struct network_packets *packets);
 uint32_t network_packets_take(struct network_packets *packets);
 
-/* Have they? */
+/* Is the limit of simulated time reached? */
 bool network_packets_too_long(const struct network_packets *packets);
 const struct packets *network_packets_seen(const struct network_packets *packets);
 
