@@ -215,7 +215,7 @@ float parameter_initial(const struct model_map *map, enum parameter_kind kind, i
 #undef X
     };
     if (beginnings[kind] == ONE || beginnings[kind] == ZERO)
-        return beginnings[kind] == ONE;
+        return beginnings[kind] == ONE ? 1 : 0;
     struct random_stream stream = random_stream_named(seed, UINT64_C(0x77656967687473), (uint64_t)index);
     double uniform = random_uniform(&stream);
     switch (beginnings[kind]) {

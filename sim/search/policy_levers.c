@@ -248,7 +248,7 @@ static void improve_tests(struct policy_search *search)
                 best = search->run->policy->tests;
             }
         }
-    } while (memcmp(&best, &start, sizeof best) != 0);
+    } while (best.n != start.n || memcmp(best.items, start.items, sizeof best.items) != 0);
     search->run->policy->tests = best;
 }
 

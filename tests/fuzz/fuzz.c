@@ -38,7 +38,7 @@ void fuzz_expect(int holds, const char *what)
 }
 
 /* libfyaml 0.7.12 loses a buffer of a few KiB in a quoted scalar with hundreds of '' escapes; what msim loses is still found. */
-const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its name */
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libfyaml\n";

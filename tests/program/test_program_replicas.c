@@ -52,6 +52,26 @@ static struct fixture replicated(int p, int v, int zero, feature_set features, b
     return f;
 }
 
+/* What each stage of a job that is not hybrid exchanges. */
+static void check_conserved(struct fixture *f)
+{
+    const int zero = f->layout.zero;
+    const bool mixture = f->model.moe.experts > 0;
+    struct program program = fixture_build(f, DETAIL_CHUNK, true);
+    enum collective reduce = zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+    int passes = zero == 2 && f->layout.pp == 1 ? 3 : 1;
+    for (int r = 0; r < f->layout.pp; r++) {
+        struct stage_parameters p = parameters_of_stage(f, r);
+        double norm = mixture && !zero ? 4 : 0; /* experts of other replicas count in it */
+        expect_near(collective_bytes(&program, r, reduce, GROUP_DP), passes * 4 * p.dense + norm);
+        expect_near(collective_bytes(&program, r, reduce, GROUP_EXPERT_DP), passes * 4 * p.experts);
+        expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_DP), zero ? 2 * p.dense : 0);
+        expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP), zero ? 2 * p.experts : 0);
+        ck_assert(mixture == (p.experts > 0));
+    }
+    program_free(&program);
+}
+
 /* ZeRO 0 to 2: gradients once in 4 bytes, of ZeRO-2 without a pipeline after each of three micro-batches, parameters once in 2,
  * split over dense and expert groups. */
 START_TEST(bytes_are_conserved)
@@ -63,20 +83,7 @@ START_TEST(bytes_are_conserved)
                 for (int s = 0; s < 4; s++) {
                     struct fixture f =
                         replicated(shapes[s][0], shapes[s][1], zero, overlap ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
-                    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
-                    enum collective reduce = zero ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
-                    int passes = zero == 2 && f.layout.pp == 1 ? 3 : 1;
-                    for (int r = 0; r < f.layout.pp; r++) {
-                        struct stage_parameters p = parameters_of_stage(&f, r);
-                        double norm = mixture && !zero ? 4 : 0; /* experts of other replicas count in it */
-                        expect_near(collective_bytes(&program, r, reduce, GROUP_DP), passes * 4 * p.dense + norm);
-                        expect_near(collective_bytes(&program, r, reduce, GROUP_EXPERT_DP), passes * 4 * p.experts);
-                        expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_DP), zero ? 2 * p.dense : 0);
-                        expect_near(collective_bytes(&program, r, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP),
-                                    zero ? 2 * p.experts : 0);
-                        ck_assert(mixture == (p.experts > 0));
-                    }
-                    program_free(&program);
+                    check_conserved(&f);
                 }
             }
         }
@@ -483,37 +490,41 @@ START_TEST(tied_embeddings)
 }
 END_TEST
 
+/* `variant`: bits of a mixture of experts, a hybrid division and overlapping. */
+static void check_adapters(int zero, int variant)
+{
+    bool mixture = variant & 1, hybrid = variant & 2 && zero;
+    int stages = zero < 3 ? 2 : 1, passes = zero == 3 ? 3 : 1;
+    struct fixture f = replicated(stages, 1, zero, variant & 4 ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
+    f.model.tied_embeddings = true;
+    f.layout.shard = hybrid ? 2 : 0;
+    f.job.adapter = (struct adapter){.rank = 4, .targets = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION};
+    struct program program = fixture_build(&f, DETAIL_CHUNK, true);
+    double trained = f.model.layers / stages * 4 * (512 + 3 * 512 + 512 + 512), share = hybrid ? 2 : 4;
+    struct setting setting = fixture_setting(&f);
+    struct stage_parameters layers = work_stage_parameters(&f.layout, &setting, (struct layer_range){0, 8}, false, false);
+    struct stage_parameters all = parameters_of_stage(&f, 0);
+    double norm = zero || mixture ? 4 : 0;
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_DP), (zero ? 0 : 4 * trained) + norm);
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), zero ? passes * 4 * trained : 0);
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_REPLICA), hybrid ? 4 * trained / share : 0);
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_DP), zero == 3 ? 3 * 2 * (all.dense + layers.dense)
+                                                                                : zero    ? 2 * trained
+                                                                                          : 0);
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_EXPERT_DP), 0);
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP),
+                zero == 3 && !hybrid ? 3 * 2 * 2 * layers.experts : 0);
+    expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING), 0);
+    program_free(&program);
+}
+
 /* Where adapters are trained gradients are theirs, and so is what is gathered behind their update; ZeRO-3 gathers what is frozen
  * too, experts among it. A tied table has no gradient. */
 START_TEST(adapters_alone_are_exchanged)
 {
     for (int zero = 0; zero <= 3; zero++)
-        for (int variant = 0; variant < 8; variant++) {
-            bool mixture = variant & 1, hybrid = variant & 2 && zero;
-            int stages = zero < 3 ? 2 : 1, passes = zero == 3 ? 3 : 1;
-            struct fixture f = replicated(stages, 1, zero, variant & 4 ? FEATURE_BIT(DP_OVERLAP) : 0, mixture);
-            f.model.tied_embeddings = true;
-            f.layout.shard = hybrid ? 2 : 0;
-            f.job.adapter = (struct adapter){.rank = 4, .targets = 1 << ADAPT_QKV | 1 << ADAPT_PROJECTION};
-            struct program program = fixture_build(&f, DETAIL_CHUNK, true);
-            double trained = f.model.layers / stages * 4 * (512 + 3 * 512 + 512 + 512), share = hybrid ? 2 : 4;
-            struct setting setting = fixture_setting(&f);
-            struct stage_parameters layers = work_stage_parameters(&f.layout, &setting, (struct layer_range){0, 8}, false, false);
-            struct stage_parameters all = parameters_of_stage(&f, 0);
-            double norm = zero || mixture ? 4 : 0;
-            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_DP), (zero ? 0 : 4 * trained) + norm);
-            expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_DP), zero ? passes * 4 * trained : 0);
-            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_REPLICA), hybrid ? 4 * trained / share : 0);
-            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_DP), zero == 3
-                                                                                            ? 3 * 2 * (all.dense + layers.dense)
-                                                                                        : zero ? 2 * trained
-                                                                                               : 0);
-            expect_near(collective_bytes(&program, 0, COLLECTIVE_REDUCE_SCATTER, GROUP_EXPERT_DP), 0);
-            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_GATHER, GROUP_EXPERT_DP),
-                        zero == 3 && !hybrid ? 3 * 2 * 2 * layers.experts : 0);
-            expect_near(collective_bytes(&program, 0, COLLECTIVE_ALL_REDUCE, GROUP_EMBEDDING), 0);
-            program_free(&program);
-        }
+        for (int variant = 0; variant < 8; variant++)
+            check_adapters(zero, variant);
 }
 END_TEST
 

@@ -44,7 +44,7 @@ static void norm(struct layer_builder *b, bool backward)
 static void residual(struct layer_builder *b, bool backward)
 {
     double elements = b->local_tokens * (double)b->model->hidden;
-    double bytes = backward ? 3 * BF16 : 3 * BF16;
+    double bytes = 3 * BF16;
     int kernels = 1;
     if (b->model->linear_bias || b->job->dropout > 0) {
         bytes += backward ? 2 * BF16 + 1 : 1; /* mask; the gradient behind the dropout is a tensor of its own */

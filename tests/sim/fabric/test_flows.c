@@ -408,7 +408,7 @@ START_TEST(many_changes_at_one_instant)
         struct random_stream s = random_stream_named(seed, 4, 0);
         uint32_t numbers[MAX_FLOWS];
         for (uint32_t l = 0; l < c.n_links && seed % 3 > 0; l++)
-            c.rates[l] = seed % 3 * 1e9;
+            c.rates[l] = (double)(seed % 3) * 1e9;
         struct flows *flows = flows_create(c.rates, c.n_links);
         for (int f = 0; f < MAX_FLOWS; f++) {
             numbers[f] = flows_open(flows, c.flows[f].links, c.flows[f].n, c.flows[f].weight, (uint64_t)f);

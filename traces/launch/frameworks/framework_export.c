@@ -314,9 +314,9 @@ static void find_lost(struct config *c)
         if (c->covered[i] || is_implied(c, i))
             continue;
         snprintf(why, sizeof why, "has %.40s", fixed ? fixed->value : "no key for it");
-        if (fixed && applies(c, i) && strcmp(fixed->value, effective(c, i)) != 0)
-            lose(c, row->dest ? row->dest : row->flag, effective(c, i), why);
-        else if (!fixed && c->exported.arguments.of[i].text)
+        bool lost =
+            fixed ? applies(c, i) && strcmp(fixed->value, effective(c, i)) != 0 : c->exported.arguments.of[i].text != NULL;
+        if (lost)
             lose(c, row->dest ? row->dest : row->flag, effective(c, i), why);
     }
 }

@@ -135,7 +135,7 @@ static bool expand_letters(const char *text, int letters[PIECES_MAX], int *n)
             p = end - 1;
         } else if (strchr("Etmdl|L", *p) && *n < PIECES_MAX) {
             last = *n;
-            letters[(*n)++] = *p;
+            letters[(*n)++] = (unsigned char)*p;
         } else {
             return false;
         }

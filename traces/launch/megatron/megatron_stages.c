@@ -52,9 +52,7 @@ void translate_chunks(struct translation *m)
     l->vpp = 1;
     if (translate_has(m, ARGUMENT_PP_SCHEDULE) && !translate_has(m, ARGUMENT_STAGE_LAYOUT))
         return;
-    if (translate_has(m, ARGUMENT_CHUNKS_LOGGED))
-        l->vpp = (int)translate_int(m, by, 1, 1);
-    else if (translate_has(m, by = ARGUMENT_CHUNKS))
+    if (translate_has(m, by) || translate_has(m, by = ARGUMENT_CHUNKS))
         l->vpp = (int)translate_int(m, by, 1, 1);
     else if (l->pp > 1 && translate_has(m, by = ARGUMENT_CHUNK_LAYERS))
         l->vpp = chunks_by_layers(m);

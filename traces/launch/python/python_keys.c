@@ -166,7 +166,7 @@ static void read_imported(struct python *y, const char *from)
     const char *bound = renamed ? as : name;
     struct python_name *known = python_bind(y, bound, strcspn(bound, "."));
     known->is_module = !from;
-    bool plain = python_is_recipe(name) && strncmp(name, "pretrain", 8) && strncmp(name, "finetune", 8) && !renamed;
+    bool plain = python_is_recipe(name) && strncmp(name, "pretrain", 8) != 0 && strncmp(name, "finetune", 8) != 0 && !renamed;
     known->imported = !from ? NULL : plain ? known->name : python_copy(y, whole, strlen(whole));
 }
 
