@@ -3,9 +3,10 @@
 #define MSIM_TESTS_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-/* Of what is drawn at random the sanitizers take one in so many: they ask which code runs, not how often. */
+/* Sanitizers take one in THINNED of the random draws: they ask which code runs, not how often. */
 #if defined(__has_feature)
 #define SUITE_HAS(feature) __has_feature(feature)
 #else
@@ -16,6 +17,20 @@ enum { THINNED = 5 };
 #else
 enum { THINNED = 1 };
 #endif
+
+/* Whether this is the long tier: ctest's label `long`, or MSIM_LONG_TESTS=1 before a suite started by hand. */
+static inline bool suite_is_long(void)
+{
+    const char *tier = getenv("MSIM_LONG_TESTS");
+    return tier && *tier;
+}
+
+/* How many of N random draws a run takes: all in the long tier, one in BY in the short tier; fewer under sanitizers. */
+static inline int suite_draws(int n, int by)
+{
+    const int least = suite_is_long() || by < THINNED ? THINNED : by;
+    return n / least > 0 ? n / least : 1;
+}
 
 /* The only time limit is one against hanging, whatever the machine does beside the tests. Check's own is 4 seconds for a case. */
 __attribute__((constructor)) static void suite_limit_time(void)

@@ -325,8 +325,8 @@ int main(void)
     tcase_add_test(tcase, maps_that_cannot_be);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("attention");
-    tcase_add_loop_test(tcase, attention_forward, 0, 10);
-    tcase_add_loop_test(tcase, attention_backward, 0, 6);
+    tcase_add_loop_test(tcase, attention_forward, 0, suite_draws(10, 5));
+    tcase_add_loop_test(tcase, attention_backward, 0, suite_draws(6, 3));
     tcase_add_loop_test(tcase, trial_of_attention, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

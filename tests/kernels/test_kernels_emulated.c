@@ -34,7 +34,7 @@ START_TEST(emulated)
     bool attention = kernel == KERNEL_ATTENTION_FORWARD || kernel == KERNEL_ATTENTION_BACKWARD;
     if (kernel == KERNEL_LINEAR_FORWARD || kernel == KERNEL_LINEAR_BACKWARD_INPUT || kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
         return;
-    for (uint64_t seed = 0; seed < (attention ? 3 : 6); seed++)
+    for (uint64_t seed = 0; seed < (uint64_t)(attention ? suite_draws(3, 3) : suite_draws(6, 3)); seed++)
         check_case(kernel, seed, attention ? 70 : seed % 2 ? 40 : 110);
 }
 END_TEST
@@ -47,7 +47,7 @@ enum { N_ROW_KERNELS = sizeof row_kernels / sizeof *row_kernels };
 
 START_TEST(emulated_rows)
 {
-    for (uint64_t seed = 0; seed < 4; seed++)
+    for (uint64_t seed = 0; seed < (uint64_t)suite_draws(4, 4); seed++)
         check_case(row_kernels[_i], seed, 900);
 }
 END_TEST
@@ -55,7 +55,7 @@ END_TEST
 /* Results of several tiles, sums of more steps than are on their way at once, groups that end anywhere. */
 START_TEST(emulated_groups)
 {
-    for (uint64_t seed = 0; seed < 6; seed++)
+    for (uint64_t seed = 0; seed < (uint64_t)suite_draws(6, 6); seed++)
         check_case((enum kernel)(KERNEL_GROUPED_FORWARD + _i), seed, 500);
 }
 END_TEST
@@ -71,7 +71,7 @@ static void check_narrow(enum kernel kernel, bool in_blocks, uint64_t seed)
 
 START_TEST(linear_of_bytes)
 {
-    for (uint64_t seed = 0; seed < 6; seed++)
+    for (uint64_t seed = 0; seed < (uint64_t)suite_draws(6, 6); seed++)
         check_narrow((enum kernel)(KERNEL_LINEAR_FORWARD + _i / 2), _i % 2, seed);
 }
 END_TEST
@@ -80,7 +80,7 @@ END_TEST
 START_TEST(emulated_stretches)
 {
     enum { SEEDS = 12 };
-    for (uint64_t seed = 0; seed < SEEDS; seed++)
+    for (uint64_t seed = 0; seed < (uint64_t)suite_draws(SEEDS, SEEDS); seed++)
         check_case(_i % 2 ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, seed + SEEDS * (uint64_t)_i, seed % 3 ? 130 : 270);
 }
 END_TEST
@@ -96,7 +96,7 @@ static void check_stretch(enum kernel kernel, uint64_t seed, struct stretch_call
 START_TEST(stretches_at_the_edges_of_steps)
 {
     enum { DIM = 8, QUERIES = 129, FIRST = 62, N_FIRST = 6, WINDOWS = 4 };
-    for (int i = 0; i < N_FIRST * WINDOWS; i++) {
+    for (int i = 0; i < N_FIRST * WINDOWS; i += suite_is_long() ? 1 : WINDOWS + 1) {
         const int64_t first = FIRST + i / WINDOWS, window = i % WINDOWS ? i % WINDOWS + 1 : 0;
         check_stretch(_i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, (uint64_t)i,
                       (struct stretch_call){.queries = QUERIES,

@@ -1,6 +1,7 @@
 /*
  * Every order that the kernels need (emulation_races.cuh): over drawn cases no access is unordered, and without any one of their
- * barriers and waits one is, or a number is wrong. First that the watch sees what it should.
+ * barriers and waits one is, or a number is wrong. First that the watch sees what it should. The short tier runs one small case
+ * of each kernel and leaves nothing out.
  */
 #include <check.h>
 #include <fcntl.h>
@@ -216,6 +217,20 @@ static void add_all_cases(void)
     add_cases(HOPPER, KERNEL_ATTENTION_BACKWARD, 2, 0);
 }
 
+static void add_small_cases(void)
+{
+    add_cases(MAXIMA, N_KERNELS, 1, 0);
+    for (int k = 0; k < N_KERNELS; k++)
+        if (k == KERNEL_LINEAR_FORWARD || k == KERNEL_LINEAR_BACKWARD_INPUT || k == KERNEL_LINEAR_BACKWARD_WEIGHT)
+            add_cases(BYTES, (enum kernel)k, 1, 0);
+        else
+            add_cases(PLAIN, (enum kernel)k, 1, 90);
+    add_cases(CHUNKS, KERNEL_SCAN_FORWARD, 1, 200);
+    add_cases(CHUNKS, KERNEL_SCAN_BACKWARD, 1, 200);
+    add_cases(HOPPER, KERNEL_ATTENTION_FORWARD, 1, 0);
+    add_cases(HOPPER, KERNEL_ATTENTION_BACKWARD, 1, 0);
+}
+
 /* Of UNSEEN, queries so far behind their keys that they see none: nothing is gone over, and results are written all the same. */
 static void draw_case(struct kernel_case *c, const drawn &d)
 {
@@ -326,11 +341,10 @@ static int place_of(site at)
     return i;
 }
 
-/* Runs all cases, which are right; to which places each came. */
-static void run_all_cases(void)
+/* Runs the cases, which are right; to which places each came. */
+static void run_cases(void)
 {
     char why[200] = "";
-    add_all_cases();
     for (int i = 0; i < n_cases; i++) {
         n_sites = 0;
         ck_assert_msg(runs_right(cases[i], why, sizeof why), "%s: %s", kernel_name(cases[i].kernel), why);
@@ -392,13 +406,24 @@ static bool any_notices(int place)
     return false;
 }
 
+START_TEST(small_cases_are_ordered)
+{
+    add_small_cases();
+    run_cases();
+}
+END_TEST
+
+/* Leaves out one in PARTS of the places, each a test case. */
+enum { PARTS = 4 };
+
 START_TEST(orders_suffice_and_none_is_idle)
 {
     char missing[4000] = "", idle[4000] = "";
-    run_all_cases();
+    add_all_cases();
+    run_cases();
     find_missing(missing, sizeof missing);
     ck_assert_msg(!*missing, "no case comes to:%s", missing);
-    for (int s = 0; s < n_all; s++)
+    for (int s = _i; s < n_all; s += PARTS)
         if (!orders_no_memory(text_of(all_sites[s])) && !any_notices(s))
             snprintf(idle + strlen(idle), sizeof idle - strlen(idle), "\n%s:%d: %s", all_sites[s].file, all_sites[s].line,
                      text_of(all_sites[s]));
@@ -414,9 +439,15 @@ int main(void)
     tcase_add_loop_exit_test(tcase, orders_that_do_not, EXIT_FAILURE, N_RIGHT, N_ORDERS);
     tcase_add_loop_test(tcase, proxies_that_are_fenced, 0, N_PROXIES_RIGHT);
     tcase_add_loop_exit_test(tcase, proxies_that_are_not, EXIT_FAILURE, N_PROXIES_RIGHT, N_PROXIES);
+    if (!suite_is_long())
+        tcase_add_test(tcase, small_cases_are_ordered);
     suite_add_tcase(suite, tcase);
-    tcase = tcase_create("the kernels");
-    tcase_add_test(tcase, orders_suffice_and_none_is_idle);
-    suite_add_tcase(suite, tcase);
+    for (int part = 0; part < PARTS && suite_is_long(); part++) {
+        char name[20];
+        snprintf(name, sizeof name, "places %d", part);
+        tcase = tcase_create(strdup(name)); /* kept by the case */
+        tcase_add_loop_test(tcase, orders_suffice_and_none_is_idle, part, part + 1);
+        suite_add_tcase(suite, tcase);
+    }
     return suite_run(suite);
 }

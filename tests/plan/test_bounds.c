@@ -23,7 +23,7 @@
 #define NARROW "zero=1,schedule=none,1f1b,recompute=none,full"
 
 /* About this many layouts of a space. */
-enum { ASKED = 20000 / THINNED };
+enum { ASKED = 20000 };
 
 /* `apart` is asked for bounds only, so that it never knows more than they need. */
 struct asked {
@@ -57,7 +57,7 @@ static int ask_of_many(const struct population_job *job, const char *restriction
     ck_assert_int_eq(space_restrict(&limits, restrictions ? restrictions : "zero=0,1,2,3", PLACE_NONE, &diags), STATUS_OK);
     ck_assert_int_eq(space_create(&c.setting, &limits, &space, &diags), STATUS_OK);
     struct asked of = {closed_form_create(&c.setting), closed_form_create(&c.setting), &c.setting, 0};
-    uint64_t step = space_size(space) / ASKED | 1;
+    uint64_t step = space_size(space) / (uint64_t)suite_draws(ASKED, 5) | 1;
     for (uint64_t i = 0; i < space_size(space); i += step) {
         struct layout layout;
         space_layout(space, i, &layout);

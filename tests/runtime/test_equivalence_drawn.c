@@ -6,7 +6,7 @@
 #include "tests/runtime/equivalence.h"
 #include "tests/suite.h"
 
-enum { DRAWS = 200 / THINNED };
+enum { DRAWS = 200 };
 
 /* The k-th legal draw. */
 START_TEST(equals_one_rank_drawn)
@@ -22,6 +22,6 @@ END_TEST
 
 int main(void)
 {
-    const struct toy_test tests[] = {{equals_one_rank_drawn, DRAWS}};
+    const struct toy_test tests[] = {{equals_one_rank_drawn, suite_draws(DRAWS, 4)}};
     return toy_suite("runtime equivalence: drawn", tests, COUNT(tests));
 }

@@ -10,7 +10,7 @@
 #include "tests/runtime/equivalence.h"
 #include "tests/suite.h"
 
-enum { DRAWS = 80 / THINNED };
+enum { DRAWS = 80 };
 
 static const struct {
     enum toy_model model;
@@ -164,7 +164,7 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {{no_bit_changes, COUNT(cases)},
-                                     {no_bit_changes_drawn, DRAWS},
+                                     {no_bit_changes_drawn, suite_draws(DRAWS, 4)},
                                      {the_device_needs_less, 1},
                                      {no_bit_changes_with_lamb, COUNT(cases)},
                                      {what_is_measured_by_tensors_is_not_parted, 1}};

@@ -12,7 +12,7 @@
 #include "tests/runtime/equivalence.h"
 #include "tests/suite.h"
 
-enum { RANKS_MAX = 4, STEPS = 2, RUNS = THINNED == 1 ? 6 : 2, SELDOM = 12, LONGEST_US = 1500 };
+enum { RANKS_MAX = 4, STEPS = 2, RUNS = 6, SELDOM = 12, LONGEST_US = 1500 };
 
 static const struct {
     enum toy_model model;
@@ -194,7 +194,7 @@ START_TEST(streams_may_fall_behind)
     struct thread_run_step expected[STEPS], got[STEPS];
     char text[TOY_TEXT_MAX];
     make(&toy, _i);
-    for (int i = 0; i < RUNS; i++) {
+    for (int i = 0; i < suite_draws(RUNS, 3); i++) {
         enum detail detail = (enum detail)(DETAIL_CHUNK + i % (DETAIL_KERNEL - DETAIL_CHUNK + 1));
         run(&toy, detail, 0, expected);
         run(&toy, detail, (uint64_t)(1 + RUNS * _i + i), got);

@@ -90,15 +90,13 @@ START_TEST(megascale_at_full_size)
 }
 END_TEST
 
-int main(int argc, char **argv)
+int main(void)
 {
-    bool whole = argc > 1 && strcmp(argv[1], "long") == 0;
     Suite *suite = suite_create("placement");
     TCase *all = tcase_create("all");
-    if (whole)
+    tcase_add_loop_test(all, what_crosses_costs, 0, 3);
+    if (suite_is_long())
         tcase_add_test(all, megascale_at_full_size);
-    else
-        tcase_add_loop_test(all, what_crosses_costs, 0, 3);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
