@@ -11,30 +11,10 @@
 #include "cli/run/run_many.h"
 #include "cli/step/step_report.h"
 #include "cli/world/world.h"
-#include "model/base/memory.h"
-#include "model/base/order.h"
 #include "model/cost/memory/footprint.h"
-#include "sim/step/step_replicas.h"
-#include "sim/weeks/run_replicas.h"
+#include "sim/search/step_spread.h"
 
-enum { N_SHARES = 4 };
-static const struct {
-    const char *name;
-    double share;
-} SHARES[N_SHARES] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
-
-/* What all steps say together, in seconds. */
-struct step_spread {
-    double jitter;
-    struct step_outcome *outcomes; /* [n] */
-    int64_t n;
-    double alike_s;          /* with equal GPUs */
-    double expected_s;       /* with all as slow as the slowest is expected to be, as a single step is simulated */
-    struct step_result mean; /* times and rates are those of the mean step */
-    struct estimate time;
-    double at[N_SHARES];
-    uint64_t ops;
-};
+static const char *const share_names[N_SPREAD_SHARES] = {"p50", "p90", "p99", "max"};
 
 enum status step_many_check(struct invocation *call)
 {
@@ -62,86 +42,9 @@ enum status step_many_check(struct invocation *call)
     return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
 }
 
-/* --- simulation --- */
-
-struct step_count {
-    struct progress *progress;
-    int64_t done, total;
-};
-
-static bool finished(void *context, int64_t replica)
-{
-    struct step_count *counted = context;
-    (void)replica;
-    counted->done++;
-    progress_update(counted->progress, (double)(counted->done * world_size()), (double)counted->total);
-    return true;
-}
-
-/* Attention that is not fused computes every pair, however long documents are. */
 static bool draws_documents(const struct job_setup *setup)
 {
-    if (!job_masks_documents(&setup->experiment.job))
-        return false;
-    struct packing packing = packing_of(&setup->setting, setup->layout.features);
-    return packing.skips && packing.pairs > 0;
-}
-
-static enum status draw(struct invocation *call, const struct job_setup *setup, struct step_spread *spread)
-{
-    struct pipelines *pipelines = NULL;
-    struct progress progress = progress_begin(call, "steps");
-    struct step_count counted = {&progress, 0, spread->n};
-    struct packing packing = packing_of(&setup->setting, setup->layout.features);
-    enum status status = pipelines_create(&setup->layout, &setup->setting, spread->jitter, false, &pipelines, &call->diags);
-    if (status == STATUS_OK) {
-        const struct step_replicas_request request = {.pipelines = pipelines,
-                                                      .gpus = setup->experiment.gpus,
-                                                      .jitter = spread->jitter,
-                                                      .packing = draws_documents(setup) ? &packing : NULL,
-                                                      .sequences = setup->layout.micro_batch,
-                                                      .seed = call->seed,
-                                                      .n = spread->n,
-                                                      .first = world_rank(),
-                                                      .stride = world_size(),
-                                                      .threads = thread_option(call),
-                                                      .finished = finished,
-                                                      .context = &counted};
-        status = step_replicas_run(&request, spread->outcomes, &call->diags);
-        spread->ops = pipelines_ops(pipelines);
-    }
-    pipelines_destroy(pipelines);
-    progress_end(&progress);
-    const struct processes all = world_processes();
-    return step_replicas_share(&all, spread->outcomes, spread->n, status);
-}
-
-/* The step whose GPUs all have the pace that the slowest is expected to have for such a spread. */
-static enum status simulate_at(struct invocation *call, const struct job_setup *setup, double spread, struct step_result *result)
-{
-    struct cluster cluster = setup->experiment.cluster;
-    struct setting setting = setup->setting;
-    const struct step_options options = {.detail = DETAIL_CHUNK, .verify = true};
-    cluster.gpu.clock_spread = spread;
-    setting.cluster = &cluster;
-    return step_simulate(&setup->layout, &setting, &options, result, NULL, NULL, &call->diags);
-}
-
-static void summarise(struct step_spread *spread, const struct step_result *alike)
-{
-    double *seconds = memory_new((size_t)spread->n, sizeof *seconds);
-    for (int64_t i = 0; i < spread->n; i++)
-        seconds[i] = nanos_to_seconds(spread->outcomes[i].step);
-    spread->time = estimate_of(seconds, (size_t)spread->n); /* and in order */
-    for (int i = 0; i < N_SHARES; i++)
-        spread->at[i] = double_quantile(seconds, (size_t)spread->n, SHARES[i].share);
-    double rate = spread->time.mean > 0 ? alike->step_time_s / spread->time.mean : 0;
-    spread->mean = *alike;
-    spread->mean.step_time_s = spread->time.mean;
-    spread->mean.mfu *= rate;
-    spread->mean.mfu_masked *= rate;
-    spread->mean.tokens_per_s *= rate;
-    free(seconds);
+    return step_draws_documents(&setup->layout, &setup->setting);
 }
 
 /* --- reports --- */
@@ -185,7 +88,7 @@ static void write_cost(const struct invocation *call, const struct job_setup *se
     if (gpus > 1)
         fprintf(call->out, "Waiting for the slowest of %s GPUs%s costs %.2f %% of the mean step, and in the longest %.2f %%. ",
                 grouped(gpus, number, sizeof number), draws_documents(setup) ? " and the longest documents" : "",
-                shown_pct(spread, spread->time.mean), shown_pct(spread, spread->at[N_SHARES - 1]));
+                shown_pct(spread, spread->time.mean), shown_pct(spread, spread->at[SPREAD_MAX]));
     fprintf(call->out, "MFU of the mean: %.1f %%", 100 * spread->mean.mfu);
     if (job_masks_documents(&setup->experiment.job))
         fprintf(call->out, " (attention counted in full), %.1f %% (within documents)", 100 * spread->mean.mfu_masked);
@@ -213,9 +116,9 @@ static void write_text(const struct invocation *call, const struct job_setup *se
     write_row(&table, spread, "equal GPUs", spread->alike_s,
               draws_documents(setup) ? "no jitter, documents of an average sequence" : "no jitter");
     write_row(&table, spread, "mean", spread->time.mean, mean);
-    for (int i = 0; i < N_SHARES; i++)
-        write_row(&table, spread, SHARES[i].name, spread->at[i],
-                  SHARES[i].share < 1 ? (i == 0 ? "half of the steps are no longer" : "") : "the longest of them");
+    for (int i = 0; i < N_SPREAD_SHARES; i++)
+        write_row(&table, spread, share_names[i], spread->at[i],
+                  i < SPREAD_MAX ? (i == 0 ? "half of the steps are no longer" : "") : "the longest of them");
     write_row(&table, spread, "expected", spread->expected_s, "all GPUs at the pace that the slowest is expected to have");
     table_write(&table, call);
     table_free(&table);
@@ -266,8 +169,8 @@ static enum status write_json(struct invocation *call, const struct job_setup *s
     char *config = experiment_to_json(&setup->experiment);
     json_t *result = result_create(call, config), *time = estimate_json(spread->time);
     free(config);
-    for (int i = 0; i < N_SHARES; i++)
-        json_object_set_new(time, SHARES[i].name, json_real(spread->at[i]));
+    for (int i = 0; i < N_SPREAD_SHARES; i++)
+        json_object_set_new(time, share_names[i], json_real(spread->at[i]));
     json_object_set_new(result, "layout", layout_json(&setup->layout));
     json_object_set_new(result, "features", features_json(setup->layout.features));
     packed_json(&setup->setting, setup->layout.features, result);
@@ -282,7 +185,7 @@ static enum status write_json(struct invocation *call, const struct job_setup *s
     json_object_set_new(result, "equal_gpus_s", json_real(spread->alike_s));
     json_object_set_new(result, "expected_s", json_real(spread->expected_s));
     json_object_set_new(result, "jitter_cost_pct", json_real(cost_pct(spread, spread->time.mean)));
-    json_object_set_new(result, "jitter_cost_max_pct", json_real(cost_pct(spread, spread->at[N_SHARES - 1])));
+    json_object_set_new(result, "jitter_cost_max_pct", json_real(cost_pct(spread, spread->at[SPREAD_MAX])));
     json_object_set_new(result, "estimates", json_pack("{s:o}", "step_time_s", time));
     json_object_set_new(result, "outcomes", outcomes_json(call, spread));
     return result_write(call, result);
@@ -299,35 +202,38 @@ static enum status report(struct invocation *call, const struct job_setup *setup
     return STATUS_OK;
 }
 
+static enum status run(struct invocation *call, const struct job_setup *setup, double jitter)
+{
+    struct progress progress = progress_begin(call, "steps");
+    const struct step_spread_request request = {.layout = &setup->layout,
+                                                .setting = &setup->setting,
+                                                .jitter = jitter,
+                                                .n = option_count(call, "replicas"),
+                                                .seed = call->seed,
+                                                .threads = thread_option(call),
+                                                .processes = world_processes(),
+                                                .watch = {progress_update, &progress}};
+    struct step_spread spread;
+    enum status status = step_spread_run(&request, &spread, &call->diags);
+    progress_end(&progress);
+    if (status == STATUS_OK)
+        status = report(call, setup, &spread);
+    step_spread_free(&spread);
+    return status;
+}
+
 enum status step_many(struct invocation *call, const struct job_setup *setup)
 {
-    struct step_spread spread = {.jitter = option_given(call, "jitter") ? option_quantity(call, "jitter")
-                                                                        : setup->experiment.cluster.gpu.clock_spread,
-                                 .n = option_count(call, "replicas")};
-    struct step_result alike, expected;
-    if (spread.jitter > STEP_JITTER_MAX) {
+    const struct gpu *gpu = &setup->experiment.cluster.gpu;
+    double jitter = option_given(call, "jitter") ? option_quantity(call, "jitter") : gpu->clock_spread;
+    if (jitter > STEP_JITTER_MAX) {
         diag_error(&call->diags, PLACE_NONE,
                    "clock_spread of %s is %.3g %%, and --replicas takes up to %.3g %%; say how much GPUs differ with --jitter",
-                   setup->experiment.cluster.gpu.name, 100 * spread.jitter, 100 * STEP_JITTER_MAX);
+                   gpu->name, 100 * jitter, 100 * STEP_JITTER_MAX);
         return STATUS_BAD_INPUT;
     }
-    if (spread.jitter <= 0 && !option_given(call, "jitter") && !draws_documents(setup))
+    if (jitter <= 0 && !option_given(call, "jitter") && !draws_documents(setup))
         diag_note(&call->diags, PLACE_NONE,
-                  "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter",
-                  setup->experiment.cluster.gpu.name);
-    enum status status = simulate_at(call, setup, 0, &alike);
-    if (status == STATUS_OK)
-        status = simulate_at(call, setup, spread.jitter, &expected);
-    if (status != STATUS_OK)
-        return status;
-    spread.alike_s = alike.step_time_s;
-    spread.expected_s = expected.step_time_s;
-    spread.outcomes = memory_new((size_t)spread.n, sizeof *spread.outcomes);
-    status = draw(call, setup, &spread);
-    if (status == STATUS_OK) {
-        summarise(&spread, &alike);
-        status = report(call, setup, &spread);
-    }
-    free(spread.outcomes);
-    return status;
+                  "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter", gpu->name);
+    return run(call, setup, jitter);
 }
