@@ -1,8 +1,8 @@
 /*
  * world.h - the processes that work on one command: one, or the ranks that mpirun or srun started.
  *
- * Every rank reads the same command line and does the same, except for its share of the replicas, layouts or plans; world_sum
- * and world_gather then give every rank the whole. Only rank 0 writes. A rank that waits for others sleeps, and leaves its core
+ * Every rank reads the same command line and does the same, except for its share of the replicas, layouts or plans. The table
+ * of world_processes gives every rank the whole. Only rank 0 writes. A rank that waits for others sleeps, and leaves its core
  * to them. Built without MPI there is one process; should a launcher have given it a number among several all the same
  * (runtime/cuda/cuda_comm.h: processes with GPUs need no MPI), it keeps to that in what it writes.
  */

@@ -32,7 +32,7 @@ extern const struct calibration_kernel calibration_kernels[N_MEASURED_OPS];
 void calibration_prepare(struct calibration *calibration);
 /* Does a row gain by calibration_predict_near? */
 bool calibration_can_be_near(const struct calibration *calibration);
-/* The calibrate_predict_functions, whose context is the struct calibration; rows are its rows. The results are the same with any
+/* Predictions for calibrate_fit; the context is the struct calibration, rows are its rows. The results are the same with any
  * number of threads. */
 calibrate_predict_function calibration_predict, calibration_predict_near;
 
