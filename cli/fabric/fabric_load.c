@@ -1,6 +1,5 @@
 #include "cli/fabric/fabric_load.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "cli/fabric/fabric_packets.h"
@@ -24,85 +23,10 @@ json_t *fabric_result(const struct invocation *call, const struct fabric *fabric
 
 const char *const load_pattern_choices[] = {"permutation", "ring", "shift", "incast", "all_to_all", NULL};
 
-const double load_quantiles[] = {0, 0.01, 0.1, 0.5, 0.9, 1};
 const char *const load_told_names[] = {"worst", "1 %", "10 %", "median", "90 %", "best", "mean"};
 const char *const load_told_keys[] = {"worst", "p1", "p10", "median", "p90", "best", "mean"};
 
-/* What GPUs send or get over all their connections: of the GPU with the least, on average, of the one with the most. */
-enum { WORST_GPU, MEAN_GPU, BEST_GPU, N_OF_GPUS };
-struct gpu_sums {
-    size_t n; /* GPUs */
-    double told[N_OF_GPUS];
-};
-
-/* Means over the seeds, and the sums of squares from which their spread follows. */
-struct summary {
-    int repeats;
-    size_t transfers, connections, inside;
-    double demand, seconds;
-    double rates[N_TOLD], squares[N_TOLD];
-    struct gpu_sums sent, received;
-    uint64_t solves; /* of all seeds */
-    bool with_packets;
-    struct packets_summary packets;
-};
-
-void load_told(const double *values, size_t n, double *told)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += values[i];
-    for (int i = 0; i < N_QUANTILES; i++)
-        told[i] = load_quantile(values, n, load_quantiles[i]);
-    told[N_QUANTILES] = n > 0 ? sum / (double)n : 0;
-}
-
-static void sums_add(struct gpu_sums *sums, const struct load_sums *found, int repeats)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < found->n; i++)
-        sum += found->rates[i];
-    sums->n = found->n;
-    if (found->n == 0)
-        return;
-    sums->told[WORST_GPU] += found->rates[0] / repeats;
-    sums->told[MEAN_GPU] += sum / (double)found->n / repeats;
-    sums->told[BEST_GPU] += found->rates[found->n - 1] / repeats;
-}
-
-static void summary_add(struct summary *summary, const struct fabric *fabric, const struct load_result *result)
-{
-    double told[N_TOLD];
-
-    load_told(result->rates, result->n_connections, told);
-    summary->transfers = result->n_transfers;
-    summary->connections = result->n_connections;
-    summary->inside = result->n_inside;
-    summary->demand = result->demand;
-    summary->seconds += result->seconds / summary->repeats;
-    summary->solves += result->counts.solves;
-    for (int i = 0; i < N_TOLD; i++) {
-        summary->rates[i] += told[i] / summary->repeats;
-        summary->squares[i] += told[i] * told[i] / summary->repeats;
-    }
-    sums_add(&summary->sent, &result->sent, summary->repeats);
-    sums_add(&summary->received, &result->received, summary->repeats);
-    if (summary->with_packets)
-        packets_summary_add(&summary->packets, fabric, result, summary->repeats);
-}
-
-/* Standard deviation over the seeds. */
-static double spread_of(const struct summary *summary, int i)
-{
-    double variance = summary->squares[i] - summary->rates[i] * summary->rates[i];
-    int n = summary->repeats;
-
-    return n > 1 && variance > 0 ? sqrt(variance * n / (n - 1)) : 0;
-}
-
-static void heading_write(struct invocation *call, const struct summary *summary)
+static void heading_write(struct invocation *call, const struct load_summary *summary)
 {
     char time[32], fair[48] = "", demand[32];
     double seconds = summary->with_packets ? summary->packets.seconds : summary->seconds;
@@ -121,12 +45,12 @@ static void heading_write(struct invocation *call, const struct summary *summary
 }
 
 /* Where a GPU has one connection its sum is that connection's rate, which is in the table above. */
-static bool sums_say_more(const struct summary *summary)
+static bool sums_say_more(const struct load_summary *summary)
 {
     return summary->sent.n < summary->connections || summary->received.n < summary->connections;
 }
 
-static void load_table(struct invocation *call, const struct summary *summary)
+static void load_table(struct invocation *call, const struct load_summary *summary)
 {
     struct table table = {0};
 
@@ -142,7 +66,7 @@ static void load_table(struct invocation *call, const struct summary *summary)
         table_cell(&table, "%.2f", summary->rates[i] / 1e9);
         table_cell(&table, "%.1f", 100 * summary->rates[i] / summary->demand);
         if (summary->repeats > 1)
-            table_cell(&table, "%.1f", 100 * spread_of(summary, i) / summary->demand);
+            table_cell(&table, "%.1f", 100 * load_spread(summary, i) / summary->demand);
     }
     table_write(&table, call);
     table_free(&table);
@@ -153,11 +77,11 @@ static void sums_row(struct table *table, const char *what, const struct gpu_sum
     table_cell(table, "%s", what);
     table_cell(table, "%zu", sums->n);
     for (int i = 0; i < N_OF_GPUS; i++)
-        table_cell(table, "%.2f", sums->told[i] / 1e9);
-    table_cell(table, "%.1f", 100 * sums->told[MEAN_GPU] / demand);
+        table_cell(table, "%.2f", sums->rates[i] / 1e9);
+    table_cell(table, "%.1f", 100 * sums->rates[MEAN_GPU] / demand);
 }
 
-static void sums_write(struct invocation *call, const struct summary *summary)
+static void sums_write(struct invocation *call, const struct load_summary *summary)
 {
     struct table table = {0};
 
@@ -176,18 +100,18 @@ static void sums_write(struct invocation *call, const struct summary *summary)
 
 static json_t *sums_json(const struct gpu_sums *sums)
 {
-    return json_pack("{s:I, s:f, s:f, s:f}", "gpus", (json_int_t)sums->n, "worst", sums->told[WORST_GPU], "mean",
-                     sums->told[MEAN_GPU], "best", sums->told[BEST_GPU]);
+    return json_pack("{s:I, s:f, s:f, s:f}", "gpus", (json_int_t)sums->n, "worst", sums->rates[WORST_GPU], "mean",
+                     sums->rates[MEAN_GPU], "best", sums->rates[BEST_GPU]);
 }
 
 static enum status load_json(struct invocation *call, const struct fabric *fabric, const struct load *load,
-                             const struct summary *summary)
+                             const struct load_summary *summary)
 {
     json_t *object = fabric_result(call, fabric), *rates = json_object(), *spread = json_object();
 
     for (int i = 0; i < N_TOLD; i++) {
         json_object_set_new(rates, load_told_keys[i], json_real(summary->rates[i]));
-        json_object_set_new(spread, load_told_keys[i], json_real(spread_of(summary, i)));
+        json_object_set_new(spread, load_told_keys[i], json_real(load_spread(summary, i)));
     }
     json_object_set_new(object, "pattern", json_string(load_pattern_name(load->pattern)));
     json_object_set_new(object, "repeats", json_integer(summary->repeats));
@@ -243,7 +167,7 @@ static void seeds_update(void *context, double done, double total)
 
 /* Seeds count up from the call's, for the hash and for the pattern. */
 static enum status repeats_run(struct invocation *call, const struct fabric *fabric, struct load *what, FILE *map,
-                               struct summary *summary)
+                               struct load_summary *summary)
 {
     struct router router = fabric_options_router(call, fabric);
     struct seeds_progress at = {.progress = progress_begin(call, "packets"), .seeds = summary->repeats};
@@ -258,7 +182,7 @@ static enum status repeats_run(struct invocation *call, const struct fabric *fab
         status = load_run(&router, what, &result, &call->diags);
         if (status != STATUS_OK)
             break;
-        summary_add(summary, fabric, &result);
+        load_summary_add(summary, fabric, &result);
         if (map != NULL && i == summary->repeats - 1)
             map_write(map, fabric, &result);
         load_result_free(&result);
@@ -276,8 +200,8 @@ enum status fabric_load(struct invocation *call, const struct fabric *fabric, in
                         .bytes = option_quantity(call, "bytes"),
                         .jitter = option_quantity(call, "jitter"),
                         .queue_pairs = queue_pairs};
-    struct summary summary = {.repeats = (int)option_count(call, "repeats"),
-                              .with_packets = option_choice(call, "network") == LOAD_NETWORK_PACKET};
+    struct load_summary summary = {.repeats = (int)option_count(call, "repeats"),
+                                   .with_packets = option_choice(call, "network") == LOAD_NETWORK_PACKET};
     FILE *map;
 
     if (!summary.with_packets)

@@ -9,6 +9,7 @@
 #include "cli/options/command.h"
 #include "cli/options/shared_options.h"
 #include "sim/fabric/fabric.h"
+#include "sim/fabric/load_summary.h"
 
 extern const char *const load_pattern_choices[];
 
@@ -47,12 +48,8 @@ extern const char *const load_pattern_choices[];
          .help = "load: repeat with N seeds and report means"},                                                                  \
         FILE_ROW("link-map", LOAD_GROUP, "load: write the traffic of every link, for the last seed, as CSV; msim plot draws it")
 
-/* What is told of values of connections: quantiles, and the mean last. */
-enum { N_QUANTILES = 6, N_TOLD = N_QUANTILES + 1 };
-extern const double load_quantiles[N_QUANTILES];
+/* Names of the values of struct load_summary. */
 extern const char *const load_told_names[N_TOLD], *const load_told_keys[N_TOLD];
-/* Of values[n], ascending, into told[N_TOLD]. */
-void load_told(const double *values, size_t n, double *told);
 
 /* A result with the fabric it is of. */
 json_t *fabric_result(const struct invocation *call, const struct fabric *fabric);

@@ -80,18 +80,6 @@ extern const char *const congestion_choices[];
         PACKETS_QUANTITY("dcqcn-min-rate", "RATE", DIM_RATE, 1, DCQCN_NUMBER_MAX, PACKETS_USUAL_LEAST,                           \
                          "set the minimum rate of a queue pair (ConnectX)")
 
-/* What stood still the longest and was deepest, worst first, in a run of `seconds`. */
-enum { WORST_LINKS = 5 };
-struct worst_link {
-    uint32_t link;
-    struct packets_link seen;
-};
-struct worst_links {
-    double seconds;
-    int n_paused, n_deep;
-    struct worst_link paused[WORST_LINKS], deepest[WORST_LINKS];
-};
-void worst_links_find(const struct fabric *fabric, const struct packets *packets, double seconds, struct worst_links *worst);
 /* A table behind a line of `title`; nothing where nothing waited. */
 void worst_links_write(const struct invocation *call, const struct fabric *fabric, const struct worst_links *worst,
                        const char *title);
@@ -101,21 +89,9 @@ void worst_links_json(const struct fabric *fabric, const struct worst_links *wor
 /* Its queue, marks and pauses, with a comma behind each: columns of a table of links. */
 void link_seen_write(FILE *out, const struct packets *packets, uint32_t link);
 
-/* What packets said, means over the seeds; links of the last one. */
-struct packets_summary {
-    struct packets_parameters with;
-    double rates[N_TOLD], shares[N_TOLD]; /* worst first: least */
-    double ends[N_TOLD], delays[N_TOLD];  /* worst first: last */
-    double seconds, marks, cnps, pauses, paused_s, paused_links, fullest, packets, hops, events;
-    int repeats;
-    struct worst_links worst; /* under the last seed */
-};
-
 /* For a call without packets: a note for each option of theirs that was given and changes nothing. */
 void fabric_packets_note_idle(struct invocation *call);
 MUST_CHECK enum status fabric_packets_parameters(struct invocation *call, struct packets_parameters *with);
-void packets_summary_add(struct packets_summary *summary, const struct fabric *fabric, const struct load_result *result,
-                         int repeats);
 /* The table of quantiles beside the fair rates, as text or CSV, and in text what links saw. */
 void packets_summary_write(struct invocation *call, const struct fabric *fabric, const struct packets_summary *summary,
                            const double *fair_rates);
