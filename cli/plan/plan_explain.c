@@ -10,7 +10,6 @@
 #include "cli/plan/plan_report.h"
 #include "model/base/units.h"
 #include "model/spec/json_text.h"
-#include "model/spec/layout_items.h"
 
 /* --- what is asked for --- */
 
@@ -27,97 +26,21 @@ static enum status find_rank(const char *asked, const struct ranked_plan *plans,
     return STATUS_OK;
 }
 
-/* Into `buffer` a layout as tables print it, which leaves nothing open; any other text is itself. */
-static const char *whole_text(const char *asked, const struct setting *setting, char *buffer, size_t size, struct diags *diags)
-{
-    struct layout layout = layout_defaults;
-    struct diags said = {0};
-    if (!layout_items_are_brief(asked))
-        return asked;
-    enum status status = layout_parse(asked, &layout, &said);
-    for (size_t i = 0; i < said.n_items; i++)
-        diag_error(diags, (struct place){.file = "--explain"}, "%s", said.items[i].text);
-    diags_free(&said);
-    if (status != STATUS_OK)
-        return asked;
-    layout_complete(&layout, setting);
-    return layout_format(&layout, buffer, size);
-}
-
-/* The best of the layouts that the text leaves open; the smallest when none fits; what layout_complete makes of it when none is
- * legal. */
-static enum status find_layout(const char *asked, const struct setting *setting, int threads, struct plan *found,
-                               struct diags *diags)
-{
-    struct space_limits limits = {0};
-    struct space *space;
-    struct diags unheard = {0};
-    char buffer[LAYOUT_TEXT];
-    *found = (struct plan){0};
-    asked = whole_text(asked, setting, buffer, sizeof buffer, diags);
-    if (diags_status(diags) != STATUS_OK)
-        return STATUS_USAGE;
-    if (space_restrict(&limits, asked, (struct place){.file = "--explain"}, diags) != STATUS_OK)
-        return STATUS_USAGE;
-    if (space_create(setting, &limits, &space, &unheard) == STATUS_OK) {
-        struct search_options options = {.keep = 1, .threads = threads};
-        struct search_result result;
-        search_run(space, &options, &result);
-        space_destroy(space);
-        if (result.n_plans > 0)
-            *found = result.plans[0];
-        else if (result.least_bytes > 0)
-            found->layout = result.least;
-        search_result_free(&result);
-    }
-    diags_free(&unheard);
-    if (found->layout.tp > 0)
-        return STATUS_OK;
-    found->layout = layout_defaults; /* as `msim step` has it */
-    if (layout_parse(asked, &found->layout, diags) != STATUS_OK)
-        return STATUS_USAGE;
-    layout_complete(&found->layout, setting);
-    return STATUS_OK;
-}
-
 static bool is_rank(const char *asked)
 {
     return asked[0] != '\0' && asked[strspn(asked, "0123456789")] == '\0';
 }
 
-static void simulate_if_not_yet(struct ranked_plan *ranked, const struct setting *setting, struct diags *diags)
-{
-    if (ranked->simulated)
-        return;
-    struct plan plan = ranked->plan;
-    struct diags said = {0};
-    plan_simulate(&plan, setting, ranked, &said);
-    if (!ranked->simulated)
-        diag_warning(diags, PLACE_NONE, "the layout to explain could not be simulated: %s",
-                     said.n_items > 0 ? said.items[0].text : "no reason given");
-    diags_free(&said);
-}
-
 enum status explanation_make(const char *asked, const struct setting *setting, const struct ranked_plan *plans, int n_plans,
                              int threads, struct explanation *explanation, struct diags *diags)
 {
-    struct explanation made = {0};
-    enum status status = is_rank(asked) ? find_rank(asked, plans, n_plans, &made.plan, diags)
-                                        : find_layout(asked, setting, threads, &made.plan.plan, diags);
-    if (status != STATUS_OK)
-        return status;
-    struct plan *plan = &made.plan.plan;
-    made.reason = layout_check(&plan->layout, setting, made.why, sizeof made.why);
-    made.capacity_bytes = footprint_capacity(setting->cluster);
-    if (made.reason == LAYOUT_LEGAL) {
-        footprint_peak(&plan->layout, setting, &made.memory, &made.memory_stage);
-        struct closed_form *form = closed_form_create(setting);
-        closed_form_estimate(form, &plan->layout, &plan->estimate);
-        closed_form_destroy(form);
-        simulate_if_not_yet(&made.plan, setting, diags);
-    }
-    *explanation = made;
-    return STATUS_OK;
+    struct ranked_plan plan = {0};
+    enum status status = is_rank(asked)
+                             ? find_rank(asked, plans, n_plans, &plan, diags)
+                             : plan_complete(asked, (struct place){.file = "--explain"}, setting, threads, &plan.plan, diags);
+    if (status == STATUS_OK)
+        plan_explain(&plan, setting, explanation, diags);
+    return status;
 }
 
 /* --- text --- */

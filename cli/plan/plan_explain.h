@@ -7,16 +7,7 @@
 #include <jansson.h>
 
 #include "cli/options/command.h"
-#include "sim/search/plan_ranking.h"
-
-struct explanation {
-    struct ranked_plan plan;
-    enum layout_reason reason; /* LAYOUT_LEGAL, or why not; then nothing but the layout and `why` counts */
-    char why[256];             /* the reason with its numbers */
-    struct footprint memory;
-    int memory_stage;
-    double capacity_bytes;
-};
+#include "sim/search/plan_explanation.h"
 
 /*
  * What is asked for: a rank among the plans ("3"), or a layout ("tp=8,pp=4", completed in the best way that fits, or as
