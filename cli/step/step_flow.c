@@ -14,23 +14,6 @@ const char *const placement_choices[] = {"data_first", "pipeline_first", "random
 
 /* ---- after the run */
 
-static void layers_measure(struct step_flow *flow, const struct link_usage *usage, double seconds)
-{
-    const struct fabric *fabric = &flow->fabric;
-
-    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
-        struct layer_use *use = &flow->layers[layer];
-        *use = (struct layer_use){.links = fabric_layer_links(fabric, (enum fabric_layer)layer)};
-        for (uint32_t l = fabric->first[layer]; l < fabric->first[layer + 1]; l++) {
-            double share = usage[l].carried / (fabric->rates[l] * seconds);
-            use->used += share > 0;
-            use->mean += share;
-            use->most = share > use->most ? share : use->most;
-        }
-        use->mean /= use->used > 0 ? use->used : 1;
-    }
-}
-
 static void map_write(const struct step_flow *flow, const struct link_usage *usage, const struct packets *packets, double seconds)
 {
     const struct fabric *fabric = &flow->fabric;
@@ -73,7 +56,7 @@ static void network_seen(void *context, struct network_flow *network, const stru
         flow->counts = network_flow_counts(network);
     }
     flow->seconds = result->step_time_s;
-    layers_measure(flow, usage, result->step_time_s);
+    link_usage_by_layer(&flow->fabric, usage, result->step_time_s, flow->layers);
     if (flow->map != NULL && (packets != NULL) == flow->packets.wanted)
         map_write(flow, usage, packets, result->step_time_s);
     if (packets != NULL || !flow->packets.wanted) {

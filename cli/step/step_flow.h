@@ -12,13 +12,6 @@
 
 enum { HOT_LINKS = 10 };
 
-/* Utilisation of the links of one layer: bytes carried over what they could have in the step. */
-/* The links of a layer: all, those that carried anything, and of these the mean and the highest share of their capacity. */
-struct layer_use {
-    uint32_t links, used;
-    double mean, most;
-};
-
 struct step_flow {
     struct invocation *call;
     struct fabric fabric;

@@ -110,6 +110,15 @@ struct link_usage {
 };
 void network_flow_usage(const struct network_flow *network, struct link_usage *usage);
 
+/* The links of each layer after a step of `seconds`: how many, how many carried anything, and the mean and the highest
+ * utilisation of the latter: bytes carried over what they could have carried. */
+struct layer_use {
+    uint32_t links, used;
+    double mean, most;
+};
+void link_usage_by_layer(const struct fabric *fabric, const struct link_usage *usage, double seconds,
+                         struct layer_use layers[N_FABRIC_LAYERS]);
+
 /* The links that delayed transfers longest, longest first; fewer than n if fewer delayed any, at most HOTTEST_MAX. Links of one
  * layer with the same use are listed once. `usage` comes from network_flow_usage. */
 struct hot_link {

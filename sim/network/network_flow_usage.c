@@ -154,3 +154,19 @@ int network_flow_hottest(const struct network_flow *n, const struct link_usage *
     free(all);
     return told;
 }
+
+void link_usage_by_layer(const struct fabric *fabric, const struct link_usage *usage, double seconds,
+                         struct layer_use layers[N_FABRIC_LAYERS])
+{
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
+        struct layer_use *use = &layers[layer];
+        *use = (struct layer_use){.links = fabric_layer_links(fabric, (enum fabric_layer)layer)};
+        for (uint32_t l = fabric->first[layer]; l < fabric->first[layer + 1]; l++) {
+            double share = usage[l].carried / (fabric->rates[l] * seconds);
+            use->used += share > 0;
+            use->mean += share;
+            use->most = share > use->most ? share : use->most;
+        }
+        use->mean /= use->used > 0 ? use->used : 1;
+    }
+}
