@@ -10,9 +10,9 @@
 #include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/shell/shell_script.h"
 
-/* The words of the job. `name` is what diagnostics call the script; it must outlive the words. STATUS_BAD_INPUT when the script
- * cannot be read (a quote that never ends) or launches nothing that has Megatron-LM's arguments, sets keys of a configuration or
- * names one. */
+/* The words of the job. `name` is the name of the script in diagnostics; it must outlive the words. STATUS_BAD_INPUT if the
+ * script cannot be read (a quote that never ends), or if no command has arguments of Megatron-LM, sets keys of a configuration
+ * or names one. */
 MUST_CHECK enum status launch_shell_parse(const struct frameworks *frameworks, const char *name, const char *bytes, size_t n,
                                           const struct launch_environment *environment, struct launch_words *words,
                                           struct diags *diags);

@@ -1,9 +1,13 @@
 /*
- * framework_export.h - a layout as the configuration of another framework: the tables that read its keys, the other way round.
+ * framework_export.h - a layout as the configuration of another framework: its table (framework_table.h) read backwards.
  *
- * The job becomes arguments (megatron_export.h), and arguments become keys. Written are the keys that msim knows, with their
- * values also where those are usual: recipes' own defaults differ. What the framework has no key for, or does otherwise whatever
- * one says, is told. Reading the file again (msim import) gives the same job where nothing was lost.
+ *     [parallelism]
+ *     tensor_parallel_degree = 8
+ *     pipeline_parallel_degree = 4
+ *
+ * The job becomes arguments (megatron_export.h), and the arguments become keys. All keys that msim knows are written, also with
+ * default values, because the defaults of recipes differ. A comment and a warning name whatever the framework has no key for, or
+ * always does differently. Reading the file again (msim import) gives the same job if nothing was lost.
  */
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_H
@@ -14,21 +18,22 @@
 #include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/job/launch.h"
 
-/* The configuration of a framework, in its language: YAML of "NeMo" and "nanotron", TOML of "torchtitan", of "Megatron-Bridge"
- * and "NeMo 2" a program that changes a recipe (any other is a programmer's mistake); `heading` lines of comment in front. What
- * is lost goes to diags, too. Megatron-Bridge's says how many GPUs only in a comment: what starts it says so. */
+/* Writes the configuration of a framework in its language: YAML of "NeMo" and "nanotron", TOML of "torchtitan", a program that
+ * changes a recipe of "Megatron-Bridge" and "NeMo 2". Any other name is a programmer's mistake. `heading` are lines of comment
+ * at the top. What is lost goes to diags, too. The file of Megatron-Bridge has the number of GPUs only in a comment, because
+ * its launcher sets it. */
 void framework_write_config(const struct frameworks *frameworks, const char *framework, const struct launch_job *job,
                             const char *const *heading, int n_heading, FILE *out, struct diags *diags);
 
-/* Layouts that one of these, or "Megatron-LM", can say of a model and a job with these features: restrictions of a search's
- * dimensions, as space_restrict reads them, NULL behind the last, and the modules that it cannot be told to repeat. */
+/* The layouts that a framework, or "Megatron-LM", can express for a model and a job with these features: restrictions of
+ * dimensions of the search, as space_restrict reads them, NULL after the last, and the modules that it cannot recompute. */
 struct framework_layouts {
     const char *restrictions[9];
     enum recompute_what unsaid;
 };
 struct framework_layouts framework_layouts_of(const char *framework, const struct transformer *model, feature_set features);
 
-/* How many things of a job the file does not say. */
+/* The number of things of a job that the file cannot express. */
 int framework_n_lost(const struct frameworks *frameworks, const char *framework, const struct launch_job *job);
 
 #endif

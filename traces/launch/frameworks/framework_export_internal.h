@@ -1,6 +1,5 @@
 /*
- * framework_export_internal.h - a job on its way into a framework's keys. Private to framework_export.c and to what single
- * frameworks say in words of their own.
+ * framework_export_internal.h - a job on its way into a framework's keys.
  */
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_INTERNAL_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_INTERNAL_H
@@ -14,30 +13,31 @@ struct config {
     const struct launch_job *job;
     struct megatron_export exported;
     struct framework_lines lines;
-    bool covered[N_ARGUMENTS]; /* a key says it, or nothing has to */
+    bool covered[N_ARGUMENTS]; /* written by a key, or not needed */
 };
 
-/* What an argument is from here on; lives as long as the export. */
+/* Sets an argument from here on; the text lives as long as the export. */
 void config_set(struct config *c, enum argument argument, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* What a framework says in words of its own. */
+/* What a framework writes in its own way. */
 struct exporter {
     const char *framework;
-    struct launch_job (*plain)(const struct launch_job *job); /* what Megatron-LM's arguments are to say of it; NULL: all */
-    void (*complete)(struct config *c);                       /* adds the rest, behind them */
-    void (*open)(const struct config *c, FILE *out);          /* what stands before the lines, */
-    void (*close)(const struct config *c, FILE *out);         /* and behind them */
+    struct launch_job (*plain)(
+        const struct launch_job *job);                /* the part of the job that Megatron-LM's arguments write; NULL: all */
+    void (*complete)(struct config *c);               /* adds the rest, after them */
+    void (*open)(const struct config *c, FILE *out);  /* what precedes the lines */
+    void (*close)(const struct config *c, FILE *out); /* what follows them */
     struct framework_object object;
 };
 
-/* How many GPUs a node has of those that there are. */
+/* The number of GPUs per node. */
 static inline int config_node_gpus(const struct config *c)
 {
     int per_node = c->job->gpus_per_node;
     return per_node && per_node < c->job->gpus ? per_node : c->job->gpus;
 }
 
-/* What starts a program that is a file's, as a comment. */
+/* Writes the command that starts the program, as a comment. */
 void config_write_command(const struct config *c, const char *program, FILE *out);
 
 /* framework_torchtitan_export.c */

@@ -1,5 +1,9 @@
 /*
- * framework_lines.h - what an export says, key by key, and the languages in which files say it: YAML, TOML, Python's assignments.
+ * framework_lines.h - the keys of an export, and the languages of files: YAML, TOML, assignments in Python.
+ *
+ *     model.optim.name = adamw      model:              [model.optim]       cfg.model.optim.name = "adamw"
+ *                                     optim:            name = "adamw"
+ *                                       name: adamw
  */
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_LINES_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_LINES_H
@@ -14,13 +18,13 @@ enum { LINES_MAX = 128 };
 
 struct framework_line {
     const char *path;     /* "model.optim.name"; lives as long as the lines */
-    const char *value;    /* words between blanks */
-    const char *verbatim; /* in its place, as it is to be written; NULL: none */
-    bool is_list;         /* of one, perhaps */
-    bool is_text;         /* though it looks like a number */
+    const char *value;    /* words separated by blanks */
+    const char *verbatim; /* a text to write instead of the value, as it is; NULL: none */
+    bool is_list;         /* a list, even of one word */
+    bool is_text;         /* a text, even if it looks like a number */
 };
 
-/* What a program assigns to: its name, and the one of its fields that is made whole, between two texts, by the values in it. */
+/* The object that a program assigns to, and the one of its fields that is assigned whole: a call, written between two texts. */
 struct framework_object {
     const char *name, *made, *before, *after;
 };
@@ -32,10 +36,10 @@ struct framework_lines {
 };
 
 bool framework_lines_have(const struct framework_lines *lines, const char *path);
-/* One more; a value of several words is a list. The line, for what else is to be said of it, until the next one. */
+/* Adds a line; a value of several words is a list. Returns it for further settings; it is valid until the next one is added. */
 struct framework_line *framework_lines_add(struct framework_lines *lines, const char *path, const char *value);
 void framework_lines_free(struct framework_lines *lines);
-/* All of them by their paths: mappings in mappings, tables, or assignments to what an object names. */
+/* Writes all lines by their paths: nested mappings, tables, or assignments to the object. */
 void framework_lines_write(struct framework_lines *lines, enum framework_form form, const struct framework_object *object,
                            FILE *out);
 

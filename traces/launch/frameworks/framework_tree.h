@@ -11,15 +11,15 @@
 #include "traces/launch/frameworks/framework_table.h"
 #include "traces/launch/job/launch_words.h"
 
-/* What stands at "a.b.c"; of a list the first mapping that has the key. NULL: nothing. */
+/* The node at "a.b.c"; of a list the first mapping that has the key. NULL: none. */
 const struct yaml_node *framework_find(const struct yaml_node *node, const char *path);
 
-/* A scalar, or scalars between blanks; a copy. */
+/* A copy of a scalar, or of the scalars of a list, separated by blanks. */
 const char *framework_text(struct launch_words *words, const struct yaml_node *node);
 /* true, True */
 bool framework_is_true(const char *text);
 
-/* A word of a key, for what is not one row of a table; one that nobody knows, unless it is a plain no. Texts are not copied. */
+/* Adds a word of a key, for what a table cannot say; adds an unknown value, unless it is a plain no. Texts are not copied. */
 void framework_add(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
                    const char *value);
 void framework_add_strange(struct launch_words *words, const struct yaml_node *node, const char *path, const char *text);

@@ -1,15 +1,13 @@
 /*
- * framework_typos.h - keys of a configuration that nobody reads and that are spelt nearly as one that matters.
+ * framework_typos.h - keys of a configuration that no table has and that are spelt nearly like one that matters.
  *
- * A reader knows a framework's words for parallelism, batch, sequence, precision, recomputation and optimizer, and not the
- * hundreds of others, so an unknown key is not a mistake. It is told where a known key of the same mapping is missing and the two
+ *     train.yaml:4:1: warning: gradient_acumulation_steps is unknown to msim and left out; did you mean
+ * 'gradient_accumulation_steps'?
  *
- *     have as many words, of which those that differ begin alike and are at most two letters apart (one, of four or five
- * letters), or one is the other's beginning (seq_length, seq_len); or differ by underscores and capitals only; or the words of
- * one are, in order, at least half of the known one's (micro_batch_per_gpu, train_micro_batch_size_per_gpu).
- *
- * Short words are other things (tp_size, cp_size), and numbers are, too. Of groups that have all of Megatron-LM's words, which
- * are many, a part of a name's words is no typo.
+ * A table has the keys for parallelism, batch, sequence, precision, recomputation and optimizer, and not the hundreds of others,
+ * so an unknown key is no mistake by itself. It is reported if it is a typo (name_typo.h) of a known key of the same mapping that
+ * is missing. Words may be left out (micro_batch_per_gpu for train_micro_batch_size_per_gpu), but not in groups with all of
+ * Megatron-LM's names, which are many.
  */
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_TYPOS_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_TYPOS_H
@@ -17,7 +15,8 @@
 #include "model/spec/yaml.h"
 #include "traces/launch/frameworks/framework_table.h"
 
-/* A warning for each such key of the file; of a framework whose keys are all known, read or ignored, a note for each other. */
+/* Warns of each such key of a file. For a framework whose table knows all keys (`ignored`), a note names each other unknown
+ * key. */
 void framework_report_typos(const struct yaml_node *root, const struct framework *framework, const char *file,
                             struct diags *diags);
 

@@ -1,12 +1,13 @@
 /*
- * launch.h - what a real job says about itself, in msim's terms.
+ * launch.h - a job, and where each of its values came from.
  *
- * Engineers have their jobs as launch scripts, logs and configuration files of a framework. Readers (launch_shell.h,
- * megatron_log.h, framework_config.h) turn these into words, megatron_arguments.h knows what the words are, megatron_translate.h
- * what they mean together: a launch_job. launch_write.h writes it as an experiment or as a row of a measurement table;
- * megatron_export.h goes the other way, from a layout to the arguments that launch it.
+ *     layout.tp = 4        "--tensor-model-parallel-size, train.sh:31"
+ *     model.vocab = 128256 "--tokenizer-type, train.sh:12"
  *
- * Megatron-LM's arguments are the language in between: other frameworks' keys are renamed to them.
+ * Readers of scripts (launch_shell.h), logs (megatron_log.h) and configurations (framework_config.h) produce words.
+ * megatron_arguments.h knows each word, megatron_translate.h what they mean together: a launch_job. launch_write.h writes it as
+ * an experiment or as a row of a measurement table. megatron_export.h and framework_export.h are the way back: from a layout to
+ * the arguments that launch it.
  */
 #ifndef MSIM_TRACES_LAUNCH_JOB_LAUNCH_H
 #define MSIM_TRACES_LAUNCH_JOB_LAUNCH_H
@@ -17,8 +18,8 @@ struct launch_job {
     struct transformer model;
     struct job job;
     struct layout layout;
-    int gpus;          /* of the whole job; 0: not said */
-    int gpus_per_node; /* 0: not said */
+    int gpus;          /* of the whole job; 0: unknown */
+    int gpus_per_node; /* 0: unknown */
 };
 
 /* Where a value of the job came from. */
@@ -33,13 +34,13 @@ struct launch_description {
     struct launch_job job;
     struct launch_origin origins[LAUNCH_ORIGINS];
     int n_origins;
-    const char *missing[LAUNCH_MISSING]; /* what must be known and is not said, as a person can say it */
+    const char *missing[LAUNCH_MISSING]; /* required values that nothing specifies, as a person would name them */
     int n_missing;
 };
 
-/* Adds an origin, or changes the one of that key; key must outlive the description. */
+/* Adds an origin, or changes the one of that key. `key` must outlive the description. */
 void launch_originate(struct launch_description *description, const char *key, const char *format, ...) PRINTF_LIKE(3, 4);
-/* The text of a key's origin, NULL when there is none. */
+/* The origin of a key; NULL: none. */
 const char *launch_origin_of(const struct launch_description *description, const char *key);
 
 #endif

@@ -1,5 +1,7 @@
 /*
- * adapter_modules.h - what libraries call the matrices beside which adapters stand. From memory.
+ * adapter_modules.h - the names that libraries give to the matrices with adapters. From memory.
+ *
+ *     q_proj (transformers), linear_qkv (Megatron-LM), attention_qkv (NeMo), c_attn (GPT-2)     PART_Q or PART_QKV
  */
 #ifndef MSIM_TRACES_LAUNCH_MEGATRON_ADAPTER_MODULES_H
 #define MSIM_TRACES_LAUNCH_MEGATRON_ADAPTER_MODULES_H
@@ -9,7 +11,7 @@
 
 #include "model/spec/transformer.h"
 
-/* Matrices as they are apart. */
+/* Matrices, each by itself. */
 enum {
     PART_Q = 1,
     PART_K = 2,
@@ -22,18 +24,19 @@ enum {
     PART_MLP_UP = PART_GATE | PART_UP
 };
 
-/* Is a module called so, perhaps by a path, or a pattern, that ends in it? */
+/* Does a name, possibly a path or a pattern, end in this name of a module? */
 bool adapter_is_called(const char *name, const char *ending);
-/* What a module of this name, or path, is made of; 0: none of them. */
+/* The parts of a module of this name or path; 0: none of them. */
 unsigned adapter_parts(const struct transformer *model, const char *name);
 
-/* Of a model's modules, as Hugging Face's library calls them, those that match all of a pattern of peft's (module_pattern.h). */
+/* The modules of a model, by the names of Hugging Face's library, that match a pattern of peft (module_pattern.h) completely.
+ * */
 struct adapter_match {
-    unsigned everywhere, somewhere; /* parts of every layer, and of any */
-    bool table;                     /* embedding or head, too */
+    unsigned everywhere, somewhere; /* parts of every layer; parts of at least one */
+    bool table;                     /* the embedding or the head, too */
     char example[96];               /* the name of a module */
 };
-/* false, with *why, where the pattern cannot be read. */
+/* false, with *why, if the pattern cannot be read. */
 bool adapter_match(const struct transformer *model, const char *pattern, struct adapter_match *match, char *why, size_t size);
 
 #endif

@@ -1,14 +1,20 @@
 /*
- * megatron_export.h - the arguments with which Megatron-LM runs a layout: the other way through the table of arguments.
+ * megatron_export.h - the arguments with which Megatron-LM runs a layout.
  *
- * A script of bash, ready to paste: an array of arguments and the torchrun that uses it, to which the data and the tokenizer are
- * to be added. Reading it again (msim import) gives the same model, job and layout. What Megatron-LM cannot do is told, in a
- * comment and as a warning: schedules that it does not have, features of other stacks, modules that it does not recompute.
+ *     ARGUMENTS=(
+ *         --tensor-model-parallel-size 8
+ *         --pipeline-model-parallel-size 4
+ *         ...
+ *     )
+ *     torchrun --nproc_per_node 8 --nnodes 8 pretrain_gpt.py "${ARGUMENTS[@]}"
  *
- * Layers on stages: plainly where they divide; with the embedding and the loss counted as a layer each where that is how msim
- * divides them; otherwise by --pipeline-model-parallel-layout. Words beyond the vocabulary are not added:
- * --make-vocab-size-divisible-by is the largest power of two, at most 128, for which there are none. --rotary-base is there where
- * the model's is known and not 10000.
+ * The result is a bash script; data and tokenizer must be added. Reading it again (msim import) gives the same model, job and
+ * layout. Whatever Megatron-LM cannot do appears in a comment and a warning: schedules that it does not have, features of other
+ * stacks, modules that it does not recompute.
+ *
+ * Layers on stages: no argument where they divide evenly; the embedding and the loss count as a layer each where msim divides
+ * them so; otherwise --pipeline-model-parallel-layout. The vocabulary is not padded: --make-vocab-size-divisible-by is the
+ * largest power of two, at most 128, that divides it. --rotary-base is written if the model's base is known and not 10000.
  */
 #ifndef MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_EXPORT_H
 #define MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_EXPORT_H
@@ -19,19 +25,19 @@
 
 enum { EXPORT_LOST = 16, EXPORT_TEXT = 160 };
 struct megatron_export {
-    struct megatron_arguments arguments; /* those that are to be written */
-    char lost[EXPORT_LOST][EXPORT_TEXT]; /* what no argument says */
+    struct megatron_arguments arguments; /* the arguments to write */
+    char lost[EXPORT_LOST][EXPORT_TEXT]; /* what no argument can say */
     int n_lost;
     struct arena arena; /* of the values */
 };
 
-/* A job into arguments; free with megatron_export_free. job->job.features are those used. */
+/* A job into arguments; free with megatron_export_free. job->job.features are the features that the layout uses. */
 void megatron_export(const struct launch_job *job, struct megatron_export *export_);
 void megatron_export_free(struct megatron_export *export_);
-/* One more thing that is lost. */
+/* Adds something that no argument can say. */
 void megatron_export_lose(struct megatron_export *export_, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* The whole script; `heading` lines of comment in front. What is lost goes to diags, too. */
+/* Writes the script; `heading` are lines of comment at the top. What is lost goes to diags, too. */
 void megatron_write_script(const struct launch_job *job, const char *const *heading, int n_heading, FILE *out,
                            struct diags *diags);
 

@@ -1,6 +1,7 @@
 /*
- * megatron_table.h - the rows of Megatron-LM's arguments: X(id, flag, type, fallback, further fields of struct argument_row).
- * Their order is that of an export. NUMBER, BOOL, NOT and CHOICE name the member of struct launch_job that an argument is.
+ * megatron_table.h - the rows of Megatron-LM's arguments: X(id, flag, type, default, further fields of struct argument_row).
+ *
+ * Their order is the order of an export. NUMBER, BOOL, NOT and CHOICE name the member of struct launch_job that an argument sets.
  */
 #ifndef MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_TABLE_H
 #define MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_TABLE_H

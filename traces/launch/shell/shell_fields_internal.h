@@ -6,9 +6,7 @@
 
 #include "traces/launch/shell/shell_state.h"
 
-/* --- one word --- */
-
-/* A word as it grows: the field in work, and those before it. */
+/* A field in progress, and the fields before it. */
 struct shell_builder {
     struct shell_state *state;
     struct shell_fields *fields;
@@ -16,12 +14,12 @@ struct shell_builder {
     size_t n, capacity;
     struct launch_segment *segments;
     size_t n_segments, segments_capacity;
-    bool open;  /* there is a field, if an empty one */
-    bool split; /* unquoted blanks of what variables hold end fields */
+    bool open;  /* there is a field, possibly empty */
+    bool split; /* unquoted blanks in the value of a variable end a field */
     int depth;  /* of expansions within expansions */
 };
 
-/* Adds text from `source` (NULL: from no file). It continues the last segment where it was written directly behind it. */
+/* Adds text from `source` (NULL: from no file). It continues the last segment if it was written directly after it. */
 void shell_builder_text(struct shell_builder *g, const char *bytes, size_t n, const char *source, const char *unknown);
 /* Adds text of the script, or of the line for another shell that is read. */
 void shell_builder_add(struct shell_builder *g, const char *bytes, size_t n);

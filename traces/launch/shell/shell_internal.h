@@ -15,9 +15,9 @@ enum { BLOCKS_MAX = 64, COMMAND_WORDS_MAX = 4096, COMMAND_RAN = 2, SHELLS_MAX = 
 struct block {
     enum block_kind kind;
     enum certainty now, around;
-    bool taken, perhaps;       /* a branch that runs, or may run, was met */
+    bool taken, perhaps;       /* a branch that runs, or may run, was there */
     struct launch_field value; /* of a case */
-    /* in brackets, ( A=1; command ), what is set is gone behind them: the variables before; NULL: they are none of a shell */
+    /* in brackets, ( A=1; command ), assignments end at the bracket: the variables before it; NULL: no brackets */
     struct shell_variable *kept;
     size_t n_kept;
 };
@@ -33,40 +33,40 @@ struct runner {
     struct shell_state state;
     struct block blocks[BLOCKS_MAX];
     int n_blocks;
-    bool in_condition, until; /* of an if or a loop; of a loop that goes on while it is false */
-    int condition;            /* 1 true, 0 false, -1 cannot be told */
-    enum certainty chain;     /* what a && or || before this command leaves */
+    bool in_condition, until; /* in the condition of an if or a loop; the loop is an until */
+    int condition;            /* 1 true, 0 false, -1 unknown */
+    enum certainty chain;     /* whether this command runs, by the && or || before it */
     int last;                 /* value of the list so far: 1, 0, -1 */
     char joint;               /* the operator before this command */
-    const char *piped;        /* what the command before it hands on, as files have it; NULL: it cannot be told */
+    const char *piped;        /* the output of the command before the pipe, as far as it is known; NULL: it is not */
     struct shell_raw *command;
     size_t n_command, capacity;
     struct shell_fields loose; /* lines that begin with a flag */
     const struct shell_listener *listener;
-    /* Runs a line that another shell is given: it has this one's variables, and what it sets is gone behind it. `around` is what
-     * starts that shell. A pointer, because lines have commands and commands lines. */
+    /* Runs a line for another shell. It sees the variables of this shell; its assignments end with it. `around` starts that
+     * shell. This is a pointer because lines contain commands and commands contain lines. */
     void (*run_line)(struct runner *r, const struct launch_field *line, const struct shell_fields *around);
-    const struct shell_fields *around; /* of a command line that another shell is given (srun bash -c): what is in front of it */
-    int depth;                         /* of shells within shells */
-    struct diags *reading;             /* what cannot be read of the script or line */
+    const struct shell_fields *around; /* within a line for another shell (srun bash -c): the fields before it */
+    int depth;                         /* of nested shells */
+    struct diags *reading;             /* mistakes in the script or line */
 };
 
-/* Whether the command that is read is run. */
+/* Does the current command run? */
 static inline enum certainty shell_certainty(const struct runner *r)
 {
     enum certainty now = r->n_blocks ? r->blocks[r->n_blocks - 1].now : RUNS;
     return now < r->chain ? now : r->chain;
 }
 
-/* Is a word, as it stands in the script, this text? */
+/* Is a word of the script, as written, this text? */
 bool shell_is_word(const struct shell_raw *word, const char *text);
 
-/* A simple command: assignments, then perhaps something to run. What it gives as a test; COMMAND_RAN where it is none. */
+/* A simple command: assignments, then possibly a program. Returns its value as a test; COMMAND_RAN if it is no test. */
 int shell_run_command(struct runner *r);
 
-/* What a command writes into files, or `body`, which it is given to read (NULL: nothing): cat >FILE <<END, tee -a FILE, echo TEXT
- * >>FILE, printf FORMAT >FILE. Words "written-file" of the script, where a configuration of that name is looked for, and
- * "doubted-file" of one that was written and is changed in a way that is not followed. */
+/* The files that a command writes: cat >FILE <<END, tee -a FILE, echo TEXT >>FILE, printf FORMAT >FILE. `body` is its
+ * here-document (NULL: none). Adds words "written-file", where configurations are looked for, and "doubted-file" for a file
+ * that is later changed in a way that is not followed. */
 void shell_write_files(struct runner *r, const struct shell_fields *fields, const struct launch_field *body);
 
 /* All commands of the lexer's text. */

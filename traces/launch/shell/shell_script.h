@@ -30,23 +30,24 @@ struct launch_environment {
     int n;
 };
 
-/* Gets each command that runs or may run, with its words expanded. The first n_around of its fields start the shell that it is
- * given to (srun --nodes 4 bash -c ...). */
+/* Gets each command that runs or may run, with its words expanded. The first n_around fields start the shell that runs it (srun
+ * --nodes 4 bash -c ...). */
 struct shell_listener {
     void (*command)(void *context, struct shell_state *state, const struct shell_fields *fields, size_t n_around,
                     struct place at);
     void *context;
 };
 
-/* Reads a script. `words` gets those of its #SBATCH lines, "written-file" of each file that it writes and "doubted-file" of one
- * that it then changes; its arena has all texts. `name` is the script's in diagnostics and must outlive the words. */
+/* Reads a script. `words` gets the words of its #SBATCH lines, "written-file" for each file that it writes and "doubted-file"
+ * for one that it changes later; the arena of `words` owns all texts. `name` is the name of the script in diagnostics and must
+ * outlive the words. */
 void shell_read(const char *name, const char *bytes, size_t n, const struct launch_environment *environment,
                 const struct shell_listener *listener, struct launch_words *words, struct diags *diags);
 
 /* The words of a command line, such as the value of an option; quotes as in a script. */
 MUST_CHECK enum status shell_words(const char *name, const char *text, struct launch_words *words, struct diags *diags);
 
-/* A field that is a command line itself (the value of xpk --command) becomes its words, any other one field. */
+/* Adds a field to a list. A field that is a command line itself (the value of xpk --command) is split into its words. */
 void shell_split(struct shell_state *state, struct shell_fields *fields, const struct launch_field *field);
 
 #endif

@@ -24,35 +24,35 @@ struct shell_lexer {
     size_t length;
     char sign[3];
     struct place place;
-    /* here-documents that begin behind this line: their ends */
+    /* end marks of the here-documents that begin after this line */
     char heredocs[4][64];
     int n_heredocs;
-    /* of the command that is read: where its output goes, raw (NULL: nowhere), and the last here-document that it is given */
+    /* of the current command: where its output goes, raw (NULL: nowhere), and its last here-document */
     const char *target, *target_end, *body, *body_end;
-    bool appends;   /* its output goes behind what the target has */
-    bool body_kept; /* its end stands in quotes: nothing in it is expanded */
-    bool body_bare; /* <<-: its lines lose their tabs in front */
+    bool appends;   /* its output is appended (>>) */
+    bool body_kept; /* its end mark is quoted: nothing in it is expanded */
+    bool body_bare; /* <<-: its lines lose their leading tabs */
     bool bad;       /* reported: the rest cannot be read */
 };
 
-/* The next token; an array's parentheses belong to its word: A=( a b ). */
+/* The next token. The parentheses of an array belong to its word: A=( a b ). */
 void shell_next(struct shell_lexer *lexer, struct diags *diags);
-/* What stands before the ')' of a case's pattern, which is passed; false where no pattern stands: at esac, or the end. */
+/* Passes the pattern of a case, up to its ')'; false if no pattern follows: at esac, or at the end. */
 bool shell_pattern(struct shell_lexer *lexer);
 
 /* --- variables --- */
 
 struct shell_variable {
     const char *name;
-    struct launch_field *items; /* one of a plain variable */
+    struct launch_field *items; /* one if it is no array */
     size_t n;
     bool is_array;
 };
 
 struct shell_state {
-    struct launch_words *words; /* whose arena has the texts */
+    struct launch_words *words; /* its arena owns the texts */
     const char *name, *script, *script_end;
-    const struct launch_field *line; /* what is read is a line within the script that another shell is given; NULL: it is not */
+    const struct launch_field *line; /* the line for another shell that is being read; NULL: none */
     const char *line_end;
     const char **lines; /* where each begins */
     size_t n_lines;
@@ -65,15 +65,15 @@ struct shell_state {
 struct shell_variable *shell_find(struct shell_state *state, const char *name, size_t n);
 void shell_set(struct shell_state *state, const char *name, size_t n, struct launch_field *items, size_t n_items, bool is_array);
 
-/* A variable as it was: `old`, or that nobody sets it (items NULL). */
+/* Restores a variable: to `old`, or to not being set (items NULL). */
 void shell_restore(struct shell_state *state, const char *name, size_t n, const struct shell_variable *old);
 
-/* What a plain variable holds; NULL: nobody sets it (name NULL, too), it is empty, or it cannot be told. */
+/* The value of a variable; NULL: it is not set (or `name` is NULL), empty, or not known. */
 const char *shell_variable_text(struct shell_state *state, const char *name);
 
-/* A plain variable whose text is in no file. */
+/* Sets a variable to a text that is in no file. */
 void shell_set_text(struct shell_state *state, const char *name, size_t n, const char *value);
-/* The script's #SBATCH lines: words of what they ask for, and the variables that Slurm sets from them. */
+/* The script's #SBATCH lines: words for what they request, and the variables that Slurm sets. */
 void shell_slurm(struct shell_state *state);
 
 /* --- expansion --- */
@@ -83,38 +83,38 @@ struct shell_fields {
     size_t n, capacity;
 };
 
-/* Counts bytes that are about to be held; true, and an error once, when that is more than SHELL_EXPANSION in all. */
+/* Counts bytes that are about to be allocated. True, and an error once, if they exceed SHELL_EXPANSION in all. */
 bool shell_is_full(struct shell_state *state, size_t bytes);
 
-/* A raw word into fields: quotes gone, variables in their place, split where they stand unquoted. */
+/* A raw word into fields: quotes removed, variables replaced, split at unquoted blanks. */
 void shell_expand(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
-/* The same into one field, unsplit: what an assignment takes. */
+/* The same into one field, not split, as in an assignment. */
 struct launch_field shell_expand_one(struct shell_state *state, const char *raw, size_t n);
-/* All words of a text, as those between an array's parentheses. */
+/* All words of a text, like those between an array's parentheses. */
 void shell_expand_all(struct shell_state *state, const char *raw, size_t n, struct shell_fields *fields);
-/* A here-document, and one in which nothing is expanded. */
+/* A here-document: as written, and expanded. */
 struct launch_field shell_expand_kept(struct shell_state *state, const char *p, const char *end);
 struct launch_field shell_expand_body(struct shell_state *state, const char *p, const char *end);
 void shell_fields_add(struct shell_fields *fields, const struct launch_field *field);
 void shell_fields_free(struct shell_fields *fields);
-/* A field's text; "" behind the last. */
+/* The text of a field; "" after the last. */
 const char *shell_text_at(const struct shell_fields *fields, size_t i);
 
-/* Where a letter of the script, or of the line that is read, was written. */
+/* Where a letter of the script, or of the current line for another shell, was written. */
 struct place shell_place(struct shell_state *state, const char *source);
 /* A text that is in no file. */
 struct launch_field shell_field_of(struct shell_state *state, const char *text, const char *unknown);
-/* n characters of a field from one of them on. */
+/* n letters of a field, from one of them on. */
 struct launch_field shell_slice(struct shell_state *state, const struct launch_field *field, size_t from, size_t n);
 /* Two fields as one. */
 struct launch_field shell_join(struct shell_state *state, const struct launch_field *a, const struct launch_field *b);
 /* n fields as one, with blanks between them. */
 struct launch_field shell_join_all(struct shell_state *state, const struct launch_field *items, size_t n);
-/* The same field, nothing of which is known. */
+/* The same field as unknown. */
 struct launch_field shell_doubt(struct shell_state *state, const struct launch_field *field, const char *why);
 
-/* An expression of whole numbers, + - * / % and parentheses, variables with or without $; false when it is none. `expand` is
- * shell_expand_one, which this is a part of. */
+/* The value of an expression of whole numbers: + - * / %, parentheses, variables with or without $. False if it is none.
+ * `expand` is shell_expand_one, which calls this function. */
 typedef struct launch_field shell_expander(struct shell_state *state, const char *raw, size_t n);
 bool shell_arithmetic(struct shell_state *state, const char *text, size_t n, shell_expander *expand, int64_t *value);
 
