@@ -1,10 +1,11 @@
 /*
  * lanl_trace.h - LANL's public outage records (LA-UR-05-7318, 22 systems, 1995-2005) as a fault trace.
  *
- * Input: a table with the columns system, nodes, node, start, downtime_min, category, detail; start is local time,
- * YYYY-MM-DDTHH:MM. Daylight saving is not undone, so an outage can be an hour off twice a year. The chosen systems become one
- * cluster: their nodes are numbered on, in the order in which the systems are given, and named "system 18 node 3". A fault's
- * detail is "category/detail". Rows of node -1 (system 17 does not say which) are left out and counted in n_outside.
+ * Input: a table with the columns system, nodes, node, start, downtime_min, category, detail. start is local time,
+ * YYYY-MM-DDTHH:MM. Daylight saving time is not corrected, so an outage can be an hour off twice a year. The chosen systems
+ * become one cluster: their nodes are numbered consecutively, in the order in which the systems are given, and named "system 18
+ * node 3". The detail of a fault is "category/detail". Rows of node -1 (system 17 does not say which) are left out and counted in
+ * n_outside.
  */
 #ifndef MSIM_TRACES_FAULT_LANL_TRACE_H
 #define MSIM_TRACES_FAULT_LANL_TRACE_H
@@ -16,7 +17,7 @@ enum { LANL_MAX_SYSTEMS = 32 };
 struct lanl_window {
     int systems[LANL_MAX_SYSTEMS]; /* numbers as in the table */
     int n_systems;                 /* 0: every system, in order of number */
-    nanos from;                    /* since 1970-01-01 00:00, what becomes time 0; LANL_FIRST_DAY: midnight before the first */
+    nanos from;                    /* time 0, since 1970-01-01 00:00; LANL_FIRST_DAY: midnight before the first outage */
     nanos length;                  /* outages that start in [from, from + length); 0: to the end */
 };
 #define LANL_FIRST_DAY INT64_MIN
@@ -25,7 +26,7 @@ struct lanl_window {
 MUST_CHECK enum status lanl_trace_read(const char *path, const struct lanl_window *window, struct fault_trace *trace,
                                        struct diags *diags);
 
-/* "2003-01-01" or "2003-01-01T07:15[:30]" as time since 1970-01-01 00:00, until 2199; false: not such a text. */
+/* "2003-01-01" or "2003-01-01T07:15[:30]" as time since 1970-01-01 00:00, until 2199; false: the text is no such date. */
 bool local_time_parse(const char *text, nanos *time);
 
 #endif

@@ -1,6 +1,10 @@
 /*
- * log_time.h - when a line of a kernel log is from, as dmesg (also -T, -x, --raw, --time-format iso), syslog and journalctl
- * (short, -iso, -precise, -full) write it.
+ * log_time.h - the time of a line of a kernel log, from dmesg (also -T, -x, --raw, --time-format iso), syslog and journalctl
+ * (short, -iso, -precise, -full).
+ *
+ *     [ 8123.456789] NVRM: Xid ...                     seconds since boot
+ *     Mar  3 12:01:02 n17 kernel: NVRM: Xid ...        a date without a year
+ *     2024-03-03T12:01:02+0100 n17 kernel: ...         a date with a zone
  */
 #ifndef MSIM_TRACES_FAULT_LOG_TIME_H
 #define MSIM_TRACES_FAULT_LOG_TIME_H
@@ -11,30 +15,30 @@
 #include "model/base/units.h"
 
 enum log_time {
-    LOG_NO_TIME,    /* the line has none */
-    LOG_SINCE_BOOT, /* of its host */
-    LOG_YEARLESS,   /* a date without its year: each is taken for one of 366 days, the first for 2024 */
+    LOG_NO_TIME,    /* none */
+    LOG_SINCE_BOOT, /* since the boot of its host */
+    LOG_YEARLESS,   /* a date without its year: every year is taken to have 366 days, the first to be 2024 */
     LOG_DATED,
 };
 
-/* Beyond it a time is a mistake: the end of 2199. */
+/* Later times are mistakes: the end of 2199. */
 #define LOG_LATEST_S 7.25e9
 #define LOG_YEAR     ((nanos)366 * 86400 * NANOS_PER_SECOND)
 
-/* Of the yearless lines of one file, in its order. All zero at its start. */
+/* State across the yearless lines of one file, in order. All zero at the start. */
 struct log_clock {
-    int years;      /* that have begun since the first of them */
-    nanos latest;   /* of those before; 0: none */
-    bool told;      /* that a year began: once is enough for all files */
-    bool told_zone; /* of a zone whose hours are unknown, likewise */
+    int years;      /* years that have begun since the first line */
+    nanos latest;   /* the line before; 0: none */
+    bool told;      /* a new year was reported: once for all files */
+    bool told_zone; /* a zone with unknown hours was reported, likewise */
 };
 
-/* "Z", "UTC", "+08:00", "+0800", "-05", "": how far a clock is ahead of universal time; false: not such a text. */
+/* The offset of a clock from universal time: "Z", "UTC", "+08:00", "+0800", "-05", ""; false: the text is no offset. */
 bool log_zone(const char *text, nanos *ahead);
 
-/* The time at the start of a line, in seconds since boot or since 1970, and what stands behind it: at universal time where the
- * line names a zone by its hours, local otherwise. Of yearless lines one that is more than half a year before those above it
- * begins a new year, which is told at `at`, once. *time and *rest are written where there is a time. */
+/* The time at the start of a line, in seconds since boot or since 1970, and the rest of the line. It is universal time if the
+ * line names a zone by its hours, else local time. A yearless line that is more than half a year before the one above it begins
+ * a new year; a note says so at `at`, once. *time and *rest are written if there is a time. */
 enum log_time log_line_time(const char *line, struct log_clock *clock, struct place at, nanos *time, const char **rest,
                             struct diags *diags);
 

@@ -1,22 +1,22 @@
 /*
- * profile_internal.h - between the files of the profile's reader: what collects the work of a device, and the formats.
+ * profile_internal.h - collecting the work of a device, and the readers of the formats.
  */
 #ifndef MSIM_TRACES_PROFILE_PROFILE_INTERNAL_H
 #define MSIM_TRACES_PROFILE_PROFILE_INTERNAL_H
 
 #include "traces/profile/profile.h"
 
-/* What is told of an exchange; "" and 0 where it is not. */
+/* What is known of an exchange; "" and 0: nothing. */
 struct exchange_words {
     const char *kernel, *operation, *group;
     int ranks;
 };
 enum profile_kind profile_exchange_kind(const struct exchange_words *words, const struct layout *layout);
 
-/* A profile in the making. */
+/* A profile in progress. */
 struct profile_builder {
     const struct layout *layout;
-    const struct watch *watch; /* told of the text taken apart; may be NULL */
+    const struct watch *watch; /* progress through the text; may be NULL */
     struct profile profile;
     size_t spans_capacity, kernels_capacity;
     struct profile_marks {
@@ -28,21 +28,22 @@ struct profile_builder {
     } marks[2]; /* on the host's clock, on the device's */
     struct kernel_index {
         uint64_t hash;
-        size_t kernel; /* one more than its number; 0: free */
+        size_t kernel; /* its number plus 1; 0: free */
     } * index;         /* of names, by open addressing */
     size_t index_size;
 };
 
-/* Can something have begun then and lasted so long? Within some 3,000 years of the epoch, for eleven days at most. */
+/* Is this a possible time? Within about 3,000 years of the epoch, and at most eleven days long. */
 bool profile_is_time(double start_s, double length_s);
 void profile_add_span(struct profile_builder *b, enum profile_kind kind, const char *name, struct profile_step time);
-/* Step `number`. A device marks it on each of its streams: it lasts from the first to the last of marks of one number. */
+/* Adds a mark of step `number`. A device marks it on each of its streams: the step lasts from the first to the last mark of
+ * that number. */
 void profile_add_mark(struct profile_builder *b, bool on_device, int64_t number, struct profile_step time);
-/* Settles steps and orders kernels; *profile is the caller's then. STATUS_BAD_INPUT when no device did anything. */
+/* Settles steps and orders kernels; the caller then owns *profile. STATUS_BAD_INPUT if no device did anything. */
 MUST_CHECK enum status profile_finish(struct profile_builder *b, const char *path, struct profile *profile, struct diags *diags);
 void profile_give_up(struct profile_builder *b);
 
-/* The formats; the builder is the caller's to finish or give up. */
+/* The formats. The caller then finishes or gives up the builder. */
 MUST_CHECK enum status profile_from_torch(const char *text, size_t n, const char *path, struct profile_builder *b,
                                           struct diags *diags);
 MUST_CHECK enum status profile_from_table(const char *text, size_t n, const char *path, struct profile_builder *b,

@@ -1,6 +1,5 @@
 /*
- * measurement_internal.h - one pass over a measurement table: its columns, the current row, and what was looked up for rows
- * before.
+ * measurement_internal.h - the parser of a measurement table: its columns, the current row, and what earlier rows looked up.
  */
 #ifndef MSIM_TRACES_TABLE_MEASUREMENT_INTERNAL_H
 #define MSIM_TRACES_TABLE_MEASUREMENT_INTERNAL_H
@@ -8,7 +7,7 @@
 #include "model/spec/catalog.h"
 #include "traces/table/measurement.h"
 
-/* Columns besides the layout's dimensions, with the widest range a value can sensibly have. */
+/* Columns besides the layout's dimensions, and the largest sensible values. */
 enum { MAX_WIDTH = 1 << 24, MAX_GPUS = 1 << 24, MAX_BATCH = 1 << 28 };
 #define MEASUREMENT_COLUMNS(X)                                                                                                   \
     X(CASE, "case", false)                                                                                                       \
@@ -53,7 +52,7 @@ enum column {
             N_COLUMNS
 };
 
-/* A catalog entry asked for once: tables name few models and GPUs in many rows. */
+/* A catalog entry, looked up once: tables name few models and GPUs in many rows. */
 struct known_model {
     const char *name;
     bool found;
@@ -66,13 +65,13 @@ struct known_cluster {
     bool found;
     struct cluster_kind kind;
     char why[256]; /* not found */
-    bool told;     /* and said so: once a GPU is enough */
+    bool told;     /* and reported, once per GPU */
 };
 
 /* The columns in the order of enum column. */
 extern const struct csv_column measurement_columns[N_COLUMNS];
 
-/* What has been said of a column. */
+/* A text of a column that was reported. */
 struct told_text {
     enum column column;
     char *text;
@@ -81,65 +80,66 @@ struct told_text {
 struct measurement_parser {
     const struct csv_table *csv;
     int columns[N_COLUMNS];
-    double factors[N_COLUMNS]; /* what one of a column's unit is in that of its name */
+    double factors[N_COLUMNS]; /* one unit of a column, in the unit of its name */
     size_t row;
-    bool unusable; /* the current row, for a reason already given */
-    bool bad_cell; /* which is a cell that cannot be read */
+    bool unusable; /* the current row, for a reason already reported */
+    bool bad_cell; /* the reason is a cell that cannot be read */
     struct known_model *models;
     size_t n_models, models_capacity;
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
-    bool plain_loss;        /* the row at hand says so */
-    bool changes_usual;     /* its features are changes of the usual ones */
-    feature_set absent;     /* what it takes of them away where it was not */
+    bool plain_loss;        /* the current row has plain_loss */
+    bool changes_usual;     /* its features change the usual ones */
+    feature_set absent;     /* features that it takes away without having them */
     size_t n_changes;       /* rows with such changes */
-    bool wide_gradients;    /* some row reduces in fp32 what it would not had it said its stage of ZeRO */
-    char point;             /* before fractions, in this table: a point or a comma */
-    bool point_said;        /* by cells that can be read one way only */
-    struct told_text *told; /* texts of which something has been said */
+    bool wide_gradients;    /* some row sums gradients in fp32 because it does not specify a stage of ZeRO */
+    char point;             /* the mark before fractions in this table: a point or a comma */
+    bool point_said;        /* decided by cells that can be read in one way only */
+    struct told_text *told; /* texts that were reported */
     size_t n_told, told_capacity;
     struct diags *diags;
 };
 
-/* A cell of the current row, "" where it says that nothing is known (n/a, -), and where it stands. */
+/* A cell of the current row, "" if it says that the value is unknown (n/a, -), and its place. */
 const char *parser_text(const struct measurement_parser *parser, enum column column);
 struct place parser_place(const struct measurement_parser *parser, enum column column);
-/* A whole number, or `unknown` where the cell is empty; a number, or 0. A bad cell reads as if empty, and its row is skipped. */
+/* A whole number, or `unknown` for an empty cell; a number, or 0. A bad cell reads as empty, and its row is skipped. */
 int64_t parser_whole(struct measurement_parser *parser, enum column column, int64_t low, int64_t high, int64_t unknown);
 double parser_number(struct measurement_parser *parser, enum column column, double low, double high);
-/* One of n words, in any case and as others spell it, by its index; -1 when the cell is empty or has none of them. */
+/* One of n words, in any case and spelling, by its index; -1 if the cell is empty or has none of them. */
 int parser_word(const struct measurement_parser *parser, enum column column, const char *const *words, size_t n_words);
-/* The same; of a word that nobody here knows the row is skipped. */
+/* The same; an unknown word skips the row. */
 int parser_way(struct measurement_parser *parser, enum column column, const char *const *words, size_t n_words);
 /* "; did you mean 'full'?", or nothing. Returns hint. */
 const char *parser_hint(const char *text, const char *const *words, size_t n_words, char *hint, size_t size);
-/* The current row cannot be used: a warning, unless a cell of it that cannot be read is the cause. */
+/* Skips the current row, with a warning, unless a cell that cannot be read is the cause and was reported. */
 void parser_skip(struct measurement_parser *parser, enum column column, const char *format, ...) PRINTF_LIKE(3, 4);
-/* A warning of a text of a column, once in a table. */
+/* Warns of a text of a column, once per table. */
 void parser_warn_once(struct measurement_parser *parser, enum column column, const char *text, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
-/* --- as others write (measurement_words.c, measurement_cells.c) --- */
+/* --- other people's spelling (measurement_words.c, measurement_columns.c, measurement_cells.c) --- */
 
-/* Letters and digits in lower case, with a low line for all else between them. Returns buffer. */
+/* Letters and digits in lower case, with an underscore for everything between them. Returns buffer. */
 char *words_plain(const char *text, char *buffer, size_t size);
-/* n/a, -, unknown: words for an empty cell. */
+/* n/a, -, unknown: words for an unknown value. */
 bool words_say_nothing(const char *text);
-/* A way to train in msim's word; NULL: no other spelling of any. */
+/* msim's word for a way to train; NULL: the text is no other spelling of one. */
 const char *words_ours(enum column column, const char *text);
-/* Columns that are called otherwise get the names they have here, which is told. */
+/* Renames columns with other names to the names that they have here, with a note. */
 void words_rename_columns(struct measurement_parser *parser, struct csv_table *csv);
-/* Are points or commas before the fractions of this table? Where no cell says it, commas between semicolons and points else. */
+/* Decides whether points or commas precede fractions in this table: by its cells, else commas between semicolons and points
+ * otherwise. */
 void cells_find_point(struct measurement_parser *parser);
-/* What one of a unit ("ms", "k tokens"; "" none) is in that of a column's name; 0: no unit of such a column. */
+/* One of a unit ("ms", "k tokens"; "" none) in the unit of a column's name; 0: the column has no such unit. */
 double cell_unit(enum column column, const char *word);
 /* Is a name among several between blanks? */
 bool words_list(const char *names, const char *name);
-/* A cell's number in the unit of its column's name; false where it has none. Of how it is read what nothing in the table decides
- * is told. */
+/* The number of a cell in the unit of its column's name; false if it has none. A warning reports a reading that nothing in the
+ * table decides. */
 bool cell_number(struct measurement_parser *parser, enum column column, bool whole, double *value);
 
-/* What the catalog said beside an entry (a short name taken for the usual part), placed in the current row. */
+/* Passes on notes of the catalog (a short name taken for the usual part), with the place of the current row. */
 void parser_pass_notes(struct measurement_parser *parser, enum column column, const struct diags *said);
 
 /* The shape columns; 0 (gated -1) where a cell is empty. */
@@ -150,25 +150,25 @@ struct measurement_shape {
 struct measurement_shape parser_shape(struct measurement_parser *parser);
 /* The model of the current row, from the catalog and its shape; skips the row when neither says enough. */
 void parser_model(struct measurement_parser *parser, const struct measurement_shape *shape, struct transformer *model);
-/* The cluster of the current row, whose number of GPUs is known, by its GPU or system, GPUs a node and network; skips the row
- * when there is none. */
+/* The cluster of the current row, whose number of GPUs is known: by GPU or system, GPUs per node, and network. Skips the row if
+ * there is none. */
 void parser_cluster(struct measurement_parser *parser, struct measurement *row);
-/* What was measured of the current row, whose job, layout and cluster are known: outcome, step time and MFU. Tells of columns
- * that contradict one another and of steps that are hardly likely; skips a row whose GPUs cannot have made its step. */
+/* The measurement of the current row, whose job, layout and cluster are known: outcome, step time, MFU. Warns of columns that
+ * contradict each other and of unlikely steps; skips a row with an impossible step. */
 void parser_outcome(struct measurement_parser *parser, struct measurement *row);
-/* Does a row leave a column's value to us? Of the vocabulary none of a model that the catalog has. */
+/* Does a row leave a column open? The vocabulary of a model of the catalog is never open. */
 bool parser_left_open(const struct measurement_parser *parser, size_t row, enum column column);
 /* The features of the current row; `usual` where the table or the cell leaves them open. */
 feature_set parser_features(struct measurement_parser *parser, feature_set usual);
 /* What stacks of its kind have and rows rarely say: ALiBi, cut messages, a fused loss. */
 void parser_assume_stack(struct measurement_parser *parser, struct measurement *row);
-/* Usual features of the row's GPU, which is known by then, and a FlashAttention that it has kernels of. */
+/* The usual features of the row's GPU, which is known by then, and a FlashAttention that it has kernels of. */
 void parser_settle_features(struct measurement_parser *parser, struct measurement *row);
-/* The job, the layout with the number of GPUs, and a batch that is said by micro-batches of each replica. */
+/* The job; the layout with the number of GPUs; a batch by the micro-batches of each replica. */
 void parser_job(struct measurement_parser *parser, const struct measurement_shape *shape, int zero, struct job *job);
 void parser_layout(struct measurement_parser *parser, int zero, feature_set features, struct layout *layout, int *gpus);
 void parser_accumulation(struct measurement_parser *parser, struct layout *layout, struct job *job);
-/* Says in msim's words what the row means by schedule, vpp, zero and global batch, with a warning for each that changes. */
+/* Adapts schedule, vpp, zero and global batch of a row to msim's meaning, with a warning for each change. */
 void parser_adapt(struct measurement_parser *parser, struct layout *layout, struct job *job);
 
 #endif

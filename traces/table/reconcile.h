@@ -1,18 +1,21 @@
 /*
- * reconcile.h - what a table assumes against what its own numbers, its sources' dates and the memory of its GPUs say.
+ * reconcile.h - assumptions of a table against its own numbers, the dates of its sources and the memory of its GPUs.
  *
- * What a source leaves open, by an empty cell or by the column `assumed`, a table fills in as usual, which may be wrong: what was
- * published after the source was written gives way to what there was; an assumed micro-batch to the one that its authors are
- * likely to have run, assumed recomputation of none to the least that fits, an assumed vocabulary to the one that the printed MFU
- * counts. How each is decided stands in reconcile_internal.h. A measured time is never looked at for any of them; one that
- * contradicts its MFU is told, and stays.
+ *     flash_attention in a row of arXiv 2104.04473     taken away: the paper appeared before FlashAttention
+ *     micro_batch assumed 1 in a pipeline              the one that `msim plan` would choose
+ *     recompute assumed none, which does not fit       the least recomputation that fits
+ *     vocab assumed 51,200                             the one that the printed MFU counts
+ *
+ * A source leaves columns open, by an empty cell or by the column `assumed`, and a table fills in the usual values, which may be
+ * wrong. reconcile_internal.h says how each is decided. No decision looks at a measured time. A time that contradicts its MFU is
+ * reported and stays.
  */
 #ifndef MSIM_TRACES_TABLE_RECONCILE_H
 #define MSIM_TRACES_TABLE_RECONCILE_H
 
 #include "traces/table/measurement.h"
 
-/* Changes rows of a table; what was changed is warned of, once for each reason. */
+/* Changes rows of a table, with one warning per reason. */
 void measurement_reconcile(struct measurement_table *table, struct diags *diags);
 
 #endif
