@@ -48,7 +48,7 @@ START_TEST(texts_go_by_bytes)
 }
 END_TEST
 
-/* A quarter of the way between neighbours that are 1 and 10 apart; the ends; one number alone, and none. */
+/* A quarter from one neighbour to the next, 1 and 10 apart; the ends; a single number, and none. */
 START_TEST(quantiles_lie_between_order_statistics)
 {
     static const double sorted[] = {3, 4, 14};

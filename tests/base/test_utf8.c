@@ -1,4 +1,4 @@
-/* Texts that may be no UTF-8: what counts as a character, and what stands for the rest. */
+/* Texts that may not be UTF-8: which bytes count as a character, and what replaces the others. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

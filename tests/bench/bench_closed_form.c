@@ -1,5 +1,5 @@
 /*
- * bench_closed_form [LAYOUTS [WORST [SCHEDULE]]] - how far the closed form is from the simulation, schedule by schedule: so many
+ * bench_closed_form [LAYOUTS [WORST [SCHEDULE]]] - how far the closed form is from the simulation, for each schedule: LAYOUTS
  * layouts of each job and schedule (default 12; tests/plan/population.h), and the WORST of each schedule (default 0). The
  * command:
  *

@@ -81,7 +81,7 @@ static void draw_job(struct random_stream *random, int gpus, struct job *job)
             (struct adapter){.rank = 16, .targets = 1 + (uint32_t)below(random, 15), .whole = chance(random, 0.3) ? 3 : 0};
 }
 
-/* False: the cluster has not so many GPUs. */
+/* False: the cluster has fewer GPUs. */
 static bool draw_case(struct random_stream *random, struct job_case *c)
 {
     static const int sizes[] = {1, 2, 4, 8, 16, 24, 32, 64, 128, 256, 512};

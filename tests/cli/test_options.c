@@ -198,7 +198,7 @@ START_TEST(names_stay_as_they_are)
 }
 END_TEST
 
-/* However often a key is said, what counts in the end is told once, against what does not. */
+/* A key may be given several times: the value that counts is reported once, with those that do not. */
 START_TEST(what_goes_unheard_is_told_once)
 {
     static const struct {
@@ -228,8 +228,7 @@ START_TEST(what_goes_unheard_is_told_once)
 }
 END_TEST
 
-/* Of two that say the same thing the last counts, option or --set, which is told; changes of a list are beside what was before.
- */
+/* The last of two options for one value counts, option or --set, and this is reported; changes of a list add to earlier ones. */
 START_TEST(the_last_counts)
 {
     static const struct {

@@ -177,7 +177,7 @@ START_TEST(spaces_are_widened_where_nobody_asked)
                 ck_assert_int_eq(space_limit_allows(&limits.dimensions[SPACE_SCHEDULE], schedule), schedule >= SCHEDULE_ZBV);
         limits = (struct space_limits){0};
         ck_assert_int_eq(space_restrict(&limits, cases[k].asked, PLACE_NONE, &diags), STATUS_OK);
-        ck_assert(!lever.turn(e, &limits, lever.argument)); /* what somebody asks for is meant */
+        ck_assert(!lever.turn(e, &limits, lever.argument)); /* an explicit request is meant */
         diags_free(&diags);
     }
     ck_assert_mem_eq(e, as_it_was, sizeof *e);

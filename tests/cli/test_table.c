@@ -24,7 +24,7 @@ static struct table sample(void)
     return table;
 }
 
-/* As on a terminal of so many columns; 0: not on one. */
+/* As on a terminal of `width` columns; 0: not on a terminal. */
 static char *written_on(const struct table *table, enum format format, bool colour, int width)
 {
     char *text = NULL;

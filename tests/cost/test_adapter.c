@@ -214,8 +214,8 @@ START_TEST(tables_beside_adapters)
 }
 END_TEST
 
-/* Of a Llama 3 8B, r = 16 beside all, and both tables of 128,256 x 4,096 with the 41,943,040 above. They are the model's own: all
- * parameters are as many as without. */
+/* Llama 3 8B, r = 16 at all matrices, and both tables of 128,256 x 4,096 with the 41,943,040 above. The tables belong to the
+ * model: the number of all parameters does not change. */
 START_TEST(whole_tables_count)
 {
     struct shape s;

@@ -181,8 +181,8 @@ static void divide(struct layout *l, unsigned *state)
                   (number(state, 2) ? FEATURE_BIT(PP_OVERLAP) : 0);
 }
 
-/* Whatever was asked before, and whether there is a limit: a step within it is told to the bit, one beyond it is not; with each
- * optimizer. */
+/* Earlier questions and a limit change nothing: a step within the limit is exact to the bit, one beyond it is not computed; with
+ * each optimizer. */
 START_TEST(what_is_kept_and_what_is_given_up_change_nothing)
 {
     struct shape s;

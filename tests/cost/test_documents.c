@@ -353,7 +353,7 @@ START_TEST(endless_documents_cost_what_sequences_do)
 }
 END_TEST
 
-/* Also where a ring waits for what it exchanges, all of it or part: links so many times as slow. */
+/* Also where a ring waits for its exchanges, all of them or a part: links slower by this factor. */
 START_TEST(endless_documents_wait_as_sequences_do)
 {
     static const double slower[] = {1, 10, 100, 200, 300, 450, 650, 1000, 2000};

@@ -125,7 +125,7 @@ static double layer_bytes(const struct shape *s)
     return footprint_layer_bytes(&s->layout, &s->setting, layer_kind_of(&s->model, 1));
 }
 
-/* As much more as so many more experts a token would keep: what is kept of copies is in proportion to them. */
+/* The memory kept for copies is in proportion to their number, as with more experts per token. */
 START_TEST(the_busiest_rank_keeps_more)
 {
     struct shape s;

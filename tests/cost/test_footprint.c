@@ -90,7 +90,7 @@ START_TEST(prediction_layers_are_kept_like_layers)
     s.model.layers = 96;
     struct footprint plain, predicting, logits;
     footprint_of_stage(&s.layout, &s.setting, 7, &plain);
-    s.model.layers = 95, s.model.mtp_layers = 1; /* in the place of the last one */
+    s.model.layers = 95, s.model.mtp_layers = 1; /* instead of the last one */
     footprint_of_stage(&s.layout, &s.setting, 7, &predicting);
     double more = predicting.activations - plain.activations;
     s.model.layers = 96, s.model.mtp_layers = 0, s.model.vocab *= 2;

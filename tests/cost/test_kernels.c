@@ -326,7 +326,7 @@ static bool block_is_seen(int q, int k, int window)
     return false;
 }
 
-/* Pairs of blocks, of queries of rank `a` and keys of rank `b` of so many; rank r of n has chunks r and 2 n - 1 - r. */
+/* Pairs of blocks of queries of rank `a` and keys of rank `b`; rank r of n has chunks r and 2 n - 1 - r. */
 static double blocks_between(int tokens, int window, int ranks, int a, int b)
 {
     int chunk = tokens / 128 / (2 * ranks), last = 2 * ranks - 1;

@@ -145,8 +145,8 @@ START_TEST(messages_of_stages)
 }
 END_TEST
 
-/* Stages over the edges of leaves: each message by itself, with as many as leave its sender's leaf and as many as reach its
- * receiver's. Where both are full in part only flows get what others leave (test_narrow_fabric.c); here they share evenly. */
+/* Stages across leaves: each message by itself, with the number of messages that leave its sender's leaf and that reach its
+ * receiver's. Where both are full in part, only flows get what others leave (test_narrow_fabric.c); here they share evenly. */
 static double messages_one_by_one(int nodes, int stage, int leaf, double k, bool around)
 {
     enum { MOST = 64 };
@@ -191,7 +191,7 @@ END_TEST
 /* Groups of four switches with a node of 8 NICs each, two cables of a NIC's rate between switches and eight between groups, of
  * which there are four: 8 NICs over 6 local cables, 32 over 24 global ones, so k = 4/3 for both. A job of four nodes in one
  * group: tp over two nodes sends all over the two cables of a pair, 2, and around over either other switch, where it takes from
- * theirs, 2 again: half as many as 8 NICs. A job of two stages of a group each in the first two groups: 8 global cables, and 16
+ * theirs, 2 again: half of 8 NICs. A job of two stages of a group each in the first two groups: 8 global cables, and 16
  * over the idle two. Of four stages a group has 8 to the next, and half of 16 around. */
 START_TEST(dragonflies)
 {

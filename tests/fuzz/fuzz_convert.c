@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum convert_source source;
     struct fuzz_file file = fuzz_file_open(data + 1, size - 1);
     bool known = convert_source_of(file.path, &source, &diags) == STATUS_OK;
-    fuzz_expect(known == (diags.n_errors == 0), "what is not known is told");
+    fuzz_expect(known == (diags.n_errors == 0), "an unknown name is an error");
     diags_free(&diags);
     diags = (struct diags){0};
     if (convert((char)data[0], file.path, &trace, &diags) == STATUS_OK) {

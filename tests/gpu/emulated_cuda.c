@@ -30,7 +30,7 @@ struct CUstream_st {
     bool busy;
 };
 
-/* Who asks once whether something is done is told "not yet", and that stays the last error until somebody takes it away. */
+/* The first query of whether work is done returns "not ready", and that stays the last error until a call reads it. */
 static _Thread_local cudaError_t last_error = cudaSuccess;
 
 static cudaError_t answer(bool *pending)

@@ -107,7 +107,7 @@ START_TEST(a_process_that_ended_is_gone)
 }
 END_TEST
 
-/* Somebody gave up before rank 0 came: nobody waits for it. */
+/* A rank gave up before rank 0 came: no other waits for it. */
 START_TEST(who_gave_up_is_not_waited_for)
 {
     struct cuda_meeting one = entered(1, 1200 * NANOS_PER_SECOND);
@@ -156,7 +156,7 @@ START_TEST(nobody_is_gone_from_another_host)
 END_TEST
 
 /* Nor is a process gone that one may not ask. */
-START_TEST(a_process_of_somebody_else_is_there)
+START_TEST(a_process_of_another_user_is_alive)
 {
     struct cuda_meeting zero = entered(0, NANOS_PER_SECOND);
     char host[64] = "", record[96], text[160];
@@ -309,7 +309,7 @@ int main(void)
     tcase_add_test(tcase, who_gave_up_is_not_waited_for);
     tcase_add_test(tcase, ids_of_another_size_are_refused);
     tcase_add_test(tcase, nobody_is_gone_from_another_host);
-    tcase_add_test(tcase, a_process_of_somebody_else_is_there);
+    tcase_add_test(tcase, a_process_of_another_user_is_alive);
     tcase_add_test(tcase, a_folder_that_is_not_there_is_said);
     tcase_add_loop_test(tcase, launchers_say_who_we_are, 0, sizeof launch_cases / sizeof *launch_cases);
     suite_add_tcase(suite, tcase);

@@ -328,8 +328,8 @@ START_TEST(states_on_the_host_change_no_bit)
 }
 END_TEST
 
-/* A rank leaves in the middle of a step: the other one is told, both end, and communicators are aborted so that neither would
- * wait for the kernels of one that has not been told (emulated_nccl.c). */
+/* A rank leaves in the middle of a step: the other one learns it and both end. Communicators are aborted, so that neither waits
+ * for the kernels of a rank that does not know yet (emulated_nccl.c). */
 START_TEST(a_rank_leaves)
 {
     struct toy toy;

@@ -139,7 +139,7 @@ void named_meet(int id, int threads, bool wait, site here)
         fail("a named barrier is one of 1 to 15, for whole warps");
     meeting *m = &named[id];
     if (m->waiting > 0 && m->members != threads)
-        fail("a named barrier is for so many threads here, and for others there");
+        fail("a named barrier expects different numbers of threads in two places");
     m->members = threads;
     const bool ordering = !left_out(here);
     if (wait) {

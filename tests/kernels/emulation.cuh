@@ -81,7 +81,7 @@ void copy_begin(void *to, const void *from);
 void copy_commit(site here);
 void copy_wait(int pending, site here);
 void wait_until(bool (*ready)(const void *), const void *what);
-/* Barrier `id` of the block goes on when so many threads have come; those that wait do so there. */
+/* Barrier `id` of the block opens when `threads` threads have arrived; with `wait` this one waits there. */
 void named_meet(int id, int threads, bool wait, site here);
 [[noreturn]] void fail(const char *what);
 } // namespace emulation

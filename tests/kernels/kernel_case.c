@@ -168,7 +168,7 @@ double operand_error(const struct operand *expected, const void *got)
     return scale > 0 ? sqrt(square / scale) : INFINITY;
 }
 
-/* One rounding to bf16 is a relative error of at most 2^-9, about 2e-3 in the mean of many. */
+/* One rounding to bf16 is a relative error of at most 2^-9, about 2e-3 on average. */
 double kernel_tolerance(enum kernel kernel)
 {
     switch (kernel) {

@@ -64,7 +64,7 @@ void kernel_case_draw_chunked(struct kernel_case *c, enum kernel kernel, int num
  * Of the delta rule with one decay a head: how much larger the terms of outputs by chunks of 64 tokens are than outputs, sqrt(sum
  * of terms^2 / sum of y^2), at least 1. What tokens write are differences from what was there. Where the same keys come again and
  * little is forgotten they cancel one another, and the error of each that is rounded stays: a rounding to bf16 is 1.6e-3 of the
- * terms in the mean, not of the outputs. There are six (kernels/scan_chunks.cu: weights, what is written, X, what X multiplies,
+ * terms on average, not of the outputs. There are six (kernels/scan_chunks.cu: weights, what is written, X, what X multiplies,
  * keys on their way to the state, the state), so 3.9e-3 of terms.
  */
 double scan_amplification(const struct scan_call *call);

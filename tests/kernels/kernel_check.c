@@ -38,7 +38,7 @@ static bool run_once(const struct cuda_launch *launch, struct kernel_case *c, st
     return launched;
 }
 
-/* How a row of the table is checked; what stands behind the kernel's name. */
+/* How a row of the table is checked; the cells behind the kernel's name. */
 enum how { AS_IT_IS, IN_BYTES, IN_BLOCKS, IN_CHUNKS, IN_DELTA, PORTABLE };
 static const char *const how_names[] = {"", " bytes", " blocks", " chunks", " delta", " portable"};
 

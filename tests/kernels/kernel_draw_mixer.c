@@ -111,7 +111,7 @@ static void draw_scan_sizes(struct draw *d, struct scan_call *call)
     call->decay_row = draw_between(d, 0, 3) ? (int64_t)call->heads * call->rows : 0;
 }
 
-/* Keys short enough for the delta rule to take away no more than there is: of length 1 in the mean, where rows are many. */
+/* Keys short enough for the delta rule to remove no more than there is: of average length 1, over many rows. */
 static void draw_keys(struct draw *d, const struct scan_call *call, int64_t t)
 {
     const double most = call->delta ? fmin(0.4, sqrt(3.0 / call->state)) : 0.4;

@@ -266,7 +266,7 @@ static void time_stretch(struct bench *b, int64_t s, int64_t first, int heads, i
     time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_STRETCH_BACKWARD, .stretch = a}, 2 * bytes, 2.5 * flops);
 }
 
-/* `t` rows of tokens for so many experts, the last with three times its share. */
+/* `t` rows of tokens for `experts` experts, the last with three times its share. */
 static void time_grouped(struct bench *b, int experts, int64_t t, int64_t in, int64_t out)
 {
     char sizes[96];

@@ -79,7 +79,7 @@ END_TEST
 
 /* --- numbers of 8 bits */
 
-/* What a byte of so many mantissa bits, with this bias, means by the definition. */
+/* The value of a byte with this number of mantissa bits and this bias, by the definition. */
 static double meaning(int byte, int mantissa, int bias)
 {
     int field = (byte & 0x7f) >> mantissa, fraction = byte & ((1 << mantissa) - 1);
@@ -408,7 +408,7 @@ static float of_bf16(uint16_t x)
     return y;
 }
 
-/* A step by the host's cores, of so many elements from numbers that follow from their place; p is returned. */
+/* A step by the host's cores over N elements whose values follow from their index; p is returned. */
 static float *step_on_host(enum kernel kernel, int threads, uint16_t *compute, bool reference)
 {
     static const float square = 4;

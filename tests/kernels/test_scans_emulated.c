@@ -85,7 +85,7 @@ static double error_of_weak_decays(uint64_t seed, struct scan_call scan)
 /*
  * Of decays that hardly are the gradient is a sum over what states S and their gradients dS hold, the pairs of a chunk beside it
  * are little. Four roundings to bf16 are in it, whatever the sizes: of what tokens add to S and to dS, and of S and dS as
- * operands. A rounding is 1.6e-3 in the mean, so four are 3.3e-3, and the mean over cases is held to the bound that every kernel
+ * operands. A rounding is 1.6e-3 on average, so four are 3.3e-3, and the mean over cases is held to the bound that every kernel
  * has. Of one case neighbours' gradients are nearly the same sum, so it is a single draw: at most twice the bound.
  */
 START_TEST(gradients_of_weak_decays)
@@ -104,7 +104,7 @@ START_TEST(gradients_of_weak_decays)
         cases += error >= 0;
     }
     ck_assert_int_ge(cases, SEEDS / 3);
-    ck_assert_msg(square <= cases * allowed * allowed, "ddecay is off by %.2e in the mean", sqrt(square / cases));
+    ck_assert_msg(square <= cases * allowed * allowed, "ddecay is off by %.2e on average", sqrt(square / cases));
 }
 END_TEST
 

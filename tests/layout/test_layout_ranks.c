@@ -492,7 +492,7 @@ START_TEST(exits_match_counting)
             ck_assert_double_eq_tol(span.leaf_exits.to_next, want.to_next, 1e-12);
             counted++;
             uneven += shape.block % size != 0 && size % shape.block != 0;
-            /* members of one group in a unit are as many as of another */
+            /* every group has the same number of members in a unit */
             int step = shape.stride > node ? shape.stride : node;
             if (size % step == 0 && kinds[i] != GROUP_PP)
                 ck_assert_double_eq_tol(span.leaf_exits.to_all, want.to_all, 1e-12);

@@ -51,7 +51,7 @@ START_TEST(more_gpus_are_found)
 }
 END_TEST
 
-/* More nodes than the groups of a dragonfly hold are so many groups more. */
+/* More nodes than the groups of a dragonfly hold need more groups. */
 START_TEST(more_groups_where_they_are_full)
 {
     struct job_case c;
@@ -64,7 +64,7 @@ START_TEST(more_groups_where_they_are_full)
                                              .global_links = 1,
                                              .link_rate = c.cluster.nic_rate};
     struct space_limits limits = limits_of(NULL);
-    for (int groups = 1; groups <= 17; groups += 16) { /* as many as 4 switches with 4 ports each join */
+    for (int groups = 1; groups <= 17; groups += 16) { /* 4 switches with 4 ports each join up to 17 groups */
         struct remedy remedies[REMEDIES_MAX];
         c.cluster.dragonfly.groups = groups;
         int n = remedies_find(&c.setting, &limits, 1, 1e15, remedies);
@@ -76,7 +76,7 @@ START_TEST(more_groups_where_they_are_full)
 }
 END_TEST
 
-/* More nodes are no remedy where a group's ports do not reach so many groups: two of two switches with a port each. */
+/* More nodes are no remedy where a group has too few ports for more groups: two switches with a port each. */
 START_TEST(no_more_groups_than_ports_reach)
 {
     struct job_case c;
@@ -104,7 +104,7 @@ START_TEST(no_more_groups_than_ports_reach)
 END_TEST
 
 /* Optimizer states in the host's memory are enough for 175 billion parameters on 32 GPUs, and that is what is named; not where
- * the host's memory is too small, nor where somebody says what is offloaded. */
+ * the host's memory is too small, nor where the job specifies what is offloaded. */
 START_TEST(offloading_is_found)
 {
     struct job_case c;

@@ -449,8 +449,8 @@ START_TEST(hybrid_sharding_where_it_is_named)
 }
 END_TEST
 
-/* Of long sequences with cp: a ring, a gather and, of eight heads, as many as tp leaves ranks to exchange. Otherwise a ring, and
- * what is named where there is cp, in its plainest words. */
+/* Long sequences with cp: a ring, a gather and an exchange of heads, of eight heads up to the ranks that tp leaves. Otherwise a
+ * ring, and what is named where there is cp, in its plainest form. */
 START_TEST(exchanges_where_sequences_are_long_or_named)
 {
     struct job_case c;
@@ -480,7 +480,7 @@ START_TEST(exchanges_where_sequences_are_long_or_named)
         both += l.cp_comm != CP_A2A && layout_cp_heads(&l) > 1;
     }
     ck_assert(gathered > 0 && swapped > 0 && both == 0); /* tp cp is never more than the heads here */
-    c.cluster.nvlink_domain = 2;                         /* as many as have NVLink between them, beside all */
+    c.cluster.nvlink_domain = 2;                         /* the GPUs of an NVLink domain, in addition to all */
     struct space *apart = space_of(&c.setting, "tp=1,cp=8");
     for (uint64_t i = 0; i < space_size(apart); i++) {
         space_layout(apart, i, &l);

@@ -97,8 +97,8 @@ END_TEST
 
 enum { GRID_TEXT = 1 << 17 };
 
-/* A sweep of restart (minutes), spares and repair (hours), of so many values each: the first changes fastest, and a point's
- * goodput tells which it is, 0.1 and 0.001 of its number of spares and of minutes. */
+/* A sweep of restart (minutes), spares and repair (hours) with these numbers of values: the first changes fastest, and the
+ * goodput of a point identifies it, 0.1 and 0.001 of its number of spares and of minutes. */
 static char *grid_json(char *text, int restarts, int spares, int repairs)
 {
     snprintf(text, GRID_TEXT,

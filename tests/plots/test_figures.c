@@ -33,7 +33,7 @@ START_TEST(timeline)
 }
 END_TEST
 
-/* Copies are told from other work beside compute. */
+/* Copies are distinct from other work that overlaps compute. */
 START_TEST(timeline_of_copies)
 {
     static const char text[] = "rank,stage,stream,kind,pass,chunk,micro_batch,start_s,end_s\n"
@@ -114,8 +114,7 @@ START_TEST(breakdowns)
 }
 END_TEST
 
-/* Seconds of different work stand beside one another with a word of what differs, behind each name and in the title; where
- * nothing does there is none. */
+/* Bars of different work have a note of what differs, behind each name and in the title; bars of the same work have none. */
 START_TEST(breakdowns_of_different_work)
 {
     static const char text[] = "{\"config\": {\"model\": {\"name\": \"tiny\"}, \"cluster\": {\"gpus\": 8}, \"job\": "

@@ -1,7 +1,7 @@
 /*
  * equivalence.h - a layout divides the work and changes nothing else: loss and every gradient of any layout equal those of one
- * rank, to 1e-5 of the largest gradient of each tensor (fp32). Cases take the details of a program in turn: each model meets
- * all of them over a suite's layouts, a layout as many as it has models.
+ * rank, to 1e-5 of the largest gradient of each tensor (fp32). Cases take the details of a program in turn. Over the layouts of a
+ * suite, each model meets all details; a layout meets one per model.
  */
 #ifndef MSIM_TESTS_RUNTIME_EQUIVALENCE_H
 #define MSIM_TESTS_RUNTIME_EQUIVALENCE_H

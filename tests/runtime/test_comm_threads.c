@@ -153,7 +153,7 @@ START_TEST(the_missing_are_listed)
 }
 END_TEST
 
-/* Rank 0 waits for rank 1, which waits for rank 2, which is silent: the silence is told, whoever's patience ends first. Rank 1
+/* Rank 0 waits for rank 1, which waits for rank 2, which is silent: rank 2 is named, whichever timeout ends first. Rank 1
  * has asked for what rank 0 waits for, behind what it waits for itself. */
 static void pass_a_silence_on(struct member *m)
 {

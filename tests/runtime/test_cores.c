@@ -82,7 +82,7 @@ static const struct {
      {{"/proc/self/cgroup", "4:cpu:/a\n"},
       {"/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n"},
       {"/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "50000\n"}}},
-    {2, /* a container that is told its place outside and has its files at the root */
+    {2, /* a container that knows its path outside and has its files at the root */
      {{"/proc/self/cgroup", "4:cpuacct,cpu:/docker/abc\n"},
       {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"},
       {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}}},

@@ -86,7 +86,7 @@ END_TEST
 
 /* --- runs whose exchanges and products are watched */
 
-/* Exchanges of the tensor-parallel group by elements, products by rows: so many of each. */
+/* Numbers of exchanges of the tensor-parallel group by elements, and of products by rows. */
 enum { KINDS_MAX = 32, RANKS_MAX = 4 };
 struct tally {
     struct {

@@ -61,7 +61,7 @@ START_TEST(a_job_with_experts_has_their_kernels)
 }
 END_TEST
 
-/* A cluster of so many ranks by rows of four bytes an element, of a toy's job; layout NULL: of no job. */
+/* A cluster of `ranks` ranks from rows of four bytes per element, for a toy job; layout NULL: for no job. */
 static struct cluster fit_rows(const struct toy *toy, const struct layout *layout, int ranks, struct probe_row *rows, int n_rows)
 {
     const struct probe_options options = {.ranks = ranks, .layout = layout, .setting = &toy->setting};

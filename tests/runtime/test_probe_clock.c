@@ -230,7 +230,7 @@ START_TEST(groups_are_of_neighbours)
 }
 END_TEST
 
-/* One rank's device refuses: the other one is told, and ends at once. */
+/* The device of one rank refuses: the other rank learns it and ends at once. */
 START_TEST(a_rank_that_fails_ends_the_others)
 {
     struct toy toy;

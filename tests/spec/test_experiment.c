@@ -98,8 +98,8 @@ START_TEST(features_change)
 }
 END_TEST
 
-/* Who names one feature is told what that turns off; who changes the usual ones, or names one of them, means it. Of those that
- * are changed names count, not changes. Who takes one away that is not there is told what there is. */
+/* A list of a single feature produces a warning that names what it turns off; a change of the defaults, or one of them, does not.
+ * Names count, not changes. Removing a feature that is not there produces a warning that lists those that are. */
 START_TEST(features_that_are_not_meant_warn)
 {
     static const char without[] = "fused_ops, tp_overlap, pp_overlap, dp_overlap, async_data, fused_loss";

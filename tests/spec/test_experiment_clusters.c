@@ -7,7 +7,7 @@
 #include "tests/spec/experiment_loaded.h"
 #include "tests/suite.h"
 
-/* A GPU alone stands for as many of its usual nodes as the job needs, unless somebody says how many there are. */
+/* A GPU alone stands for the number of its usual nodes that the job needs, unless the job specifies the number. */
 START_TEST(a_gpu_alone_has_nodes_enough)
 {
     const struct experiment_flags alone = {.model = "tiny-gpt", .gpu = "gb200"};
@@ -23,7 +23,7 @@ START_TEST(a_gpu_alone_has_nodes_enough)
     ck_assert_int_eq(e.cluster.fabric_layers, 3);
     load_with(alone, "cluster.gpus=2");
     ck_assert_int_eq(e.cluster.nodes, 1);
-    load_with(alone, "cluster.nodes=64"); /* somebody says */
+    load_with(alone, "cluster.nodes=64"); /* specified */
     ck_assert_int_eq(e.gpus, 256);
     ck_assert_int_eq(e.cluster.fabric_layers, 2);
     ck_assert(!e.cluster.as_needed);
@@ -131,7 +131,7 @@ START_TEST(another_cluster_keeps_the_files_nodes)
     flags = (struct experiment_flags){.text = nodes_of_four, .n_text = strlen(nodes_of_four), .cluster = "gb200-nvl72"};
     load(&flags);
     ck_assert_int_eq(e.gpus, 12);
-    /* How many GPUs the nodes of an unknown cluster have nobody can say: all of the other are taken, which is told. */
+    /* The nodes of an unknown cluster have an unknown number of GPUs: all of the other cluster are used, which is reported. */
     static const char unknown[] = "model: tiny-gpt\ncluster: {base: nobodys, nodes: 2}\njob: {global_batch: 4480}\n";
     struct diags diags = {0};
     flags = (struct experiment_flags){.text = unknown, .n_text = strlen(unknown), .cluster = "selene-a100"};
@@ -176,7 +176,7 @@ START_TEST(a_dragonfly_out_of_a_result_follows_its_nodes)
         {"{base: alps, nodes: 256, groups: 5}", 5, 80},        /* of which nobody said the cables */
         {"{base: alps, nodes: 256, global_links: 20}", 3, 20}, /* of which nobody said the groups */
         {"{base: alps, nodes: 256, global_links_per_switch: null, global_links: 16}", 3, 16},
-        {"{base: alps, nodes: 256, global_links_per_switch: null}", 3, 256}, /* as many as endpoints: 32 * 16 / 2 */
+        {"{base: alps, nodes: 256, global_links_per_switch: null}", 3, 256}, /* one per endpoint: 32 * 16 / 2 */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];

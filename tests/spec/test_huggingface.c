@@ -132,8 +132,8 @@ START_TEST(an_unknown_family_is_read_as_a_known_one)
 }
 END_TEST
 
-/* Qwen's list of layers without experts: msim has those that lead, and takes a model that lists all for a dense one; of others it
- * is told that they are not taken so. */
+/* Qwen's list of layers without experts: msim has those that lead, and takes a model that lists all for a dense one; for others
+ * it reports that it does not model them. */
 START_TEST(layers_without_experts)
 {
     static const struct {

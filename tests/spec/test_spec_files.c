@@ -102,7 +102,7 @@ START_TEST(an_entry_without_a_source_is_refused)
                     ":1:1: error: 'source' is missing: an entry says where its numbers come from");
     assert_contains(said_of_gpu(temporary_file("g.yaml", empty, strlen(empty))), "'source' is missing");
     assert_contains(said_of_gpu(temporary_file("g.yaml", group, strlen(group))), ":3:8: error: 'source' has no value");
-    /* What else is wrong is told with it. */
+    /* Other mistakes are reported too. */
     static const char more[] = "base: a100-80g-sxm\nhbm: 40\nhmb_rate: 2TB/s\n";
     char *words = said_of_gpu(temporary_file("g.yaml", more, strlen(more)));
     ck_assert_msg(strstr(words, ":1:1: error: 'source' is missing") && strstr(words, ":2:6: error: hbm: '40' has no unit") &&

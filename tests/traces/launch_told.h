@@ -13,7 +13,7 @@ struct told {
     struct launch_description d;
 };
 
-/* A configuration (NULL: none) and what stands behind it on a command line (NULL: nothing), on so many GPUs (0: as they say). */
+/* A configuration (NULL: none) and the command line behind it (NULL: nothing), on this number of GPUs (0: as they specify). */
 struct told tell(const char *config, const char *line, int gpus);
 /* The same of a configuration whose language its name tells. */
 struct told tell_as(const char *path, const char *config, const char *line, int gpus);

@@ -2,7 +2,7 @@
  * Xids, of kernel logs and of DCGM's gauge, as fault traces.
  *
  * What is proved, by cases that are counted by hand: of a gauge that keeps its last value changes count; Xids of one node are one
- * fault, the worst, in any order of the lines; what informs and what is unknown is no fault and is told; many files are one
+ * fault, the worst, in any order of the lines; informative and unknown Xids are no faults and are reported; many files are one
  * trace, each a host; metrics have times, in seconds or milliseconds, and lines have zones.
  */
 #include <inttypes.h>
@@ -35,7 +35,7 @@ START_TEST(a_gauge_counts_changes)
 }
 END_TEST
 
-/* Prometheus counts milliseconds, OpenMetrics seconds; an exporter's own page has no time, which is told once a file. */
+/* Prometheus counts milliseconds, OpenMetrics seconds; an exporter's own page has no time, which is reported once per file. */
 START_TEST(metrics_have_times)
 {
     ck_assert_str_eq(XID(usual, GAUGE("0") "0 1699920000.5\n" GAUGE("0") "79 1699923600.5\n" GAUGE("1") "0 1699920000\n" GAUGE(

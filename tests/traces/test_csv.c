@@ -289,7 +289,7 @@ START_TEST(round_trip_of_one_column)
 }
 END_TEST
 
-/* UTF-16 is told by name. */
+/* UTF-16 is named in the message. */
 START_TEST(wide_text)
 {
     static const char text[] = "\xFF\xFE"

@@ -235,7 +235,7 @@ static const struct {
     {"--num-experts 8 --moe-layer-freq '([0]*3+[1]*21)'", DENSE, 3},
     {"--num-experts 8 --moe-layer-freq '([0]*2 + ([0, 1])*11)'", EVERY, 2},
     {"--num-experts 8 --moe-layer-freq 2", EVERY, 2},
-    {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2", ETP, 2}, /* split over tp unless told */
+    {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2", ETP, 2}, /* split over tp by default */
     {"--num-experts 8 --expert-model-parallel-size 4 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 0},
     {"--num-experts 8 --tensor-model-parallel-size 2", ETP, 0},
     {"--num-experts 8 --tensor-model-parallel-size 2 --expert-tensor-parallel-size 1", ETP, 1},
@@ -363,7 +363,7 @@ START_TEST(what_is_said_last_counts)
 }
 END_TEST
 
-/* Where the flag stands it is told, and what is near to nothing is the script's own. */
+/* A flag is reported at its place; a flag that resembles no known one belongs to the script. */
 START_TEST(mistakes_have_places)
 {
     struct meant lines = meaning_of("A=(--num-layers 2\n  --hidden-size 64\n  --own-thing 3 --use-distributed-optimiser)\n"

@@ -17,7 +17,7 @@ static void expect_adapter(const struct told *t, size_t i, int64_t rank, uint32_
                   adapter->targets);
 }
 
-/* This is told; NULL: all of it is modelled. */
+/* This is reported; NULL: all of it is modelled. */
 static void expect_modelled_but(const struct told *t, const char *warning)
 {
     if (warning)

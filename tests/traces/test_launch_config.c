@@ -111,7 +111,7 @@ START_TEST(nemo_switches_offloading_by_one_key)
 }
 END_TEST
 
-/* Megatron-Core's optimizer overlaps when it is told to, Apex's unless; gradients are of the type that the optimizer says. */
+/* Megatron-Core's optimizer overlaps on request, Apex's by default; gradients have the type that the optimizer specifies. */
 START_TEST(nemo_has_its_optimizers_ways)
 {
     static const struct {

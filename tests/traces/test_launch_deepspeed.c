@@ -10,7 +10,7 @@
     "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --gradient_accumulation_steps 4 "              \
     "--max_length 8192 --bf16 --gradient_checkpointing"
 
-/* DeepSpeed's Ulysses is context parallelism that exchanges heads; a ratio of the states is offloaded; ZeRO++ is told. */
+/* DeepSpeed's Ulysses is context parallelism that exchanges heads; a ratio of the states is offloaded; ZeRO++ is reported. */
 /* DeepSpeed's gradients are of the weights' type under ZeRO, which "auto" is the trainer's. */
 START_TEST(deepspeed_has_gradients_of_the_weights_type)
 {
@@ -77,7 +77,7 @@ START_TEST(deepspeed_beyond_stages)
 }
 END_TEST
 
-/* DeepSpeed's bf16 optimizer without a stage shards states and sums gradients in fp32 unless their type is told. */
+/* DeepSpeed's bf16 optimizer without a stage shards states and sums gradients in fp32 unless their type is given. */
 START_TEST(deepspeed_without_a_stage)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* What torchtitan is told and what comes back of it, and what it cannot be told. */
+/* What an export for torchtitan says, whether an import reads the same, and what torchtitan has no key for. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* By hand: what exports say of a job, and what no argument or key says, which is told. */
+/* By hand: what exports say of a job, and what has no argument or key, which is reported. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,7 @@ START_TEST(layouts_that_can_be_said_are_said)
 }
 END_TEST
 
-/* The base of rotary positions, where it is not what is taken unasked. */
+/* The base of rotary positions, where it is not the default. */
 START_TEST(the_base_of_rotary_positions_is_written)
 {
     static const struct {

@@ -56,7 +56,7 @@ START_TEST(moments_in_their_words)
 }
 END_TEST
 
-/* LitGPT keeps all in 16 bits where it is told "true", by name; mixed, said by a command, takes that back. */
+/* LitGPT keeps everything in 16 bits with a precision called "true"; "mixed" on the command line overrides it. */
 START_TEST(moments_of_what_is_true)
 {
     static const struct {
@@ -76,7 +76,7 @@ START_TEST(moments_of_what_is_true)
 }
 END_TEST
 
-/* Both are kept alike here: the wider one, and where they differ it is told, at the one that is not taken. */
+/* Both have one width here, the wider one; a difference is reported at the one that is not used. */
 START_TEST(moments_that_differ_are_told)
 {
     static const struct {
@@ -103,7 +103,7 @@ START_TEST(moments_that_differ_are_told)
 }
 END_TEST
 
-/* Each export says them in its own words, or that it has none. */
+/* Each export has its own keys for them, or reports that it has none. */
 START_TEST(moments_are_written)
 {
     static const struct {

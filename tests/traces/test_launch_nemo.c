@@ -189,7 +189,7 @@ START_TEST(programs_change_what_they_called)
 }
 END_TEST
 
-/* What a recipe's function is told stands between what it does unasked and the fields that are changed. */
+/* Arguments of a recipe's function override its defaults; changed fields override the arguments. */
 START_TEST(programs_tell_what_they_call)
 {
     static const char nemo[] =

@@ -62,7 +62,7 @@ END_TEST
 
 #define MESH "per_device_batch_size: 2\nmax_target_length: 2048\nmodel_name: llama2-7b\nremat_policy: full\n"
 
-/* Keys that change nothing, by their beginnings; but what is spelt nearly as one that matters is told for it. */
+/* Keys that change nothing, by their prefixes; but a key that resembles one that matters is reported. */
 START_TEST(maxtext_ignores)
 {
     struct told t = tell("per_device_batch_size: 2\nmax_target_length: 2048\nmodel_name: llama2-7b\nlog_steps: 5\nsave_steps: 3\n"
@@ -86,7 +86,7 @@ START_TEST(maxtext_meshes)
         int64_t batch;
         const char *warning;
     } cases[] = {
-        /* unasked: shards within slices of 8, replicas between them */
+        /* by default: shards within slices of 8, replicas between them */
         {"", 8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=3,sp=0,recompute=full,schedule=none", 16, NULL},
         {"", 32, "tp=1,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=2,zero=3,shard=8,sp=0,recompute=full,schedule=none", 64,
          "how many that are"},
@@ -162,7 +162,7 @@ START_TEST(maxtext_models_by_name)
 }
 END_TEST
 
-/* A capacity counts where experts are products of whole matrices, which have room for so many tokens each. */
+/* A capacity counts where experts are products of whole matrices, which have room for that number of tokens each. */
 START_TEST(maxtext_loads_of_experts)
 {
     static const struct {

@@ -100,7 +100,7 @@ START_TEST(visible_devices_are_counted)
         {"export CUDA_VISIBLE_DEVICES=0,1; deepspeed " HF, 2, 2, "1 node of 2"},
         {"CUDA_VISIBLE_DEVICES='0, 1' deepspeed " HF, 2, 2, "1 node of 2"},
         {"CUDA_VISIBLE_DEVICES=GPU-1b2c-3,MIG-4d/1/0 deepspeed " HF, 2, 2, "1 node of 2"},
-        {"CUDA_VISIBLE_DEVICES=0-3 torchrun --nproc_per_node 4 " GPT, 4, 4, "1 node of 4"}, /* it is told */
+        {"CUDA_VISIBLE_DEVICES=0-3 torchrun --nproc_per_node 4 " GPT, 4, 4, "1 node of 4"}, /* it is reported */
         {"CUDA_VISIBLE_DEVICES=0,1 accelerate launch " HF, 2, 2, "1 node of 2, accelerate's own number of nodes"},
     };
     assert_machines(cases, sizeof cases / sizeof cases[0]);
@@ -286,7 +286,7 @@ START_TEST(commands_name_their_configuration)
         {"trl sft --config x.yaml --learning_rate 1e-5", "x.yaml"},
         {"olmo train x.yaml --model.d_model=64", "x.yaml"},
         {"bash -c 'F=x.yaml; axolotl train $F'", "x.yaml"},
-        /* no file, or none that is told */
+        /* no file, or none that is given */
         {"torchrun train.py --config_name gpt2 --num-layers 8", ""},
         {"torchrun train.py $F --num-layers 8", ""},
         {"torchrun train.py --num-layers 8 --tokenizer x.json", ""},

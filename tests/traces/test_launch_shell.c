@@ -467,7 +467,7 @@ START_TEST(variables_come_from_outside_and_from_slurm)
 }
 END_TEST
 
-/* What is no decoder is told. */
+/* A model that is no decoder is reported. */
 START_TEST(other_programs_are_told)
 {
     struct reading r = read_script("N=8\ntorchrun x/pretrain_bert.py --num-layers $N --bf16", NULL);

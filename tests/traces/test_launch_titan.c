@@ -169,7 +169,7 @@ START_TEST(eight_bits_by_their_keys)
 }
 END_TEST
 
-/* What changes time or memory and is not modelled; a value as it is when left out says nothing. */
+/* Keys that change time or memory and are not modelled; a default value produces no message. */
 START_TEST(keys_that_are_told)
 {
     static const struct {
@@ -304,7 +304,7 @@ START_TEST(losses_are_compiled_or_not)
 END_TEST
 
 /* Without a key: FSDP over all, a layer in two repeated; the batch is each replica's. */
-START_TEST(titan_unasked)
+START_TEST(titan_defaults)
 {
     struct told t = tell(TITAN, NULL, 64);
     expect_layout(&t, "tp=1,cp=1,pp=1,vpp=1,dp=64,ep=1,mb=4,zero=3,sp=0,recompute=full:every2,schedule=none", 256);
@@ -462,7 +462,7 @@ int main(void)
     Suite *suite = suite_create("launch_titan");
     TCase *all = tcase_create("all");
     tcase_add_test(all, titan_compiles_components);
-    tcase_add_test(all, titan_unasked);
+    tcase_add_test(all, titan_defaults);
     tcase_add_test(all, losses_are_compiled_or_not);
     tcase_add_test(all, titan_by_its_keys);
     tcase_add_test(all, titan_in_its_first_year);

@@ -108,7 +108,7 @@ START_TEST(second_fsdp)
 }
 END_TEST
 
-/* LLaMA-Factory repeats layers unless told otherwise, and knows DeepSpeed's configurations that it ships. */
+/* LLaMA-Factory recomputes layers by default, and knows the DeepSpeed configurations that it ships. */
 START_TEST(factory_by_its_keys)
 {
     struct told t = tell("model_name_or_path: meta-llama/Meta-Llama-3-8B\nfinetuning_type: full\ncutoff_len: 4096\n"
@@ -217,7 +217,7 @@ START_TEST(factory_by_its_command)
 }
 END_TEST
 
-/* FSDP repeats layers itself where it is told to. */
+/* FSDP recomputes layers itself on request. */
 START_TEST(fsdp_repeats_layers)
 {
     static const char *const keys[] = {"fsdp_config: {activation_checkpointing: true}",
@@ -285,7 +285,7 @@ START_TEST(shapes_of_mpt)
 }
 END_TEST
 
-/* Shards within a node, or among so many neighbours, and copies of them. */
+/* Shards within a node, or among a given number of neighbours, and replicas of them. */
 START_TEST(hybrid_shards)
 {
 #define HYBRID "distributed_type: FSDP\nfsdp_config: {fsdp_sharding_strategy: %s}\nmixed_precision: bf16\nnum_processes: 16\n%s"
@@ -361,7 +361,7 @@ START_TEST(kinds_of_accelerate)
 }
 END_TEST
 
-/* What accelerate launch is told without a file. */
+/* Arguments of accelerate launch without a file. */
 START_TEST(flags_of_accelerate_launch)
 {
     static const struct {
@@ -395,7 +395,7 @@ START_TEST(flags_of_accelerate_launch)
 }
 END_TEST
 
-/* In a list, in one text; what is unknown of either is told. */
+/* In a list, in one text; unknown parts of either are reported. */
 START_TEST(fsdp_of_trainers)
 {
     static const struct {

@@ -100,7 +100,7 @@ START_TEST(catalog_row)
 }
 END_TEST
 
-/* Of cells that cannot be read all are told in one go, each at its own place, and their rows are skipped. */
+/* All cells that cannot be read are reported at once, each at its own place, and their rows are skipped. */
 START_TEST(bad_cells)
 {
     struct reading r =
@@ -355,7 +355,7 @@ START_TEST(features_of_signs_alone_skip_the_row)
 }
 END_TEST
 
-/* A catalog name stands for the columns of the shape, and no column of features for what stacks do unasked. */
+/* A catalog name replaces the columns of the shape; without a column of features, the defaults of stacks apply. */
 START_TEST(own_runs_need_few_columns)
 {
     struct measurement_table table;
@@ -382,7 +382,7 @@ START_TEST(own_runs_need_few_columns)
 END_TEST
 
 /* What a layout leaves open in a table is what it leaves open on the command line, where the column is missing and where its cell
- * is empty; what a row says wins, and what was taken is told. */
+ * is empty; the value of a row wins, and assumed values are reported. */
 START_TEST(layouts_leave_open_what_step_does)
 {
     static const char *const tables[] = {"model,gpu,gpus,seq_len,tp,pp,micro_batch,global_batch\n"

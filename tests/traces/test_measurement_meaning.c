@@ -1,4 +1,4 @@
-/* What columns and numbers of other hands' tables mean, and what is told where they cannot mean it. */
+/* What columns and numbers of foreign tables mean, and the messages where they cannot mean it. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 
-/* How a table's commas are read: by the cells that leave no choice, or by what separates cells, which is told. 512 sequences. */
+/* How commas are read: by cells that leave no choice, or by the separator of cells, which is reported. 512 sequences. */
 static const struct {
     char separator;
     const char *batch, *step, *mfu;
@@ -46,8 +46,8 @@ START_TEST(commas)
 }
 END_TEST
 
-/* A column's name with what stands behind it, one cell of it, and the step that 512 sequences of 8,192 tokens on 64 GPUs took;
- * what is told of a column or a cell that cannot be meant so. */
+/* A column's name with its unit, one cell of it, and the step time of 512 sequences of 8,192 tokens on 64 GPUs; the message about
+ * a column or a cell that cannot mean that. */
 static const struct {
     const char *name, *cell;
     double step_s;
@@ -138,7 +138,7 @@ START_TEST(columns_of_one_kind)
 }
 END_TEST
 
-/* A time and rates that are not its own: the time is taken, and each is told of. */
+/* A time and rates that are not its own: the time is used, and each rate is reported. */
 START_TEST(contradictions)
 {
     struct reading r =

@@ -1,5 +1,4 @@
-/* Words of other hands' tables: columns, precisions, schedules, machines and models as they are called, and what is told of them.
- */
+/* Words of foreign tables: names of columns, precisions, schedules, machines and models, and the messages about them. */
 #include <check.h>
 #include <stdio.h>
 
@@ -7,7 +6,7 @@
 #include "tests/suite.h"
 #include "tests/traces/measurement_text.h"
 
-/* Columns, words and numbers as other hands write them; what is not msim's own is told. */
+/* Columns, words and numbers of foreign tables; those that are not msim's own are reported. */
 START_TEST(other_hands)
 {
     struct reading r =
@@ -99,7 +98,7 @@ START_TEST(machines_as_others_call_them)
 }
 END_TEST
 
-/* A system keeps its network where the row says none of its own; else its GPU stands in what the row says, which is told. */
+/* A system keeps its network where the row says none of its own; else the network of the row holds its GPU, which is reported. */
 START_TEST(systems_bring_their_network)
 {
     struct cluster system;
@@ -184,7 +183,7 @@ START_TEST(ranks_beyond_counting)
 }
 END_TEST
 
-/* Columns cannot say experts: a mixture that the catalog does not know is told, a dense model of any name is not. */
+/* No column describes experts: a mixture that the catalog does not know is reported, a dense model of any name is not. */
 START_TEST(unknown_mixtures_are_told)
 {
     static const struct {

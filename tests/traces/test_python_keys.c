@@ -151,7 +151,7 @@ START_TEST(values_are_what_they_say)
 }
 END_TEST
 
-/* Each is told once, where it stands, and nothing else is lost for it. */
+/* Each is reported once, at its place, and nothing else is lost. */
 static const struct {
     const char *text, *told;
     int line, column;

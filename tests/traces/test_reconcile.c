@@ -20,7 +20,7 @@ __attribute__((format(printf, 1, 2))) static struct reading read_row(const char 
 
 /* --- vocabularies and times */
 
-/* What a source counts: so many tables of so many words, and the halves of attention. */
+/* What a source counts: the number of tables, the words of each, and the halves of attention. */
 struct count {
     int words, tables, halves;
 };
@@ -46,7 +46,7 @@ START_TEST(assumed_vocabulary)
     char text[4096] = HEADER;
     for (int i = 0; i < 3; i++)
         counting_row(text, sizeof text, 32000, (struct count){128000, 2, 2}, 1.0 + 0.37 * i);
-    size_t used = strlen(text); /* the same shape out of memory speaks not, but is told */
+    size_t used = strlen(text); /* a row of this shape that ran out of memory has no vote, but is reported */
     snprintf(text + used, sizeof text - used,
              "o,,8,1024,4096,1,8,8,2048,32000,a100-80g-sxm,8,8,200,1,1,1,1,8,1,1,0,8,64,none,bf16,none,none,oom,,,vocab,\n");
     for (int i = 0; i < 2; i++) /* with another assumption the same shape speaks for itself, here by too few rows */
@@ -129,7 +129,7 @@ START_TEST(mixtures_are_not_judged)
 }
 END_TEST
 
-/* A time ten times as long as its MFU gives, or a tenth of it, is told, and stays; one within what conventions differ by is not.
+/* A time ten times as long as its MFU gives, or a tenth of it, is reported, and stays; a difference between conventions is not.
  */
 static const struct {
     const char *time;

@@ -25,7 +25,7 @@ struct job_case {
     struct fabric fabric;
 };
 
-/* A catalog's model on so many of MegaScale's nodes, `batch` sequences of 2,048 tokens; the layout from its text, the fabric from
+/* A catalog model on `nodes` nodes of MegaScale, `batch` sequences of 2,048 tokens; the layout from its text, the fabric from
  * its own (NULL: the cluster's). */
 void job_create(struct job_case *c, const char *model, feature_set features, int nodes, int batch, const char *layout,
                 const char *fabric);

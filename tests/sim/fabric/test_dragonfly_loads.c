@@ -132,7 +132,7 @@ START_TEST(valiant_has_half_of_the_global_bandwidth)
 END_TEST
 
 /* Adaptive, on this fabric and with this seed: in adversarial traffic at least what Valiant has, in a permutation at least what
- * straight ways have, for the slowest and in the mean. */
+ * straight ways have, for the slowest and on average. */
 START_TEST(adaptive_is_the_better_of_both)
 {
     struct fabric fabric = fabric_parsed("dragonfly switch:4x100G");

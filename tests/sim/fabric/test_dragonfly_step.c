@@ -88,8 +88,8 @@ START_TEST(a_step_over_groups)
 }
 END_TEST
 
-/* Four nodes to a group: a pipeline's neighbours and replicas lie one and three cables apart, and the closed form adds so many
- * switches to what a hop takes. */
+/* Four nodes per group: neighbours in a pipeline are one cable apart and replicas three, and the closed form adds the switches of
+ * that number to the time of a hop. */
 START_TEST(hops_of_the_closed_form)
 {
     struct job_case c;

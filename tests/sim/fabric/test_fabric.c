@@ -195,7 +195,7 @@ START_TEST(defaults_of_a_dragonfly)
         int hosts, groups, switches, per_switch, pair;
     } cases[] = {
         {"dragonfly switch:4x100G", 1056, 33, 8, 4, 1},                                      /* balanced, the largest */
-        {"dragonfly switch:4x100G pair:4", 9 * 32, 9, 8, 4, 4},                              /* as many as four cables join */
+        {"dragonfly switch:4x100G pair:4", 9 * 32, 9, 8, 4, 4},                              /* the most that four cables join */
         {"dragonfly switch:4x100G groups:5", 5 * 32, 5, 8, 4, 8},                            /* all ports in use: 8 * 4 / 4 */
         {"dragonfly switch:4x100G hosts:100", 100, 4, 8, 4, 10},                             /* 8 * 4 / 3 and two ports idle */
         {"dragonfly switch:4x100G hosts:100 pair:5", 100, 4, 8, 2, 5},                       /* 3 * 5 of 8 switches */

@@ -11,7 +11,7 @@
 
 static const feature_set SHARDED = FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS);
 
-/* A job of llama3-8b on so many hosts of a cluster of the catalog. */
+/* A job of llama3-8b on `hosts` hosts of a catalog cluster. */
 static void job_on(struct job_case *c, const char *cluster, int hosts, feature_set features, const char *layout)
 {
     struct diags diags = {0};

@@ -77,7 +77,7 @@ END_TEST
 
 /* ---- together, by hand */
 
-/* When so many messages between ranks of different ToRs end which one uplink has to carry. */
+/* When this number of messages between ranks of different ToRs ends, all on one uplink. */
 static nanos meeting_end(struct job_case *c, const struct network_packets_options *packets, int n, double bytes)
 {
     struct diags diags = {0};

@@ -291,7 +291,7 @@ END_TEST
 
 /* Hosts whose GPUs use NICs behind one another's PCIe switches: what is sent and what is received meet on the links between
  * switches and CPUs, with buffers full of both. Everything arrives. Where all transfers are alike each ends when max-min fair
- * rates say, 5 GB/s (four over each way up of 20) and 2.5 (four over each way between CPUs of 10), but for what stands in
+ * rates say, 5 GB/s (four over each way up of 20) and 2.5 (four over each way between CPUs of 10), except for bytes in
  * buffers. */
 static const struct {
     const char *fabric;

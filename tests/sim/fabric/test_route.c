@@ -213,7 +213,7 @@ START_TEST(shares_inside_hosts)
         /* three of four GPUs of a CPU use the NIC of another PCIe switch, each switch over its own way of 10 GB/s, and down to
          * the NIC's over one; the NIC's own GPU has the rest */
         {"clos hosts:4 gpus:4 nics:1x400G pcie_switches:4x10GB/s tor:4x400G", NULL, 10 / 3.0, 40},
-        /* the two GPUs of the other CPU share the way between CPUs */
+        /* the two GPUs of the other CPU share the path from CPU to CPU */
         {"clos hosts:4 gpus:4 nics:1x400G pcie_switches:4x64GB/s sockets:2x10GB/s tor:4x400G", NULL, 5, 20},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -278,7 +278,7 @@ static struct spread collide(const char *text, int n, enum routing routing)
     return spread;
 }
 
-/* MegaScale's port splitting in three numbers: uniform hashing of so many transfers on 32 uplinks of 400 Gbps. */
+/* MegaScale's port splitting in three numbers: uniform hashing of transfers on 32 uplinks of 400 Gbps. */
 START_TEST(ecmp_collisions)
 {
     struct spread whole = collide("clos hosts:1056 tor:32x400G/32x400G agg:64x400G", 32, ROUTING_ECMP);

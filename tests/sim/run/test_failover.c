@@ -400,7 +400,7 @@ static struct slow_run run_slowly(const struct fault_trace *trace, long horizon,
     return s;
 }
 
-/* On nodes of so many units, of all kinds: one in three announced, one in four of no length, and one in five of the others only
+/* On nodes of `units` units, of all kinds: one in three announced, one in four of no length, and one in five of the others only
  * at half speed. */
 static struct fault_trace drawn(uint64_t seed, double horizon, int units, bool all_kinds)
 {
@@ -466,7 +466,7 @@ START_TEST(test_against_seconds)
     run_result_free(&result);
     fault_trace_free(&trace);
     /* With them a step ends within a second at less than full speed: and one whose
-     * replicas came back midway counts as done at the later speed: a second off for each failure. Somebody is left. */
+     * replicas came back midway counts as done at the later speed: a second off for each failure. One unit never fails. */
     trace = drawn((uint64_t)_i, 3000, UNITS - 1, false);
     options.checkpoint.interval = SECONDS(INTERVAL);
     failover.step = SECONDS(STEP);

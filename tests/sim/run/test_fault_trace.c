@@ -281,7 +281,7 @@ START_TEST(test_lanl_window)
 }
 END_TEST
 
-/* The shared replay trace was made from the shared records by somebody else; details had their commas taken out there. */
+/* Another program made the shared replay trace from the shared records; it removed the commas from details. */
 static bool same_detail(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++)

@@ -85,7 +85,7 @@ START_TEST(faults_that_are_not_found_come_back)
 }
 END_TEST
 
-/* Nothing is broken, but the job hangs again and again until somebody looks at it. */
+/* Nothing is broken, but the job hangs again and again until a technician looks at it. */
 START_TEST(hangs_recur)
 {
     struct robust_policy policy = case_policy("megascale");
@@ -112,7 +112,7 @@ START_TEST(hangs_recur)
 }
 END_TEST
 
-/* 64 nodes, 10 pauses each a day of 20 s in the mean, timeout 60 s: 31.9 of them a day are longer; stalls: 100 e^-3 = 4.98. */
+/* 64 nodes, 10 pauses each a day of 20 s on average, timeout 60 s: 31.9 of them a day are longer; stalls: 100 e^-3 = 4.98. */
 START_TEST(false_alarms_come_at_their_rate)
 {
     struct robust_policy policy = case_policy("megascale");
@@ -163,7 +163,7 @@ START_TEST(speed_drifts_until_a_restart)
 }
 END_TEST
 
-/* Somebody is under way for ten hours; a fault that is found in three minutes meanwhile does not make them come sooner. */
+/* A technician is under way for ten hours; a fault found in three minutes meanwhile does not bring them sooner. */
 START_TEST(a_failure_does_not_end_the_wait_for_a_person)
 {
     const nanos minute = 60 * NANOS_PER_SECOND, hour = 60 * minute;
@@ -252,7 +252,7 @@ START_TEST(hangs_that_nothing_watches_time_out)
 }
 END_TEST
 
-/* Heartbeats that are further apart than their timeout: a fault is anywhere in it, and is noticed after 5 s in the mean. */
+/* Heartbeats that are further apart than their timeout: a fault is anywhere in it, and is noticed after 5 s on average. */
 START_TEST(rare_heartbeats_are_missed_within_their_timeout)
 {
     enum { N = 4000 };
@@ -269,7 +269,7 @@ START_TEST(rare_heartbeats_are_missed_within_their_timeout)
 }
 END_TEST
 
-/* 64 nodes for so many days, a checkpoint every ten minutes. */
+/* 64 nodes for `n_days` days, a checkpoint every ten minutes. */
 static struct run_result run_policy(const struct run_robust *robust, int n_days, int spares, const struct fault_trace *trace)
 {
     struct run_options options = case_options(64, n_days * 86400.0, 600, 0, 0, spares);
@@ -313,7 +313,7 @@ START_TEST(hot_spares_are_spares)
 }
 END_TEST
 
-/* Node 3 fails three times, so many days apart; between, node 4 does, which is none of its failures. */
+/* Node 3 fails three times, a given number of days apart; between, node 4 fails, which does not count for node 3. */
 START_TEST(blocklists_count_within_their_window)
 {
     static const struct {

@@ -181,7 +181,7 @@ START_TEST(test_replicas_look_far_enough)
     struct diags diags = {0};
     struct replica_outcome outcomes[N] = {0};
     ck_assert_int_eq(fault_model_load("llama3", &model, &diags), STATUS_OK);
-    model.rate = 0.02; /* so many that most take more than twice the goal, and a few more than eight times */
+    model.rate = 0.02; /* most runs take more than twice the goal, and a few more than eight times */
     struct run_options options = case_options(400, 20 * 86400.0, 3 * 3600, 60, 1800, 2);
     options.goal = DAYS(1);
     struct replicas_request request = {.options = &options, .model = &model, .seed = 5, .n = N, .threads = 2};

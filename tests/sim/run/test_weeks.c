@@ -98,7 +98,7 @@ START_TEST(test_no_interval_is_best_below_the_lag)
     ck_assert_double_eq_tol(best.best_s, best.daly_s, 1e-12);
     policy.persist = SECONDS(114);
     ck_assert_double_eq_tol(best_interval_of(&policy, 10000).best_s, 114, 1e-12);
-    ck_assert_double_eq_tol(best_interval_of(&policy, 100).best_s, 100, 1e-12); /* no longer than the way between two failures */
+    ck_assert_double_eq_tol(best_interval_of(&policy, 100).best_s, 100, 1e-12); /* no longer than the time between two failures */
     ck_assert_double_eq_tol(best_interval_of(&policy, 10000).young_s, 100, 1e-9);
     policy.kind = CHECKPOINT_BLOCKING;
     ck_assert_double_eq_tol(best_interval_of(&policy, 10000).best_s, best.daly_s, 1e-12);
@@ -311,7 +311,7 @@ START_TEST(test_no_spares_and_no_repair_is_told)
 }
 END_TEST
 
-/* One node is away for 40 of 200 seconds, another from 150 to the end and beyond: (40 + 50) / 200 of a node in the mean. */
+/* One node is away for 40 of 200 seconds, another from 150 to the end and beyond: (40 + 50) / 200 of a node on average. */
 START_TEST(test_replicas_tell_nodes_away)
 {
     struct run_options options = case_options(4, 200, 50, 1, 0, 2);

@@ -155,7 +155,7 @@ START_TEST(the_fullest_replica_decides)
 }
 END_TEST
 
-/* In a pipeline somebody with more never makes a step shorter, and no step is shorter than all with the least. */
+/* In a pipeline a stage with more work never makes a step shorter, and no step is shorter than all with the least. */
 START_TEST(pipelines_wait_for_long_documents)
 {
     static const char *const texts[] = {"tp=2,pp=4,mb=1", "tp=2,pp=4,vpp=2,mb=1", "tp=1,pp=2,mb=2,schedule=zb-1p"};

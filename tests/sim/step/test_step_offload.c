@@ -23,7 +23,7 @@ static void prepare(struct job_case *c)
     c->cluster.host_memory_rate = 400e9;
 }
 
-/* What a step of so many layers takes, all on the GPU, without its optimizer and without its head. */
+/* The time of a step of `layers` layers, all on the GPU, without its optimizer and without its head. */
 static double plain_seconds(struct job_case *c, const struct layout *layout, int layers, double *head)
 {
     c->model.layers = layers;
