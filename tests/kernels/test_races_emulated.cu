@@ -413,16 +413,22 @@ START_TEST(small_cases_are_ordered)
 }
 END_TEST
 
-/* Leaves out one in PARTS of the places, each a test case. */
-enum { PARTS = 4 };
-
-START_TEST(orders_suffice_and_none_is_idle)
+/* Once for all parts below. */
+static void run_all_cases(void)
 {
-    char missing[4000] = "", idle[4000] = "";
+    char missing[4000] = "";
     add_all_cases();
     run_cases();
     find_missing(missing, sizeof missing);
     ck_assert_msg(!*missing, "no case comes to:%s", missing);
+}
+
+/* Leaves out one in PARTS of the places, so that no test takes long. */
+enum { PARTS = 4 };
+
+START_TEST(orders_suffice_and_none_is_idle)
+{
+    char idle[4000] = "";
     for (int s = _i; s < n_all; s += PARTS)
         if (!orders_no_memory(text_of(all_sites[s])) && !any_notices(s))
             snprintf(idle + strlen(idle), sizeof idle - strlen(idle), "\n%s:%d: %s", all_sites[s].file, all_sites[s].line,
@@ -442,11 +448,10 @@ int main(void)
     if (!suite_is_long())
         tcase_add_test(tcase, small_cases_are_ordered);
     suite_add_tcase(suite, tcase);
-    for (int part = 0; part < PARTS && suite_is_long(); part++) {
-        char name[20];
-        snprintf(name, sizeof name, "places %d", part);
-        tcase = tcase_create(strdup(name)); /* kept by the case */
-        tcase_add_loop_test(tcase, orders_suffice_and_none_is_idle, part, part + 1);
+    if (suite_is_long()) {
+        tcase = tcase_create("places");
+        tcase_add_unchecked_fixture(tcase, run_all_cases, NULL);
+        tcase_add_loop_test(tcase, orders_suffice_and_none_is_idle, 0, PARTS);
         suite_add_tcase(suite, tcase);
     }
     return suite_run(suite);
