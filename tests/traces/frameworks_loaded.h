@@ -11,7 +11,7 @@
 static inline const struct frameworks *frameworks_loaded(void)
 {
     static struct frameworks frameworks;
-    struct diags diags = {0};
+    static struct diags diags;
     if (frameworks.n == 0 && frameworks_load(&frameworks, &diags) != STATUS_OK)
         abort();
     return &frameworks;
