@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 
@@ -37,6 +38,37 @@ static inline uint64_t hash_mix(uint64_t z)
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
     return z ^ (z >> 31);
+}
+
+static inline uint64_t hash_word(const unsigned char *bytes, size_t n)
+{
+    uint64_t word = 0;
+    memcpy(&word, bytes, n);
+    return word;
+}
+
+/*
+ * A place in a table for a key of n bytes, a constant. The key must have no padding, since that holds anything:
+ *
+ *     static_assert(sizeof(struct shape) == 3 * sizeof(int64_t), "no padding: shapes are hashed and compared by their bytes");
+ *
+ * Words of eight bytes are taken in turn by two hashes, since each product waits for the one before.
+ */
+static inline uint64_t hash_key(const void *key, size_t n)
+{
+    const uint64_t odd = UINT64_C(0xff51afd7ed558ccd);
+    const unsigned char *p = (const unsigned char *)key;
+    uint64_t a = HASH_GOLDEN, b = HASH_BEGIN;
+    for (size_t i = 0; i + 16 <= n; i += 16) {
+        a = (a ^ hash_word(p + i, 8)) * odd;
+        b = (b ^ hash_word(p + i + 8, 8)) * odd;
+    }
+    if (n % 16 >= 8)
+        a = (a ^ hash_word(p + n / 16 * 16, 8)) * odd;
+    if (n % 8 > 0)
+        b = (b ^ hash_word(p + n / 8 * 8, n % 8)) * odd;
+    a ^= b >> 32 | b << 32;
+    return a ^ a >> 32;
 }
 
 #endif

@@ -1,8 +1,11 @@
 #include "model/cost/kernel/gemm_memo.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 
 enum { FIRST_SLOTS = 256 };
@@ -12,28 +15,13 @@ struct gemm_answer {
     struct cost cost;
 };
 
-static size_t gemm_hash(const struct work_gemm *g)
-{
-    const uint64_t fields[] = {(uint64_t)g->m, (uint64_t)g->n, (uint64_t)g->k,
-                               (uint64_t)g->count << 16 | (uint64_t)g->precision << 2 | (uint64_t)g->apart << 1 | g->sliced};
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        h = (h ^ fields[i] ^ h >> 29) * UINT64_C(0xff51afd7ed558ccd);
-    return (size_t)(h ^ (h >> 32));
-}
-
-static bool gemm_equal(const struct work_gemm *a, const struct work_gemm *b)
-{
-    return a->m == b->m && a->n == b->n && a->k == b->k && a->count == b->count && a->apart == b->apart &&
-           a->largest == b->largest && a->along_k == b->along_k && a->sliced == b->sliced && a->serial == b->serial &&
-           a->scan == b->scan && a->precision == b->precision && !(a->output_bytes < b->output_bytes) &&
-           !(a->output_bytes > b->output_bytes);
-}
+static_assert(sizeof(struct work_gemm) == 4 * sizeof(int64_t) + sizeof(double) + 2 * sizeof(int) + 8 * sizeof(bool),
+              "no padding: GEMMs are hashed and compared by their bytes");
 
 static struct gemm_answer *slot_of(struct gemm_answer *slots, size_t n, const struct work_gemm *gemm)
 {
-    size_t i = gemm_hash(gemm) % n;
-    while (slots[i].gemm.count != 0 && !gemm_equal(&slots[i].gemm, gemm))
+    size_t i = (size_t)hash_key(gemm, sizeof *gemm) % n;
+    while (slots[i].gemm.count != 0 && memcmp(&slots[i].gemm, gemm, sizeof *gemm) != 0)
         i = (i + 1) % n;
     return &slots[i];
 }

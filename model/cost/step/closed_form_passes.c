@@ -1,9 +1,11 @@
 #include "model/cost/step/closed_form_passes.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "model/cost/kernel/machine.h"
 #include "model/cost/memory/footprint.h"
@@ -63,41 +65,13 @@ static struct pass_key key_of(const struct layout *l, const struct job *job)
     };
 }
 
-static size_t key_hash(const struct pass_key *k)
-{
-    const int fields[] = {k->tp,
-                          k->cp,
-                          k->ep,
-                          k->micro_batch,
-                          (int)k->recompute,
-                          k->partial,
-                          k->by_need,
-                          k->sequence_parallel,
-                          k->expert_tp,
-                          k->accumulates,
-                          k->offloads.percent,
-                          k->offloads.layers,
-                          k->cp_comm,
-                          (int)k->features};
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        h = (h ^ (uint64_t)(uint32_t)fields[i]) * UINT64_C(0xff51afd7ed558ccd);
-    return (size_t)(h ^ (h >> 32));
-}
-
-static bool key_equal(const struct pass_key *a, const struct pass_key *b)
-{
-    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->micro_batch == b->micro_batch &&
-           a->recompute == b->recompute && a->partial == b->partial && a->by_need == b->by_need &&
-           a->sequence_parallel == b->sequence_parallel && a->expert_tp == b->expert_tp && a->accumulates == b->accumulates &&
-           a->offloads.percent == b->offloads.percent && a->offloads.layers == b->offloads.layers && a->cp_comm == b->cp_comm &&
-           a->features == b->features;
-}
+static_assert(sizeof(struct pass_key) == 11 * sizeof(int) + sizeof(struct offload_amount) + sizeof(feature_set),
+              "no padding: keys are hashed and compared by their bytes");
 
 static struct pass_costs **slot_of(struct pass_costs **slots, size_t n, const struct pass_key *key)
 {
-    size_t i = key_hash(key) % n;
-    while (slots[i] != NULL && !key_equal(&slots[i]->key, key))
+    size_t i = (size_t)hash_key(key, sizeof *key) % n;
+    while (slots[i] != NULL && memcmp(&slots[i]->key, key, sizeof *key) != 0)
         i = (i + 1) % n;
     return &slots[i];
 }

@@ -47,15 +47,16 @@ enum work_kind {
 
 struct work_gemm {
     int64_t m, n, k;
-    int32_t count;       /* GEMMs of the same shape: batched in one launch, or launched apart */
-    bool apart;          /* experts: each has a launch of its own, on a few streams */
-    int64_t largest;     /* of these: m of the one that has most, the shape above being the mean; 0: all alike */
-    bool along_k;        /* k, not m */
-    bool serial;         /* k is walked through in order (a state passed from chunk to chunk): no SMs share it */
-    bool scan;           /* a part of a scan: see gpu.scan_flops */
-    bool sliced;         /* operands are slices of larger matrices, one head's columns: not filled up to what tensor cores take */
+    int64_t largest;     /* of `count`: m of the one that has most, the shape above being the mean; 0: all alike */
     double output_bytes; /* per element of C: 2; 8 when a weight gradient is added to an fp32 buffer (read and written) */
+    int32_t count;       /* GEMMs of the same shape: batched in one launch, or launched apart */
     enum precision precision;
+    bool apart;     /* experts: each has a launch of its own, on a few streams */
+    bool along_k;   /* of `largest`: k, not m */
+    bool serial;    /* k is walked through in order (a state passed from chunk to chunk): no SMs share it */
+    bool scan;      /* a part of a scan: see gpu.scan_flops */
+    bool sliced;    /* operands are slices of larger matrices, one head's columns: not filled up to what tensor cores take */
+    bool unused[3]; /* in the place of padding: gemm_memo.c compares all bytes */
 };
 
 /* Documents that a fused kernel attends to one by one, and the sequences they are packed into. */
