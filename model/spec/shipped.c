@@ -143,3 +143,25 @@ struct yaml_node *shipped_yaml(const struct shipped *kind, const char *what, con
     free(path);
     return root;
 }
+
+static enum status read_root(struct yaml_node *root, struct arena *arena, tree_read_function *read, void *object,
+                             struct diags *diags)
+{
+    enum status status = root ? read(root, object, diags) : STATUS_BAD_INPUT;
+    arena_free(arena);
+    return status;
+}
+
+enum status shipped_load(const struct shipped *kind, const char *what, const char *name, tree_read_function *read, void *object,
+                         struct diags *diags)
+{
+    struct arena arena = {0};
+    return read_root(shipped_yaml(kind, what, name, &arena, diags), &arena, read, object, diags);
+}
+
+enum status shipped_parse(const char *name, const char *bytes, size_t n, tree_read_function *read, void *object,
+                          struct diags *diags)
+{
+    struct arena arena = {0};
+    return read_root(yaml_parse(name, bytes, n, &arena, diags), &arena, read, object, diags);
+}

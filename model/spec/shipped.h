@@ -31,6 +31,15 @@ const char *shipped_hint(const struct shipped *kind, const char *name, char *buf
 struct yaml_node *shipped_yaml(const struct shipped *kind, const char *what, const char *name, struct arena *arena,
                                struct diags *diags);
 
+/* Reads what a tree says into an object; on failure the object is as it was. */
+typedef enum status tree_read_function(struct yaml_node *root, void *object, struct diags *diags);
+
+/* An object from the file that `name` means, or from bytes that are called so. */
+MUST_CHECK enum status shipped_load(const struct shipped *kind, const char *what, const char *name, tree_read_function *read,
+                                    void *object, struct diags *diags);
+MUST_CHECK enum status shipped_parse(const char *name, const char *bytes, size_t n, tree_read_function *read, void *object,
+                                     struct diags *diags);
+
 /* Names of the files of a folder, without their endings; NULL-terminated as soon as there is one. */
 struct names {
     char **items;

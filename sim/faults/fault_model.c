@@ -216,7 +216,7 @@ static void complete(struct fault_model *model, struct place at, struct diags *d
         diag_error(diags, at, "no cause has a count; give one at least");
 }
 
-static enum status read_tree(struct yaml_node *root, struct fault_model *model, struct diags *diags)
+static enum status read_tree(struct yaml_node *root, void *model, struct diags *diags)
 {
     size_t before = diags->n_errors;
     struct fault_model *read = memory_new(1, sizeof *read);
@@ -229,27 +229,19 @@ static enum status read_tree(struct yaml_node *root, struct fault_model *model, 
         complete(read, root->at, diags);
     bool good = diags->n_errors == before;
     if (good)
-        *model = *read;
+        *(struct fault_model *)model = *read;
     free(read);
     return good ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
 enum status fault_model_parse(const char *name, const char *bytes, size_t n, struct fault_model *model, struct diags *diags)
 {
-    struct arena arena = {0};
-    struct yaml_node *root = yaml_parse(name, bytes, n, &arena, diags);
-    enum status status = root ? read_tree(root, model, diags) : STATUS_BAD_INPUT;
-    arena_free(&arena);
-    return status;
+    return shipped_parse(name, bytes, n, read_tree, model, diags);
 }
 
 enum status fault_model_load(const char *name, struct fault_model *model, struct diags *diags)
 {
-    struct arena arena = {0};
-    struct yaml_node *root = shipped_yaml(&fault_models, "fault model", name, &arena, diags);
-    enum status status = root ? read_tree(root, model, diags) : STATUS_BAD_INPUT;
-    arena_free(&arena);
-    return status;
+    return shipped_load(&fault_models, "fault model", name, read_tree, model, diags);
 }
 
 char *fault_model_to_json(const struct fault_model *model)

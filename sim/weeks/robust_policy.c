@@ -116,7 +116,7 @@ static const struct field policy_rows[] = {
 };
 const struct schema robust_policy_schema = SCHEMA("recovery policy", policy_rows);
 
-static enum status read_tree(struct yaml_node *root, struct robust_policy *policy, struct diags *diags)
+static enum status read_tree(struct yaml_node *root, void *policy, struct diags *diags)
 {
     size_t before = diags->n_errors;
     struct robust_policy read = {0};
@@ -128,26 +128,18 @@ static enum status read_tree(struct yaml_node *root, struct robust_policy *polic
         diag_error(diags, root->at, "heartbeat_timeout is shorter than heartbeat: every healthy node would count as lost");
     if (diags->n_errors > before)
         return STATUS_BAD_INPUT;
-    *policy = read;
+    *(struct robust_policy *)policy = read;
     return STATUS_OK;
 }
 
 enum status robust_policy_parse(const char *name, const char *bytes, size_t n, struct robust_policy *policy, struct diags *diags)
 {
-    struct arena arena = {0};
-    struct yaml_node *root = yaml_parse(name, bytes, n, &arena, diags);
-    enum status status = root ? read_tree(root, policy, diags) : STATUS_BAD_INPUT;
-    arena_free(&arena);
-    return status;
+    return shipped_parse(name, bytes, n, read_tree, policy, diags);
 }
 
 enum status robust_policy_load(const char *name, struct robust_policy *policy, struct diags *diags)
 {
-    struct arena arena = {0};
-    struct yaml_node *root = shipped_yaml(&robust_policies, "policy", name, &arena, diags);
-    enum status status = root ? read_tree(root, policy, diags) : STATUS_BAD_INPUT;
-    arena_free(&arena);
-    return status;
+    return shipped_load(&robust_policies, "policy", name, read_tree, policy, diags);
 }
 
 char *robust_policy_to_json(const struct robust_policy *policy)
