@@ -1,42 +1,63 @@
 #include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/base/units.h"
 #include "sim/fabric/fabric.h"
 
 enum { WORD_MAX = 256 };
 
-static const char *const keys[] = {"hosts",  "gpus",  "nics",   "ports",  "tors",          "planes",  "tor",      "agg",
-                                   "core",   "aggs",  "nvlink", "pcie",   "pcie_switches", "sockets", "affinity", "latency",
-                                   "switch", "rails", "group",  "groups", "local",         "global",  "pair"};
+/* How a word's value is written, and where its parts go: count and rate, or those down and those up. */
+enum form { COUNT_FORM, RATE_FORM, PORTS_FORM, TIER_FORM, AFFINITY_FORM, LATENCY_FORM };
+enum { CLOS = 1 << TOPOLOGY_CLOS, DRAGONFLY = 1 << TOPOLOGY_DRAGONFLY, BOTH = CLOS | DRAGONFLY };
+#define AT(member) offsetof(struct fabric_shape, member)
+
+/* X(id, word, fabrics that have it, form, members). Hints name words in this order. */
+#define FABRIC_WORDS(X)                                                                                                          \
+    X(HOSTS, "hosts", BOTH, COUNT_FORM, AT(hosts))                                                                               \
+    X(GPUS, "gpus", BOTH, COUNT_FORM, AT(gpus_per_host))                                                                         \
+    X(NICS, "nics", BOTH, PORTS_FORM, AT(nics_per_host), AT(nic_rate))                                                           \
+    X(PORTS, "ports", BOTH, COUNT_FORM, AT(ports_per_nic))                                                                       \
+    X(TORS, "tors", CLOS, COUNT_FORM, AT(tors_per_set))                                                                          \
+    X(PLANES, "planes", CLOS, COUNT_FORM, AT(planes))                                                                            \
+    X(TOR, "tor", CLOS, TIER_FORM, AT(tor_down), AT(tor_down_rate), AT(tor_up), AT(tor_up_rate))                                 \
+    X(AGG, "agg", CLOS, TIER_FORM, AT(agg_down), AT(agg_down_rate), AT(agg_up), AT(agg_up_rate))                                 \
+    X(AGGS, "aggs", CLOS, COUNT_FORM, AT(aggs_per_pod))                                                                          \
+    X(CORE, "core", CLOS, PORTS_FORM, AT(core_down), AT(core_rate))                                                              \
+    X(SWITCH, "switch", DRAGONFLY, PORTS_FORM, AT(tor_down), AT(tor_down_rate))                                                  \
+    X(RAILS, "rails", DRAGONFLY, COUNT_FORM, AT(tors_per_set))                                                                   \
+    X(GROUP, "group", DRAGONFLY, COUNT_FORM, AT(switches_per_group))                                                             \
+    X(GROUPS, "groups", DRAGONFLY, COUNT_FORM, AT(groups))                                                                       \
+    X(LOCAL, "local", DRAGONFLY, PORTS_FORM, AT(local_links), AT(local_rate))                                                    \
+    X(GLOBAL, "global", DRAGONFLY, PORTS_FORM, AT(global_per_switch), AT(global_rate))                                           \
+    X(PAIR, "pair", DRAGONFLY, COUNT_FORM, AT(global_links))                                                                     \
+    X(NVLINK, "nvlink", BOTH, PORTS_FORM, AT(nvlink_domain), AT(nvlink_rate))                                                    \
+    X(PCIE, "pcie", BOTH, RATE_FORM, 0, AT(pcie_rate))                                                                           \
+    X(PCIE_SWITCHES, "pcie_switches", BOTH, PORTS_FORM, AT(pcie_switches), AT(root_rate))                                        \
+    X(SOCKETS, "sockets", BOTH, PORTS_FORM, AT(sockets), AT(socket_rate))                                                        \
+    X(AFFINITY, "affinity", BOTH, AFFINITY_FORM, 0)                                                                              \
+    X(LATENCY, "latency", BOTH, LATENCY_FORM, 0)
+
 enum key {
-    HOSTS,
-    GPUS,
-    NICS,
-    PORTS,
-    TORS,
-    PLANES,
-    TOR,
-    AGG,
-    CORE,
-    AGGS,
-    NVLINK,
-    PCIE,
-    PCIE_SWITCHES,
-    SOCKETS,
-    AFFINITY,
-    LATENCY,
-    SWITCH,
-    RAILS,
-    GROUP,
-    GROUPS,
-    LOCAL,
-    GLOBAL,
-    PAIR,
-    N_KEYS
+#define X(id, ...) id,
+    FABRIC_WORDS(X)
+#undef X
+        N_KEYS
+};
+
+static const struct word {
+    const char *key;
+    unsigned fabrics;
+    enum form form;
+    size_t at[4]; /* of a count, its rate; the same upwards */
+} words[N_KEYS] = {
+#define X(id, key, fabrics, form, ...) {key, fabrics, form, {__VA_ARGS__}},
+    FABRIC_WORDS(X)
+#undef X
 };
 
 static const char *const kinds[] = {[TOPOLOGY_CLOS] = "clos", [TOPOLOGY_DRAGONFLY] = "dragonfly"};
@@ -145,70 +166,47 @@ static void affinity_read(struct reader *r, const char *text)
                    text, AFFINITY_MAX);
 }
 
-static void value_read(struct reader *r, enum key key, char *text)
+static void value_read(struct reader *r, const struct word *word, char *text)
 {
-    struct fabric_shape *s = &r->shape;
+    char *shape = (char *)&r->shape;
+    int *down = (int *)(void *)(shape + word->at[0]), *up = (int *)(void *)(shape + word->at[2]);
+    double *down_rate = (double *)(void *)(shape + word->at[1]), *up_rate = (double *)(void *)(shape + word->at[3]);
 
-    switch (key) {
-    case HOSTS: count_read(r, text, &s->hosts); break;
-    case GPUS: count_read(r, text, &s->gpus_per_host); break;
-    case NICS: ports_read(r, text, &s->nics_per_host, &s->nic_rate); break;
-    case PORTS: count_read(r, text, &s->ports_per_nic); break;
-    case TORS: count_read(r, text, &s->tors_per_set); break;
-    case PLANES: count_read(r, text, &s->planes); break;
-    case TOR: tier_read(r, text, &s->tor_down, &s->tor_down_rate, &s->tor_up, &s->tor_up_rate); break;
-    case AGG: tier_read(r, text, &s->agg_down, &s->agg_down_rate, &s->agg_up, &s->agg_up_rate); break;
-    case CORE: ports_read(r, text, &s->core_down, &s->core_rate); break;
-    case AGGS: count_read(r, text, &s->aggs_per_pod); break;
-    case NVLINK: ports_read(r, text, &s->nvlink_domain, &s->nvlink_rate); break;
-    case PCIE: rate_read(r, text, &s->pcie_rate); break;
-    case PCIE_SWITCHES: ports_read(r, text, &s->pcie_switches, &s->root_rate); break;
-    case SOCKETS: ports_read(r, text, &s->sockets, &s->socket_rate); break;
-    case AFFINITY: affinity_read(r, text); break;
-    case SWITCH: ports_read(r, text, &s->tor_down, &s->tor_down_rate); break;
-    case RAILS: count_read(r, text, &s->tors_per_set); break;
-    case GROUP: count_read(r, text, &s->switches_per_group); break;
-    case GROUPS: count_read(r, text, &s->groups); break;
-    case LOCAL: ports_read(r, text, &s->local_links, &s->local_rate); break;
-    case GLOBAL: ports_read(r, text, &s->global_per_switch, &s->global_rate); break;
-    case PAIR: count_read(r, text, &s->global_links); break;
-    case LATENCY: latency_read(r, text); break;
-    case N_KEYS: break;
+    switch (word->form) {
+    case COUNT_FORM: count_read(r, text, down); break;
+    case RATE_FORM: rate_read(r, text, down_rate); break;
+    case PORTS_FORM: ports_read(r, text, down, down_rate); break;
+    case TIER_FORM: tier_read(r, text, down, down_rate, up, up_rate); break;
+    case AFFINITY_FORM: affinity_read(r, text); break;
+    case LATENCY_FORM: latency_read(r, text); break;
     }
 }
 
 /* ---- words */
 
-/* Which fabrics a word is for: both kinds have hosts. */
-static bool is_word_of(enum key key, enum topology topology)
+static bool is_word_of(const struct word *word, enum topology topology)
 {
-    bool clos = key == TORS || key == PLANES || key == TOR || key == AGG || key == CORE || key == AGGS;
-
-    return key >= SWITCH ? topology == TOPOLOGY_DRAGONFLY : !clos || topology == TOPOLOGY_CLOS;
+    return word->fabrics >> topology & 1u;
 }
 
 static void key_unknown(struct reader *r, const char *key)
 {
-    static const char words[][192] = {
-        "words are hosts gpus nics ports tors planes tor agg aggs core nvlink pcie pcie_switches sockets "
-        "affinity latency, each followed by a colon and a value",
-        "words are hosts gpus nics ports switch rails group groups local global pair nvlink pcie pcie_switches sockets "
-        "affinity latency, each followed by a colon and a value"};
     const char *known[N_KEYS];
-    char hint[sizeof words[0]];
+    char list[256] = "words are", hint[sizeof list];
     size_t n = 0;
 
     for (int k = 0; k < N_KEYS; k++) {
-        if (is_word_of((enum key)k, r->shape.topology)) {
-            known[n++] = keys[k];
-        } else if (strcmp(key, keys[k]) == 0) {
+        if (is_word_of(&words[k], r->shape.topology)) {
+            known[n++] = words[k].key;
+            text_append(list, sizeof list, " %s", words[k].key);
+        } else if (strcmp(key, words[k].key) == 0) {
             diag_error(r->diags, r->at, "fabric: '%s' is a word of a %s, not of a %s", key, kinds[!r->shape.topology],
                        kinds[r->shape.topology]);
             return;
         }
     }
-    diag_error(r->diags, r->at, "fabric: there is no '%s'; %s", key,
-               name_hint(key, known, n, words[r->shape.topology], hint, sizeof hint));
+    text_append(list, sizeof list, ", each followed by a colon and a value");
+    diag_error(r->diags, r->at, "fabric: there is no '%s'; %s", key, name_hint(key, known, n, list, hint, sizeof hint));
 }
 
 static void word_read(struct reader *r, const char *text, size_t length)
@@ -226,15 +224,15 @@ static void word_read(struct reader *r, const char *text, size_t length)
     if (colon != NULL)
         *colon = '\0';
     for (int key = 0; key < N_KEYS; key++) {
-        if (strcmp(word, keys[key]) != 0 || !is_word_of((enum key)key, r->shape.topology))
+        if (strcmp(word, words[key].key) != 0 || !is_word_of(&words[key], r->shape.topology))
             continue;
-        r->word = keys[key];
+        r->word = words[key].key;
         if (colon == NULL)
             diag_error(r->diags, r->at, "fabric: '%s' has no value; write %s:...", word, word);
         else if (r->given >> key & 1u)
             diag_error(r->diags, r->at, "fabric: '%s' stands there twice", word);
         else
-            value_read(r, (enum key)key, colon + 1);
+            value_read(r, &words[key], colon + 1);
         r->given |= 1u << key;
         return;
     }
