@@ -6,6 +6,7 @@
 #include "cli/output/layout_json.h"
 #include "cli/output/packed.h"
 #include "model/base/units.h"
+#include "model/layout/dimension_value.h"
 
 struct step_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting)
 {
@@ -36,35 +37,29 @@ json_t *plan_json(const struct ranked_plan *ranked, const struct setting *settin
     return json;
 }
 
+static const enum layout_dimension first_columns[] = {
+    DIMENSION_TP,
+    DIMENSION_PP,
+    DIMENSION_VPP,
+    DIMENSION_CP,
+    DIMENSION_DP,
+    DIMENSION_EP,
+    DIMENSION_ZERO,
+    DIMENSION_MICRO_BATCH,
+    DIMENSION_RECOMPUTE,
+    DIMENSION_SCHEDULE,
+    DIMENSION_SEQUENCE_PARALLEL,
+};
+
 void plan_columns_csv(struct table *table)
 {
     static const struct {
         const char *title, *unit;
-    } columns[] = {{"tp", NULL},
-                   {"pp", NULL},
-                   {"vpp", NULL},
-                   {"cp", NULL},
-                   {"dp", NULL},
-                   {"ep", NULL},
-                   {"zero", NULL},
-                   {"micro batch", NULL},
-                   {"recompute", NULL},
-                   {"schedule", NULL},
-                   {"sequence parallel", NULL},
-                   {"features", NULL},
-                   {"step time", "s"},
-                   {"mfu", "%"},
-                   {"memory", "gib"},
-                   {"memory", "%"},
-                   {"exposed comm", "s"},
-                   {"bubble", "s"},
-                   {"closed form", "s"},
-                   {"simulated", NULL},
-                   {"out of memory", "%"},
-                   {"offload", NULL},
-                   {"shard", NULL},
-                   {"host memory", "gib"},
-                   {"cp comm", NULL}};
+    } columns[] = {{"features", NULL},    {"step time", "s"}, {"mfu", "%"},           {"memory", "gib"},   {"memory", "%"},
+                   {"exposed comm", "s"}, {"bubble", "s"},    {"closed form", "s"},   {"simulated", NULL}, {"out of memory", "%"},
+                   {"offload", NULL},     {"shard", NULL},    {"host memory", "gib"}, {"cp comm", NULL}};
+    for (size_t i = 0; i < sizeof first_columns / sizeof first_columns[0]; i++)
+        table_column(table, layout_dimensions[first_columns[i]].key, NULL, ALIGN_LEFT);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
     plan_rates_columns(table);
@@ -74,13 +69,9 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const
                     double host_bytes)
 {
     const struct layout *l = &ranked->plan.layout;
-    const int numbers[] = {l->tp, l->pp, l->vpp, l->cp, l->dp, l->ep, l->zero, l->micro_batch};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        table_cell(table, "%d", numbers[i]);
-    char recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], features[FEATURES_TEXT], comm[CP_COMM_TEXT];
-    table_cell(table, "%s", recompute_format(l->recompute, recompute, sizeof recompute));
-    table_cell(table, "%s", schedule_name(l->schedule));
-    table_cell(table, "%d", l->sequence_parallel);
+    char offload[OFFLOAD_TEXT], features[FEATURES_TEXT], comm[CP_COMM_TEXT], text[DIMENSION_TEXT];
+    for (size_t i = 0; i < sizeof first_columns / sizeof first_columns[0]; i++)
+        table_cell(table, "%s", dimension_text(l, first_columns[i], text));
     table_cell(table, "%s", features_text(l->features, " ", features, sizeof features));
     const double values[] = {ranked_step_s(ranked),
                              100 * rates->mfu,

@@ -10,6 +10,7 @@
 #include "cli/output/progress.h"
 #include "cli/output/table.h"
 #include "model/base/memory.h"
+#include "model/layout/dimension_value.h"
 
 /* ---- simulation */
 
@@ -73,12 +74,14 @@ void plan_flow_free(struct plan_flow *flow)
 
 /* ---- reports */
 
+static const enum layout_dimension shown[] = {DIMENSION_TP, DIMENSION_CP, DIMENSION_PP,         DIMENSION_VPP,
+                                              DIMENSION_DP, DIMENSION_EP, DIMENSION_MICRO_BATCH};
+
 static void columns(const struct plan_flow *flow, struct table *table)
 {
-    static const char *const numbers[] = {"rank", "tp", "cp", "pp", "vpp", "dp", "ep", "mb"};
-
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        table_column(table, numbers[i], NULL, ALIGN_RIGHT);
+    table_column(table, "rank", NULL, ALIGN_RIGHT);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        table_column(table, layout_dimensions[shown[i]].word, NULL, ALIGN_RIGHT);
     table_column(table, "empty fabric", "s", ALIGN_RIGHT);
     for (int p = 0; p < N_PLACEMENTS; p++)
         if (flow->placed[p])
@@ -93,10 +96,10 @@ static void row_write(const struct plan_flow *flow, int rank, struct table *tabl
 {
     const struct flow_row *row = &flow->rows[rank];
     const struct layout *l = &row->plan.plan.layout;
-    const int numbers[] = {rank + 1, l->tp, l->cp, l->pp, l->vpp, l->dp, l->ep, l->micro_batch};
 
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        table_cell(table, "%d", numbers[i]);
+    table_cell(table, "%d", rank + 1);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        table_cell(table, "%d", dimension_number(l, shown[i]));
     table_cell(table, "%.4f", ranked_step_s(&row->plan));
     for (int p = 0; p < N_PLACEMENTS; p++) {
         if (!flow->placed[p])

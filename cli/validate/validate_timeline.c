@@ -4,6 +4,7 @@
 
 #include "cli/output/result.h"
 #include "cli/validate/validating.h"
+#include "model/layout/dimension_value.h"
 #include "plots/figure.h"
 
 enum { FIGURE_RANKS = 8 };
@@ -62,18 +63,16 @@ static struct timeline drawn(const struct validation *v, const struct timeline *
 static void write_title(const struct validation *v, char *title, size_t size)
 {
     const struct layout *l = &v->setup->layout;
-    const struct {
-        const char *name;
-        int n, usual;
-    } parts[] = {
-        {"tp", l->tp, 1}, {"cp", l->cp, 1},   {"pp", l->pp, 1},          {"vpp", l->vpp, 1},     {"dp", l->dp, 1},
-        {"ep", l->ep, 1}, {"etp", l->etp, 0}, {"zero", (int)l->zero, 1}, {"shard", l->shard, 0}, {"mb", (int)l->micro_batch, 1}};
+    static const enum layout_dimension shown[] = {DIMENSION_TP,    DIMENSION_CP,         DIMENSION_PP,  DIMENSION_VPP,
+                                                  DIMENSION_DP,    DIMENSION_EP,         DIMENSION_ETP, DIMENSION_ZERO,
+                                                  DIMENSION_SHARD, DIMENSION_MICRO_BATCH};
     const char *separator = ", ";
     size_t at = (size_t)snprintf(title, size, "%s", v->setup->experiment.model.name);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && at < size; i++) {
-        if (parts[i].n == parts[i].usual)
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0] && at < size; i++) {
+        if (dimension_is_usual(l, shown[i]))
             continue;
-        at += (size_t)snprintf(title + at, size - at, "%s%s=%d", separator, parts[i].name, parts[i].n);
+        at += (size_t)snprintf(title + at, size - at, "%s%s=%d", separator, layout_dimensions[shown[i]].word,
+                               dimension_number(l, shown[i]));
         separator = " ";
     }
 }
