@@ -37,20 +37,6 @@ json_t *plan_json(const struct ranked_plan *ranked, const struct setting *settin
     return json;
 }
 
-static const enum layout_dimension first_columns[] = {
-    DIMENSION_TP,
-    DIMENSION_PP,
-    DIMENSION_VPP,
-    DIMENSION_CP,
-    DIMENSION_DP,
-    DIMENSION_EP,
-    DIMENSION_ZERO,
-    DIMENSION_MICRO_BATCH,
-    DIMENSION_RECOMPUTE,
-    DIMENSION_SCHEDULE,
-    DIMENSION_SEQUENCE_PARALLEL,
-};
-
 void plan_columns_csv(struct table *table)
 {
     static const struct {
@@ -58,8 +44,8 @@ void plan_columns_csv(struct table *table)
     } columns[] = {{"features", NULL},    {"step time", "s"}, {"mfu", "%"},           {"memory", "gib"},   {"memory", "%"},
                    {"exposed comm", "s"}, {"bubble", "s"},    {"closed form", "s"},   {"simulated", NULL}, {"out of memory", "%"},
                    {"offload", NULL},     {"shard", NULL},    {"host memory", "gib"}, {"cp comm", NULL}};
-    for (size_t i = 0; i < sizeof first_columns / sizeof first_columns[0]; i++)
-        table_column(table, layout_dimensions[first_columns[i]].key, NULL, ALIGN_LEFT);
+    for (size_t i = 0; i < N_RESULT_DIMENSIONS; i++)
+        table_column(table, layout_dimensions[result_dimensions[i]].key, NULL, ALIGN_LEFT);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(table, columns[i].title, columns[i].unit, ALIGN_LEFT);
     plan_rates_columns(table);
@@ -70,8 +56,8 @@ void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const
 {
     const struct layout *l = &ranked->plan.layout;
     char offload[OFFLOAD_TEXT], features[FEATURES_TEXT], comm[CP_COMM_TEXT], text[DIMENSION_TEXT];
-    for (size_t i = 0; i < sizeof first_columns / sizeof first_columns[0]; i++)
-        table_cell(table, "%s", dimension_text(l, first_columns[i], text));
+    for (size_t i = 0; i < N_RESULT_DIMENSIONS; i++)
+        table_cell(table, "%s", dimension_text(l, result_dimensions[i], text));
     table_cell(table, "%s", features_text(l->features, " ", features, sizeof features));
     const double values[] = {ranked_step_s(ranked),
                              100 * rates->mfu,

@@ -2,6 +2,20 @@
 
 #include "model/layout/dimension_value.h"
 
+const enum layout_dimension result_dimensions[N_RESULT_DIMENSIONS] = {
+    DIMENSION_TP,
+    DIMENSION_PP,
+    DIMENSION_VPP,
+    DIMENSION_CP,
+    DIMENSION_DP,
+    DIMENSION_EP,
+    DIMENSION_ZERO,
+    DIMENSION_MICRO_BATCH,
+    DIMENSION_RECOMPUTE,
+    DIMENSION_SCHEDULE,
+    DIMENSION_SEQUENCE_PARALLEL,
+};
+
 static json_t *dimension_json(const struct layout *layout, enum layout_dimension dimension)
 {
     char text[DIMENSION_TEXT];
@@ -14,22 +28,9 @@ static json_t *dimension_json(const struct layout *layout, enum layout_dimension
 
 json_t *layout_json(const struct layout *layout)
 {
-    static const enum layout_dimension first[] = {
-        DIMENSION_TP,
-        DIMENSION_PP,
-        DIMENSION_VPP,
-        DIMENSION_CP,
-        DIMENSION_DP,
-        DIMENSION_EP,
-        DIMENSION_ZERO,
-        DIMENSION_MICRO_BATCH,
-        DIMENSION_RECOMPUTE,
-        DIMENSION_SCHEDULE,
-        DIMENSION_SEQUENCE_PARALLEL,
-    };
     enum layout_dimension order[N_LAYOUT_DIMENSIONS];
     json_t *json = json_object();
-    layout_dimension_order(first, sizeof first / sizeof first[0], order);
+    layout_dimension_order(result_dimensions, N_RESULT_DIMENSIONS, order);
     for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++)
         if (dimension_is_shown(layout, order[i]))
             json_object_set_new(json, layout_dimensions[order[i]].key, dimension_json(layout, order[i]));

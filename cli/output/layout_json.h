@@ -9,6 +9,10 @@
 #include "model/cost/work/cost.h"
 #include "model/layout/layout.h"
 
+/* The dimensions with which every layout in a result begins, in JSON and CSV. JSON shows others only where they are not usual. */
+enum { N_RESULT_DIMENSIONS = 11 };
+extern const enum layout_dimension result_dimensions[N_RESULT_DIMENSIONS];
+
 /* {tp pp vpp cp dp ep zero micro_batch recompute schedule sequence_parallel}: the keys of an experiment's `layout`, so that it
  * can be given back as one. The software features it uses are no part of it. */
 json_t *layout_json(const struct layout *layout);
