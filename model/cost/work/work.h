@@ -56,7 +56,7 @@ struct work_gemm {
     bool serial;    /* k is walked through in order (a state passed from chunk to chunk): no SMs share it */
     bool scan;      /* a part of a scan: see gpu.scan_flops */
     bool sliced;    /* operands are slices of larger matrices, one head's columns: not filled up to what tensor cores take */
-    bool unused[3]; /* in the place of padding: gemm_memo.c compares all bytes */
+    bool unused[3]; /* instead of padding, because gemm_memo.c compares all bytes */
 };
 
 /* Documents that a fused kernel attends to one by one, and the sequences they are packed into. */
