@@ -79,7 +79,7 @@ static void ranges_check(const struct fabric_shape *s, const struct complaint *t
     if (s->pcie_switches > 0)
         fabric_rate_check(to, s->root_rate, "the way from a PCIe switch to its CPU");
     if (s->sockets > 0)
-        fabric_rate_check(to, s->socket_rate, "the way between CPUs");
+        fabric_rate_check(to, s->socket_rate, "the path between CPUs");
 }
 
 static bool even(int a, int b)
@@ -154,7 +154,7 @@ static void tiers_check(const struct fabric_shape *s, const struct complaint *to
 
 /* ---- the derived numbers */
 
-/* Cables between an aggregation and a core switch: as many as core ports allow, evenly. */
+/* Cables between an aggregation and a core switch: what the core ports allow, evenly. */
 static void cores_derive(struct fabric *f)
 {
     const struct fabric_shape *s = &f->shape;

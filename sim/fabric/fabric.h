@@ -1,33 +1,40 @@
 /*
- * fabric.h - the network of a cluster: hosts, NICs, and a Clos of ToR, aggregation and core switches or a dragonfly of groups of
- * switches, link by link.
+ * fabric.h - the network of a cluster, link by link: hosts, NICs, and a Clos of ToR, aggregation and core switches or a
+ * dragonfly.
  *
- * A fabric is regular, so it is described by a dozen numbers and its links are numbered by arithmetic; nothing is stored per
- * cable but its rate and state. All links are directed; a cable is two of them.
- *
- * Shape of a Clos (that of a dragonfly is dragonfly.h's). H hosts of g GPUs and n NICs of p ports. A *set* of T ToRs serves S
- * hosts: port k of a host (k = NIC * p + port) goes to ToR k mod T of its set (T = n p: rail-optimised, every rail has its ToR; T
- * = 1: all NICs of a host under one ToR). Each ToR has D_t host ports and U_t uplinks. Fabrics of several *planes* P are P
- * separate networks: ToR k of a set belongs to plane k mod P, and switches of different planes are joined only through hosts. In
- * each plane:
- *
- *     2 layers   every ToR has U_t / J cables to each of J aggregation switches (spines)
- *     3 layers   ToRs are divided into pods of R; in a pod every ToR has U_t / J cables to each of its J aggregation switches;
- *                aggregation switch a has U_a uplinks to the core switches of group a mod G, of U_a / q switches, q cables
- *                to each. G = 1 when U_a cables reach every core switch; else G times U_a / q is their number.
- *
- * Counts (closed forms, tested): ToRs P ceil(H / S) T / P, uplinks U_t each, aggregation J P per pod, core
- * (aggregation switches * U_a) / K with K the ports of a core switch. MegaScale's 12,288 GPUs: 1,536 hosts of 8 NICs, S = 64,
- * T = 8 (24 sets, 192 ToRs), U_t = 32 (6,144 uplinks), pods of R = 32 ToRs, J = 32 (192), U_a = 32, K = 64 (96 core), G = 3.
- *
- * One string says it all; the same string comes back from fabric_format:
+ * Example: one line describes MegaScale's network of 12,288 GPUs, and another a dragonfly. fabric_format writes the same line
+ * again.
  *
  *     clos hosts:1536 gpus:8 nics:8x200G tors:8 tor:64x200G/32x400G agg:32x400G/32x400G core:64x400G
  *     dragonfly hosts:2688 gpus:4 nics:4x200G rails:4 group:32 switch:16x200G pair:15
  *
+ *     fabric_parse(text, at, &fabric, &diags);
+ *     ... fabric_links(&fabric), fabric_link_name(&fabric, link, buffer, size), fabric_counts(&fabric).bisection ...
+ *
+ * A fabric is regular. A dozen numbers describe it, and arithmetic numbers its links; only rate and state are stored per link.
+ * Links are directed; a cable is two of them.
+ *
+ * Shape of a Clos (dragonfly.h has that of a dragonfly). There are H hosts of g GPUs and n NICs of p ports. A *set* of T ToRs
+ * serves S hosts. Port k of a host (k = NIC * p + port) is connected to ToR k mod T of its set. T = n p is rail-optimised: each
+ * rail has its ToR. With T = 1 all NICs of a host are under one ToR. Each ToR has D_t host ports and U_t uplinks. A fabric of P
+ * *planes* is P separate networks: ToR k of a set belongs to plane k mod P, and only hosts connect switches of different planes.
+ * In each plane:
+ *
+ *     2 layers   each ToR has U_t / J cables to each of J aggregation switches (spines)
+ *     3 layers   ToRs are divided into pods of R. In a pod each ToR has U_t / J cables to each of its J aggregation switches.
+ *                Aggregation switch a has U_a uplinks to the core switches of group a mod G. A group has U_a / q switches, with
+ *                q cables to each. G = 1 if U_a cables reach every core switch; otherwise there are G times U_a / q core
+ *                switches.
+ *
+ * Counts (closed forms, tested): ToRs P ceil(H / S) T / P, uplinks U_t each, aggregation switches J P per pod, core switches U_a
+ * / K per aggregation switch, with K the ports of a core switch. MegaScale: 1,536 hosts of 8 NICs, S = 64, T = 8 (24 sets, 192
+ * ToRs), U_t = 32 (6,144 uplinks), pods of R = 32 ToRs, J = 32 (192), U_a = 32, K = 64 (96 core), G = 3.
+ *
+ * Text form:
+ *
  *     fabric   = "clos" word... | "dragonfly" word...      words in any order, each once, between blanks
- *     word     = "hosts:" count            hosts (default: as many as one ToR set, or one pod, or a full core can serve; of a
- *                                          dragonfly as many as its groups can)
+ *     word     = "hosts:" count            hosts (default: what one ToR set, one pod or a full core can serve, or the groups of
+ *                                          a dragonfly)
  *              | "gpus:" count             GPUs per host (default 1)
  *              | "nics:" ports             NICs per host, each COUNTxRATE (default: one NIC per GPU at the rate of a ToR port)
  *              | "ports:" count            ports per NIC, dividing its rate (default 1)
@@ -40,15 +47,15 @@
  *              | "switch:" ports           NIC ports of a switch
  *              | "rails:" count            switches that the ports of a host are spread over (default 1)
  *              | "group:" count            switches of a group (default: twice the NIC ports of a switch)
- *              | "groups:" count           (default: as many as the hosts fill; without hosts as many as one cable between each
- *                                          two, or those of pair, can join)
+ *              | "groups:" count           (default: what the hosts fill; without hosts, what one cable between each two, or
+ *                                          the cables of pair, can join)
  *              | "local:" ports            cables between each two switches of a group (default: one of a NIC port's rate)
- *              | "global:" ports           ports of a switch for other groups (default: those that pair takes, or as many as for
- *                                          NICs, of a NIC port's rate)
- *              | "pair:" count             cables between each two groups (default: as many as their ports allow)
+ *              | "global:" ports           ports of a switch for other groups (default: what pair needs, or the number of NIC
+ *                                          ports, at a NIC port's rate)
+ *              | "pair:" count             cables between each two groups (default: what their ports allow)
  *    of both:
  *              | "nvlink:" ports           GPUs per NVLink domain x rate (default: none)
- *              | "pcie:" rate              the PCIe lanes of each GPU and of each NIC (default: not a limit)
+ *              | "pcie:" rate              PCIe lanes of each GPU and of each NIC (default: no limit)
  *              | "pcie_switches:" ports    PCIe switches of a host x the rate from each to its CPU (default: none)
  *              | "sockets:" ports          CPUs of a host x the rate from each to the others (default: one)
  *              | "affinity:" nic,...       the NIC of each GPU of a host (default: see below)
@@ -58,19 +65,19 @@
  *
  * Without agg there is one tier (a single set), without core two. Switches of a dragonfly count as ToRs, its groups as pods.
  *
- * Links come in layers (enum fabric_layer) of consecutive numbers. Those of GPUs and NICs exist where they have a rate.
+ * Links come in layers (enum fabric_layer) of consecutive numbers. Links of GPUs and NICs exist if they have a rate.
  *
- * NVLink domains are runs of consecutive GPUs, 8 (a host) to 72 (NVL72 racks).
+ * NVLink domains are runs of consecutive GPUs, from 8 (a host) to 72 (NVL72 racks).
  *
- * Inside a host. GPU i uses NIC i * n / g, or the n / g NICs from there on where there are more NICs than GPUs; `affinity` says
- * otherwise. Of k PCIe switches GPU i hangs on number i * k / g and NIC j on j * k / n, and of c CPUs switch s on s * c / k. So a
+ * Inside a host. GPU i uses NIC i * n / g, or the n / g NICs from there on if there are more NICs than GPUs; `affinity`
+ * overrides this. Of k PCIe switches GPU i is on number i * k / g and NIC j on j * k / n. Of c CPUs, switch s is on s * c / k. A
  * transfer takes
  *
- *     the lanes of the GPU; where its NIC is on another PCIe switch, the way from its switch up to the CPU, where that is on
- *     another CPU the way between the CPUs, and the way down to the NIC's switch; the lanes of the NIC
+ *     the lanes of the GPU; if its NIC is on another PCIe switch, the links from its switch up to the CPU, between the CPUs
+ *     if that switch is on another CPU, and down to the NIC's switch; the lanes of the NIC
  *
- * and so at the other end. Two GPUs of one NIC share its lanes and port, NICs of one GPU share its lanes, and all of a PCIe
- * switch whose NICs are elsewhere share its way up.
+ * and the reverse at the other end. Two GPUs with one NIC share its lanes and port. NICs of one GPU share its lanes. All GPUs of
+ * a PCIe switch whose NICs are elsewhere share its link up.
  */
 #ifndef MSIM_SIM_FABRIC_FABRIC_H
 #define MSIM_SIM_FABRIC_FABRIC_H
@@ -82,23 +89,23 @@
 
 enum { AFFINITY_MAX = 64 /* GPUs */, FABRIC_TEXT_MAX = 1024 /* bytes of a text form */ };
 
-/* The numbers of a fabric, as the text has them; 0 where a part does not exist. */
+/* The numbers of a fabric, as in its text; 0: the part does not exist. */
 struct fabric_shape {
     enum topology topology;
     int hosts, gpus_per_host, nics_per_host, ports_per_nic;
-    double nic_rate; /* B/s of a NIC, all its ports */
+    double nic_rate; /* B/s of a NIC with all its ports */
     int planes;
-    int tors_per_set; /* over all planes; of a dragonfly: switches that the ports of a host are spread over */
+    int tors_per_set; /* over all planes; dragonfly: switches that the ports of a host use */
     int tor_down, tor_up;
     double tor_down_rate, tor_up_rate; /* per cable */
-    int aggs_per_pod;                  /* per plane; spines when there is no core */
+    int aggs_per_pod;                  /* per plane; spines if there is no core */
     int agg_down, agg_up;
     double agg_down_rate, agg_up_rate;
     int core_down;
     double core_rate;
-    int switches_per_group, groups;      /* of a dragonfly; groups 0: as many as hosts need */
+    int switches_per_group, groups;      /* dragonfly; groups 0: the number that the hosts need */
     int local_links;                     /* cables between two switches of a group */
-    int global_per_switch, global_links; /* ports of a switch for other groups; cables between two groups; 0: see above */
+    int global_per_switch, global_links; /* ports of a switch for other groups; cables between two groups; 0: default */
     double local_rate, global_rate;      /* per cable */
     int nvlink_domain;                   /* GPUs */
     double nvlink_rate;
@@ -154,23 +161,23 @@ struct fabric {
     int n_down;                          /* links with speed 0 */
 };
 
-/* The fabric of `cluster`. What a Clos does not say is assumed: 64-port switches; with `rails: auto` one ToR per set where 32
- * (times nic_split) ports reach every NIC port of leaf_nodes, else one per NIC port of a host (as with `rails: yes`); core
- * switches as large as aggregation switches. */
+/* Creates the fabric of a cluster. Assumptions for missing values of a Clos: 64-port switches; core switches as large as
+ * aggregation switches; with `rails: auto` one ToR per set if 32 (times nic_split) ports reach all NIC ports of leaf_nodes,
+ * otherwise one per NIC port of a host (as with `rails: yes`). */
 MUST_CHECK enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, struct diags *diags);
-/* The fabric of a text; `at` is where the text stands, for diagnostics. Everything wrong is reported at once. */
+/* Parses a text; `at` is its position, for diagnostics. All errors are reported at once. */
 MUST_CHECK enum status fabric_parse(const char *text, struct place at, struct fabric *fabric, struct diags *diags);
-/* NIC,NIC,... of each GPU of a host, into n_affinity and affinity; STATUS_BAD_INPUT leaves them. */
+/* Parses NIC,NIC,... of the GPUs of a host into n_affinity and affinity; on STATUS_BAD_INPUT they do not change. */
 MUST_CHECK enum status fabric_affinity_parse(const char *text, struct fabric_shape *shape);
-/* The fabric of a shape. */
+/* Builds the fabric of a shape. */
 MUST_CHECK enum status fabric_build(const struct fabric_shape *shape, struct place at, struct fabric *fabric,
                                     struct diags *diags);
 void fabric_free(struct fabric *fabric);
-/* The text form, complete; FABRIC_TEXT_MAX bytes always suffice. Returns buffer. */
+/* Writes the complete text form; FABRIC_TEXT_MAX bytes suffice. Returns buffer. */
 char *fabric_format(const struct fabric *fabric, char *buffer, size_t size);
 
-/* Structure: numbers agree, every port of a switch is used at most once, every two ports of a plane are connected, counts match
- * the closed forms. Public, cheap (a few passes over the links). */
+/* Checks the structure: numbers agree, each port of a switch is used at most once, all ports of a plane are connected, counts
+ * match the closed forms. Cheap: a few passes over the links. */
 MUST_CHECK enum status fabric_check(const struct fabric *fabric, struct diags *diags);
 
 static inline uint32_t fabric_links(const struct fabric *fabric)
@@ -182,41 +189,41 @@ static inline uint32_t fabric_layer_links(const struct fabric *fabric, enum fabr
     return fabric->first[layer + 1] - fabric->first[layer];
 }
 enum fabric_layer fabric_layer_of(const struct fabric *fabric, uint32_t link);
-/* The switch at the upper end of a cable of the network, by either of its links, and that at its lower end; ToRs first, then
- * aggregation, then core switches. Of a dragonfly's cables the upper end is where the out links lead. -1: no switch is there, as
- * at NICs and inside hosts. */
+/* The switches at the upper and lower end of a cable of the network, given either of its links. Numbers: ToRs first, then
+ * aggregation, then core switches. The out links of a dragonfly's cable lead to its upper end. -1: no switch, as at NICs and
+ * inside hosts. */
 int fabric_upper_switch(const struct fabric *fabric, uint32_t link);
 int fabric_lower_switch(const struct fabric *fabric, uint32_t link);
-/* The one that a link leads to, or -1. */
+/* The switch to which a link leads, or -1. */
 static inline int fabric_switch_behind(const struct fabric *fabric, uint32_t link)
 {
     return fabric_layer_of(fabric, link) % 2 == 0 ? fabric_upper_switch(fabric, link) : fabric_lower_switch(fabric, link);
 }
-/* Both ends: "tor 17 port 3 -> agg 35". Returns buffer; 96 bytes suffice. */
+/* Writes both ends: "tor 17 port 3 -> agg 35". Returns buffer; 96 bytes suffice. */
 char *fabric_link_name(const struct fabric *fabric, uint32_t link, char *buffer, size_t size);
 
-/* Change a link's speed (a fraction of its rate); both directions of a cable are two calls. */
+/* Sets a link's speed, a fraction of its rate. A cable needs two calls, one per direction. */
 void fabric_set_speed(struct fabric *fabric, uint32_t link, double speed);
 static inline double fabric_rate(const struct fabric *fabric, uint32_t link)
 {
     return fabric->rates[link] * (double)fabric->speed[link];
 }
-/* Rates now, as flows_create wants them: rates[fabric_links]. */
+/* Present rates, for flows_create: rates[fabric_links]. */
 void fabric_rates_now(const struct fabric *fabric, double *rates);
 
 /* Capacities, for reports. */
 struct fabric_counts {
     int hosts, gpus, nics, ports, tors, sets, pods, aggs, cores;
-    int nic_cables, tor_cables, agg_cables; /* cables between NICs and ToRs, and up from ToRs and aggregation switches */
-    uint32_t links;                         /* directed, of the network: without NVLink and PCIe */
-    double nic_bandwidth, tor_bandwidth, agg_bandwidth; /* B/s one way, summed over the used part */
-    double tor_oversubscription, agg_oversubscription;  /* down : up of a switch with all its ports in use */
+    int nic_cables, tor_cables, agg_cables;             /* cables from NICs, ToRs and aggregation switches up */
+    uint32_t links;                                     /* directed links of the network, without NVLink and PCIe */
+    double nic_bandwidth, tor_bandwidth, agg_bandwidth; /* B/s one way, over the used part */
+    double tor_oversubscription, agg_oversubscription;  /* down : up of a switch with all ports in use */
     /* Of a dragonfly, whose switches are `tors` and whose groups are `pods`: */
     int local_cables, global_cables;
     double local_bandwidth, global_bandwidth; /* B/s one way, over all cables */
-    double taper;                             /* of a full group: what leaves over global cables / what its NICs send */
-    /* B/s one way between two halves of the hosts, under ideal routing; in a dragonfly from the first half to the rest, through
-     * all its cables. */
+    double taper;                             /* of a full group: rate of global cables / rate of its NICs */
+    /* B/s one way between two halves of the hosts under ideal routing; in a dragonfly from the first half to the rest, over all
+     * cables. */
     double bisection;
 };
 struct fabric_counts fabric_counts(const struct fabric *fabric);
@@ -227,7 +234,7 @@ static inline int fabric_host_of_port(const struct fabric *fabric, int port)
 {
     return port / (fabric->shape.nics_per_host * fabric->shape.ports_per_nic);
 }
-/* The NIC of a GPU, the first where it has several. */
+/* The NIC of a GPU, or the first of several. */
 static inline int fabric_nic_of_gpu(const struct fabric *fabric, int gpu)
 {
     const struct fabric_shape *shape = &fabric->shape;
@@ -235,9 +242,9 @@ static inline int fabric_nic_of_gpu(const struct fabric *fabric, int gpu)
     return host * shape->nics_per_host +
            (shape->n_affinity > 0 ? shape->affinity[at] : at * shape->nics_per_host / shape->gpus_per_host);
 }
-/* The first GPU of a host that uses its NIC number `nic` (of the host) first; -1: none does. */
+/* The first GPU of a host whose first NIC is number `nic` of the host; -1: none. */
 int fabric_gpu_of_nic(const struct fabric *fabric, int host, int nic);
-/* NIC ports of a GPU. Queue pair q of its connections uses number q mod these, so it takes as many queue pairs to use all. */
+/* Number of NIC ports of a GPU. Queue pair q of a connection uses port q mod this number. */
 static inline int fabric_gpu_ports(const struct fabric *fabric)
 {
     const struct fabric_shape *shape = &fabric->shape;
@@ -285,7 +292,7 @@ static inline int fabric_agg(const struct fabric *fabric, int plane, int pod, in
     return (plane * fabric->n_pods + pod) * fabric->shape.aggs_per_pod + index;
 }
 
-/* What exchanges treat as one: an NVLink domain, or a host whose GPUs NVLink joins in several islands. */
+/* GPUs that exchanges treat as one domain: an NVLink domain, or a host with several NVLink islands. */
 static inline int fabric_domain_gpus(const struct fabric *fabric)
 {
     int domain = fabric->shape.nvlink_domain, host = fabric->shape.gpus_per_host;

@@ -1,14 +1,15 @@
 /*
- * load_packets.h - a load once more, packet by packet.
+ * load_packets.h - runs a load again packet by packet, to compare with fair rates.
  */
 #ifndef MSIM_SIM_FABRIC_LOAD_PACKETS_H
 #define MSIM_SIM_FABRIC_LOAD_PACKETS_H
 
 #include "sim/fabric/load.h"
 
-/* Connection i has transfers i * per to i * per + per - 1, a queue pair each, opened in this order and not begun; by fair rates
- * it gets rates[i] B/s while all send, and ends after ends[i] s. `inside` tells of those that do not enter rates and shares. Runs
- * `packets`, which the result owns from then on. STATUS_FAILED, said in `diags`, where transfers are stuck. */
+/* The load and its results by fair rates. Connection i has transfers i * per to i * per + per - 1, one per queue pair, opened in
+ * this order and not begun. By fair rates it gets rates[i] B/s while all send, and ends after ends[i] s. `inside`: connections
+ * that are left out of rates and shares. load_packets_run runs `packets`, which the result then owns. STATUS_FAILED with a
+ * diagnostic if transfers are stuck. */
 struct load_fair {
     size_t n;            /* connections */
     size_t per;          /* transfers of each */

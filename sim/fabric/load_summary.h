@@ -1,5 +1,5 @@
 /*
- * load_summary.h - what several runs of a load say together: quantiles of connections, averages over seeds, the worst links.
+ * load_summary.h - statistics over several runs of a load: quantiles of connections, averages over seeds, the worst links.
  *
  * Example: a permutation under three seeds:
  *

@@ -1,4 +1,10 @@
-/* packets_internal.h - what the parts of packets.c share. */
+/*
+ * packets_internal.h - the state of packets. Private to packets.c (connections and time), packets_ports.c (links and switches),
+ * packets_senders.c (when a connection may send) and packets_answers.c (statistics and the check).
+ *
+ * Calls go both ways between ports and senders: a free port takes a packet from a sender, and a sender that becomes ready kicks
+ * its port.
+ */
 #ifndef MSIM_SIM_FABRIC_PACKETS_INTERNAL_H
 #define MSIM_SIM_FABRIC_PACKETS_INTERNAL_H
 
@@ -13,16 +19,16 @@ enum { TICK_BITS = 16, PAUSE_FRAME_BYTES = 64, BUSY_EVENTS = 1 << 16 };
 
 /* Classes of events at one time, in their order. */
 enum { CLASS_CONTROL, CLASS_FREE, CLASS_ARRIVE, CLASS_SEND };
-/* What happens, in the low bits of an event's word, and to whom above them. */
+/* An event's payload: its kind in the low bits, and its port, packet or connection above them. */
 enum kind { KIND_PAUSE, KIND_RESUME, KIND_CNP, KIND_ALARM, KIND_FREE, KIND_ARRIVE, KIND_SEND };
 enum { KIND_BITS = 3 };
 
 struct packet {
-    uint32_t next; /* in the queue that it waits in, or among those that are free */
+    uint32_t next; /* in its queue, or in the free list */
     uint32_t connection;
-    uint32_t stamp;      /* of when it came to wait; counts around */
+    uint32_t stamp;      /* order of arrival in the queue; wraps around */
     uint32_t bytes : 21; /* PACKET_BYTES_MAX */
-    uint32_t hop : 10;   /* of its path, on or for which it is */
+    uint32_t hop : 10;   /* of its path: on it, or waiting for it */
     uint32_t marked : 1;
 };
 
@@ -45,7 +51,7 @@ struct port {
     bool turn;                  /* of connections, where packets wait too: of the first port */
 };
 
-/* Of a link, by all its ports. */
+/* Statistics of a link, over all its ports. */
 struct port_seen {
     int64_t bytes;
     uint64_t hops, marks, pauses;
@@ -57,7 +63,7 @@ struct port_seen {
     struct random_stream stream; /* of marking */
 };
 
-/* A buffer: of a switch, or of a port inside a host. */
+/* A buffer of a switch, or of a port inside a host. */
 struct place_of_packets {
     int64_t used, most, buffer;   /* bytes */
     int64_t pool;                 /* without headroom */
@@ -120,11 +126,11 @@ void sender_notified(struct packets *p, uint32_t connection);
 void port_kick(struct packets *p, uint32_t port);
 void port_pause(struct packets *p, uint32_t port);
 void port_resume(struct packets *p, uint32_t port);
-/* The wire of a link is free. */
+/* The wire of a link has become free. */
 void link_free(struct packets *p, uint32_t link);
-/* A packet is at the end of the link that it was on. */
+/* A packet has arrived at the end of its link. */
 void packet_arrive(struct packets *p, uint32_t packet);
-/* So many bytes of a transfer are at its end. */
+/* `bytes` of a transfer have arrived at its end. */
 void bytes_arrive(struct packets *p, uint32_t connection, int64_t bytes);
 
 static inline uint64_t packets_word(enum kind kind, uint64_t whom)
@@ -138,7 +144,7 @@ static inline void packets_schedule(struct packets *p, nanos time, uint32_t clas
     (void)engine_schedule(p->engine, time, class, packets_word(kind, whom));
 }
 
-/* How many ports a link has. */
+/* Number of ports of a link. */
 static inline uint32_t link_ports(const struct packets *p, uint32_t link)
 {
     if (link >= p->first_cable)
@@ -146,7 +152,7 @@ static inline uint32_t link_ports(const struct packets *p, uint32_t link)
     return link - p->first_shared < p->n_shared ? 2 : 1; /* wraps below the first */
 }
 
-/* Of a link's ports number i. */
+/* Port number i of a link. */
 static inline uint32_t port_of(const struct packets *p, uint32_t link, uint32_t i)
 {
     if (i == 0)
@@ -164,7 +170,7 @@ static inline uint32_t link_of(const struct packets *p, uint32_t port)
     return further < p->n_shared ? p->first_shared + further : p->first_cable + (further - p->n_shared) / (p->n_channels - 1);
 }
 
-/* Bytes that wait for a link. */
+/* Bytes queued for a link. */
 static inline uint32_t link_queued(const struct packets *p, uint32_t link)
 {
     uint32_t sum = p->ports[link].queued, n = link_ports(p, link);

@@ -1,61 +1,68 @@
 /*
- * route.h - which links a transfer takes.
+ * route.h - routing: the links that a transfer takes from GPU to GPU.
  *
- * A path goes up to the lowest switch from which its destination can be reached, and down again. Going up, every port of a
- * switch that leads there is a candidate; going down from the core there is one candidate per aggregation switch of the
- * destination's pod that the core switch has a cable to, and per cable. Candidates whose link is down, or from which the
- * destination can no longer be reached, are left out, as routing protocols withdraw them. Who chooses among the rest:
+ * Example: GPU 0 to GPU 9000 on MegaScale's fabric, queue pair 0:
  *
- *   ECMP       a hash of the 5-tuple (source, destination, queue pair; ports and protocol are constant for RoCE) and of a number
- *              of the switch. With `polarised` all switches hash alike: those that a ToR sends to one uplink stay together at the
- *              next switch, which uses a fraction of its ports.
- *   static     by destination (D-mod-K; Zahavi, Johnson, Kerbyson, Lang, Concurrency and Computation 2010): uplink d mod U_t with
- *              d the number of the destination on its rail, then uplink e mod U_a with e the number of its ToR in the pod, and
- *              down to the aggregation switch at the place that the one going up has in its core group. Shifts do not collide.
- *   adaptive   the least loaded candidate, by transfers on it and, as switches that signal congestion downstream do, on the links
- *              down to the destination; ties by the hash. The caller keeps the loads.
+ *     struct router router = {.fabric = &fabric, .routing = ROUTING_ECMP, .seed = 1};
+ *     if (route_gpus(&router, 0, 9000, 0, &path))      path.links: NIC up, ToR up, agg up, agg down, ToR down, NIC down
+ *         flow = flows_open(flows, path.links, path.n, 1, 0);
  *
- * In a dragonfly (dragonfly.h) a straight path takes a local cable to the switch where a cable to the destination's group ends,
- * that cable, and a local cable to the destination; in one group a local cable. Who chooses:
+ * A path goes up to the lowest switch that reaches its destination, and down again. Going up, every port of a switch that leads
+ * there is a candidate. Going down from the core, there is one candidate per cable to an aggregation switch of the destination's
+ * pod. Candidates whose link is down, or from which the destination is unreachable, are left out, as routing protocols withdraw
+ * them. The routing chooses among the rest:
  *
- *   ECMP       which of parallel cables, by hash.
- *   static     which of parallel cables, by destination: number d mod L.
- *   Valiant    a third group by hash, straight to it and straight from there; in one group a third switch. Twice the cables, but
- *              spread over all of them. In a Clos it is ECMP, which goes over any top switch anyhow.
- *   adaptive   UGAL of Kim et al. 2008, a connection at a time: the least loaded straight path, unless one of four over third
- *              groups chosen by hash (Slingshot's switches look at as many, from memory) is less loaded. The load of a path is
- *              that of its most crowded cable, which is what a fair flow's rate depends on. Packets wait at every cable, so UGAL
- *              multiplies by their number; flows that did so had 0.09 of their NICs at worst when the 32 hosts of each of 33
- *              groups send to the next, not 0.17, and 0.23 in a permutation, not 0.33. Chosen once, in the order of opening, it
- *              finds less than switches that choose for each packet: an all-to-all that straight ways carry without loss gets
- *              0.53 of it there.
+ *   ECMP       by a hash of the 5-tuple (source, destination, queue pair; ports and protocol are constant for RoCE) and the
+ *              number of the switch. With `polarised` all switches use the same hash: transfers that a ToR sends to one uplink
+ *              stay together at the next switch, which then uses a fraction of its ports.
+ *   static     by destination (D-mod-K; Zahavi, Johnson, Kerbyson, Lang, Concurrency and Computation 2010): uplink d mod U_t,
+ *              where d is the number of the destination on its rail; then uplink e mod U_a, where e is the number of its ToR in
+ *              the pod; then down to the aggregation switch at the place of the one going up in its core group. Shifts do not
+ *              collide.
+ *   adaptive   the least loaded candidate, by the transfers on it and on the links down to the destination, as with switches
+ *              that signal congestion downstream; ties by the hash. The caller keeps the loads.
  *
- * Around failed cables it takes another parallel one; then a third switch of a group; then a third group, in one group out to
- * another and back. Where more than one other group were needed there is no way: so where two groups have one cable, two switches
- * of a group that nothing inside joins have none.
+ * In a dragonfly (dragonfly.h) a straight path takes a local cable to the switch with a cable to the destination's group, that
+ * cable, and a local cable to the destination; within a group one local cable. The routing chooses:
  *
- * Between GPUs: in one NVLink domain, over NVLink. Otherwise from the NIC near the source to the NIC near the destination; with
- * `rail_aware`, and where the two are in different planes, through the GPU of the source's host (NVLink) whose NIC is on the
- * destination's rail, as NCCL's PXN does, so that the fabric is entered on that rail.
+ *   ECMP       among parallel cables, by hash.
+ *   static     among parallel cables, by destination: number d mod L.
+ *   Valiant    a third group by hash, straight to it and straight from there; within a group a third switch. This takes twice
+ *              the cables, but spreads over all of them. In a Clos it is ECMP, which uses any top switch anyway.
+ *   adaptive   UGAL (Kim et al. 2008), once per connection: the least loaded straight path, unless one of four paths over hashed
+ *              third groups is less loaded (Slingshot's switches examine the same number, from memory). The load of a path is
+ *              that of its most crowded cable, which decides a fair flow's rate. UGAL multiplies it by the number of cables,
+ *              because packets wait at each. Flows that did so got at worst 0.09 of their NICs, not 0.17, when the 32 hosts of
+ *              each of 33 groups send to the next group, and 0.23, not 0.33, in a permutation. A choice once per connection, in
+ *              the order of opening, is worse than a choice per packet: an all-to-all that straight paths carry without loss
+ *              gets 0.53 of it there.
  *
- * Several queue pairs of a connection differ in their hash, and in the port where a GPU has several, of one NIC or of more: they
- * take one after the other. Through the host a transfer goes as fabric.h says.
+ * Around a failed cable a path takes a parallel one; then a third switch of the group; then a third group, or within a group out
+ * to another one and back. It never needs more than one other group. So if two groups have one cable, two switches of a group
+ * that nothing inside joins are not connected.
  *
- * Cost: about 60 ns for a path of six hops without failed links. Failed links: the candidates of each switch are tried.
+ * Between GPUs: over NVLink in one NVLink domain. Otherwise from the NIC near the source to the NIC near the destination. With
+ * `rail_aware`, and if the two are in different planes, the path first goes over NVLink to the GPU of the source's host whose
+ * NIC is on the destination's rail, as NCCL's PXN does, so it enters the fabric on that rail.
+ *
+ * Queue pairs of a connection differ in their hash, and in the port if a GPU has several, on one NIC or more: they use them in
+ * turn. fabric.h describes the path inside a host.
+ *
+ * Cost: about 60 ns for a path of six hops without failed links. With failed links the candidates of each switch are tried.
  */
 #ifndef MSIM_SIM_FABRIC_ROUTE_H
 #define MSIM_SIM_FABRIC_ROUTE_H
 
 #include "sim/fabric/fabric.h"
 
-/* NVLink 2, in the host 6, to the ToR, the network, from the ToR, in the host 6. The network: up 2, down 2; in a dragonfly three
- * local and two global cables, each local one over a third switch where it has failed. */
+/* NVLink 2, host 6, to the ToR, network, from the ToR, host 6. Network: 2 up, 2 down; in a dragonfly three local and two global
+ * cables, where a failed local cable becomes two over a third switch. */
 enum { PATH_HOPS = 24 };
 
 struct path {
     uint32_t links[PATH_HOPS];
     uint8_t n;        /* links */
-    uint8_t switches; /* of the network passed: 1 to 5, in a dragonfly to 9; 0 over NVLink */
+    uint8_t switches; /* switches passed: 1 to 5, in a dragonfly up to 9; 0 over NVLink */
 };
 
 enum routing { ROUTING_ECMP, ROUTING_STATIC, ROUTING_ADAPTIVE, ROUTING_VALIANT, N_ROUTINGS };
@@ -67,18 +74,18 @@ struct router {
     bool polarised;
     bool rail_aware;
     uint64_t seed;
-    const uint32_t *load; /* [links] transfers on each link; adaptive only */
+    const uint32_t *load; /* [links] transfers on each link; for adaptive routing */
 };
 
-/* From NIC port to NIC port; false: there is no way. *path is written on success. */
+/* The path from NIC port to NIC port. Returns false if there is none; *path is written on success. */
 MUST_CHECK bool route_ports(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path);
-/* For messages that there is no way: " of at most 12 cables" where a search for one ends there (dragonflies), "" elsewhere. */
+/* For messages about a missing path: " of at most 12 cables" if the search ends there (dragonflies), otherwise "". */
 const char *route_limit_text(const struct fabric *fabric);
-/* From GPU to GPU. From a GPU to itself: an empty path. */
+/* The path from GPU to GPU; empty from a GPU to itself. */
 MUST_CHECK bool route_gpus(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path);
 
-/* With the links that are down now: does every GPU reach the next host's and is reached, and every ToR every other of its plane?
- * Names the first who do not; STATUS_CHECK then. O(ToRs^2) routes, none where all links are up. */
+/* Checks connectivity with the links that are down now: every GPU to and from the next host's, and every ToR to every other of
+ * its plane. Otherwise names the first pair and returns STATUS_CHECK. O(ToRs^2) routes; none if all links are up. */
 MUST_CHECK enum status route_check(const struct fabric *fabric, struct diags *diags);
 
 #endif

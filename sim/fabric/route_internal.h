@@ -1,5 +1,5 @@
 /*
- * route_internal.h - what the routes of a Clos and of a dragonfly share.
+ * route_internal.h - functions that the routes of a Clos and of a dragonfly share. Private to route*.c.
  */
 #ifndef MSIM_SIM_FABRIC_ROUTE_INTERNAL_H
 #define MSIM_SIM_FABRIC_ROUTE_INTERNAL_H
@@ -7,7 +7,7 @@
 #include "model/base/hash.h"
 #include "sim/fabric/route.h"
 
-/* One of n, by the hash of a 5-tuple at a switch, whose number is the salt; where all hash alike it is not seen. */
+/* Chooses one of n by the hash of a 5-tuple at a switch. The salt is the switch's number; polarised switches ignore it. */
 static inline int route_hash(const struct router *router, uint64_t key, uint64_t salt, int n)
 {
     uint64_t own = router->polarised ? 0 : salt;
@@ -25,8 +25,8 @@ static inline void path_add(struct path *path, uint32_t link)
     path->links[path->n++] = link;
 }
 
-/* The links between two switches of a dragonfly, after those in *path. `d` is the number of the destination, for static routing.
- * False: no way, and *path is not to be used. */
+/* Appends the links between two switches of a dragonfly to *path. `d`: number of the destination, for static routing. Returns
+ * false if there is no path; *path is then invalid. */
 MUST_CHECK bool route_dragonfly(const struct router *router, int from, int to, uint64_t key, uint32_t d, struct path *path);
 
 #endif

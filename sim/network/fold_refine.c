@@ -64,7 +64,7 @@ void fold_live_links_find(struct refinement *r)
     }
     for (size_t l = 0; l < r->n[PART_LINKS]; l++)
         r->live[l] = most[l] > r->network->rates[l] * (1 + 1e-12);
-    for (int i = 0; i < r->network->options->n_events; i++) /* what changes is told apart */
+    for (int i = 0; i < r->network->options->n_events; i++) /* changing links are distinguished */
         r->live[r->network->options->events[i].link] = true;
     free(most);
 }

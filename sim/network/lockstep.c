@@ -4,7 +4,7 @@
 
 #include "model/base/memory.h"
 
-/* Ranks of a block stand beside one another in rank order, on one stage, so they share a script. */
+/* Ranks of a block are consecutive and on one stage, so they share a script. */
 static bool blocks_share_scripts(const struct program *program, int32_t size)
 {
     for (int32_t r = 0; r < program->n_ranks; r++)

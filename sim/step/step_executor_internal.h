@@ -39,7 +39,7 @@ struct contended_transfer {
     uint32_t next;          /* that arrives with it, or in the list of free ones */
 };
 
-/* In the order of time, so many neighbouring ranks of one script keep the times of one operation together: two cache lines. */
+/* In time order, the times of one operation on this many neighbouring ranks of a script are contiguous: two cache lines. */
 enum { RANKS_TOGETHER = 8 };
 
 /* One rank: two cache lines. */
