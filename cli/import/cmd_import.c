@@ -40,22 +40,22 @@ static enum status report_missing(const struct imported *job, bool machine, stru
         const char *what = i < d->n_missing ? d->missing[i] : "what it runs on (--cluster NAME or --gpu NAME)";
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", what);
     }
-    diag_error(diags, (struct place){.file = job->source->path}, "it does not say %s", list);
+    diag_error(diags, (struct place){.file = job->source->path}, "the job does not specify %s", list);
     return STATUS_BAD_INPUT;
 }
 
 static void measured_text(const struct launch_log *log, char *text, size_t size)
 {
     if (log->oom)
-        snprintf(text, size, "measured: it ran out of memory (line %d)", log->failed_at.line);
+        snprintf(text, size, "measured: out of memory (line %d)", log->failed_at.line);
     else if (log->n_taken == 1)
-        snprintf(text, size, "measured: %.4g s a step, by one line behind %zu of warm-up", log->step_s, log->n_warm_up);
+        snprintf(text, size, "measured: %.4g s per step, from one line after %zu of warm-up", log->step_s, log->n_warm_up);
     else if (log->n_taken)
         snprintf(text, size,
-                 "measured: %.4g s a step, the median of %zu lines behind %zu of warm-up; half of them %.4g to %.4g s",
+                 "measured: %.4g s per step, the median of %zu lines after %zu of warm-up; half of them %.4g to %.4g s",
                  log->step_s, log->n_taken, log->n_warm_up, log->low_s, log->high_s);
     else
-        snprintf(text, size, "no iteration was logged");
+        snprintf(text, size, "the log has no iterations");
 }
 
 /* The script whose command names the job's configuration, where that was not given itself; NULL: it was. */
@@ -73,9 +73,8 @@ static void write_text(struct imported *job, const struct invocation *call)
     char first[512], second[192];
     const char *const heading[] = {first, second};
     const char *namer = namer_of(job, call);
-    snprintf(first, sizeof first, "What %s%s%s say%s of %s job (msim import %s); beside each value where it is from.",
-             namer ? namer : "", namer ? " and " : "", job->source->path, namer ? "" : "s", namer ? "their" : "its",
-             MSIM_VERSION);
+    snprintf(first, sizeof first, "The job of %s%s%s (msim import %s). A comment after each value names its origin.",
+             namer ? namer : "", namer ? " and " : "", job->source->path, MSIM_VERSION);
     measured_text(&job->log, second, sizeof second);
     launch_write_experiment(&job->description, &job->machine, job->catalog, heading, job->source->is_log ? 2 : 1, out);
     fclose(out);
@@ -136,13 +135,14 @@ static void tell_run(const struct imported *job, struct invocation *call)
     measured_text(log, text, sizeof text);
     info(call, 0, "%s: %s", job->source->path, text);
     if (log->n_ramp_up)
-        info(call, 0, "%s: %zu line%s of smaller batches left out", job->source->path, log->n_ramp_up,
+        info(call, 0, "%s: %zu line%s with smaller batches ignored", job->source->path, log->n_ramp_up,
              log->n_ramp_up == 1 ? "" : "s");
     if (log->failed && log->oom && log->n_iterations)
-        diag_warning(&call->diags, at, "it ran out of memory after %zu logged iterations; the outcome is oom", log->n_iterations);
+        diag_warning(&call->diags, at, "the job ran out of memory after %zu logged iterations; the outcome is oom",
+                     log->n_iterations);
     else if (log->failed && !log->oom)
-        diag_warning(&call->diags, at, "it ended with \"%s\"%s", log->failed,
-                     log->n_iterations ? "; what was logged before counts" : "");
+        diag_warning(&call->diags, at, "the job ended with \"%s\"%s", log->failed,
+                     log->n_iterations ? "; the iterations before that count" : "");
 }
 
 static enum status import_job(struct imported *job, const struct launch_sources *sources, size_t i,
@@ -198,22 +198,22 @@ static void tell_lost(const struct imported *job, struct diags *diags)
     char offload[OFFLOAD_TEXT];
     if (said->model.moe.experts && !*job->catalog)
         diag_warning(diags, at,
-                     "the catalog has no such mixture of experts, and a table's columns do not hold one: the row cannot be used");
+                     "the catalog has no such mixture of experts, and a table has no columns for one: msim cannot use the row");
     if (said->layout.etp)
-        diag_warning(diags, at, "a table has no column for etp=%d: experts are whole there", said->layout.etp);
+        diag_warning(diags, at, "a table has no column for etp=%d; the row assumes whole experts", said->layout.etp);
     if (!offload_is_none(&said->layout.offload))
         diag_warning(diags, at, "a table has no column for offload=%s",
                      offload_format(&said->layout.offload, offload, sizeof offload));
     if (job_adapts(&said->job))
-        diag_warning(diags, at, "a table has no column for adapters of rank %lld: its row is a run that trains all weights",
+        diag_warning(diags, at, "a table has no column for adapters of rank %lld; the row assumes a run that trains all weights",
                      (long long)said->job.adapter.rank);
     if (said->job.dropout > 0)
-        diag_note(diags, at, "a table has no column for dropout=%g: nothing is dropped there", said->job.dropout);
+        diag_note(diags, at, "a table has no column for dropout=%g; the row assumes no dropout", said->job.dropout);
     if (said->job.optimizer != OPTIMIZER_ADAM)
-        diag_warning(diags, at, "a table has no column for optimizer=%s: its row is a run with Adam",
+        diag_warning(diags, at, "a table has no column for optimizer=%s; the row assumes Adam",
                      optimizer_names[said->job.optimizer]);
     if (said->job.moment_precision != PRECISION_FP32)
-        diag_warning(diags, at, "a table has no column for moment_precision=%s: they are in fp32 there",
+        diag_warning(diags, at, "a table has no column for moment_precision=%s; the row assumes fp32",
                      precision_name(said->job.moment_precision));
 }
 
@@ -336,7 +336,7 @@ static enum status check_arguments(const char *text, char *why, size_t size)
 {
     if (strncmp(text + strspn(text, " \t\n"), "--", 2) == 0 || strchr(text, '='))
         return STATUS_OK;
-    snprintf(why, size, "'%.60s' is no argument; write for example \"--vocab-size 128256\"; files stand without --with", text);
+    snprintf(why, size, "'%.60s' is not an argument; write for example \"--vocab-size 128256\"; name files without --with", text);
     return STATUS_BAD_INPUT;
 }
 

@@ -19,7 +19,7 @@ static enum status check_fixed(const struct space_limits *fixed, const struct sp
     for (int d = 0; d < N_SPACE_DIMENSIONS; d++)
         if (fixed->dimensions[d].n > 0 && !same_limit(&fixed->dimensions[d], &asked->dimensions[d])) {
             diag_error(diags, (struct place){.file = "--space"},
-                       "%s: the layout fixes it to something else; name it in one of the two",
+                       "%s: the layout already fixes this dimension to another value; specify it in only one of the two",
                        space_dimension_name((enum space_dimension)d));
             status = STATUS_BAD_INPUT;
         }
@@ -37,7 +37,7 @@ static void schedules_note(const struct experiment *experiment, const struct spa
     bool could = experiment->gpus > 1 && (pp->n == 0 || space_limit_allows(pp, 1)) && (vpp->n == 0 || space_limit_allows(vpp, 1));
     if (asked && could && !space_limit_allows(schedules, SCHEDULE_NONE))
         diag_note(diags, (struct place){.file = "--space schedule"},
-                  "these schedules alone are searched, and no layout without a pipeline; 'none' beside them keeps those");
+                  "only these schedules are searched, and no layout without a pipeline; add 'none' to keep those");
 }
 
 enum status plan_limits(const struct invocation *call, const struct experiment *experiment, struct space_limits *limits,

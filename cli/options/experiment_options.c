@@ -23,7 +23,7 @@ static enum status check_gpu(const char *text, char *why, size_t size)
 {
     if (text[strspn(text, "0123456789")])
         return STATUS_OK;
-    snprintf(why, size, "'%.20s' is no GPU; how many are used says --gpus %.20s", text, text);
+    snprintf(why, size, "'%.20s' is not the name of a GPU; specify the number of GPUs with --gpus %.20s", text, text);
     return STATUS_BAD_INPUT;
 }
 
@@ -212,7 +212,7 @@ static void explain_operand(struct invocation *call, const char *file)
         bool meant = i < n ? alias_table_find(&table, kind, file, &entry) != ALIAS_NONE
                            : alias_table_nearest(&table, kind, file, &entry) != NULL;
         if (meant) {
-            diag_note(&call->diags, (struct place){.file = file}, "an experiment's file stands here; did you mean --%s %s?",
+            diag_note(&call->diags, (struct place){.file = file}, "an experiment file is expected here; did you mean --%s %s?",
                       kinds[i % n].option, entry);
             break;
         }

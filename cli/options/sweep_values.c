@@ -61,7 +61,7 @@ static bool read_number(const char *text, size_t length, enum dimension dimensio
 {
     char copy[TEXT];
     if (length >= sizeof copy) {
-        snprintf(why, size, "'%.40s...' is no number", text);
+        snprintf(why, size, "'%.40s...' is not a number", text);
         return false;
     }
     snprintf(copy, sizeof copy, "%.*s", (int)length, text);
@@ -83,7 +83,7 @@ static enum status read_doubling(const char *const starts[], const size_t sizes[
     double doublings = range->low > 0 ? floor(log2(range->high / range->low) + 1e-9) : -1;
     range->logarithmic = range->doubling = true;
     if (doublings < 0) {
-        snprintf(why, size, "%.*s..%.*s: doubling goes from a number above 0 to a larger one", (int)sizes[0], starts[0],
+        snprintf(why, size, "%.*s..%.*s: A..B doubles A up to B; A must be above 0 and below B", (int)sizes[0], starts[0],
                  (int)sizes[1], starts[1]);
         return STATUS_BAD_INPUT;
     }
@@ -107,7 +107,7 @@ enum status sweep_range_parse(const char *text, size_t length, enum dimension di
         n = colon_fields(text, length, starts, sizes);
     *range = (struct sweep_range){.logarithmic = n == 4};
     if (!is_whole(doubling, n, starts, sizes)) {
-        snprintf(why, size, "'%.*s' is no range; write A..B, A:B:N or A:B:N:log", length < 60 ? (int)length : 60, text);
+        snprintf(why, size, "'%.*s' is not a range; write A..B, A:B:N or A:B:N:log", length < 60 ? (int)length : 60, text);
         return STATUS_BAD_INPUT;
     }
     if (!read_number(starts[0], sizes[0], dimension, &range->low, why, size) ||
@@ -120,7 +120,7 @@ enum status sweep_range_parse(const char *text, size_t length, enum dimension di
     long values = strtol(starts[2], &end, 10);
     range->n = values > 1 && values <= most ? (int)values : 0;
     if (end != starts[2] + sizes[2] || range->n == 0 || range->low >= range->high || (range->logarithmic && range->low <= 0)) {
-        snprintf(why, size, "'%.*s': A:B:N and A:B:N:log are 2 to %d values from A to a larger B (above 0 for log)",
+        snprintf(why, size, "'%.*s': A:B:N and A:B:N:log need N from 2 to %d, and B larger than A (for log, A above 0)",
                  length < 60 ? (int)length : 60, text, most);
         return STATUS_BAD_INPUT;
     }

@@ -86,10 +86,10 @@ static void write_waiting(const struct validation *v, FILE *out)
     double each = 1e3 / validation_ranks(v);
     if (v->devices.kind != DEVICE_CPU || measured->computations * each < WAITING_NOTED * v->measured_s * 1e3)
         return;
-    fprintf(out, "waiting    %.3f ms predicted, %.3f ms measured: computations of a rank without a core; not in the table\n",
+    fprintf(out, "waiting    %.3f ms predicted, %.3f ms measured: computations waiting for a core; not in the table\n",
             predicted->computations * each, measured->computations * each);
     if (predicted->exchanges > 0)
-        fprintf(out, "           %.3f ms predicted, %.3f ms measured: exchanges, for a core or for threads to wake\n",
+        fprintf(out, "           %.3f ms predicted, %.3f ms measured: exchanges waiting for a core or a thread\n",
                 predicted->exchanges * each, measured->exchanges * each);
 }
 
@@ -109,11 +109,11 @@ static void text_report(const struct invocation *call, const struct validation *
                 precision_is_narrow(v->setup->setting.job->precision) ? " in fp32" : "");
     write_waiting(v, out);
     if (v->slices > 1)
-        fprintf(out, "pieces     up to %d of a product and the exchange of what it reads or makes\n", v->slices);
+        fprintf(out, "pieces     up to %d per product that overlaps with its exchange\n", v->slices);
     fprintf(out, "memory     %.4f GiB predicted, %.4f GiB measured, fullest rank\n", v->memory_predicted / GIB,
             v->memory_measured / GIB);
     if (!offload_is_none(&v->setup->layout.offload))
-        fprintf(out, "host       %.4f GiB predicted, %.4f GiB measured, the rank that has most in the host's memory\n",
+        fprintf(out, "host       %.4f GiB predicted, %.4f GiB measured, rank with the most host memory\n",
                 v->host_predicted / GIB, v->host_measured / GIB);
     if (v->devices.alone < 0)
         write_losses(v, out);
@@ -122,8 +122,8 @@ static void text_report(const struct invocation *call, const struct validation *
     table_write_text(&classes, call);
     table_free(&classes);
     fputs(v->predicted_waiting.exchanges > 0
-              ? "(mean over ranks, as long as operations had a core; ranks wait for one: classes do not add up to the step)\n"
-              : "(mean over ranks; streams overlap, and ranks wait for one another: classes do not add up to the step)\n",
+              ? "(mean over ranks, of the time on a core; waiting for a core is excluded, so classes do not add up to the step)\n"
+              : "(mean over ranks; streams overlap and ranks wait for each other, so classes do not add up to the step)\n",
           out);
     if (call->verbosity < 1)
         return;

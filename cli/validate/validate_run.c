@@ -98,7 +98,7 @@ static enum status run_compared(struct invocation *call, const struct thread_run
     struct thread_run_options options = *whole;
     options.steps = 1;
     options.gradients = true;
-    info(call, 0, "numerics: one step of %d rank%s against one step of one rank on the CPU", v->program.n_ranks,
+    info(call, 0, "numerics: comparing one step of %d rank%s with one rank on the CPU", v->program.n_ranks,
          v->program.n_ranks == 1 ? "" : "s");
     return devices_run(call, &v->devices, &v->program, &v->setup->setting, &options, many);
 }

@@ -206,16 +206,20 @@ START_TEST(what_goes_unheard_is_told_once)
         const char *told; /* NULL: nothing */
     } cases[] = {
         {"--set job.seq_len=64 --set job.seq_len=128 --set job.seq_len=256",
-         "job.seq_len 3 times: the last counts, 256, not 128"},
-        {"--set layout.mb=1 --set layout.micro_batch=2 --set layout.mb=1", "micro_batch 3 times: the last counts, 1, not 2"},
+         "job.seq_len is given 3 times; msim uses the last value, 256, not 128"},
+        {"--set layout.mb=1 --set layout.micro_batch=2 --set layout.mb=1",
+         "micro_batch is given 3 times; msim uses the last value, 1, not 2"},
         {"--set job.seq_len=8 --set job.seq_len=8 --set job.seq_len=8", NULL},
         {"--trace a --set faults.trace=b --set faults.trace=c",
-         "--trace and --set faults.trace=c: the last counts, which is --set"},
-        {"--set job.features=a --set job.features=b --features +async_tp", "job.features twice: the last counts, b, not a"},
+         "--trace and --set faults.trace=c set the same key; msim uses the last one, --set"},
+        {"--set job.features=a --set job.features=b --features +async_tp",
+         "job.features is given twice; msim uses the last value, b, not a"},
         {"--global-batch 8 --set job.batch_tokens=\t~\t", NULL},
-        {"--trace a --set faults={trace:\tb,spares:\t3}", "--trace and --set faults.trace=b: the last counts, which is --set"},
+        {"--trace a --set faults={trace:\tb,spares:\t3}",
+         "--trace and --set faults.trace=b set the same key; msim uses the last one, --set"},
         {"--set faults={spares:\t3} --set faults={repair:\t3h}", NULL},
-        {"--set faults={spares:\t3} --set faults={spares:\t4}", "--set faults.spares twice: the last counts, 4, not 3"},
+        {"--set faults={spares:\t3} --set faults={spares:\t4}",
+         "--set faults.spares is given twice; msim uses the last value, 4, not 3"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct invocation call;
@@ -236,8 +240,8 @@ START_TEST(the_last_counts)
         const char *told; /* NULL: nothing */
     } cases[] = {
         {"--set job.global_batch=8 --global-batch 16", "job.global_batch=8", "job.global_batch=16",
-         "--global-batch and --set job.global_batch=8: the last counts, which is --global-batch"},
-        {"--global-batch 16 --set job.global_batch=8", "job.global_batch=16", "job.global_batch=8", "which is --set"},
+         "--global-batch and --set job.global_batch=8 set the same key; msim uses the last one, --global-batch"},
+        {"--global-batch 16 --set job.global_batch=8", "job.global_batch=16", "job.global_batch=8", "the last one, --set"},
         {"--global-batch 16 --set job.global_batch=16", "job.global_batch=16", "job.global_batch=16", NULL},
         {"--global-batch 16 --set job.global_batches=8", "job.global_batch=16", "job.global_batches=8", NULL},
         {"--features +async_tp --seed 9", "job.features=[+async_tp]", "seed=9", NULL}, /* a shorter text */
@@ -246,9 +250,9 @@ START_TEST(the_last_counts)
         {"--features +async_tp --set job.features=[-compile]", "job.features=[+async_tp]", "job.features=[-compile]", NULL},
         {"--set job.features=compile --features async_tp", "job.features=compile", "job.features=[async_tp]", "--features and"},
         {"--set job.seq_len=8 --set job.seq_len=9", "job.seq_len=8", "job.seq_len=9",
-         "--set job.seq_len twice: the last counts, 9, not 8"},
+         "--set job.seq_len is given twice; msim uses the last value, 9, not 8"},
         {"--set layout.mb=8 --set layout.micro_batch=9", "layout.mb=8", "layout.micro_batch=9",
-         "--set layout.micro_batch twice: the last counts, 9, not 8"},
+         "--set layout.micro_batch is given twice; msim uses the last value, 9, not 8"},
         {"--set layout.tp=8 --set layout.pp=9", "layout.tp=8", "layout.pp=9", NULL},
         {"--set job.features=compile --set job.features=+async_tp", "job.features=compile", "job.features=+async_tp", NULL},
         {"--trace a --set faults.trace=a", "=faults.trace=a", "faults.trace=a", NULL},
@@ -292,7 +296,7 @@ static const struct refusal refusals[] = {
     {"--sparse 3", 1, "unknown option '--sparse'; did you mean '--spares'?"},
     {"--spares", 1, "--spares needs a value: --spares N"},
     {"--fast=3", 1, "--fast takes no value"},
-    {"--s 3", 1, "can mean --seq-len, --set, --spares, --seed; write it out"},
+    {"--s 3", 1, "is ambiguous: --seq-len, --set, --spares, --seed"},
     {"-fz", 1, "unknown option '-z'"},
     {"--set nothing", 1, "is not KEY=VALUE"},
     {"--global-batch 8 --batch-tokens 4M", 1, "--global-batch and --batch-tokens say the same thing; keep one"},

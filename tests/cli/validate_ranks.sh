@@ -54,7 +54,7 @@ fails() { # fails STATUS SENTENCE COMMAND...: in bounded time
         exit 1
     fi
 }
-fails 4 "the layout has 2 ranks, and 3 processes were started" "$mpirun" -n 3 "$msim" validate $toy --layout tp=2
+fails 4 "the layout has 2 ranks, but 3 processes were started" "$mpirun" -n 3 "$msim" validate $toy --layout tp=2
 fails 1 "rank 1 was killed on request" "$mpirun" -n 2 "$msim" validate $toy --layout dp=2 --inject kill:1
 fails 1 "rank 1 \(did not arrive within 1 s\|hung on request\)" "$mpirun" -n 2 "$msim" validate $toy --layout dp=2 --inject hang:1 --timeout 1s
 fails 1 "rank 1 was killed on request" "$mpirun" -n 2 "$msim" validate $sliced --layout tp=2,sp=1 --inject kill:1
