@@ -115,12 +115,12 @@ void calibration_write_report(const struct calibration *c, struct invocation *ca
 {
     bool text = call->format == FORMAT_TEXT;
     if (text)
-        fprintf(call->out, "%sParameters of %s%s (intervals at 95 %%, given the model)\n", tint_start(TINT_STRONG, call->colour),
+        fprintf(call->out, "%sParameters of %s%s (95 %% intervals, given the model)\n", tint_start(TINT_STRONG, call->colour),
                 c->base, tint_end(TINT_STRONG, call->colour));
     write_parameters(c, call);
     if (!text)
         return;
-    fprintf(call->out, "\n%sError of %s, before and now%s\n", tint_start(TINT_STRONG, call->colour), c->gpu,
+    fprintf(call->out, "\n%sError of %s, before and after%s\n", tint_start(TINT_STRONG, call->colour), c->gpu,
             tint_end(TINT_STRONG, call->colour));
     write_errors(c, call);
     calibration_write_worst(c, call);
@@ -294,7 +294,7 @@ static json_t *entry_tree(const struct calibration *c, const char *path, json_t 
     if (section_source(c, "", fit, sizeof fit))
         text_append(source, sizeof source, " %s", fit);
     else
-        text_append(source, sizeof source, " fitted by msim calibrate; each section says to what");
+        text_append(source, sizeof source, " fitted by msim calibrate; each section names its data");
     entry_tree_set(tree, "base", base_text(c->base, path, base, sizeof base));
     entry_tree_set(tree, "source", source);
     for (size_t i = 0; i < c->n_parameters; i++) {
@@ -311,7 +311,7 @@ static json_t *entry_tree(const struct calibration *c, const char *path, json_t 
 void calibration_write_entry(const struct calibration *c, const char *path, FILE *out)
 {
     json_t *notes = json_object(), *tree = entry_tree(c, path, notes);
-    fputs("# Behind each fitted value its 95 % interval, given the model.\n", out);
+    fputs("# A comment after each fitted value shows its 95 % interval, given the model.\n", out);
     entry_write_yaml(tree, notes, out);
     json_decref(tree);
     json_decref(notes);

@@ -46,7 +46,8 @@ void calibration_write_worst(const struct calibration *c, const struct invocatio
     size_t n = find_worst(c, worst);
     if (n == 0)
         return;
-    fprintf(call->out, "\n%sLeft worst%s\n", tint_start(TINT_STRONG, call->colour), tint_end(TINT_STRONG, call->colour));
+    fprintf(call->out, "\n%sWorst rows after the fit%s\n", tint_start(TINT_STRONG, call->colour),
+            tint_end(TINT_STRONG, call->colour));
     table_column(&table, "run", NULL, ALIGN_LEFT);
     table_column(&table, "table", NULL, ALIGN_LEFT);
     table_column(&table, "part", NULL, ALIGN_LEFT);

@@ -25,7 +25,7 @@ templates[N_LISTED_KINDS] = {
                         &transformer_schema,
                         {"llama3-8b", "mixtral-8x7b", "deepseek-v3", "qwen3-next-80b-a3b"},
                         {"source", "layers", "hidden", "ffn_hidden", "gated_mlp", "heads", "kv_heads", "vocab", "max_seq_len"}},
-    [CATALOG_GPUS] = {"A GPU: what differs from one that is known; `msim calibrate` fits what tables of kernels can tell",
+    [CATALOG_GPUS] = {"A GPU: its differences from a known one; `msim calibrate` fits its parameters to tables of kernels",
                       &gpu_schema,
                       {"h100-sxm"},
                       {"base", "source"}},
@@ -33,11 +33,11 @@ templates[N_LISTED_KINDS] = {
                           &cluster_schema,
                           {"dgx-h100", "frontier"},
                           {"source", "gpu", "nodes", "gpus_per_node", "nics_per_node", "nic_rate"}},
-    [KIND_FAULT_MODELS] = {"A fault model: how a fleet fails; `msim faults fit --model` writes one of a trace",
+    [KIND_FAULT_MODELS] = {"A fault model: how a fleet fails; `msim faults fit --model` writes one from a trace",
                            &fault_model_schema,
                            {"llama3", "lanl", "titan", "megascale"},
                            {"name", "source", "failures", "nodes", "gpus_per_node", "days", "shape", "causes"}},
-    [KIND_POLICIES] = {"A recovery policy: how faults are noticed, found and repaired",
+    [KIND_POLICIES] = {"A recovery policy: how faults are detected, diagnosed and repaired",
                        &robust_policy_schema,
                        {"megascale", "byterobust"},
                        {"name", "source", "heartbeat", "heartbeat_timeout", "traffic_window", "automatic", "tests"}},
@@ -96,7 +96,7 @@ static void write_value(const json_t *value, const struct field *row, char *text
     if (row->port && quantity_parse(text, DIM_RATE, &rate, why, sizeof why) == STATUS_OK) /* as people say it of ports */
         snprintf(text, size, "%.12gGbps", rate * 8e-9);
     if (strcmp(row->key, "source") == 0)
-        snprintf(text, size, "where these numbers are from");
+        snprintf(text, size, "the source of these numbers");
     if (text[strcspn(text, ",: ")]) {
         char bare[SOURCE_SIZE];
         snprintf(bare, sizeof bare, "%s", text);
@@ -168,10 +168,10 @@ enum status catalog_template_write(int kind, FILE *out, struct diags *diags)
     if (diags->n_errors == before) {
         fprintf(out, "# %s.\n# Values are those of %s", t->title, t->examples[0]);
         for (int k = 1; k < TEMPLATE_EXAMPLES && t->examples[k]; k++)
-            fprintf(out, "%s%s", k == 1 ? " and, where it has none, of " : " or ", t->examples[k]);
-        fputs("; what is left out is what its comment says, or usual.\n", out);
+            fprintf(out, "%s%s", k == 1 ? " and, for keys it lacks, of " : " or ", t->examples[k]);
+        fputs("; a comment names the value of a key that is left out, if it is not the usual one.\n", out);
         if (is_said(t->said, "base"))
-            template_line("base", t->examples[0], "what is left out here is as there", true, 0, out);
+            template_line("base", t->examples[0], "keys that are left out have the values of this entry", true, 0, out);
         template_rows(t->schema, t->said, trees, 0, out);
     }
     for (int k = 0; k < TEMPLATE_EXAMPLES; k++)

@@ -81,9 +81,10 @@ static enum status write_part(const struct part *part, const char *help, FILE *o
             write_features(out);
         template_line(part->name, "", help, said, 0, out);
         if (part->bases[0])
-            template_line("base", part->bases[0], "what is left out is as there; a name, a file, a config.json", true, 1, out);
+            template_line("base", part->bases[0],
+                          "keys that are left out have the values of this entry: a name, a file or a config.json", true, 1, out);
         if (part->schema == &cluster_schema)
-            template_line("gpus", "64", "GPUs that the job uses; all of the cluster when left out", true, 1, out);
+            template_line("gpus", "64", "GPUs that the job uses; default: all of the cluster", true, 1, out);
         template_rows(part->schema, part->said, trees, 1, out);
     }
     for (int k = 0; k < TEMPLATE_EXAMPLES; k++)
@@ -102,9 +103,9 @@ static const struct part *part_of(const char *key)
 enum status experiment_template_write(FILE *out, struct diags *diags)
 {
     enum status status = STATUS_OK;
-    fputs("# An experiment: what is trained, on what, how much, how the work is divided, what goes wrong. `msim step` and other\n"
-          "# commands take it as a file, and --set job.seq_len=4096 any key of it. All other keys are comments, with what the\n"
-          "# base has, what is taken when they are left out, or an example.\n",
+    fputs("# An experiment: the model, the cluster, the job, its layout and its faults. `msim step` and other commands read "
+          "it,\n# and --set job.seq_len=4096 changes any key. Keys in comments show the value of the base, the default or an\n# "
+          "example.\n",
           out);
     for (size_t i = 0; i < experiment_schema.n_rows && status == STATUS_OK; i++) {
         const struct field *row = &experiment_schema.rows[i];

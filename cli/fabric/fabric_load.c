@@ -33,12 +33,12 @@ static void heading_write(struct invocation *call, const struct load_summary *su
 
     if (summary->with_packets)
         snprintf(fair, sizeof fair, " (fair flows: %s)", quantity_format(summary->seconds, DIM_TIME, time, sizeof time));
-    fprintf(call->out, "%zu transfer%s of %zu connection%s, done after %s%s; a GPU's NICs carry %s\n", summary->transfers,
-            plural((int64_t)summary->transfers), summary->connections + summary->inside,
+    fprintf(call->out, "%zu transfer%s on %zu connection%s, finished after %s%s; the NICs of a GPU carry %s\n",
+            summary->transfers, plural((int64_t)summary->transfers), summary->connections + summary->inside,
             plural((int64_t)(summary->connections + summary->inside)), quantity_format(seconds, DIM_TIME, time, sizeof time),
             fair, quantity_format(summary->demand, DIM_RATE, demand, sizeof demand));
     if (summary->inside > 0)
-        fprintf(call->out, "%zu of them inside NVLink domains, left out below\n", summary->inside);
+        fprintf(call->out, "%zu of them inside NVLink domains, not listed below\n", summary->inside);
     if (summary->repeats > 1)
         fprintf(call->out, "means over %d seeds\n", summary->repeats);
     fputc('\n', call->out);

@@ -67,15 +67,15 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
             fit->n_failures, plural((int64_t)fit->n_failures), fit->n_gaps, plural((int64_t)fit->n_gaps), fit->ks, fit->p);
     for (int i = 0; i < N_REPAIR_KINDS; i++)
         if (fit->repairs[i].n > 0 && fit->repairs[i].sigma.value <= 0)
-            fprintf(call->out, "%zu repair%s (%s): all of %s; where the source did not say them, that is --down's\n",
+            fprintf(call->out, "%zu repair%s (%s): all of %s, which is the value of --down if the source has none\n",
                     fit->repairs[i].n, plural((int64_t)fit->repairs[i].n), repair_names[i],
                     quantity_format(3600 * exp(fit->repairs[i].mu.value), DIM_TIME, length, sizeof length));
         else if (fit->repairs[i].n > 0)
             fprintf(call->out, "%zu repair%s (%s): distance %.4f, p %.3g\n", fit->repairs[i].n,
                     plural((int64_t)fit->repairs[i].n), repair_names[i], fit->repairs[i].ks, fit->repairs[i].p);
         else if (fit->repairs[i].n_few > 0)
-            fprintf(call->out, "%zu repair%s (%s): too few to fit; the model takes LANL's of 1996-2005\n", fit->repairs[i].n_few,
-                    plural((int64_t)fit->repairs[i].n_few), repair_names[i]);
+            fprintf(call->out, "%zu repair%s (%s): too few to fit; the model uses those of LANL, 1996-2005\n",
+                    fit->repairs[i].n_few, plural((int64_t)fit->repairs[i].n_few), repair_names[i]);
     fprintf(call->out, "lemons: %s (log-likelihood %.1f with, %.1f without)\n", fit->lemons ? "yes" : "no evidence",
             fit->log_likelihood, fit->log_likelihood_plain);
     fprintf(call->out, "bursts: %s (log-likelihood %.1f with)\n", fit->bursts ? "yes" : "no evidence",
@@ -84,11 +84,11 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
             fit->log_likelihood_early);
     for (int i = 0; i < fit->model.groups.n; i++) {
         const struct fault_group *group = &fit->model.groups.items[i];
-        fprintf(call->out, "group %s: %zu event%s on blocks of %d node%s, %.3g of which are hit\n", group->name,
+        fprintf(call->out, "group %s: %zu event%s on blocks of %d node%s; %.3g of the block fails\n", group->name,
                 fit->groups[i].n_events, plural((int64_t)fit->groups[i].n_events), group->nodes, plural(group->nodes),
                 group->share);
     }
-    fprintf(call->out, "%.1f %% of the failures share their second with another node's; %.1f %% are hits of groups\n",
+    fprintf(call->out, "%.1f %% of the failures occur in the same second as one of another node; %.1f %% belong to groups\n",
             100 * fit->simultaneous, 100 * (double)fit->n_grouped / (double)fit->n_failures);
 }
 

@@ -47,9 +47,8 @@ const char *power_count_name(enum power_count count)
 
 const char *power_count_text(enum power_count count)
 {
-    return count == POWER_NODES
-               ? "nodes at full load, without switches and storage; PUE as clusters say it, 1 assumed where they do not"
-               : "GPUs at board power, without hosts and network; PUE as clusters say it, 1 assumed where they do not";
+    return count == POWER_NODES ? "nodes at full load, without switches and storage; PUE of each cluster, 1 if unknown"
+                                : "GPUs at board power, without hosts and network; PUE of each cluster, 1 if unknown";
 }
 
 bool power_bounds_alike(const struct power_bound *a, const struct power_bound *b)

@@ -95,8 +95,7 @@ FILE *output_open(struct invocation *call, const char *path)
 {
     struct outputs *outputs = call->outputs;
     if (is_read(call, path)) {
-        diag_error(&call->diags, (struct place){.file = path},
-                   "is what is read here, and a result would take its place; name another file");
+        diag_error(&call->diags, (struct place){.file = path}, "this file is an input; choose another name for the result");
         return NULL;
     }
     if (outputs->n_files == MAX_OUTPUTS) {
@@ -105,7 +104,7 @@ FILE *output_open(struct invocation *call, const char *path)
     }
     if (is_taken(outputs, path)) {
         diag_error(&call->diags, (struct place){.file = strcmp(path, "-") == 0 ? "standard output" : path},
-                   "two results cannot go to the same place; name another file");
+                   "two results would be written to this file; choose another name for one");
         return NULL;
     }
     struct file_output *file = &outputs->files[outputs->n_files];

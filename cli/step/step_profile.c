@@ -20,16 +20,17 @@ static void check_machine(const struct step_profile *with, const struct job_setu
     struct diags quiet = {0};
     struct gpu gpu;
     if (*p->gpu && catalog_gpu(p->gpu, &gpu, &quiet) == STATUS_OK && strcmp(gpu.name, setup->experiment.cluster.gpu.name) != 0)
-        diag_warning(diags, at, "the trace was recorded on %s, the prediction is for %s", p->gpu,
+        diag_warning(diags, at, "the trace was recorded on %s, but the prediction is for %s", p->gpu,
                      setup->experiment.cluster.gpu.name);
     diags_free(&quiet);
     if (p->world > 0 && p->world != setup->experiment.gpus)
-        diag_warning(diags, at, "the trace is of a job of %d ranks, the prediction of %d", p->world, setup->experiment.gpus);
+        diag_warning(diags, at, "the trace is from a job of %d ranks, but the prediction is for %d", p->world,
+                     setup->experiment.gpus);
     if (!p->marked)
-        diag_note(diags, at, "no steps are marked: the whole trace is taken for %d step%s%s", p->steps_each,
-                  p->steps_each == 1 ? "" : "s", told ? "" : "; --profile-steps says how many there are");
+        diag_note(diags, at, "the trace marks no steps; msim takes all of it as %d step%s%s", p->steps_each,
+                  p->steps_each == 1 ? "" : "s", told ? "" : "; --profile-steps sets their number");
     else if (told)
-        diag_note(diags, at, "--profile-steps changes nothing: the trace marks its steps");
+        diag_note(diags, at, "--profile-steps has no effect, because the trace marks its steps");
 }
 
 static void tell_of_launches(void *progress, double done, double total)

@@ -144,8 +144,8 @@ static enum status quantity_refuse(const struct dimension_row *row, const char *
 {
     if (unit && row == &dimensions[DIM_RATE] && rate_is_open(unit)) {
         int digits = (int)(unit - text);
-        snprintf(why, size, "'%.40s' says neither bits nor bytes; write %.*s%cbps or %.*s%cB/s", text, digits, text, *unit,
-                 digits, text, *unit);
+        snprintf(why, size, "'%.40s' could be bits or bytes; write %.*s%cbps or %.*s%cB/s", text, digits, text, *unit, digits,
+                 text, *unit);
     } else if (unit && !*unit)
         snprintf(why, size, "'%.40s' has no unit; write %s such as %s", text, row->what, row->example);
     else if (unit)

@@ -70,12 +70,12 @@ void batch_fit_warn(int gpus, const struct job *job, const struct space_limits *
     char text[512], number[32];
     if (limits->dimensions[SPACE_DP].n > 0 || !batch_fits_badly(&fit))
         return;
-    snprintf(text, sizeof text, "a batch of %lld sequences leaves %d of the %d numbers of replicas that %s GPUs could have",
+    snprintf(text, sizeof text, "a batch of %lld sequences allows only %d of the %d numbers of replicas that %s GPUs could have",
              (long long)job->global_batch, fit.left, fit.sizes, grouped(gpus, number, sizeof number));
     if (fit.better) {
         double tokens = (double)fit.better * (double)job->seq_len;
-        text_append(text, sizeof text, ": %lld would leave %d: --global-batch %lld", (long long)fit.better, fit.better_left,
-                    (long long)fit.better);
+        text_append(text, sizeof text, ": %lld sequences would allow %d; use --global-batch %lld", (long long)fit.better,
+                    fit.better_left, (long long)fit.better);
         if (tokens <= JOB_TOKENS_MAX)
             text_append(text, sizeof text, ", --batch-tokens %.0f", tokens);
         text_append(text, sizeof text, " or --set job.global_batch=%lld", (long long)fit.better);

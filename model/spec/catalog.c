@@ -139,7 +139,7 @@ static enum status names_of_kind(enum catalog_kind kind, const char *ending, str
         char *path = data_path_in((enum data_place)place, folders[kind]);
         any = any || path;
         if (path && !names_of_folder(path, endings, ending, names)) {
-            diag_error(diags, (struct place){.file = path}, "cannot read the catalog: %s; MSIM_DATA can name its place",
+            diag_error(diags, (struct place){.file = path}, "cannot read the catalog: %s; set MSIM_DATA to its folder",
                        strerror(errno));
             status = STATUS_BAD_INPUT;
         }
@@ -147,7 +147,7 @@ static enum status names_of_kind(enum catalog_kind kind, const char *ending, str
     }
     if (any)
         return status;
-    diag_error(diags, (struct place){.file = folders[kind]}, "cannot find the catalog; MSIM_DATA can name its place");
+    diag_error(diags, (struct place){.file = folders[kind]}, "cannot find the catalog; set MSIM_DATA to its folder");
     return STATUS_BAD_INPUT;
 }
 

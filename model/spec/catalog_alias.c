@@ -116,7 +116,7 @@ static bool list_is_sound(const struct yaml_node *list, struct diags *diags)
     for (const struct yaml_node *item = list->first; item && sound; item = item->next)
         sound = item->kind == YAML_SCALAR;
     if (!sound)
-        diag_error(diags, list->at, "a list of spellings is wanted here, such as [h100, h100-80gb]");
+        diag_error(diags, list->at, "this must be a list of names, such as [h100, h100-80gb]");
     return sound;
 }
 
@@ -134,7 +134,7 @@ static bool file_is_sound(const struct yaml_node *file, struct diags *diags)
                 sound = (!list || list_is_sound(list, diags)) && sound;
             }
             if (!known)
-                diag_error(diags, entry->at, "an entry's other names are lists: also: [...], usual: [...]");
+                diag_error(diags, entry->at, "the other names of an entry must be lists: also: [...], usual: [...]");
             sound = sound && known;
         }
     }

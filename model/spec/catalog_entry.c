@@ -33,7 +33,7 @@ static enum status unknown_name(const struct yaml_node *value, struct alias_tabl
             candidates[n_candidates++] = near;
     }
     const char *best = nearest_name(value->text, candidates, n_candidates);
-    diag_error(diags, value->at, "nothing in the catalog is called '%.60s'%s%s%s", value->text, best ? "; did you mean '" : "",
+    diag_error(diags, value->at, "the catalog has no '%.60s'%s%s%s", value->text, best ? "; did you mean '" : "",
                best ? best : "; `msim catalog` lists them", best ? "'?" : "");
     return STATUS_BAD_INPUT;
 }
@@ -80,7 +80,7 @@ static enum status kind_of_file(const char *path, struct arena *arena, enum cata
     if (!tree)
         return STATUS_BAD_INPUT;
     if (yaml_find(tree, "model") && yaml_find(tree, "cluster")) {
-        diag_error(diags, tree->at, "this is an experiment; an entry describes one model, GPU or cluster");
+        diag_error(diags, tree->at, "this is an experiment, but a file with one model, GPU or cluster is expected");
         return STATUS_BAD_INPUT;
     }
     for (size_t i = 0; i < sizeof tells / sizeof tells[0]; i++) {
@@ -92,7 +92,8 @@ static enum status kind_of_file(const char *path, struct arena *arena, enum cata
     const struct yaml_node *base = yaml_find(tree, "base");
     if (base && base->kind == YAML_SCALAR && !entry_is_file_name(base->text))
         return kind_of_name(base, kind, diags);
-    diag_error(diags, tree->at, "neither a model nor a GPU nor a cluster: none of the keys layers, peak, nodes, ... is there");
+    diag_error(diags, tree->at,
+               "this is neither a model nor a GPU nor a cluster: it has none of the keys layers, peak, nodes, ...");
     return STATUS_BAD_INPUT;
 }
 

@@ -45,18 +45,18 @@ static void check_mixture(const struct transformer *m, const struct yaml_node *t
     if (m->moe.experts == 0 || !moe)
         return;
     if (m->moe.top_k > m->moe.experts)
-        diag_error(diags, place_of_pair(moe, "top_k", "experts"), "top_k: %d experts per token of only %d", m->moe.top_k,
-                   m->moe.experts);
+        diag_error(diags, place_of_pair(moe, "top_k", "experts"), "top_k: %d experts per token exceed the %d experts",
+                   m->moe.top_k, m->moe.experts);
     if (m->moe.top_groups > m->moe.groups && m->moe.groups == 0)
         diag_error(diags, place_of_pair(moe, "top_groups", "groups"),
-                   "top_groups: %d of no groups; where experts are in none, it is 0 too: `moe: {groups: 0, top_groups: 0}`",
+                   "top_groups: %d without groups; without groups of experts, set both to 0: `moe: {groups: 0, top_groups: 0}`",
                    m->moe.top_groups);
     else if (m->moe.top_groups > m->moe.groups)
-        diag_error(diags, place_of_pair(moe, "top_groups", "groups"), "top_groups: a token's experts lie in %d of %d groups",
-                   m->moe.top_groups, m->moe.groups);
-    if (m->moe.groups > 0 && m->moe.experts % m->moe.groups != 0)
-        diag_error(diags, place_of_pair(moe, "groups", "experts"), "groups: %d experts are not %d equal groups", m->moe.experts,
+        diag_error(diags, place_of_pair(moe, "top_groups", "groups"), "top_groups: %d exceeds the %d groups", m->moe.top_groups,
                    m->moe.groups);
+    if (m->moe.groups > 0 && m->moe.experts % m->moe.groups != 0)
+        diag_error(diags, place_of_pair(moe, "groups", "experts"), "groups: %d experts cannot be divided into %d equal groups",
+                   m->moe.experts, m->moe.groups);
     check_some_mixture(m, moe, diags);
 }
 
@@ -65,11 +65,10 @@ static bool pattern_is_known(const struct transformer *m, const struct place at,
 {
     for (const char *letter = m->layer_pattern; *letter; letter++) {
         if (!strchr(layer_letters, *letter)) {
-            diag_error(
-                diags, at,
-                "layer_pattern: letter %d is '%c'; known are a, m, p (a mixer and a feed-forward part), *, M, -, E (one of "
-                "them alone)",
-                (int)(letter - m->layer_pattern) + 1, *letter);
+            diag_error(diags, at,
+                       "layer_pattern: letter %d is '%c'; it must be a, m, p (a mixer and a feed-forward part), or *, M, -, E "
+                       "(one of them alone)",
+                       (int)(letter - m->layer_pattern) + 1, *letter);
             return false;
         }
         const bool mixes = strchr("mMp", *letter) != NULL;
@@ -87,11 +86,11 @@ static void check_pattern(const struct transformer *m, const struct yaml_node *t
     const struct place at = entry_place(tree, "layer_pattern");
     int period = (int)strlen(m->layer_pattern);
     if (m->mixer.heads && !strpbrk(m->layer_pattern, "mMp"))
-        diag_error(diags, entry_place(tree, "mixer"), "mixer: no layer has it; give `layer_pattern`, such as mmma");
+        diag_error(diags, entry_place(tree, "mixer"), "mixer: no layer uses it; add `layer_pattern`, such as mmma");
     if (!period || !pattern_is_known(m, at, diags))
         return;
     if (m->layers % period)
-        diag_error(diags, at, "layer_pattern: %d letters, repeated, do not give %d layers", period, m->layers);
+        diag_error(diags, at, "layer_pattern: %d letters, repeated, do not add up to %d layers", period, m->layers);
 }
 
 static void complete_mixer(struct state_mixer *mixer, const struct yaml_node *tree, struct diags *diags)
@@ -104,8 +103,8 @@ static void complete_mixer(struct state_mixer *mixer, const struct yaml_node *tr
     if (!mixer->chunk) /* mamba_ssm's and Lightning Attention's block; flash-linear-attention's */
         mixer->chunk = delta ? 64 : 256;
     if (mixer->heads % mixer->groups)
-        diag_error(diags, entry_place(yaml_find(tree, "mixer"), "groups"), "groups: %d heads are not %d equal groups",
-                   mixer->heads, mixer->groups);
+        diag_error(diags, entry_place(yaml_find(tree, "mixer"), "groups"),
+                   "groups: %d heads cannot be divided into %d equal groups", mixer->heads, mixer->groups);
 }
 
 void transformer_complete(struct transformer *model, const struct yaml_node *tree, struct diags *diags)
@@ -123,7 +122,7 @@ void transformer_complete(struct transformer *model, const struct yaml_node *tre
         model->head_dim = (int)(model->hidden / model->heads);
     if (!model->head_dim)
         diag_error(diags, place_of_pair(tree, "heads", "hidden"),
-                   "heads: hidden %lld is not a multiple of %d heads; change one or give head_dim", (long long)model->hidden,
+                   "heads: hidden %lld is not a multiple of %d heads; change one, or specify head_dim", (long long)model->hidden,
                    model->heads);
     if (model->heads % model->kv_heads != 0)
         diag_error(diags, place_of_pair(tree, "kv_heads", "heads"), "kv_heads: %d heads cannot share %d key/value heads evenly",
@@ -131,7 +130,7 @@ void transformer_complete(struct transformer *model, const struct yaml_node *tre
     if (model->attention == ATTENTION_LATENT && !model->latent.kv_lora_rank)
         diag_error(diags, entry_place(tree, "attention"), "attention: latent attention needs the group 'latent'");
     if (model->attention != ATTENTION_LATENT && model->latent.kv_lora_rank)
-        diag_error(diags, entry_place(tree, "latent"), "latent: only with `attention: latent`");
+        diag_error(diags, entry_place(tree, "latent"), "latent: this group needs `attention: latent`");
     check_mixture(model, tree, diags);
     complete_mixer(&model->mixer, tree, diags);
     check_pattern(model, tree, diags);
@@ -162,10 +161,10 @@ void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *d
     for (int p = 0; p < N_PRECISIONS; p++) {
         any = any || (p != PRECISION_FP32 && gpu->peak_flops[p] > 0);
         if (gpu->peak_flops[p] > 0 && gpu->gemm[p].peak_fraction <= 0)
-            diag_error(diags, entry_place(tree, "gemm"), "gemm: nothing for %s, which has a peak", precision_name(p));
+            diag_error(diags, entry_place(tree, "gemm"), "gemm: no entry for %s, which has a peak", precision_name(p));
     }
     if (!any)
-        diag_error(diags, entry_place(tree, "peak"), "peak: no training precision (bf16, fp16, fp8, ...) is given");
+        diag_error(diags, entry_place(tree, "peak"), "peak: no training precision is given; add one, such as bf16, fp16 or fp8");
 }
 
 /* Oversubscription above the last layer of switches is nobody's. */
@@ -175,12 +174,12 @@ static void warn_of_layers(const struct cluster *c, const struct yaml_node *tree
     bool pod = c->pod_oversubscription < 1 || c->pod_oversubscription > 1;
     if (c->fabric_layers < 2 && leaf)
         diag_warning(diags, entry_place(tree, "leaf_oversubscription"),
-                     "leaf_oversubscription: without effect where all nodes are under one layer of switches; spines need "
+                     "leaf_oversubscription: no effect, because all nodes are under one layer of switches; for spines, set "
                      "`fabric_layers: 2`");
     if (c->fabric_layers < 3 && pod)
         diag_warning(diags, entry_place(tree, "pod_oversubscription"),
-                     "pod_oversubscription: without effect in a fabric of %d layer%s; between leaf and spine it is "
-                     "`leaf_oversubscription`, and a core needs `fabric_layers: 3`",
+                     "pod_oversubscription: no effect in a fabric of %d layer%s; use `leaf_oversubscription` between leaf and "
+                     "spine, or set `fabric_layers: 3` for a core",
                      c->fabric_layers, c->fabric_layers == 1 ? "" : "s");
 }
 
@@ -215,7 +214,7 @@ static void check_node_power(const struct cluster *c, const struct yaml_node *tr
     char node[32], all[32];
     if (c->node_power_w > 0 && c->node_power_w < boards)
         diag_warning(diags, entry_place(tree, "node_power"),
-                     "node_power: %s are less than its %d GPUs may draw, %s; are they capped?",
+                     "node_power: %s is less than the board power of its %d GPUs, %s; are the GPUs capped?",
                      quantity_format(c->node_power_w, DIM_POWER, node, sizeof node), c->gpus_per_node,
                      quantity_format(boards, DIM_POWER, all, sizeof all));
 }
@@ -249,10 +248,10 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     check_node_power(cluster, tree, diags);
     if (cluster->nvlink_domain % gpn != 0 && gpn % cluster->nvlink_domain != 0)
         diag_error(diags, entry_place(tree, "nvlink_domain"),
-                   "nvlink_domain: %d GPUs are neither whole nodes of %d nor an equal part of one", cluster->nvlink_domain, gpn);
-    if ((double)cluster->nodes * gpn > 16e6)
-        diag_error(diags, entry_place(tree, "nodes"), "nodes: %d nodes of %d GPUs are beyond what msim addresses", cluster->nodes,
+                   "nvlink_domain: %d GPUs are neither a multiple nor a divisor of the %d GPUs per node", cluster->nvlink_domain,
                    gpn);
+    if ((double)cluster->nodes * gpn > 16e6)
+        diag_error(diags, entry_place(tree, "nodes"), "nodes: %d nodes of %d GPUs are too many for msim", cluster->nodes, gpn);
     if (cluster->pod_nodes && cluster->pod_nodes < cluster->leaf_nodes)
         diag_error(diags, entry_place(tree, "pod_nodes"), "pod_nodes: a pod of %d nodes is smaller than a leaf of %d",
                    cluster->pod_nodes, cluster->leaf_nodes);

@@ -31,7 +31,8 @@ static void clos_keys_check(const struct cluster *c, const struct yaml_node *tre
     };
 
     keys_refuse(keys, sizeof keys / sizeof keys[0],
-                "of a Clos, not of a dragonfly (switches_per_group, endpoints_per_switch, global_links); null takes it back",
+                "this key belongs to a Clos fabric, not to a dragonfly (switches_per_group, endpoints_per_switch, global_links); "
+                "null removes it",
                 tree, diags);
 }
 
@@ -48,7 +49,7 @@ static void dragonfly_keys_check(const struct cluster *c, const struct yaml_node
         {"link_rate", d->link_rate > 0},
     };
 
-    keys_refuse(keys, sizeof keys / sizeof keys[0], "needs `topology: dragonfly`; null takes it back", tree, diags);
+    keys_refuse(keys, sizeof keys / sizeof keys[0], "this key needs `topology: dragonfly`; null removes it", tree, diags);
 }
 
 /* Ports of a switch and nodes: do they go together? */
@@ -60,13 +61,13 @@ static bool ports_check(const struct cluster *c, const struct yaml_node *tree, s
 
     if (d->endpoints_per_switch % each)
         diag_error(diags, entry_place(tree, "endpoints_per_switch"),
-                   "endpoints_per_switch: %d NIC ports are not a multiple of the %d that each node takes%s",
-                   d->endpoints_per_switch, each, rails > 1 ? "" : "; or say `rails: yes`, a switch for each");
+                   "endpoints_per_switch: %d NIC ports are not a multiple of the %d that each node uses%s",
+                   d->endpoints_per_switch, each, rails > 1 ? "" : "; or set `rails: yes`, one switch for each");
     else if (d->switches_per_group % rails)
-        diag_error(
-            diags, entry_place(tree, "switches_per_group"),
-            "switches_per_group: %d are not a multiple of the %d switches that a node's NIC ports go to (`rails: no`: one)",
-            d->switches_per_group, rails);
+        diag_error(diags, entry_place(tree, "switches_per_group"),
+                   "switches_per_group: %d is not a multiple of the %d switches that the NIC ports of a node connect to (`rails: "
+                   "no`: one)",
+                   d->switches_per_group, rails);
     else
         return true;
     return false;
@@ -78,15 +79,15 @@ static void groups_check(struct cluster *c, int needed, const struct yaml_node *
     int64_t others = d->groups - 1, ports = (int64_t)d->switches_per_group * d->global_links_per_switch;
 
     if (d->groups < needed)
-        diag_error(diags, entry_place(tree, "groups"), "groups: %d nodes fill %d groups, not %d; null lets them follow", c->nodes,
-                   needed, d->groups);
+        diag_error(diags, entry_place(tree, "groups"), "groups: %d nodes fill %d groups, not %d; null computes their number",
+                   c->nodes, needed, d->groups);
     else if (others > 0 && d->global_links < 1)
         diag_error(diags, entry_place(tree, "global_links_per_switch"),
-                   "global_links_per_switch: %d switches with %d each have %lld, which do not reach %lld other groups",
+                   "global_links_per_switch: %d switches with %d each have %lld, too few to reach %lld other groups",
                    d->switches_per_group, d->global_links_per_switch, (long long)ports, (long long)others);
     else if (d->global_links * others > ports)
         diag_error(diags, entry_place(tree, "global_links"),
-                   "global_links: %d to each of %lld other groups are more than the %lld that %d switches with %d each have",
+                   "global_links: %d to each of %lld other groups exceed the %lld that %d switches with %d each have",
                    d->global_links, (long long)others, (long long)ports, d->switches_per_group, d->global_links_per_switch);
 }
 

@@ -86,10 +86,9 @@ int cp_comm_parse(const char *text, char *why, size_t size)
         names[i] = words[i].name;
     const char *near = nearest_name(text, names, N_WORDS);
     if (near)
-        snprintf(why, size, "'%.40s' is not known; did you mean '%s'? (ring, all_gather, a2a, a2a:8+ring)", text, near);
+        snprintf(why, size, "'%.40s' is unknown; did you mean '%s'? (ring, all_gather, a2a, a2a:8+ring)", text, near);
     else
-        snprintf(why, size, "'%.40s' is not known; known are ring, all_gather, a2a, and both as a2a:8+ring or a2a:8+all_gather",
-                 text);
+        snprintf(why, size, "'%.40s' is unknown; write ring, all_gather, a2a, or both as a2a:8+ring or a2a:8+all_gather", text);
     return -1;
 }
 

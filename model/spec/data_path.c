@@ -70,6 +70,6 @@ enum status data_path_check(struct diags *diags)
             closedir(folder);
         return STATUS_OK;
     }
-    diag_error(diags, (struct place){.file = chosen}, "MSIM_DATA names no folder that can be read: %s", strerror(errno));
+    diag_error(diags, (struct place){.file = chosen}, "MSIM_DATA is not a readable folder: %s", strerror(errno));
     return STATUS_BAD_INPUT;
 }

@@ -80,11 +80,12 @@ static void report_unknown(enum catalog_kind kind, const struct yaml_node *value
         near = alias_table_nearest(&table, kind, value->text, &entry);
     }
     if (other < N_CATALOG_KINDS)
-        diag_error(diags, value->at, "unknown %s '%.60s'; it is a %s, which --%s takes%s", kinds[kind].one, value->text,
+        diag_error(diags, value->at, "unknown %s '%.60s'; it is a %s, so specify it with --%s%s", kinds[kind].one, value->text,
                    kinds[other].one, kinds[other].option,
-                   kind == CATALOG_CLUSTERS && other == CATALOG_GPUS ? ", in its usual nodes" : "");
+                   kind == CATALOG_CLUSTERS && other == CATALOG_GPUS ? ", which uses its usual nodes" : "");
     else if (!near)
-        diag_error(diags, value->at, "unknown %s '%.60s'; `msim catalog` lists them, and a file is named with its .yaml or .json",
+        diag_error(diags, value->at,
+                   "unknown %s '%.60s'; `msim catalog` lists them, and the name of a file ends in .yaml or .json",
                    kinds[kind].one, value->text);
     else if (strcmp(near, entry) == 0)
         diag_error(diags, value->at, "unknown %s '%.60s'; did you mean '%s'?", kinds[kind].one, value->text, near);
@@ -105,7 +106,7 @@ static const char *name_by_alias(enum catalog_kind kind, const struct yaml_node 
     name = name ? arena_copy_text(arena, name) : NULL;
     alias_table_free(&table);
     if (match == ALIAS_USUAL)
-        diag_note(diags, value->at, "'%.60s' is taken for %s, the usual %s of that name", text, name, kinds[kind].one);
+        diag_note(diags, value->at, "'%.60s' is ambiguous; msim uses %s, the usual %s of that name", text, name, kinds[kind].one);
     return name;
 }
 
@@ -124,7 +125,7 @@ static struct yaml_node *single_node(const struct yaml_node *value, const char *
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "%.50s-node", gpu);
     struct yaml_node *tree = yaml_with(NULL, "name", yaml_scalar(value->text, name, arena), arena);
-    tree = yaml_with(tree, "source", yaml_scalar(value->text, "one usual host of this GPU", arena), arena);
+    tree = yaml_with(tree, "source", yaml_scalar(value->text, "one usual node of this GPU", arena), arena);
     tree = yaml_with(tree, "gpu.base", yaml_scalar(value->text, gpu, arena), arena);
     return yaml_with(tree, "nodes", yaml_scalar(value->text, "1", arena), arena);
 }
@@ -157,23 +158,23 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, con
     if (!tree)
         return NULL;
     if (tree->kind != YAML_MAPPING) {
-        diag_error(diags, tree->at, "a %s is a mapping of keys to values; this is %s", kinds[kind].one,
+        diag_error(diags, tree->at, "a %s must be a mapping of keys to values; this is %s", kinds[kind].one,
                    yaml_kind_name(tree->kind));
         return NULL;
     }
     if (kind == CATALOG_MODELS && huggingface_is(tree))
         return huggingface_entry(tree, as, path, arena, diags);
     if (as)
-        diag_error(diags, as->at, "model_type: only of a Hugging Face config.json, which %.120s is not", path);
+        diag_error(diags, as->at, "model_type: this key belongs to a Hugging Face config.json, and %.120s is none", path);
     struct yaml_node *source = yaml_find(tree, "source");
     if (!source || yaml_is_null(source)) {
         if (yaml_find(tree, "model") && yaml_find(tree, "cluster")) {
-            diag_error(diags, tree->at, "this is an experiment, not a %s; commands take it without an option before it",
+            diag_error(diags, tree->at, "this is an experiment, not a %s; give it to the command without an option",
                        kinds[kind].one);
             return NULL;
         }
         diag_error(diags, tree->at,
-                   "'source' is missing: an entry says where its numbers come from; write for example `source: our data sheet`");
+                   "'source' is missing; an entry must name the source of its numbers, for example `source: our data sheet`");
     }
     if (!yaml_find(tree, "name"))
         tree = yaml_with(tree, "name", yaml_scalar(path, stem(path, arena), arena), arena);
@@ -202,9 +203,9 @@ bool entry_is_folder(const char *path)
 static void report_folder(enum catalog_kind kind, const struct yaml_node *value, struct diags *diags)
 {
     if (kind == CATALOG_MODELS)
-        diag_error(diags, value->at, "'%s' is a folder without a config.json, and no model of the catalog", value->text);
+        diag_error(diags, value->at, "'%s' is a folder without a config.json, and not a model of the catalog", value->text);
     else
-        diag_error(diags, value->at, "'%s' is a folder; a %s is a file", value->text, kinds[kind].one);
+        diag_error(diags, value->at, "'%s' is a folder; a %s must be a file", value->text, kinds[kind].one);
 }
 
 /* A catalog entry by its name or one of its other spellings; else a folder beside who asks. */
@@ -236,7 +237,7 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
                                     struct arena *arena, struct diags *diags)
 {
     if (yaml_is_null(value) || !*value->text) {
-        diag_error(diags, value->at, "a %s must be named", kinds[kind].one);
+        diag_error(diags, value->at, "the name of the %s is missing", kinds[kind].one);
         return NULL;
     }
     if (!entry_is_file_name(value->text))
@@ -256,7 +257,7 @@ static struct yaml_node *load_named(enum catalog_kind kind, const struct yaml_no
         tree = load_file(kind, known, as, arena, diags);
     else
         diag_error(diags, value->at, "there is no file '%s'%s", value->text, /* say who asked for it */
-                   entry_is_repository(value->text) ? ", nor has the catalog an entry of this name" : "");
+                   entry_is_repository(value->text) ? ", and the catalog has no entry of this name" : "");
     free(known);
     return tree;
 }
@@ -316,7 +317,8 @@ static struct yaml_node *rates_follow_links(const struct yaml_node *under, struc
     char words[SOURCE_SIZE];
     snprintf(words, sizeof words, "%.*s; rates scaled with nvlink_rate", SOURCE_SIZE - 48, source ? source->text : "of the base");
     over = yaml_with(over, "nccl.source", yaml_scalar(place, words, arena), arena);
-    diag_note(diags, is->at, "nvlink_rate: the fitted rates of collectives (nccl) follow it, %.3g of the base's", now / before);
+    diag_note(diags, is->at, "nvlink_rate: the fitted rates of collectives (nccl) are scaled with it, to %.3g of the base",
+              now / before);
     return over;
 }
 
@@ -335,8 +337,8 @@ static struct yaml_node *without_node_power(struct yaml_node *under, const struc
     if (!power || yaml_is_null(power) || yaml_find(over, "node_power") ||
         !(another || says_another(under, over, "gpus_per_node")))
         return under;
-    diag_note(diags, over->at, "node_power: %s of the base are not those of a node with %s", power->text,
-              another ? "another GPU" : "so many GPUs");
+    diag_note(diags, over->at, "node_power: %s is that of the base, not of a node with %s", power->text,
+              another ? "another GPU" : "this number of GPUs");
     return yaml_without(under, "node_power", arena);
 }
 
@@ -404,8 +406,8 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
             return NULL;
         if (value->kind != YAML_MAPPING || n == BASES_MAX) {
             diag_error(diags, value->at,
-                       value->kind == YAML_MAPPING ? "too many entries build on one another (does `base` loop?)"
-                                                   : "a name, a file or a mapping is wanted here");
+                       value->kind == YAML_MAPPING ? "too many entries refer to each other (does `base` form a loop?)"
+                                                   : "this must be a name, a file or a mapping");
             return NULL;
         }
         layers[n] = yaml_without(value, "base", arena);
@@ -460,7 +462,7 @@ static enum status read_transformer(const struct yaml_node *tree, struct transfo
 static void hint_at_base(const struct yaml_node *gpu, struct diags *diags)
 {
     if (gpu && gpu->kind == YAML_MAPPING && !(yaml_find(gpu, "gemm") && yaml_find(gpu, "attention") && yaml_find(gpu, "nccl")))
-        diag_note(diags, gpu->at, "`base: NAME` takes what is left out from another GPU, such as h100-sxm");
+        diag_note(diags, gpu->at, "`base: NAME` takes missing keys from another GPU, such as h100-sxm");
 }
 
 static enum status read_gpu(const struct yaml_node *tree, struct gpu *object, struct diags *diags)

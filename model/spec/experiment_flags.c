@@ -54,8 +54,8 @@ static const struct yaml_node *gpus_of_nodes(const struct yaml_node *cluster, co
     diags_free(&quiet);
     if (!known) {
         diag_warning(o->diags, nodes->at,
-                     "nodes: the GPUs of this cluster are not known: the job takes all of the one that comes "
-                     "in its place; --gpus says how many it uses");
+                     "nodes: msim does not know the GPUs of this cluster; the job uses all GPUs of the one that replaces it; "
+                     "--gpus sets their number");
         return NULL;
     }
     char number[16];

@@ -229,15 +229,14 @@ static void report_unknown_family(const struct yaml_node *type, const char *cons
     if (near)
         snprintf(nearest, sizeof nearest, " (the nearest is '%s')", near);
     if (asked)
-        diag_error(diags, type->at, "model_type: '%.40s' is not a family that msim reads%s; such as llama or qwen3_moe",
+        diag_error(diags, type->at, "model_type: '%.40s' is not a family that msim reads%s; examples are llama and qwen3_moe",
                    type->text, nearest);
     else
-        diag_error(
-            diags, type->at,
-            "model_type: '%.40s' is not a family that msim reads%s; where its layers are those of one that is, such as llama, "
-            "read it so: --set model.model_type=llama, or `{base: config.json, model_type: llama}`; else describe its shape "
-            "in a file (msim catalog template model)",
-            type->text, nearest);
+        diag_error(diags, type->at,
+                   "model_type: '%.40s' is not a family that msim reads%s; if its layers are those of a known family, such as "
+                   "llama, use --set model.model_type=llama, or `{base: config.json, model_type: llama}`; else describe its "
+                   "shape in a file (msim catalog template model)",
+                   type->text, nearest);
 }
 
 /* The family by name, its own or that of `as`. Configurations of models that see and read keep the reader's in `text_config`. */
@@ -311,7 +310,7 @@ static struct yaml_node *with_layer_types(struct yaml_node *entry, const struct 
     if (!layer)
         return entry;
     if (!regular)
-        diag_warning(diags, types->at, "layer_types: not one full layer in n; taken as one in %d", every);
+        diag_warning(diags, types->at, "layer_types: the full layers are not one in n; msim assumes one in %d", every);
     char text[16];
     snprintf(text, sizeof text, "%d", every);
     return yaml_with(entry, every == 1 ? "window" : "window_every", yaml_scalar(types->at.file, every == 1 ? "0" : text, arena),
@@ -341,10 +340,10 @@ static int letters_of_types(const struct yaml_node *types, char *letters, struct
     for (const struct yaml_node *t = types->first; t && n < PATTERN_SIZE - 1; t = t->next, n++) {
         letters[n] = letter_of_type(t->kind == YAML_SCALAR ? t->text : "");
         if (letters[n] == '?')
-            diag_error(diags, t->at,
-                       "%s: layer %d is of no kind that msim reads; known are attention and mamba, full_attention and "
-                       "linear_attention, 1 and 0",
-                       types->key, n);
+            diag_error(
+                diags, t->at,
+                "%s: layer %d has an unknown kind; msim reads attention and mamba, full_attention and linear_attention, 1 and 0",
+                types->key, n);
     }
     return n;
 }
@@ -371,7 +370,7 @@ static struct yaml_node *with_pattern(struct yaml_node *entry, const struct yaml
     int n = int_of(config, "num_hidden_layers"), every = int_of(config, "full_attention_interval");
     char letters[PATTERN_SIZE] = "";
     if (n < 1 || n >= PATTERN_SIZE) {
-        diag_error(diags, config->at, "num_hidden_layers: a hybrid's are 1 to %d", PATTERN_SIZE - 1);
+        diag_error(diags, config->at, "num_hidden_layers: a hybrid model has 1 to %d", PATTERN_SIZE - 1);
         return entry;
     }
     memset(letters, 'm', (size_t)n);
@@ -415,7 +414,7 @@ static struct yaml_node *with_dense_layers(struct yaml_node *entry, const struct
         leading = leading && there[i];
     if (!leading || (n < layers && int_of(config, "decoder_sparse_step") > 1)) {
         diag_warning(diags, dense->at,
-                     "mlp_only_layers: taken as mixtures like the others, as they are not just the first layers");
+                     "mlp_only_layers: treated as mixtures like the others, because they are not only the first layers");
         return entry;
     }
     snprintf(text, sizeof text, "%d", n);
@@ -433,7 +432,7 @@ static struct yaml_node *without_experts(struct yaml_node *entry, struct arena *
     if (!leading || layers < 1 || int_of(yaml_find(entry, "moe"), "first_dense_layers") < layers ||
         !yaml_find(entry, "ffn_hidden"))
         return entry;
-    diag_note(diags, leading->at, "%s: no layer has experts: taken as a dense model",
+    diag_note(diags, leading->at, "%s: no layer has experts; treated as a dense model",
               leading->alias ? leading->alias : "first_dense_layers");
     return yaml_without(entry, "moe", arena);
 }
@@ -442,7 +441,7 @@ static void note_left_out(const struct yaml_node *config, struct diags *diags)
 {
     if (is_true(config, "use_sliding_window"))
         diag_warning(diags, entry_place(config, "use_sliding_window"),
-                     "use_sliding_window: the window is left out, attention is full");
+                     "use_sliding_window: the window is ignored, attention is full");
 }
 
 /* The folder's name where the file is called config.json, the file's otherwise. */

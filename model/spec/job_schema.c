@@ -57,14 +57,14 @@ static void text_words(const struct yaml_node *text, read_word *read, void *read
 static void each_word(const struct field *row, const struct yaml_node *value, read_word *read, void *reader, struct diags *diags)
 {
     if (value->kind == YAML_MAPPING)
-        diag_error(diags, value->at, "%s is a mapping; it must be a sequence of names", row->key);
+        diag_error(diags, value->at, "%s is a mapping; it must be a list of names", row->key);
     if (value->kind == YAML_SCALAR)
         text_words(value, read, reader);
     for (const struct yaml_node *child = value->kind == YAML_SEQUENCE ? value->first : NULL; child; child = child->next)
         if (child->kind == YAML_SCALAR)
             text_words(child, read, reader);
         else
-            diag_error(diags, child->at, "%s: %s where a name is wanted", row->key, yaml_kind_name(child->kind));
+            diag_error(diags, child->at, "%s: %s, but a name is expected", row->key, yaml_kind_name(child->kind));
 }
 
 struct set_reader {
@@ -126,10 +126,10 @@ static void read_feature(void *reader, const struct yaml_node *word)
     feature_set found = 0;
     name.text += change;
     if (change && strcmp(name.text, "none") == 0)
-        diag_error(r->diags, word->at, "%s: '%s' changes nothing; write none alone, or a name behind the sign", r->row->key,
+        diag_error(r->diags, word->at, "%s: '%s' has no effect; write none alone, or a name after the sign", r->row->key,
                    word->text);
     else if (r->changes && !change)
-        diag_error(r->diags, word->at, "%s: '%s' behind a change; write +%s, or names without a sign first", r->row->key,
+        diag_error(r->diags, word->at, "%s: '%s' after a change; write +%s, or put names without a sign first", r->row->key,
                    word->text, word->text);
     else
         read_member(r->row, &name, &features_set, &found, r->diags);
@@ -172,7 +172,7 @@ static void read_features(const struct field *row, const struct yaml_node *value
     struct feature_reader reader = {.row = row, .diags = diags};
     each_word(row, value, read_feature, &reader, diags);
     if (value->kind == YAML_SCALAR && !reader.begun)
-        diag_error(diags, value->at, "%s: names are wanted; write none where there is no feature", row->key);
+        diag_error(diags, value->at, "%s: names are expected; write none for no feature", row->key);
     memcpy(at, &reader.said.features, sizeof reader.said.features);
 }
 
@@ -189,7 +189,8 @@ static void read_targets(const struct field *row, const struct yaml_node *value,
     read_set(row, value, &targets_set, at, diags);
     memcpy(&targets, at, sizeof targets);
     if (!targets && diags->n_errors == before)
-        diag_error(diags, value->at, "%s: adapters of no matrix train nothing; name some of %s", row->key, targets_set.example);
+        diag_error(diags, value->at, "%s: adapters without a matrix train nothing; specify some of %s", row->key,
+                   targets_set.example);
 }
 
 static json_t *write_targets(const struct field *row, const void *at)

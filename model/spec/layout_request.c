@@ -37,7 +37,7 @@ static void read_cp_comm(const struct field *row, const struct yaml_node *value,
 {
     char why[CP_COMM_WHY];
     if (value->kind != YAML_SCALAR) {
-        diag_error(diags, value->at, "%s: %s where a word is wanted, such as ring", row->key, yaml_kind_name(value->kind));
+        diag_error(diags, value->at, "%s: %s, but a word is expected, such as ring", row->key, yaml_kind_name(value->kind));
         return;
     }
     int found = cp_comm_parse(value->text, why, sizeof why);
@@ -51,7 +51,7 @@ static void read_recompute(const struct field *row, const struct yaml_node *valu
 {
     char why[RECOMPUTE_WHY];
     if (value->kind != YAML_SCALAR) {
-        diag_error(diags, value->at, "%s: %s where words joined by '+' are wanted", row->key, yaml_kind_name(value->kind));
+        diag_error(diags, value->at, "%s: %s, but words joined by '+' are expected", row->key, yaml_kind_name(value->kind));
         return;
     }
     struct recompute found;
@@ -68,7 +68,7 @@ static void read_offload(const struct field *row, const struct yaml_node *value,
     char why[OFFLOAD_WHY];
     int n;
     if (value->kind != YAML_SCALAR) {
-        diag_error(diags, value->at, "%s: %s where a word is wanted, such as optimizer", row->key, yaml_kind_name(value->kind));
+        diag_error(diags, value->at, "%s: %s, but a word is expected, such as optimizer", row->key, yaml_kind_name(value->kind));
         return;
     }
     struct offload found = {.of = {{0}}};
@@ -153,7 +153,7 @@ static struct yaml_node *text_tree(const struct yaml_node *text, struct arena *a
         else
             diag_error(diags, inside(text->at, item.key_at, text->quoted), "layout: %s", why);
     if (n == 0)
-        diag_error(diags, text->at, "layout: '%.40s' says nothing; write for example tp=8,pp=8,vpp=6,mb=1, or auto", text->text);
+        diag_error(diags, text->at, "layout: '%.40s' is empty; write for example tp=8,pp=8,vpp=6,mb=1, or auto", text->text);
     return tree;
 }
 

@@ -168,15 +168,14 @@ static void explain_word(const char *text, size_t length, char *why, size_t size
     char item[48], hint[192];
     snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), text);
     if (strcmp(item, "none") == 0)
-        snprintf(why, size, "'none' stands alone");
+        snprintf(why, size, "'none' cannot be combined with others");
     else if (strcmp(item, "auto") == 0)
-        snprintf(why, size,
-                 "only a search takes auto (all of a part or nothing), or auto:25%% (in such steps, of at least 25 %%)");
+        snprintf(why, size, "auto (all of a part or nothing) and auto:25%% (steps of at least 25 %%) need a search");
     else
         snprintf(why, size, "unknown '%s'; %s", item,
                  name_hint(item, known, sizeof known / sizeof *known,
-                           "known are none, and joined by '+' optimizer, activations, parameters, each with an amount where not "
-                           "all of it goes, as optimizer:50%; auto in a layout that is auto",
+                           "write none, or optimizer, activations, parameters joined by '+', each with an amount if it is not "
+                           "all, as in optimizer:50%; auto only in a layout that is auto",
                            hint, sizeof hint));
 }
 
@@ -195,14 +194,14 @@ static bool parse_part(const char *text, size_t length, struct offload *set, cha
     if (colon)
         said.of[part] = amount_of(colon + 1, length - word_length - 1, part);
     if (!offload_has(&said, part)) {
-        snprintf(why, size, "'%.*s' says no amount of %s; write %s", (int)(length < 48 ? length : 48), text, words[word],
+        snprintf(why, size, "'%.*s' is not an amount of %s; write %s", (int)(length < 48 ? length : 48), text, words[word],
                  part == OFFLOAD_ACTIVATIONS ? "a share in whole percents (activations:25%) or a number of a stage's layers "
                                                "(activations:16)"
                                              : "a share in whole percents, as in optimizer:50%");
         return false;
     }
     if (offload_has(set, part)) {
-        snprintf(why, size, "%s stands there twice", words[word]);
+        snprintf(why, size, "%s is given twice", words[word]);
         return false;
     }
     *set = offload_join(*set, said);

@@ -99,17 +99,17 @@ static void explain(const char *text, size_t length, char *why, size_t size)
     char item[48], hint[224];
     snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), text);
     if (strpbrk(item, " \t")) {
-        snprintf(why, size, "'%s' has a blank; words are joined by '+' alone, as in layernorm+mlp_act", item);
+        snprintf(why, size, "'%s' has a blank; join words with '+' only, as in layernorm+mlp_act", item);
         return;
     }
     if (word_of(text, length) >= 0) {
-        snprintf(why, size, "'%s' stands alone", item);
+        snprintf(why, size, "'%s' cannot be combined with others", item);
         return;
     }
     snprintf(why, size, "%s%s%s; %s", length ? "'" : "a word is missing", item, length ? "' is unknown" : "",
              name_hint(item, recompute_words, N_RECOMPUTES + N_RECOMPUTE_MODULES,
-                       "known are none, selective, full, and joined by '+' core_attn, layernorm, mla_up_proj, mlp_act, moe_act, "
-                       "mlp, shared_experts, moe; so many layers are full:4, full:every2, full:groups4",
+                       "write none, selective, full, or core_attn, layernorm, mla_up_proj, mlp_act, moe_act, mlp, "
+                       "shared_experts, moe joined by '+'; for some layers, full:4, full:every2, full:groups4",
                        hint, sizeof hint));
 }
 
@@ -163,7 +163,8 @@ bool recompute_parse(const char *text, struct recompute *recompute, char *why, s
             return true;
         if (why)
             snprintf(why, size,
-                     "'%.40s' says no layers; write full:4 (the first four of each virtual stage), full:every2 or full:groups4",
+                     "'%.40s' has no number of layers; write full:4 (the first four of each virtual stage), full:every2 or "
+                     "full:groups4",
                      text);
         return false;
     }
@@ -171,7 +172,9 @@ bool recompute_parse(const char *text, struct recompute *recompute, char *why, s
     const char *modules = listed ? text + sizeof selective - 1 : text, *colon = strchr(modules, ':');
     if (colon || (listed && isdigit((unsigned char)*modules))) {
         if (why)
-            snprintf(why, size, "'%.40s': so many layers are repeated whole, as full:4; modules are of all layers", text);
+            snprintf(why, size,
+                     "'%.40s': a number of layers applies to whole layers only, as in full:4; modules are repeated in all layers",
+                     text);
         return false;
     }
     return parse_modules(modules, recompute, why, size);

@@ -71,7 +71,7 @@ static bool read_number(const struct field *row, const struct yaml_node *value, 
     }
     bool low = parsed < row->min;
     quantity_write(low ? row->min : row->max, row->dimension, bound, sizeof bound);
-    diag_error(diags, value->at, "%s: %s is too %s; it is %s %s", key_of(row, value), value->text, low ? "small" : "large",
+    diag_error(diags, value->at, "%s: %s is too %s; it must be %s %s", key_of(row, value), value->text, low ? "small" : "large",
                low ? "at least" : "at most", bound);
     return false;
 }
@@ -83,8 +83,8 @@ static void note_thousands(const struct field *row, const struct yaml_node *valu
     char last = length ? value->text[length - 1] : '\0';
     double other = last == 'k' ? number / 1e3 * 1024 : last == 'M' ? number / 1e6 * 1048576 : number;
     if (row->binary && other > number)
-        diag_note(diags, value->at, "%s: %.20s is %.0f; write %.0f where that is meant", key_of(row, value), value->text, number,
-                  other);
+        diag_note(diags, value->at, "%s: %.20s means %.0f here; write %.0f if that is meant", key_of(row, value), value->text,
+                  number, other);
 }
 
 static void read_integer(const struct field *row, const struct yaml_node *value, void *at, struct diags *diags)

@@ -119,7 +119,7 @@ char **shipped_all_names(const struct shipped *kind, size_t *n_names)
 const char *shipped_hint(const struct shipped *kind, const char *name, char *buffer, size_t size)
 {
     size_t n;
-    char **names = shipped_names(kind, &n), known[512] = "none are found; MSIM_DATA can name their place";
+    char **names = shipped_names(kind, &n), known[512] = "none are found; set MSIM_DATA to their folder";
     if (n)
         snprintf(known, sizeof known, "known are ");
     for (size_t i = 0; i < n; i++)

@@ -83,7 +83,7 @@ static bool add_key(struct builder *b, const char *key, struct place at)
 {
     int top = b->depth - 1;
     if (++b->open[top].n_keys > YAML_KEYS_MAX)
-        return refuse(b, at, "more keys in one mapping than any specification has");
+        return refuse(b, at, "one mapping has too many keys; is this the right file?");
     const struct yaml_node *first = yaml_find(b->open[top].node, key);
     if (first)
         diag_error(b->diags, at, "'%.60s' is given twice; first on line %d", key, first->key_at.line);
@@ -101,7 +101,7 @@ static bool add_scalar(struct builder *b, struct fy_event *event)
     size_t n = 0;
     const char *text = token ? fy_token_get_text(token, &n) : "";
     if (!text || memchr(text, '\0', n))
-        return refuse(b, at, "a value that holds a NUL character");
+        return refuse(b, at, "a value contains a NUL character");
     char *copy = arena_new(b->arena, n + 1, 1);
     memcpy(copy, text, n);
     if (awaits_key(b))
@@ -119,7 +119,7 @@ static bool open_container(struct builder *b, struct fy_event *event, enum yaml_
     if (awaits_key(b))
         return refuse(b, at, "a key must be a name, not a mapping or a sequence");
     if (b->depth == YAML_DEPTH_MAX)
-        return refuse(b, at, "nested too deeply to be a specification");
+        return refuse(b, at, "the nesting is too deep; is this the right file?");
     struct yaml_node *node = arena_new(b->arena, 1, sizeof *node);
     *node = (struct yaml_node){.kind = kind, .at = at};
     attach(b, node);
@@ -142,7 +142,8 @@ static bool build(struct builder *b, struct fy_event *event)
     case FYET_ALIAS:
         return refuse(b, before_mark(place_of(b, event)), "aliases (*name) are not supported; repeat the value, or use `base:`");
     case FYET_DOCUMENT_START:
-        return b->documents++ == 0 || refuse(b, place_of(b, event), "a second document (`---`); one file holds one");
+        return b->documents++ == 0 ||
+               refuse(b, place_of(b, event), "the file has a second document (`---`); it must hold only one");
     default: return true;
     }
 }
@@ -240,7 +241,7 @@ struct yaml_node *yaml_parse(const char *name, const char *bytes, size_t n, stru
         refuse(&b, (struct place){.file = b.name}, "the YAML parser did not start");
     good = good && build_all(&b, parser, errors);
     if (good && !b.root)
-        good = refuse(&b, (struct place){.file = b.name}, "the file holds nothing but comments");
+        good = refuse(&b, (struct place){.file = b.name}, "the file contains only comments");
     if (parser)
         fy_parser_destroy(parser);
     if (errors)

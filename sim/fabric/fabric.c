@@ -24,7 +24,7 @@ const char *fabric_layer_name(enum fabric_layer layer)
 void fabric_count_check(const struct complaint *to, int value, int low, const char *what)
 {
     if (value < low || value > FABRIC_COUNT_MAX)
-        diag_error(to->diags, to->at, "fabric: %d %s; between %d and %d", value, what, low, FABRIC_COUNT_MAX);
+        diag_error(to->diags, to->at, "fabric: %d %s; the number must be between %d and %d", value, what, low, FABRIC_COUNT_MAX);
 }
 
 void fabric_rate_check(const struct complaint *to, double rate, const char *what)
@@ -71,13 +71,13 @@ static void ranges_check(const struct fabric_shape *s, const struct complaint *t
     else
         clos_ranges_check(s, to);
     if (!(s->latency_s >= 0 && s->latency_s < 1) || !(s->hop_latency_s >= 0 && s->hop_latency_s < 1))
-        diag_error(to->diags, to->at, "fabric: latencies lie between 0 and 1 s");
+        diag_error(to->diags, to->at, "fabric: latencies must be between 0 and 1 s");
     if (s->nvlink_domain > 1)
         fabric_rate_check(to, s->nvlink_rate, "NVLink");
     if (s->pcie_rate > 0)
         fabric_rate_check(to, s->pcie_rate, "PCIe lanes");
     if (s->pcie_switches > 0)
-        fabric_rate_check(to, s->root_rate, "the way from a PCIe switch to its CPU");
+        fabric_rate_check(to, s->root_rate, "the path from a PCIe switch to its CPU");
     if (s->sockets > 0)
         fabric_rate_check(to, s->socket_rate, "the path between CPUs");
 }
@@ -91,11 +91,12 @@ static bool even(int a, int b)
 static void host_inside_check(const struct fabric_shape *s, const struct complaint *to)
 {
     if (s->n_affinity == 0 && !even(s->gpus_per_host, s->nics_per_host))
-        diag_error(to->diags, to->at,
-                   "fabric: %d NICs cannot be shared evenly by the %d GPUs of a host; say which (affinity:0,0,1)",
-                   s->nics_per_host, s->gpus_per_host);
+        diag_error(
+            to->diags, to->at,
+            "fabric: the %d NICs of a host cannot be shared evenly by its %d GPUs; specify the NIC of each (affinity:0,0,1)",
+            s->nics_per_host, s->gpus_per_host);
     if (s->n_affinity > 0 && s->n_affinity != s->gpus_per_host)
-        diag_error(to->diags, to->at, "fabric: affinity names the NICs of %d GPUs, a host has %d", s->n_affinity,
+        diag_error(to->diags, to->at, "fabric: affinity lists the NICs of %d GPUs, but a host has %d", s->n_affinity,
                    s->gpus_per_host);
     for (int i = 0; i < s->n_affinity && i < AFFINITY_MAX; i++)
         if (s->affinity[i] >= s->nics_per_host)
@@ -109,7 +110,7 @@ static void host_inside_check(const struct fabric_shape *s, const struct complai
                    s->pcie_switches, s->sockets);
     if (s->nvlink_domain > 1 &&
         (s->nvlink_domain > s->gpus_per_host ? s->nvlink_domain % s->gpus_per_host : s->gpus_per_host % s->nvlink_domain))
-        diag_error(to->diags, to->at, "fabric: NVLink domains of %d GPUs and hosts of %d do not divide one another",
+        diag_error(to->diags, to->at, "fabric: NVLink domains of %d GPUs are neither a multiple nor a divisor of hosts of %d",
                    s->nvlink_domain, s->gpus_per_host);
 }
 
@@ -122,7 +123,7 @@ void fabric_host_ports_check(const struct fabric_shape *s, const struct complain
         diag_error(to->diags, to->at, "fabric: the %lld NIC ports of a host do not divide evenly over %d %s", (long long)ports,
                    s->tors_per_set, spread_over);
     else if (s->tor_down % (ports / s->tors_per_set))
-        diag_error(to->diags, to->at, "fabric: a %s's %d %s ports are not a multiple of the %lld that each host takes", device,
+        diag_error(to->diags, to->at, "fabric: a %s's %d %s ports are not a multiple of the %lld that each host uses", device,
                    s->tor_down, called, (long long)(ports / s->tors_per_set));
 }
 
@@ -136,8 +137,7 @@ static void tors_check(const struct fabric_shape *s, const struct complaint *to)
 static void tiers_check(const struct fabric_shape *s, const struct complaint *to)
 {
     if (s->agg_down > 0 && s->tor_up == 0)
-        diag_error(to->diags, to->at,
-                   "fabric: ToRs without uplinks are over-subscribed to zero; give them some (tor:64x200G/32x400G)");
+        diag_error(to->diags, to->at, "fabric: ToRs have no uplinks; add some (tor:64x200G/32x400G)");
     else if (s->agg_down > 0 && (s->aggs_per_pod == 0 || s->tor_up % s->aggs_per_pod))
         diag_error(to->diags, to->at, "fabric: a ToR's %d uplinks do not divide evenly over %d aggregation switches", s->tor_up,
                    s->aggs_per_pod);
@@ -145,11 +145,9 @@ static void tiers_check(const struct fabric_shape *s, const struct complaint *to
         diag_error(to->diags, to->at, "fabric: an aggregation switch's %d ports are not a multiple of the %d cables to each ToR",
                    s->agg_down, s->tor_up / s->aggs_per_pod);
     if (s->core_down > 0 && s->agg_down == 0)
-        diag_error(to->diags, to->at, "fabric: core switches without aggregation switches below them");
+        diag_error(to->diags, to->at, "fabric: core switches need aggregation switches; add agg:");
     else if (s->core_down > 0 && s->agg_up == 0)
-        diag_error(
-            to->diags, to->at,
-            "fabric: aggregation switches without uplinks are over-subscribed to zero; give them some (agg:32x400G/32x400G)");
+        diag_error(to->diags, to->at, "fabric: aggregation switches have no uplinks; add some (agg:32x400G/32x400G)");
 }
 
 /* ---- the derived numbers */
@@ -210,20 +208,19 @@ static void clos_derived_check(const struct fabric *f, const struct complaint *t
 
     if (f->layers == 1 && f->n_sets > 1)
         diag_error(to->diags, to->at,
-                   "fabric: disconnected: %d hosts need %d ToR sets, and nothing joins them; add agg:", s->hosts, f->n_sets);
+                   "fabric: disconnected: %d hosts need %d ToR sets, and nothing connects them; add agg:", s->hosts, f->n_sets);
     if (f->layers == 1 && s->tors_per_set != s->planes)
-        diag_error(to->diags, to->at, "fabric: disconnected: nothing joins the %d ToRs of the set; add agg:, or planes:%d",
+        diag_error(to->diags, to->at, "fabric: disconnected: nothing connects the %d ToRs of the set; add agg:, or planes:%d",
                    s->tors_per_set, s->tors_per_set);
     if (f->layers == 2 && f->n_pods > 1)
         diag_error(to->diags, to->at,
-                   "fabric: disconnected: spines of %d ports reach %d ToRs of %d in a plane; add core: or ports", s->agg_down,
-                   f->tors_per_pod, f->n_tors / s->planes);
+                   "fabric: disconnected: spines of %d ports reach only %d ToRs of %d in a plane; add core:, or ports",
+                   s->agg_down, f->tors_per_pod, f->n_tors / s->planes);
     if (f->layers == 3 && f->core_groups > s->aggs_per_pod)
-        diag_error(
-            to->diags, to->at,
-            "fabric: disconnected: core switches of %d ports reach %d of %d aggregation switches, so not every pod; give them "
-            "at least %d ports",
-            s->core_down, s->core_down, f->n_aggs / s->planes, f->n_pods);
+        diag_error(to->diags, to->at,
+                   "fabric: disconnected: core switches of %d ports reach only %d of %d aggregation switches, so not every pod; "
+                   "use at least %d ports",
+                   s->core_down, s->core_down, f->n_aggs / s->planes, f->n_pods);
 }
 
 /* Sizes in wide arithmetic before anything is allocated; false: too large. */

@@ -78,8 +78,8 @@ static const struct refusal refusals[] = {
     {"0x10", DIM_COUNT, "'x10' is not a unit of a number; write for example 6144 or 300B"},
     {"1__0", DIM_COUNT, "'__0' is not a unit of a number; write for example 6144 or 300B"},
     {"80", DIM_BYTES, "'80' has no unit; write a size such as 80GiB or 512MB"},
-    {"400G", DIM_RATE, "'400G' says neither bits nor bytes; write 400Gbps or 400GB/s"},
-    {"3.2 T/s", DIM_RATE, "'3.2 T/s' says neither bits nor bytes; write 3.2 Tbps or 3.2 TB/s"},
+    {"400G", DIM_RATE, "'400G' could be bits or bytes; write 400Gbps or 400GB/s"},
+    {"3.2 T/s", DIM_RATE, "'3.2 T/s' could be bits or bytes; write 3.2 Tbps or 3.2 TB/s"},
     {"400Kit/s", DIM_RATE, "'Kit/s' is not a unit of a data rate; write for example 200Gbps or 900GB/s"},
     {"200Gb", DIM_RATE, "'Gb' is not a unit of a data rate; write for example 200Gbps or 900GB/s"},
 };

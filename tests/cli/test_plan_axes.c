@@ -119,8 +119,8 @@ static const struct {
     {"gpus=", "1 to 64 values"},
     {"gpus=1,,2", "1 to 64 values"},
     {"gpus=1,", "1 to 64 values"},
-    {"model=a,b\nc", "printable letters"},
-    {"model=a,\xff", "printable letters"},
+    {"model=a,b\nc", "printable characters"},
+    {"model=a,\xff", "printable characters"},
     {"gpus=8..4", "A must be above 0 and below B"},
     {"gpus=0..4", "A must be above 0 and below B"},
     {"gpus=a..b", "not a"},
@@ -134,12 +134,12 @@ static const struct {
     {"gups=8", "no key 'gups'; did you mean 'gpus'?"},
     {"globl_batch=8", "did you mean 'global-batch'?"},
     {"optimzer=adam", "did you mean 'optimizer'?"},
-    {"xyzzy=8", "no key 'xyzzy'; such as gpus"},
-    {"gpu=8..64", "gpu=8: a GPU has a name; did you mean 'gpus'"},
+    {"xyzzy=8", "no key 'xyzzy'; examples are gpus"},
+    {"gpu=8..64", "gpu=8: this is not the name of a GPU; did you mean 'gpus'"},
     {"set=8", "no key 'set'"},
-    {"gpus=8,16+global-batch=8", "gpus has 2 values and global-batch 1"},
-    {"gpus=8+layout={tp=8},{tp=4}", "gpus has 1 value and layout 2"},
-    {"tp=1+pp=1+cp=1+ep=1+vpp=1", "at most 4 keys"},
+    {"gpus=8,16+global-batch=8", "gpus has 2 values, but global-batch has 1"},
+    {"gpus=8+layout={tp=8},{tp=4}", "gpus has 1 value, but layout has 2"},
+    {"tp=1+pp=1+cp=1+ep=1+vpp=1", "at most 4 can change"},
     {"gpus=1+", ""}, /* a value "1+", which the experiment refuses */
 };
 

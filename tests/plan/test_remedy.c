@@ -185,7 +185,7 @@ START_TEST(the_report_says_how_far_off)
     for (size_t i = 1; i < diags.n_items; i++) {
         ck_assert_int_eq(diags.items[i].severity, SEVERITY_NOTE);
         says_gpus |= strstr(diags.items[i].text, " GPUs it fits (--gpus ") != NULL;
-        says_capacity |= strstr(diags.items[i].text, "GPUs of at least") != NULL;
+        says_capacity |= strstr(diags.items[i].text, "GPUs with at least") != NULL;
     }
     ck_assert(says_gpus);
     ck_assert(says_capacity);

@@ -120,7 +120,7 @@ static const struct {
     {"tp=0", "'0' is not a value of tp"},
     {"tp=8..4", "'8..4'"},
     {"tp=", "'' is not a value"},
-    {"8", "says no dimension"},
+    {"8", "has no dimension"},
     {"zero=4", "zero"},
     {"schedule=1f2b", "1f1b"},
     {"recompute=2", "none, selective, full"},
@@ -128,7 +128,7 @@ static const struct {
     {"recompute=", "none, selective, full"},
     {"tp=99999999999999999999", "tp"},
     {"sp=2", "sp"},
-    {"", "says no dimension"},
+    {"", "has no dimension"},
     {"tp=8,,pp=2", "'' is not a value of tp"},
 };
 

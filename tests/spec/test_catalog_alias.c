@@ -365,7 +365,7 @@ START_TEST(the_usual_part_is_said)
     ck_assert_int_eq(catalog_cluster("a100-node", &cluster, &diags), STATUS_OK);
     ck_assert_str_eq(cluster.name, "a100-80g-sxm-node");
     char *words = said(&diags);
-    ck_assert_str_eq(words, "note: 'a100' is taken for a100-80g-sxm, the usual GPU of that name\n");
+    ck_assert_str_eq(words, "note: 'a100' is ambiguous; msim uses a100-80g-sxm, the usual GPU of that name\n");
     free(words);
     diags_free(&diags);
 }
@@ -412,7 +412,7 @@ START_TEST(a_hub_name_is_a_model)
     ck_assert_int_eq(catalog_model("meta-llama/Llama-9", &model, &diags), STATUS_BAD_INPUT);
     ck_assert_int_eq(catalog_model("./meta-llama/Llama-2-70b-hf", &model, &diags), STATUS_BAD_INPUT);
     char *words = said(&diags);
-    ck_assert_ptr_nonnull(strstr(words, "there is no file 'meta-llama/Llama-9', nor has the catalog an entry of this name\n"));
+    ck_assert_ptr_nonnull(strstr(words, "there is no file 'meta-llama/Llama-9', and the catalog has no entry of this name\n"));
     ck_assert_ptr_nonnull(strstr(words, "there is no file './meta-llama/Llama-2-70b-hf'\n"));
     free(words);
     diags_free(&diags);
@@ -462,8 +462,8 @@ START_TEST(aliases_of_msim_data)
     write_aliases(folder, "gpus:\n  b200: {also: ours}\n  b300: [ours]\n");
     ck_assert_int_eq(catalog_gpu("ours", &gpu, &diags), STATUS_BAD_INPUT);
     char *words = said(&diags);
-    ck_assert_ptr_nonnull(strstr(words, "aliases.yaml:2:16: error: a list of spellings is wanted here"));
-    ck_assert_ptr_nonnull(strstr(words, "aliases.yaml:3:9: error: an entry's other names are lists"));
+    ck_assert_ptr_nonnull(strstr(words, "aliases.yaml:2:16: error: this must be a list of names"));
+    ck_assert_ptr_nonnull(strstr(words, "aliases.yaml:3:9: error: the other names of an entry must be lists"));
     free(words);
     snprintf(path, sizeof path, "%s/catalog/aliases.yaml", folder);
     unlink(path);

@@ -104,14 +104,14 @@ START_TEST(features_that_are_not_meant_warn)
 {
     static const char without[] = "fused_ops, tp_overlap, pp_overlap, dp_overlap, async_data, fused_loss";
     char usual[256];
-    snprintf(usual, sizeof usual, "-flash_attention, -compile without effect; the job has flash_attention2, %s", without);
+    snprintf(usual, sizeof usual, "-flash_attention, -compile has no effect; the job has flash_attention2, %s", without);
     const struct {
         const char *overrides[2];
         const char *said; /* NULL: nothing */
     } cases[] = {
-        {{"job.features=ep_overlap", NULL}, "features: ep_overlap alone, without"},
-        {{"job.features=ep_overlap", "job.features=+compile"}, "features: ep_overlap alone, without"},
-        {{"job.features=ep_overlap", "job.features=+compile"}, "; +ep_overlap is beside these"},
+        {{"job.features=ep_overlap", NULL}, "features: only ep_overlap, without"},
+        {{"job.features=ep_overlap", "job.features=+compile"}, "features: only ep_overlap, without"},
+        {{"job.features=ep_overlap", "job.features=+compile"}, "; +ep_overlap adds to these"},
         {{"job.features=+ep_overlap", NULL}, NULL},
         {{"job.features=tp_overlap", NULL}, NULL},
         {{"job.features=none", NULL}, NULL},
@@ -119,8 +119,8 @@ START_TEST(features_that_are_not_meant_warn)
         {{"job.features=[]", "job.features=+compile"}, NULL},
         {{"job.features=-tp_overlap", NULL}, NULL},
         {{"job.features=-flash_attention,-compile", NULL}, usual},
-        {{"job.features=-tp_overlap", "job.features=-tp_overlap"}, "-tp_overlap without effect; the job has flash_attention2,"},
-        {{"job.features=none", "job.features=-compile"}, "-compile without effect; the job has none"},
+        {{"job.features=-tp_overlap", "job.features=-tp_overlap"}, "-tp_overlap has no effect; the job has flash_attention2,"},
+        {{"job.features=none", "job.features=-compile"}, "-compile has no effect; the job has none"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct experiment_flags flags = {.model = "llama2-7b",

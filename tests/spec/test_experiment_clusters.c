@@ -31,10 +31,10 @@ START_TEST(a_gpu_alone_has_nodes_enough)
     ck_assert_int_eq(e.cluster.nodes, 36);
     ck_assert_double_eq(e.cluster.nic_rate, 100e9);
     char *words = said_of(alone, "cluster.gpus=18");
-    ck_assert_ptr_nonnull(strstr(words, "18 do not fill nodes of 4; take 16 or 20"));
+    ck_assert_ptr_nonnull(strstr(words, "18 do not fill nodes of 4; use 16 or 20"));
     free(words);
     words = said_of((struct experiment_flags){.model = "tiny-gpt", .cluster = "gb200-node"}, "cluster.gpus=8");
-    ck_assert_ptr_nonnull(strstr(words, "8 are more than the cluster has: 4"));
+    ck_assert_ptr_nonnull(strstr(words, "8 exceed the 4 of the cluster"));
     free(words);
 }
 END_TEST
@@ -94,8 +94,8 @@ START_TEST(another_cluster_keeps_the_jobs_size)
     flags.cluster = "dgx-h100";
     char *words = said_of(flags, NULL);
     ck_assert_msg(strstr(words, "megascale.yaml:2:") &&
-                      strstr(words, "gpus: 12288 are more than the cluster has: 1016 (127 nodes of 8); "
-                                    "--gpus 1016 takes all of it"),
+                      strstr(words, "gpus: 12288 exceed the 1016 of the cluster (127 nodes of 8); "
+                                    "--gpus 1016 uses all of it"),
                   "%s", words);
     free(words);
 }
@@ -138,7 +138,7 @@ START_TEST(another_cluster_keeps_the_files_nodes)
     ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_OK);
     char *words = said(&diags);
     ck_assert_int_eq(e.gpus, 4480);
-    ck_assert_msg(strstr(words, "standard input:2:33: warning: nodes: the GPUs of this cluster are not known"), "%s", words);
+    ck_assert_msg(strstr(words, "standard input:2:33: warning: nodes: msim does not know the GPUs of this cluster"), "%s", words);
     free(words);
     diags_free(&diags);
 }

@@ -11,20 +11,18 @@
 static const struct {
     const char *override, *said;
 } slips[] = {
-    {"faults={trace: x, model: y}", "faults: error: model: what fails is said by a trace already (trace); keep one\n"},
-    {"job={batch_tokens: 4096, global_batch: 8}",
-     "job: error: batch_tokens: the batch is given in sequences already (global_batch); keep one\n"},
-    {"job.batch_tokens=1e15", "job.batch_tokens: error: batch_tokens: 1e15 is too large; it is at most 1T\n"},
+    {"faults={trace: x, model: y}", "faults: error: model: a trace already defines the faults (trace); keep one\n"},
+    {"job={batch_tokens: 4096, global_batch: 8}", "job: error: batch_tokens: global_batch already sets the batch; keep one\n"},
+    {"job.batch_tokens=1e15", "job.batch_tokens: error: batch_tokens: 1e15 is too large; it must be at most 1T\n"},
     {"job.global_batch=x", "job.global_batch: error: global_batch: 'x' is not a number; write for example 6144 or 300B\n"},
     {"jib.global_batch=8", "jib.global_batch: error: unknown key 'jib' in experiment; did you mean 'job'?\n"},
     {"job.globalbatch=8", "job.globalbatch: error: unknown key 'globalbatch' in job; did you mean 'global_batch'?\n"},
     {"job.global_batch.x=8", "job.global_batch.x: error: global_batch is a mapping; it must be a single value\n"},
     {"job.features=[+compile, async_data]",
-     "job.features: error: features: 'async_data' behind a change; write +async_data, or names without a sign first\n"},
-    {"job.features=+none",
-     "job.features: error: features: '+none' changes nothing; write none alone, or a name behind the sign\n"},
+     "job.features: error: features: 'async_data' after a change; write +async_data, or put names without a sign first\n"},
+    {"job.features=+none", "job.features: error: features: '+none' has no effect; write none alone, or a name after the sign\n"},
     {"job.features=-tp_overlp", "job.features: error: features: unknown 'tp_overlp'; did you mean 'tp_overlap'?\n"},
-    {"job.features=''", "job.features: error: features: names are wanted; write none where there is no feature\n"},
+    {"job.features=''", "job.features: error: features: names are expected; write none for no feature\n"},
     {"job.features=[", "job.features: error: not valid YAML or JSON: flow sequence without a closing bracket\n"},
     {"cluster.nic_rate=200",
      "cluster.nic_rate: error: nic_rate: '200' has no unit; write a data rate such as 200Gbps or 900GB/s\n"},
@@ -51,9 +49,8 @@ START_TEST(names_on_the_command_line_are_checked)
     ck_assert_ptr_nonnull(strstr(words, "--layout: error: tp: "));
     free(words);
     words = said_of((struct experiment_flags){0}, NULL);
-    ck_assert_str_eq(words,
-                     "error: experiment: 'model' is missing (what is trained: --model NAME, or `model:` in the file)\n"
-                     "error: experiment: 'cluster' is missing (what it runs on: --cluster NAME, --gpu NAME, or `cluster:`)\n");
+    ck_assert_str_eq(words, "error: experiment: 'model' is missing (the model: --model NAME, or `model:` in the file)\nerror: "
+                            "experiment: 'cluster' is missing (the cluster: --cluster NAME, --gpu NAME, or `cluster:`)\n");
     free(words);
 }
 END_TEST
@@ -62,11 +59,11 @@ END_TEST
 static const struct {
     const char *model, *place, *words;
 } over_bases[] = {
-    {"{base: deepseek-v3, moe: {groups: 0}}", "t.yaml:1:42: ", "4 of no groups; where experts are in none, it is 0 too"},
-    {"{base: deepseek-v3, moe: {top_k: 6, groups: 2}}", "t.yaml:1:52: ", "in 4 of 2 groups"},
-    {"{base: deepseek-v3, moe: {experts: 4, groups: 0, top_groups: 0}}", "t.yaml:1:43: ", "8 experts per token of only 4"},
-    {"{base: deepseek-v3, moe: {experts: 12}}", "t.yaml:1:43: ", "12 experts are not 8 equal groups"},
-    {"{base: deepseek-v3, moe: {top_groups: 9}}", "t.yaml:1:46: ", "in 9 of 8 groups"},
+    {"{base: deepseek-v3, moe: {groups: 0}}", "t.yaml:1:42: ", "4 without groups; without groups of experts, set both to 0"},
+    {"{base: deepseek-v3, moe: {top_k: 6, groups: 2}}", "t.yaml:1:52: ", "4 exceeds the 2 groups"},
+    {"{base: deepseek-v3, moe: {experts: 4, groups: 0, top_groups: 0}}", "t.yaml:1:43: ", "8 experts per token exceed the 4 experts"},
+    {"{base: deepseek-v3, moe: {experts: 12}}", "t.yaml:1:43: ", "12 experts cannot be divided into 8 equal groups"},
+    {"{base: deepseek-v3, moe: {top_groups: 9}}", "t.yaml:1:46: ", "9 exceeds the 8 groups"},
     {"{base: llama3-8b, heads: 4}", "t.yaml:1:33: ", "4 heads cannot share 8"},
 };
 

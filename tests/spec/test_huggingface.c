@@ -126,7 +126,7 @@ START_TEST(an_unknown_family_is_read_as_a_known_one)
     ck_assert_int_eq(experiment_load(&flags, &e, &diags), STATUS_BAD_INPUT);
     bool told = false;
     for (size_t i = 0; i < diags.n_items; i++)
-        told |= strstr(diags.items[i].text, "model_type: only of a Hugging Face config.json") != NULL;
+        told |= strstr(diags.items[i].text, "model_type: this key belongs to a Hugging Face config.json") != NULL;
     ck_assert(told);
     diags_free(&diags);
 }
@@ -166,7 +166,7 @@ START_TEST(layers_without_experts)
 END_TEST
 
 #define READ_AS                                                                                                                  \
-    "; where its layers are those of one that is, such as llama, read it so: --set model.model_type=llama, or `{base: "          \
+    "; if its layers are those of a known family, such as llama, use --set model.model_type=llama, or `{base: "          \
     "config.json, model_type: llama}`; else describe its shape in a file (msim catalog template model)\n"
 
 static const struct {
@@ -179,9 +179,8 @@ static const struct {
      ":1:1: error: a Hugging Face configuration needs a model_type, such as llama\n"},
     {"{\n  \"model_type\": \"gpt2\",\n  \"n_layer\": -12,\n  \"n_embd\": 768,\n  \"n_head\": 12.5,\n  \"n_positions\": 1024,\n"
      "  \"vocab_size\": \"many\"\n}\n",
-     ":3:14: error: n_layer: -12 is too small; it is at least 1\n"
-     "#:5:13: error: n_head: 12.5 is not a whole number\n"
-     "#:7:17: error: vocab_size: 'many' is not a number; write for example 6144 or 300B\n"},
+     ":3:14: error: n_layer: -12 is too small; it must be at least 1\n#:5:13: error: n_head: 12.5 is not a whole number\n#:7:17: "
+     "error: vocab_size: 'many' is not a number; write for example 6144 or 300B\n"},
     {"{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_head\": null}",
      ":1:1: error: 'n_layer' is missing; this model_type needs it\n"
      "#:1:49: error: 'n_head' is missing; this model_type needs it\n"
@@ -194,7 +193,7 @@ static const struct {
      "\"vocab_size\": 5}",
      ":1:38: error: 'n_layer' is given twice; first on line 1\n"},
     {"{\"model_type\": \"gpt2\", \"n_layer\": 1, \"n_embd\": 768, \"n_head\": 11, \"n_positions\": 8, \"vocab_size\": 5}",
-     ":1:63: error: heads: hidden 768 is not a multiple of 11 heads; change one or give head_dim\n"},
+     ":1:63: error: heads: hidden 768 is not a multiple of 11 heads; change one, or specify head_dim\n"},
     {"{\"model_type\": \"jamba\"}",
      ":1:16: error: model_type: 'jamba' is not modelled: its Mamba-1 layers scan element by element, without products\n"},
     {"{\"model_type\": \"bamba\", \"num_hidden_layers\": 2, \"attn_layer_indices\": [2], \"hidden_size\": 8, "

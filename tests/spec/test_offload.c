@@ -48,15 +48,15 @@ static const struct {
     const char *text, *said;
 } mistakes[] = {
     {"optimiser", "unknown 'optimiser'; did you mean 'optimizer'?"},
-    {"all", "unknown 'all'; known are none, and joined by '+' optimizer, activations, parameters, each with an amount where not "
-            "all of it goes, as optimizer:50%; auto in a layout that is auto"},
-    {"auto:10%", "only a search takes auto (all of a part or nothing), or auto:25% (in such steps, of at least 25 %)"},
-    {"optimizer+none", "'none' stands alone"},
-    {"optimizer+optimizer:50%", "optimizer stands there twice"},
-    {"optimizer:16", "'optimizer:16' says no amount of optimizer; write a share in whole percents, as in optimizer:50%"},
-    {"optimizer:0%", "'optimizer:0%' says no amount of optimizer; write a share in whole percents, as in optimizer:50%"},
-    {"parameters:101%", "'parameters:101%' says no amount of parameters; write a share in whole percents, as in optimizer:50%"},
-    {"activations:0", "'activations:0' says no amount of activations; write a share in whole percents (activations:25%) or a "
+    {"all", "unknown 'all'; write none, or optimizer, activations, parameters joined by '+', each with an amount if it is not "
+            "all, as in optimizer:50%; auto only in a layout that is auto"},
+    {"auto:10%", "auto (all of a part or nothing) and auto:25% (steps of at least 25 %) need a search"},
+    {"optimizer+none", "'none' cannot be combined with others"},
+    {"optimizer+optimizer:50%", "optimizer is given twice"},
+    {"optimizer:16", "'optimizer:16' is not an amount of optimizer; write a share in whole percents, as in optimizer:50%"},
+    {"optimizer:0%", "'optimizer:0%' is not an amount of optimizer; write a share in whole percents, as in optimizer:50%"},
+    {"parameters:101%", "'parameters:101%' is not an amount of parameters; write a share in whole percents, as in optimizer:50%"},
+    {"activations:0", "'activations:0' is not an amount of activations; write a share in whole percents (activations:25%) or a "
                       "number of a stage's layers (activations:16)"},
 };
 

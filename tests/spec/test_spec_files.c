@@ -99,7 +99,7 @@ START_TEST(an_entry_without_a_source_is_refused)
     static const char empty[] = "source:\nbase: a100-80g-sxm\n";
     static const char group[] = "source: x\nbase: a100-80g-sxm\ngemm: {source: }\n";
     assert_contains(said_of_gpu(temporary_file("g.yaml", plain, strlen(plain))),
-                    ":1:1: error: 'source' is missing: an entry says where its numbers come from");
+                    ":1:1: error: 'source' is missing; an entry must name the source of its numbers");
     assert_contains(said_of_gpu(temporary_file("g.yaml", empty, strlen(empty))), "'source' is missing");
     assert_contains(said_of_gpu(temporary_file("g.yaml", group, strlen(group))), ":3:8: error: 'source' has no value");
     /* Other mistakes are reported too. */
@@ -140,10 +140,11 @@ static const struct {
     {"gpu: h100-sxm", 10200, 1.3, ""},
     {"gpu: {power: 500W}", 10200, 1.3, ""},
     {"node_power: 5600W", 5600, 1.3, ""},
-    {"node_power: 5.5kW", 5500, 1.3, "warning: node_power: 5500 W are less than its 8 GPUs may draw, 5600 W; are they capped?"},
-    {"gpu: b200", 0, 1.3, "10.2kW of the base are not those of a node with another GPU"},
+    {"node_power: 5.5kW", 5500, 1.3,
+     "warning: node_power: 5500 W is less than the board power of its 8 GPUs, 5600 W; are the GPUs capped?"},
+    {"gpu: b200", 0, 1.3, "10.2kW is that of the base, not of a node with another GPU"},
     {"gpu: {base: b200, hbm: 100GiB}", 0, 1.3, "with another GPU"},
-    {"gpus_per_node: 4\nnics_per_node: 4", 0, 1.3, "of a node with so many GPUs"},
+    {"gpus_per_node: 4\nnics_per_node: 4", 0, 1.3, "of a node with this number of GPUs"},
     {"gpu: b200\nnode_power: 14.3kW\npue: null", 14300, 0, ""},
 };
 
@@ -167,7 +168,7 @@ END_TEST
 START_TEST(a_gpu_that_leaves_out_what_is_fitted)
 {
     static const char text[] = "source: x\npeak: {bf16: 200TFLOPS}\n";
-    assert_contains(said_of_gpu(temporary_file("g.yaml", text, strlen(text))), "note: `base: NAME` takes what is left out");
+    assert_contains(said_of_gpu(temporary_file("g.yaml", text, strlen(text))), "note: `base: NAME` takes missing keys");
 }
 END_TEST
 
@@ -175,7 +176,7 @@ START_TEST(bases_that_go_round)
 {
     static const char text[] = "source: x\nbase: ./loop.yaml\n";
     const char *path = temporary_file("loop.yaml", text, strlen(text));
-    assert_contains(said_of_gpu(path), "too many entries build on one another (does `base` loop?)");
+    assert_contains(said_of_gpu(path), "too many entries refer to each other (does `base` form a loop?)");
     static const char wrong[] = "source: x\nbase: {a: b}\n";
     assert_contains(said_of_gpu(temporary_file("g.yaml", wrong, strlen(wrong))), ":2:7: error: base is a mapping");
 }
@@ -183,7 +184,7 @@ END_TEST
 
 START_TEST(names_that_are_none)
 {
-    assert_contains(said_of_gpu(""), "error: a GPU must be named");
+    assert_contains(said_of_gpu(""), "error: the name of the GPU is missing");
     assert_contains(said_of_gpu("a100-80g-smx"), "error: unknown GPU 'a100-80g-smx'; did you mean 'a100-80g-sxm'?");
     assert_contains(said_of_gpu("wombat"), "error: unknown GPU 'wombat'; `msim catalog` lists them");
     assert_contains(said_of_gpu("../gpus/b200"), "error: there is no file '../gpus/b200'");
@@ -216,9 +217,9 @@ START_TEST(kinds_are_told_apart)
     ck_assert_int_eq(catalog_entry(temporary_file("w.yaml", what, strlen(what)), &entry, &diags), STATUS_BAD_INPUT);
     ck_assert_int_eq(catalog_entry(TEST_DATA "/megascale.yaml", &entry, &diags), STATUS_BAD_INPUT);
     ck_assert_int_eq(catalog_entry(TEST_DATA "/hf", &entry, &diags), STATUS_BAD_INPUT);
-    assert_contains(said(&diags), "is a folder without a config.json, and no model of the catalog");
+    assert_contains(said(&diags), "is a folder without a config.json, and not a model of the catalog");
     ck_assert_int_eq(catalog_entry("b300-nodes", &entry, &diags), STATUS_BAD_INPUT);
-    assert_contains(said(&diags), "nothing in the catalog is called 'b300-nodes'; did you mean 'b300-node'?");
+    assert_contains(said(&diags), "the catalog has no 'b300-nodes'; did you mean 'b300-node'?");
     diags_free(&diags);
 }
 END_TEST
@@ -283,8 +284,7 @@ START_TEST(an_unreadable_catalog)
     fclose(fopen(path, "w"));
     setenv("MSIM_DATA", folder, 1);
     ck_assert_int_eq(catalog_names(CATALOG_MODELS, &names, &n, &diags), STATUS_BAD_INPUT);
-    assert_contains(said(&diags),
-                    "catalog/models: error: cannot read the catalog: Not a directory; MSIM_DATA can name its place");
+    assert_contains(said(&diags), "catalog/models: error: cannot read the catalog: Not a directory; set MSIM_DATA to its folder");
     diags_free(&diags);
     setenv("MSIM_DATA", "", 1);
     remove_tree(folder);

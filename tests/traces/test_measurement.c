@@ -239,7 +239,7 @@ START_TEST(context_exchanges)
     ck_assert_uint_eq(r.table.n_skipped, 1);
     for (size_t i = 0; i < r.table.n_items; i++)
         ck_assert_int_eq(r.table.items[i].layout.cp_comm, expected[i]);
-    expect_diag(&r.diags, 0, SEVERITY_WARNING, 7, 36, "cp_comm 'rings' is not known; did you mean 'ring'?");
+    expect_diag(&r.diags, 0, SEVERITY_WARNING, 7, 36, "cp_comm 'rings' is unknown; did you mean 'ring'?");
     reading_free(&r);
 }
 END_TEST

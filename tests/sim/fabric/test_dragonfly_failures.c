@@ -214,7 +214,7 @@ START_TEST(ways_end_after_twelve_cables)
     ck_assert_int_eq(assert_way(&fabric, &path, 0, DRAGONFLY_LONGEST), DRAGONFLY_LONGEST);
     ck_assert(!route_ports(&router, 0, DRAGONFLY_LONGEST + 1, 0, &path));
     ck_assert_int_ne(load_run(&router, &load, &result, &diags), STATUS_OK);
-    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "no way of at most 12 cables from GPU 0 to GPU 13"));
+    ck_assert_ptr_nonnull(strstr(diags.items[0].text, "no path of at most 12 cables from GPU 0 to GPU 13"));
     diags_free(&diags);
     fabric_free(&fabric);
 }

@@ -117,7 +117,7 @@ START_TEST(what_is_cut_off_is_said)
     fabric_set_speed(&fabric, fabric.first[LAYER_NIC_DOWN] + 9, 0);
     ck_assert_int_eq(route_check(&fabric, &diags), STATUS_CHECK);
     ck_assert_uint_eq(diags.n_items, 1);
-    ck_assert_str_eq(diags.items[0].text, "there is no way from GPU 8 to GPU 9");
+    ck_assert_str_eq(diags.items[0].text, "there is no path from GPU 8 to GPU 9");
     diags_free(&diags);
     fabric_set_speed(&fabric, fabric.first[LAYER_NIC_DOWN] + 9, 1);
     for (uint32_t u = 0; u < 4; u++)
