@@ -17,17 +17,17 @@ static void note_remedy(const struct calibration *c, struct diags *diags)
         held += c->rows[i].held_out;
     if (held && cases > c->n_parameters)
         diag_note(diags, PLACE_NONE,
-                  "a fit needs more different cases than parameters: --holdout 0 uses all %zu rows, %zu of which --holdout keeps "
-                  "from the fit to judge it by",
+                  "a fit needs more different cases than parameters; --holdout 0 uses all %zu rows, of which --holdout now keeps "
+                  "%zu out of the fit",
                   c->n_rows, held);
     else if (held)
         diag_note(diags, PLACE_NONE,
-                  "a fit needs more different cases than parameters: measure more, name fewer parameters (--parameters), or use "
-                  "all %zu rows with --holdout 0 (%zu kept from the fit to judge it by)",
+                  "a fit needs more different cases than parameters; measure more, specify fewer --parameters, or use all %zu "
+                  "rows with --holdout 0 (%zu are held out now)",
                   c->n_rows, held);
     else
         diag_note(diags, PLACE_NONE,
-                  "a fit needs more different cases than parameters: measure more, or name fewer parameters (--parameters)");
+                  "a fit needs more different cases than parameters; measure more, or specify fewer --parameters");
 }
 
 /* "a, b and c", those of the parameters that too few rows are about, as many as `like` has. */
@@ -71,15 +71,16 @@ enum status calibration_check_determined(const struct calibration *c, bool any, 
         size_t n = too_few_like(c, e, names, sizeof names);
         diag_error(diags, PLACE_NONE, "%s cannot be fitted: %zu row%s with %zu different case%s for %s", names, e->n_rows,
                    e->n_rows == 1 ? "" : "s", e->n_cases, e->n_cases == 1 ? "" : "s",
-                   n > 1 ? "them and what they are fitted with" : "it and what it is fitted with");
+                   n > 1 ? "these parameters and those fitted together with them"
+                         : "this parameter and those fitted together with it");
     }
     if (diags->n_errors > before) {
         note_remedy(c, diags);
     } else if (!any) {
         diag_error(diags, PLACE_NONE, "the rows determine none of the parameters");
         diag_note(diags, PLACE_NONE,
-                  "a fit needs rows that depend on what is fitted, each in its own way: measure other cases, or name other "
-                  "parameters (--parameters)");
+                  "a fit needs rows that depend on each parameter in a different way; measure other cases, or specify other "
+                  "--parameters");
     }
     return diags->n_errors == before ? STATUS_OK : STATUS_BAD_INPUT;
 }
@@ -120,12 +121,11 @@ void calibration_warn_of_values(const struct calibration *c, struct diags *diags
             far_text(c, p, far, sizeof far);
         entry_parameter_text(&p->entry, p->after, value, sizeof value);
         if (doubt.outside)
-            diag_warning(
-                diags, PLACE_NONE,
-                "%s: %s is not plausible: entries of the catalog have %s to %s%s%s; the rows are likely to be of another "
-                "layout, features or network than they say",
-                p->entry.path, value, entry_parameter_text(&p->entry, doubt.low, low, sizeof low),
-                entry_parameter_text(&p->entry, doubt.high, high, sizeof high), doubt.far ? ", and it is " : "", far);
+            diag_warning(diags, PLACE_NONE,
+                         "%s: %s is not plausible: entries of the catalog have %s to %s%s%s; the rows probably have another "
+                         "layout, features or network than their columns say",
+                         p->entry.path, value, entry_parameter_text(&p->entry, doubt.low, low, sizeof low),
+                         entry_parameter_text(&p->entry, doubt.high, high, sizeof high), doubt.far ? ", and it is " : "", far);
         else if (doubt.far)
             diag_warning(diags, PLACE_NONE, "%s: %s is %s", p->entry.path, value, far);
     }
@@ -140,10 +140,9 @@ void calibration_warn_of_misfit(const struct calibration *c, struct diags *diags
     for (size_t g = 0; g < c->n_groups; g++) {
         struct accuracy a = calibration_accuracy(c, g, false, true);
         if (a.n > 0 && a.median_ape_pct > POOR_PCT)
-            diag_warning(
-                diags, PLACE_NONE,
-                "%s: the best fit leaves a median error of %.0f %%: the model does not describe these rows, or they are not of "
-                "a %s",
-                c->groups[g].label, a.median_ape_pct, c->cluster.gpu.name);
+            diag_warning(diags, PLACE_NONE,
+                         "%s: the best fit leaves a median error of %.0f %%; the model does not describe these rows, or they are "
+                         "not from a %s",
+                         c->groups[g].label, a.median_ape_pct, c->cluster.gpu.name);
     }
 }

@@ -39,7 +39,7 @@ static enum status load_base(struct calibration *c, const char *name, struct dia
     if (status != STATUS_OK)
         return status;
     if (entry.kind == CATALOG_MODELS) {
-        diag_error(diags, PLACE_NONE, "--base: %.60s is a model; parameters are fitted of a GPU or a cluster", name);
+        diag_error(diags, PLACE_NONE, "--base: %.60s is a model; specify a GPU or cluster entry", name);
         return STATUS_BAD_INPUT;
     }
     c->base = name;
@@ -62,8 +62,8 @@ static enum status no_rows(const struct calibration *c, struct diags *diags)
     }
     if (other && c->n_other_gpus)
         diag_error(diags, PLACE_NONE,
-                   "no row is of the GPU '%s'; the tables have '%.60s' (--gpu says what they call the entry's GPU)", c->gpu,
-                   other);
+                   "no row is from the GPU '%s'; the tables have '%.60s'; specify their name of the entry's GPU with --gpu",
+                   c->gpu, other);
     else
         diag_error(diags, PLACE_NONE, "no usable row");
     return STATUS_BAD_INPUT;
@@ -72,13 +72,12 @@ static enum status no_rows(const struct calibration *c, struct diags *diags)
 static void note_rows(const struct calibration *c, struct diags *diags)
 {
     if (c->n_other_gpus)
-        diag_note(diags, PLACE_NONE, "rows of other GPUs than %s are not used: %zu", c->gpu, c->n_other_gpus);
+        diag_note(diags, PLACE_NONE, "rows from other GPUs than %s are not used: %zu", c->gpu, c->n_other_gpus);
     if (c->n_unusable)
-        diag_note(
-            diags, PLACE_NONE,
-            "%zu rows are not used: a layout that is none, a precision that the entry says nothing of, or an exchange between "
-            "nodes, which takes a cluster as --base",
-            c->n_unusable);
+        diag_note(diags, PLACE_NONE,
+                  "%zu rows are not used: an illegal layout, a precision that the entry does not have, or an exchange between "
+                  "nodes, which needs a cluster as --base",
+                  c->n_unusable);
     size_t runs[N_PRECISIONS] = {0};
     for (size_t i = 0; i < c->n_rows; i++)
         if (c->rows[i].run)
@@ -118,7 +117,7 @@ static enum status calibrate(struct calibration *c, struct invocation *call)
     int n_names = 0;
     const char *const *names = option_list(call, "parameters", &n_names);
     if (!option_text(call, "base")) {
-        diag_error(&call->diags, PLACE_NONE, "--base is missing: the entry to start from, for example --base h100-sxm");
+        diag_error(&call->diags, PLACE_NONE, "--base is missing; specify the entry to start from, such as --base h100-sxm");
         return STATUS_USAGE;
     }
     enum status status = load_base(c, option_text(call, "base"), &call->diags);
@@ -136,7 +135,7 @@ static enum status calibrate(struct calibration *c, struct invocation *call)
         return status;
     note_rows(c, &call->diags);
     c->threads = thread_option(call);
-    struct progress progress = progress_begin(call, "fitting: rows predicted");
+    struct progress progress = progress_begin(call, "fitting: predicting rows");
     c->watch = (struct watch){progress_update, &progress};
     bool any = calibration_fit(c);
     c->watch = (struct watch){0};

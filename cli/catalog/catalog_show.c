@@ -291,7 +291,7 @@ static void tell_others(const char *name, int shown, struct diags *diags)
 {
     for (int kind = KIND_FAULT_MODELS; kind < N_LISTED_KINDS; kind++)
         if (kind != shown && catalog_recovery_has(kind, name))
-            diag_note(diags, PLACE_NONE, "'%.60s' is a %s, too: 'msim catalog show %s %.60s'", name,
+            diag_note(diags, PLACE_NONE, "'%.60s' is also a %s; 'msim catalog show %s %.60s' shows it", name,
                       catalog_kinds[kind].title_of_one, catalog_kinds[kind].one, name);
 }
 
@@ -318,7 +318,7 @@ static enum status load_named(const char *name, struct shown *shown, struct diag
     diags_free(&unknown);
     char near[CAUSE_SIZE];
     if (!known && !file && catalog_recovery_nearest(name, near, sizeof near)) {
-        diag_error(diags, PLACE_NONE, "nothing in the catalog is called '%.60s'; did you mean '%s'?", name, near);
+        diag_error(diags, PLACE_NONE, "the catalog has no '%.60s'; did you mean '%s'?", name, near);
         return STATUS_BAD_INPUT;
     }
     enum status status = load(kind, name, shown, diags);

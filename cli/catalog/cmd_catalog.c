@@ -70,16 +70,15 @@ static enum status usage(struct invocation *call, const char *word)
     const char *near = nearest_name(word, words, sizeof words / sizeof *words);
     if (near && strcmp(near, "experiment") == 0)
         diag_error(&call->diags, PLACE_NONE,
-                   "'%.60s' is not something to list; 'msim catalog template experiment' writes an experiment to start from",
-                   word);
+                   "'%.60s' cannot be listed; 'msim catalog template experiment' writes an experiment to start from", word);
     else if (near)
-        diag_error(&call->diags, PLACE_NONE, "'%.60s' is not something to list; did you mean '%s', or 'msim catalog show %.60s'?",
-                   word, near, word);
+        diag_error(&call->diags, PLACE_NONE, "'%.60s' cannot be listed; did you mean '%s', or 'msim catalog show %.60s'?", word,
+                   near, word);
     else
-        diag_error(&call->diags, PLACE_NONE,
-                   "'%.60s' is not something to list (models, gpus, clusters, fault-models, policies); did you mean 'msim "
-                   "catalog show %.60s'?",
-                   word, word);
+        diag_error(
+            &call->diags, PLACE_NONE,
+            "'%.60s' cannot be listed (models, gpus, clusters, fault-models, policies); did you mean 'msim catalog show %.60s'?",
+            word, word);
     return STATUS_USAGE;
 }
 
@@ -90,13 +89,14 @@ static enum status write_template(struct invocation *call)
     int kind = *word ? catalog_kind_of_word(word) : -1;
     if (kind < 0 && !experiment) {
         diag_error(&call->diags, PLACE_NONE,
-                   "a template of what? 'msim catalog template experiment', model, gpu, cluster, fault-model or policy");
+                   "the kind of template is missing; write 'msim catalog template experiment', model, gpu, cluster, fault-model "
+                   "or policy");
         return STATUS_USAGE;
     }
     if (call->format == FORMAT_TEXT)
         return experiment ? experiment_template_write(call->out, &call->diags)
                           : catalog_template_write(kind, call->out, &call->diags);
-    diag_error(&call->diags, PLACE_NONE, "a template is YAML; 'msim catalog show NAME' knows other formats");
+    diag_error(&call->diags, PLACE_NONE, "a template is always YAML; remove --format, or use 'msim catalog show NAME'");
     return STATUS_USAGE;
 }
 
@@ -107,7 +107,7 @@ static enum status list_or_show(struct invocation *call, const struct alias_tabl
     if (call->n_operands && strcmp(call->operands[0], "show") == 0) {
         if (call->n_operands > 1)
             return catalog_show(call, aliases);
-        diag_error(&call->diags, PLACE_NONE, "show what? For example: msim catalog show gpt-175b-megascale");
+        diag_error(&call->diags, PLACE_NONE, "the name is missing; for example: msim catalog show gpt-175b-megascale");
         return STATUS_USAGE;
     }
     if (call->n_operands && strcmp(call->operands[0], "template") == 0)
@@ -125,7 +125,7 @@ static enum status list_or_show(struct invocation *call, const struct alias_tabl
         n_wanted += wanted[kind] |= !any;
     if (call->format == FORMAT_CSV && n_wanted > 1) {
         diag_error(&call->diags, PLACE_NONE,
-                   "one table makes one CSV file: add models, gpus, clusters, fault-models or policies");
+                   "a CSV file holds one table; specify models, gpus, clusters, fault-models or policies");
         return STATUS_USAGE;
     }
     return call->format == FORMAT_JSON ? list_json(call, aliases, wanted) : list_tables(call, aliases, wanted);

@@ -171,9 +171,9 @@ static enum status check_tolerance(const struct comparing *comparing, struct dia
     if (comparing->tolerance < 0 || (total.n > 0 && total.mape_pct <= comparing->tolerance))
         return STATUS_OK;
     if (total.n == 0)
-        diag_error(diags, PLACE_NONE, "no row could be compared, so no tolerance holds");
+        diag_error(diags, PLACE_NONE, "no row could be compared, so --tolerance fails");
     else
-        diag_error(diags, PLACE_NONE, "mean absolute error %.2f %% is above the tolerance of %g %%", total.mape_pct,
+        diag_error(diags, PLACE_NONE, "the mean absolute error, %.2f %%, exceeds the tolerance of %g %%", total.mape_pct,
                    comparing->tolerance);
     return STATUS_CHECK;
 }
@@ -226,7 +226,7 @@ static enum status check_percent(const char *text, char *why, size_t size)
 static enum status run(struct invocation *call)
 {
     if (option_given(call, "gpu") && !option_given(call, "base"))
-        diag_note(&call->diags, PLACE_NONE, "--gpu changes nothing without --base");
+        diag_note(&call->diags, PLACE_NONE, "--gpu has no effect without --base");
     struct comparing comparing = {
         .method = (enum compare_method)option_choice(call, "method"),
         .tolerance = option_text(call, "tolerance") ? percent_parse(option_text(call, "tolerance")) : -1,

@@ -82,8 +82,8 @@ static void report_no_rows(const struct table_gpus *gpus, const char *name, stru
     char text[160] = "";
     for (size_t i = 0; i < gpus->n; i++)
         text_append(text, sizeof text, "%s%s", i ? ", " : "", gpus->names[i]);
-    diag_error(diags, PLACE_NONE,
-               "--base: no row is of the GPU '%.60s'; the tables have %s (--gpu says which of them the entry is)", name, text);
+    diag_error(diags, PLACE_NONE, "--base: no row is from the GPU '%.60s'; the tables have %s; specify one of them with --gpu",
+               name, text);
 }
 
 enum status compare_take_base(struct comparing *comparing, struct invocation *call)
@@ -94,7 +94,7 @@ enum status compare_take_base(struct comparing *comparing, struct invocation *ca
     if (status != STATUS_OK)
         return status;
     if (entry.kind == CATALOG_MODELS) {
-        diag_error(&call->diags, PLACE_NONE, "--base: %.60s is a model; runs are predicted on a GPU or a cluster", base);
+        diag_error(&call->diags, PLACE_NONE, "--base: %.60s is a model; specify a GPU or cluster entry", base);
         return STATUS_BAD_INPUT;
     }
     const char *name = entry.kind == CATALOG_CLUSTERS ? entry.cluster.gpu.name : entry.gpu.name;
@@ -115,7 +115,7 @@ enum status compare_take_base(struct comparing *comparing, struct invocation *ca
                 others++;
         }
     diag_note(&call->diags, PLACE_NONE, "--base: %zu row%s of %s %s predicted on %.60s%s", n, n == 1 ? "" : "s", gpu,
-              n == 1 ? "is" : "are", base, others ? ", the others on their own" : "");
+              n == 1 ? "is" : "are", base, others ? ", the others with their own entries" : "");
     comparing->base = base;
     return STATUS_OK;
 }

@@ -34,10 +34,9 @@ static void warn_of_table(const struct measurement_table *table, struct diags *d
         }
     }
     if (repeats == 1)
-        diag_warning(diags, repeat->at, "the case '%.60s' is that of line %d, too; both rows count", repeat->name,
-                     first->at.line);
+        diag_warning(diags, repeat->at, "the case '%.60s' also occurs in line %d; both rows count", repeat->name, first->at.line);
     else if (repeats > 1)
-        diag_warning(diags, repeat->at, "the case '%.60s' is that of line %d, too, and %zu more row%s repeat%s a case; all count",
+        diag_warning(diags, repeat->at, "the case '%.60s' also occurs in line %d, and %zu more row%s repeat%s a case; all count",
                      repeat->name, first->at.line, repeats - 1, repeats == 2 ? "" : "s", repeats == 2 ? "s" : "");
     free(rows);
 }
@@ -53,7 +52,7 @@ void compare_note_others(const struct comparing *comparing, struct diags *diags)
     if (comparing->n_rows < 2)
         return;
     const struct compared *shown = &comparing->rows[0], *other = &comparing->rows[1];
-    diag_note(diags, PLACE_NONE, "--explain: %zu rows have the case '%.60s': that of %s:%d is shown, not %s:%d%s",
+    diag_note(diags, PLACE_NONE, "--explain: %zu rows have the case '%.60s'; msim shows the one at %s:%d, not %s:%d%s",
               comparing->n_rows, shown->run->name, shown->table, shown->run->at.line, other->table, other->run->at.line,
               comparing->n_rows > 2 ? " and others" : "");
 }

@@ -144,7 +144,7 @@ static void show_table(struct invocation *call, const struct fabric *fabric)
     fprintf(call->out, "\n%u directed links, %d down; bisection %s", c.links, fabric->n_down,
             quantity_format(c.bisection, DIM_RATE, text, sizeof text));
     if (is_dragonfly(fabric) && c.pods > 1)
-        fprintf(call->out, "; %d cable%s between two groups, which pass %.3g of what a full one's NICs send",
+        fprintf(call->out, "; %d cable%s between two groups, which carry %.3g of the rate of a full group's NICs",
                 fabric->shape.global_links, plural(fabric->shape.global_links), c.taper);
     fputc('\n', call->out);
 }
@@ -180,8 +180,8 @@ static enum status check(struct invocation *call, const struct fabric *fabric, i
     if (call->format == FORMAT_CSV)
         fputs("holds\n1\n", call->out);
     else
-        fprintf(call->out, "the fabric holds together: ports, cables and counts agree%s\n",
-                fabric->n_down > 0 ? ", and there is a way around what is down" : "");
+        fprintf(call->out, "the fabric is consistent: ports, cables and counts agree%s\n",
+                fabric->n_down > 0 ? ", and every pair of GPUs is connected despite the links that are down" : "");
     return STATUS_OK;
 }
 
@@ -193,7 +193,7 @@ static bool gpu_parse(struct invocation *call, const char *text, int limit, int 
     long value = strtol(text, &end, 10);
 
     if (end == text || *end != '\0' || value < 0 || value >= limit) {
-        diag_error(&call->diags, PLACE_NONE, "'%.40s' is not a GPU; they are 0 to %d", text, limit - 1);
+        diag_error(&call->diags, PLACE_NONE, "'%.40s' is not a GPU; GPUs are numbered 0 to %d", text, limit - 1);
         return false;
     }
     *gpu = (int)value;
@@ -263,7 +263,7 @@ static enum status route(struct invocation *call, const struct fabric *fabric, i
             for (int h = 0; h < path.n; h++)
                 loads[path.links[h]]++;
         } else {
-            diag_error(&call->diags, PLACE_NONE, "there is no way%s from GPU %d to GPU %d", route_limit_text(fabric), from, to);
+            diag_error(&call->diags, PLACE_NONE, "there is no path%s from GPU %d to GPU %d", route_limit_text(fabric), from, to);
             status = STATUS_FAILED;
         }
     }
@@ -296,7 +296,7 @@ static const struct verb *verb_find(struct invocation *call)
             return &verbs[i];
         diag_error(&call->diags, PLACE_NONE, "msim fabric %s takes %s", verbs[i].name,
                    verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000"
-                                         : "no operands; the cluster is named with --cluster");
+                                         : "no operands; specify the cluster with --cluster");
         return NULL;
     }
     char hint[96];
@@ -331,7 +331,7 @@ static void note_without_load(struct invocation *call, const struct verb *verb)
         bool of_load = row->group != NULL && (strcmp(row->group, LOAD_GROUP) == 0 || strcmp(row->group, PACKETS_GROUP) == 0);
         bool idle = of_load && strcmp(row->name, "gpus") != 0; /* which may say how large the fabric of a GPU is */
         if (call->values[i].given && idle)
-            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing with msim fabric %s, which sends no load", row->name,
+            diag_note(&call->diags, PLACE_NONE, "--%s has no effect with msim fabric %s, which sends no traffic", row->name,
                       verb->name);
     }
 }
@@ -347,7 +347,8 @@ static enum status run(struct invocation *call)
         return STATUS_USAGE;
     if (!of_cluster && option_text(call, "fabric") == NULL) {
         diag_error(&call->diags, PLACE_NONE,
-                   "which fabric? --cluster NAME, --gpu NAME --gpus N, --fabric 'clos hosts:... tor:...' or 'dragonfly ...'");
+                   "the fabric is missing; specify --cluster NAME, --gpu NAME --gpus N, or --fabric 'clos hosts:... tor:...' or "
+                   "'dragonfly ...'");
         return STATUS_USAGE;
     }
     note_without_load(call, verb);

@@ -16,7 +16,7 @@ void fabric_packets_note_idle(struct invocation *call)
     for (int i = 0; i < call->n_values; i++) {
         const struct option_row *row = call->values[i].row;
         if (call->values[i].given && row->group != NULL && strcmp(row->group, PACKETS_GROUP) == 0)
-            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing without --network packet", row->name);
+            diag_note(&call->diags, PLACE_NONE, "--%s has no effect without --network packet", row->name);
     }
 }
 
@@ -29,7 +29,7 @@ static void note_without_marks(struct invocation *call)
         const struct option_value *value = &call->values[i];
         for (size_t k = 0; value->given && k < sizeof prefixes / sizeof *prefixes; k++)
             if (strncmp(value->row->name, prefixes[k], strlen(prefixes[k])) == 0)
-                diag_note(&call->diags, PLACE_NONE, "--%s changes nothing with --congestion none", value->row->name);
+                diag_note(&call->diags, PLACE_NONE, "--%s has no effect with --congestion none", value->row->name);
     }
 }
 
@@ -38,12 +38,12 @@ static bool parameters_agree(struct invocation *call, const struct packets_param
     char low[32], high[32];
 
     if (option_given(call, "pfc-alpha") && with->xoff > 0) {
-        diag_error(&call->diags, PLACE_NONE, "--pfc-xoff and --pfc-alpha both say when a port is paused; give one");
+        diag_error(&call->diags, PLACE_NONE, "--pfc-xoff and --pfc-alpha both set when a port is paused; specify only one");
         return false;
     }
     if (with->congestion != CONGESTION_DCQCN || with->kmin <= with->kmax)
         return true;
-    diag_error(&call->diags, PLACE_NONE, "--ecn-kmin %s is above --ecn-kmax %s, from which on everything is marked",
+    diag_error(&call->diags, PLACE_NONE, "--ecn-kmin %s must not be above --ecn-kmax %s",
                quantity_write(with->kmin, DIM_BYTES, low, sizeof low), quantity_write(with->kmax, DIM_BYTES, high, sizeof high));
     return false;
 }

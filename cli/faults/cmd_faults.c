@@ -45,7 +45,7 @@ static enum status generate(struct invocation *call)
     if (expected > 1e7) {
         char text[32];
         diag_error(&call->diags, PLACE_NONE,
-                   "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable trace",
+                   "about %s faults are too many for a trace; use fewer nodes, a shorter horizon or a lower rate",
                    quantity_format(expected, DIM_COUNT, text, sizeof text));
         return STATUS_BAD_INPUT;
     }
@@ -122,7 +122,7 @@ static enum status fit(struct invocation *call)
     if (status != STATUS_OK)
         return status;
     if (!option_given(call, "nodes"))
-        diag_note(&call->diags, PLACE_NONE, "--nodes is not given: %" PRId32 " are taken, the highest in the trace", nodes);
+        diag_note(&call->diags, PLACE_NONE, "--nodes is not given; assuming %" PRId32 ", the highest in the trace", nodes);
     struct fault_fit *fitted = memory_new(1, sizeof *fitted);
     struct fault_model like;
     bool told = option_given(call, "preset");
@@ -149,14 +149,16 @@ static bool read_window(struct invocation *call, struct lanl_window *window)
         char *end;
         long system = strtol(systems[i], &end, 10);
         if (*end || end == systems[i] || system < 1 || system > 999 || i >= LANL_MAX_SYSTEMS) {
-            diag_error(&call->diags, PLACE_NONE, "--systems: '%s' is not the number of a system; write 18,20", systems[i]);
+            diag_error(&call->diags, PLACE_NONE, "--systems: '%s' is not the number of a system; write for example 18,20",
+                       systems[i]);
             return false;
         }
         window->systems[window->n_systems++] = (int)system;
     }
     const char *from = option_text(call, "from");
     if (from && !local_time_parse(from, &window->from)) {
-        diag_error(&call->diags, PLACE_NONE, "--from: '%s' is not a date; write 2003-01-01 or 2003-01-01T07:15", from);
+        diag_error(&call->diags, PLACE_NONE, "--from: '%s' is not a date; write for example 2003-01-01 or 2003-01-01T07:15",
+                   from);
         return false;
     }
     if (option_given(call, "horizon"))
@@ -171,9 +173,9 @@ static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", "no
 static void note_idle(struct invocation *call, enum convert_source source)
 {
     if (source != CONVERT_LANL && option_given(call, "systems"))
-        diag_note(&call->diags, PLACE_NONE, "--systems changes nothing here: only LANL's records name systems");
+        diag_note(&call->diags, PLACE_NONE, "--systems has no effect; only LANL's records name systems");
     if (source != CONVERT_JOBS && option_given(call, "failed-jobs"))
-        diag_note(&call->diags, PLACE_NONE, "--failed-jobs changes nothing here: this is no table of jobs");
+        diag_note(&call->diags, PLACE_NONE, "--failed-jobs has no effect; this is not a table of jobs");
 }
 
 /* As said, or as the first file shows. */
@@ -209,7 +211,7 @@ static enum status read_source(struct invocation *call, struct fault_trace *trac
     how.length = window.length;
     note_idle(call, source);
     if (n > 1 && source != CONVERT_XID && source != CONVERT_SMI) {
-        diag_error(&call->diags, PLACE_NONE, "--source %s takes one file; xid and smi take several", sources[source]);
+        diag_error(&call->diags, PLACE_NONE, "--source %s reads one file; only xid and smi read several", sources[source]);
         return STATUS_USAGE;
     }
     switch (source) {
@@ -231,10 +233,12 @@ static enum status convert(struct invocation *call)
     int32_t hosts = trace.n_hosts > 0 ? trace.hosts[trace.n_hosts - 1].node + 1 : 0, nodes = fault_trace_nodes(&trace);
     info(call, 0, "%zu fault%s on %" PRId32 " node%s", trace.n_items, plural((int64_t)trace.n_items), nodes, plural(nodes));
     if (hosts > nodes)
-        info(call, 0, "%" PRId32 " host%s seen: --nodes %" PRId32 " tells summary and fit of those without faults", hosts,
-             hosts == 1 ? " was" : "s were", hosts);
+        info(call, 0,
+             "%" PRId32
+             " host%s found; if others had no faults, give summary and fit the number of all with --nodes (here %" PRId32 ")",
+             hosts, hosts == 1 ? " was" : "s were", hosts);
     if (trace.n_outside > 0)
-        diag_note(&call->diags, (struct place){.file = call->operands[1]}, "left out: %zu row%s without a node", trace.n_outside,
+        diag_note(&call->diags, (struct place){.file = call->operands[1]}, "ignored: %zu row%s without a node", trace.n_outside,
                   plural((int64_t)trace.n_outside));
     return write_trace(call, &trace);
 }
@@ -250,7 +254,7 @@ struct action {
 };
 
 static const struct action actions[] = {
-    {"generate", 0, false, "no operand; the fleet is named with --preset", generate},
+    {"generate", 0, false, "no operand; specify the fleet with --preset", generate},
     {"summary", 1, false, "one trace: a shipped name or a file", summarise},
     {"convert", 1, true, "a file to convert; with --source xid or smi, one or more", convert},
     {"fit", 1, false, "one trace: a shipped name or a file", fit},

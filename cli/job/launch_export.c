@@ -28,15 +28,15 @@ void launch_export_limit(struct invocation *call, const struct transformer *mode
     }
     limits->modules_kept = (int)can.unsaid;
     if (*said)
-        diag_note(&call->diags, PLACE_NONE, "--export: of layouts those that %s can say are searched (%s); --space wins over it",
-                  framework, said);
+        diag_note(&call->diags, PLACE_NONE,
+                  "--export: the search is limited to layouts that %s supports (%s); --space overrides this", framework, said);
 }
 
 enum status launch_export_write(struct invocation *call, const struct layout *layout, const struct setting *setting,
                                 double step_s)
 {
     if (call->format != FORMAT_TEXT) {
-        diag_error(&call->diags, PLACE_NONE, "--export writes what a framework reads; leave --format out");
+        diag_error(&call->diags, PLACE_NONE, "--export writes a file for the framework; remove --format");
         return STATUS_USAGE;
     }
     int which = option_choice(call, "export");
@@ -55,15 +55,15 @@ enum status launch_export_write(struct invocation *call, const struct layout *la
              setting->cluster->gpu.name, setting->cluster->name, names[which], MSIM_VERSION,
              !base_open ? ""
              : which == EXPORT_BRIDGE || which == EXPORT_NEMO_2
-                 ? ", and the base of rotary positions where it is not the recipe's"
-                 : ", and the base of rotary positions where it is not 10000");
+                 ? ", and the base of rotary positions if it differs from the recipe"
+                 : ", and the base of rotary positions if it is not 10000");
     snprintf(second, sizeof second, "layout %s", layout_format(layout, text, sizeof text));
     struct frameworks frameworks = {0};
     enum status status = which == EXPORT_MEGATRON ? STATUS_OK : frameworks_load(&frameworks, &call->diags);
     if (status != STATUS_OK)
         return status;
-    snprintf(third, sizeof third, "predicted: %.4g s a step%s", step_s,
-             framework_n_lost(&frameworks, names[which], &job) ? ", counting on what is not said (below)" : "");
+    snprintf(third, sizeof third, "predicted: %.4g s per step%s", step_s,
+             framework_n_lost(&frameworks, names[which], &job) ? ", assuming the settings below" : "");
     if (which == EXPORT_MEGATRON)
         megatron_write_script(&job, heading, step_s > 0 ? 3 : 2, call->out, &call->diags);
     else

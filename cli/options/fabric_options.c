@@ -35,8 +35,8 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
         enum fabric_layer layer = (enum fabric_layer)(2 * c);
         long number = strtol(colon + 1, &end, 10);
         if (fabric_layer_links(fabric, layer) == 0) {
-            diag_error(&call->diags, PLACE_NONE, "%s %s: this fabric has no %s links; they need %s", option, text, cables[c],
-                       cable_words[c]);
+            diag_error(&call->diags, PLACE_NONE, "%s %s: this fabric has no %s links; to add them, specify %s", option, text,
+                       cables[c], cable_words[c]);
             return false;
         }
         if (end != last || number < 0 || number >= (long)fabric_layer_links(fabric, layer)) {
@@ -49,8 +49,8 @@ bool fabric_cable_parse(struct invocation *call, const char *option, const char 
         return true;
     }
     diag_error(&call->diags, PLACE_NONE,
-               "%s %s: write LAYER:NUMBER%c..., the layer nvlink, gpu, root, socket, pcie, nic, tor or agg, of a dragonfly local "
-               "or global",
+               "%s %s: write LAYER:NUMBER%c...; LAYER is nvlink, gpu, root, socket, pcie, nic, tor or agg, in a dragonfly also "
+               "local or global",
                option, text, stop);
     return false;
 }
@@ -66,7 +66,7 @@ static bool link_apply(struct invocation *call, const char *text, struct fabric 
     const char *value = strchr(text, '=') + 1;
     double speed = strtod(value, &end);
     if (end == value || *end != '\0' || !(speed >= 0 && speed <= 1)) {
-        diag_error(&call->diags, PLACE_NONE, "--link %s: a speed lies between 0 (down) and 1", text);
+        diag_error(&call->diags, PLACE_NONE, "--link %s: the speed must be between 0 (down) and 1", text);
         return false;
     }
     fabric_set_speed(fabric, out, speed);
@@ -89,7 +89,7 @@ enum status fabric_options_load(struct invocation *call, const struct cluster *c
         }
     if (status == STATUS_OK && fabric->shape.topology == TOPOLOGY_CLOS && option_choice(call, "routing") == ROUTING_VALIANT) {
         diag_error(&call->diags, PLACE_NONE,
-                   "--routing valiant: of a dragonfly; in a Clos ecmp goes over any top switch already");
+                   "--routing valiant needs a dragonfly; in a Clos fabric, ecmp already uses every top switch");
         fabric_free(fabric);
         status = STATUS_USAGE;
     }
@@ -109,7 +109,7 @@ void fabric_options_note_idle(struct invocation *call, const char *option, const
     for (int i = 0; i < call->n_values; i++) {
         const struct option_row *row = call->values[i].row;
         if (call->values[i].given && row->group && strcmp(row->group, FABRIC_GROUP) == 0 && strcmp(row->name, option) != 0)
-            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing without --%s %s", row->name, option,
+            diag_note(&call->diags, PLACE_NONE, "--%s has no effect without --%s %s", row->name, option,
                       network_of(row->name, values));
     }
 }

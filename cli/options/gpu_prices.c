@@ -25,7 +25,7 @@ static const char *read_item(const char *text, struct named_price *item, char *w
         snprintf(why, size, "'%.40s' is not GPU=PRICE; write for example h200=3,b200=5.5, or one price for all, such as 2.5",
                  text);
     else if (!end)
-        snprintf(why, size, "'%.40s' is not a price; write money per GPU and hour, such as %.*s=2.5", text + length + 1,
+        snprintf(why, size, "'%.40s' is not a price; write a price per GPU-hour, such as %.*s=2.5", text + length + 1,
                  length < 40 ? (int)length : 40, text);
     else
         snprintf(item->name, sizeof item->name, "%.*s", (int)length, text);
@@ -36,7 +36,7 @@ static enum status read_items(const char *text, struct gpu_prices *prices, char 
 {
     for (const char *p = text;; p++) {
         if (prices->n_items == GPU_PRICES_MAX) {
-            snprintf(why, size, "at most %d GPUs have a price", GPU_PRICES_MAX);
+            snprintf(why, size, "too many prices; at most %d GPUs can have one", GPU_PRICES_MAX);
             return STATUS_BAD_INPUT;
         }
         p = read_item(p, &prices->items[prices->n_items++], why, size);
@@ -55,7 +55,7 @@ static enum status parse(const char *text, struct gpu_prices *prices, char *why,
     const char *end = read_price(text, &prices->all);
     if (end && !*end)
         return STATUS_OK;
-    snprintf(why, size, "'%.40s' is not a price; write money per GPU and hour, such as 2.5", text);
+    snprintf(why, size, "'%.40s' is not a price; write a price per GPU-hour, such as 2.5", text);
     return STATUS_BAD_INPUT;
 }
 
@@ -113,9 +113,9 @@ static void explain_name(struct invocation *call, const char *name, const char *
     if (!near && alias_table_load(&table, &quiet) == STATUS_OK)
         near = alias_table_nearest(&table, CATALOG_GPUS, name, &entry);
     if (near)
-        diag_error(&call->diags, PLACE_NONE, "--gpu-price: no GPU is called '%s'; did you mean '%s'?", name, near);
+        diag_error(&call->diags, PLACE_NONE, "--gpu-price: unknown GPU '%s'; did you mean '%s'?", name, near);
     else
-        diag_error(&call->diags, PLACE_NONE, "--gpu-price: no GPU is called '%s'; msim catalog gpus lists them", name);
+        diag_error(&call->diags, PLACE_NONE, "--gpu-price: unknown GPU '%s'; msim catalog gpus lists them", name);
     alias_table_free(&table);
     diags_free(&quiet);
 }
@@ -136,7 +136,8 @@ enum status gpu_prices_check(struct invocation *call, const struct gpu_prices *p
         if (is_among(item->name, gpus, n_gpus))
             continue;
         if (item->known) {
-            diag_note(&call->diags, PLACE_NONE, "--gpu-price: the price of %s changes nothing here", item->name);
+            diag_note(&call->diags, PLACE_NONE, "--gpu-price: the price of %s has no effect; this job does not use it",
+                      item->name);
             continue;
         }
         explain_name(call, item->name, gpus, n_gpus);
@@ -164,6 +165,6 @@ enum status gpu_price_option(struct invocation *call, const char *gpu, double *p
     *price = gpu_prices_of(&prices, gpu); /* 0 without the option */
     if (prices.n_items == 0 || *price > 0)
         return STATUS_OK;
-    diag_error(&call->diags, PLACE_NONE, "--gpu-price: there is none of %s; add %s=PRICE", gpu, gpu);
+    diag_error(&call->diags, PLACE_NONE, "--gpu-price: the price of %s is missing; add %s=PRICE", gpu, gpu);
     return STATUS_USAGE;
 }

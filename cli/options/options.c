@@ -117,8 +117,8 @@ static void accept_list(struct invocation *call, struct option_value *value, con
 static void tell_of_earlier(struct invocation *call, const struct option_value *value, const char *text)
 {
     if (value->given && value->n_texts > 0 && strcmp(value->texts[0], text) != 0)
-        diag_note(&call->diags, PLACE_NONE, "--%s twice: the last counts, %.60s, not %.60s", value->row->name, text,
-                  value->texts[0]);
+        diag_note(&call->diags, PLACE_NONE, "--%s is given twice; msim uses the last value, %.60s, not %.60s", value->row->name,
+                  text, value->texts[0]);
 }
 
 /* A text for a row; a later one replaces an earlier one unless the row repeats. */
@@ -240,7 +240,7 @@ static void explain_long(struct invocation *call, const char *name, bool has_val
     else if (row && has_value)
         diag_error(&call->diags, PLACE_NONE, "--%s takes no value", row->name);
     else if (n_begun > 1)
-        diag_error(&call->diags, PLACE_NONE, "'--%s' can mean %s; write it out", name, begun);
+        diag_error(&call->diags, PLACE_NONE, "'--%s' is ambiguous: %s; write the full name", name, begun);
     else if (key)
         diag_error(&call->diags, PLACE_NONE, "unknown option '--%s'; write --set %s=VALUE", name, key);
     else if (list_commands_with(call->commands, name, others, sizeof others))
@@ -398,7 +398,7 @@ void operands_repeated(struct invocation *call)
         for (int k = 0; k < i; k++)
             if (strcmp(call->operands[i], "-") != 0 && file_is_same(call->operands[i], call->operands[k])) {
                 diag_warning(&call->diags, (struct place){.file = call->operands[i]},
-                             "stands twice among the tables; its rows count twice");
+                             "this table is given twice; its rows count twice");
                 break;
             }
 }

@@ -184,11 +184,11 @@ static void tell_of_others(struct invocation *call, const struct all_said *all, 
     if (times > 2)
         snprintf(often, sizeof often, "%d times", times);
     if (option->row->key)
-        diag_note(&call->diags, PLACE_NONE, "--%s and --set %.40s=%.60s: the last counts, which is --%s", option->row->name,
-                  set->key, set->value, last->row->name);
+        diag_note(&call->diags, PLACE_NONE, "--%s and --set %.40s=%.60s set the same key; msim uses the last one, --%s",
+                  option->row->name, set->key, set->value, last->row->name);
     else
-        diag_note(&call->diags, PLACE_NONE, "--set %s %s: the last counts, %.60s, not %.60s", last->key, often, last->value,
-                  other->value);
+        diag_note(&call->diags, PLACE_NONE, "--set %s is given %s; msim uses the last value, %.60s, not %.60s", last->key, often,
+                  last->value, other->value);
 }
 
 /* Two keys for one thing: which is meant? */

@@ -12,9 +12,9 @@ void narrow_gradients_note(const size_t runs[N_PRECISIONS], struct diags *diags)
         const char *precision = precision_name(narrow[k].precision);
         size_t n = runs[narrow[k].precision];
         if (n > 0)
-            diag_note(diags, PLACE_NONE,
-                      "%zu row%s reduce%s gradients in %s, %s; msim step has them in fp32 unless told --set "
-                      "job.gradient_precision=%s",
-                      n, plural((int64_t)n), n == 1 ? "s" : "", precision, narrow[k].why, precision);
+            diag_note(
+                diags, PLACE_NONE,
+                "%zu row%s reduce%s gradients in %s, %s; msim step uses fp32 unless you specify --set job.gradient_precision=%s",
+                n, plural((int64_t)n), n == 1 ? "s" : "", precision, narrow[k].why, precision);
     }
 }

@@ -162,8 +162,8 @@ static enum status check_alone(struct invocation *call)
     static const char *const sweeping[] = {"within", "gpu-price", "least"};
     for (size_t i = 0; i < sizeof sweeping / sizeof sweeping[0]; i++)
         if (option_given(call, sweeping[i])) {
-            diag_error(&call->diags, PLACE_NONE, "--%s is about the points of a sweep; give --sweep too, such as gpus=256..4096",
-                       sweeping[i]);
+            diag_error(&call->diags, PLACE_NONE,
+                       "--%s applies to the points of a sweep; add --sweep, such as --sweep gpus=256..4096", sweeping[i]);
             return STATUS_USAGE;
         }
     return STATUS_OK;
@@ -175,8 +175,8 @@ static enum status check_levers(struct invocation *call)
     static const char *const others[] = {"sweep", "top", "variants", "explain", "network", "export"};
     for (size_t i = 0; i < sizeof others / sizeof others[0] && option_flag(call, "levers"); i++)
         if (option_given(call, others[i])) {
-            diag_error(&call->diags, PLACE_NONE, "--levers shows the best plan with each change; --%s asks for something else",
-                       others[i]);
+            diag_error(&call->diags, PLACE_NONE,
+                       "--levers and --%s exclude each other; --levers shows the best plan after each change", others[i]);
             return STATUS_USAGE;
         }
     return STATUS_OK;
@@ -202,7 +202,8 @@ static enum status plan_one(const struct experiment *experiment, struct invocati
 static enum status run(struct invocation *call)
 {
     if (option_given(call, "sweep") && option_given(call, "export")) {
-        diag_error(&call->diags, PLACE_NONE, "--export writes one layout; a sweep has one for each point");
+        diag_error(&call->diags, PLACE_NONE,
+                   "--export writes one layout, but a sweep has one for each point; remove one of the two");
         return STATUS_USAGE;
     }
     if (check_levers(call) != STATUS_OK)

@@ -19,7 +19,8 @@ static enum status find_rank(const char *asked, const struct ranked_plan *plans,
     char *end;
     long rank = strtol(asked, &end, 10);
     if (*end != '\0' || rank < 1 || rank > n_plans) {
-        diag_error(diags, PLACE_NONE, "--explain %s: there is no such rank; ranks are 1 to %d (more with --top)", asked, n_plans);
+        diag_error(diags, PLACE_NONE, "--explain %s: there is no such rank; ranks are 1 to %d, and --top shows more", asked,
+                   n_plans);
         return STATUS_USAGE;
     }
     *found = plans[rank - 1];

@@ -47,7 +47,7 @@ enum status plan_flow_run(struct invocation *call, const struct setting *setting
     if (status != STATUS_OK)
         return status;
     if (fabric.n_gpus < setting->gpus) {
-        diag_error(&call->diags, PLACE_NONE, "the fabric has %d GPUs, the job needs %d", fabric.n_gpus, setting->gpus);
+        diag_error(&call->diags, PLACE_NONE, "the fabric has %d GPUs, but the job needs %d", fabric.n_gpus, setting->gpus);
         fabric_free(&fabric);
         return STATUS_BAD_INPUT;
     }

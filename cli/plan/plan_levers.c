@@ -102,7 +102,8 @@ enum status plan_levers(const struct experiment *experiment, struct invocation *
         if (any_fits(&levers)) {
             status = plan_levers_report(&levers, call);
         } else {
-            diag_error(&call->diags, PLACE_NONE, "no layout fits, nor with any of %d changes; msim plan says what would help",
+            diag_error(&call->diags, PLACE_NONE,
+                       "no layout fits, not even with one of the %d changes; msim plan without --levers reports what would help",
                        levers.n_items);
             status = STATUS_BAD_INPUT;
         }

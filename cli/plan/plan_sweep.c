@@ -158,7 +158,7 @@ static enum status check_budget(struct invocation *call, const struct plan_sweep
     static const char *const about_budgets[] = {"within", "gpu-price", "least"};
     for (size_t i = 0; i < sizeof about_budgets / sizeof about_budgets[0] && !sweep->budgeted; i++)
         if (option_given(call, about_budgets[i])) {
-            diag_error(&call->diags, PLACE_NONE, "--%s needs to know how much is trained: --tokens, such as 300B",
+            diag_error(&call->diags, PLACE_NONE, "--%s needs the training budget; add --tokens, such as --tokens 300B",
                        about_budgets[i]);
             return STATUS_USAGE;
         }
@@ -254,10 +254,10 @@ static enum status check_least(struct invocation *call, const struct plan_sweep 
     if (known || sweep->least == LEAST_GPU_HOURS)
         return STATUS_OK;
     if (sweep->least == LEAST_COST)
-        diag_error(&call->diags, PLACE_NONE, "--least cost: no GPU of these points has a price; --gpu-price names others");
+        diag_error(&call->diags, PLACE_NONE, "--least cost: --gpu-price has no price for the GPUs of these points; add theirs");
     else
         diag_error(&call->diags, PLACE_NONE,
-                   "--least energy: no power is published of these GPUs; give it with --set cluster.gpu.power=700W or "
+                   "--least energy: the power of these GPUs is unknown; specify it with --set cluster.gpu.power=700W or --set "
                    "cluster.node_power=10kW");
     return STATUS_BAD_INPUT;
 }
@@ -267,8 +267,8 @@ static enum status judge(struct invocation *call, const struct plan_sweep *sweep
 {
     if (!any_fits(sweep)) {
         diag_error(&call->diags, PLACE_NONE,
-                   sweep->axes.n_points == 1 ? "no layout fits; msim plan without --sweep says what would help"
-                                             : "no layout fits at any point; msim plan at one of them says what would help");
+                   sweep->axes.n_points == 1 ? "no layout fits; msim plan without --sweep reports what would help"
+                                             : "no layout fits at any point; msim plan at one of them reports what would help");
         return STATUS_BAD_INPUT;
     }
     return option_given(call, "within") && sweep->cheapest < 0 ? STATUS_CHECK : STATUS_OK;
@@ -307,21 +307,23 @@ static enum status check_options(struct invocation *call)
     static const char *const others[] = {"top", "variants", "explain", "network"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (option_given(call, others[i])) {
-            diag_error(&call->diags, PLACE_NONE,
-                       "--sweep shows the best plan at each point; --%s is about the plans at one of them", others[i]);
+            diag_error(
+                &call->diags, PLACE_NONE,
+                "--sweep shows the best plan at each point, and --%s applies to the plans at one point; remove one of the two",
+                others[i]);
             return STATUS_USAGE;
         }
     if (option_given(call, "least") && !option_given(call, "within")) {
         diag_error(&call->diags, PLACE_NONE,
-                   "--least chooses among the points that are done in time; give --within too, such as 60d");
+                   "--least chooses among the points that finish in time; add --within, such as --within 60d");
         return STATUS_USAGE;
     }
     if (option_choice(call, "least") == LEAST_COST && !option_given(call, "gpu-price")) {
-        diag_error(&call->diags, PLACE_NONE, "--least cost needs prices: --gpu-price, such as 2.5 or h200=3,b200=5.5");
+        diag_error(&call->diags, PLACE_NONE, "--least cost needs prices; add --gpu-price, such as 2.5 or h200=3,b200=5.5");
         return STATUS_USAGE;
     }
     if (option_given(call, "within") && option_quantity(call, "within") <= 0) {
-        diag_error(&call->diags, PLACE_NONE, "--within: no training is done in no time; write for example 60d");
+        diag_error(&call->diags, PLACE_NONE, "--within: the time must be above 0; write for example 60d");
         return STATUS_USAGE;
     }
     return STATUS_OK;

@@ -62,7 +62,7 @@ static void explain_word(const char *word, char *why, size_t size)
     if (near)
         snprintf(why, size, "an experiment has no key '%s'; did you mean '%s'?", word, near);
     else
-        snprintf(why, size, "an experiment has no key '%s'; such as gpus, global-batch, seq-len, precision, cluster, model",
+        snprintf(why, size, "an experiment has no key '%s'; examples are gpus, global-batch, seq-len, precision, cluster, model",
                  word);
 }
 
@@ -101,7 +101,7 @@ static bool add_counts(struct sweep_key *key, int *n, const char *text, size_t l
     if (sweep_range_parse(text, length, DIM_COUNT, SWEEP_VALUES, &range, why, size) != STATUS_OK)
         return false;
     if (range.low < 1 || range.high > 1e15) {
-        snprintf(why, size, "%.*s: a range goes from a count of at least 1 to a larger one", length < 60 ? (int)length : 60,
+        snprintf(why, size, "%.*s: a range must start at 1 or more and end at a larger count", length < 60 ? (int)length : 60,
                  text);
         return false;
     }
@@ -187,8 +187,8 @@ static int read_values(struct sweep_key *key, const char *text, size_t length, c
     int n = 0;
     for (const char *p = text; p <= end; p++) {
         const char *stop = value_end(p, end);
-        snprintf(why, size, "%s: 1 to %d values between commas, each of up to %d printable letters", key->word, SWEEP_VALUES,
-                 SWEEP_TEXT - 1);
+        snprintf(why, size, "%s: write 1 to %d values, separated by commas, each with at most %d printable characters", key->word,
+                 SWEEP_VALUES, SWEEP_TEXT - 1);
         if (!read_value(key, &n, p, (size_t)(stop - p), why, size))
             return 0;
         p = stop;
@@ -208,7 +208,7 @@ enum status sweep_axis_parse(const char *text, struct sweep_axis *axis, char *wh
             return STATUS_BAD_INPUT;
         }
         if (axis->n_keys == SWEEP_KEYS) {
-            snprintf(why, size, "at most %d keys change together", SWEEP_KEYS);
+            snprintf(why, size, "too many keys joined by +; at most %d can change together", SWEEP_KEYS);
             return STATUS_BAD_INPUT;
         }
         snprintf(key->word, sizeof key->word, "%.*s", (int)letters, p);
@@ -220,12 +220,12 @@ enum status sweep_axis_parse(const char *text, struct sweep_axis *axis, char *wh
         if (n == 0)
             return STATUS_BAD_INPUT;
         if (is_number_of_gpus(key)) {
-            snprintf(why, size, "%s=%s: a GPU has a name; did you mean 'gpus'?", key->word, key->values[0]);
+            snprintf(why, size, "%s=%s: this is not the name of a GPU; did you mean 'gpus'?", key->word, key->values[0]);
             return STATUS_BAD_INPUT;
         }
         if (axis->n_keys > 0 && n != axis->n_values) {
-            snprintf(why, size, "%s has %d value%s and %s %d; keys joined by + change together", axis->keys[0].word,
-                     axis->n_values, plural(axis->n_values), key->word, n);
+            snprintf(why, size, "%s has %d value%s, but %s has %d; keys joined by + need the same number of values",
+                     axis->keys[0].word, axis->n_values, plural(axis->n_values), key->word, n);
             return STATUS_BAD_INPUT;
         }
         axis->n_values = n;
@@ -249,7 +249,8 @@ static bool complain_of_repeated(struct invocation *call, const struct plan_axes
             const char *instead = experiment_key_instead(keys[i]->path, &both);
             bool twice = strcmp(keys[i]->path, keys[k]->path) == 0;
             if (twice)
-                diag_error(&call->diags, PLACE_NONE, "--sweep: %s twice", keys[i]->word);
+                diag_error(&call->diags, PLACE_NONE,
+                           "--sweep: %s is given twice; give all its values at once, separated by commas", keys[i]->word);
             else if (instead && strcmp(instead, keys[k]->path) == 0)
                 diag_error(&call->diags, PLACE_NONE, "--sweep: %s and %s %s; keep one", keys[k]->word, keys[i]->word, both);
         }
@@ -265,7 +266,8 @@ enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
     for (axes->n_axes = 0; axes->n_axes < n; axes->n_axes++) {
         struct sweep_axis *axis = &axes->axes[axes->n_axes];
         if (axes->n_axes == SWEEP_AXES) {
-            diag_error(&call->diags, PLACE_NONE, "--sweep: at most %d of them; keys joined by + change together", SWEEP_AXES);
+            diag_error(&call->diags, PLACE_NONE, "--sweep is given more than %d times; keys joined by + change together",
+                       SWEEP_AXES);
             return STATUS_USAGE;
         }
         if (sweep_axis_parse(texts[axes->n_axes], axis, why, sizeof why) != STATUS_OK) {
@@ -274,7 +276,7 @@ enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
         }
         axes->n_points *= axis->n_values;
         if (axes->n_points > MOST_POINTS) {
-            diag_error(&call->diags, PLACE_NONE, "--sweep: more than %d combinations", MOST_POINTS);
+            diag_error(&call->diags, PLACE_NONE, "--sweep: too many combinations; at most %d", MOST_POINTS);
             return STATUS_USAGE;
         }
     }

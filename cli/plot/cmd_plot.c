@@ -103,7 +103,8 @@ static enum status draw(struct invocation *call, const struct figure_input *inpu
 static enum status run(struct invocation *call)
 {
     if (option_given(call, "format")) {
-        diag_error(&call->diags, PLACE_NONE, "a figure has no --format; -o FILE.png, .svg, .pdf or .txt says what it is");
+        diag_error(&call->diags, PLACE_NONE,
+                   "--format does not apply to figures; choose the format by name: -o FILE.png, .svg, .pdf or .txt");
         return STATUS_USAGE;
     }
     struct figure_input *inputs = memory_new((size_t)call->n_operands, sizeof *inputs);

@@ -27,7 +27,7 @@ static void note_short_trace(struct invocation *call, const struct run_session *
 {
     if (s->options.goal > 0 && !s->result.reached && !s->has_model && s->experiment.faults.horizon_s <= 0)
         diag_note(&call->diags, PLACE_NONE,
-                  "the trace ends before the tokens are trained; --fault-model draws faults for as long as that takes");
+                  "the trace ends before the tokens are trained; --fault-model draws faults for any length");
 }
 
 /* Nobody can have failed often enough at first: a short run is better than what comes behind it. */
@@ -38,12 +38,12 @@ static void note_young_list(struct invocation *call, const struct run_session *s
     if (!s->has_policy || s->result.listed == 0 || policy->blocklist_window_s <= 0 ||
         nanos_to_seconds(s->result.horizon) >= 3 * (policy->blocklist_window_s + policy->blocklist_s))
         return;
-    diag_note(
-        &call->diags, PLACE_NONE,
-        "policy %s lists nodes that fail %d times within %s, for %s: its list is empty at first, so that a longer run has more "
-        "nodes away in the mean and needs more spares",
-        policy->name, policy->blocklist_failures, quantity_format(policy->blocklist_window_s, DIM_TIME, window, sizeof window),
-        quantity_format(policy->blocklist_s, DIM_TIME, listed, sizeof listed));
+    diag_note(&call->diags, PLACE_NONE,
+              "policy %s blocks nodes that fail %d times within %s, for %s. The list is empty at first, so a longer run has more "
+              "unavailable nodes on average and needs more spares",
+              policy->name, policy->blocklist_failures,
+              quantity_format(policy->blocklist_window_s, DIM_TIME, window, sizeof window),
+              quantity_format(policy->blocklist_s, DIM_TIME, listed, sizeof listed));
 }
 
 /* What is waited for is not broken. */
@@ -83,12 +83,12 @@ static enum status check_modes(struct invocation *call)
     bool optimise = option_given(call, "optimise"), sweep = option_given(call, "sweep");
     bool many = optimise || sweep || option_given(call, "replicas");
     if (optimise && sweep)
-        diag_error(&call->diags, PLACE_NONE, "--optimise and --sweep: one at a time");
+        diag_error(&call->diags, PLACE_NONE, "--optimise and --sweep exclude each other; remove one");
     if (many && option_given(call, "incidents"))
         diag_error(&call->diags, PLACE_NONE,
-                   "--incidents lists the faults of one run; leave out --replicas, --optimise and --sweep");
+                   "--incidents lists the faults of one run; remove --replicas, --optimise and --sweep");
     if (!many && option_given(call, "resume"))
-        diag_error(&call->diags, PLACE_NONE, "--resume keeps finished replicas; give --replicas, --optimise or --sweep too");
+        diag_error(&call->diags, PLACE_NONE, "--resume keeps finished replicas; add --replicas, --optimise or --sweep");
     return diags_status(&call->diags) == STATUS_OK ? STATUS_OK : STATUS_USAGE;
 }
 

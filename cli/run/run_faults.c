@@ -30,8 +30,8 @@ static void note_beyond(struct invocation *call, const struct run_session *s)
     if (s->trace.n_outside > 0 || pow((last + 1.0) / s->options.nodes, (double)s->trace.n_items) >= 0.05)
         return;
     diag_note(&call->diags, PLACE_NONE,
-              "%s has faults on nodes 0 to %" PRId32 " only, and the job uses %" PRId32 " nodes: the others never fail here; "
-              "--fault-model draws faults for all",
+              "%s has faults on nodes 0 to %" PRId32 " only, but the job uses %" PRId32
+              " nodes; the other nodes never fail in this run. --fault-model draws faults for all",
               s->experiment.faults.trace, last, s->options.nodes);
 }
 
@@ -41,12 +41,11 @@ static void note_outside(struct invocation *call, const struct run_session *s, b
         note_beyond(call, s);
     if (s->trace.n_outside > 0 && s->trace.n_items == 0)
         diag_warning(&call->diags, PLACE_NONE,
-                     "%s has no fault on the job's nodes (0 to %" PRId32
-                     "): nothing fails in this run; --fault-model draws faults for "
-                     "a job of any size",
+                     "%s has no fault on the nodes of the job (0 to %" PRId32
+                     "), so nothing fails in this run; --fault-model draws faults for a job of any size",
                      s->experiment.faults.trace, s->options.nodes - 1);
     else if (s->trace.n_outside > 0)
-        diag_note(&call->diags, PLACE_NONE, "left out: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
+        diag_note(&call->diags, PLACE_NONE, "ignored: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
                   plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
                   shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
 }
@@ -58,9 +57,9 @@ static void assume_repairs(struct run_session *s, bool shipped)
     bool lanl = s->has_model && fault_model_repairs_are_lanls(&s->model);
     if (s->repairs.mean_s <= 0 || !(lanl || shipped))
         return;
-    snprintf(s->repairs_text, sizeof s->repairs_text, "failed nodes are back after %s in the mean, as %s; --repair sets it",
+    snprintf(s->repairs_text, sizeof s->repairs_text, "failed nodes return after %s on average, as %s; --repair changes this",
              quantity_format(s->repairs.mean_s, DIM_TIME, mean, sizeof mean),
-             lanl ? "LANL's were in 1996-2005" : "in the shipped trace");
+             lanl ? "at LANL in 1996-2005" : "in the shipped trace");
     run_assume(&s->report, s->repairs_text);
 }
 
@@ -73,7 +72,7 @@ static enum status take_repairs(struct invocation *call, struct run_session *s, 
     if (!given && !swept)
         assume_repairs(s, shipped);
     if ((given || swept) && s->repairs.mean_s <= 0) {
-        diag_error(&call->diags, PLACE_NONE, "%s: no failure of %s takes a node away, so there is no repair to be longer",
+        diag_error(&call->diags, PLACE_NONE, "%s: no failure of %s takes a node away, so there is no repair time to change",
                    option_given(call, "repair") ? "--repair"
                    : given                      ? "faults.repair"
                                                 : "--sweep repair",

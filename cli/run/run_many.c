@@ -64,10 +64,9 @@ enum status run_replicas(struct invocation *call, struct run_session *s)
 {
     int64_t n = run_replica_count(call, 0);
     if (!s->has_model && !s->has_policy) {
-        diag_error(
-            &call->diags, PLACE_NONE,
-            "--replicas: a trace replayed by fixed rules is the same every time; draw faults with --fault-model, or recover "
-            "with --policy");
+        diag_error(&call->diags, PLACE_NONE,
+                   "--replicas: a replayed trace with fixed times gives the same result every time; draw faults with "
+                   "--fault-model, or add --policy");
         return STATUS_USAGE;
     }
     struct replica_outcome *outcomes = memory_new((size_t)n, sizeof *outcomes);

@@ -19,13 +19,13 @@ static const char *refusal_text(enum lever_refusal refusal)
     switch (refusal) {
     case LEVER_FREE: return NULL;
     case LEVER_CHECKPOINTS_COST_NOTHING:
-        return "checkpoints cost nothing here, so the shortest interval is best; give --checkpoint-block, or --checkpoint "
+        return "checkpoints cost nothing here, so the shortest interval is best; add --checkpoint-block, or --checkpoint "
                "two-stage";
-    case LEVER_COST_UNKNOWN: return "what checkpoints cost follows from the layout; leave --step-time out";
-    case LEVER_WITHOUT_POLICY: return "it is part of a recovery policy; give --policy";
-    case LEVER_WITHOUT_PAUSES: return "the policy has no pause_rate, so nothing speaks against the shortest timeout";
+    case LEVER_COST_UNKNOWN: return "the cost of a checkpoint depends on the layout; remove --step-time";
+    case LEVER_WITHOUT_POLICY: return "it is part of a recovery policy; add --policy";
+    case LEVER_WITHOUT_PAUSES: return "the policy has no pause_rate, so the shortest timeout would always be best";
     case LEVER_WITHOUT_TRAFFIC: return "the policy does not watch traffic";
-    case LEVER_WITHOUT_STALLS: return "the policy has no stall_rate, so nothing speaks against the shortest window";
+    case LEVER_WITHOUT_STALLS: return "the policy has no stall_rate, so the shortest window would always be best";
     }
     return NULL;
 }
@@ -46,7 +46,8 @@ static enum status check_levers(struct invocation *call, const struct run_parts 
             o->used[j] |= !why;
         }
     if (!run->has_model && !run->has_policy && option_given(call, "replicas"))
-        diag_error(&call->diags, PLACE_NONE, "--replicas: a trace replayed by fixed rules is the same every time; leave it out");
+        diag_error(&call->diags, PLACE_NONE,
+                   "--replicas: a replayed trace with fixed times gives the same result every time; remove --replicas");
     return diags_status(&call->diags) == STATUS_OK ? STATUS_OK : STATUS_USAGE;
 }
 

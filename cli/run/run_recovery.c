@@ -111,8 +111,8 @@ void run_warn_interval(struct invocation *call, const struct run_session *s, nan
     if (interval >= safe)
         return;
     diag_warning(&call->diags, PLACE_NONE,
-                 "a checkpoint every %s waits for the one before, which takes %s until it is safe: training stands still "
-                 "meanwhile; an interval of %s or more does not",
+                 "a checkpoint every %s must wait for the previous one, which is safe only after %s, and training waits too; use "
+                 "an interval of %s or more",
                  quantity_format(nanos_to_seconds(interval), DIM_TIME, every, sizeof every),
                  quantity_format(nanos_to_seconds(safe), DIM_TIME, lag, sizeof lag), lag);
 }
@@ -121,7 +121,7 @@ void run_note_hot_spares(struct invocation *call, const struct run_session *s, i
 {
     if (s->has_policy && s->policy.hot_spares > spares)
         diag_note(&call->diags, PLACE_NONE,
-                  "policy %s keeps %d hot spares, and there %s %d spare node%s: no more than these are hot", s->policy.name,
+                  "policy %s keeps %d hot spares, but there %s only %d spare node%s; only these are hot", s->policy.name,
                   s->policy.hot_spares, spares == 1 ? "is" : "are", spares, plural(spares));
 }
 
@@ -132,7 +132,7 @@ static void assume_storage(const struct invocation *call, struct run_session *s)
         s->experiment.faults.checkpoint[0] || (run_has_stages(&s->experiment.faults) && s->experiment.faults.restart_s < 0);
     if (!s->has_cost || !loads || option_given(call, "storage-rate") || s->experiment.cluster.storage_rate > 0)
         return;
-    snprintf(s->storage_text, sizeof s->storage_text, "the checkpoint store takes and gives %s",
+    snprintf(s->storage_text, sizeof s->storage_text, "the bandwidth of the checkpoint store is %s",
              quantity_format(UNKNOWN_STORAGE, DIM_RATE, rate, sizeof rate));
     run_assume(&s->report, s->storage_text);
 }
@@ -204,10 +204,10 @@ static void time_failover(struct invocation *call, struct run_session *s, const 
 static enum status set_failover(struct invocation *call, struct run_session *s)
 {
     const struct setting setting = experiment_setting(&s->experiment);
-    char why[192] = "which replicas share states follows from the layout";
+    char why[192] = "the layout determines which replicas share states";
     if (option_choice(call, "failover") != FAILOVER_REPLICA) {
         if (option_given(call, "regroup"))
-            diag_warning(&call->diags, PLACE_NONE, "--regroup says nothing without --failover replica");
+            diag_warning(&call->diags, PLACE_NONE, "--regroup has no effect without --failover replica");
         return STATUS_OK;
     }
     if (!s->has_layout || !failover_units(&s->layout, setting.cluster, &s->failover, why, sizeof why)) {
@@ -216,7 +216,7 @@ static enum status set_failover(struct invocation *call, struct run_session *s)
     }
     time_failover(call, s, &setting);
     if (s->has_policy && s->policy.elastic)
-        run_assume(&s->report, "a job that has lost all replicas waits for all their nodes, though the policy is elastic");
+        run_assume(&s->report, "a job that has lost all replicas waits for all of their nodes, although the policy is elastic");
     s->options.failover = &s->failover;
     return STATUS_OK;
 }
@@ -239,10 +239,10 @@ static enum status set_degraded(struct invocation *call, struct run_session *s)
     bool link = has_slow(s, FAULT_LINK);
     bool asked = s->has_policy || s->has_model || s->options.failover || link || has_slow(s, FAULT_STRAGGLER);
     if (how == DEGRADED_AUTO && option_given(call, "step-time") && link)
-        run_assume(&s->report, "a slow link slows all of the step, as --step-time does not say what of it is communication");
+        run_assume(&s->report,
+                   "a slow link slows the whole step, because --step-time does not say how much of it is communication");
     if (how == DEGRADED_STEP && (!s->has_layout || option_given(call, "step-time")))
-        diag_note(&call->diags, PLACE_NONE,
-                  "--degraded step changes nothing where the step is not simulated: without --step-time it is");
+        diag_note(&call->diags, PLACE_NONE, "--degraded step has no effect with --step-time, because no step is simulated");
     if (how == DEGRADED_FACTOR || (how == DEGRADED_AUTO && !asked) || !s->has_layout || option_given(call, "step-time"))
         return STATUS_OK;
     s->setting = experiment_setting(&s->experiment);

@@ -39,16 +39,16 @@ static void fill_defaults(struct invocation *call, struct run_session *s)
     }
     bool every_step = strcmp(faults->checkpoint, "step") == 0;
     if (every_step && (faults->checkpoint_interval_s > 0 || faults->checkpoint_steps > 0))
-        diag_warning(&call->diags, PLACE_NONE, "checkpoint_%s says nothing beside checkpoint step, which is one every step",
+        diag_warning(&call->diags, PLACE_NONE, "checkpoint_%s has no effect with checkpoint step, which saves at every step",
                      faults->checkpoint_steps > 0 ? "steps" : "interval");
     if (faults->checkpoint_interval_s <= 0 && faults->checkpoint_steps <= 0 && !every_step) {
         faults->checkpoint_interval_s = 1800;
         assume_unswept(call, s, "checkpoint-interval", "checkpoint interval 30 min");
     }
     if (faults->checkpoint_block_s < 0 && !faults->checkpoint[0])
-        assume_unswept(call, s, "checkpoint-block", "checkpoints block training for no time");
+        assume_unswept(call, s, "checkpoint-block", "checkpoints do not block training");
     if (faults->detect_s < 0 && !run_has_stages(faults))
-        assume_unswept(call, s, "detect", "failures are noticed at once");
+        assume_unswept(call, s, "detect", "failures are noticed immediately");
     if (faults->restart_s < 0 && !run_has_stages(faults)) {
         faults->restart_s = 900;
         assume_unswept(call, s, "restart", "restart 15 min");
@@ -76,7 +76,7 @@ static void check_memory(struct invocation *call, const struct run_session *s, c
 {
     double capacity = footprint_capacity(&s->experiment.cluster);
     if (memory->total > capacity)
-        diag_warning(&call->diags, PLACE_NONE, "a rank of this layout needs %.1f GiB, the GPU has %.1f GiB",
+        diag_warning(&call->diags, PLACE_NONE, "a rank of this layout needs %.1f GiB, but the GPU has %.1f GiB",
                      memory->total / 0x1p30, capacity / 0x1p30);
 }
 
@@ -148,11 +148,10 @@ static enum status check_budget(struct invocation *call, const struct run_sessio
     double budget = budget_s(s);
     if (budget <= TIME_LONGEST_S || s->experiment.faults.horizon_s > 0)
         return STATUS_OK;
-    diag_error(
-        &call->diags, PLACE_NONE,
-        "tokens: %.0f years without a failure; at most 100 can be looked at: fewer tokens, more GPUs, or a part of it with "
-        "--horizon",
-        budget / (365.25 * DAY_S));
+    diag_error(&call->diags, PLACE_NONE,
+               "tokens: training takes %.0f years without a failure, but msim simulates at most 100; use fewer tokens or more "
+               "GPUs, or simulate a part with --horizon",
+               budget / (365.25 * DAY_S));
     return STATUS_BAD_INPUT;
 }
 

@@ -46,7 +46,7 @@ static bool check_value(const struct invocation *call, enum run_sweep_key key, d
         return option_check_number(call, key_names[key], value, why, size) == STATUS_OK;
     if (value > 0)
         return true;
-    snprintf(why, size, "'%s' is too small; a time above 0", quantity_write(value, DIM_TIME, text, sizeof text));
+    snprintf(why, size, "'%s' is too small; the time must be above 0", quantity_write(value, DIM_TIME, text, sizeof text));
     return false;
 }
 
@@ -86,7 +86,7 @@ static bool add_values(struct invocation *call, struct run_sweep_axis *axis, con
     }
     axis->logarithmic = range.logarithmic;
     if (axis->n + range.n > RUN_SWEEP_POINTS) {
-        diag_error(&call->diags, PLACE_NONE, "--sweep %s: at most %d values", key_names[axis->key], RUN_SWEEP_POINTS);
+        diag_error(&call->diags, PLACE_NONE, "--sweep %s: too many values; at most %d", key_names[axis->key], RUN_SWEEP_POINTS);
         return false;
     }
     for (int i = 0; i < range.n; i++)
@@ -128,9 +128,8 @@ static bool axis_parse(struct invocation *call, const char *text, struct run_swe
     sort_values(axis);
     if (!named || axis->n < 2) {
         diag_error(&call->diags, PLACE_NONE,
-                   "--sweep: '%.60s' is not KEY=VALUES, two or more that differ; write for example restart=1min:30min:8, "
-                   "gpus=256..4096 or "
-                   "spares=0,2,4",
+                   "--sweep: '%.60s' is not KEY=VALUES with two or more different values; write for example "
+                   "restart=1min:30min:8, gpus=256..4096 or spares=0,2,4",
                    text);
         return false;
     }
@@ -145,14 +144,15 @@ static bool grid_parse(struct invocation *call, struct run_grid *grid)
     grid->n_points = 1;
     for (int a = 0; a < n; a++) {
         if (a == RUN_SWEEP_AXES) {
-            diag_error(&call->diags, PLACE_NONE, "--sweep: at most %d of them", RUN_SWEEP_AXES);
+            diag_error(&call->diags, PLACE_NONE, "--sweep is given more than %d times", RUN_SWEEP_AXES);
             return false;
         }
         if (!axis_parse(call, texts[a], &grid->axes[a]))
             return false;
         for (int other = 0; other < a; other++)
             if (grid->axes[other].key == grid->axes[a].key) {
-                diag_error(&call->diags, PLACE_NONE, "--sweep: %s twice; give all its values at once, between commas",
+                diag_error(&call->diags, PLACE_NONE,
+                           "--sweep: %s is given twice; give all its values at once, separated by commas",
                            key_names[grid->axes[a].key]);
                 return false;
             }
@@ -161,7 +161,8 @@ static bool grid_parse(struct invocation *call, struct run_grid *grid)
         text_append(grid->text, sizeof grid->text, "%s%s", a ? " " : "", texts[a]);
     }
     if (grid->n_points > RUN_SWEEP_POINTS)
-        diag_error(&call->diags, PLACE_NONE, "--sweep: %d combinations; at most %d", grid->n_points, RUN_SWEEP_POINTS);
+        diag_error(&call->diags, PLACE_NONE, "--sweep: %d combinations are too many; at most %d", grid->n_points,
+                   RUN_SWEEP_POINTS);
     return grid->n_points <= RUN_SWEEP_POINTS;
 }
 
@@ -198,10 +199,10 @@ static void round_sizes(struct invocation *call, const struct run_session *s, st
         return;
     int64_t unit = size_unit(s), node = s->experiment.cluster.gpus_per_node;
     char why[64];
-    snprintf(why, sizeof why, s->has_layout ? "tp*cp*pp = %" PRId64 : "GPUs of a node: %" PRId64,
+    snprintf(why, sizeof why, s->has_layout ? "tp*cp*pp = %" PRId64 : "GPUs per node: %" PRId64,
              s->has_layout ? (int64_t)s->layout.tp * s->layout.cp * s->layout.pp : unit);
     if (s->has_layout && unit != (int64_t)s->layout.tp * s->layout.cp * s->layout.pp)
-        text_append(why, sizeof why, ", %" PRId64 " GPUs a node", node);
+        text_append(why, sizeof why, ", %" PRId64 " GPUs per node", node);
     diag_note(&call->diags, PLACE_NONE, "--sweep gpus: %s%s (%s)", changes, n > TOLD ? ", ..." : "", why);
     grid->n_points /= axis->n;
     sort_values(axis);
@@ -233,7 +234,7 @@ static enum status resize(struct invocation *call, const struct run_session *s, 
     call->diags = sub.diags;
     free(overrides);
     if (status == STATUS_OK && option_check_number(call, "spares", spares, why, sizeof why) != STATUS_OK) {
-        diag_error(&call->diags, PLACE_NONE, "--sweep gpus=%" PRId64 ": spares grow with the GPUs: %s", n, why);
+        diag_error(&call->diags, PLACE_NONE, "--sweep gpus=%" PRId64 ": the spares, which grow with the GPUs: %s", n, why);
         return STATUS_BAD_INPUT;
     }
     out->options.recovery.spares = status == STATUS_OK ? (int)spares : 0;
@@ -310,7 +311,7 @@ enum status run_sweep(struct invocation *call, struct run_session *s)
     struct sweeping w = {.call = call, .session = s, .grid = grid};
     enum status status = grid_parse(call, grid) ? STATUS_OK : STATUS_USAGE;
     if (status == STATUS_OK && run_grid_axis(grid, RUN_SWEEP_MTTF) >= 0 && !s->has_model) {
-        diag_error(&call->diags, PLACE_NONE, "--sweep mttf: a trace has its own failures; draw them with --fault-model");
+        diag_error(&call->diags, PLACE_NONE, "--sweep mttf: a trace has fixed failures; draw them with --fault-model");
         status = STATUS_USAGE;
     }
     if (status == STATUS_OK) {

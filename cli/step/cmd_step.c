@@ -277,19 +277,19 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
 static enum status check_modes(struct invocation *call, bool flows)
 {
     if (option_flag(call, "explain") && call->format == FORMAT_CSV)
-        diag_note(&call->diags, PLACE_NONE, "--explain changes nothing with --format csv");
+        diag_note(&call->diags, PLACE_NONE, "--explain has no effect with --format csv");
     if (option_given(call, "profile") && call->format == FORMAT_CSV)
-        diag_note(&call->diags, PLACE_NONE, "--profile changes nothing with --format csv");
+        diag_note(&call->diags, PLACE_NONE, "--profile has no effect with --format csv");
     if (option_given(call, "gpu-price") && call->format == FORMAT_CSV)
-        diag_note(&call->diags, PLACE_NONE, "--gpu-price changes nothing with --format csv");
+        diag_note(&call->diags, PLACE_NONE, "--gpu-price has no effect with --format csv");
     if (option_given(call, "profile-steps") && !option_given(call, "profile"))
-        diag_note(&call->diags, PLACE_NONE, "--profile-steps changes nothing without --profile");
+        diag_note(&call->diags, PLACE_NONE, "--profile-steps has no effect without --profile");
     if (flows)
         return STATUS_OK;
     fabric_options_note_idle(call, "network", "flow or packet");
     if (!option_given(call, "link-map"))
         return STATUS_OK;
-    diag_error(&call->diags, PLACE_NONE, "--link-map: only --network flow and packet know what links carry");
+    diag_error(&call->diags, PLACE_NONE, "--link-map needs --network flow or packet");
     return STATUS_USAGE;
 }
 
@@ -298,7 +298,7 @@ static enum status take_price(struct invocation *call, struct job_setup *setup)
 {
     if (!option_given(call, "gpu-price") || setup->experiment.job.tokens > 0)
         return gpu_price_option(call, setup->experiment.cluster.gpu.name, &setup->gpu_price);
-    diag_error(&call->diags, PLACE_NONE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
+    diag_error(&call->diags, PLACE_NONE, "--gpu-price needs the training budget; add --tokens, such as --tokens 300B");
     return STATUS_USAGE;
 }
 

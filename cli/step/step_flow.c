@@ -89,7 +89,8 @@ static bool flap_parse(struct invocation *call, const char *text, const struct f
     nanos stall = retransmit_stall(nanos_from_seconds(length), (int)option_count(call, "retransmit-exponent"),
                                    option_flag(call, "adaptive-retransmission"));
     if (stall < 0) {
-        diag_error(&call->diags, PLACE_NONE, "--flap %s: the NICs' %d tries are used up before the link is back: the job fails",
+        diag_error(&call->diags, PLACE_NONE,
+                   "--flap %s: the NICs give up after %d tries, before the link is back, and the job fails; use a shorter time",
                    text, RETRANSMIT_TRIES);
         return false;
     }
@@ -108,7 +109,7 @@ static void note_without_flaps(struct invocation *call)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (option_given(call, names[i]))
-            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing without %s--flap", names[i],
+            diag_note(&call->diags, PLACE_NONE, "--%s has no effect without %s--flap", names[i],
                       option_choice(call, "network") == NETWORK_PACKET ? "--network flow with " : "");
 }
 
@@ -139,9 +140,10 @@ static void nvlink_note(struct invocation *call)
         const char *const *texts = option_list(call, names[i], &n);
         for (int t = 0; t < n; t++)
             if (strncmp(texts[t], "nvlink:", 7) == 0)
-                diag_note(&call->diags, PLACE_NONE,
-                          "--%s %s: messages inside an NVLink domain slow down; collectives there keep their closed-form time",
-                          names[i], texts[t]);
+                diag_note(
+                    &call->diags, PLACE_NONE,
+                    "--%s %s: messages inside an NVLink domain slow down, but collectives there keep their closed-form time",
+                    names[i], texts[t]);
     }
 }
 

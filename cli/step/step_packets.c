@@ -9,7 +9,7 @@ enum status step_packets_load(struct invocation *call, const struct fabric *fabr
     packets->wanted = true;
     if (option_given(call, "flap")) {
         diag_error(&call->diags, PLACE_NONE,
-                   "--flap: packets do not follow links that change during the step; --network flow does");
+                   "--flap: --network packet does not support links that change during the step; use --network flow");
         return STATUS_USAGE;
     }
     enum status status = fabric_packets_parameters(call, &packets->options.with);
@@ -42,8 +42,8 @@ enum status step_packets_check(struct invocation *call, const struct step_packet
     if (packets->hops <= STEP_HOPS_MAX)
         return STATUS_OK;
     diag_error(&call->diags, PLACE_NONE,
-               "the step sends some %s packets over links, of which at most %s are followed: take fewer GPUs, or "
-               "larger packets (--mtu), or --network flow",
+               "the step sends about %s packets over links, but msim simulates at most %s; use fewer GPUs, larger packets "
+               "(--mtu), or --network flow",
                quantity_format(packets->hops, DIM_COUNT, some, sizeof some),
                quantity_format(STEP_HOPS_MAX, DIM_COUNT, most, sizeof most));
     return STATUS_BAD_INPUT;

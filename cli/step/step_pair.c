@@ -15,14 +15,15 @@ static enum status check_options(struct invocation *call)
     size_t before = call->diags.n_errors;
     for (size_t i = 0; i < sizeof of_one_step / sizeof *of_one_step; i++)
         if (option_given(call, of_one_step[i]))
-            diag_error(&call->diags, PLACE_NONE, "--%s is of one experiment; leave out '%s'", of_one_step[i], call->operands[1]);
+            diag_error(&call->diags, PLACE_NONE, "--%s applies to one experiment; remove '%s'", of_one_step[i],
+                       call->operands[1]);
     fabric_packets_note_idle(call);
     if (option_choice(call, "network") == NETWORK_ANALYTIC)
         fabric_options_note_idle(call, "network", "flow or packet");
     else
-        diag_error(&call->diags, PLACE_NONE, "two experiments are compared on the analytic network; leave out --network");
+        diag_error(&call->diags, PLACE_NONE, "two experiments are compared on the analytic network only; remove --network");
     if (strcmp(call->operands[0], "-") == 0 && strcmp(call->operands[1], "-") == 0)
-        diag_error(&call->diags, PLACE_NONE, "standard input can only be read once; one of the two experiments is a file");
+        diag_error(&call->diags, PLACE_NONE, "standard input can be read only once; make one of the two experiments a file");
     return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
 }
 

@@ -42,8 +42,7 @@ static enum status check_injection(const char *text, char *why, size_t size)
     if (injection_parse(text, &injection))
         return STATUS_OK;
     snprintf(why, size,
-             "'%.40s' is not TROUBLE:RANK; write kill:1, hang:1@2 (from the third step on) or slow:1:3 (three times as slow)",
-             text);
+             "'%.40s' is not a fault; write kill:1, hang:1@2 (from the third step on) or slow:1:3 (three times slower)", text);
     return STATUS_BAD_INPUT;
 }
 
@@ -128,12 +127,13 @@ static enum status read_text(struct invocation *call, int64_t vocab, int64_t nee
     if (!path)
         return STATUS_OK;
     if (vocab < 256) {
-        diag_error(&call->diags, PLACE_NONE, "--text: bytes need a vocabulary of 256, the model has %lld", (long long)vocab);
+        diag_error(&call->diags, PLACE_NONE, "--text: the model's vocabulary of %lld is too small for bytes; it needs 256",
+                   (long long)vocab);
         return STATUS_BAD_INPUT;
     }
     enum status status = file_read(path, TEXT_BYTES_MAX, text, &how->n_text, &call->diags);
     if (status == STATUS_OK && how->n_text < (size_t)needed) {
-        diag_error(&call->diags, PLACE_NONE, "--text: %s has %zu bytes; a sequence needs %lld", path, how->n_text,
+        diag_error(&call->diags, PLACE_NONE, "--text: %s has only %zu bytes; one sequence needs %lld", path, how->n_text,
                    (long long)needed);
         return STATUS_BAD_INPUT;
     }
@@ -159,12 +159,13 @@ static enum status read_options(struct invocation *call, const struct job_setup 
     if (trouble && injection_parse(trouble, injection))
         how->injection = injection;
     if (how->injection && injection->rank >= setup->experiment.gpus) {
-        diag_error(&call->diags, PLACE_NONE, "--inject: rank %d is not one of the %d ranks", injection->rank,
-                   setup->experiment.gpus);
+        diag_error(&call->diags, PLACE_NONE, "--inject: there is no rank %d; the job has %d ranks, numbered from 0",
+                   injection->rank, setup->experiment.gpus);
         return STATUS_USAGE;
     }
     if (how->injection && injection->step >= how->steps) {
-        diag_error(&call->diags, PLACE_NONE, "--inject: step %lld is not one of the %d steps, which are counted from 0 (--steps)",
+        diag_error(&call->diags, PLACE_NONE,
+                   "--inject: there is no step %lld; the run has %d steps, numbered from 0 (--steps sets their number)",
                    (long long)injection->step, how->steps);
         return STATUS_USAGE;
     }
@@ -194,13 +195,13 @@ static enum status judge(struct invocation *call, const struct validation *v, bo
 {
     double tolerance = 100 * option_quantity(call, "tolerance");
     if (!injected && v->numerics.compared && !v->numerics.held) {
-        diag_error(&call->diags, PLACE_NONE, "numerics: %s differs by %.3g from one rank's", v->numerics.worst,
+        diag_error(&call->diags, PLACE_NONE, "numerics: %s differs by %.3g from the result of one rank", v->numerics.worst,
                    v->numerics.max_rel_error);
         return STATUS_CHECK;
     }
     if (!option_given(call, "tolerance") || fabs(v->error_pct) <= tolerance)
         return STATUS_OK;
-    diag_error(&call->diags, PLACE_NONE, "the step's error of %+.1f %% is beyond the tolerance of %g %%", v->error_pct,
+    diag_error(&call->diags, PLACE_NONE, "the error of the step time, %+.1f %%, exceeds the tolerance of %g %%", v->error_pct,
                tolerance);
     return STATUS_CHECK;
 }

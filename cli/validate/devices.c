@@ -34,10 +34,9 @@ static enum status choose_gpu(struct invocation *call, const struct cuda_place *
     /* Slurm shows each process its own GPU only (--gpus-per-task); NCCL refuses two ranks on one that nobody asked for. */
     const bool own = per_gpu == 1 && gpus == 1 && getenv("CUDA_VISIBLE_DEVICES");
     if (gpus > 0 && !own && place->n_local > gpus * per_gpu) {
-        diag_error(
-            &call->diags, PLACE_NONE,
-            "%d ranks on this machine are more than its %d GPU%s; start fewer, or let ranks share one with --ranks-per-gpu %d",
-            place->n_local, gpus, gpus == 1 ? "" : "s", (place->n_local + gpus - 1) / gpus);
+        diag_error(&call->diags, PLACE_NONE,
+                   "%d ranks on this machine exceed its %d GPU%s; start fewer, or let ranks share GPUs with --ranks-per-gpu %d",
+                   place->n_local, gpus, gpus == 1 ? "" : "s", (place->n_local + gpus - 1) / gpus);
         return STATUS_MISSING;
     }
     devices->gpu = gpus > 0 ? place->local % gpus : 0;
@@ -65,7 +64,7 @@ static enum status choose_folder(struct invocation *call, struct devices *device
     }
     if (world_size() != devices->n_processes) {
         diag_error(&call->diags, PLACE_NONE,
-                   "%d processes without MPI need a folder to meet in, empty and seen by all of them: --meet FOLDER",
+                   "%d processes without MPI need an empty folder that all of them see; specify --meet FOLDER",
                    devices->n_processes);
         return STATUS_USAGE;
     }
@@ -76,7 +75,7 @@ static enum status choose_folder(struct invocation *call, struct devices *device
     devices->own_folder = true;
     if (devices->folder[0] && (mkdir(devices->folder, 0700) == 0 || errno == EEXIST))
         return STATUS_OK;
-    diag_error(&call->diags, PLACE_NONE, "cannot make a folder to meet in under %s: %s",
+    diag_error(&call->diags, PLACE_NONE, "cannot create a folder for --meet under %s: %s",
                temporary && *temporary ? temporary : "/tmp", strerror(errno));
     return STATUS_FAILED;
 }
@@ -157,10 +156,11 @@ char *devices_text(const struct devices *devices, int n_ranks, char *buffer, siz
 {
     const char *where = devices->kind == DEVICE_CUDA ? devices->facts.name : "the CPU";
     if (devices->alone >= 0)
-        snprintf(buffer, size, "rank %d of %d alone on %s; messages of the others are copies", devices->alone, n_ranks, where);
+        snprintf(buffer, size, "rank %d of %d alone on %s; messages of other ranks become copies", devices->alone, n_ranks,
+                 where);
     else if (devices->kind == DEVICE_CUDA)
         snprintf(buffer, size, "%d rank%s on %s%s, NCCL", n_ranks, n_ranks == 1 ? "" : "s", where,
-                 devices->shared_gpu ? ", several on a GPU" : "");
+                 devices->shared_gpu ? ", several per GPU" : "");
     else
         snprintf(buffer, size, "%d ranks as %s on the CPU", n_ranks, has_companions(devices) ? "processes" : "threads");
     return buffer;
@@ -201,7 +201,7 @@ static enum status open_cuda(struct devices *devices, int rank, struct device **
         return status;
     snprintf(folder, sizeof folder, "%s/%d", devices->folder, devices->n_worlds++);
     if (has_companions(devices) && mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        diag_error(diags, PLACE_NONE, "rank %d: cannot make %s to meet in: %s", rank, folder, strerror(errno));
+        diag_error(diags, PLACE_NONE, "rank %d: cannot create %s for --meet: %s", rank, folder, strerror(errno));
         status = STATUS_FAILED;
     }
     struct cuda_comm_options options = {.rank = devices->rank,

@@ -71,14 +71,15 @@ static enum status check_ranks(struct invocation *call, const struct devices *de
         return STATUS_OK;
     if (threads)
         diag_error(&call->diags, PLACE_NONE,
-                   "%lld ranks are more than this machine executes; up to %d run as threads, as many as there are cores run well",
-                   (long long)ranks, RANKS_MAX);
+                   "%lld ranks are too many; at most %d run as threads, and for good times one per core", (long long)ranks,
+                   RANKS_MAX);
     else if (devices->n_processes == 1)
         diag_error(&call->diags, PLACE_NONE,
-                   "%lld ranks on GPUs need a process each: mpirun -n %lld msim validate ...; or one of them with --alone RANK",
+                   "%lld ranks on GPUs need one process each: mpirun -n %lld msim validate ...; or execute one of them with "
+                   "--alone RANK",
                    (long long)ranks, (long long)ranks);
     else
-        diag_error(&call->diags, PLACE_NONE, "the layout has %lld ranks, and %d processes were started; start one for each",
+        diag_error(&call->diags, PLACE_NONE, "the layout has %lld ranks, but %d processes were started; start one per rank",
                    (long long)ranks, devices->n_processes);
     return STATUS_MISSING;
 }
@@ -114,7 +115,7 @@ static void make_executable(struct invocation *call, const struct devices *devic
     experiment->job.gradient_precision = cuda ? PRECISION_FP32 : PRECISION_BF16;
     for (int f = 0; f < N_FEATURES; f++)
         if (dropped >> f & 1u)
-            info(call, 1, "%s is left out: the runtime does not have it", feature_name((enum feature)f));
+            info(call, 1, "%s is ignored: the runtime does not support it", feature_name((enum feature)f));
 }
 
 static enum status check_device(struct invocation *call, const struct validation *v)
@@ -122,7 +123,8 @@ static enum status check_device(struct invocation *call, const struct validation
     const struct transformer *model = &v->setup->experiment.model;
     int64_t ranks = v->setup->experiment.gpus;
     if (v->devices.alone >= ranks) {
-        diag_error(&call->diags, PLACE_NONE, "--alone: rank %d is not one of the %lld ranks", v->devices.alone, (long long)ranks);
+        diag_error(&call->diags, PLACE_NONE, "--alone: there is no rank %d; the layout has %lld ranks, numbered from 0",
+                   v->devices.alone, (long long)ranks);
         return STATUS_USAGE;
     }
     const struct latent_attention *latent = &model->latent;
@@ -130,13 +132,14 @@ static enum status check_device(struct invocation *call, const struct validation
     int keys = is_latent ? latent->qk_nope_dim + latent->qk_rope_dim : model->head_dim;
     int head = is_latent && latent->v_dim > keys ? latent->v_dim : keys;
     if (v->devices.kind != DEVICE_CPU && model->mixer.state > GPU_STATE_MAX) {
-        diag_error(&call->diags, PLACE_NONE, "on GPUs the runtime has mixers with states of up to %d rows; those of %s have %d",
-                   GPU_STATE_MAX, model->name, model->mixer.state);
+        diag_error(&call->diags, PLACE_NONE,
+                   "on GPUs the runtime supports mixers with states of at most %d rows; those of %s have %d", GPU_STATE_MAX,
+                   model->name, model->mixer.state);
         return STATUS_MISSING;
     }
     if (v->devices.kind == DEVICE_CPU || head <= GPU_HEAD_MAX)
         return STATUS_OK;
-    diag_error(&call->diags, PLACE_NONE, "on GPUs the runtime has attention for heads of up to %d; those of %s have %d",
+    diag_error(&call->diags, PLACE_NONE, "on GPUs the runtime supports attention heads of at most %d; those of %s have %d",
                GPU_HEAD_MAX, model->name, head);
     return STATUS_MISSING;
 }
@@ -148,9 +151,9 @@ static enum status check_memory(struct invocation *call, const struct validation
     double needed = validate_memory_of_all(v), memory = probe_this_cpu(1).memory_bytes;
     if (v->devices.kind != DEVICE_CPU || needed <= memory)
         return STATUS_OK;
-    diag_error(&call->diags, PLACE_NONE, "memory: %s predicted for the ranks here, this machine has %s; execute a smaller model",
-               quantity_format(needed, DIM_BYTES, wanted, sizeof wanted),
-               quantity_format(memory, DIM_BYTES, there, sizeof there));
+    diag_error(
+        &call->diags, PLACE_NONE, "memory: the ranks here need %s by prediction, this machine has %s; execute a smaller model",
+        quantity_format(needed, DIM_BYTES, wanted, sizeof wanted), quantity_format(memory, DIM_BYTES, there, sizeof there));
     return STATUS_MISSING;
 }
 
@@ -165,10 +168,10 @@ static enum status measure(struct invocation *call, struct validation *v)
                                     .setting = &setup->setting,
                                     .shape_rank = v->devices.alone >= 0 ? v->devices.alone : 0};
     struct probe_result result;
-    info(call, 0, "probing: kernels and exchanges of this job");
+    info(call, 0, "probing the kernels and exchanges of this job");
     if (v->devices.kind == DEVICE_CPU && v->devices.alone < 0 && ranks > cores)
-        info(call, 0, "%d ranks share %d core%s: operations wait for one another, and for whatever else runs here", ranks, cores,
-             plural(cores));
+        info(call, 0, "%d ranks share %d core%s: operations wait for each other and for other programs on this machine", ranks,
+             cores, plural(cores));
     enum status status = devices_probe(call, &v->devices, &options, ranks, &result, &setup->experiment.cluster);
     if (status != STATUS_OK)
         return status;

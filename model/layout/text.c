@@ -82,7 +82,7 @@ static int parse_word(const char *key, const char *value, const char *const *wor
         text_append(list, sizeof list, "%s%s", i ? ", " : "", words[i]);
     const char *near = nearest_name(value, words, (size_t)n);
     if (near)
-        diag_error(diags, PLACE_NONE, "layout: %s=%s is not known; did you mean '%s'? (%s)", key, value, near, list);
+        diag_error(diags, PLACE_NONE, "layout: %s=%s is unknown; did you mean '%s'? (%s)", key, value, near, list);
     else
         diag_error(diags, PLACE_NONE, "layout: %s=%s is not known; known are %s", key, value, list);
     return -1;

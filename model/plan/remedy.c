@@ -151,7 +151,7 @@ static void try_without_margin(struct remedy_list *list, const struct setting *s
     trial_init(&trial, setting);
     trial.job.memory_margin = 0;
     int before = list->n;
-    if (setting->job->memory_margin > 0 && !try_remedy(list, &trial.setting, limits, "no margin of memory", "--memory-margin 0"))
+    if (setting->job->memory_margin > 0 && !try_remedy(list, &trial.setting, limits, "no memory margin", "--memory-margin 0"))
         list->n = before;
 }
 
@@ -201,8 +201,8 @@ static void report_illegal(const struct search_counts *counts, const struct sett
             diag_note(diags, PLACE_NONE, "%llu layouts: %s", (unsigned long long)counts->rejected[reason],
                       layout_reason_text((enum layout_reason)reason));
     if (counts->rejected[LAYOUT_BATCH] > 0)
-        diag_note(diags, PLACE_NONE,
-                  "a global batch that is a multiple of the %d GPUs can be divided among any number of replicas", setting->gpus);
+        diag_note(diags, PLACE_NONE, "a global batch that is a multiple of the %d GPUs allows any number of replicas",
+                  setting->gpus);
 }
 
 static void report_remedy(const struct remedy *remedy, double limit_bytes, struct diags *diags)
@@ -214,7 +214,7 @@ static void report_remedy(const struct remedy *remedy, double limit_bytes, struc
         diag_note(diags, PLACE_NONE, "with %s it fits%s%s%s: %.1f GiB for %s", remedy->what, typed ? " (" : "", remedy->option,
                   typed ? ")" : "", remedy->bytes / GIB, layout);
     else
-        diag_note(diags, PLACE_NONE, "%s would help but not suffice: still %.1f GiB too much", remedy->what,
+        diag_note(diags, PLACE_NONE, "%s would help, but not enough: it still needs %.1f GiB too much", remedy->what,
                   (remedy->bytes - limit_bytes) / GIB);
 }
 
@@ -229,8 +229,8 @@ void remedies_report(const struct space *space, const struct space_limits *limit
     char layout[LAYOUT_TEXT];
     layout_format(&result->least, layout, sizeof layout);
     diag_error(diags, PLACE_NONE,
-               "%s fits on %d %s in none of %llu legal layouts: the closest, %s, needs %.1f GiB and %s %.1f GiB, %.1f GiB "
-               "too few",
+               "%s does not fit on %d %s in any of %llu legal layouts: the closest, %s, needs %.1f GiB, and %s %.1f GiB, %.1f "
+               "GiB too few",
                setting->model->name, setting->gpus, setting->cluster->gpu.name, (unsigned long long)result->counts.legal, layout,
                result->least_bytes / GIB, setting->job->memory_margin > 0 ? "the margin leaves" : "there are",
                result->limit_bytes / GIB, (result->least_bytes - result->limit_bytes) / GIB);
@@ -238,6 +238,6 @@ void remedies_report(const struct space *space, const struct space_limits *limit
     int n = remedies_find(setting, limits, threads, result->least_bytes, remedies);
     for (int i = 0; i < n; i++)
         report_remedy(&remedies[i], result->limit_bytes, diags);
-    diag_note(diags, PLACE_NONE, "as it is, it takes GPUs of at least %.0f GiB",
+    diag_note(diags, PLACE_NONE, "without changes, it needs GPUs with at least %.0f GiB",
               ceil(result->least_bytes / result->limit_bytes * setting->cluster->gpu.hbm_bytes / GIB));
 }

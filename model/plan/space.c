@@ -341,12 +341,11 @@ enum status space_create(const struct setting *setting, const struct space_limit
     build_features(built);
     build_blocks(built);
     if (built->n_layouts == 0) {
-        diag_error(
-            diags, PLACE_NONE,
-            "the restrictions leave no layout of %d GPUs; tp cp pp and dp multiply to the GPUs, schedule none goes with pp=1, "
-            "interleaved with vpp above 1, zb-v and dualpipe with vpp=2, and an overlap with a job that has it among its "
-            "features",
-            setting->gpus);
+        diag_error(diags, PLACE_NONE,
+                   "the restrictions leave no layout of %d GPUs; the product of tp, cp, pp and dp must be the number of GPUs, "
+                   "schedule none needs pp=1, interleaved needs vpp above 1, zb-v and dualpipe need vpp=2, and an overlap needs "
+                   "its feature in the job",
+                   setting->gpus);
         space_destroy(built);
         return STATUS_BAD_INPUT;
     }

@@ -73,7 +73,7 @@ static void report_unknown_key(const char *name, struct place at, struct diags *
         if (i < N_SPACE_OF_LAYOUT)
             text_append(words, sizeof words, " %s", names[i]);
     }
-    diag_error(diags, at, "no dimension of a layout is called '%s'; %s", name,
+    diag_error(diags, at, "'%s' is not a dimension of a layout; %s", name,
                name_hint(name, names, N_SPACE_DIMENSIONS, words, hint, sizeof hint));
 }
 
@@ -158,7 +158,7 @@ static void report_value(enum space_dimension dimension, struct slice item, stru
     if (*why)
         diag_error(diags, at, "%s: %s", name, why);
     else
-        diag_error(diags, at, "%s: '%.*s' is not a value of %s; it takes %s", name, (int)item.length, item.start, name,
+        diag_error(diags, at, "%s: '%.*s' is not a value of %s; write %s", name, (int)item.length, item.start, name,
                    space_rows[dimension].values);
 }
 
@@ -166,7 +166,7 @@ static void limit_add_range(struct space_limit *limit, enum space_dimension dime
                             struct diags *diags)
 {
     if (limit->n == SPACE_RANGES) {
-        diag_error(diags, at, "%s: more than %d values; a range such as 1..64 says it shorter", space_rows[dimension].name,
+        diag_error(diags, at, "%s: more than %d values; write a range such as 1..64 instead", space_rows[dimension].name,
                    SPACE_RANGES);
         return;
     }
@@ -235,7 +235,7 @@ enum status space_restrict(struct space_limits *limits, const char *text, struct
             item.length -= length + 1;
             item.start = equals + 1;
         } else if (dimension < 0 && !skipping) {
-            diag_error(diags, at, "'%.*s' says no dimension; write it as in tp=4,8 or pp=8..64", (int)item.length, item.start);
+            diag_error(diags, at, "'%.*s' has no dimension; write for example tp=4,8 or pp=8..64", (int)item.length, item.start);
             skipping = true;
         }
         if (!skipping)

@@ -23,9 +23,8 @@ static void keep_part(const struct field *row, const struct yaml_node *value, vo
 }
 
 static const struct field part_rows[] = {
-    CUSTOM("model", struct parts, model, keep_part, NULL, REQUIRED, "what is trained: --model NAME, or `model:` in the file"),
-    CUSTOM("cluster", struct parts, cluster, keep_part, NULL, REQUIRED,
-           "what it runs on: --cluster NAME, --gpu NAME, or `cluster:`"),
+    CUSTOM("model", struct parts, model, keep_part, NULL, REQUIRED, "the model: --model NAME, or `model:` in the file"),
+    CUSTOM("cluster", struct parts, cluster, keep_part, NULL, REQUIRED, "the cluster: --cluster NAME, --gpu NAME, or `cluster:`"),
     CUSTOM("job", struct parts, job, keep_part, NULL, UNSET, "how much is trained"),
     CUSTOM("layout", struct parts, layout, keep_part, NULL, UNSET, "how the work is divided"),
     CUSTOM("faults", struct parts, faults, keep_part, NULL, UNSET, "what goes wrong"),
@@ -49,16 +48,15 @@ static void check_gpus(struct place at, struct experiment *e, struct diags *diag
     int all = cluster_gpus(&e->cluster), gpn = e->cluster.gpus_per_node, below = e->gpus / gpn * gpn;
     int nodes = e->gpus / gpn + (e->gpus % gpn != 0);
     if (e->gpus > all)
-        diag_error(
-            diags, at,
-            "gpus: %d are more than the cluster has: %d (%d node%s of %d); --gpus %d takes all of it, --set cluster.nodes=%d%s "
-            "would hold them",
-            e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, all, nodes,
-            cluster_groups_remedy(&e->cluster, nodes));
+        diag_error(diags, at,
+                   "gpus: %d exceed the %d of the cluster (%d node%s of %d); --gpus %d uses all of it, --set cluster.nodes=%d%s "
+                   "makes it large enough",
+                   e->gpus, all, e->cluster.nodes, e->cluster.nodes == 1 ? "" : "s", gpn, all, nodes,
+                   cluster_groups_remedy(&e->cluster, nodes));
     else if (e->gpus > gpn && e->gpus % gpn != 0)
-        diag_error(diags, at, "gpus: %d do not fill nodes of %d; take %d or %d", e->gpus, gpn, below, below + gpn);
+        diag_error(diags, at, "gpus: %d do not fill nodes of %d; use %d or %d", e->gpus, gpn, below, below + gpn);
     else if (e->gpus < gpn && gpn % e->gpus != 0)
-        diag_error(diags, at, "gpus: a node of %d GPUs is not shared evenly by jobs of %d; take a divisor of %d", gpn, e->gpus,
+        diag_error(diags, at, "gpus: a node of %d GPUs cannot be shared evenly by jobs of %d; use a divisor of %d", gpn, e->gpus,
                    gpn);
 }
 
@@ -98,11 +96,11 @@ static bool grow_cluster(const struct yaml_node *part, bool usual, struct experi
     int nics = e->cluster.nics_per_node;
     e->grown = !usual;
     if (!holds)
-        diag_error(first, part->at, "gpus: no cluster of %d nodes can be made for %d", nodes, e->gpus);
+        diag_error(first, part->at, "gpus: msim cannot make a cluster of %d nodes for %d GPUs", nodes, e->gpus);
     else if (usual)
         diag_note(first, entry_place(part, "gpu"),
-                  "%d usual nodes of %d, each with %d NIC%s of %.0f Gbps, on a non-blocking fabric are assumed", nodes, gpn, nics,
-                  nics == 1 ? "" : "s", e->cluster.nic_rate * 8e-9);
+                  "assuming %d usual nodes of %d GPUs, each with %d NIC%s of %.0f Gbps, on a non-blocking fabric", nodes, gpn,
+                  nics, nics == 1 ? "" : "s", e->cluster.nic_rate * 8e-9);
     return holds;
 }
 
@@ -115,8 +113,9 @@ static bool read_cluster(const struct yaml_node *part, struct experiment *e, str
         field_read(gpus_row, gpus, &e->gpus, l->diags);
     const struct yaml_node *rest = gpus ? yaml_without(part, "gpus", &l->arena) : part;
     if (rest && rest->kind == YAML_MAPPING && !rest->first) {
-        diag_error(l->diags, rest->at,
-                   "of which cluster? --cluster NAME, --gpu NAME, or `base: NAME` in the experiment's cluster");
+        diag_error(
+            l->diags, rest->at,
+            "the cluster is missing; specify --cluster NAME, --gpu NAME, or `base: NAME` in the cluster of the experiment");
         return false;
     }
     bool usual = is_gpu_alone(rest);
@@ -166,10 +165,10 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
     find_beside(part, "model", e->faults.model, sizeof e->faults.model);
     find_beside(part, "policy", e->faults.policy, sizeof e->faults.policy);
     if (e->faults.trace[0] && e->faults.model[0])
-        diag_error(diags, entry_place(part, "model"), "model: what fails is said by a trace already (trace); keep one");
+        diag_error(diags, entry_place(part, "model"), "model: a trace already defines the faults (trace); keep one");
     if (e->faults.checkpoint_interval_s > 0 && e->faults.checkpoint_steps > 0)
         diag_error(diags, entry_place(part, "checkpoint_steps"),
-                   "checkpoint_steps: the interval is given in time already (checkpoint_interval); keep one");
+                   "checkpoint_steps: checkpoint_interval already sets the interval; keep one");
 }
 
 /* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
@@ -185,15 +184,16 @@ static void check_adapter(const struct yaml_node *part, const struct experiment 
         return;
     if (m->moe.experts && (e->job.adapter.targets & feed))
         diag_error(diags, entry_place(adapter, "targets"),
-                   "targets: adapters of experts are not modelled, and %s has them; name qkv, projection or both", m->name);
+                   "targets: adapters of experts are not modelled, and %s has experts; specify qkv, projection or both", m->name);
     if (m->mtp_layers)
-        diag_error(diags, adapter->at, "adapter: not modelled beside the %d prediction module%s of %s; set model.mtp_layers to 0",
+        diag_error(diags, adapter->at,
+                   "adapter: not modelled together with the %d prediction module%s of %s; set model.mtp_layers to 0",
                    m->mtp_layers, m->mtp_layers == 1 ? "" : "s", m->name);
     if (transformer_is_hybrid(m))
         diag_error(diags, adapter->at, "adapter: not modelled for models with a pattern of layers, such as %s", m->name);
     if (precision_is_narrow(e->job.precision))
         diag_error(diags, entry_place(part, "precision"),
-                   "precision: adapters beside weights in %s are not modelled; set it to bf16", precision_name(e->job.precision));
+                   "precision: adapters with weights in %s are not modelled; set it to bf16", precision_name(e->job.precision));
     if (e->job.optimizer == OPTIMIZER_MUON)
         diag_error(diags, entry_place(part, "optimizer"),
                    "optimizer: adapters trained by muon are not modelled; set it to adam, lamb or sgd");
@@ -215,17 +215,19 @@ static void check_experts(const struct yaml_node *part, struct experiment *e, st
     size_t before = diags->n_errors;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (says(part, keys[i]) && !moe->experts)
-            diag_error(diags, entry_place(part, keys[i]), "%s: %s has no experts; leave it out", keys[i], e->model.name);
+            diag_error(diags, entry_place(part, keys[i]), "%s: %s has no experts; remove this key", keys[i], e->model.name);
     }
     if (!moe->experts)
         return;
     double most = (double)moe->experts / moe->top_k;
     if (load->busiest > most)
         diag_error(diags, entry_place(part, "expert_load"),
-                   "expert_load: an expert gets every token at %g times the mean, as a token goes to %d of %d; %g is more", most,
-                   moe->top_k, moe->experts, load->busiest);
+                   "expert_load: at %g times the mean an expert already gets every token, because a token goes to %d of %d; %g "
+                   "is impossible",
+                   most, moe->top_k, moe->experts, load->busiest);
     if (load->padded && load->capacity <= 0)
-        diag_error(diags, entry_place(part, "pad_to_capacity"), "pad_to_capacity: to which? give capacity_factor, such as 1.25");
+        diag_error(diags, entry_place(part, "pad_to_capacity"),
+                   "pad_to_capacity: the capacity is missing; add capacity_factor, such as 1.25");
     if (diags->n_errors == before)
         expert_load_complete(load, moe->experts, moe->top_k);
 }
@@ -236,7 +238,7 @@ static void check_muon(const struct yaml_node *part, const struct job *job, stru
     static const char *const keys[] = {"muon_tp", "muon_shard"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && job->optimizer != OPTIMIZER_MUON; i++)
         if (yaml_find(part, keys[i]))
-            diag_warning(diags, entry_place(part, keys[i]), "%s: says nothing of %s; the optimizer would be muon", keys[i],
+            diag_warning(diags, entry_place(part, keys[i]), "%s: no effect with %s; it needs the optimizer muon", keys[i],
                          optimizer_names[job->optimizer]);
 }
 
@@ -248,13 +250,13 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
     if (tokens == 0)
         return;
     if (job->global_batch) {
-        diag_error(diags, entry_place(part, "batch_tokens"),
-                   "batch_tokens: the batch is given in sequences already (global_batch); keep one");
+        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: global_batch already sets the batch; keep one");
         return;
     }
     if (sequences > JOB_SEQUENCES_MAX) {
-        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: of %lld tokens a sequence more than %d of them",
-                   (long long)job->seq_len, JOB_SEQUENCES_MAX);
+        diag_error(diags, entry_place(part, "batch_tokens"),
+                   "batch_tokens: with %lld tokens per sequence, these are more than %d sequences", (long long)job->seq_len,
+                   JOB_SEQUENCES_MAX);
         return;
     }
     job->batch_tokens = 0;
@@ -268,7 +270,7 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
         snprintf(near, sizeof near, "; --global-batch %lld would be %lld tokens", (long long)power,
                  (long long)(power * job->seq_len));
     diag_note(diags, entry_place(part, "batch_tokens"),
-              "batch_tokens: %lld are not whole sequences of %lld tokens: %lld sequence%s, %lld tokens are taken%s",
+              "batch_tokens: %lld are not whole sequences of %lld tokens; msim uses %lld sequence%s, %lld tokens%s",
               (long long)tokens, (long long)job->seq_len, (long long)job->global_batch, job->global_batch == 1 ? "" : "s",
               (long long)(job->global_batch * job->seq_len), near);
 }
@@ -281,12 +283,12 @@ static void check_features(const struct yaml_node *part, const struct experiment
     feature_set features = e->job.features, usual = features_usual(&e->cluster.gpu);
     char names[FEATURES_TEXT], others[FEATURES_TEXT], plus[FEATURES_TEXT];
     if (said.absent)
-        diag_warning(diags, entry_place(part, "features"), "features: -%s without effect; the job has %s",
+        diag_warning(diags, entry_place(part, "features"), "features: -%s has no effect; the job has %s",
                      features_text(said.absent, ", -", names, sizeof names),
                      features ? features_text(features, ", ", others, sizeof others) : "none");
     if (said.named && features && !(features & usual))
         diag_warning(diags, entry_place(part, "features"),
-                     "features: %s alone, without what current training stacks do unasked (%s); +%s is beside these",
+                     "features: only %s, without the defaults of current training stacks (%s); +%s adds to these",
                      features_text(said.named, ", ", names, sizeof names), features_text(usual, ", ", others, sizeof others),
                      features_text(said.named, ",+", plus, sizeof plus));
 }
@@ -307,19 +309,18 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (!job->seq_len) {
         job->seq_len = e->model.max_seq_len;
         if (huggingface_wrote(&e->model))
-            diag_warning(
-                diags, PLACE_NONE,
-                "job.seq_len is not given: sequences of %lld tokens, the longest context of %s, are assumed; --seq-len says "
-                "how long they are",
-                (long long)job->seq_len, e->model.name);
+            diag_warning(diags, PLACE_NONE,
+                         "job.seq_len is not given; assuming sequences of %lld tokens, the longest context of %s; --seq-len sets "
+                         "their length",
+                         (long long)job->seq_len, e->model.name);
     }
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)
-        diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld is beyond the model's learned positions (%lld)",
+        diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld exceeds the learned positions of the model (%lld)",
                      (long long)job->seq_len, (long long)e->model.max_seq_len);
     count_sequences(part, job, diags);
     if (!job->global_batch) {
         job->global_batch = e->gpus;
-        diag_note(diags, PLACE_NONE, "job.global_batch is not given: %d is assumed, one sequence per GPU", e->gpus);
+        diag_note(diags, PLACE_NONE, "job.global_batch is not given; assuming %d, one sequence per GPU", e->gpus);
     }
     check_adapter(part, e, diags);
     check_experts(part, e, diags);
@@ -328,8 +329,8 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     char text[40];
     if (tokens > STEP_TOKENS_MAX)
         diag_warning(diags, entry_place(part, "global_batch"),
-                     "global_batch: %lld counts sequences; of %lld tokens each they are %s tokens a step; --batch-tokens, or "
-                     "batch_tokens, says it in tokens",
+                     "global_batch: %lld counts sequences; with %lld tokens each they are %s tokens per step; to set tokens, use "
+                     "--batch-tokens, or batch_tokens",
                      (long long)job->global_batch, (long long)job->seq_len,
                      quantity_format(tokens, DIM_COUNT, text, sizeof text));
 }
@@ -367,10 +368,10 @@ static struct yaml_node *experiment_of(struct yaml_node *root, struct diags *dia
     if (!yaml_find(root, "msim") || !command || command->kind != YAML_SCALAR)
         return root;
     if (config && config->kind == YAML_MAPPING && yaml_find(config, "model")) {
-        diag_note(diags, root->at, "a result of msim %s: its experiment is taken, not the `options` beside it", command->text);
+        diag_note(diags, root->at, "this is a result of msim %s; msim uses its experiment, but not its `options`", command->text);
         return config;
     }
-    diag_error(diags, root->at, "this is a result of msim %s, which holds no experiment", command->text);
+    diag_error(diags, root->at, "this is a result of msim %s, and holds no experiment", command->text);
     return NULL;
 }
 
@@ -378,12 +379,13 @@ static enum status load(struct yaml_node *root, const struct experiment_flags *f
                         struct loader *l)
 {
     if (root->kind != YAML_MAPPING) {
-        diag_error(l->diags, root->at, "an experiment is a mapping with the keys model, cluster, job, layout; this is %s",
+        diag_error(l->diags, root->at, "an experiment must be a mapping with the keys model, cluster, job, layout; this is %s",
                    yaml_kind_name(root->kind));
         return STATUS_BAD_INPUT;
     }
     if (huggingface_is(root)) {
-        diag_error(l->diags, root->at, "this is a model (a Hugging Face config.json), not an experiment; give it with --model");
+        diag_error(l->diags, root->at,
+                   "this is a model (a Hugging Face config.json), not an experiment; specify it with --model");
         return STATUS_BAD_INPUT;
     }
     struct yaml_node *said = experiment_of(root, l->diags);

@@ -88,11 +88,11 @@ static void explain_word(const char *word, char *why)
     else if (strpbrk(word, "+:") && !recompute_parse(word, &recompute, said, sizeof said))
         snprintf(why, LAYOUT_ITEM_WHY, "recompute=%.40s: %s", word, said);
     else if (strcmp(word, "none") == 0)
-        snprintf(why, LAYOUT_ITEM_WHY, "'none' could be of several; write recompute=none, schedule=none or offload=none");
+        snprintf(why, LAYOUT_ITEM_WHY, "'none' is ambiguous; write recompute=none, schedule=none or offload=none");
     else {
         memcpy(names + N_OTHERS, recompute_words, (N_NAMES - N_OTHERS) * sizeof *names);
         memcpy(names + N_NAMES, schedule_names, N_SCHEDULES * sizeof *names);
-        snprintf(why, LAYOUT_ITEM_WHY, "'%.40s' is not a key=value, nor short for one; %s", word,
+        snprintf(why, LAYOUT_ITEM_WHY, "'%.40s' is neither key=value nor a short form of one; %s", word,
                  name_hint(word, names, sizeof names / sizeof names[0], form, hint, sizeof hint));
     }
 }
@@ -150,7 +150,7 @@ static bool is_parted(struct layout_items *items, size_t value, char *why)
         if (!strchr(BLANKS, items->text[i]))
             joined[n++] = items->text[i];
     joined[n] = '\0';
-    snprintf(why, LAYOUT_ITEM_WHY, "'%.*s' has a blank beside a '+', and blanks part items; write %.80s",
+    snprintf(why, LAYOUT_ITEM_WHY, "'%.*s' has a blank next to a '+', but blanks separate items; write %.80s",
              (int)(end - value < 80 ? end - value : 80), items->text + value, joined);
     items->at = end;
     return true;

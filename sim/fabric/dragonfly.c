@@ -12,7 +12,7 @@
 void dragonfly_ranges_check(const struct fabric_shape *s, const struct complaint *to)
 {
     fabric_count_check(to, s->tor_down, 1, "NIC ports of a switch");
-    fabric_count_check(to, s->tors_per_set, 1, "switches that a host's ports are spread over");
+    fabric_count_check(to, s->tors_per_set, 1, "switches that a host connects to");
     fabric_count_check(to, s->switches_per_group, 1, "switches of a group");
     fabric_count_check(to, s->groups, 0, "groups");
     fabric_count_check(to, s->local_links, 1, "cables between two switches of a group");
@@ -28,7 +28,7 @@ void dragonfly_shape_check(const struct fabric_shape *s, const struct complaint 
     fabric_host_ports_check(s, to, "switches", "switch", "NIC");
     if (s->switches_per_group % s->tors_per_set)
         diag_error(to->diags, to->at,
-                   "fabric: a group of %d switches does not divide evenly into those that a host's ports are spread over, %d",
+                   "fabric: the %d switches of a group must be a multiple of the %d switches that a host connects to",
                    s->switches_per_group, s->tors_per_set);
 }
 
@@ -72,15 +72,14 @@ void dragonfly_derived_check(const struct fabric *f, const struct complaint *to)
     fabric_count_check(to, s->global_per_switch, 0, "global ports of a switch");
     fabric_count_check(to, s->global_links, 0, "cables between two groups");
     if (s->groups < f->n_pods)
-        diag_error(to->diags, to->at, "fabric: %d hosts need %d groups, there are %d", s->hosts, f->n_pods, s->groups);
+        diag_error(to->diags, to->at, "fabric: %d hosts need %d groups, but there are %d", s->hosts, f->n_pods, s->groups);
     else if (others > 0 && s->global_links == 0)
         diag_error(to->diags, to->at,
-                   "fabric: disconnected: a group's %lld global ports do not reach %lld other groups; give switches more, or "
-                   "groups more switches",
+                   "fabric: disconnected: the %lld global ports of a group cannot reach %lld other groups; use more ports per "
+                   "switch, or more switches per group",
                    (long long)ports, (long long)others);
     else if (s->global_links * others > ports)
-        diag_error(to->diags, to->at,
-                   "fabric: %d cables to each of %lld other groups are more than the %lld global ports of a group",
+        diag_error(to->diags, to->at, "fabric: %d cables to each of %lld other groups exceed the %lld global ports of a group",
                    s->global_links, (long long)others, (long long)ports);
 }
 
@@ -181,8 +180,8 @@ static void cables_compare(const struct census *census)
         for (int to = 0; to < a; to++) {
             int cables = census->local[(size_t)from * (size_t)a + (size_t)to], right = from % a == to ? 0 : s->local_links;
             if (cables != right)
-                diag_error(census->diags, PLACE_NONE, "fabric: %d cables between switches %d and %d of group %d, not %d", cables,
-                           from % a, to, from / a, right);
+                diag_error(census->diags, PLACE_NONE, "fabric: %d cables between switches %d and %d of group %d, instead of %d",
+                           cables, from % a, to, from / a, right);
         }
         if (census->ports[from] > s->global_per_switch)
             diag_error(census->diags, PLACE_NONE, "fabric: %d global cables at switch %d, which has %d ports",
@@ -192,8 +191,8 @@ static void cables_compare(const struct census *census)
         for (int to = 0; to < g; to++) {
             int cables = census->global[(size_t)from * (size_t)g + (size_t)to], right = from == to ? 0 : s->global_links;
             if (cables != right)
-                diag_error(census->diags, PLACE_NONE, "fabric: %d cables between groups %d and %d, not %d", cables, from, to,
-                           right);
+                diag_error(census->diags, PLACE_NONE, "fabric: %d cables between groups %d and %d, instead of %d", cables, from,
+                           to, right);
         }
 }
 
@@ -205,7 +204,7 @@ void dragonfly_check(const struct fabric *f, struct diags *diags)
     if (f->n_tors != f->n_pods * s->switches_per_group || f->n_sets * s->tors_per_set > f->n_tors || s->groups != f->n_pods ||
         fabric_layer_links(f, LAYER_LOCAL_OUT) != dragonfly_local_cables(f) ||
         fabric_layer_links(f, LAYER_GLOBAL_OUT) != dragonfly_global_cables(f)) {
-        diag_error(diags, PLACE_NONE, "fabric: the numbers of groups, switches and cables do not agree with its shape");
+        diag_error(diags, PLACE_NONE, "fabric: the numbers of groups, switches and cables do not match its shape");
         return;
     }
     struct census census = {.f = f,

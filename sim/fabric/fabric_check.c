@@ -70,7 +70,7 @@ static void counts_check(const struct fabric *f, struct diags *diags)
         right = right && fabric_layer_links(f, LAYER_AGG_UP) == (uint32_t)(f->n_aggs * s->agg_up) &&
                 f->cores_per_group * f->core_cables == s->agg_up && f->n_cores == s->planes * f->core_groups * f->cores_per_group;
     if (!right)
-        diag_error(diags, PLACE_NONE, "fabric: the numbers of switches and links do not agree with its shape");
+        diag_error(diags, PLACE_NONE, "fabric: the numbers of switches and links do not match its shape");
 }
 
 static void links_check(const struct fabric *f, struct diags *diags)
@@ -84,7 +84,7 @@ static void links_check(const struct fabric *f, struct diags *diags)
         down += !(f->speed[l] > 0);
     }
     if (down != f->n_down)
-        diag_error(diags, PLACE_NONE, "fabric: %d links are down, %d are counted", down, f->n_down);
+        diag_error(diags, PLACE_NONE, "fabric: %d links are down, but %d are counted", down, f->n_down);
 }
 
 enum status fabric_check(const struct fabric *fabric, struct diags *diags)

@@ -66,8 +66,9 @@ enum status fabric_create(const struct cluster *cluster, struct fabric *fabric, 
         return STATUS_BAD_INPUT;
     }
     if (cluster->nic_affinity[0] != '\0' && fabric_affinity_parse(cluster->nic_affinity, &shape) != STATUS_OK) {
-        diag_error(diags, PLACE_NONE, "cluster %s: nic_affinity: '%s' is not a list of NICs, one for each GPU of a node: 0,0,1,1",
-                   cluster->name, cluster->nic_affinity);
+        diag_error(diags, PLACE_NONE,
+                   "cluster %s: nic_affinity: '%s' is not a list of NICs, one per GPU of a node, such as 0,0,1,1", cluster->name,
+                   cluster->nic_affinity);
         return STATUS_BAD_INPUT;
     }
     if (dragonfly)

@@ -101,7 +101,8 @@ static enum status too_many(const struct run *run, struct diags *diags)
 {
     char some[40], most[40];
     diag_error(diags, PLACE_NONE,
-               "some %s packets over links, of which at most %s can be followed: send less, in larger packets, or by flows alone",
+               "about %s packets over links are too many; msim simulates at most %s. Send less, use larger packets, or simulate "
+               "flows only",
                quantity_format(run->hops, DIM_COUNT, some, sizeof some),
                quantity_format(LOAD_HOPS_MAX, DIM_COUNT, most, sizeof most));
     return STATUS_BAD_INPUT;
@@ -249,14 +250,16 @@ static struct flows *flows_of(const struct fabric *fabric, size_t n_transfers)
 static enum status load_check(const struct fabric *fabric, const struct load *load, int n, double transfers, struct diags *diags)
 {
     if (n < 2 || n > fabric->n_gpus)
-        diag_error(diags, PLACE_NONE, "a load between %d GPUs; at least 2, at most the %d of the fabric", n, fabric->n_gpus);
+        diag_error(diags, PLACE_NONE, "a load between %d GPUs is impossible; use at least 2, and at most the %d of the fabric", n,
+                   fabric->n_gpus);
     else if (transfers > LOAD_TRANSFERS_MAX)
-        diag_error(diags, PLACE_NONE, "%.0f transfers; at most %d: take fewer GPUs or queue pairs", transfers,
+        diag_error(diags, PLACE_NONE, "%.0f transfers are too many; at most %d. Use fewer GPUs or queue pairs", transfers,
                    LOAD_TRANSFERS_MAX);
     else if (!(load->bytes > 0 && load->bytes <= LOAD_BYTES_MAX) || load->jitter < 0)
-        diag_error(diags, PLACE_NONE, "a load needs a size above 0, of at most %.0f B", LOAD_BYTES_MAX);
+        diag_error(diags, PLACE_NONE, "the size of a load must be above 0 and at most %.0f B", LOAD_BYTES_MAX);
     else if (load->pattern == LOAD_SHIFT && load->stride > 0 && load->stride % n == 0)
-        diag_error(diags, PLACE_NONE, "a shift by %d among %d GPUs sends to itself", load->stride, n);
+        diag_error(diags, PLACE_NONE, "a shift by %d among %d GPUs sends from each GPU to itself; change --stride", load->stride,
+                   n);
     else
         return STATUS_OK;
     return STATUS_BAD_INPUT;

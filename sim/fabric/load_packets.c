@@ -52,7 +52,7 @@ static void transfer_ended(struct packet_run *run, uint32_t transfer)
 
 static enum status too_long(struct diags *diags)
 {
-    diag_error(diags, PLACE_NONE, "packets are followed for %lld hours at most: send less, or over faster links",
+    diag_error(diags, PLACE_NONE, "the load needs more than %lld hours, which is the limit; send less, or use faster links",
                (long long)(PACKETS_LONGEST / NANOS_PER_SECOND / 3600));
     return STATUS_BAD_INPUT;
 }
@@ -83,7 +83,7 @@ static enum status packets_follow(struct packet_run *run, struct diags *diags)
         case PACKETS_IDLE:
             if (left == 0)
                 return STATUS_OK;
-            diag_error(diags, PLACE_NONE, "%zu transfers are stuck, which no path allows: a mistake in msim", left);
+            diag_error(diags, PLACE_NONE, "%zu transfers are stuck; this is a bug in msim", left);
             return STATUS_FAILED;
         }
     }

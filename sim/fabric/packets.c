@@ -28,7 +28,7 @@ static bool within(struct diags *diags, const char *what, double value, double l
 {
     if (value >= low && value <= high)
         return true;
-    diag_error(diags, PLACE_NONE, "%s of %g; it lies between %g and %g", what, value, low, high);
+    diag_error(diags, PLACE_NONE, "%s of %g; it must be between %g and %g", what, value, low, high);
     return false;
 }
 
@@ -78,12 +78,11 @@ static bool links_check(const struct fabric *fabric, const struct packets_parame
         double rate = fabric_rate(fabric, l);
         if (rate <= 0 || with->packet_bytes / rate <= PACKET_SECONDS_MAX)
             continue;
-        diag_error(
-            diags, PLACE_NONE,
-            "a packet of %.0f B takes %.3g s over %s, of %.3g B/s; at most %g s can be followed: make that link faster, or "
-            "take it out (0)",
-            with->packet_bytes, with->packet_bytes / rate, fabric_link_name(fabric, l, name, sizeof name), rate,
-            (double)PACKET_SECONDS_MAX);
+        diag_error(diags, PLACE_NONE,
+                   "a packet of %.0f B takes %.3g s over %s, which has %.3g B/s; the limit is %g s. Make that link faster, or "
+                   "set it to 0 (down)",
+                   with->packet_bytes, with->packet_bytes / rate, fabric_link_name(fabric, l, name, sizeof name), rate,
+                   (double)PACKET_SECONDS_MAX);
         return false;
     }
     return true;
@@ -97,9 +96,10 @@ static bool hosts_check(const struct fabric *fabric, const struct packets_parame
 
     if (fabric->first[LAYER_NIC_UP] == 0 || with->nic_buffer * links <= PACKETS_BUFFER_MAX)
         return true;
-    diag_error(diags, PLACE_NONE,
-               "buffers of %.0f B for each of %.0f links inside a host; together they have at most %.0f B (--nic-buffer)",
-               with->nic_buffer, links, PACKETS_BUFFER_MAX);
+    diag_error(
+        diags, PLACE_NONE,
+        "buffers of %.0f B for each of %.0f links inside a host are too large; together they have at most %.0f B (--nic-buffer)",
+        with->nic_buffer, links, PACKETS_BUFFER_MAX);
     return false;
 }
 
@@ -195,10 +195,11 @@ static bool places_check(const struct packets *p, struct diags *diags)
             continue;
         double total = (double)(place->buffer - place->pool) + needed;
         char remedy[96];
-        snprintf(remedy, sizeof remedy, "it takes more than %.0f B (%s)", total,
+        snprintf(remedy, sizeof remedy, "it needs more than %.0f B (%s)", total,
                  i < p->n_switches ? "--switch-buffer" : "--nic-buffer");
         if (total >= PACKETS_BUFFER_MAX)
-            snprintf(remedy, sizeof remedy, "nor has any of at most %.0f B: lower XOFF, delays or packets", PACKETS_BUFFER_MAX);
+            snprintf(remedy, sizeof remedy, "no buffer up to %.0f B has; use a lower XOFF, delay or packet size",
+                     PACKETS_BUFFER_MAX);
         diag_error(diags, PLACE_NONE, "a buffer of %.0f B behind %u link%s, of which %.0f B are headroom, has no room%s; %s",
                    (double)place->buffer, place->n_ports, place->n_ports == 1 ? "" : "s", (double)(place->buffer - place->pool),
                    p->with.xoff > 0 ? " for XOFF of each" : "", remedy);

@@ -81,6 +81,6 @@ enum status route_check(const struct fabric *fabric, struct diags *diags)
     gpus_check(&census);
     tors_check(&census);
     if (census.cut_off > TOLD_MAX)
-        diag_error(diags, PLACE_NONE, "and %zu more pairs are cut off from one another", census.cut_off - TOLD_MAX);
+        diag_error(diags, PLACE_NONE, "%zu more pairs have no path between them", census.cut_off - TOLD_MAX);
     return census.cut_off == 0 ? STATUS_OK : STATUS_CHECK;
 }

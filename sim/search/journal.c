@@ -68,12 +68,13 @@ static int compare_entries(const void *left, const void *right)
 static enum status report(const char *path, size_t torn, size_t foreign, struct diags *diags)
 {
     if (foreign > 0) {
-        diag_error(diags, (struct place){.file = path},
-                   "holds replicas of another run (other options, seed or version); give another file, or remove this one");
+        diag_error(
+            diags, (struct place){.file = path},
+            "this file holds replicas of another run (other options, seed or version); specify another file, or remove this one");
         return STATUS_BAD_INPUT;
     }
     if (torn > 0)
-        diag_note(diags, (struct place){.file = path}, "%zu line%s cut off or damaged and will be done again", torn,
+        diag_note(diags, (struct place){.file = path}, "%zu line%s incomplete or damaged; these replicas run again", torn,
                   torn == 1 ? " is" : "s are");
     return STATUS_OK;
 }
@@ -113,7 +114,7 @@ static enum status read_journal(const char *path, struct journal *journal, bool 
     bool other = journal->n == 0 && foreign == 0 && !begins_as_journal(bytes, n);
     free(bytes);
     if (other) {
-        diag_error(diags, (struct place){.file = path}, "holds no replicas but something else; give another file");
+        diag_error(diags, (struct place){.file = path}, "this file does not hold replicas; specify another file");
         return STATUS_BAD_INPUT;
     }
     return report(path, torn, foreign, diags);

@@ -68,7 +68,7 @@ void plan_simulate(const struct plan *plan, const struct setting *setting, struc
     const struct step_options options = {.detail = DETAIL_CHUNK};
     *ranked = (struct ranked_plan){.plan = *plan};
     if (step_is_long(&plan->layout, setting->job)) {
-        diag_warning(diags, PLACE_NONE, "%lld micro-batches take long to simulate",
+        diag_warning(diags, PLACE_NONE, "%lld micro-batches would take too long to simulate",
                      (long long)layout_micro_batches(&plan->layout, setting->job));
         return;
     }
@@ -160,7 +160,7 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
     struct ranked_plan again;
     if (said->n_items == 0) /* another process met it */
         plan_simulate(&ranking->plans[first].plan, ranking->setting, &again, said);
-    diag_warning(diags, PLACE_NONE, "%d of %d plan%s could not be simulated, closed-form times stand in; %s: %s", failed,
+    diag_warning(diags, PLACE_NONE, "%d of %d plan%s could not be simulated; their closed-form times are used; %s: %s", failed,
                  ranking->n_simulate, plural(ranking->n_simulate),
                  layout_format(&ranking->plans[first].plan.layout, text, sizeof text),
                  said->n_items > 0 ? said->items[0].text : "no reason given");

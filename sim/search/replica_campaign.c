@@ -76,10 +76,10 @@ enum status run_parts_check_faults(const struct run_parts *run, struct diags *di
         return STATUS_OK;
     char text[32];
     if (!(rate >= 0)) {
-        diag_error(diags, PLACE_NONE, "%.3g faults a node and day: a rate is not negative", rate);
+        diag_error(diags, PLACE_NONE, "%.3g faults per node and day: the rate must not be negative", rate);
         return STATUS_BAD_INPUT;
     }
-    diag_error(diags, PLACE_NONE, "about %s faults; fewer nodes, a shorter horizon or a lower rate give a usable run",
+    diag_error(diags, PLACE_NONE, "about %s faults are too many for a run; use fewer nodes, a shorter horizon or a lower rate",
                quantity_format(expected, DIM_COUNT, text, sizeof text));
     return STATUS_BAD_INPUT;
 }

@@ -36,7 +36,7 @@ static enum predict_method method_for(enum predict_method asked, const struct me
 {
     if (asked == PREDICT_BY_FORMULA || !step_is_long(&run->layout, &run->job))
         return asked;
-    diag_note(diags, run->at, "%s has %lld micro-batches: predicted by the formula", run->name,
+    diag_note(diags, run->at, "%s has %lld micro-batches; it is predicted by the formula", run->name,
               (long long)layout_micro_batches(&run->layout, &run->job));
     return PREDICT_BY_FORMULA;
 }

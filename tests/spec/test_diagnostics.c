@@ -312,8 +312,9 @@ START_TEST(floods_are_refused)
         const char *unit, *said;
         size_t times;
     } floods[] = {
-        {"[", "the nesting is too deep", 100000}, {"{a: ", "the nesting is too deep", 100000},       {"- ", "the nesting is too deep", 50000},
-        {"b: 1\n", " more)", 2000},         {"0123456789", "larger than 2 MiB", 500000},
+        {"[", "the nesting is too deep", 100000},    {"{a: ", "the nesting is too deep", 100000},
+        {"- ", "the nesting is too deep", 50000},    {"b: 1\n", " more)", 2000},
+        {"0123456789", "larger than 2 MiB", 500000},
     };
     enum status status;
     char *text = repeat(floods[_i].unit, floods[_i].times);

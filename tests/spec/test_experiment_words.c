@@ -61,7 +61,8 @@ static const struct {
 } over_bases[] = {
     {"{base: deepseek-v3, moe: {groups: 0}}", "t.yaml:1:42: ", "4 without groups; without groups of experts, set both to 0"},
     {"{base: deepseek-v3, moe: {top_k: 6, groups: 2}}", "t.yaml:1:52: ", "4 exceeds the 2 groups"},
-    {"{base: deepseek-v3, moe: {experts: 4, groups: 0, top_groups: 0}}", "t.yaml:1:43: ", "8 experts per token exceed the 4 experts"},
+    {"{base: deepseek-v3, moe: {experts: 4, groups: 0, top_groups: 0}}",
+     "t.yaml:1:43: ", "8 experts per token exceed the 4 experts"},
     {"{base: deepseek-v3, moe: {experts: 12}}", "t.yaml:1:43: ", "12 experts cannot be divided into 8 equal groups"},
     {"{base: deepseek-v3, moe: {top_groups: 9}}", "t.yaml:1:46: ", "9 exceeds the 8 groups"},
     {"{base: llama3-8b, heads: 4}", "t.yaml:1:33: ", "4 heads cannot share 8"},

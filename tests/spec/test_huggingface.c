@@ -166,7 +166,7 @@ START_TEST(layers_without_experts)
 END_TEST
 
 #define READ_AS                                                                                                                  \
-    "; if its layers are those of a known family, such as llama, use --set model.model_type=llama, or `{base: "          \
+    "; if its layers are those of a known family, such as llama, use --set model.model_type=llama, or `{base: "                  \
     "config.json, model_type: llama}`; else describe its shape in a file (msim catalog template model)\n"
 
 static const struct {
