@@ -157,7 +157,7 @@ enum status step_flow_load(struct invocation *call, const struct job_setup *setu
     if (status != STATUS_OK)
         return status;
     if (flow->fabric.n_gpus < setup->setting.gpus) {
-        diag_error(&call->diags, PLACE_NONE, "the fabric has %d GPUs, the job needs %d", flow->fabric.n_gpus,
+        diag_error(&call->diags, PLACE_NONE, "the fabric has %d GPUs, but the job needs %d", flow->fabric.n_gpus,
                    setup->setting.gpus);
         fabric_free(&flow->fabric);
         return STATUS_BAD_INPUT;

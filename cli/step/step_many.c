@@ -23,22 +23,21 @@ enum status step_many_check(struct invocation *call)
     bool many = option_given(call, "replicas");
     for (size_t i = 0; !many && i < sizeof idle / sizeof *idle; i++)
         if (option_given(call, idle[i]))
-            diag_note(&call->diags, PLACE_NONE, "--%s changes nothing without --replicas", idle[i]);
+            diag_note(&call->diags, PLACE_NONE, "--%s has no effect without --replicas", idle[i]);
     if (!many)
         return STATUS_OK;
     size_t before = call->diags.n_errors;
     for (size_t i = 0; i < sizeof of_one_step / sizeof *of_one_step; i++)
         if (option_given(call, of_one_step[i]))
-            diag_error(&call->diags, PLACE_NONE, "--%s is of one step; leave out --replicas", of_one_step[i]);
+            diag_error(&call->diags, PLACE_NONE, "--%s applies to one step; remove --replicas", of_one_step[i]);
     if (option_choice(call, "network") != NETWORK_ANALYTIC)
         diag_error(&call->diags, PLACE_NONE,
-                   "--replicas needs --network analytic: on a fabric a step takes seconds, not milliseconds");
+                   "--replicas needs --network analytic; simulating a step on a fabric takes seconds instead of milliseconds");
     if (option_choice(call, "detail") != DETAIL_CHUNK)
         diag_error(&call->diags, PLACE_NONE, "--replicas needs --detail chunk");
     if (option_given(call, "ranks"))
         diag_note(&call->diags, PLACE_NONE,
-                  "--ranks changes nothing with --replicas: a rank of each stage and replica stands for those it is in lockstep "
-                  "with");
+                  "--ranks has no effect with --replicas, which simulates one rank for all ranks in lockstep");
     return call->diags.n_errors > before ? STATUS_USAGE : STATUS_OK;
 }
 
@@ -228,12 +227,12 @@ enum status step_many(struct invocation *call, const struct job_setup *setup)
     double jitter = option_given(call, "jitter") ? option_quantity(call, "jitter") : gpu->clock_spread;
     if (jitter > STEP_JITTER_MAX) {
         diag_error(&call->diags, PLACE_NONE,
-                   "clock_spread of %s is %.3g %%, and --replicas takes up to %.3g %%; say how much GPUs differ with --jitter",
-                   gpu->name, 100 * jitter, 100 * STEP_JITTER_MAX);
+                   "clock_spread of %s is %.3g %%, but --replicas supports at most %.3g %%; specify --jitter", gpu->name,
+                   100 * jitter, 100 * STEP_JITTER_MAX);
         return STATUS_BAD_INPUT;
     }
     if (jitter <= 0 && !option_given(call, "jitter") && !draws_documents(setup))
         diag_note(&call->diags, PLACE_NONE,
-                  "%s has no clock_spread, so all steps are alike; say how much its GPUs differ with --jitter", gpu->name);
+                  "%s has no clock_spread, so all steps are equal; specify how much its GPUs differ with --jitter", gpu->name);
     return run(call, setup, jitter);
 }

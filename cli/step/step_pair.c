@@ -79,7 +79,7 @@ static enum status take_prices(struct invocation *call, struct step_pair *pair)
     }
     if (budgeted || !option_given(call, "gpu-price"))
         return STATUS_OK;
-    diag_error(&call->diags, PLACE_NONE, "--gpu-price needs to know how much is trained: --tokens, such as 300B");
+    diag_error(&call->diags, PLACE_NONE, "--gpu-price needs the training budget; add --tokens, such as --tokens 300B");
     return STATUS_USAGE;
 }
 

@@ -122,7 +122,7 @@ static enum status transfers_open(struct run *run, struct diags *diags)
         for (int q = 0; q < run->queue_pairs; q++) {
             struct path path;
             if (!route_gpus(&run->router, from, to, (uint32_t)q, &path)) {
-                diag_error(diags, PLACE_NONE, "there is no way%s from GPU %d to GPU %d%s", route_limit_text(run->router.fabric),
+                diag_error(diags, PLACE_NONE, "there is no path%s from GPU %d to GPU %d%s", route_limit_text(run->router.fabric),
                            from, to, run->router.fabric->n_down > 0 ? " around the failed links" : "");
                 return STATUS_BAD_INPUT;
             }

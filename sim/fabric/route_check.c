@@ -27,7 +27,7 @@ static void gpus_check(struct census *census)
     for (int gpu = 0; gpu < f->n_gpus && f->shape.hosts > 1; gpu++) {
         int next = (gpu + f->shape.gpus_per_host) % f->n_gpus;
         if (!route_gpus(&census->router, gpu, next, 0, &path) && told(census))
-            diag_error(census->diags, PLACE_NONE, "there is no way%s from GPU %d to GPU %d", route_limit_text(f), gpu, next);
+            diag_error(census->diags, PLACE_NONE, "there is no path%s from GPU %d to GPU %d", route_limit_text(f), gpu, next);
     }
 }
 
@@ -49,10 +49,10 @@ static void tors_tell(const struct census *census, int from, int to)
     int a = census->fabric->shape.switches_per_group;
 
     if (census->fabric->shape.topology == TOPOLOGY_DRAGONFLY)
-        diag_error(census->diags, PLACE_NONE, "there is no way%s from group %d switch %d to group %d switch %d",
+        diag_error(census->diags, PLACE_NONE, "there is no path%s from group %d switch %d to group %d switch %d",
                    route_limit_text(census->fabric), from / a, from % a, to / a, to % a);
     else
-        diag_error(census->diags, PLACE_NONE, "there is no way from ToR %d to ToR %d", from, to);
+        diag_error(census->diags, PLACE_NONE, "there is no path from ToR %d to ToR %d", from, to);
 }
 
 static void tors_check(struct census *census)
