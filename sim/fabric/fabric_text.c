@@ -162,8 +162,8 @@ static void affinity_read(struct reader *r, const char *text)
 {
     if (fabric_affinity_parse(text, &r->shape) != STATUS_OK)
         diag_error(r->diags, r->at,
-                   "affinity: '%s' is not a list of NICs, one for each GPU of a host (at most %d); write for example 0,0,1,1",
-                   text, AFFINITY_MAX);
+                   "affinity: '%s' is not a list of NICs, one per GPU of a host (at most %d); write for example 0,0,1,1", text,
+                   AFFINITY_MAX);
 }
 
 static void value_read(struct reader *r, const struct word *word, char *text)
@@ -200,13 +200,13 @@ static void key_unknown(struct reader *r, const char *key)
             known[n++] = words[k].key;
             text_append(list, sizeof list, " %s", words[k].key);
         } else if (strcmp(key, words[k].key) == 0) {
-            diag_error(r->diags, r->at, "fabric: '%s' is a word of a %s, not of a %s", key, kinds[!r->shape.topology],
+            diag_error(r->diags, r->at, "fabric: '%s' belongs to a %s, not to a %s", key, kinds[!r->shape.topology],
                        kinds[r->shape.topology]);
             return;
         }
     }
     text_append(list, sizeof list, ", each followed by a colon and a value");
-    diag_error(r->diags, r->at, "fabric: there is no '%s'; %s", key, name_hint(key, known, n, list, hint, sizeof hint));
+    diag_error(r->diags, r->at, "fabric: unknown word '%s'; %s", key, name_hint(key, known, n, list, hint, sizeof hint));
 }
 
 static void word_read(struct reader *r, const char *text, size_t length)
@@ -215,7 +215,7 @@ static void word_read(struct reader *r, const char *text, size_t length)
     char *colon;
 
     if (length >= sizeof word) {
-        diag_error(r->diags, r->at, "fabric: a word of %zu letters; at most %d", length, WORD_MAX - 1);
+        diag_error(r->diags, r->at, "fabric: a word has %zu letters; at most %d are allowed", length, WORD_MAX - 1);
         return;
     }
     memcpy(word, text, length);
@@ -230,7 +230,7 @@ static void word_read(struct reader *r, const char *text, size_t length)
         if (colon == NULL)
             diag_error(r->diags, r->at, "fabric: '%s' has no value; write %s:...", word, word);
         else if (r->given >> key & 1u)
-            diag_error(r->diags, r->at, "fabric: '%s' stands there twice", word);
+            diag_error(r->diags, r->at, "fabric: '%s' is given twice", word);
         else
             value_read(r, &words[key], colon + 1);
         r->given |= 1u << key;
@@ -338,7 +338,7 @@ enum status fabric_parse(const char *text, struct place at, struct fabric *fabri
 
     if (word == NULL) {
         diag_error(diags, at,
-                   "a fabric begins with its kind: clos hosts:... tor:... agg:... core:..., or dragonfly hosts:... group:... "
+                   "a fabric must start with its kind: clos hosts:... tor:... agg:... core:..., or dragonfly hosts:... group:... "
                    "switch:... pair:...");
         return STATUS_BAD_INPUT;
     }
@@ -347,9 +347,9 @@ enum status fabric_parse(const char *text, struct place at, struct fabric *fabri
         word_read(&r, word, strcspn(word, " \t\r\n"));
     }
     if (diags->n_errors == before && r.shape.topology == TOPOLOGY_CLOS && !is_given(&r, TOR))
-        diag_error(diags, at, "a fabric needs ToR switches: tor:64x200Gbps/32x400Gbps");
+        diag_error(diags, at, "a fabric needs ToR switches, such as tor:64x200Gbps/32x400Gbps");
     if (diags->n_errors == before && r.shape.topology == TOPOLOGY_DRAGONFLY && !is_given(&r, SWITCH))
-        diag_error(diags, at, "a dragonfly needs switches, NIC ports x rate: switch:16x200Gbps");
+        diag_error(diags, at, "a dragonfly needs switches, as NIC ports x rate, such as switch:16x200Gbps");
     if (diags->n_errors != before)
         return STATUS_BAD_INPUT;
     defaults_fill(&r);
