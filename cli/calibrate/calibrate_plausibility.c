@@ -1,5 +1,7 @@
-/* What a fit cannot be, or hardly can: parameters that the rows are too few for, values that no such entry has, values far from
- * what the entry had from elsewhere, errors that the best fit leaves. */
+/*
+ * calibrate_plausibility.c - errors and warnings about implausible fits: too few rows for the parameters, values that no entry of
+ * the catalog has, values far from the old one, and large remaining errors.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

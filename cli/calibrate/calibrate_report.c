@@ -1,4 +1,6 @@
-/* What msim calibrate found: tables for people, JSON, and the entry. */
+/*
+ * calibrate_report.c - the result of msim calibrate: tables, JSON, and the new entry.
+ */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

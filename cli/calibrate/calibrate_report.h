@@ -1,5 +1,5 @@
 /*
- * calibrate_report.h - what msim calibrate says of a calibration (sim/search/calibration.h).
+ * calibrate_report.h - the report of a calibration (sim/search/calibration.h), and the warnings about it.
  */
 #ifndef MSIM_CLI_CALIBRATE_CALIBRATE_REPORT_H
 #define MSIM_CLI_CALIBRATE_CALIBRATE_REPORT_H

@@ -1,4 +1,6 @@
-/* The runs that a fit leaves worst, by name: what is wrong with them is usually a word in their row. */
+/*
+ * calibrate_worst.c - the runs with the largest errors after a fit, by name. The cause is usually a wrong word in their row.
+ */
 #include <math.h>
 #include <string.h>
 

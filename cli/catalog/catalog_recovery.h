@@ -1,6 +1,9 @@
 /*
- * catalog_recovery.h - fault models and recovery policies in `msim catalog`: what --fault-model, --preset and --policy take, by
- * name or as files. They stand behind the catalog's own kinds (catalog_kind).
+ * catalog_recovery.h - fault models and recovery policies in `msim catalog`: the values of --fault-model, --preset and --policy.
+ *
+ *     msim catalog show policy megascale
+ *
+ * They follow the kinds of the catalog itself (catalog_kind), and can be names or files.
  */
 #ifndef MSIM_CLI_CATALOG_CATALOG_RECOVERY_H
 #define MSIM_CLI_CATALOG_CATALOG_RECOVERY_H

@@ -1,5 +1,7 @@
 /*
- * catalog_show.h - `msim catalog show`: entries with all their keys.
+ * catalog_show.h - `msim catalog show`: an entry with all its keys.
+ *
+ *     msim catalog show h100-sxm
  */
 #ifndef MSIM_CLI_CATALOG_CATALOG_SHOW_H
 #define MSIM_CLI_CATALOG_CATALOG_SHOW_H

@@ -1,5 +1,7 @@
 /*
- * catalog_table.h - the lists of `msim catalog`: one row per entry of a kind.
+ * catalog_table.h - the lists of `msim catalog`: one row per entry.
+ *
+ *     msim catalog gpus
  */
 #ifndef MSIM_CLI_CATALOG_CATALOG_TABLE_H
 #define MSIM_CLI_CATALOG_CATALOG_TABLE_H

@@ -1,5 +1,7 @@
 /*
- * catalog_template.h - `msim catalog template`: an entry of a kind to start from, with every key that it may have.
+ * catalog_template.h - `msim catalog template KIND`: an entry to start from, with every key.
+ *
+ *     msim catalog template cluster -o ours.yaml
  */
 #ifndef MSIM_CLI_CATALOG_CATALOG_TEMPLATE_H
 #define MSIM_CLI_CATALOG_CATALOG_TEMPLATE_H

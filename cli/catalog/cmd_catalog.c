@@ -1,4 +1,6 @@
-/* msim catalog - what is known about models, GPUs and clusters, how fleets fail and how jobs recover. */
+/*
+ * msim catalog - list and show models, GPUs, clusters, fault models and recovery policies.
+ */
 #include <stdlib.h>
 #include <string.h>
 

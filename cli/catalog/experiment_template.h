@@ -1,5 +1,7 @@
 /*
- * experiment_template.h - `msim catalog template experiment`: an experiment to start from, with every key that it may have.
+ * experiment_template.h - `msim catalog template experiment`: an experiment to start from, with every key.
+ *
+ *     msim catalog template experiment -o job.yaml
  */
 #ifndef MSIM_CLI_CATALOG_EXPERIMENT_TEMPLATE_H
 #define MSIM_CLI_CATALOG_EXPERIMENT_TEMPLATE_H

@@ -1,5 +1,5 @@
 /*
- * compare.h - `msim compare`: what it found, and how it is shown.
+ * compare.h - the rows that `msim compare` has predicted, and their reports.
  */
 #ifndef MSIM_CLI_COMPARE_COMPARE_H
 #define MSIM_CLI_COMPARE_COMPARE_H

@@ -1,4 +1,6 @@
-/* compare_base.c - `msim compare --base`: rows of a GPU on an entry of one's own, as msim calibrate writes them. */
+/*
+ * compare_base.c - `msim compare --base`: predict the rows of one GPU with another entry, such as one from msim calibrate.
+ */
 #include <stdlib.h>
 #include <string.h>
 

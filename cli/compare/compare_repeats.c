@@ -1,4 +1,6 @@
-/* compare_repeats.c - cases that stand more than once in what `msim compare` reads. */
+/*
+ * compare_repeats.c - report cases that occur more than once in the tables of `msim compare`.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* msim fabric - the network of a cluster: what it is made of, whether it holds together, which way transfers go, what a load
- * gets. */
+/*
+ * msim fabric - show and check the network of a cluster, list the path between two GPUs, and simulate a load.
+ */
 #include <stdlib.h>
 #include <string.h>
 

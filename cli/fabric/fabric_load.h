@@ -1,5 +1,7 @@
 /*
- * fabric_load.h - msim fabric load: a pattern of transfers, and the rates that it achieves.
+ * fabric_load.h - msim fabric load: a traffic pattern, and the bandwidth that its connections achieve.
+ *
+ *     msim fabric load --cluster megascale-a100 --pattern shift --stride 8
  */
 #ifndef MSIM_CLI_FABRIC_FABRIC_LOAD_H
 #define MSIM_CLI_FABRIC_FABRIC_LOAD_H

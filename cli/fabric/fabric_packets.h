@@ -1,6 +1,7 @@
 /*
- * fabric_packets.h - the options of packets, which fabric load and step have; what links saw of them; and what they say of a
- * load.
+ * fabric_packets.h - the options of packets (for fabric load and step), the state of links after a run, and its report.
+ *
+ *     msim fabric load --fabric 'clos hosts:16 tor:16x400G' --pattern incast --network packet --pfc-alpha 0.25
  */
 #ifndef MSIM_CLI_FABRIC_FABRIC_PACKETS_H
 #define MSIM_CLI_FABRIC_FABRIC_PACKETS_H

@@ -1,5 +1,5 @@
 /*
- * msim faults - generate, summarise and convert fault traces.
+ * msim faults - generate, summarise, fit and convert fault traces.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* A fault model fitted to a trace, with what speaks for it. */
+/*
+ * faults_fit_report.c - a fault model fitted to a trace, with its goodness of fit.
+ */
 #include "cli/faults/faults_report.h"
 
 #include <math.h>

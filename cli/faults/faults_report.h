@@ -1,5 +1,5 @@
 /*
- * faults_report.h - what a fault trace is like, for people and for programs.
+ * faults_report.h - the report of a fault trace, and of a model fitted to it, as text, CSV and JSON.
  */
 #ifndef MSIM_CLI_FAULTS_FAULTS_REPORT_H
 #define MSIM_CLI_FAULTS_FAULTS_REPORT_H

@@ -1,5 +1,5 @@
 /*
- * msim import - scripts and logs of real jobs as experiments and measurement tables.
+ * msim import - read launch scripts, configurations and logs, and write experiments or measurement tables.
  */
 #include <stdlib.h>
 #include <string.h>

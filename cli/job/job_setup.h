@@ -1,5 +1,10 @@
 /*
- * job_setup.h - from flags and files to a job that can be simulated: the experiment and its layout, completed and checked.
+ * job_setup.h - from options and files to a job that can be simulated: the experiment and its layout, completed and checked.
+ *
+ *     struct job_setup setup;
+ *     enum status status = job_setup_load(call, &setup);    reports every error
+ *
+ * Without a layout, or with `layout: auto`, the layout is the first plan of msim plan.
  */
 #ifndef MSIM_CLI_JOB_JOB_SETUP_H
 #define MSIM_CLI_JOB_JOB_SETUP_H

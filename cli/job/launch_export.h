@@ -1,5 +1,9 @@
 /*
- * launch_export.h - the option --export of plan and step: instead of a report, what launches the layout.
+ * launch_export.h - the option --export of plan and step: write a launch script or configuration instead of a report.
+ *
+ *     msim plan job.yaml --export megatron -o launch.sh
+ *
+ * A search with --export is limited to layouts that the framework supports, unless --space restricts that dimension itself.
  */
 #ifndef MSIM_CLI_JOB_LAUNCH_EXPORT_H
 #define MSIM_CLI_JOB_LAUNCH_EXPORT_H

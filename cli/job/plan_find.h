@@ -1,5 +1,9 @@
 /*
- * plan_find.h - the plans of one experiment, as the options of a call ask: what may be searched, the search, the simulations.
+ * plan_find.h - the plans of one experiment: the restrictions that the options make, the search, and the simulations.
+ *
+ *     msim plan job.yaml --space tp=4,8 --rerank 20
+ *
+ * The layout of the experiment fixes dimensions, and --space restricts others. `sim/search` finds, simulates and ranks the plans.
  */
 #ifndef MSIM_CLI_JOB_PLAN_FIND_H
 #define MSIM_CLI_JOB_PLAN_FIND_H

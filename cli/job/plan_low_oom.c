@@ -1,4 +1,6 @@
-/* plan_low_oom.c - the plan that rarely runs out of memory, as a line below a table and as JSON. */
+/*
+ * plan_low_oom.c - the plan that rarely runs out of memory, as a line below a table and as JSON.
+ */
 #include "cli/job/plan_low_oom.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * plan_record.h - what is said of one plan, wherever plans are: of memory, rates, as JSON, as a line of CSV.
+ * plan_record.h - one plan with its memory and rates, as JSON and as a line of CSV, for every result that contains plans.
  */
 #ifndef MSIM_CLI_JOB_PLAN_RECORD_H
 #define MSIM_CLI_JOB_PLAN_RECORD_H

@@ -1,12 +1,8 @@
 /*
- * command.h - what a command is, what its options are, and one call of it.
- *
- * A command is a constant in cmd_<name>.c: its texts, its option rows and a function. The rows are the only place where an option
- * is described; the parser, --help, the manual page, the tests of bounds and defaults and the fuzz dictionary all read them. A
- * default is a text that goes through the same parser as the user's.
+ * command.h - a command, its options, and one call of it.
  *
  *     static const struct option_row options[] = {
- *         {.name = "top", COUNT_FIELDS, .low = 1, .high = 1000, .initial = "10", .help = "plans to show"},
+ *         {.name = "top", COUNT_FIELDS, .low = 1, .high = 1000, .initial = "10", .help = "show the N best plans"},
  *         {0}};
  *     static enum status run(struct invocation *call)
  *     {
@@ -17,9 +13,13 @@
  *     }
  *     const struct command command_plan = {.name = "plan", ..., .options = options, .run = run};
  *
- * A run function writes its data to call->out and its talk to stderr (info(), progress.h); it adds its mistakes to call->diags,
- * which are printed after it returns. What was written to call->out and to files opened with output_open appears only when the
- * function returns STATUS_OK or STATUS_CHECK.
+ * A command is a constant in cmd_<name>.c: its texts, its option rows and a function. Only the rows describe options. The parser,
+ * --help, the manual page, the tests of bounds and defaults and the fuzz dictionary all read them. A default is a text that goes
+ * through the same parser as the user's.
+ *
+ * A run function writes its data to call->out and its messages to stderr (info(), progress.h). It adds errors, warnings and notes
+ * to call->diags, which main prints after it returns. call->out and files of output_open appear only if the function returns
+ * STATUS_OK or STATUS_CHECK.
  */
 #ifndef MSIM_CLI_OPTIONS_COMMAND_H
 #define MSIM_CLI_OPTIONS_COMMAND_H

@@ -1,5 +1,14 @@
 /*
- * experiment_options.h - the options that say what is trained on what, shared by plan, step, run and others.
+ * experiment_options.h - the options that describe an experiment: model, cluster, batch, layout and so on.
+ *
+ *     msim plan job.yaml --gpus 512 --set job.seq_len=4096
+ *
+ * A command with `.experiment = true` has these options, and an experiment file as its operand. An option with a key becomes the
+ * override "cluster.gpus=512" of the file.
+ *
+ *     struct experiment_flags flags = experiment_flags_of(call);
+ *     struct experiment experiment;
+ *     enum status status = experiment_read(call, &flags, &experiment);
  */
 #ifndef MSIM_CLI_OPTIONS_EXPERIMENT_OPTIONS_H
 #define MSIM_CLI_OPTIONS_EXPERIMENT_OPTIONS_H

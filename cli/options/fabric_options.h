@@ -1,5 +1,11 @@
 /*
- * fabric_options.h - the options that describe a fabric, how it routes and what is wrong with it; shared by step and fabric.
+ * fabric_options.h - the options that describe a fabric, its routing and its failed cables, for plan, step, run and fabric.
+ *
+ *     msim step job.yaml --network flow --routing adaptive --link tor:17=0
+ *
+ *     static const struct option_row options[] = {..., FABRIC_OPTION_ROWS, {0}};
+ *     enum status status = fabric_options_load(call, &cluster, &fabric);
+ *     struct router router = fabric_options_router(call, &fabric);
  */
 #ifndef MSIM_CLI_OPTIONS_FABRIC_OPTIONS_H
 #define MSIM_CLI_OPTIONS_FABRIC_OPTIONS_H

@@ -1,8 +1,11 @@
 /*
- * gpu_prices.h - what a GPU costs an hour: --gpu-price of plan, step and run.
+ * gpu_prices.h - the price of a GPU-hour: --gpu-price of plan, step and run.
  *
- * One number is the price of every GPU, 2.5; or each kind has its own, h200=3,b200=5.5,mi300x=2.4, under any name that the
- * catalog knows it by (catalog_alias.h) or that the experiment gives it. Money has no currency: what goes in comes out.
+ *     --gpu-price 2.5                            every GPU
+ *     --gpu-price h200=3,b200=5.5,mi300x=2.4     one price for each GPU
+ *
+ * A GPU has any name that the catalog knows (catalog_alias.h), or the name that the experiment gives it. Prices have no currency:
+ * costs are in the same unit as prices.
  */
 #ifndef MSIM_CLI_OPTIONS_GPU_PRICES_H
 #define MSIM_CLI_OPTIONS_GPU_PRICES_H

@@ -1,6 +1,9 @@
 /*
- * help.h - what the program says about itself. All of it comes from the commands and their rows. `commands` is the program's
- * table, which ends with NULL.
+ * help.h - help, version, manual page and completion, all written from the commands and their rows.
+ *
+ *     help_command(&command_plan, stdout);    msim plan --help
+ *
+ * `commands` is the program's table, which ends with NULL.
  */
 #ifndef MSIM_CLI_OPTIONS_HELP_H
 #define MSIM_CLI_OPTIONS_HELP_H

@@ -1,5 +1,12 @@
 /*
- * options.h - from option rows and argv to an invocation.
+ * options.h - turn argv into an invocation, by the rows of a command.
+ *
+ *     struct invocation call;
+ *     enum status status = invocation_parse(commands, &command_plan, argc, argv, &call);
+ *     ...
+ *     invocation_free(&call);    in any case
+ *
+ * The parser reports all mistakes at once, in call.diags.
  */
 #ifndef MSIM_CLI_OPTIONS_OPTIONS_H
 #define MSIM_CLI_OPTIONS_OPTIONS_H

@@ -1,5 +1,9 @@
 /*
- * overrides.h - what options and --set say of the experiment, and whether they contradict one another.
+ * overrides.h - the settings that options and --set make in the experiment, and their contradictions.
+ *
+ *     --gpus 8 --set job.seq_len=4096         two overrides, "cluster.gpus=8" and "job.seq_len=4096"
+ *     --gpus 8 --set cluster.gpus=16          the last one counts, with a note
+ *     --global-batch 8 --batch-tokens 4M      an error: two keys for the same thing
  */
 #ifndef MSIM_CLI_OPTIONS_OVERRIDES_H
 #define MSIM_CLI_OPTIONS_OVERRIDES_H

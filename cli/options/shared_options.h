@@ -1,9 +1,9 @@
 /*
- * shared_options.h - option rows that several commands have, each said once. A row stands in a command's table among its own:
+ * shared_options.h - option rows that several commands share.
  *
  *     static const struct option_row options[] = {{.name = "top", ...}, THREADS_ROW("Search"), {0}};
  *
- * The options of whole subjects have headers of their own: experiment_options.h, fabric_options.h, devices.h.
+ * Whole subjects have headers of their own: experiment_options.h, fabric_options.h, devices.h.
  */
 #ifndef MSIM_CLI_OPTIONS_SHARED_OPTIONS_H
 #define MSIM_CLI_OPTIONS_SHARED_OPTIONS_H

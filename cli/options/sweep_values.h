@@ -1,5 +1,5 @@
 /*
- * sweep_values.h - ranges of numbers, as --sweep of plan and of run write them between commas:
+ * sweep_values.h - ranges of numbers, which --sweep of plan and run accepts between commas.
  *
  *   256..4096        256 and its doubles up to 4096
  *   256:1024:4       4 values from 256 to 1024, evenly: 256, 512, 768, 1024

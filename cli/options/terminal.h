@@ -1,5 +1,5 @@
 /*
- * terminal.h - what is known of the place where a text will be read.
+ * terminal.h - whether a stream is a terminal, how wide it is, and how wide a text is on it.
  */
 #ifndef MSIM_CLI_OPTIONS_TERMINAL_H
 #define MSIM_CLI_OPTIONS_TERMINAL_H

@@ -4,7 +4,7 @@
 
 #include "cli/options/shared_options.h"
 #include "cli/output/result.h"
-#include "cli/validate/validating.h"
+#include "cli/validate/validate_internal.h"
 #include "model/base/clock.h"
 #include "model/base/file.h"
 #include "plots/figure.h"

@@ -1,13 +1,13 @@
 /*
- * devices.h - what executes the program of a validation or a probe: threads on this CPU, processes that mpirun or srun started,
- * one GPU per process, or one rank alone on one device.
+ * devices.h - the devices that execute a validation or a probe: threads on this CPU, processes that mpirun or srun started, one
+ * GPU per process, or one rank alone on one device.
  *
  *   threads     one process, all ranks on its CPU                      no launcher, --device cpu
  *   processes   one rank per process, on CPUs, exchanging by MPI       mpirun -n 4 msim ... --device cpu
- *   gpus        one rank per process, on GPUs, exchanging by NCCL      mpirun or srun, or MSIM_RANK and MSIM_RANKS by hand
+ *   gpus        one rank per process, on GPUs, exchanging by NCCL      mpirun or srun, or set MSIM_RANK and MSIM_RANKS
  *   alone       one rank; the messages of the others are copies        --alone RANK, on a CPU or a GPU
  *
- * Processes read the same command line and make the same calls here in the same order. Every one gets every result.
+ * All processes read the same command line and make the same calls in the same order. Each gets every result.
  */
 #ifndef MSIM_CLI_VALIDATE_DEVICES_H
 #define MSIM_CLI_VALIDATE_DEVICES_H

@@ -1,11 +1,13 @@
-/* validate_report.c - predicted beside measured. */
+/*
+ * validate_report.c - predicted and measured times, numbers and memory, as text, CSV and JSON.
+ */
 #include <math.h>
 #include <stdlib.h>
 
 #include "cli/output/layout_json.h"
 #include "cli/output/result.h"
 #include "cli/output/table.h"
-#include "cli/validate/validating.h"
+#include "cli/validate/validate_internal.h"
 #include "model/base/units.h"
 #include "model/cost/work/precision_bytes.h"
 

@@ -1,10 +1,12 @@
-/* validate_run.c - predict a program, execute it, compare operation by operation. */
+/*
+ * validate_run.c - predict a program, execute it, and compare operation by operation.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/output/table.h"
-#include "cli/validate/validating.h"
+#include "cli/validate/validate_internal.h"
 #include "model/base/memory.h"
 #include "model/cost/kernel/machine.h"
 #include "runtime/base/cores.h"

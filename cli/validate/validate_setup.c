@@ -1,10 +1,12 @@
-/* validate_setup.c - a job that this machine's devices can execute. */
+/*
+ * validate_setup.c - from options to a job that the devices of this machine can execute.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/options/experiment_options.h"
 #include "cli/output/table.h"
-#include "cli/validate/validating.h"
+#include "cli/validate/validate_internal.h"
 #include "cli/world/world.h"
 #include "model/base/memory.h"
 #include "model/cost/work/precision_bytes.h"

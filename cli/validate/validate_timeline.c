@@ -1,9 +1,11 @@
-/* validate_timeline.c - predicted and measured in one table, one trace, one figure. */
+/*
+ * validate_timeline.c - the predicted and the measured timeline in one table, trace or figure.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/output/result.h"
-#include "cli/validate/validating.h"
+#include "cli/validate/validate_internal.h"
 #include "model/layout/dimension_value.h"
 #include "plots/figure.h"
 

@@ -1,10 +1,12 @@
 /*
  * world.h - the processes that work on one command: one, or the ranks that mpirun or srun started.
  *
- * Every rank reads the same command line and does the same, except for its share of the replicas, layouts or plans. The table
- * of world_processes gives every rank the whole. Only rank 0 writes. A rank that waits for others sleeps, and leaves its core
- * to them. Built without MPI there is one process; should a launcher have given it a number among several all the same
- * (runtime/cuda/cuda_comm.h: processes with GPUs need no MPI), it keeps to that in what it writes.
+ * Every rank reads the same command line and does the same work, except for its share of replicas, layouts or plans. The function
+ * table of world_processes gives every rank the results of all. Only rank 0 writes. A rank that waits for others sleeps, and
+ * leaves its core to them.
+ *
+ * Without MPI there is one process. If a launcher has numbered it all the same (runtime/cuda/cuda_comm.h: processes with GPUs
+ * need no MPI), only number 0 writes.
  */
 #ifndef MSIM_CLI_WORLD_WORLD_H
 #define MSIM_CLI_WORLD_WORLD_H

@@ -1,10 +1,10 @@
 /*
- * validating.h - one validation: a program, how long its operations were predicted to take, and how long they took.
+ * validate_internal.h - one validation: a program, the predicted time of its operations, and the measured one.
  *
- * Processes of one job all execute; the comparison is rank 0's.
+ * All processes of a job execute. Only rank 0 compares.
  */
-#ifndef MSIM_CLI_VALIDATE_VALIDATING_H
-#define MSIM_CLI_VALIDATE_VALIDATING_H
+#ifndef MSIM_CLI_VALIDATE_VALIDATE_INTERNAL_H
+#define MSIM_CLI_VALIDATE_VALIDATE_INTERNAL_H
 
 #include "cli/job/job_setup.h"
 #include "cli/validate/devices.h"
