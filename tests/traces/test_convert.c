@@ -42,9 +42,9 @@ START_TEST(states_that_name_the_node)
     struct convert_options asked = usual;
     asked.failed_jobs = true;
     STARTS(JOBS(usual, table),
-           "100 0 3600 NODE_F;5000 1 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 2 jobs that just failed, perhaps");
+           "100 0 3600 NODE_F;5000 1 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 2 jobs in state FAILED, possibly");
     STARTS(JOBS(asked, table),
-           "100 0 3600 NODE_F;1000 1 3600 FAILED;5000 2 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 1 job that");
+           "100 0 3600 NODE_F;1000 1 3600 FAILED;5000 2 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 1 job in state FAILED");
     HAS(JOBS(usual, "status,end\nfailed,7\n"), "no column says which node");
 }
 END_TEST
@@ -139,13 +139,13 @@ START_TEST(columns_that_are_not_there)
                    "2024/03/03 12:00:00, 0, 990 MHz, 1980 MHz, Active, Not Active\n"
                    "2024/03/03 12:01:00, 0, 990 MHz, 1980 MHz, Not Active, Active\n"
                    "2024/03/03 12:03:00, 0, 1980 MHz, 1980 MHz, Active, Not Active\n");
-    ck_assert_str_eq(text, "43260 0 120 GPU cl;|no column ecc.errors.uncorrected...: memory errors cannot be told");
+    ck_assert_str_eq(text, "43260 0 120 GPU cl;|no column ecc.errors.uncorrected...: memory errors are not visible");
     text = SMI(usual, "timestamp, index, ecc.errors.uncorrected.aggregate.total, clocks.current.sm [MHz], clocks.max.sm [MHz]\n"
                       "2024/03/03 12:00:00, 0, 1, 990 MHz, 1980 MHz\n2024/03/03 12:01:00, 0, 2, 990 MHz, 1980 MHz\n");
-    STARTS(text, "43260 0 3600 Uncorr;|slow GPUs cannot be told without all of clocks.current.sm,");
-    STARTS(SMI(usual, "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz]\n"), "|nothing to see faults by; query");
+    STARTS(text, "43260 0 3600 Uncorr;|slow GPUs are not visible without all of clocks.current.sm,");
+    STARTS(SMI(usual, "timestamp, index, clocks.current.sm [MHz], clocks.max.sm [MHz]\n"), "|no column shows faults; query");
     STARTS(SMI(usual, "timestamp, index, ecc.errors.uncorrected.volatile.total\n2024/03/03 12:00:00, 0, [N/A]\n"),
-           "|ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told|slow GPUs");
+           "|ecc.errors.uncorrected... has no number: memory errors are not visible|slow GPUs");
 }
 END_TEST
 
@@ -186,10 +186,10 @@ START_TEST(a_window_cuts_every_source)
         const char *text = converted(sources[i].reader, window("2024-03-03T10:30", 90 * MINUTE), ONE(sources[i].text));
         STARTS(text, "1800 0 3600 ");
         ck_assert_ptr_eq(strchr(text, ';'), strrchr(text, ';'));
-        HAS(text, "|left out: 1 fault before --from|left out: 1 fault behind --horizon");
+        HAS(text, "|left out: 1 fault before --from|left out: 1 fault after --horizon");
         text = converted(sources[i].reader, window(NULL, 660 * MINUTE), ONE(sources[i].text));
         STARTS(text, "36000 0 3600 ");
-        HAS(text, ";|left out: 2 faults behind --horizon");
+        HAS(text, ";|left out: 2 faults after --horizon");
         text = converted(sources[i].reader, window("2024-03-04", 0), ONE(sources[i].text));
         STARTS(text, "|left out: 3 faults before --from");
     }
@@ -233,7 +233,7 @@ START_TEST(states_of_nodes)
                                          "c|n3|2025-03-01T01:00:00|2025-03-01T02:00:00|IDLE||\n"
                                          "c|n3|2025-03-01T02:00:00|2025-03-01T03:00:00|IDLE||\n"
                                          "c|n3|2025-03-01T03:00:00|2025-03-01T04:00:00|||\n"),
-                     "3600 0 3600 FAIL;|left out: 4 rows of nodes that were there (POWERED_DOWN, IDLE, no state)|1 outage "
+                     "3600 0 3600 FAIL;|left out: 4 rows of available nodes (POWERED_DOWN, IDLE, no state)|1 outage "
                      "without an end: --down is taken for how "
                      "long it is");
     ck_assert_str_eq(NODES(usual, "node,state,start,end\na,NotReady,0,60\nb,\"Ready,SchedulingDisabled\",0,60\nc,offline,0,60\n"),

@@ -25,7 +25,7 @@ START_TEST(a_gauge_counts_changes)
         DCGM("1", "0", "927200") DCGM("0", "79", "930800") DCGM("0", "0", "934400") DCGM("0", "48", "941600")
             DCGM("0", "79", "938000") DCGM("1", "31", "945200") DCGM("1", "31", "948800");
     STARTS(XID(usual, scrapes),
-           "3600 0 3600 Xid 79;18000 0 3600 Xid 79;21600 0 3600 Xid 48;25200 0 0 Xid 31;|errors of the programs");
+           "3600 0 3600 Xid 79;18000 0 3600 Xid 79;21600 0 3600 Xid 48;25200 0 0 Xid 31;|errors of programs");
     char days[40000] = "", line[96];
     for (int i = 0; i < 288; i++) { /* every 10 min for two days */
         snprintf(line, sizeof line, "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",Hostname=\"n1\"} 79 %d000\n", 1699920000 + 600 * i);
@@ -43,7 +43,7 @@ START_TEST(metrics_have_times)
                      "3600 0 3600 Xid 79;10800 0 3600 Xid 48;");
     ck_assert_str_eq(
         XID(usual, GAUGE("0") "79\n" GAUGE("1") "48 \n"),
-        "|a metric without a time, as an exporter's page has it: keep that of the scrape behind the value, in seconds or "
+        "|a metric without a time, as on an exporter's page: add the time of the scrape after the value, in seconds or "
         "milliseconds since 1970");
     static const char *const wrong[] = {"86400", "86400000", "-5", "1699920000000000", "nan"}; /* ..., microseconds */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -121,12 +121,12 @@ START_TEST(one_event_is_one_fault)
     static const char event[] = LINE("Nov 23 00:00:01", "n1", "48") LINE("Nov 23 00:00:01", "n1", "63")
         LINE("Nov 23 00:00:02", "n1", "95") LINE("Nov 23 00:00:03", "n1", "154") LINE("Nov 23 00:00:04", "n1", "45")
             LINE("Nov 23 00:00:04", "n2", "45") LINE("Nov 23 00:00:04", "n3", "45");
-    ck_assert_str_eq(XID(usual, event), "1 0 3600 Xid 48;|left out, as nothing ends by them: Xid 45 (3), 63 (1), 154 (1)");
+    ck_assert_str_eq(XID(usual, event), "1 0 3600 Xid 48;|left out, because they end nothing: Xid 45 (3), 63 (1), 154 (1)");
     /* The worst is kept where it stands, and a lost GPU is worse than one to reset, that worse than the program's error. */
     static const char worse[] =
         LINE("Nov 23 00:00:01", "n1", "31") LINE("Nov 23 00:00:02", "n1", "94") LINE("Nov 23 00:00:03", "n1", "119")
             LINE("Nov 23 00:00:04", "n1", "79") LINE("Nov 23 00:00:05", "n1", "48") LINE("Nov 23 00:00:06", "n1", "13");
-    STARTS(XID(usual, worse), "4 0 3600 Xid 79;|errors of the programs themselves, which take no node away: Xid 13 (1), 31 (1)");
+    STARTS(XID(usual, worse), "4 0 3600 Xid 79;|errors of programs, which take no node away: Xid 13 (1), 31 (1)");
 }
 END_TEST
 
@@ -151,7 +151,7 @@ START_TEST(classes_of_xids)
         }
     ck_assert_str_eq(XID(usual, LINE("Nov 23 00:00:01", "n1", "999") LINE("Nov 23 00:00:01", "n1", "998")
                                     LINE("Nov 23 00:00:02", "n1", "999")),
-                     "|left out, as their meaning is unknown: Xid 998 (1), 999 (2)");
+                     "|left out, because their meaning is unknown: Xid 998 (1), 999 (2)");
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(many_files_are_one_trace)
     const char *const booted[] = {BARE("[5.5]", "79"), BARE("[9.5]", "48"), NULL};
     text = converted(xid_trace_read, usual, booted);
     STARTS(text, "0 0 3600 Xid 79;4 1 3600 Xid 48;|");
-    HAS(text, "as if all hosts had booted at once");
+    HAS(text, "that all hosts booted at once");
     const char *const mixed[] = {BARE("[5.5]", "79"), BARE("[Mon Nov 23 07:00:00 2026]", "79"), NULL};
     ck_assert_str_eq(converted(xid_trace_read, usual, mixed),
                      "|this line has a date with its year, those above seconds since boot; convert them apart");
@@ -217,7 +217,7 @@ START_TEST(zones_are_applied)
     }
     STARTS(XID(window("2024-03-02", 0),
                LINE("Sat 2024-03-02 23:30:00 CET", "n1", "79") LINE("Sun 2024-03-03 23:30:00 CET", "n1", "79")),
-           "84600 0 3600 Xid 79;171000 0 3600 Xid 79;|the zone 'CET' has no hours that are known");
+           "84600 0 3600 Xid 79;171000 0 3600 Xid 79;|the hours of zone 'CET' are unknown");
     STARTS(XID(usual, LINE("2024-03-03T00:30:00+99:00", "n1", "79")), "|an Xid without a time or a number;");
     /* One event that a log and the gauge tell is one. */
     STARTS(XID(usual, LINE("2023-11-14T01:00:00+01:00", "n1", "79") DCGM("0", "0", "910000") DCGM("0", "79", "920060")),

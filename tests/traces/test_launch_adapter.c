@@ -40,7 +40,7 @@ START_TEST(adapters_in_the_words_of_others)
         {AXOLOTL "adapter: lora\nlora_r: 32\nlora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n", 32, ATTENTION, NULL},
         {AXOLOTL "adapter: qlora\nlora_r: 16\nlora_target_linear: true\n", 16, ALL, NULL},
         {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: [q_proj, v_proj]\n", 8, 1 << ADAPT_QKV,
-         "lora_target_modules (beside some of what qkv"},
+         "lora_target_modules (adapters for parts of qkv"},
         {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_modules: [embed_tokens, o_proj]\n", 8, 1 << ADAPT_PROJECTION,
          "lora_target_modules ('embed_tokens'"},
         {AXOLOTL "adapter: lora\n", 0, 0, "adapter (only an adapter's weights are trained; its rank"},
@@ -83,7 +83,7 @@ START_TEST(modules_that_are_trained_whole)
         {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_linear: true\nlora_modules_to_save: [embed_tokens, lm_head]\n",
          EMBEDDING | HEAD, NULL},
         {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_linear: true\nlora_modules_to_save:\n  - lm_head\n  - norm\n", HEAD,
-         "lora_modules_to_save ('norm' is trained whole"},
+         "lora_modules_to_save ('norm' is fully trained"},
         {AXOLOTL "adapter: lora\nlora_r: 8\nlora_target_linear: true\nlora_modules_to_save:\n", 0, NULL},
         {AXOLOTL "lora_modules_to_save: [embed_tokens]\n", 0, NULL}, /* all weights are trained */
         {FACTORY "finetuning_type: lora\nadditional_target: embed_tokens,lm_head\n", EMBEDDING | HEAD, NULL},
@@ -126,7 +126,7 @@ START_TEST(tables_that_were_one_are_apart)
         if (jobs[i].tied)
             expect_quiet(&t, "apart");
         else
-            expect_warning_at(&t, "peft trains a copy of each that is named: they are apart", 8, 23);
+            expect_warning_at(&t, "peft trains a copy of each named one, so they are two tables", 8, 23);
         told_free(&t);
     }
 }
@@ -143,7 +143,7 @@ START_TEST(modules_of_a_command)
     ck_assert_int_eq(t.d.job.job.adapter.rank, 16);
     ck_assert_uint_eq(t.d.job.job.adapter.targets, 1 << ADAPT_PROJECTION | 1 << ADAPT_MLP_DOWN);
     ck_assert_uint_eq(t.d.job.job.adapter.whole, EMBEDDING | HEAD);
-    expect_warning(&t, "use_dora (every pass takes norms");
+    expect_warning(&t, "use_dora (every pass computes norms");
     told_free(&t);
 }
 END_TEST
@@ -155,7 +155,7 @@ START_TEST(kinds_of_adapters_are_told)
         const char *keys, *warning; /* NULL: none */
         int line, column;
     } jobs[] = {
-        {"adapter: lora\npeft_use_dora: true\n", "peft_use_dora (every pass takes norms", 6, 16},
+        {"adapter: lora\npeft_use_dora: true\n", "peft_use_dora (every pass computes norms", 6, 16},
         {"adapter: lora\npeft_use_dora: false\n", NULL, 0, 0},
         {"peft_use_dora: true\n", NULL, 0, 0},
         {"adapter: lora\nlora_dropout: 0.05\n", "lora_dropout (each adapter reads, and keeps, its own copy", 6, 15},
@@ -168,11 +168,11 @@ START_TEST(kinds_of_adapters_are_told)
         {"adapter: lora\npeft_trainable_token_indices: {embed_tokens: [128000]}\n", "rows of the embedding", 6, 31},
         {"adapter: lora\nlora_target_parameters: [mlp.experts.down_proj]\n", "lora_target_parameters (adapters of parameters", 6,
          25},
-        {"adapter: lora\npeft_layer_replication: [[0, 16], [8, 32]]\n", "layers stand there several times", 6, 25},
+        {"adapter: lora\npeft_layer_replication: [[0, 16], [8, 32]]\n", "layers appear several times", 6, 25},
         {"adapter: qlora\n", "adapter (the frozen weights are kept in 4 bits", 5, 10},
-        {"adapter: qlora\nload_in_4bit: true\n", "load_in_4bit (weights are kept in so few bits", 6, 15},
+        {"adapter: qlora\nload_in_4bit: true\n", "load_in_4bit (weights are kept in 8 or 4 bits", 6, 15},
         {"adapter: lora\npeft_layers_to_transform: [0, 1]\n", "peft_layers_to_transform (adapters of 2 of 32 layers", 6, 27},
-        {"rl: dpo\n", "rl (a step that is more than one model", 5, 5},
+        {"rl: dpo\n", "rl (a step with more than one model", 5, 5},
         {"rl:\n", NULL, 0, 0},
         {"adapter: lora\npeft_layers_to_transform: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, "
          "21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]\n",
@@ -180,7 +180,7 @@ START_TEST(kinds_of_adapters_are_told)
         {"adapter: lora\npeft_layers_to_transform: 5\n", "adapters of 1 of 32 layers", 6, 27},
         {"unfrozen_parameters: [lm_head]\n", "unfrozen_parameters (only some parameters", 5, 22},
         {"unfrozen_parameters: []\n", NULL, 0, 0},
-        {"optimizer: adafactor\n", "--optimizer adafactor; adam is taken", 5, 12},
+        {"optimizer: adafactor\n", "--optimizer adafactor; msim assumes adam", 5, 12},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         char text[512];
@@ -202,9 +202,9 @@ START_TEST(factory_kinds_are_told)
     } jobs[] = {
         {"stage: sft\n", NULL},
         {"stage: pt\n", NULL},
-        {"stage: dpo\n", "stage (a step that is more than one model"},
-        {"use_dora: true\n", "use_dora (every pass takes norms"},
-        {"use_galore: true\nuse_badam: false\n", "use_galore (the optimizer's states are of a projection"},
+        {"stage: dpo\n", "stage (a step with more than one model"},
+        {"use_dora: true\n", "use_dora (every pass computes norms"},
+        {"use_galore: true\nuse_badam: false\n", "use_galore (the optimizer's states are those of a projection"},
         {"shift_attn: true\n", "shift_attn (attention within groups"},
     };
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
@@ -275,7 +275,7 @@ START_TEST(nemo_by_a_scalar)
         {NEMO2, "", "peft: {peft_scheme: lora}\n", 32, ALL, NULL},
         {NEMO2, "", "peft: null\n", 0, 0, NULL},
         {NEMO2, "", "peft: none\n", 0, 0, NULL},
-        {NEMO2, "", "peft: dora\n", 32, ALL, "peft (every pass takes norms"},
+        {NEMO2, "", "peft: dora\n", 32, ALL, "peft (every pass computes norms"},
         {NEMO2, "", "peft: {_target_: nemo.collections.llm.peft.DoRA, dim: 16}\n", 16, ALL, "peft._target_ (every pass"},
         {NEMO2, "",
          "peft: {_target_: nemo.collections.llm.peft.CanonicalLoRA, target_modules: [linear_fc1_up, linear_fc1_gate]}\n", 32,
@@ -342,7 +342,7 @@ START_TEST(pefts_other_keys)
         {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"gate_proj\", \"up_proj\", \"lm_head\"]",
          ATTENTION | 1 << ADAPT_MLP_DOWN, NULL},
         {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"q_proj\"]", ALL,
-         "target_modules (beside some of what qkv"},
+         "target_modules (adapters for parts of qkv"},
         {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"model.layers.0.mlp.down_proj\"]", ALL,
          "exclude_modules (matrices of some layers"},
         {"meta-llama/Meta-Llama-3-8B", "\"all-linear\"", "\"exclude_modules\": [\"vision_tower\"]", ALL,
@@ -402,11 +402,11 @@ START_TEST(patterns_of_modules)
         {PATTERN(LLAMA, ".*\\.(q|k|v|o)_proj"), ATTENTION, NULL},
         {PATTERN(LLAMA, "^model\\.layers\\.\\d+\\.(self_attn|mlp)\\..*"), ALL, NULL},
         {PATTERN(LLAMA, ".*(gate|up|down)_proj$"), FEED, NULL},
-        {PATTERN(LLAMA, ".*[qv]_proj"), 1 << ADAPT_QKV, "beside some of what qkv"},
+        {PATTERN(LLAMA, ".*[qv]_proj"), 1 << ADAPT_QKV, "adapters for parts of qkv"},
         {PATTERN(LLAMA, ".*layers\\.(1[0-9])\\.self_attn\\.[qkv]_proj"), 1 << ADAPT_QKV, "matrices of some layers"},
         {PATTERN(LLAMA, ".*(q|k|v|o)_proj|lm_head"), ATTENTION, "adapters of embedding or head"},
         {PATTERN(LLAMA, ".*c_attn$"), 0, "matches none of the model's modules, such as model.layers.0.self_attn.q_proj"},
-        {PATTERN(LLAMA, ".*(?<!x)_proj"), 0, "the pattern cannot be followed: a look ahead or behind"},
+        {PATTERN(LLAMA, ".*(?<!x)_proj"), 0, "the pattern cannot be read: a look ahead or behind"},
         {PATTERN("gpt2", ".*\\.attn\\.c_(attn|proj)"), ATTENTION, NULL},
         {PATTERN("gpt2", ".*c_proj"), 1 << ADAPT_PROJECTION | 1 << ADAPT_MLP_DOWN, NULL},
         {PATTERN("EleutherAI/pythia-1b", ".*(query_key_value|dense)"), ATTENTION, NULL},

@@ -120,7 +120,7 @@ START_TEST(deepspeed_without_a_stage_of_trainers)
         {"{\"bf16\": {\"enabled\": true}, \"data_types\": {\"grad_accum_dtype\": \"fp32\"}, \"train_batch_size\": 8}", "", 1,
          PRECISION_FP32, NULL},
         {"{\"bf16\": {\"enabled\": true, \"immediate_grad_update\": false}, \"train_batch_size\": 8}", "", 1, PRECISION_FP32,
-         "beside their sums"},
+         "together with their sums"},
         {"{\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 2}}", "", 2, PRECISION_BF16, NULL},
         {"{\"bf16\": {\"enabled\": true}, \"zero_optimization\": {\"stage\": 2}}", " --zero_stage 3", 3, PRECISION_BF16, NULL},
         {"{\"fp16\": {\"enabled\": true}, \"train_batch_size\": 8}", " --fp16 True", 0, PRECISION_FP16, NULL},

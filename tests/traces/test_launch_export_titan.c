@@ -108,7 +108,7 @@ static const struct {
     const char *model, *lost, *written;
 } titan_says[] = {
     {{.tp = 2, .pp = 1, .vpp = 1, .dp = 4, .zero = 1}, "llama3-8b", "zero 1: torchtitan shards gradients", NULL},
-    {{.tp = 2, .pp = 1, .vpp = 1, .dp = 4}, "llama3-8b", "zero 0 beside tensor or pipeline", NULL},
+    {{.tp = 2, .pp = 1, .vpp = 1, .dp = 4}, "llama3-8b", "zero 0 with tensor or pipeline", NULL},
     {{.tp = 1, .pp = 1, .vpp = 1, .dp = 8},
      "llama3-8b",
      NULL,

@@ -192,7 +192,7 @@ START_TEST(adapters_are_whose_they_are)
     } cases[] = {
         {"NeMo", NULL, "    peft_scheme: lora\n", 0},
         {"NeMo", NULL, "      target_modules: [attention_qkv]\n", 0},
-        {"NeMo", "embedding or head trained whole beside adapters: NeMo freezes them", "    peft_scheme: lora\n", 2},
+        {"NeMo", "embedding or head trained together with adapters: NeMo freezes them", "    peft_scheme: lora\n", 2},
         {"nanotron", "adapters of rank 16: nanotron trains all weights", NULL, 0},
         {NULL, "adapters of rank 16: Megatron-LM's pretraining trains all weights", NULL, 0},
     };

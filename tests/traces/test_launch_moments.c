@@ -84,13 +84,13 @@ START_TEST(moments_that_differ_are_told)
         enum precision moments;
         int line, column;
     } cases[] = {
-        {"cfg.optimizer.exp_avg_dtype = torch.bfloat16\n", "the first is in bf16 and the second in fp32; fp32 is taken for both",
-         PRECISION_FP32, 4, 31},
-        {"cfg.optimizer.exp_avg_sq_dtype = torch.bfloat16\n", "the first is in fp32 and the second in bf16; fp32 is taken",
+        {"cfg.optimizer.exp_avg_dtype = torch.bfloat16\n",
+         "first moment in bf16 and its second in fp32; msim assumes fp32 for both", PRECISION_FP32, 4, 31},
+        {"cfg.optimizer.exp_avg_sq_dtype = torch.bfloat16\n", "first moment in fp32 and its second in bf16; msim assumes fp32",
          PRECISION_FP32, 4, 34},
         {"cfg.optimizer.exp_avg_dtype = 'fp8'\ncfg.optimizer.exp_avg_sq_dtype = 'fp16'\n",
-         "the first is in fp8 and the second in fp16; fp16 is taken", PRECISION_FP16, 4, 31},
-        {"cfg.optimizer.exp_avg_dtype = 'int4'\n", "a moment of the optimizer in int4; fp32 is taken", PRECISION_FP32, 4, 31},
+         "first moment in fp8 and its second in fp16; msim assumes fp16", PRECISION_FP16, 4, 31},
+        {"cfg.optimizer.exp_avg_dtype = 'int4'\n", "a moment of the optimizer in int4; msim assumes fp32", PRECISION_FP32, 4, 31},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[512];

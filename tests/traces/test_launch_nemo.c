@@ -136,7 +136,7 @@ START_TEST(recipes_that_are_programs)
          "    recipe.data = run.Config(Data, micro_batch_size=1, global_batch_size=512, seq_length=8192)\n"
          "    return recipe\n",
          0, "tp=8,cp=1,pp=9,vpp=7,dp=8,ep=1,mb=1,zero=1,sp=1,recompute=none,schedule=interleaved",
-         "llm.llama31_405b.pretrain_recipe (layout and batch that the recipe sets itself are not known", 126},
+         "llm.llama31_405b.pretrain_recipe (the recipe's own layout and batch are not known", 126},
         {"cfg = qwen3_30b_a3b_pretrain_config(dir=args.dir)\n" /* a part of which is computed */
          "cfg.model.tensor_model_parallel_size = 2\ncfg.model.expert_model_parallel_size = 8\n"
          "cfg.model.expert_tensor_parallel_size = 1\ncfg.model.recompute_granularity = 'selective'\n"
@@ -149,7 +149,7 @@ START_TEST(recipes_that_are_programs)
          "    seq_length=1024, vocab_size=1000)\ncfg.train.micro_batch_size = 1\ncfg.train.global_batch_size = 512\n"
          "cfg.mixed_precision = get_mixed_precision_config('bf16_with_mxfp8_mixed')\n",
          8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=0,sp=0,recompute=none,schedule=none",
-         "what else its recipe has is not known", 4},
+         "the other values of its recipe are not known", 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct told t = tell_as("recipe.py", cases[i].text, NULL, cases[i].gpus);
@@ -220,7 +220,7 @@ START_TEST(programs_tell_what_they_call)
         enum precision precision;
     } plugins[] = {{"bf16_with_fp8_mixed", NULL, PRECISION_FP8},
                    {"precision.bf16_with_mxfp8_mixed", NULL, PRECISION_MXFP8},
-                   {"my_mixed", "trainer.plugins is left out: what my_mixed makes is not known", PRECISION_BF16}};
+                   {"my_mixed", "trainer.plugins is left out: the result of my_mixed is not known", PRECISION_BF16}};
     for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++) {
         char text[512];
         snprintf(text, sizeof text, "recipe = llm.llama3_8b.pretrain_recipe()\nrecipe.trainer.plugins = %s()\n",
@@ -278,12 +278,12 @@ START_TEST(programs_say_a_part)
         {"cfg = llama3_8b_pretrain_config()\ncfg.train.micro_batch_size = 1\ncfg.dataset.sequence_length = 8192\n"
          "model = find(cfg)\nmodel.tensor_model_parallel_size = 2\n",
          "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
-         "tensor_model_parallel_size is left out: of which part of a recipe it is, is not known", 32, 5, 1},
+         "tensor_model_parallel_size is left out: it is not known which part of a recipe it belongs to", 32, 5, 1},
         {"a = qwen3_8b_pretrain_config()\na.train.micro_batch_size = 4\nb = llama3_8b_pretrain_config()\n"
          "b.train.micro_batch_size = 1\nb.dataset.sequence_length = 8192\na.model.tensor_model_parallel_size = 2\n"
          "b.model.sequence_parallel = False\n",
          "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=1,zero=1,sp=0,recompute=none,schedule=none",
-         "of 2 recipes this one, b, is taken, which the program says most of", 32, 3, 5},
+         "of 2 recipes msim takes this one, b, which the program changes most", 32, 3, 5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct told t = tell_as("recipe.py", cases[i].text, NULL, 8);

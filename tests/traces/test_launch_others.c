@@ -89,7 +89,7 @@ START_TEST(maxtext_meshes)
         /* by default: shards within slices of 8, replicas between them */
         {"", 8, "tp=1,cp=1,pp=1,vpp=1,dp=8,ep=1,mb=2,zero=3,sp=0,recompute=full,schedule=none", 16, NULL},
         {"", 32, "tp=1,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=2,zero=3,shard=8,sp=0,recompute=full,schedule=none", 64,
-         "how many that are"},
+         "whose number is not specified"},
         {"dcn_data_parallelism: 4\nici_fsdp_parallelism: 8\n", 0,
          "tp=1,cp=1,pp=1,vpp=1,dp=32,ep=1,mb=2,zero=3,shard=8,sp=0,recompute=full,schedule=none", 64, NULL},
         {"dcn_data_parallelism: 1\ndcn_fsdp_parallelism: 4\nici_fsdp_parallelism: 8\n", 0,
@@ -130,7 +130,7 @@ START_TEST(maxtext_models_by_name)
     told_free(&t);
     t = tell_file("maxtext.yml", "model_name=llama2-70b base_num_decoder_layers=40 max_target_length=4096", 64);
     expect_shape(&t, 80, 8192, 28672, 64, 8, 32000); /* which MaxText refuses */
-    expect_warning(&t, "base_num_decoder_layers is left out: the model's own is taken");
+    expect_warning(&t, "base_num_decoder_layers is left out: the model's own value counts");
     ck_assert_uint_eq(t.diags.n_items, 1);
     told_free(&t);
     t = tell_file("maxtext.yml", "model_name=llama2-70b --num-layers 20", 64); /* --with wins */
@@ -238,22 +238,22 @@ START_TEST(maxtext_tells)
         const char *keys, *words;
         int line, column;
     } cases[] = {
-        {"remat_policy: save_qkv_proj\n", "remat_policy (what it keeps between", 4, 15},
+        {"remat_policy: save_qkv_proj\n", "remat_policy (a policy between", 4, 15},
         {"remat_policy: sometimes\n", "remat_policy=sometimes is unknown to msim and left out", 4, 15},
         {"quantization: int8\n", "quantization (products of 8-bit integers", 4, 15},
         {"weight_dtype: bfloat16\n", "weight_dtype (master weights in fewer bits)", 4, 15},
-        {"mu_dtype: bfloat16\n", "mu_dtype (of the optimizer's moments the first is in bf16", 4, 11},
-        {"opt_type: adafactor\n", "--optimizer adafactor; adam is taken", 4, 11},
-        {"shard_optimizer_over_data: true\n", "shard_optimizer_over_data (replicas share", 4, 28},
+        {"mu_dtype: bfloat16\n", "mu_dtype (the optimizer's first moment in bf16", 4, 11},
+        {"opt_type: adafactor\n", "--optimizer adafactor; msim assumes adam", 4, 11},
+        {"shard_optimizer_over_data: true\n", "shard_optimizer_over_data (replicas divide", 4, 28},
         {"global_parameter_scale: 2\n", "global_parameter_scale (widths are multiplied", 4, 25},
         {"brand_new_key: 3\n", "brand_new_key is unknown to msim and left out", 4, 1},
         {"per_device_batch_size: 0.3\n", "no whole number", 4, 24},
         {"ici_tensor_parallelism: 16384\ndcn_tensor_parallelism: 16384\n", "layout.tp: 268435456 is more than 16384", 4, 25},
         {"ici_tensor_parallelism: 16385\n", "is not between -1 and 16384", 4, 25},
-        {"ici_pipeline_parallelism: -1\n", "as many as are left; one is taken", 4, 27},
-        {"ici_fsdp_parallelism: 3\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
-        {"ici_fsdp_parallelism: 48\ndcn_fsdp_parallelism: -1\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
-        {"ici_fsdp_parallelism: 16\ndcn_fsdp_parallelism: -1\ndcn_data_parallelism: 1\n", "are not the 8 replicas", 4, 23},
+        {"ici_pipeline_parallelism: -1\n", "all remaining devices; msim assumes one", 4, 27},
+        {"ici_fsdp_parallelism: 3\ndcn_data_parallelism: 1\n", "do not make the 8 replicas", 4, 23},
+        {"ici_fsdp_parallelism: 48\ndcn_fsdp_parallelism: -1\ndcn_data_parallelism: 1\n", "do not make the 8 replicas", 4, 23},
+        {"ici_fsdp_parallelism: 16\ndcn_fsdp_parallelism: -1\ndcn_data_parallelism: 1\n", "do not make the 8 replicas", 4, 23},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[512];
@@ -306,7 +306,7 @@ START_TEST(olmo_core_by_its_parts)
         {"dp_config: {name: hsdp, shard_degree: 4}",
          "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,shard=4,sp=0,recompute=none,schedule=none", NULL},
         {"dp_config: {name: hsdp}", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,shard=8,sp=0,recompute=none,schedule=none",
-         "among how many ranks weights are shards"},
+         "the number of ranks that share weights"},
         {"dp_config: {name: fsdp}, tp_config: {degree: 4, enable_async: true}, ac_config: {mode: full}",
          "tp=4,cp=1,pp=1,vpp=1,dp=4,ep=1,mb=2,zero=3,sp=1,recompute=full,schedule=none", NULL},
         {"dp_config: {name: fsdp}, cp_config: {degree: 2}",
@@ -314,14 +314,14 @@ START_TEST(olmo_core_by_its_parts)
         {"dp_config: {name: fsdp}, pp_config: {degree: 2, schedule: Interleaved1F1B}",
          "tp=1,cp=1,pp=2,vpp=2,dp=8,ep=1,mb=2,zero=2,sp=0,recompute=none,schedule=interleaved", NULL},
         {"ac_config: {mode: selected_modules, modules: [blocks.*.feed_forward]}",
-         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=0,sp=0,recompute=full,schedule=none", "the nearest of the two is taken"},
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=0,sp=0,recompute=full,schedule=none", "msim assumes the nearer one"},
         {"dp_config: {name: fsdp}, wibble: 3", "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none",
          "train_module.wibble is unknown to msim and left out"},
         {"dp_config: {name: fsdp}, optim: {_CLASS_: a.b.WibbleConfig}",
          "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none",
          "train_module.optim._CLASS_=a.b.WibbleConfig"},
         {"dp_config: {name: fsdp}, optim: {_CLASS_: a.b.LionConfig}",
-         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none", "--optimizer lion; adam is taken"},
+         "tp=1,cp=1,pp=1,vpp=1,dp=16,ep=1,mb=2,zero=3,sp=0,recompute=none,schedule=none", "--optimizer lion; msim assumes adam"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[1024];
@@ -509,7 +509,7 @@ START_TEST(colossal_tells)
     } cases[] = {
         {"plugin: {name: GeminiPlugin, shard_param_frac: 0.5}", "plugin.shard_param_frac (a part of the weights is sharded"},
         {"plugin: {name: GeminiPlugin, offload_optim_frac: 1.0}", "plugin.offload_optim_frac (a part of the states"},
-        {"plugin: {name: HybridParallelPlugin, custom_policy: mine}", "plugin.custom_policy (a policy of its own"},
+        {"plugin: {name: HybridParallelPlugin, custom_policy: mine}", "plugin.custom_policy (a custom policy"},
         {"plugin: {name: HybridParallelPlugin, wibble: mine}", "plugin.wibble is unknown to msim and left out"},
         {"plugin: {name: HybridParallelPlugin, tp_sizes: 3}", "did you mean 'tp_size'?"},
     };

@@ -194,7 +194,7 @@ START_TEST(hosts_of_a_file)
     } cases[] = {
         {"worker-1 slots=8\nworker-2 slots=8 # the second\n\n# none\n", 16, NULL},
         {"worker-1 slots=4\nworker-2 slots=8\n", 0, "different numbers of slots, 12 in all"},
-        {"\n# nothing\n", 0, "no host stands"},
+        {"\n# nothing\n", 0, "names no host"},
         {"a\nb\n", 0, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -243,7 +243,7 @@ START_TEST(hosts_are_chosen)
     heard_free(&h);
     h = hear("deepspeed --hostfile hosts --exclude=w0 " HF, "w0 slots=8\n");
     ck_assert(h.d.job.gpus == 0 && h.diags.n_items == 1);
-    ck_assert_str_eq(h.diags.items[0].text, "of hosts --exclude leaves no host");
+    ck_assert_str_eq(h.diags.items[0].text, "hosts: --exclude leaves no host");
     heard_free(&h);
 }
 END_TEST
@@ -316,7 +316,7 @@ START_TEST(recipes_of_nemo)
     ck_assert_int_eq(h.d.job.layout.zero, 1);
     ck_assert_int_eq(h.d.job.layout.tp, 4);
     ck_assert_int_eq(h.d.job.gpus, 16);
-    ck_assert(h.diags.n_items == 1 && strstr(h.diags.items[0].text, "layout and batch that the recipe sets itself"));
+    ck_assert(h.diags.n_items == 1 && strstr(h.diags.items[0].text, "the recipe's own layout and batch"));
     heard_free(&h);
     h = hear("nemo llm pretrain --factory=llama3_8b trainer.plugins.precision=16-mixed", NULL);
     ck_assert_int_eq(h.d.job.job.precision, PRECISION_FP16);

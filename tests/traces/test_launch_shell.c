@@ -228,7 +228,7 @@ START_TEST(second_configurations_are_told)
     struct reading r = read_script("axolotl train a.yaml\nllamafactory-cli train b.yaml\n", NULL);
     ck_assert_str_eq(word_of(&r, "configuration-file")->value, "a.yaml");
     ck_assert_int_eq(r.diags.n_items, 1);
-    ck_assert_str_eq(r.diags.items[0].text, "of 2 commands that name configurations the first is taken");
+    ck_assert_str_eq(r.diags.items[0].text, "2 commands name configurations; msim takes the first");
     reading_free(&r);
     r = read_script("axolotl train a.yaml\npython merge.py --config b.yaml\n", NULL);
     ck_assert_int_eq(r.diags.n_items, 0);
@@ -308,7 +308,7 @@ START_TEST(what_cannot_be_told_is_unknown_with_a_reason)
         {"p --num-layers ${1}", "$1 is set nowhere"},
         {"N=$(nproc); p --num-layers $N", "what a command says: $(nproc)"},
         {"N=`nproc`; p --num-layers $N", "what a command says"},
-        {"N=ab; p --num-layers ${N%b}", "more than this reader expands"},
+        {"N=ab; p --num-layers ${N%b}", "msim does not expand"},
         {"p --num-layers $((2 ** 3))", "$((2 ** 3)) cannot be worked out"},
         {"p --num-layers $((1 / 0))", "cannot be worked out"},
         {"if grep -q x y; then N=1; fi\np --num-layers $N", "line 1 sets it under a condition"},

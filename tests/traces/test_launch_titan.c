@@ -91,11 +91,11 @@ START_TEST(schedules_by_every_spelling)
         {"gpipe", SCHEDULE_GPIPE, NULL},
         {"interleaved_1f1b", SCHEDULE_INTERLEAVED, NULL},
         {"ScheduleInterleaved1F1B", SCHEDULE_INTERLEAVED, NULL},
-        {"flexible_interleaved_1f1b", SCHEDULE_INTERLEAVED, "interleaved 1F1B is taken"},
-        {"InterleavedZeroBubble", SCHEDULE_INTERLEAVED, "interleaved 1F1B is taken"},
+        {"flexible_interleaved_1f1b", SCHEDULE_INTERLEAVED, "msim assumes interleaved 1F1B"},
+        {"InterleavedZeroBubble", SCHEDULE_INTERLEAVED, "msim assumes interleaved 1F1B"},
         {"ScheduleZBVZeroBubble", SCHEDULE_ZBV, NULL},
         {"DualPipeV", SCHEDULE_DUALPIPEV, NULL},
-        {"Zigzag", SCHEDULE_1F1B, "Zigzag is none that msim knows"},
+        {"Zigzag", SCHEDULE_1F1B, "msim does not know Zigzag"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char keys[160];
@@ -144,7 +144,7 @@ START_TEST(eight_bits_by_their_keys)
     } cases[] = {
         {"[model]\nconverters = [\"float8\"]", PRECISION_FP8, NULL},
         {"[model]\nconverters = [\"quantize.linear.float8\"]\n[quantize.linear.float8]\nrecipe_name = \"rowwise\"", PRECISION_FP8,
-         "quantize.linear.float8.recipe_name (a scale for each row"},
+         "quantize.linear.float8.recipe_name (a scale per row"},
         {"[float8]\nrecipe_name = \"rowwise\"", PRECISION_BF16, NULL}, /* of nothing */
         {"[model]\nconverters = [\"mx\"]", PRECISION_MXFP8, NULL},
         {"[model]\nconverters = [\"mx\"]\n[float8]\nrecipe_name = \"rowwise\"", PRECISION_MXFP8, NULL},
@@ -177,9 +177,9 @@ START_TEST(keys_that_are_told)
     } cases[] = {
         {"training", "dtype = \"bfloat16\"", "training.dtype (master weights in fewer bits)"},
         {"training", "dtype = \"float32\"", NULL},
-        {"training", "enable_loss_parallel = false", "every rank of tp holds all logits"},
+        {"training", "enable_loss_parallel = false", "every rank of tp has all logits"},
         {"training", "enable_loss_parallel = true", NULL},
-        {"parallelism", "disable_loss_parallel = true", "every rank of tp holds all logits"},
+        {"parallelism", "disable_loss_parallel = true", "every rank of tp has all logits"},
         {"parallelism", "disable_loss_parallel = false", NULL},
         {"parallelism", "pipeline_parallel_schedule_csv = \"\"", NULL},
         {"parallelism", "pipeline_parallel_schedule_csv = \"mine.csv\"", "a schedule from a file"},
@@ -187,7 +187,7 @@ START_TEST(keys_that_are_told)
         {"parallelism", "pipeline_parallel_split_points = [\"layers.9\"]", "stages divided by hand"},
         {"parallelism", "module_fqns_per_model_part = [[\"layers.9\"]]", "stages divided by hand"},
         {"parallelism", "pipeline_parallel_first_stage_less_layers = 1", NULL},
-        {"parallelism", "pipeline_parallel_last_stage_less_layers = 3", "layers that the head stands for"},
+        {"parallelism", "pipeline_parallel_last_stage_less_layers = 3", "layers that the head counts as"},
         {"optimizer", "early_step_in_backward = true", "each gradient is used and freed at once"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -211,11 +211,11 @@ START_TEST(stages_by_their_modules)
     } cases[] = {
         {"1F1B", "[\"tok_embeddings\", @0 @1], [@2 @3 \"norm\", \"output\"]", 1, NULL},
         {"1F1B", "[\"tok_embeddings\", @0 @1 @2], [@3 \"norm\", \"output\"]", 1,
-         "parallelism.module_fqns_per_model_part (layers of virtual stage 0: 24 are said, 16 are taken"},
+         "parallelism.module_fqns_per_model_part (layers of virtual stage 0: 24 are specified; msim assumes 16"},
         {"Interleaved1F1B", "[\"tok_embeddings\", @0], [@1], [@2], [@3 \"norm\", \"output\"]", 2, NULL},
         {"ZBVZeroBubble", "[\"tok_embeddings\", @0], [@1], [@2], [@3 \"norm\", \"output\"]", 2, NULL},
         {"1F1B", "[\"tok_embeddings\", @0], [@1], [@2], [@3 \"norm\", \"output\"]", 1,
-         "2 stages on each rank of a schedule that has 1; even ones are taken"},
+         "2 stages per rank of a schedule that has 1; msim assumes even ones"},
         {"1F1B", "[\"tok_embeddings\", @1 @0], [@2 @3 \"norm\", \"output\"]", 1, "stages divided by hand"},
         {"1F1B", "[\"tok_embeddings\", @0 @1], [@2 @3 \"norm\", \"rotary\"]", 1, "stages divided by hand"},
     };
@@ -246,7 +246,8 @@ END_TEST
 START_TEST(titan_masks_between_documents)
 {
     struct told t = tell(MODEL "attn_mask_type = \"block_causal\"\n[training]\n" BATCH, NULL, 8);
-    expect_warning(&t, "attention is masked between documents: say how long they are with job.documents");
+    expect_warning(&t,
+                   "attention is masked between documents; msim assumes whole sequences; set their length with job.documents");
     ck_assert(!job_masks_documents(&t.d.job.job)); /* lengths are not made up */
     told_free(&t);
     t = tell(MODEL "attn_mask_type = \"causal\"\n[training]\n" BATCH, NULL, 8);
@@ -413,7 +414,7 @@ START_TEST(titan_mistakes)
                          NULL, 8);
     ck_assert_uint_eq(t.diags.n_errors, 2);
     expect_warning(&t, "unknown model 'llama3-9B'");
-    expect_warning(&t, "are not the 8 replicas");
+    expect_warning(&t, "do not make the 8 replicas");
     told_free(&t);
 }
 END_TEST

@@ -296,7 +296,7 @@ START_TEST(hybrid_shards)
         {"HYBRID_SHARD", "num_machines: 2\n", "zero=3,shard=8,sp=0", NULL},
         {"4", "num_machines: 4\n", "zero=3,shard=4,sp=0", NULL},
         {"HYBRID_SHARD_ZERO2", "num_machines: 2\n", "zero=2,shard=8,sp=0", NULL},
-        {"HYBRID_SHARD", "", "zero=3,shard=8,sp=0", "of how many GPUs is not said; 8 are taken"},
+        {"HYBRID_SHARD", "", "zero=3,shard=8,sp=0", "whose number of GPUs is not specified; msim assumes 8"},
         {"HYBRID_SHARD", "num_machines: 1\n", "zero=3,sp=0", NULL},
         {"FULL_SHARD", "num_machines: 2\n", "zero=3,sp=0", NULL},
     };
@@ -317,7 +317,7 @@ START_TEST(hybrid_shards)
         const char *layout, *warning;
     } mics[] = {{4, "zero=3,shard=4,sp=0", NULL},
                 {16, "zero=3,sp=0", NULL},
-                {3, "zero=3,sp=0", "weights are shards among 3 ranks, into which 16 do not divide; all are taken"}};
+                {3, "zero=3,sp=0", "weights are sharded among 3 ranks, which do not divide 16; msim assumes all"}};
     for (size_t i = 0; i < sizeof mics / sizeof mics[0]; i++) {
         char text[256], layout[256];
         snprintf(text, sizeof text, "{\"zero_optimization\": {\"stage\": 3, \"mics_shard_size\": %d}}", mics[i].size);

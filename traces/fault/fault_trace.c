@@ -138,7 +138,7 @@ void fault_trace_cut(struct fault_trace *trace, nanos zero, nanos length, struct
     if (early > 0)
         diag_note(diags, at, "left out: %zu fault%s before --from", early, early == 1 ? "" : "s");
     if (n - early > kept)
-        diag_note(diags, at, "left out: %zu fault%s behind --horizon", n - early - kept, n - early - kept == 1 ? "" : "s");
+        diag_note(diags, at, "left out: %zu fault%s after --horizon", n - early - kept, n - early - kept == 1 ? "" : "s");
 }
 
 int32_t fault_trace_nodes(const struct fault_trace *trace)
@@ -222,12 +222,12 @@ static bool cell_speed(const struct parser *parser, size_t row, enum fault_kind 
     bool whole = kind == FAULT_NODE || kind == FAULT_PLANNED;
     if (whole && factor > 0 && factor < 1) {
         diag_error(parser->diags, cell_place(parser, row, FACTOR),
-                   "a lost node has no speed left to give as a factor; kind straggler is a slow node");
+                   "a lost node has no speed, so no factor; write kind straggler for a slow node");
         return false;
     }
     *speed = whole ? FULL_SPEED : (int32_t)lround(factor * FULL_SPEED);
     if (*speed == 0) {
-        diag_error(parser->diags, cell_place(parser, row, FACTOR), "nothing of the speed is left; kind node is a lost node");
+        diag_error(parser->diags, cell_place(parser, row, FACTOR), "factor 0 leaves no speed; write kind node for a lost node");
         return false;
     }
     return true;
@@ -315,8 +315,8 @@ enum status fault_trace_read(const char *path, struct fault_trace_limits limits,
             read_row(&parser, row);
         if (parser.n_full > 0)
             diag_warning(diags, parser.first_full,
-                         "stragglers and slow links that slow nothing: %zu; factor is what is left of the speed, such as 0.5",
-                         parser.n_full);
+                         "factor 1 slows nothing down (%zu row%s); write the remaining share of the speed, such as 0.5",
+                         parser.n_full, parser.n_full == 1 ? "" : "s");
         status = diags->n_errors > errors ? STATUS_BAD_INPUT : STATUS_OK;
     }
     csv_table_free(&parser.table);
@@ -373,7 +373,7 @@ enum status fault_trace_find(const char *name, char **path, bool *shipped, struc
     static const struct shipped traces = {.folder = "traces/faults", .endings = {".csv", ".csv.gz"}};
     char hint[512], *found = shipped_path(&traces, name, shipped);
     if (!found) {
-        diag_error(diags, PLACE_NONE, "no fault trace '%s' is shipped, and no such file is here; %s", name,
+        diag_error(diags, PLACE_NONE, "msim has no fault trace '%s', and there is no such file; %s", name,
                    shipped_hint(&traces, name, hint, sizeof hint));
         return STATUS_BAD_INPUT;
     }

@@ -58,7 +58,7 @@ static bool find_columns(const struct csv_table *table, const struct convert_opt
         diag_error(diags, at, "no column says when a job ended; name it end_s, or give start_s (or submit_s) and duration_s");
     if ((columns->node < 0 || counts) && options->nodes <= 0)
         diag_error(diags, counts ? csv_header_place(table, columns->node) : at,
-                   "%s; name nodes in a column node, or give --nodes to spread the failures over so many",
+                   "%s; name nodes in a column node, or give --nodes N to spread the failures over N nodes",
                    counts ? "these are numbers of nodes, and no column says which they were"
                           : "no column says which node a job was on");
     if (counts)
@@ -175,17 +175,17 @@ static void tell(const struct parser *parser)
 {
     const struct place at = {.file = parser->records.table.name};
     if (parser->n_failed > 0)
-        diag_note(parser->records.diags, at, "left out: %zu job%s that just failed, %s", parser->n_failed,
+        diag_note(parser->records.diags, at, "left out: %zu job%s in state FAILED, %s", parser->n_failed,
                   parser->n_failed == 1 ? "" : "s",
                   parser->records.options->failed_jobs ? "without GPUs"
-                                                       : "perhaps by bugs of the job; --failed-jobs counts those with GPUs, too");
+                                                       : "possibly because of bugs; --failed-jobs counts those with GPUs, too");
     records_tell_zones(&parser->records);
     if (parser->columns.node < 0)
         diag_note(parser->records.diags, at,
-                  "no column names nodes: failures are spread over --nodes %d; how uneven nodes are cannot be told from them",
+                  "no column names nodes: failures are spread over --nodes %d, so differences between nodes are not visible",
                   (int)parser->records.options->nodes);
     if (parser->n_several > 0)
-        diag_note(parser->records.diags, at, "%zu failure%s of jobs on several nodes: the first of the list is taken",
+        diag_note(parser->records.diags, at, "%zu failure%s of jobs on several nodes; each counts for the first node of its list",
                   parser->n_several, parser->n_several == 1 ? "" : "s");
 }
 

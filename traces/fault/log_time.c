@@ -66,7 +66,7 @@ static void place_in_year(struct log_clock *clock, struct place at_line, nanos *
         at += YEAR;
         clock->years++;
         if (!clock->told)
-            diag_note(diags, at_line, "lines that name no year step back by %lld days: a new year is taken to begin here",
+            diag_note(diags, at_line, "lines without a year step back by %lld days; msim assumes that a new year begins here",
                       (long long)((latest - *time) / DAY));
         clock->told = true;
     } else if (clock->years > 0 && at - latest > YEAR - DAY) {
@@ -144,7 +144,7 @@ static bool iso_date(struct log_clock *clock, const char *line, struct place at,
     if (!known && weekday == 0 && *word != ':')
         return false;
     if (!known && weekday > 0 && !clock->told_zone) {
-        diag_note(diags, at, "the zone '%s' has no hours that are known: taken for universal time; -o short-iso writes them",
+        diag_note(diags, at, "the hours of zone '%s' are unknown; msim assumes universal time; -o short-iso writes the hours",
                   word);
         clock->told_zone = true;
     }

@@ -154,7 +154,7 @@ static void read_row(struct parser *parser, size_t row)
     }
     if (strpbrk(name, ",[")) {
         diag_error(parser->records.diags, csv_place(&parser->records.table, row, parser->columns.node),
-                   "'%.40s' are several nodes; a row tells of one", name);
+                   "'%.40s' are several nodes; write one row per node", name);
         return;
     }
     fault.node = host_number(&parser->records.hosts, name, strlen(name));
@@ -203,7 +203,7 @@ static void tell(const struct parser *parser)
 {
     const struct place at = {.file = parser->records.table.name};
     if (parser->n_other > 0)
-        diag_note(parser->records.diags, at, "left out: %zu row%s of nodes that were there (%s)", parser->n_other,
+        diag_note(parser->records.diags, at, "left out: %zu row%s of available nodes (%s)", parser->n_other,
                   parser->n_other == 1 ? "" : "s", parser->there);
     if (parser->n_open > 0)
         diag_note(parser->records.diags, at, "%zu outage%s without an end: --down is taken for how long %s", parser->n_open,

@@ -105,7 +105,7 @@ void records_tell_zones(const struct records *records)
 {
     if (records->n_zoned > 0 && records->n_zoned < records->n_dates)
         diag_note(records->diags, (struct place){.file = records->table.name},
-                  "%zu of %zu times name a zone; the others are taken for universal time", records->n_zoned, records->n_dates);
+                  "%zu of %zu times name a zone; msim assumes universal time for the others", records->n_zoned, records->n_dates);
 }
 
 /* Seconds from the table's own start lie nowhere among dates. */

@@ -188,7 +188,7 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
     if (!something)
         diag_error(
             diags, csv_header_place(table, 0),
-            "nothing to see faults by; query ecc.errors.uncorrected.aggregate.total, or clocks.current.sm with clocks.max.sm "
+            "no column shows faults; query ecc.errors.uncorrected.aggregate.total, or clocks.current.sm with clocks.max.sm "
             "and clocks_event_reasons.active (clocks_throttle_reasons.active before driver 535)");
     return columns->time >= 0 && something;
 }
@@ -220,12 +220,12 @@ static void tell(const struct parser *parser, const char *const *paths, int n_pa
         diag_note(parser->diags, at, "%d files, %zu host%s, numbered in order of appearance; without a column host a file is one",
                   n_paths, parser->hosts.n, parser->hosts.n == 1 ? "" : "s");
     if (parser->no_errors)
-        diag_note(parser->diags, at, "no column ecc.errors.uncorrected...: memory errors cannot be told");
+        diag_note(parser->diags, at, "no column ecc.errors.uncorrected...: memory errors are not visible");
     else if (!parser->ecc_counted)
-        diag_note(parser->diags, at, "ecc.errors.uncorrected... is nowhere a number: memory errors cannot be told");
+        diag_note(parser->diags, at, "ecc.errors.uncorrected... has no number: memory errors are not visible");
     if (parser->no_reasons)
         diag_note(parser->diags, at,
-                  "slow GPUs cannot be told without all of clocks.current.sm, clocks.max.sm and clocks_event_reasons.active "
+                  "slow GPUs are not visible without all of clocks.current.sm, clocks.max.sm and clocks_event_reasons.active "
                   "(clocks_throttle_reasons.active before driver 535)");
     if (parser->n_capped > 0)
         diag_note(

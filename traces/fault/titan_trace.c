@@ -36,7 +36,8 @@ static void read_row(const struct csv_table *table, const int *columns, size_t r
     if (!local_time_parse(time, &fault.time))
         diag_error(diags, csv_place(table, row, columns[TIME]), "'%.40s' is not a time; write it as 2014-01-23T05:59:42", time);
     else if (fault.node < 0)
-        diag_error(diags, csv_place(table, row, columns[LOCATION]), "'%.40s' is not a place; write it as c21-5c0s7n2", location);
+        diag_error(diags, csv_place(table, row, columns[LOCATION]), "'%.40s' is not a location; write it as c21-5c0s7n2",
+                   location);
     else {
         fault_trace_name_node(trace, fault.node, location);
         fault_trace_add(trace, fault, cause_of(csv_cell(table, row, columns[EVENT])));

@@ -166,7 +166,7 @@ enum status convert_finish(struct fault_trace *trace, const struct convert_optio
     merge_repeats(trace, options->merge, ranks);
     fault_trace_cut(trace, zero, options->length, at, diags);
     if (trace->n_items > 0 && trace->items[trace->n_items - 1].time - zero > FAULT_TRACE_LONGEST) {
-        diag_error(diags, at, "the records span more than the 100 years that a trace may");
+        diag_error(diags, at, "the records span more than 100 years, the longest possible trace");
         fault_trace_free(trace);
         return STATUS_BAD_INPUT;
     }

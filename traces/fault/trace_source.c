@@ -111,7 +111,7 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     size_t n;
     if (strcmp(path, "-") == 0) { /* what is read of it is gone */
         diag_error(diags, PLACE_NONE,
-                   "what standard input is has to be said with --source: lanl, titan, jobs, nodes, xid or smi");
+                   "the source of standard input is unknown; name it with --source: lanl, titan, jobs, nodes, xid or smi");
         return STATUS_BAD_INPUT;
     }
     enum status status = file_read(path, LIMIT, &bytes, &n, diags);
@@ -129,12 +129,13 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     free(bytes);
     if (found == CONVERT_UNKNOWN && trace) {
         diag_error(diags, (struct place){.file = path},
-                   "is a fault trace already, which 'msim run --faults' and 'msim faults summary' take as it is");
+                   "is a fault trace already; give it to 'msim run --faults' or 'msim faults summary'");
         return STATUS_BAD_INPUT;
     }
     if (found == CONVERT_UNKNOWN) {
         diag_error(diags, (struct place){.file = path},
-                   "neither columns nor lines tell what this is; say it with --source: lanl, titan, jobs, nodes, xid or smi");
+                   "neither columns nor lines show the source of this file; name it with --source: lanl, titan, jobs, nodes, xid "
+                   "or smi");
         return STATUS_BAD_INPUT;
     }
     *source = found;

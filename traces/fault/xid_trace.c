@@ -113,7 +113,7 @@ static void read_kernel_line(struct parser *parser, const char *line, int number
     }
     long number = strtol(colon + 3, NULL, 10);
     if (number < 1 || number > XID_LARGEST) {
-        diag_error(parser->diags, at, "'%.*s' is the number of no Xid; they are 1 to %d", (int)strspn(colon + 3, "0123456789"),
+        diag_error(parser->diags, at, "'%.*s' is no number of an Xid; they are 1 to %d", (int)strspn(colon + 3, "0123456789"),
                    colon + 3, XID_LARGEST);
         return;
     }
@@ -193,7 +193,7 @@ static bool metric_time(struct parser *parser, const char *text, int number_line
         if (!parser->file.timeless)
             diag_error(
                 parser->diags, place_of(parser, number_line),
-                "a metric without a time, as an exporter's page has it: keep that of the scrape behind the value, in seconds "
+                "a metric without a time, as on an exporter's page: add the time of the scrape after the value, in seconds "
                 "or milliseconds since 1970");
         parser->file.timeless = true;
         return false;
@@ -284,7 +284,7 @@ static void place_in_years(struct parser *parser, size_t first_item, nanos befor
     parser->file.clock.latest += years * LOG_YEAR;
     if (!parser->moved)
         diag_note(parser->diags, place_of(parser, 0),
-                  "its lines name no year: taken to be of the months of the file before, and so are those of others");
+                  "its lines name no year; msim assumes that they follow the file before, and so for further files");
     parser->moved = true;
 }
 
@@ -333,13 +333,13 @@ static void tell_classes(const struct parser *parser, const char *const *paths, 
                   parser->hosts.n, parser->hosts.n == 1 ? "" : "s");
     if (n_paths > 1 && parser->clock == LOG_SINCE_BOOT)
         diag_note(parser->diags, at,
-                  "seconds since boot are taken as if all hosts had booted at once; dmesg --time-format iso writes dates");
+                  "seconds since boot: msim assumes that all hosts booted at once; dmesg --time-format iso writes dates");
     if (list_class(parser, XID_APPLICATION, text, sizeof text))
-        diag_note(parser->diags, at, "errors of the programs themselves, which take no node away: Xid %s", text);
+        diag_note(parser->diags, at, "errors of programs, which take no node away: Xid %s", text);
     if (list_class(parser, XID_INFORMATION, text, sizeof text))
-        diag_note(parser->diags, at, "left out, as nothing ends by them: Xid %s", text);
+        diag_note(parser->diags, at, "left out, because they end nothing: Xid %s", text);
     if (list_class(parser, XID_UNKNOWN, text, sizeof text))
-        diag_note(parser->diags, at, "left out, as their meaning is unknown: Xid %s", text);
+        diag_note(parser->diags, at, "left out, because their meaning is unknown: Xid %s", text);
     if (parser->n_stood > 0)
         diag_note(
             parser->diags, at, "left out: the Xid%s that the gauge%s of %zu GPU%s showed at the first scrape, of unknown age",

@@ -174,13 +174,13 @@ void launch_programs_hosts(const char *path, const char *bytes, size_t n, struct
     struct hosts *h = &s.taken;
     bool even = h->gpus == h->nodes * h->most;
     if (s.all.nodes == 0)
-        diag_warning(diags, at, "no host stands in this file");
+        diag_warning(diags, at, "this file names no host");
     else if (h->nodes == 0)
-        diag_warning(diags, chosen, "of %.80s %s leaves no host", launch_base(path), by->said);
+        diag_warning(diags, chosen, "%.80s: %s leaves no host", launch_base(path), by->said);
     else if (!even && by && !s.unsized)
         add(words, "world-size", h->gpus, said, chosen);
     else if (!even)
-        diag_warning(diags, at, "hosts have different numbers of slots, %zu in all; --gpus says how many the job has", h->gpus);
+        diag_warning(diags, at, "hosts have different numbers of slots, %zu in all; set the job's number with --gpus", h->gpus);
     else if (h->gpus)
         add(words, "launched-gpus", h->most, by ? said : "slots", by ? chosen : at);
     if (h->nodes && even)

@@ -155,8 +155,9 @@ static void tell_doubts(const struct launch_words *words, const char *name, cons
 {
     for (size_t i = 0; i < words->n; i++)
         if (strcmp(words->items[i].name, "doubted-file") == 0 && strcmp(words->items[i].said, name) == 0)
-            diag_warning(diags, words->items[i].at, "%.80s, which the script writes, is changed here by %.60s: that is left out",
-                         shown, words->items[i].value);
+            diag_warning(diags, words->items[i].at,
+                         "the script writes %.80s and changes it here with %.60s; msim does not follow the change", shown,
+                         words->items[i].value);
 }
 
 /* --- files that files name --- */
@@ -262,9 +263,9 @@ static bool is_known_configuration(const char *path, const char *written, const 
 static enum status ask_for_companion(const struct launch_word *word, const char *name, bool needed, struct diags *diags)
 {
     if (!needed)
-        diag_warning(diags, word->at, "'%.80s' is not here: what it says of the job is left out; give it, too", name);
+        diag_warning(diags, word->at, "'%.80s' is not here, so its part of the job is missing; give this file, too", name);
     else
-        diag_error(diags, word->at, "'%.80s', which has the job's configuration, is not here; give it, too", name);
+        diag_error(diags, word->at, "'%.80s', the job's configuration, is not here; give this file, too", name);
     return needed ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
@@ -297,8 +298,7 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
         }
         if ((configuration || written) && !sets && !is_known_configuration(path, written, how)) {
             if (written && !configuration)
-                diag_warning(diags, word->at,
-                             "what the script writes there is no configuration that can be read; it is left out");
+                diag_warning(diags, word->at, "msim cannot read the configuration that the script writes; it is left out");
             continue;
         }
         if (written) {
@@ -337,7 +337,8 @@ static void read_hosts(struct launch_source *source, struct diags *diags)
         launch_programs_hosts(path, bytes, n, &source->words, diags);
         free(bytes);
     } else if (!told && !path) {
-        diag_warning(diags, file->at, "'%.80s' is not here: how many nodes it has is left out; --gpus says how many GPUs", name);
+        diag_warning(diags, file->at,
+                     "'%.80s' is not here, so the number of nodes is unknown; set the number of GPUs with --gpus", name);
     }
 }
 
@@ -362,10 +363,10 @@ static void ask_for_job(const struct launch_source *source, struct diags *diags)
     const struct framework *framework = source->is_override ? source->framework : NULL;
     struct place at = {.file = source->path};
     if (framework && framework->base)
-        diag_error(diags, at, "this sets keys of %s; give its %s, too, which fills in what the command leaves out",
-                   framework->name, framework->base);
+        diag_error(diags, at, "this only sets keys of %s; give its %s, too, which has the others", framework->name,
+                   framework->base);
     else if (framework)
-        diag_error(diags, at, "this sets keys of %s; give the configuration that has the others, too", framework->name);
+        diag_error(diags, at, "this only sets keys of %s; give the configuration with the other keys, too", framework->name);
     else
         diag_error(diags, at, "this only says more about a job; give its script or log, too");
 }
@@ -375,7 +376,8 @@ static enum status check_together(const struct launch_sources *sources, struct d
     size_t logs = count(sources, true), others = count(sources, false);
     enum status status = STATUS_OK;
     if (logs && others > 1) {
-        diag_error(diags, PLACE_NONE, "%zu descriptions of jobs beside logs: which one is the logs'? Give one of them", others);
+        diag_error(diags, PLACE_NONE, "%zu descriptions of jobs together with logs; give only the one that the logs belong to",
+                   others);
         return STATUS_BAD_INPUT;
     }
     if (!logs && !others && count_overrides(sources) > 1) {

@@ -44,12 +44,12 @@ static void report_choice(const struct launch_choice *best, const char *name, bo
         diag_error(diags, (struct place){.file = name},
                    "no command here has Megatron-LM's arguments, such as --num-layers, or sets keys of a configuration");
     else if (best->rivals > 1 && best->count == 2)
-        diag_warning(diags, best->at, "of %zu commands that name configurations the first is taken", best->rivals);
+        diag_warning(diags, best->at, "%zu commands name configurations; msim takes the first", best->rivals);
     else if (best->rivals > 1)
-        diag_warning(diags, best->at, "of %zu commands with such arguments this one is taken, which has the most", best->rivals);
+        diag_warning(diags, best->at, "%zu commands have such arguments; msim takes this one, which has the most", best->rivals);
     if (best->program)
         diag_warning(diags, best->at,
-                     "not modelled: %s (no decoder; a decoder of this shape is taken, each token of which sees "
+                     "not modelled: %s (no decoder; msim assumes a decoder of this shape, in which each token sees "
                      "those before it)",
                      best->program);
 }

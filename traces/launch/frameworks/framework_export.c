@@ -223,7 +223,7 @@ static void complete_adapter(struct config *c)
     a->of[ARGUMENT_ADAPTER_TARGETS].text = targets;
     set_number(c, ARGUMENT_ADAPTER_RANK, adapter->rank);
     if (adapter->whole)
-        megatron_export_lose(&c->exported, "embedding or head trained whole beside adapters: %s freezes them",
+        megatron_export_lose(&c->exported, "embedding or head trained together with adapters: %s freezes them",
                              c->framework->name);
 }
 

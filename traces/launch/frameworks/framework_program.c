@@ -121,7 +121,7 @@ static void read_call(struct launch_words *words, const struct yaml_node *recipe
     framework_report_typos(recipe, fs->recipe, path, diags);
     if (unnamed)
         diag_warning(diags, (struct place){.file = path, .line = unnamed->at.line, .column = unnamed->at.column},
-                     "what the recipe's function is told without a name is left out");
+                     "arguments of the recipe's function without a name are left out");
 }
 
 /* Precisions of NeMo 2's that a function makes: recipe.trainer.plugins = bf16_with_fp8_mixed(). */
@@ -140,7 +140,7 @@ static void read_plugins(struct launch_words *words, const struct yaml_node *roo
         }
     if (!known)
         diag_warning(diags, (struct place){.file = path, .line = target->at.line, .column = target->at.column},
-                     "trainer.plugins is left out: what %.60s makes is not known", name);
+                     "trainer.plugins is left out: the result of %.60s is not known", name);
 }
 
 /* --- all together --- */
@@ -216,7 +216,7 @@ static void tell_loose(const struct yaml_node *root, const char *path, struct di
     for (const struct yaml_node *node = root->first; node; node = node->next)
         if (node->kind != YAML_MAPPING && megatron_find(node->key, true) >= 0)
             diag_warning(diags, (struct place){.file = path, .line = node->key_at.line, .column = node->key_at.column},
-                         "%.80s is left out: of which part of a recipe it is, is not known", node->key);
+                         "%.80s is left out: it is not known which part of a recipe it belongs to", node->key);
 }
 
 enum status framework_read_program(const struct frameworks *fs, const struct yaml_node *root, const char *path,
@@ -228,15 +228,16 @@ enum status framework_read_program(const struct frameworks *fs, const struct yam
     *which = framework && !framework->companion ? framework : NULL;
     bool described = framework_find(root, "model.hidden_size") || framework_find(root, "model.config.hidden_size");
     if (!framework) {
-        diag_error(diags, (struct place){.file = path},
-                   "a Python program is not run, and this one neither makes nor changes a recipe that msim knows (cfg.train and "
-                   "cfg.model "
-                   "of Megatron-Bridge, recipe.trainer.strategy and recipe.model.config of NeMo 2); give the configuration that "
-                   "it makes as YAML or JSON (Megatron-Bridge: run_config.yaml beside the checkpoints), or a log of it");
+        diag_error(
+            diags, (struct place){.file = path},
+            "msim does not run Python programs, and this one neither makes nor changes a recipe that msim knows (cfg.train and "
+            "cfg.model "
+            "of Megatron-Bridge, recipe.trainer.strategy and recipe.model.config of NeMo 2); give the configuration that "
+            "it makes as YAML or JSON (Megatron-Bridge: run_config.yaml beside the checkpoints), or a log of it");
         return STATUS_BAD_INPUT;
     }
     diag_note(diags, (struct place){.file = path},
-              "of this program its assignments are read; what else its recipe has is not known");
+              "msim reads the assignments of this program; the other values of its recipe are not known");
     if (recipe && !described)
         read_recipe(words, recipe, fs);
     framework_read_fixed(words, root, framework);

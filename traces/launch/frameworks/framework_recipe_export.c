@@ -119,7 +119,7 @@ static void write_positions(struct config *c, const char *object)
     framework_lines_add(&c->lines, field_of(c, object, "seq_length"), text);
     cover(c, ARGUMENT_MAX_POSITIONS);
     if (job->model.position == POSITION_LEARNED && job->model.max_seq_len != job->job.seq_len)
-        megatron_export_lose(&c->exported, "%lld positions that are learned: %s has as many as a sequence is long",
+        megatron_export_lose(&c->exported, "%lld learned positions: %s has one per token of a sequence",
                              (long long)job->model.max_seq_len, c->framework->name);
 }
 

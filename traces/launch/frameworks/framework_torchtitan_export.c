@@ -97,9 +97,9 @@ static void write_degrees(struct config *c)
     if (l->zero == 1)
         lose(c, "zero 1: torchtitan shards gradients with the optimizer's states, or nothing");
     if (l->zero == 0 && l->dp > 1 && (l->tp > 1 || l->pp > 1))
-        lose(c, "zero 0 beside tensor or pipeline parallelism: torchtitan replicates by itself alone");
+        lose(c, "zero 0 with tensor or pipeline parallelism: torchtitan replicates without them only");
     if (l->zero == 0 && l->cp > 1)
-        lose(c, "zero 0 beside context parallelism: torchtitan shards over its ranks");
+        lose(c, "zero 0 with context parallelism: torchtitan shards over its ranks");
     if (!divides)
         lose(c, "shard %d: torchtitan shards over all %d ranks of cp", l->shard, l->cp);
     config_set(c, ARGUMENT_REPLICATE_DEGREE, "%d", divides ? replicas : 1);
@@ -231,7 +231,7 @@ static void write_recompute(struct config *c)
     }
     bool full = r.what == RECOMPUTE_FULL;
     if ((full && r.of != RECOMPUTE_ALL) || (!full && r.what != RECOMPUTE_NONE))
-        lose(c, "recompute %s: torchtitan repeats every so manyth layer, or what its list of operations does not keep",
+        lose(c, "recompute %s: torchtitan recomputes every N-th layer, or the operations that its list does not keep",
              recompute_format(r, text, sizeof text));
     if (full)
         config_set(c, ARGUMENT_RECOMPUTE, "full");
@@ -252,7 +252,7 @@ static void write_offload(struct config *c)
         config_set(c, ARGUMENT_OFFLOAD_OPTIMIZER_TO, "cpu");
         config_set(c, ARGUMENT_OFFLOAD_PARAMETERS_TO, "cpu");
     } else {
-        lose(c, "offload %s: torchtitan's host has all weights and states", text);
+        lose(c, "offload %s: torchtitan offloads all weights and states, or none", text);
     }
 }
 
@@ -293,8 +293,7 @@ static void write_context(struct config *c)
     framework_lines_add(&c->lines, "parallelism.context_parallel_rotate_method",
                         cp_comm_gathers(l->cp_comm) ? "allgather" : "alltoall");
     if (l->cp_comm != CP_RING && l->cp_comm != CP_ALL_GATHER)
-        lose(c, "cp_comm %s: torchtitan gathers keys and values, or passes them on",
-             cp_comm_format(l->cp_comm, text, sizeof text));
+        lose(c, "cp_comm %s: torchtitan gathers keys and values, or rotates them", cp_comm_format(l->cp_comm, text, sizeof text));
 }
 
 /* Products in fewer bits are what a converter of modules makes of them. */

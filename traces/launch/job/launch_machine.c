@@ -47,11 +47,11 @@ enum status launch_machine_find(const char *cluster, const char *gpu, int gpus, 
     if (gpus > cluster_gpus(c)) {
         c->nodes = nodes_of(gpus, c->gpus_per_node);
         machine->resized = true;
-        diag_note(diags, PLACE_NONE, "%s has fewer GPUs than the %d of the job: %d nodes of its kind are taken", cluster, gpus,
+        diag_note(diags, PLACE_NONE, "%s has fewer GPUs than the job's %d; msim assumes %d nodes of its kind", cluster, gpus,
                   c->nodes);
     }
     if (per_node && per_node != c->gpus_per_node)
-        diag_warning(diags, PLACE_NONE, "the job has %d GPUs on a node, %s has %d; those of %s are taken", per_node, cluster,
+        diag_warning(diags, PLACE_NONE, "the job has %d GPUs per node, %s has %d; msim assumes those of %s", per_node, cluster,
                      c->gpus_per_node, cluster);
     return STATUS_OK;
 }

@@ -70,8 +70,8 @@ static uint32_t read_whole(struct translation *m)
         uint32_t table = table_of(name);
         whole |= table;
         if (!table && strcmp(name, "None") != 0 && strcmp(name, "null") != 0)
-            translate_not_modelled(m, ARGUMENT_ADAPTER_WHOLE, "'%s' is trained whole; msim has that of embedding and head alone",
-                                   name);
+            translate_not_modelled(m, ARGUMENT_ADAPTER_WHOLE,
+                                   "'%s' is fully trained; msim models that for embedding and head only", name);
     }
     if (whole)
         translate_from(m, "job.adapter.whole", ARGUMENT_ADAPTER_WHOLE);
@@ -87,16 +87,15 @@ static void part_tables(struct translation *m)
         return;
     job->model.tied_embeddings = false;
     translate_from(m, "model.tied_embeddings", ARGUMENT_ADAPTER_WHOLE);
-    diag_note(
-        m->diags, m->arguments->of[ARGUMENT_ADAPTER_WHOLE].at,
-        "of embedding and head, which were one table, peft trains a copy of each that is named: they are apart from then on");
+    diag_note(m->diags, m->arguments->of[ARGUMENT_ADAPTER_WHOLE].at,
+              "embedding and head were one table; peft trains a copy of each named one, so they are two tables");
 }
 
 /* All that a target is made of, or, where that is more than what was said, all of it, which is told. */
 static uint32_t target_of(struct translation *m, unsigned parts, unsigned whole, enum adapter_target target)
 {
     if (parts & whole && (parts & whole) != whole)
-        translate_not_modelled(m, ARGUMENT_ADAPTER_TARGETS, "beside some of what %s is made of; beside all of it is taken",
+        translate_not_modelled(m, ARGUMENT_ADAPTER_TARGETS, "adapters for parts of %s; msim assumes all of it",
                                adapter_target_names[target]);
     return parts & whole ? (uint32_t)1 << target : 0;
 }
@@ -108,15 +107,16 @@ static unsigned parts_of_pattern(struct translation *m, enum argument list)
     struct adapter_match match;
     char why[160];
     if (!adapter_match(&m->description->job.model, translate_text(m, list), &match, why, sizeof why)) {
-        translate_not_modelled(m, list, "the pattern cannot be followed: %s; none of its matrices are taken", why);
+        translate_not_modelled(m, list, "the pattern cannot be read: %s; msim assumes no adapters for it", why);
         return 0;
     }
     if (match.table && !excluded)
-        translate_not_modelled(m, list, "adapters of embedding or head; those of layers are taken");
+        translate_not_modelled(m, list, "adapters of embedding or head; msim assumes those of layers only");
     if (!match.somewhere && !match.table)
         translate_not_modelled(m, list, "the pattern matches none of the model's modules, such as %s", match.example);
     if (match.somewhere != match.everywhere)
-        translate_not_modelled(m, list, "matrices of some layers; all layers are taken, with their adapters' weights and time");
+        translate_not_modelled(m, list,
+                               "matrices of some layers; msim assumes all layers, with weights and time of their adapters");
     return excluded ? match.everywhere : match.somewhere;
 }
 
@@ -138,7 +138,8 @@ static unsigned parts_of_list(struct translation *m, enum argument list)
         parts |= excluded && of_layer ? 0 : more;
     }
     if (some)
-        translate_not_modelled(m, list, "matrices of some layers; all layers are taken, with their adapters' weights and time");
+        translate_not_modelled(m, list,
+                               "matrices of some layers; msim assumes all layers, with weights and time of their adapters");
     return parts;
 }
 
@@ -152,7 +153,7 @@ static uint32_t read_targets(struct translation *m)
     uint32_t feed = target_of(m, parts, model->gated_mlp ? PART_MLP_UP : PART_UP, ADAPT_MLP_UP) |
                     target_of(m, parts, PART_DOWN, ADAPT_MLP_DOWN);
     if (feed && model->moe.experts)
-        translate_not_modelled(m, ARGUMENT_ADAPTER_TARGETS, "adapters of experts; those of attention are taken");
+        translate_not_modelled(m, ARGUMENT_ADAPTER_TARGETS, "adapters of experts; msim assumes those of attention only");
     return targets | (model->moe.experts ? 0 : feed);
 }
 
@@ -198,11 +199,11 @@ static void tell_layers(struct translation *m)
         return;
     if (n > 0)
         translate_not_modelled(m, ARGUMENT_ADAPTER_LAYERS,
-                               "adapters of %d of %d layers; all layers are taken, with their adapters' weights and time", n,
+                               "adapters of %d of %d layers; msim assumes all layers, with weights and time of their adapters", n,
                                layers);
     else
         translate_not_modelled(m, ARGUMENT_ADAPTER_LAYERS,
-                               "adapters of some layers; all layers are taken, with their adapters' weights and time");
+                               "adapters of some layers; msim assumes all layers, with weights and time of their adapters");
 }
 
 /* Biases of a layer's matrices of these parts. */
@@ -268,25 +269,24 @@ static void tell_method(struct translation *m, enum method method)
     bool magnitudes = translate_true(m, ARGUMENT_ADAPTER_DORA);
     const char *dropout = translate_text(m, ARGUMENT_ADAPTER_DROPOUT);
     if (method == QUANTIZED_LORA && !translate_has(m, ARGUMENT_TOLD_QUANTIZED))
-        translate_not_modelled(m, ARGUMENT_ADAPTER, "the frozen weights are kept in 4 bits; 16 are taken");
+        translate_not_modelled(m, ARGUMENT_ADAPTER, "the frozen weights are kept in 4 bits; msim assumes 16");
     if (method == MAGNITUDE_LORA || magnitudes)
         translate_not_modelled(m, magnitudes ? ARGUMENT_ADAPTER_DORA : ARGUMENT_ADAPTER,
-                               "every pass takes norms of the weights with their adapters (DoRA); LoRA is taken");
+                               "every pass computes norms of the weights with their adapters (DoRA); msim assumes LoRA");
     if (translate_has(m, ARGUMENT_ADAPTER_RANKS))
-        translate_not_modelled(m, ARGUMENT_ADAPTER_RANKS, "ranks that differ by module; one for all is taken");
+        translate_not_modelled(m, ARGUMENT_ADAPTER_RANKS, "ranks that differ by module; msim assumes one for all");
     if (dropout && strtod(dropout, NULL) > 0)
         translate_not_modelled(m, ARGUMENT_ADAPTER_DROPOUT,
                                "each adapter reads, and keeps, its own copy of its input with a mask: 3 bytes a value");
     if (translate_has(m, ARGUMENT_ADAPTER_PARAMETERS))
         translate_not_modelled(m, ARGUMENT_ADAPTER_PARAMETERS,
-                               "adapters of parameters by name, such as experts'; none are taken");
+                               "adapters of parameters by name, such as experts'; msim assumes none");
     if (translate_has(m, ARGUMENT_ADAPTER_REPLICATION))
-        translate_not_modelled(m, ARGUMENT_ADAPTER_REPLICATION, "layers stand there several times; once is taken");
+        translate_not_modelled(m, ARGUMENT_ADAPTER_REPLICATION, "layers appear several times; msim assumes once");
     if (translate_true(m, ARGUMENT_ADAPTER_SHARING))
-        translate_not_modelled(m, ARGUMENT_ADAPTER_SHARING,
-                               "layers share their adapters' weights; each is taken to have its own");
+        translate_not_modelled(m, ARGUMENT_ADAPTER_SHARING, "layers share their adapters' weights; msim assumes separate ones");
     if (translate_true(m, ARGUMENT_ADAPTER_OWN_BIAS))
-        translate_not_modelled(m, ARGUMENT_ADAPTER_OWN_BIAS, "adapters with biases; none are taken");
+        translate_not_modelled(m, ARGUMENT_ADAPTER_OWN_BIAS, "adapters with biases; msim assumes none");
     tell_layers(m);
     tell_biases(m);
     tell_tokens(m);
@@ -325,8 +325,8 @@ void translate_adapter(struct translation *m)
     tell_method(m, method);
     const char *obstacle = obstacle_of(&m->description->job, &adapter);
     if (obstacle) {
-        translate_not_modelled(m, ARGUMENT_ADAPTER, "only an adapter's weights are trained; %s, so all are taken for trained",
-                               obstacle);
+        translate_not_modelled(m, ARGUMENT_ADAPTER,
+                               "only an adapter's weights are trained; %s, so msim assumes that all are trained", obstacle);
         return;
     }
     m->description->job.job.adapter = adapter;

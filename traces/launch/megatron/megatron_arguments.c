@@ -92,7 +92,7 @@ static bool tell_untold(const struct launch_word *word, bool flag, struct diags 
 {
     bool untold = word->unknown && !word->by_dest && (flag || !*word->name);
     if (untold)
-        diag_warning(diags, word->at, "further arguments may stand here: %s", word->unknown);
+        diag_warning(diags, word->at, "further arguments may be here: %s", word->unknown);
     return untold && !*word->name;
 }
 
@@ -105,7 +105,7 @@ static bool keeps_stage(const struct megatron_value *kept, const struct launch_w
     bool besides = word->said && strcmp(word->said, file) != 0 && !(word->at.file && strcmp(word->at.file, "--with") == 0);
     if (by_file && besides && !word->unknown && text && strcmp(text, kept->text) != 0)
         diag_warning(diags, word->at,
-                     "%s %s is left out: DeepSpeed takes %s of its file's %s; --with \"--zero-stage N\" wins over it", word->said,
+                     "%s %s is left out: DeepSpeed uses %s of its file's %s; --with \"--zero-stage N\" wins over it", word->said,
                      text, kept->text, file);
     return by_file && besides;
 }

@@ -200,7 +200,7 @@ static void write_muon_zero(struct writing *w)
     const struct layout *l = &w->job->layout;
     set(w, ARGUMENT_OPTIMIZER, "dist_muon");
     if (w->job->job.muon_shard != MUON_LAYER_WISE)
-        lose(w, "muon_shard elements: owners have the states of whole parameters, and gradients are all-reduced");
+        lose(w, "muon_shard elements: one rank has the states of a whole parameter, and gradients are all-reduced");
     if (l->zero >= 2 || l->shard)
         lose(w, "zero %d%s: Muon's states alone are divided, among all replicas", l->zero, l->shard ? " with shard" : "");
 }
@@ -227,7 +227,7 @@ static void write_recomputed_layers(struct writing *w)
 {
     struct recompute r = w->job->layout.recompute;
     if (r.of == RECOMPUTE_EVERY)
-        lose(w, "one layer in %d is repeated: Megatron-LM repeats the first ones of each chunk, or all", r.layers);
+        lose(w, "one layer in %d is recomputed: Megatron-LM recomputes the first ones of each chunk, or all", r.layers);
     set(w, ARGUMENT_RECOMPUTE_METHOD, r.of == RECOMPUTE_FIRST ? "block" : "uniform");
     set(w, ARGUMENT_RECOMPUTE_LAYERS, "%d", r.of == RECOMPUTE_FIRST || r.of == RECOMPUTE_GROUPS ? r.layers : 1);
 }
@@ -270,7 +270,7 @@ static void write_context(struct writing *w)
     set(w, ARGUMENT_CP_COMM, "a2a+p2p");
     set(w, ARGUMENT_CP_LEVELS, "%d %d", parts, layout_cp_keys(l));
     if (cp_comm_gathers(l->cp_comm))
-        lose(w, "cp_comm %s: beside an exchange of heads Megatron-LM has a ring", cp_comm_format(l->cp_comm, text, sizeof text));
+        lose(w, "cp_comm %s: with an exchange of heads Megatron-LM has a ring", cp_comm_format(l->cp_comm, text, sizeof text));
 }
 
 static void write_layout(struct writing *w)
@@ -299,7 +299,7 @@ static void write_layout(struct writing *w)
     if (layout_offloads(l, OFFLOAD_PARAMETERS))
         lose(w, "offload parameters: Megatron-LM keeps weights on the GPU");
     if (job->model.moe.experts && l->tp > 1 && !l->sequence_parallel)
-        lose(w, "no sequence_parallel: beside tensor parallelism its mixtures of experts ask for it");
+        lose(w, "no sequence_parallel: its mixtures of experts require it with tensor parallelism");
     if (job->gpus) {
         int per_node = job->gpus_per_node && job->gpus_per_node < job->gpus ? job->gpus_per_node : job->gpus;
         set(w, ARGUMENT_NODE_GPUS, "%d", per_node);
@@ -344,7 +344,7 @@ static void write_mixture(struct writing *w)
     if (load->capacity > 0 && load->padded)
         flag(w, ARGUMENT_PAD_TO_CAPACITY);
     if (load->busiest > 1)
-        lose(w, "expert_load %.15g: how even routing is no argument says", load->busiest);
+        lose(w, "expert_load %.15g: no argument describes how even routing is", load->busiest);
     flag(w, ARGUMENT_GROUPED_GEMM);
     set(w, ARGUMENT_DISPATCHER, "alltoall");
 }
@@ -425,7 +425,7 @@ static void write_precision(struct writing *w)
     else if (!fp16 && job->gradient_precision == PRECISION_BF16)
         flag(w, ARGUMENT_GRADIENTS_BF16);
     else if (job->gradient_precision != (fp16 ? PRECISION_FP16 : PRECISION_FP32))
-        lose(w, "gradients in %s beside %s", precision_name(job->gradient_precision), precision_name(job->precision));
+        lose(w, "gradients in %s with %s", precision_name(job->gradient_precision), precision_name(job->precision));
     if (job->tokens > 0)
         set(w, ARGUMENT_TRAIN_SAMPLES, "%.0f", job->tokens / (double)job->seq_len);
 }
@@ -454,7 +454,7 @@ static void write_documents(struct writing *w)
         return;
     flag(w, ARGUMENT_TOLD_DOCUMENTS);
     flag(w, ARGUMENT_TOLD_POSITIONS);
-    lose(w, "how long documents are (%g tokens on average)", w->job->job.documents.mean);
+    lose(w, "the length of documents (%g tokens on average)", w->job->job.documents.mean);
 }
 
 /* Features of other stacks, and such as a layout has no use for in Megatron-LM. */
@@ -476,7 +476,7 @@ static void lose_features(struct writing *w, feature_set used)
     if ((used & FEATURE_BIT(PP_OVERLAP)) && l->pp > 1 && l->schedule != SCHEDULE_INTERLEAVED)
         lose(w, "pp_overlap: only the interleaved schedule hides its messages");
     if ((used & FEATURE_BIT(TP_OVERLAP)) && l->tp > 1 && !l->sequence_parallel)
-        lose(w, "tp_overlap: --tp-comm-overlap asks for --sequence-parallel");
+        lose(w, "tp_overlap: --tp-comm-overlap requires --sequence-parallel");
     if (!(used & FEATURE_BIT(DP_OVERLAP)) && l->zero == 3)
         lose(w, "no dp_overlap: FSDP overlaps its exchanges");
 }
@@ -531,7 +531,7 @@ void megatron_export(const struct launch_job *job, struct megatron_export *expor
     write_documents(&w);
     write_moments(&w);
     if (job->job.optimizer == OPTIMIZER_LAMB) { /* nor has what takes its arguments from here */
-        lose(&w, "optimizer lamb: Adam, with as many moments, stands in for it");
+        lose(&w, "optimizer lamb: Adam, which has the same number of moments, replaces it");
         export_->arguments.of[ARGUMENT_OPTIMIZER].text = NULL;
     }
 }

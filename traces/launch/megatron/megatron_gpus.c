@@ -22,7 +22,7 @@ static int64_t gpus_launched(struct translation *m, int64_t nodes, int64_t per_n
     bool known = !m->arguments->of[ARGUMENT_NODES].unknown && !m->arguments->of[ARGUMENT_NODE_GPUS].unknown;
     const struct megatron_value *visible = &m->arguments->of[ARGUMENT_LAUNCHED_GPUS];
     if (by && known && !per_node && visible->unknown)
-        diag_error(m->diags, visible->at, "%s: %s; --gpus says how many there are", visible->said, visible->unknown);
+        diag_error(m->diags, visible->at, "%s: %s; set the number of GPUs with --gpus", visible->said, visible->unknown);
     if (!by || !known || n == 0 || each == 0)
         return 0;
     own = own_nodes && own_gpus ? "s" : own_nodes ? " of nodes" : " of processes";
@@ -126,7 +126,7 @@ static void read_gpus(struct translation *m)
     }
     if (gpus > GPUS_MAX || gpus % inner != 0) {
         diag_error(m->diags, m->arguments->of[ARGUMENT_TP].at, "%lld GPUs are not a multiple of tp %d x pp %d x cp %d%s",
-                   (long long)gpus, l->tp, l->pp, l->cp, m->known->gpus ? "" : "; --gpus says how many there are instead");
+                   (long long)gpus, l->tp, l->pp, l->cp, m->known->gpus ? "" : "; set another number with --gpus");
         return;
     }
     job->gpus = (int)gpus;

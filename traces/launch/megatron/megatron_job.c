@@ -13,9 +13,9 @@ static enum precision eight_bits(struct translation *m)
     if (translate_is(m, ARGUMENT_FP8_RECIPE, "mxfp8"))
         return PRECISION_MXFP8;
     if (translate_is(m, ARGUMENT_FP8_RECIPE, "blockwise"))
-        translate_not_modelled(m, ARGUMENT_FP8_RECIPE, "a scale for each block; one for each tensor is taken");
+        translate_not_modelled(m, ARGUMENT_FP8_RECIPE, "a scale per block; msim assumes one per tensor");
     if (translate_is(m, ARGUMENT_FP8_RECIPE, "rowwise") || translate_is(m, ARGUMENT_FP8_RECIPE, "rowwise_with_gw_hp"))
-        translate_not_modelled(m, ARGUMENT_FP8_RECIPE, "a scale for each row; one for each tensor is taken");
+        translate_not_modelled(m, ARGUMENT_FP8_RECIPE, "a scale per row; msim assumes one per tensor");
     return PRECISION_FP8;
 }
 
@@ -83,7 +83,7 @@ static enum precision read_moment(struct translation *m, enum argument argument)
     const char *text = translate_text(m, argument);
     int width = text ? moment_width(text) : PRECISION_FP32;
     if (width < 0)
-        translate_not_modelled(m, argument, "a moment of the optimizer in %.40s; fp32 is taken", text);
+        translate_not_modelled(m, argument, "a moment of the optimizer in %.40s; msim assumes fp32", text);
     return width < 0 ? PRECISION_FP32 : (enum precision)width;
 }
 
@@ -98,7 +98,7 @@ static void read_moments(struct translation *m)
     job->moment_precision = wider ? second : first;
     if (!one && first != second)
         translate_not_modelled(m, wider ? ARGUMENT_MOMENT : ARGUMENT_MOMENT2,
-                               "of the optimizer's moments the first is in %s and the second in %s; %s is taken for both",
+                               "the optimizer's first moment in %s and its second in %s; msim assumes %s for both",
                                precision_name(first), precision_name(second), precision_name(job->moment_precision));
     if (job->moment_precision != PRECISION_FP32)
         translate_from(m, "job.moment_precision", wider ? ARGUMENT_MOMENT2 : ARGUMENT_MOMENT);
@@ -142,8 +142,9 @@ static bool overlaps_replicas(struct translation *m)
     bool gradients = translate_true(m, ARGUMENT_GRADIENT_OVERLAP) || l->zero == 3;
     bool parameters = translate_true(m, ARGUMENT_PARAMETER_OVERLAP) || l->zero == 3 || l->zero == 0;
     if (gradients && !parameters && l->dp > 1)
-        translate_not_modelled(m, ARGUMENT_PARAMETER_OVERLAP,
-                               "not there: parameters are gathered after the step; their gathering is taken as hidden, too");
+        translate_not_modelled(
+            m, ARGUMENT_PARAMETER_OVERLAP,
+            "switched off: parameters are gathered after the step; msim assumes that gathering them is hidden, too");
     return gradients;
 }
 
@@ -248,7 +249,7 @@ static struct recompute whole_layers(struct translation *m)
     if ((block && n >= most) || (!block && n <= 1))
         return (struct recompute){.what = RECOMPUTE_FULL};
     if (!block && (job->model.mtp_layers || l->zero == 3)) {
-        translate_not_modelled(m, ARGUMENT_RECOMPUTE_LAYERS, "%lld layers at once beside %s; each by itself is taken",
+        translate_not_modelled(m, ARGUMENT_RECOMPUTE_LAYERS, "%lld layers at once with %s; msim assumes each by itself",
                                (long long)n, l->zero == 3 ? "sharded weights" : "prediction modules");
         return (struct recompute){.what = RECOMPUTE_FULL};
     }
@@ -330,7 +331,7 @@ static const struct offload none = {.of = {{0}}};
 static bool names_device(struct translation *m, enum argument by)
 {
     if (translate_is(m, by, "nvme"))
-        translate_not_modelled(m, by, "on disks; the host's memory is taken");
+        translate_not_modelled(m, by, "on disks; msim assumes the host's memory");
     return megatron_given(m->arguments, by) && !translate_is(m, by, "none");
 }
 
@@ -347,7 +348,7 @@ static struct offload read_offloaded_states(struct translation *m)
         return none;
     int amount = (int)rint(100 * share);
     if (fabs(amount - 100 * share) > 1e-6)
-        translate_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "%s of the optimizer's states; %d %% of them are taken",
+        translate_not_modelled(m, ARGUMENT_OFFLOAD_FRACTION, "%s of the optimizer's states; msim assumes %d %% of them",
                                fraction->text, amount);
     return (struct offload){.of = {[OFFLOAD_OPTIMIZER] = {.percent = (int16_t)amount}}};
 }
@@ -362,9 +363,10 @@ static struct offload read_offloaded_parameters(struct translation *m, struct of
     if (zero == 3 && offload_share(&states, OFFLOAD_OPTIMIZER) >= 1)
         return offload_all(OFFLOAD_PARAMETERS);
     if (zero == 3)
-        translate_not_modelled(m, by, "the host keeps weights without their optimizer states; the GPU is taken to keep both");
+        translate_not_modelled(m, by,
+                               "the host keeps weights without their optimizer states; msim assumes that the GPU keeps both");
     else
-        translate_not_modelled(m, by, "not with ZeRO stage %d; the GPU is taken to keep the weights", zero);
+        translate_not_modelled(m, by, "not with ZeRO stage %d; msim assumes that the GPU keeps the weights", zero);
     return none;
 }
 

@@ -35,9 +35,10 @@ static enum cp_comm levels_of(struct translation *m)
     if (n == 2 && sizes[0] > 0 && sizes[0] <= cp && sizes[1] > 0 && sizes[1] <= cp && sizes[0] * sizes[1] == cp)
         return cp_comm_of((int)sizes[0], false);
     if (translate_has(m, ARGUMENT_CP_LEVELS))
-        translate_not_modelled(m, ARGUMENT_CP_LEVELS, "two sizes whose product is cp are wanted; a ring is taken");
+        translate_not_modelled(m, ARGUMENT_CP_LEVELS, "it needs two sizes whose product is cp; msim assumes a ring");
     else
-        translate_not_modelled(m, ARGUMENT_CP_COMM, "among how many heads go is not said; a ring is taken");
+        translate_not_modelled(m, ARGUMENT_CP_COMM,
+                               "the number of ranks that exchange heads is not specified; msim assumes a ring");
     return CP_RING;
 }
 
@@ -56,12 +57,12 @@ static enum cp_comm exchange_of(struct translation *m)
         p += n;
     }
     if (differ)
-        translate_not_modelled(m, ARGUMENT_CP_COMM, "layers that exchange in different ways; %s is taken for all", first);
+        translate_not_modelled(m, ARGUMENT_CP_COMM, "layers that exchange in different ways; msim assumes %s for all", first);
     int found = cp_comm_parse(first, NULL, 0);
     if (strcmp(first, "a2a+p2p") == 0)
         return levels_of(m);
     if (found < 0)
-        translate_not_modelled(m, ARGUMENT_CP_COMM, "'%s' is none of p2p, all_gather, a2a, a2a+p2p; a ring is taken", first);
+        translate_not_modelled(m, ARGUMENT_CP_COMM, "'%s' is none of p2p, all_gather, a2a, a2a+p2p; msim assumes a ring", first);
     return found < 0 ? CP_RING : (enum cp_comm)found;
 }
 
@@ -78,7 +79,7 @@ static void read_context(struct translation *m)
         return;
     }
     if (ulysses > 1)
-        translate_not_modelled(m, ARGUMENT_ULYSSES, "beside --context-parallel-size; the latter is taken");
+        translate_not_modelled(m, ARGUMENT_ULYSSES, "together with --context-parallel-size; msim takes the latter");
     if (l->cp == 1)
         return;
     l->cp_comm = cp_comm_settled(exchange_of(m), l->cp);

@@ -134,7 +134,7 @@ static void read_argument(struct log_reader *r, const struct line *line)
     bool differs = before && (strlen(before->value) != n_value || memcmp(before->value, value, n_value) != 0);
     if (!differs || !is_layout_word(name, n_name) || r->ended)
         return;
-    diag_warning(r->diags, at, "another job begins here (%s is no longer %.40s); what follows is not read", before->name,
+    diag_warning(r->diags, at, "another job begins here (%s is no longer %.40s); the rest is not read", before->name,
                  before->value);
     r->ended = true;
 }

@@ -41,7 +41,7 @@ static int degree_of(struct translation *m, const char *key, const enum argument
     for (int i = 0; i < n; i++) {
         int64_t size = axis_of(m, axes[i]);
         if (size == 0)
-            translate_not_modelled(m, axes[i], "as many as are left; one is taken");
+            translate_not_modelled(m, axes[i], "all remaining devices; msim assumes one");
         if (size > 1)
             said = size_of(m, axes[i]) > 1 ? axes[i] : (enum argument)(axes[i] + 1);
         degree = times(degree, size > 0 ? size : 1);
@@ -67,7 +67,7 @@ void translate_mesh(struct translation *m)
     translate_from(m, "layout.sequence_parallel", ARGUMENT_ICI_TENSOR_SEQUENCE);
     if (l->pp > 1)
         translate_not_modelled(m, size_of(m, ARGUMENT_ICI_PIPELINE) > 1 ? ARGUMENT_ICI_PIPELINE : ARGUMENT_DCN_PIPELINE,
-                               "a circular pipeline, all forward passes first; GPipe is taken");
+                               "a circular pipeline, all forward passes first; msim assumes GPipe");
 }
 
 /* How many ranks have a batch of their own and no weights in common; 0: what is left. */
@@ -116,7 +116,7 @@ static int64_t shards_of_slice(struct translation *m)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         inner = times(inner, size_of(m, others[i]) > 0 ? size_of(m, others[i]) : 1);
     if (!node && gpus > slice)
-        translate_not_modelled(m, ARGUMENT_ICI_FSDP, "all devices of a slice, and how many that are is not said; %lld are taken",
+        translate_not_modelled(m, ARGUMENT_ICI_FSDP, "all devices of a slice, whose number is not specified; msim assumes %lld",
                                (long long)slice);
     slice = slice < gpus ? slice : gpus;
     int64_t fsdp = slice % inner == 0 ? slice / inner : 1;
@@ -136,7 +136,7 @@ void translate_mesh_shards(struct translation *m)
         fsdp = said_of_fsdp(m);
     if (fsdp < 1 || ranks % times(fsdp, l->ep) != 0 || (data && times(data, times(fsdp, l->ep)) != ranks)) {
         diag_error(m->diags, m->arguments->of[ARGUMENT_ICI_FSDP].at,
-                   "the axes of the mesh, data %lld, fsdp %lld and expert %d, are not the %d replicas that the GPUs make",
+                   "the axes of the mesh, data %lld, fsdp %lld and expert %d, do not make the %d replicas of the GPUs",
                    (long long)data, (long long)fsdp, l->ep, l->dp);
         return;
     }
@@ -162,7 +162,7 @@ void translate_device_batch(struct translation *m)
     int64_t streams = l->pp > 1 ? translate_int(m, ARGUMENT_PP_MICRO_BATCHES, -1, -1) : 1;
     double replica = each * l->tp * l->cp * l->pp, micro = replica / (double)(streams > 0 ? streams : l->pp);
     if (micro < 1 || micro > 1 << 20 || micro > (double)(int)micro) {
-        diag_error(m->diags, value->at, "%s: %s on each device are %g sequences of a micro-batch, no whole number", value->said,
+        diag_error(m->diags, value->at, "%s: %s per device make %g sequences per micro-batch, no whole number", value->said,
                    value->text, micro);
         return;
     }

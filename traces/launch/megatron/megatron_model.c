@@ -102,8 +102,8 @@ static void read_every(struct translation *m)
     int every = (int)translate_int(m, ARGUMENT_MIXTURE_FREQ, 1, 1);
     model->moe.every = every;
     if (model->layers % every)
-        translate_not_modelled(m, ARGUMENT_MIXTURE_FREQ, "%d of %d layers are mixtures; %d are taken", model->layers / every + 1,
-                               model->layers, model->layers / every);
+        translate_not_modelled(m, ARGUMENT_MIXTURE_FREQ, "%d of %d layers are mixtures; msim assumes %d",
+                               model->layers / every + 1, model->layers, model->layers / every);
 }
 
 static void read_frequency(struct translation *m)
@@ -192,9 +192,9 @@ static void read_mixture(struct translation *m)
     read_frequency(m);
     read_counted(m);
     if (!translate_true(m, ARGUMENT_GROUPED_GEMM))
-        translate_not_modelled(m, ARGUMENT_GROUPED_GEMM, "not there: experts one after the other; they are taken as grouped");
+        translate_not_modelled(m, ARGUMENT_GROUPED_GEMM, "switched off: experts one after the other; msim assumes grouped ones");
     if (translate_is(m, ARGUMENT_DISPATCHER, "allgather") && m->description->job.layout.ep > 1)
-        translate_not_modelled(m, ARGUMENT_DISPATCHER, "all-gather; all-to-all is taken");
+        translate_not_modelled(m, ARGUMENT_DISPATCHER, "all-gather; msim assumes all-to-all");
 }
 
 /* --- attention --- */

@@ -41,7 +41,7 @@ static int chunks_of_layout(struct translation *m)
     if (stages > 0 && pp > 0 && stages % pp == 0)
         return stages / pp;
     diag_error(m->diags, m->arguments->of[ARGUMENT_STAGE_LAYOUT].at,
-               "--pipeline-model-parallel-layout: %d stages are not so many chunks on each of %d ranks", stages, pp);
+               "--pipeline-model-parallel-layout: %d stages are not the same number of chunks on each of %d ranks", stages, pp);
     return 1;
 }
 
@@ -94,7 +94,7 @@ static void compare_stages(struct translation *m, const int *layers, enum argume
     for (int v = 0; v < layout_virtual_stages(&job->layout); v++) {
         int ours = layout_layers(&job->layout, &job->model, v).count;
         if (ours != layers[v]) {
-            translate_not_modelled(m, said, "layers of virtual stage %d: %d are said, %d are taken", v, layers[v], ours);
+            translate_not_modelled(m, said, "layers of virtual stage %d: %d are specified; msim assumes %d", v, layers[v], ours);
             return;
         }
     }

@@ -111,9 +111,8 @@
     X(MIXTURE_FREQ, "moe-layer-freq", TEXT, "1", .key = "model.moe.every", .when = WHEN_MIXTURE, .since = "0.9")                 \
     X(HYBRID, "is-hybrid-model", TRUE, "false", .key = "model.layer_pattern")                                                    \
     X(PATTERN, "hybrid-override-pattern", TEXT, NULL, .key = "model.layer_pattern")                                              \
-    X(HYBRID_ATTENTION, "hybrid-attention-ratio", REAL, "0",                                                                     \
-      .told = "layers by their shares; --hybrid-override-pattern names them")                                                    \
-    X(HYBRID_MLP, "hybrid-mlp-ratio", REAL, "0", .told = "layers by their shares; --hybrid-override-pattern names them")         \
+    X(HYBRID_ATTENTION, "hybrid-attention-ratio", REAL, "0", .told = "layers by shares; --hybrid-override-pattern names them")   \
+    X(HYBRID_MLP, "hybrid-mlp-ratio", REAL, "0", .told = "layers by shares; --hybrid-override-pattern names them")               \
     X(MIXER_HEADS, "mamba-num-heads", INT, NULL, NUMBER(model.mixer.heads), .when = WHEN_HYBRID)                                 \
     X(MIXER_STATE, "mamba-state-dim", INT, "128", NUMBER(model.mixer.state), .when = WHEN_HYBRID)                                \
     X(MIXER_HEAD_DIM, "mamba-head-dim", INT, "64", NUMBER(model.mixer.head_dim), .when = WHEN_HYBRID)                            \
@@ -251,67 +250,70 @@
     X(ADAPTER_REPLICATION, "adapter-replication", LIST, NULL, .since = "peft")                                                   \
     X(ADAPTER_SHARING, "adapter-sharing", TRUE, "false", .since = "peft")                                                        \
     /* --- not modelled, and told --- */                                                                                         \
-    X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps at first; the last one is taken")          \
+    X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps; msim assumes the last one")               \
     X(TOLD_DOCUMENTS, "reset-attention-mask", TRUE, "false",                                                                     \
-      .told = "attention is masked between documents: say how long they are with job.documents; whole sequences are taken")      \
+      .told = "attention is masked between documents; msim assumes whole sequences; set their length with job.documents")        \
     X(TOLD_POSITIONS, "reset-position-ids", TRUE, "false",                                                                       \
-      .told = "positions begin anew with documents; where attention does, too, say how long they are with job.documents")        \
-    X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages stand nearer than replicas")                   \
+      .told = "positions restart with documents; if attention does, too, set their length with job.documents")                   \
+    X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages are placed nearer than replicas")              \
     X(TOLD_SHARED_OVERLAP, "moe-shared-expert-overlap", TRUE, "false", .when = WHEN_MIXTURE,                                     \
-      .told = "shared experts run beside the dispatch")                                                                          \
+      .told = "shared experts overlap with the dispatch")                                                                        \
     X(TOLD_DEEPEP, "moe-enable-deepep", TRUE, "false", .when = WHEN_MIXTURE,                                                     \
       .told = "dispatch sends a token once per node (DeepEP)")                                                                   \
     X(TOLD_FP8_DISPATCH, "moe-fp8-dispatch", TRUE, "false", .when = WHEN_MIXTURE, .told = "tokens travel in 8 bits")             \
     X(TOLD_FP8_PARAMETERS, "fp8-param-gather", TRUE, "false", .told = "parameters are gathered in 8 bits")                       \
     X(TOLD_MASTER, "main-params-dtype", TEXT, "fp32", .told = "master weights in fewer bits")                                    \
     X(TOLD_MAIN_GRADIENTS, "main-grads-dtype", TEXT, "fp32", .told = "gradients that the optimizer sees in fewer bits")          \
-    X(TOLD_MUON_STEPS, "muon-num-ns-steps", INT, "5", .told = "iterations of Newton-Schulz; five are taken")                     \
+    X(TOLD_MUON_STEPS, "muon-num-ns-steps", INT, "5", .told = "iterations of Newton-Schulz; msim assumes five")                  \
     X(TOLD_GRADIENT_FUSION, "no-gradient-accumulation-fusion", FALSE, "true", .dest = "gradient_accumulation_fusion",            \
       .told = "weights' gradients are summed by kernels of their own")                                                           \
     X(TOLD_DELAYED_WEIGHTS, "delay-wgrad-compute", TRUE, "false", .told = "weights' gradients are computed later")               \
     X(TOLD_DISTRIBUTED_ACTIVATIONS, "distribute-saved-activations", TRUE, "false",                                               \
-      .told = "kept activations are shared out over tp")                                                                         \
+      .told = "kept activations are divided over tp")                                                                            \
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
-      .told = "activations of some modules are kept by the host")                                                                \
-    X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1", .told = "the backward pass gathers weights within so many ranks (hpZ)")     \
+      .told = "the host keeps activations of some modules")                                                                      \
+    X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1", .told = "the backward pass gathers weights within a group of ranks (hpZ)")  \
     X(TOLD_LATE_SUMS, "late-gradient-sums", TRUE, "false",                                                                       \
-      .told = "gradients in bf16 stand beside their sums until the backward pass is over: 2 bytes a weight")                     \
+      .told = "bf16 gradients are kept together with their sums until the end of the backward pass: 2 bytes per weight")         \
     X(TOLD_QUANTIZED_WEIGHTS, "zero-quantized-weights", TRUE, "false", .told = "weights are gathered in 8 bits (ZeRO++)")        \
     X(TOLD_QUANTIZED_GRADIENTS, "zero-quantized-gradients", TRUE, "false", .told = "gradients travel in 4 bits (ZeRO++)")        \
-    X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "inputs of repeated layers are kept by the host")            \
-    X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in so few bits, and not trained")                \
+    X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "the host keeps the inputs of recomputed layers")            \
+    X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in 8 or 4 bits, and not trained")                \
     X(TOLD_BUDGET, "activation-memory-budget", TEXT, NULL,                                                                       \
-      .told = "a compiler chooses what is kept; every second product is taken")                                                  \
+      .told = "a compiler chooses what is kept; msim assumes every second product")                                              \
     X(TOLD_POLICY, "rematerialization-policy", TEXT, NULL,                                                                       \
-      .told = "what it keeps between all products and nothing but inputs; the nearest of the two is taken")                      \
-    X(TOLD_SCALED, "global-parameter-scale", INT, "1", .told = "widths are multiplied; as they are written is taken")            \
+      .told = "a policy between keeping all products and keeping only inputs; msim assumes the nearer one")                      \
+    X(TOLD_SCALED, "global-parameter-scale", INT, "1", .told = "widths are multiplied; msim assumes the widths as written")      \
     X(TOLD_OVER_DATA, "shard-optimizer-over-data", TRUE, "false",                                                                \
-      .told = "replicas share out the optimizer's states; they are whole")                                                       \
-    X(TOLD_INT8, "eight-bit-integers", TEXT, NULL, .told = "products of 8-bit integers; bf16 is taken")                          \
-    X(TOLD_OVERRIDES, "block-overrides", LIST, NULL, .told = "layers that differ from the others; all are taken alike")          \
-    X(TOLD_WINDOWS, "sliding-windows", LIST, NULL, .told = "attention in windows; all of the sequence is taken")                 \
+      .told = "replicas divide the optimizer's states; msim assumes whole states")                                               \
+    X(TOLD_INT8, "eight-bit-integers", TEXT, NULL, .told = "products of 8-bit integers; msim assumes bf16")                      \
+    X(TOLD_OVERRIDES, "block-overrides", LIST, NULL,                                                                             \
+      .told = "layers that differ from the others; msim assumes that all are alike")                                             \
+    X(TOLD_WINDOWS, "sliding-windows", LIST, NULL, .told = "attention in windows; msim assumes the whole sequence")              \
     X(TOLD_NODE, "shards-of-a-node", TEXT, NULL,                                                                                 \
-      .told = "among how many ranks weights are shards is not said; 8, a node, are taken")                                       \
-    X(TOLD_PLACEMENT, "placement-by-need", TEXT, NULL, .told = "states move to the host as need be; on the GPU is taken")        \
-    X(TOLD_SHARD_SHARE, "gemini-shard-share", REAL, "1", .told = "a part of the weights is sharded; all are taken")              \
-    X(TOLD_OPTIMIZER_SHARE, "gemini-optimizer-share", REAL, "0", .told = "a part of the states is by the host; none is taken")   \
-    X(TOLD_PARAMETER_SHARE, "gemini-parameter-share", REAL, "0", .told = "a part of the weights is by the host; none is taken")  \
-    X(TOLD_OWN, "own-sharding", TEXT, NULL, .told = "a policy of its own divides the model; the usual one is taken")             \
+      .told = "the number of ranks that share weights is not specified; msim assumes 8, a node")                                 \
+    X(TOLD_PLACEMENT, "placement-by-need", TEXT, NULL, .told = "states move to the host when needed; msim assumes the GPU")      \
+    X(TOLD_SHARD_SHARE, "gemini-shard-share", REAL, "1", .told = "a part of the weights is sharded; msim assumes all")           \
+    X(TOLD_OPTIMIZER_SHARE, "gemini-optimizer-share", REAL, "0",                                                                 \
+      .told = "a part of the states is on the host; msim assumes none")                                                          \
+    X(TOLD_PARAMETER_SHARE, "gemini-parameter-share", REAL, "0",                                                                 \
+      .told = "a part of the weights is on the host; msim assumes none")                                                         \
+    X(TOLD_OWN, "own-sharding", TEXT, NULL, .told = "a custom policy divides the model; msim assumes the usual one")             \
     X(TOLD_STEP, "step-in-backward", TRUE, "false",                                                                              \
-      .told = "each gradient is used and freed at once; all are kept until the step")                                            \
-    X(TOLD_LOGITS, "logits-on-every-rank", TRUE, "false", .told = "every rank of tp holds all logits; its share is taken")       \
-    X(TOLD_SPLIT, "pipeline-split-points", LIST, NULL, .told = "stages divided by hand; even ones are taken")                    \
+      .told = "each gradient is used and freed at once; msim assumes that all are kept until the step")                          \
+    X(TOLD_LOGITS, "logits-on-every-rank", TRUE, "false", .told = "every rank of tp has all logits; msim assumes its share")     \
+    X(TOLD_SPLIT, "pipeline-split-points", LIST, NULL, .told = "stages divided by hand; msim assumes even ones")                 \
     X(TOLD_SCHEDULE, "pipeline-schedule-file", TEXT, NULL, .told = "a schedule from a file")                                     \
-    X(TOLD_FIRST, "first-stage-less-layers", INT, "1", .told = "layers that the embedding stands for; one is taken")             \
-    X(TOLD_LAST, "last-stage-less-layers", INT, "1", .told = "layers that the head stands for; one is taken")                    \
+    X(TOLD_FIRST, "first-stage-less-layers", INT, "1", .told = "layers that the embedding counts as; msim assumes one")          \
+    X(TOLD_LAST, "last-stage-less-layers", INT, "1", .told = "layers that the head counts as; msim assumes one")                 \
     X(TOLD_RECIPE, "recipe-layout", TEXT, NULL,                                                                                  \
-      .told = "layout and batch that the recipe sets itself are not known; what is not said is as without it")                   \
+      .told = "the recipe's own layout and batch are not known; msim assumes the defaults without it")                           \
     X(TOLD_OBJECTIVE, "training-objective", TEXT, "sft",                                                                         \
-      .told = "a step that is more than one model over its sequences, such as a reference beside it; that one alone is taken")   \
+      .told = "a step with more than one model, such as a reference; msim assumes one model over its sequences")                 \
     X(TOLD_PROJECTED, "projected-gradients", TRUE, "false",                                                                      \
-      .told = "the optimizer's states are of a projection or of some layers at a time; all are taken")                           \
-    X(TOLD_FROZEN, "unfrozen-parameters", LIST, NULL, .told = "only some parameters are trained; all are taken")                 \
-    X(TOLD_SHIFTED, "shifted-attention", TRUE, "false", .told = "attention within groups of tokens; all are taken")              \
+      .told = "the optimizer's states are those of a projection, or of some layers at a time; msim assumes all")                 \
+    X(TOLD_FROZEN, "unfrozen-parameters", LIST, NULL, .told = "only some parameters are trained; msim assumes all")              \
+    X(TOLD_SHIFTED, "shifted-attention", TRUE, "false", .told = "attention within groups of tokens; msim assumes all tokens")    \
     X(TOLD_OUTER, "outer-dp-sharding-strategy", TEXT, "no_shard", .told = "replicas of shards shard among themselves, too")      \
     X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
 

@@ -48,7 +48,7 @@ static bool chunks_fit(struct translation *m, int usual)
     const struct layout *l = &m->description->job.layout;
     if (l->vpp == usual || (l->schedule == SCHEDULE_INTERLEAVED && l->vpp > 1))
         return true;
-    translate_not_modelled(m, ARGUMENT_STAGE_LAYOUT, "%d stage%s on each rank of a schedule that has %d; even ones are taken",
+    translate_not_modelled(m, ARGUMENT_STAGE_LAYOUT, "%d stage%s per rank of a schedule that has %d; msim assumes even ones",
                            l->vpp, l->vpp == 1 ? "" : "s", usual);
     return false;
 }
@@ -107,13 +107,13 @@ bool translate_torch_schedule(struct translation *m)
         return false;
     const struct torch_schedule *known = torch_schedule_of(name);
     if (!known) {
-        translate_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%.40s is none that msim knows", name);
+        translate_not_modelled(m, ARGUMENT_PP_SCHEDULE, "msim does not know %.40s", name);
         return false;
     }
     l->schedule = known->schedule;
     if (!translate_has(m, ARGUMENT_STAGE_LAYOUT) || !chunks_fit(m, known->chunks)) {
         if (known->other)
-            translate_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%s; interleaved 1F1B is taken", name);
+            translate_not_modelled(m, ARGUMENT_PP_SCHEDULE, "%s; msim assumes interleaved 1F1B", name);
         set_chunks(m, known);
     }
     translate_from(m, "layout.schedule", ARGUMENT_PP_SCHEDULE);
@@ -158,7 +158,7 @@ bool translate_torch_zero(struct translation *m)
     bool always = translate_is(m, ARGUMENT_RESHARD, "always"), never = translate_is(m, ARGUMENT_RESHARD, "never");
     l->zero = shards == 1 && l->cp == 1 ? 0 : never || l->pp > 1 ? 2 : 3;
     if (always && l->pp > 1)
-        translate_not_modelled(m, ARGUMENT_RESHARD, "always, with a pipeline; gathered once a step is taken");
+        translate_not_modelled(m, ARGUMENT_RESHARD, "always, with a pipeline; msim assumes once per step");
     translate_from(m, "layout.zero", ARGUMENT_SHARD_DEGREE);
     return true;
 }
@@ -174,7 +174,7 @@ void translate_torch_shards(struct translation *m)
         replicas = shards == 0 ? 1 : shards < l->dp ? l->dp / shards : 1;
     if ((said && said != l->dp) || l->dp % replicas != 0) {
         diag_error(m->diags, m->arguments->of[ARGUMENT_SHARD_DEGREE].at,
-                   "%s: %lld replications of shards of %s are not the %d replicas that the GPUs make",
+                   "%s: %lld replications of shards of %s do not make the %d replicas of the GPUs",
                    m->arguments->of[ARGUMENT_SHARD_DEGREE].said, (long long)replicas,
                    m->arguments->of[ARGUMENT_SHARD_DEGREE].text, l->dp);
         return;
@@ -204,12 +204,12 @@ void translate_shards_within(struct translation *m)
     }
     if (of_node && !node && (int64_t)ranks * inner > NODE)
         translate_not_modelled(m, ARGUMENT_SHARDS_WITHIN,
-                               "weights are shards within a node, of how many GPUs is not said; %d are taken", NODE);
+                               "weights are sharded within a node, whose number of GPUs is not specified; msim assumes %d", NODE);
     if (n >= ranks)
         return;
     if (n < 1 || ranks % n != 0) {
         translate_not_modelled(m, ARGUMENT_SHARDS_WITHIN,
-                               "weights are shards among %ld ranks, into which %d do not divide; all are taken", n, ranks);
+                               "weights are sharded among %ld ranks, which do not divide %d; msim assumes all", n, ranks);
         return;
     }
     l->shard = (int)n;

@@ -26,7 +26,7 @@ static void store_choice(struct translation *m, enum argument argument, const ch
     const struct argument_row *row = &megatron_rows[argument];
     int value = choice_of(row, text);
     if (value < 0)
-        diag_warning(m->diags, m->arguments->of[argument].at, "not modelled: --%s %.40s; %s is taken", row->flag, text,
+        diag_warning(m->diags, m->arguments->of[argument].at, "not modelled: --%s %.40s; msim assumes %s", row->flag, text,
                      row->choices[0]);
     value = value < 0 ? 0 : value;
     memcpy(member, &value, sizeof value);
@@ -155,7 +155,7 @@ static struct megatron_arguments *without_shape(struct translation *m)
         if (!value->text || !shape || value->by_flag || (value->commanded && !always))
             continue;
         if (value->commanded && i != ARGUMENT_MAX_POSITIONS)
-            diag_warning(m->diags, value->at, "%s is left out: the model's own is taken, unless override_model_config=true",
+            diag_warning(m->diags, value->at, "%s is left out: the model's own value counts, unless override_model_config=true",
                          value->said);
         kept->of[i] = (struct megatron_value){0};
     }

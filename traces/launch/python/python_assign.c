@@ -94,7 +94,7 @@ void python_set_field(struct python *y, const struct python_target *target, stru
     if (!python_find_field(y, target, &object, path))
         return;
     if (!target->known)
-        python_leave_out(y, target->at, target->path, "the program computes which field it is");
+        python_leave_out(y, target->at, target->path, "the program computes the name of the field");
     else if (!value || (y->gave && python_contains(value, y->objects[object].node))) { /* computed, or a part of itself */
         value = NULL;
         python_leave_out(y, target->at, target->path, python_computed);
@@ -142,7 +142,7 @@ static bool read_alias(struct python *y, struct right *right)
     if (calls && known && known->is_function && known->object >= 0) {
         struct place *called = &y->objects[known->object].called;
         if (called->line && (called->line != meant.at.line || called->column != meant.at.column))
-            diag_warning(y->diags, meant.at, "%.80s is called again (first in line %d): what it makes is taken for one object",
+            diag_warning(y->diags, meant.at, "%.80s is called again (first in line %d); msim takes both results for one object",
                          meant.path, called->line);
         else
             *called = meant.at;
@@ -210,7 +210,7 @@ static struct right read_right(struct python *y, const char *name, struct diags 
         if (y->doubtful < 0)
             right.object = new_recipe(y, name, recipe, at);
         else
-            python_leave_out(y, at, name, "whether the program gets there, to this recipe, is not known");
+            python_leave_out(y, at, name, "it is not known whether the program reaches this recipe");
         return right;
     }
     python_return(y, here);
@@ -270,7 +270,7 @@ static void assign_item(struct python *y, const struct python_target *target)
 {
     const struct python_name *known = python_find_name(y, target->path);
     if (known && known->object >= 0)
-        python_leave_out(y, target->at, target->path, "the program computes which field it is");
+        python_leave_out(y, target->at, target->path, "the program computes the name of the field");
     else
         python_bind(y, target->path, strlen(target->path))->is_computed = true;
 }

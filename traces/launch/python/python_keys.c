@@ -30,7 +30,7 @@ static void read_setattr(struct python *y)
         n + strlen(name->text) + 2 > sizeof target.path) {
         char what[PYTHON_NAME_SIZE + 16];
         snprintf(what, sizeof what, "a field of %s", target.path);
-        python_leave_out(y, at, what, "the program computes which field it is");
+        python_leave_out(y, at, what, "the program computes the name of the field");
         return;
     }
     snprintf(target.path + n, sizeof target.path - n, ".%s", name->text);
@@ -54,7 +54,7 @@ static void read_change(struct python *y, const struct python_target *target)
     if (known && known->value)
         python_bind(y, target->path, strlen(target->path))->is_computed = true;
     else if (object && (*known->path || object->origin == ORIGIN_RECIPE))
-        python_leave_out(y, target->at, target->path, "how this changes it is not read");
+        python_leave_out(y, target->at, target->path, "msim does not read how this changes it");
 }
 
 /* One more of a list, or a change that is none: cfg.x.append(y), cfg.x.update(y). */
@@ -76,7 +76,7 @@ static void read_method(struct python *y, struct python_target *target)
         int object;
         char path[PYTHON_NAME_SIZE];
         if (python_find_field(y, target, &object, path))
-            python_leave_out(y, target->at, target->path, "how this changes it is not read");
+            python_leave_out(y, target->at, target->path, "msim does not read how this changes it");
         return;
     }
     snprintf(y->field, sizeof y->field, "%s", target->path);
@@ -323,7 +323,7 @@ struct yaml_node *python_parse(const char *name, const char *bytes, size_t n, st
             y->p++;
     }
     if (zero)
-        diag_warning(diags, python_place(y, y->p), "a zero byte: nothing behind it is read");
+        diag_warning(diags, python_place(y, y->p), "a zero byte: the rest is not read");
     struct yaml_node *root = python_result(y);
     free(y);
     return root;

@@ -264,10 +264,9 @@ static void merge(struct python *y, struct yaml_node *into, struct yaml_node *fr
         else {
             bool later = is_later(&child->at, &same->at), text = same->text && child->text;
             if (!text || strcmp(same->text, child->text) != 0)
-                diag_warning(
-                    y->diags, later ? child->at : same->at,
-                    "%.80s is said in line %d, too, of another object: the two are taken for one, and this for what counts",
-                    child->key, later ? same->at.line : child->at.line);
+                diag_warning(y->diags, later ? child->at : same->at,
+                             "%.80s is also set in line %d, of another object; msim takes both for one, and this value counts",
+                             child->key, later ? same->at.line : child->at.line);
             if (later)
                 set(y, same, child);
         }
@@ -331,12 +330,12 @@ static void settle(struct python *y, struct python_object *object, const struct 
         return;
     if (rival)
         diag_warning(y->diags, object->at,
-                     "%.80s is left out: of several recipes that of line %d is taken, which the program says most of",
+                     "%.80s is left out: of several recipes, msim takes that of line %d, which the program changes most",
                      object->name, job->at.line);
     else if (n > 1 && object->n_fields)
-        diag_warning(y->diags, object->at, "%.80s is left out: which of %d recipes it changes is not known", object->name, n);
+        diag_warning(y->diags, object->at, "%.80s is left out: it is not known which of %d recipes it changes", object->name, n);
     else if (made && (n || !parts) && object->n_fields)
-        diag_note(y->diags, object->at, "%.80s is left out: it is a part of nothing that is read", object->name);
+        diag_note(y->diags, object->at, "%.80s is left out: it is not part of a recipe", object->name);
     else if (n <= 1 && (!made || (parts && !n))) {
         python_tell(y, object);
         merge(y, result, object->node);
@@ -351,7 +350,7 @@ struct yaml_node *python_result(struct python *y)
     if (job)
         python_tell(y, job);
     if (n > 1)
-        diag_warning(y->diags, job->at, "of %d recipes this one, %.80s, is taken, which the program says most of", n, job->name);
+        diag_warning(y->diags, job->at, "of %d recipes msim takes this one, %.80s, which the program changes most", n, job->name);
     for (int i = 0; i < y->n_objects; i++)
         settle(y, &y->objects[i], job, n, result);
     for (int i = 0; i < y->n_objects; i++)

@@ -4,7 +4,7 @@
 #include "traces/launch/python/python_internal.h"
 
 const char python_computed[] = "the program computes its value",
-           python_in_doubt[] = "whether the program gets there is not known";
+           python_in_doubt[] = "it is not known whether the program reaches this";
 
 struct place python_place(const struct python *y, const char *at)
 {
@@ -117,7 +117,7 @@ void python_skip_to(struct python *y, const char *stops)
         y->p++;
     }
     if (y->p == y->end && y->brackets > outside)
-        diag_warning(y->diags, opened, "this bracket is closed nowhere: nothing behind it is read");
+        diag_warning(y->diags, opened, "this bracket is not closed: the rest is not read");
     y->brackets = outside;
 }
 

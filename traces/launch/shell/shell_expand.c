@@ -90,7 +90,7 @@ static void expand_braces(struct shell_builder *g, const char *p, const char *en
     } else if (kind == '?') { /* without a value a shell stops */
         v = colon && is_empty(v) ? NULL : v;
     } else if (p < end) {
-        shell_builder_unknown(g, whole, "${%.*s} is more than this reader expands", whole, (size_t)(end - whole));
+        shell_builder_unknown(g, whole, "msim does not expand ${%.*s}", whole, (size_t)(end - whole));
         return;
     }
     if (!v)
