@@ -184,9 +184,9 @@ static void group_remove(struct flows *flows, uint32_t group)
         flows->last_group = NO_PLACE;
 }
 
-static void end_remove(struct flows *flows, uint32_t which)
+static void end_remove(struct flows *flows, uint32_t flow_id)
 {
-    struct flow_place *place = &flows->places[which];
+    struct flow_place *place = &flows->places[flow_id];
     struct flow_ends *group = &flows->groups[place->group];
 
     if (place->previous != NO_FLOW)
@@ -202,24 +202,24 @@ static void end_remove(struct flows *flows, uint32_t which)
     place->group = NO_PLACE;
 }
 
-static void end_set(struct flows *flows, uint32_t which, nanos time)
+static void end_set(struct flows *flows, uint32_t flow_id, nanos time)
 {
-    struct flow_place *place = &flows->places[which];
+    struct flow_place *place = &flows->places[flow_id];
 
     if (place->group != NO_PLACE) {
         if (flows->groups[place->group].time == time)
             return;
-        end_remove(flows, which);
+        end_remove(flows, flow_id);
     }
     if (flows->last_group == NO_PLACE || flows->groups[flows->last_group].time != time)
         flows->last_group = group_new(flows, time);
     struct flow_ends *group = &flows->groups[flows->last_group];
     *place = (struct flow_place){.group = flows->last_group, .next = NO_FLOW, .previous = group->last};
     if (group->last != NO_FLOW)
-        flows->places[group->last].next = which;
+        flows->places[group->last].next = flow_id;
     else
-        group->first = which;
-    group->last = which;
+        group->first = flow_id;
+    group->last = flow_id;
 }
 
 /* ---- rates and ends */
@@ -264,9 +264,9 @@ static void changes_apply(struct flows *flows)
 
 /* ---- on and off the links */
 
-static void flow_attach(struct flows *flows, uint32_t which)
+static void flow_attach(struct flows *flows, uint32_t flow_id)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
     const uint32_t end = flow->first_hop + flow->n_hops;
     int64_t level = flow->ceiling;
     bool books = false;
@@ -296,9 +296,9 @@ static void flow_attach(struct flows *flows, uint32_t which)
     }
 }
 
-static void flow_detach(struct flows *flows, uint32_t which)
+static void flow_detach(struct flows *flows, uint32_t flow_id)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
 
     for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
         struct flow_hop *hop = &flows->hops[h];
@@ -319,10 +319,10 @@ static void flow_detach(struct flows *flows, uint32_t which)
     flow->attached = false;
 }
 
-static void starting_add(struct flows *flows, uint32_t which)
+static void starting_add(struct flows *flows, uint32_t flow_id)
 {
-    list_push(&flows->starting, &flows->n_starting, &flows->starting_capacity, which);
-    flows->items[which].fresh = true;
+    list_push(&flows->starting, &flows->n_starting, &flows->starting_capacity, flow_id);
+    flows->items[flow_id].fresh = true;
 }
 
 /* Whatever happened at this instant, in one solve. */
@@ -351,11 +351,11 @@ static void flows_settle(struct flows *flows)
 
 /* ---- the lists of links */
 
-static void hop_list(struct flows *flows, uint32_t h, uint32_t which)
+static void hop_list(struct flows *flows, uint32_t h, uint32_t flow_id)
 {
     struct flow_link *link = &flows->links[flows->hops[h].link];
 
-    flows->listings[h] = (struct flow_listing){.next = link->first, .previous = NO_HOP, .flow = which};
+    flows->listings[h] = (struct flow_listing){.next = link->first, .previous = NO_HOP, .flow = flow_id};
     if (link->first != NO_HOP)
         flows->listings[link->first].previous = h;
     link->first = h;
@@ -398,9 +398,9 @@ static int64_t ceiling_of(const struct flows *flows, const struct flow *flow)
 }
 
 /* Hops of a path; a link that stands there several times becomes one hop with a larger share. `crossings` NULL: 1 each. */
-static void hops_set(struct flows *flows, uint32_t which, const uint32_t *links, const uint32_t *crossings, size_t n)
+static void hops_set(struct flows *flows, uint32_t flow_id, const uint32_t *links, const uint32_t *crossings, size_t n)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
     struct flow_hop *hops = flows->hops + flow->first_hop;
     uint32_t *sorted = NULL, n_hops = 0;
     const size_t few = 16; /* up to here searching is quicker than sorting */
@@ -422,7 +422,7 @@ static void hops_set(struct flows *flows, uint32_t which, const uint32_t *links,
     free(sorted);
     flow->n_hops = n_hops;
     for (uint32_t h = 0; h < n_hops; h++)
-        hop_list(flows, flow->first_hop + h, which);
+        hop_list(flows, flow->first_hop + h, flow_id);
     flow->ceiling = ceiling_of(flows, flow);
 }
 
@@ -430,10 +430,10 @@ static void hops_set(struct flows *flows, uint32_t which, const uint32_t *links,
 static uint32_t flow_find_room(struct flows *flows, size_t n)
 {
     if (flows->n_closed > 0) {
-        uint32_t which = flows->closed[flows->n_closed - 1];
-        if (flows->items[which].room >= n && n < UINT8_MAX) {
+        uint32_t flow_id = flows->closed[flows->n_closed - 1];
+        if (flows->items[flow_id].room >= n && n < UINT8_MAX) {
             flows->n_closed--;
-            return which;
+            return flow_id;
         }
     }
     items_reserve(flows, flows->n_items + 1);
@@ -447,17 +447,17 @@ static uint32_t flow_find_room(struct flows *flows, size_t n)
 uint32_t flows_open_counted(struct flows *flows, const uint32_t *links, const uint32_t *crossings, size_t n, uint32_t weight,
                             uint64_t payload)
 {
-    uint32_t which = flow_find_room(flows, n);
-    struct flow *flow = &flows->items[which];
+    uint32_t flow_id = flow_find_room(flows, n);
+    struct flow *flow = &flows->items[flow_id];
 
-    flows->places[which].group = NO_PLACE;
+    flows->places[flow_id].group = NO_PLACE;
     flow->weight = (uint16_t)weight;
     flow->level = LEVEL_NONE;
     flow->open = true;
     flow->counted = crossings != NULL;
-    flows->payloads[which] = payload;
-    hops_set(flows, which, links, crossings, n);
-    return which;
+    flows->payloads[flow_id] = payload;
+    hops_set(flows, flow_id, links, crossings, n);
+    return flow_id;
 }
 
 uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32_t weight, uint64_t payload)
@@ -465,56 +465,56 @@ uint32_t flows_open(struct flows *flows, const uint32_t *links, size_t n, uint32
     return flows_open_counted(flows, links, NULL, n, weight, payload);
 }
 
-void flows_close(struct flows *flows, uint32_t which)
+void flows_close(struct flows *flows, uint32_t flow_id)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
 
     if (flow->attached)
-        flow_detach(flows, which);
+        flow_detach(flows, flow_id);
     hops_unlist(flows, flow);
     flow->open = false;
-    list_push(&flows->closed, &flows->n_closed, &flows->closed_capacity, which);
+    list_push(&flows->closed, &flows->n_closed, &flows->closed_capacity, flow_id);
 }
 
 /* Off the links; if a transfer is under way, on again at this instant's solve. */
-static void flow_restart(struct flows *flows, uint32_t which)
+static void flow_restart(struct flows *flows, uint32_t flow_id)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
 
     if (!flow->attached)
         return;
-    flow_detach(flows, which);
+    flow_detach(flows, flow_id);
     if (!flow->sending)
         return;
     flow_advance(flows, flow, flow->level);
-    starting_add(flows, which);
+    starting_add(flows, flow_id);
 }
 
-void flows_reroute(struct flows *flows, uint32_t which, const uint32_t *links, size_t n)
+void flows_reroute(struct flows *flows, uint32_t flow_id, const uint32_t *links, size_t n)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
 
     flows_settle(flows); /* it is attached now if it is sending */
-    flow_restart(flows, which);
+    flow_restart(flows, flow_id);
     double carried = flow->sending ? flow->bytes_left : 0; /* over the new way */
     flow->carried -= carried;
     hops_unlist(flows, flow);
     flow->carried = carried;
-    hops_set(flows, which, links, NULL, n);
+    hops_set(flows, flow_id, links, NULL, n);
 }
 
-void flows_send(struct flows *flows, uint32_t which, double bytes)
+void flows_send(struct flows *flows, uint32_t flow_id, double bytes)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
 
     flow->bytes_left = bytes > 0 ? bytes : 0;
     flow->carried += flow->bytes_left;
     flow->since = flows->now;
     flow->sending = true;
     if (flow->attached)
-        end_set(flows, which, end_time(flows, flow));
+        end_set(flows, flow_id, end_time(flows, flow));
     else
-        starting_add(flows, which);
+        starting_add(flows, flow_id);
 }
 
 void flows_set_rate(struct flows *flows, uint32_t link, double rate)
@@ -559,12 +559,12 @@ uint32_t flows_take(struct flows *flows)
         flows_settle(flows); /* a transfer without length or path ends at once */
     if (flows->n_ends == 0 || flows->ends[0].time > flows->now)
         return NO_FLOW;
-    uint32_t which = flows->groups[flows->ends[0].group].first;
-    struct flow *flow = &flows->items[which];
-    end_remove(flows, which);
+    uint32_t flow_id = flows->groups[flows->ends[0].group].first;
+    struct flow *flow = &flows->items[flow_id];
+    end_remove(flows, flow_id);
     flow->sending = false;
     flow->bytes_left = 0;
-    list_push(&flows->idle, &flows->n_idle, &flows->idle_capacity, which);
+    list_push(&flows->idle, &flows->n_idle, &flows->idle_capacity, flow_id);
     flows->counts.transfers++;
-    return which;
+    return flow_id;
 }

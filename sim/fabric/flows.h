@@ -123,7 +123,7 @@ double flows_load(struct flows *flows, uint32_t link);   /* B/s used */
 uint64_t flows_payload(const struct flows *flows, uint32_t flow);
 bool flows_busy(const struct flows *flows, uint32_t flow);
 /* Lists up to `size` open connections that cross a link; returns the number of all. */
-size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *which, size_t size);
+size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *flow_ids, size_t size);
 /* Bytes of all transfers that have begun so far, for each link: bytes[links]. */
 void flows_carried(const struct flows *flows, double *bytes);
 /* Bytes of all transfers that a connection has begun. */

@@ -2,18 +2,18 @@
 
 #include "sim/fabric/flows_internal.h"
 
-double flows_rate(struct flows *flows, uint32_t which)
+double flows_rate(struct flows *flows, uint32_t flow_id)
 {
-    const struct flow *flow = &flows->items[which];
+    const struct flow *flow = &flows->items[flow_id];
 
     flows_next(flows);
     return flow->sending ? (double)flow->level * flow->weight / FLOW_UNITS : 0;
 }
 
-int64_t flows_level(struct flows *flows, uint32_t which)
+int64_t flows_level(struct flows *flows, uint32_t flow_id)
 {
     flows_next(flows);
-    return flows->items[which].level;
+    return flows->items[flow_id].level;
 }
 
 static int64_t link_units(const struct flows *flows, uint32_t link)
@@ -42,13 +42,13 @@ bool flows_busy(const struct flows *flows, uint32_t flow)
     return flows->items[flow].sending;
 }
 
-size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *which, size_t size)
+size_t flows_routed(const struct flows *flows, uint32_t link, uint32_t *flow_ids, size_t size)
 {
     size_t n = 0;
 
     for (uint32_t h = flows->links[link].first; h != NO_HOP; h = flows->listings[h].next, n++)
         if (n < size)
-            which[n] = flows->listings[h].flow;
+            flow_ids[n] = flows->listings[h].flow;
     return n;
 }
 
@@ -87,10 +87,10 @@ struct flows_counts flows_counts(const struct flows *flows)
 
 /* ---- the defining properties */
 
-static const char *link_check(const struct flows *flows, uint32_t which)
+static const char *link_check(const struct flows *flows, uint32_t link_id)
 {
-    const struct flow_link *link = &flows->links[which];
-    const struct link_load *load = &flows->loads[which];
+    const struct flow_link *link = &flows->links[link_id];
+    const struct link_load *load = &flows->loads[link_id];
     int64_t sum = 0, held_here = 0;
     wide room = link->capacity;
     uint32_t n = 0;
@@ -102,19 +102,19 @@ static const char *link_check(const struct flows *flows, uint32_t which)
             return "a hop and its transfer disagree";
         if (!flow->attached)
             continue;
-        if (flow->level > flows->loads[which].level)
+        if (flow->level > flows->loads[link_id].level)
             return "a transfer has a larger level than its link";
         n += hop_crossings(flow, &flows->hops[h]);
         sum += flow->level * share;
         room -= (wide)flow->ceiling * share;
-        if (flow->level == flows->loads[which].level)
+        if (flow->level == flows->loads[link_id].level)
             held_here += share;
     }
     if (n != load->n_flows || room != load->room)
         return "a link's list and its books differ";
     if (sum > link->capacity)
         return "a link is above its capacity";
-    if (flows->loads[which].level != LEVEL_NONE && (!link_tight(flows, which) || link->capacity - sum >= held_here))
+    if (flows->loads[link_id].level != LEVEL_NONE && (!link_tight(flows, link_id) || link->capacity - sum >= held_here))
         return "a link that holds transfers back is not saturated";
     if (load->room < 0 && !load->booked)
         return "a link that may be full has no books";
@@ -122,9 +122,9 @@ static const char *link_check(const struct flows *flows, uint32_t which)
 }
 
 /* A link's books against its transfers. */
-static const char *books_check(const struct flows *flows, uint32_t which)
+static const char *books_check(const struct flows *flows, uint32_t link_id)
 {
-    const struct flow_link *link = &flows->links[which];
+    const struct flow_link *link = &flows->links[link_id];
     int64_t sharing = 0, shares = 0;
     wide left = link->capacity;
 

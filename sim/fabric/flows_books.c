@@ -56,16 +56,16 @@ static uint32_t hop_over(const struct flows *flows, uint32_t flow, uint32_t link
     return hop;
 }
 
-static void entry_remove(struct flows *flows, uint32_t which, uint32_t place)
+static void entry_remove(struct flows *flows, uint32_t link_id, uint32_t place)
 {
-    struct flow_link *link = &flows->links[which];
+    struct flow_link *link = &flows->links[link_id];
     struct book_entry *entries = flows->entries + link->block;
 
     link->n_entries--;
     if (place == link->n_entries)
         return;
     entries[place] = entries[link->n_entries];
-    flows->book_places[hop_over(flows, entries[place].flow, which)] = place;
+    flows->book_places[hop_over(flows, entries[place].flow, link_id)] = place;
 }
 
 /* ---- sums */
@@ -80,15 +80,15 @@ static void sums_make(struct flows *flows, struct flow_link *link, int64_t pivot
         book_sums_add(link, flows->entries[link->block + e].level, flows->entries[link->block + e].share);
 }
 
-void link_book(struct flows *flows, uint32_t which)
+void link_book(struct flows *flows, uint32_t link_id)
 {
-    struct flow_link *link = &flows->links[which];
+    struct flow_link *link = &flows->links[link_id];
 
     link->size = 2;
     link->n_entries = 0;
     link->shares = 0;
     link->block = block_new(flows, link->size);
-    uint32_t missing = flows->loads[which].n_flows; /* connections without a transfer are many more */
+    uint32_t missing = flows->loads[link_id].n_flows; /* connections without a transfer are many more */
     for (uint32_t h = link->first; missing > 0; h = flows->listings[h].next) {
         if (!flows->hops[h].active)
             continue;
@@ -96,17 +96,17 @@ void link_book(struct flows *flows, uint32_t which)
         link->shares += flows->hops[h].share;
         missing -= hop_crossings(&flows->items[flows->listings[h].flow], &flows->hops[h]);
     }
-    sums_make(flows, link, flows->loads[which].level);
-    flows->loads[which].booked = 1;
+    sums_make(flows, link, flows->loads[link_id].level);
+    flows->loads[link_id].booked = 1;
 }
 
-void link_unbook(struct flows *flows, uint32_t which)
+void link_unbook(struct flows *flows, uint32_t link_id)
 {
-    struct flow_link *link = &flows->links[which];
+    struct flow_link *link = &flows->links[link_id];
 
     block_free(flows, link->block, link->size);
-    flows->loads[which].booked = 0;
-    flows->loads[which].level = LEVEL_NONE;
+    flows->loads[link_id].booked = 0;
+    flows->loads[link_id].level = LEVEL_NONE;
 }
 
 void book_join(struct flows *flows, uint32_t hop)
@@ -120,12 +120,12 @@ void book_join(struct flows *flows, uint32_t hop)
 
 void book_leave(struct flows *flows, uint32_t hop)
 {
-    uint32_t which = flows->hops[hop].link;
-    struct flow_link *link = &flows->links[which];
+    uint32_t link_id = flows->hops[hop].link;
+    struct flow_link *link = &flows->links[link_id];
 
     book_sums_subtract(link, flows->items[flows->listings[hop].flow].level, flows->hops[hop].share);
     link->shares -= flows->hops[hop].share;
-    entry_remove(flows, which, flows->book_places[hop]);
+    entry_remove(flows, link_id, flows->book_places[hop]);
 }
 
 /* ---- the water level */
@@ -138,12 +138,12 @@ static int64_t quotient(wide left, int64_t sharing)
     return left < 0 ? -1 : (int64_t)(left / sharing);
 }
 
-struct outlook link_outlook(struct flows *flows, uint32_t which)
+struct outlook link_outlook(struct flows *flows, uint32_t link_id)
 {
-    const struct flow_link *link = &flows->links[which];
+    const struct flow_link *link = &flows->links[link_id];
     int64_t lowest = flows->sweep_key;
 
-    if (!link_tight(flows, which))
+    if (!link_tight(flows, link_id))
         return (struct outlook){WATER_IS, LEVEL_NONE};
     if (link->sharing == 0)
         return link->left >= link->shares ? (struct outlook){WATER_IS, LEVEL_NONE} : (struct outlook){WATER_NOT_BELOW, lowest};
@@ -156,15 +156,15 @@ struct outlook link_outlook(struct flows *flows, uint32_t which)
         return (struct outlook){WATER_NOT_BELOW, lowest};
     if (level == link->pivot)
         return (struct outlook){WATER_IS, level};
-    if (link->pivot == flows->loads[which].level)
+    if (link->pivot == flows->loads[link_id].level)
         return (struct outlook){WATER_ABOVE, link->pivot};
     return (struct outlook){WATER_NOT_BELOW, link->pivot > lowest ? link->pivot : lowest};
 }
 
-struct outlook link_survey(struct flows *flows, uint32_t which)
+struct outlook link_survey(struct flows *flows, uint32_t link_id)
 {
-    struct flow_link *link = &flows->links[which];
-    int64_t own = flows->loads[which].level, level = flows->sweep_key;
+    struct flow_link *link = &flows->links[link_id];
+    int64_t own = flows->loads[link_id].level, level = flows->sweep_key;
 
     flows->counts.evaluated++;
     for (;;) {
@@ -184,10 +184,10 @@ struct outlook link_survey(struct flows *flows, uint32_t which)
     }
 }
 
-int64_t link_fill(struct flows *flows, uint32_t which, int64_t from)
+int64_t link_fill(struct flows *flows, uint32_t link_id, int64_t from)
 {
-    struct flow_link *link = &flows->links[which];
-    int64_t level = link_tight(flows, which) ? from : LEVEL_NONE;
+    struct flow_link *link = &flows->links[link_id];
+    int64_t level = link_tight(flows, link_id) ? from : LEVEL_NONE;
 
     flows->counts.evaluated++;
     for (;;) {

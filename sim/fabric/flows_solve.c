@@ -90,23 +90,23 @@ static bool sweep_next(struct flows *flows, uint32_t *link)
 
 /* ---- spreading a change */
 
-static void flow_set_level(struct flows *flows, uint32_t which, int64_t level)
+static void flow_set_level(struct flows *flows, uint32_t flow_id, int64_t level)
 {
-    struct flow *flow = &flows->items[which];
+    struct flow *flow = &flows->items[flow_id];
 
     if (flow->change == 0 && !flow->fresh) {
         if (flows->n_changes == flows->change_capacity)
             flows->changes = memory_grow(flows->changes, &flows->change_capacity, flows->n_changes + 1, sizeof *flows->changes);
-        flows->changes[flows->n_changes++] = (struct flow_change){which, flow->level};
+        flows->changes[flows->n_changes++] = (struct flow_change){flow_id, flow->level};
         flow->change = (uint32_t)flows->n_changes;
     }
     flow->level = level;
 }
 
 /* The smallest of a transfer's ceiling and the levels of its links other than `except`. */
-static int64_t level_elsewhere(const struct flows *flows, uint32_t which, uint32_t except)
+static int64_t level_elsewhere(const struct flows *flows, uint32_t flow_id, uint32_t except)
 {
-    const struct flow *flow = &flows->items[which];
+    const struct flow *flow = &flows->items[flow_id];
     const struct flow_hop *hops = flows->hops + flow->first_hop;
     int64_t level = flow->ceiling;
 
@@ -117,12 +117,12 @@ static int64_t level_elsewhere(const struct flows *flows, uint32_t which, uint32
 }
 
 /* A transfer goes to another level; its links with books are to be looked at, but for `except`, where the caller keeps them. */
-static void flow_move(struct flows *flows, uint32_t which, int64_t level, uint32_t except)
+static void flow_move(struct flows *flows, uint32_t flow_id, int64_t level, uint32_t except)
 {
-    const struct flow *flow = &flows->items[which];
+    const struct flow *flow = &flows->items[flow_id];
     int64_t before = flow->level;
 
-    flow_set_level(flows, which, level);
+    flow_set_level(flows, flow_id, level);
     for (uint32_t h = flow->first_hop; h < flow->first_hop + flow->n_hops; h++) {
         uint32_t link = flows->hops[h].link;
         if (!flows->hops[h].booked || link == except)
@@ -135,9 +135,9 @@ static void flow_move(struct flows *flows, uint32_t which, int64_t level, uint32
     }
 }
 
-static void link_clean(struct flows *flows, uint32_t which)
+static void link_clean(struct flows *flows, uint32_t link_id)
 {
-    struct flow_link *link = &flows->links[which];
+    struct flow_link *link = &flows->links[link_id];
 
     link->dirty = false;
     if (link->key != LEVEL_NONE)
@@ -147,18 +147,18 @@ static void link_clean(struct flows *flows, uint32_t which)
 
 /* Place a link whose books have changed in the sweep, at the smaller of its level and what its water level cannot be below; if
  * the two are equal for certain it has nothing to settle. */
-static void link_reconsider(struct flows *flows, uint32_t which)
+static void link_reconsider(struct flows *flows, uint32_t link_id)
 {
-    struct flow_link *link = &flows->links[which];
-    int64_t level = flows->loads[which].level;
+    struct flow_link *link = &flows->links[link_id];
+    int64_t level = flows->loads[link_id].level;
 
-    if (flows->loads[which].n_flows == 0) { /* nobody to tell */
-        link_clean(flows, which);
+    if (flows->loads[link_id].n_flows == 0) { /* nobody to tell */
+        link_clean(flows, link_id);
         return;
     }
-    struct outlook outlook = link_outlook(flows, which);
+    struct outlook outlook = link_outlook(flows, link_id);
     if (outlook.bound == WATER_IS && outlook.level == level) {
-        link_clean(flows, which);
+        link_clean(flows, link_id);
         return;
     }
     int64_t key = outlook.level < level ? outlook.level : level;
@@ -166,44 +166,44 @@ static void link_reconsider(struct flows *flows, uint32_t which)
         return;
     link->dirty = true;
     link->key = key;
-    sweep_push(flows, key, which);
+    sweep_push(flows, key, link_id);
 }
 
 /* The link rises from its level: the transfers that it holds back go to where the others or its new level hold them. */
-static void link_raise(struct flows *flows, uint32_t which)
+static void link_raise(struct flows *flows, uint32_t link_id)
 {
-    const struct flow_link *link = &flows->links[which];
+    const struct flow_link *link = &flows->links[link_id];
     struct book_entry *entries = flows->entries + link->block;
-    int64_t old = flows->loads[which].level;
+    int64_t old = flows->loads[link_id].level;
 
     for (uint32_t e = 0; e < link->n_entries; e++)
         if (entries[e].level == old)
-            entries[e].level = level_elsewhere(flows, entries[e].flow, which);
-    int64_t level = link_fill(flows, which, old);
+            entries[e].level = level_elsewhere(flows, entries[e].flow, link_id);
+    int64_t level = link_fill(flows, link_id, old);
     for (uint32_t e = 0; e < link->n_entries; e++) {
         if (entries[e].level > level)
             entries[e].level = level;
         if (entries[e].level != flows->items[entries[e].flow].level)
-            flow_move(flows, entries[e].flow, entries[e].level, which);
+            flow_move(flows, entries[e].flow, entries[e].level, link_id);
     }
-    flows->loads[which].level = level;
-    link_clean(flows, which);
+    flows->loads[link_id].level = level;
+    link_clean(flows, link_id);
 }
 
 /* The link falls to its water level. */
-static void link_lower(struct flows *flows, uint32_t which, int64_t level)
+static void link_lower(struct flows *flows, uint32_t link_id, int64_t level)
 {
-    const struct flow_link *link = &flows->links[which];
+    const struct flow_link *link = &flows->links[link_id];
     struct book_entry *entries = flows->entries + link->block;
 
     for (uint32_t e = 0; e < link->n_entries; e++) {
         if (entries[e].level <= level)
             continue;
         entries[e].level = level;
-        flow_move(flows, entries[e].flow, level, which);
+        flow_move(flows, entries[e].flow, level, link_id);
     }
-    flows->loads[which].level = level;
-    link_clean(flows, which);
+    flows->loads[link_id].level = level;
+    link_clean(flows, link_id);
 }
 
 static void touched_reconsider(struct flows *flows)
@@ -234,10 +234,10 @@ static void link_note(struct flows *flows, uint32_t link)
 static void noted_account(struct flows *flows)
 {
     for (size_t i = 0; i < flows->n_noted; i++) {
-        uint32_t which = flows->noted[i];
-        struct flow_link *link = &flows->links[which];
-        struct link_use *use = &flows->uses[which];
-        bool contended = flows->loads[which].n_flows >= 2 && flows->loads[which].level != LEVEL_NONE;
+        uint32_t link_id = flows->noted[i];
+        struct flow_link *link = &flows->links[link_id];
+        struct link_use *use = &flows->uses[link_id];
+        bool contended = flows->loads[link_id].n_flows >= 2 && flows->loads[link_id].level != LEVEL_NONE;
         link->noted = false;
         if (use->since >= 0)
             use->contended += flows->now - use->since;
@@ -255,32 +255,32 @@ void link_touch(struct flows *flows, uint32_t link)
 }
 
 /* A link whose turn has come in the sweep, at a key that its level and its water level are not below. */
-static void link_turn(struct flows *flows, uint32_t which)
+static void link_turn(struct flows *flows, uint32_t link_id)
 {
-    struct flow_link *link = &flows->links[which];
-    int64_t level = flows->loads[which].level;
-    struct outlook outlook = link_outlook(flows, which);
+    struct flow_link *link = &flows->links[link_id];
+    int64_t level = flows->loads[link_id].level;
+    struct outlook outlook = link_outlook(flows, link_id);
 
     if (outlook.bound == WATER_NOT_BELOW)
-        outlook = link_survey(flows, which);
+        outlook = link_survey(flows, link_id);
     if (outlook.bound == WATER_IS && outlook.level == level) {
-        link_clean(flows, which);
+        link_clean(flows, link_id);
         return;
     }
     bool rises = outlook.bound == WATER_ABOVE || outlook.level > level;
     int64_t key = rises ? level : outlook.level;
     if (key > flows->sweep_key) {
         link->key = key;
-        sweep_push(flows, key, which);
+        sweep_push(flows, key, link_id);
         return;
     }
     flows->counts.settled++;
-    link_note(flows, which);
+    link_note(flows, link_id);
     step_begin(flows);
     if (rises)
-        link_raise(flows, which);
+        link_raise(flows, link_id);
     else
-        link_lower(flows, which, outlook.level);
+        link_lower(flows, link_id, outlook.level);
     touched_reconsider(flows);
 }
 
@@ -295,8 +295,8 @@ void flows_solve(struct flows *flows)
         link_reconsider(flows, flows->dirty[i]);
     }
     flows->n_dirty = 0;
-    for (uint32_t which; sweep_next(flows, &which);)
-        link_turn(flows, which);
+    for (uint32_t link_id; sweep_next(flows, &link_id);)
+        link_turn(flows, link_id);
     flows->n_sweep = flows->sweep_free = 0;
     noted_account(flows);
 }
