@@ -34,9 +34,9 @@ struct script_view {
 
 /* What a rank's receives are matched with: shared by all ranks with the same script and the same scripts around them. */
 struct matching {
-    int32_t script, peers[N_PEERS];      /* scripts, -1 none */
-    uint8_t mine[N_PEERS], its[N_PEERS]; /* roles that lead to the peer, and from it back */
-    uint32_t *send_of;                   /* [n_ops of script]: the peer's send that a receive is completed by */
+    int32_t script, peers[N_PEERS];     /* scripts, -1 none */
+    uint8_t own[N_PEERS], its[N_PEERS]; /* roles that lead to the peer, and from it back */
+    uint32_t *send_of;                  /* [n_ops of script]: the peer's send that a receive is completed by */
 };
 
 struct verifier {

@@ -101,9 +101,9 @@ static bool match_lists(struct verifier *v, int32_t sender, int32_t receiver, co
 static bool match_peer(struct verifier *v, struct matching *matching, int32_t receiver, int p)
 {
     int32_t sender = v->program->ranks[receiver].peers[p];
-    if (matching->mine[p] & ((1u << p) - 1))
+    if (matching->own[p] & ((1u << p) - 1))
         return true;
-    struct message_list recvs = list_messages(&v->views[matching->script], OP_RECV, matching->mine[p]);
+    struct message_list recvs = list_messages(&v->views[matching->script], OP_RECV, matching->own[p]);
     struct message_list sends = {0};
     if (sender >= 0)
         sends = list_messages(&v->views[matching->peers[p]], OP_SEND, matching->its[p]);
@@ -137,7 +137,7 @@ static struct matching matching_key(const struct program *program, int32_t r)
     for (int p = 0; p < N_PEERS; p++) {
         int32_t peer = rank->peers[p];
         key.peers[p] = peer >= 0 ? program->ranks[peer].script : -1;
-        key.mine[p] = (uint8_t)(peer >= 0 ? roles_leading_to(rank, peer) : 1u << p);
+        key.own[p] = (uint8_t)(peer >= 0 ? roles_leading_to(rank, peer) : 1u << p);
         key.its[p] = (uint8_t)(peer >= 0 ? roles_leading_to(&program->ranks[peer], r) : 0);
     }
     return key;
@@ -146,7 +146,7 @@ static struct matching matching_key(const struct program *program, int32_t r)
 static bool same_key(const struct matching *a, const struct matching *b)
 {
     return a->script == b->script && memcmp(a->peers, b->peers, sizeof a->peers) == 0 &&
-           memcmp(a->mine, b->mine, sizeof a->mine) == 0 && memcmp(a->its, b->its, sizeof a->its) == 0;
+           memcmp(a->own, b->own, sizeof a->own) == 0 && memcmp(a->its, b->its, sizeof a->its) == 0;
 }
 
 static bool add_matching(struct verifier *v, struct matching key, int32_t rank)

@@ -124,13 +124,13 @@ static void share_simulated(struct ranking *ranking)
     size_t ranks = (size_t)processes->size, n = (size_t)ranking->n_simulate, each = (n + ranks - 1) / ranks;
     if (ranks == 1)
         return;
-    struct ranked_plan *mine = memory_new(each, sizeof *mine), *all = memory_new(each * ranks, sizeof *all);
+    struct ranked_plan *own = memory_new(each, sizeof *own), *all = memory_new(each * ranks, sizeof *all);
     for (size_t i = (size_t)processes->rank; i < n; i += ranks)
-        mine[i / ranks] = ranking->plans[i];
-    processes->gather(processes->context, mine, each * sizeof *mine, all);
+        own[i / ranks] = ranking->plans[i];
+    processes->gather(processes->context, own, each * sizeof *own, all);
     for (size_t i = 0; i < n; i++)
         ranking->plans[i] = all[i % ranks * each + i / ranks];
-    free(mine);
+    free(own);
     free(all);
 }
 

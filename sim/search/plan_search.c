@@ -45,16 +45,16 @@ void search_run_shared(const struct space *space, const struct search_options *o
     if (processes->size == 1)
         return;
     size_t size = parcel_size(options);
-    struct parcel *mine = memory_new(1, size);
+    struct parcel *own_parcel = memory_new(1, size);
     char *all = memory_new((size_t)processes->size, size);
-    pack(result, mine);
-    processes->gather(processes->context, mine, size, all);
+    pack(result, own_parcel);
+    processes->gather(processes->context, own_parcel, size, all);
     search_result_free(result);
     for (int rank = 0; rank < processes->size; rank++) {
         struct search_result part = unpack((const struct parcel *)(all + (size_t)rank * size));
         search_merge(result, &part, options);
     }
-    free(mine);
+    free(own_parcel);
     free(all);
 }
 

@@ -294,14 +294,14 @@ static size_t message_ends(const struct step_script *script, enum message_side s
 static bool peer_match(const struct step_tables *tables, const struct neighbourhood *at, const struct neighbour *peer,
                        enum message_side side, struct message_room *room)
 {
-    const struct step_script *mine = &tables->scripts[at->script], *its = &tables->scripts[peer->script];
+    const struct step_script *own = &tables->scripts[at->script], *its = &tables->scripts[peer->script];
     enum message_side other = side == SIDE_SEND ? SIDE_RECEIVE : SIDE_SEND;
-    size_t n = message_ends(mine, side, peer->my_roles, &room->here, &room->spare);
+    size_t n = message_ends(own, side, peer->my_roles, &room->here, &room->spare);
     bool paired = n == message_ends(its, other, peer->its_roles, &room->there, &room->spare);
 
     for (size_t k = 0; paired && k < n; k++) {
         struct message_end here = room->here[k], there = room->there[k];
-        paired = here.tag == there.tag && mine->source[here.op].bytes == its->source[there.op].bytes;
+        paired = here.tag == there.tag && own->source[here.op].bytes == its->source[there.op].bytes;
         at->match[here.op] = there.op;
     }
     return paired;
