@@ -88,9 +88,9 @@ static const struct field cluster_rows[] = {
 static int layers_meant(const struct yaml_node *mapping)
 {
     const struct yaml_node *layers = yaml_find(mapping, "fabric_layers"), *nodes = yaml_find(mapping, "nodes");
-    int said = layers && layers->kind == YAML_SCALAR ? (int)strtol(layers->text, NULL, 10) : 0;
+    int given = layers && layers->kind == YAML_SCALAR ? (int)strtol(layers->text, NULL, 10) : 0;
     int hosts = nodes && nodes->kind == YAML_SCALAR ? (int)strtol(nodes->text, NULL, 10) : 0;
-    return said > 0 ? said : cluster_usual_layers(hosts > 0 ? hosts : 1);
+    return given > 0 ? given : cluster_usual_layers(hosts > 0 ? hosts : 1);
 }
 
 /* Every layer of switches has people who call it the spine. */

@@ -8,13 +8,13 @@ enum { SLINGSHOT_ENDPOINTS = 16 };
 /* One key that one topology has and the other does not: said, where not at its default. */
 struct key_said {
     const char *key;
-    bool said;
+    bool given;
 };
 
 static void keys_refuse(const struct key_said *keys, size_t n, const char *why, const struct yaml_node *tree, struct diags *diags)
 {
     for (size_t i = 0; i < n; i++)
-        if (keys[i].said)
+        if (keys[i].given)
             diag_error(diags, entry_place(tree, keys[i].key), "%s: %s", keys[i].key, why);
 }
 

@@ -277,20 +277,20 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
 
 /* Who names one feature mostly means it beside the usual ones, which names without a sign leave out; and who takes one away
  * thinks that it was there. */
-static void check_features(const struct yaml_node *part, const struct experiment *e, struct job_features said,
+static void check_features(const struct yaml_node *part, const struct experiment *e, struct job_features given,
                            struct diags *diags)
 {
     feature_set features = e->job.features, usual = features_usual(&e->cluster.gpu);
     char names[FEATURES_TEXT], others[FEATURES_TEXT], plus[FEATURES_TEXT];
-    if (said.absent)
+    if (given.absent)
         diag_warning(diags, entry_place(part, "features"), "features: -%s has no effect; the job has %s",
-                     features_text(said.absent, ", -", names, sizeof names),
+                     features_text(given.absent, ", -", names, sizeof names),
                      features ? features_text(features, ", ", others, sizeof others) : "none");
-    if (said.named && features && !(features & usual))
+    if (given.named && features && !(features & usual))
         diag_warning(diags, entry_place(part, "features"),
                      "features: only %s, without the defaults of current training stacks (%s); +%s adds to these",
-                     features_text(said.named, ", ", names, sizeof names), features_text(usual, ", ", others, sizeof others),
-                     features_text(said.named, ",+", plus, sizeof plus));
+                     features_text(given.named, ", ", names, sizeof names), features_text(usual, ", ", others, sizeof others),
+                     features_text(given.named, ",+", plus, sizeof plus));
 }
 
 /* Where the job leaves something open, the model and the GPU decide; then what they make together must be possible. */
@@ -303,9 +303,9 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (gpu->peak_flops[job->precision] <= 0)
         diag_error(diags, entry_place(part, "precision"), "precision: %s has no %s; `msim catalog show %s` lists its peaks",
                    gpu->name, precision_name(job->precision), gpu->name);
-    struct job_features said = job_features(yaml_find(part, "features"), features_usual(gpu));
-    job->features = said.features;
-    check_features(part, e, said, diags);
+    struct job_features given = job_features(yaml_find(part, "features"), features_usual(gpu));
+    job->features = given.features;
+    check_features(part, e, given, diags);
     if (!job->seq_len) {
         job->seq_len = e->model.max_seq_len;
         if (huggingface_wrote(&e->model))
@@ -388,8 +388,8 @@ static enum status load(struct yaml_node *root, const struct experiment_flags *f
                    "this is a model (a Hugging Face config.json), not an experiment; specify it with --model");
         return STATUS_BAD_INPUT;
     }
-    struct yaml_node *said = experiment_of(root, l->diags);
-    return said ? read_tree(experiment_with_flags(said, flags, &l->arena, l->diags), experiment, l) : STATUS_BAD_INPUT;
+    struct yaml_node *tree = experiment_of(root, l->diags);
+    return tree ? read_tree(experiment_with_flags(tree, flags, &l->arena, l->diags), experiment, l) : STATUS_BAD_INPUT;
 }
 
 enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags)

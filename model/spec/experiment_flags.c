@@ -183,8 +183,8 @@ static struct yaml_node *with_override(struct yaml_node *root, const char *text,
         diag_error(o->diags, PLACE_NONE, "'%.60s' is not KEY=VALUE; write for example job.global_batch=6144", whole_text);
         return root;
     }
-    const char *said = text + length + 1;
-    struct yaml_node *value = verbatim ? name_scalar(path, said, o) : yaml_value(path, said, o->arena, o->diags);
+    const char *value_text = text + length + 1;
+    struct yaml_node *value = verbatim ? name_scalar(path, value_text, o) : yaml_value(path, value_text, o->arena, o->diags);
     if (!value)
         return root;
     const char *key = experiment_key_long(path, o->arena);

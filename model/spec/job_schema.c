@@ -109,7 +109,7 @@ struct feature_reader {
     const struct field *row;
     struct diags *diags;
     feature_set usual;
-    struct job_features said;
+    struct job_features given;
     bool begun, changes; /* a word has been read; a change has */
 };
 
@@ -134,16 +134,16 @@ static void read_feature(void *reader, const struct yaml_node *word)
     else
         read_member(r->row, &name, &features_set, &found, r->diags);
     if (change && !r->begun)
-        r->said.features = r->usual;
+        r->given.features = r->usual;
     if (!change)
-        r->said.named |= found;
+        r->given.named |= found;
     if (takes)
-        r->said.absent |= found & ~r->said.features;
+        r->given.absent |= found & ~r->given.features;
     for (int i = 0; i < N_FEATURES; i++)
         if (found >> i & 1)
-            r->said.features = takes    ? r->said.features & ~found
-                               : change ? features_with(r->said.features, (enum feature)i)
-                                        : r->said.features | found;
+            r->given.features = takes    ? r->given.features & ~found
+                                : change ? features_with(r->given.features, (enum feature)i)
+                                         : r->given.features | found;
     r->begun = true;
     r->changes |= change;
 }
@@ -157,7 +157,7 @@ struct job_features job_features(const struct yaml_node *value, feature_set usua
         return (struct job_features){.features = usual};
     each_word(&row, value, read_feature, &reader, &quiet);
     diags_free(&quiet);
-    return reader.said;
+    return reader.given;
 }
 
 bool job_features_change(const struct yaml_node *value)
@@ -173,7 +173,7 @@ static void read_features(const struct field *row, const struct yaml_node *value
     each_word(row, value, read_feature, &reader, diags);
     if (value->kind == YAML_SCALAR && !reader.begun)
         diag_error(diags, value->at, "%s: names are expected; write none for no feature", row->key);
-    memcpy(at, &reader.said.features, sizeof reader.said.features);
+    memcpy(at, &reader.given.features, sizeof reader.given.features);
 }
 
 static json_t *write_features(const struct field *row, const void *at)

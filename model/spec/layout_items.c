@@ -81,12 +81,12 @@ static void explain_word(const char *word, char *why)
     static const char form[] = "write for example tp=8,pp=8,vpp=6,mb=1, or tp8 pp8 vpp6 mb1, or auto, or auto,pp=2";
     enum { N_OTHERS = 4, N_NAMES = N_OTHERS + N_RECOMPUTES + N_RECOMPUTE_MODULES };
     const char *names[N_NAMES + N_SCHEDULES] = {"auto", "ring", "all_gather", "ulysses"};
-    char said[RECOMPUTE_WHY], hint[160];
+    char reason[RECOMPUTE_WHY], hint[160];
     struct recompute recompute;
-    if (strncmp(word, "a2a", 3) == 0 && cp_comm_parse(word, said, sizeof said) < 0)
-        snprintf(why, LAYOUT_ITEM_WHY, "cp_comm=%.40s: %s", word, said);
-    else if (strpbrk(word, "+:") && !recompute_parse(word, &recompute, said, sizeof said))
-        snprintf(why, LAYOUT_ITEM_WHY, "recompute=%.40s: %s", word, said);
+    if (strncmp(word, "a2a", 3) == 0 && cp_comm_parse(word, reason, sizeof reason) < 0)
+        snprintf(why, LAYOUT_ITEM_WHY, "cp_comm=%.40s: %s", word, reason);
+    else if (strpbrk(word, "+:") && !recompute_parse(word, &recompute, reason, sizeof reason))
+        snprintf(why, LAYOUT_ITEM_WHY, "recompute=%.40s: %s", word, reason);
     else if (strcmp(word, "none") == 0)
         snprintf(why, LAYOUT_ITEM_WHY, "'none' is ambiguous; write recompute=none, schedule=none or offload=none");
     else {

@@ -190,10 +190,10 @@ static bool parse_part(const char *text, size_t length, struct offload *set, cha
         return false;
     }
     enum offload_part part = (enum offload_part)word;
-    struct offload said = offload_all(part);
+    struct offload given = offload_all(part);
     if (colon)
-        said.of[part] = amount_of(colon + 1, length - word_length - 1, part);
-    if (!offload_has(&said, part)) {
+        given.of[part] = amount_of(colon + 1, length - word_length - 1, part);
+    if (!offload_has(&given, part)) {
         snprintf(why, size, "'%.*s' is not an amount of %s; write %s", (int)(length < 48 ? length : 48), text, words[word],
                  part == OFFLOAD_ACTIVATIONS ? "a share in whole percents (activations:25%) or a number of a stage's layers "
                                                "(activations:16)"
@@ -204,7 +204,7 @@ static bool parse_part(const char *text, size_t length, struct offload *set, cha
         snprintf(why, size, "%s is given twice", words[word]);
         return false;
     }
-    *set = offload_join(*set, said);
+    *set = offload_join(*set, given);
     return true;
 }
 

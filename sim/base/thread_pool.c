@@ -12,14 +12,14 @@ struct thread_pool {
     struct diags *diags;
 };
 
-static void report(struct thread_pool *pool, int64_t i, enum status status, const struct diags *said)
+static void report(struct thread_pool *pool, int64_t i, enum status status, const struct diags *found)
 {
     const struct parallel_task *task = pool->task;
     pthread_mutex_lock(&pool->lock);
     if (status != STATUS_OK && pool->status == STATUS_OK) {
         pool->status = status;
-        for (size_t k = 0; k < said->n_items; k++)
-            diag_error(pool->diags, PLACE_NONE, "%s", said->items[k].text);
+        for (size_t k = 0; k < found->n_items; k++)
+            diag_error(pool->diags, PLACE_NONE, "%s", found->items[k].text);
     }
     bool go_on = status == STATUS_OK;
     if (go_on && task->finished)
@@ -40,10 +40,10 @@ static void *work(void *data)
             break;
         if (task->wanted && !task->wanted(task->context, i))
             continue;
-        struct diags said = {0};
-        enum status status = task->work(task->context, i, &said);
-        report(pool, i, status, &said);
-        diags_free(&said);
+        struct diags found = {0};
+        enum status status = task->work(task->context, i, &found);
+        report(pool, i, status, &found);
+        diags_free(&found);
     }
     return NULL;
 }

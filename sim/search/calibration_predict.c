@@ -254,11 +254,11 @@ bool calibration_can_be_near(const struct calibration *c)
     return false;
 }
 
-static enum status predict_block(void *context, int64_t block, struct diags *said)
+static enum status predict_block(void *context, int64_t block, struct diags *diags)
 {
     struct predicting *p = context;
     size_t first = (size_t)block * p->block, end = first + p->block < p->n_rows ? first + p->block : p->n_rows;
-    (void)said;
+    (void)diags;
     for (size_t i = first; i < end; i++) {
         const struct calibration_row *row = &p->c->rows[p->rows[i]];
         p->seconds[i] = row->kernel ? calibration_kernels[row->kernel->op].seconds(p->c, &p->alone, p->casts, row->kernel)

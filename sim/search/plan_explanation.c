@@ -9,13 +9,13 @@ static const char *whole_text(const char *asked, struct place at, const struct s
                               struct diags *diags)
 {
     struct layout layout = layout_defaults;
-    struct diags said = {0};
+    struct diags found = {0};
     if (!layout_items_are_brief(asked))
         return asked;
-    enum status status = layout_parse(asked, &layout, &said);
-    for (size_t i = 0; i < said.n_items; i++)
-        diag_error(diags, at, "%s", said.items[i].text);
-    diags_free(&said);
+    enum status status = layout_parse(asked, &layout, &found);
+    for (size_t i = 0; i < found.n_items; i++)
+        diag_error(diags, at, "%s", found.items[i].text);
+    diags_free(&found);
     if (status != STATUS_OK)
         return asked;
     layout_complete(&layout, setting);
@@ -61,12 +61,12 @@ static void simulate_if_not_yet(struct ranked_plan *ranked, const struct setting
     if (ranked->simulated)
         return;
     struct plan plan = ranked->plan;
-    struct diags said = {0};
-    plan_simulate(&plan, setting, ranked, &said);
+    struct diags found = {0};
+    plan_simulate(&plan, setting, ranked, &found);
     if (!ranked->simulated)
         diag_warning(diags, PLACE_NONE, "the layout to explain could not be simulated: %s",
-                     said.n_items > 0 ? said.items[0].text : "no reason given");
-    diags_free(&said);
+                     found.n_items > 0 ? found.items[0].text : "no reason given");
+    diags_free(&found);
 }
 
 void plan_explain(const struct ranked_plan *ranked, const struct setting *setting, struct explanation *explanation,

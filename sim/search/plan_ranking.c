@@ -156,14 +156,14 @@ static void warn_of_failures(const struct ranking *ranking, struct diags *diags)
     if (failed == 0)
         return;
     char text[LAYOUT_TEXT];
-    struct diags *said = &ranking->diags[first];
+    struct diags *found = &ranking->diags[first];
     struct ranked_plan again;
-    if (said->n_items == 0) /* another process met it */
-        plan_simulate(&ranking->plans[first].plan, ranking->setting, &again, said);
+    if (found->n_items == 0) /* another process met it */
+        plan_simulate(&ranking->plans[first].plan, ranking->setting, &again, found);
     diag_warning(diags, PLACE_NONE, "%d of %d plan%s could not be simulated; their closed-form times are used; %s: %s", failed,
                  ranking->n_simulate, plural(ranking->n_simulate),
                  layout_format(&ranking->plans[first].plan.layout, text, sizeof text),
-                 said->n_items > 0 ? said->items[0].text : "no reason given");
+                 found->n_items > 0 ? found->items[0].text : "no reason given");
 }
 
 void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,

@@ -53,14 +53,14 @@ static double *draw_documents(const struct step_replicas_request *request, int64
     return draws;
 }
 
-static enum status work(void *context, int64_t replica, struct diags *said)
+static enum status work(void *context, int64_t replica, struct diags *diags)
 {
     const struct batch *batch = context;
     struct step_outcome outcome = {0};
     double *z = memory_new((size_t)pipelines_teams(batch->request->pipelines), sizeof *z);
     draw(batch->request, replica, z, &outcome);
     double *draws = draw_documents(batch->request, replica);
-    enum status status = pipelines_time(batch->request->pipelines, z, draws, &outcome.step, said);
+    enum status status = pipelines_time(batch->request->pipelines, z, draws, &outcome.step, diags);
     free(draws);
     free(z);
     if (status == STATUS_OK)

@@ -96,10 +96,10 @@ struct batch {
     struct replica_outcome *outcomes;
 };
 
-static enum status work(void *context, int64_t replica, struct diags *said)
+static enum status work(void *context, int64_t replica, struct diags *diags)
 {
     const struct batch *batch = context;
-    return run_one(batch->request, replica, &batch->outcomes[replica], said);
+    return run_one(batch->request, replica, &batch->outcomes[replica], diags);
 }
 
 static bool is_wanted(void *context, int64_t replica)
