@@ -20,7 +20,7 @@ struct parallel_task {
     int64_t n;             /* tasks are 0 to n - 1 */
     int64_t first, stride; /* this process runs first, first + stride, ...; 0: stride 1 */
     int threads;           /* at least 1 */
-    /* Runs task i and reports errors in `said`. Called by many threads at a time. */
+    /* Runs task i and reports errors in `diags`. Called by many threads at a time. */
     enum status (*work)(void *context, int64_t i, struct diags *diags);
     /* Returns whether task i is still to be run. NULL: all are. */
     bool (*wanted)(void *context, int64_t i);
