@@ -7,11 +7,11 @@
  * Symbols: p stages, r the stage (0-based), v chunks per stage, m micro-batches; F, B, W the times of a forward pass, of the
  * backward pass and, where it is split, of its input-gradient part B and its weight-gradient part W.
  *
- *   none, gpipe   schedule_gpipe.c        GPipe bubble (p - 1)(F + B), all m micro-batches in flight
- *   1f1b          schedule_1f1b.c         the same bubble, p - r in flight
+ *   none, gpipe   schedule_one_chunk.c    GPipe bubble (p - 1)(F + B), all m micro-batches in flight
+ *   1f1b          schedule_one_chunk.c    the same bubble, p - r in flight
  *   interleaved   schedule_interleaved.c  bubble (p - 1)(F + B) / v where p divides m; with
  *                                         ep_overlap forward and backward passes in pairs
- *   zb-1p, zb-2p  schedule_zero_bubble.c  bubble (p - 1)(F + B - W) with p in flight; none with 2p - 1 in flight
+ *   zb-1p, zb-2p  schedule_one_chunk.c    bubble (p - 1)(F + B - W) with p in flight; none with 2p - 1 in flight
  *   zb-v          schedule_zero_bubble_v.c  none with 2p chunks of 1 / (2p) of the model in flight
  *   dualpipe, -v  schedule_dualpipe.c     bubble (p/2 - 1)(F&B + (B + W) - 3 W) with p + 1 in flight, F&B a pair of a forward and
  *                                         a backward pass; -v the same for p = 2 pp
@@ -35,6 +35,8 @@ struct slots {
     struct slot *items;
     size_t n_items, capacity;
 };
+
+/* schedule_slots.c */
 void slots_add(struct slots *slots, enum pass pass, int chunk, int64_t micro_batch);
 void slots_free(struct slots *slots);
 
