@@ -71,18 +71,6 @@ static enum overflow_class overflow_class_of(double bytes, double limit_bytes)
     return (enum overflow_class) class;
 }
 
-int plan_compare(const struct plan *a, const struct plan *b)
-{
-    if (a->estimate.step_s < b->estimate.step_s || a->estimate.step_s > b->estimate.step_s)
-        return a->estimate.step_s < b->estimate.step_s ? -1 : 1;
-    int more = offload_number(&a->layout.offload) - offload_number(&b->layout.offload); /* copies that passes hide cost nothing */
-    if (more != 0)
-        return more;
-    if (a->estimate.memory_bytes < b->estimate.memory_bytes || a->estimate.memory_bytes > b->estimate.memory_bytes)
-        return a->estimate.memory_bytes < b->estimate.memory_bytes ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
 double memory_limit(const struct setting *setting)
 {
     return footprint_capacity(setting->cluster) * (1 - setting->job->memory_margin);

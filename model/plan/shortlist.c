@@ -1,9 +1,21 @@
-/* A bounded heap of plans. */
+/* The order of plans, and a bounded heap of them. */
 #include "model/plan/shortlist.h"
 
 #include <stdlib.h>
 
 #include "model/base/memory.h"
+
+int plan_compare(const struct plan *a, const struct plan *b)
+{
+    if (a->estimate.step_s < b->estimate.step_s || a->estimate.step_s > b->estimate.step_s)
+        return a->estimate.step_s < b->estimate.step_s ? -1 : 1;
+    int more = offload_number(&a->layout.offload) - offload_number(&b->layout.offload); /* copies that passes hide cost nothing */
+    if (more != 0)
+        return more;
+    if (a->estimate.memory_bytes < b->estimate.memory_bytes || a->estimate.memory_bytes > b->estimate.memory_bytes)
+        return a->estimate.memory_bytes < b->estimate.memory_bytes ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
 
 void shortlist_init(struct shortlist *list, int limit)
 {

@@ -41,17 +41,11 @@ static double gpipe_seconds(const struct schedule_timing *timing)
 }
 
 /*
- * --- messages beside passes. A stage sends and receives one at a time, so a step takes no less than all that a stage inside the
- * pipeline sends. And a circle: the last n stages have `held` micro-batches in flight, so that one after that begins only when
- * the first of them has gone down and come back up, 2 (n - 1) messages on its way. Of p stages that is all that the first stage
- * has in flight; of few micro-batches fewer stages bind earlier, sqrt(m) of them most.
+ * --- messages that overlap passes. A step takes no less than all that a stage inside the pipeline sends (sent_seconds). And a
+ * circle: the last n stages have `held` micro-batches in flight, so that one after that begins only when the first of them has
+ * gone down and come back up, 2 (n - 1) messages on its way. Of p stages that is all that the first stage has in flight; of few
+ * micro-batches fewer stages bind earlier, sqrt(m) of them most.
  */
-double sent_seconds(const struct schedule_timing *timing, double chunks)
-{
-    double each = timing->p > 2 ? 2 * chunks : timing->layout->schedule == SCHEDULE_INTERLEAVED ? 2 * chunks - 1 : chunks;
-    return timing->m * each * timing->message;
-}
-
 /* What a micro-batch takes in the last n stages, down and back; those between the first and the last as full ones of as many
  * layers. */
 static double last_stages_seconds(const struct schedule_timing *timing, enum pass back, double n)

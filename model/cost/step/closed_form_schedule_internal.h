@@ -28,8 +28,12 @@ static inline double work_of(const struct pass_times *t, bool divided)
     return t->s[PASS_FORWARD] + backward;
 }
 
-/* Seconds in which a stage inside the pipeline sends all that it sends, of so many chunks. */
-double sent_seconds(const struct schedule_timing *timing, double chunks);
+/* Seconds in which a stage inside the pipeline sends its messages, for so many chunks. It sends and receives one at a time. */
+static inline double sent_seconds(const struct schedule_timing *timing, double chunks)
+{
+    double each = timing->p > 2 ? 2 * chunks : timing->layout->schedule == SCHEDULE_INTERLEAVED ? 2 * chunks - 1 : chunks;
+    return timing->m * each * timing->message;
+}
 
 /* closed_form_folded.c: ZB-V, of whose stages the slowest takes `slowest`; DualPipe, and its half on a V. */
 double zero_bubble_v_seconds(const struct schedule_timing *timing, double slowest);
