@@ -17,6 +17,7 @@
 #include "runtime/run/process_run.h"
 #include "tests/layout/offloaded.h"
 #include "tests/runtime/toys.h"
+#include "tests/suite.h"
 
 /* Heads of 64, and all else small: the emulation runs every thread of every block. */
 static void toy_of(struct toy *toy, enum toy_model model, const char *layout, feature_set turned_over)
@@ -85,6 +86,14 @@ static double gradient_error(const struct thread_run *a, const struct thread_run
     return sqrt(square / scale);
 }
 
+/* The short tier takes every second model and every fourth case. */
+enum { MODELS_APART = 2, CASES_APART = 4 };
+
+static int in_turn(int i, int apart)
+{
+    return suite_is_long() ? i : apart * i;
+}
+
 START_TEST(one_rank_equals_the_cpu)
 {
     struct toy toy;
@@ -97,7 +106,7 @@ START_TEST(one_rank_equals_the_cpu)
     struct cuda_comm_options alone = {.n_ranks = 1};
     static const enum toy_model models[] = {TOY_GPT,        TOY_LLAMA, TOY_MIXTURE,   TOY_NORMS, TOY_LATENT_GPT,
                                             TOY_PREDICTION, TOY_MAMBA, TOY_LIGHTNING, TOY_DELTA, TOY_KIMI};
-    toy_of(&toy, models[_i], "mb=1", 0);
+    toy_of(&toy, models[in_turn(_i, MODELS_APART)], "mb=1", 0);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
     open_gpu(0, &device);
@@ -266,7 +275,7 @@ START_TEST(ranks_equal_the_cpu)
     char folder[] = "/tmp/msim-emulated-XXXXXX";
     struct thread_run_options options = {.steps = 2, .seed = 5, .rate = 1e-3f, .gradients = true};
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    toy_of_case(&toy, &cases_of_ranks[_i]);
+    toy_of_case(&toy, &cases_of_ranks[in_turn(_i, CASES_APART)]);
     ck_assert(program_build(&toy.layout, &toy.setting, DETAIL_KERNEL, false, &program, &diags) == STATUS_OK);
     ck_assert(run_on_threads(&program, &toy.setting, &options, &cpu, &diags) == STATUS_OK);
     run_processes(&toy, &program, &options, folder, processes);
@@ -420,8 +429,8 @@ END_TEST
 int main(void)
 {
     const struct toy_test tests[] = {
-        {one_rank_equals_the_cpu, 10},
-        {ranks_equal_the_cpu, N_CASES_OF_RANKS},
+        {one_rank_equals_the_cpu, suite_draws(10, MODELS_APART)},
+        {ranks_equal_the_cpu, suite_draws(N_CASES_OF_RANKS, CASES_APART)},
         {states_on_the_host_change_no_bit, (int)(sizeof cases_of_states / sizeof cases_of_states[0])},
         {a_rank_leaves, 3},
         {a_rank_alone, 4},
