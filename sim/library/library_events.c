@@ -26,7 +26,7 @@ int msim_events_next(struct msim_events *events, struct msim_event *event)
     struct event next;
     if (!engine_next(events->engine, &next))
         return 0;
-    *event = (struct msim_event){.time_ns = next.time, .priority = next.priority, .payload = next.what};
+    *event = (struct msim_event){.time_ns = next.time, .priority = next.priority, .payload = next.payload};
     return 1;
 }
 

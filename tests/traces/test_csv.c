@@ -63,8 +63,8 @@ START_TEST(line_ends)
     static const char *const texts[] = {"a,b\n1,2\n3,4\n",
                                         "a,b\r\n1,2\r\n3,4\r\n",
                                         "a,b\r1,2\r3,4",
-                                        "\xEF\xBB\xBF"
-                                        "a,b\n1,2\n3,4",
+                                        ("\xEF\xBB\xBF"
+                                         "a,b\n1,2\n3,4"),
                                         "\n\na,b\n\n1,2\n  \n3,4\n\n",
                                         ",\n\na,b\n,\n1,2\n , ,\n3,4\n,\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -171,8 +171,8 @@ static const char *const texts[] = {
     "dragonfly hosts:2688 gpus:4 nics:4x200G rails:4 group:32 switch:16x200G pair:15 nvlink:4x383GB/s latency:2us/350ns",
     "dragonfly hosts:5 groups:3 group:4 switch:2x100G global:3x400G",
     "dragonfly groups:1 switch:8x100G pair:3",
-    "dragonfly gpus:8 nics:4x200G ports:2 rails:8 group:8 switch:4x100G global:2x100G pair:5 affinity:0,0,1,1,3,3,2,2 "
-    "pcie:32GB/s",
+    ("dragonfly gpus:8 nics:4x200G ports:2 rails:8 group:8 switch:4x100G global:2x100G pair:5 affinity:0,0,1,1,3,3,2,2 "
+     "pcie:32GB/s"),
 };
 
 START_TEST(texts_come_back)
