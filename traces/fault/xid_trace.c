@@ -22,7 +22,7 @@ struct sample {
 struct file_in_turn {
     const char *name;
     bool names_hosts; /* some of its Xids did */
-    bool timeless;    /* a metric without a time was told of */
+    bool timeless;    /* a metric without a time was reported */
     struct log_clock clock;
 };
 
@@ -148,7 +148,7 @@ static void keep_label(const char *name, size_t n_name, const char *wanted, cons
     }
 }
 
-/* {gpu="0",Hostname="n1"} from behind its brace; what stands behind all of it. NULL: it does not end. */
+/* Reads {gpu="0",Hostname="n1"} from after its brace. Returns what follows it; NULL: it does not end. */
 static const char *read_labels(const char *text, struct labels *labels)
 {
     *labels = (struct labels){0};

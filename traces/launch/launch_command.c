@@ -71,7 +71,7 @@ static void set_keys(struct launch_words *words, size_t first)
     words->n = kept;
 }
 
-/* nemo llm pretrain --factory RECIPE: what its recipe does unasked, in front of what is said. */
+/* nemo llm pretrain --factory RECIPE: the defaults of its recipe, before the words of the command. */
 static void add_recipe(const struct frameworks *fs, struct launch_words *words, const struct shell_fields *fields)
 {
     const struct launch_field *factory = NULL;

@@ -19,7 +19,7 @@ static bool is_configuration(const char *text)
     return false;
 }
 
-/* Programs that are called by their names, with what stands between them and their configuration. */
+/* Programs that are called by their names, and the word before their configuration. */
 static size_t behind_installed(const struct shell_fields *fields, size_t i)
 {
     static const char *const names[] = {"axolotl", "litgpt", "llamafactory-cli", "trl", "olmo"};

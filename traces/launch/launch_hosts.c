@@ -1,4 +1,4 @@
-/* The hosts that deepspeed is told of, and how many GPUs of each it takes (launcher/runner.py, from memory). */
+/* The hosts of deepspeed, and the number of GPUs that it uses on each (launcher/runner.py, from memory). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -156,7 +156,7 @@ static void read_options(const struct shell_fields *fields, size_t first, struct
 
 /* --- nodes and GPUs --- */
 
-/* --nproc_per_node gpu: as many as are visible. */
+/* --nproc_per_node gpu: all visible GPUs. */
 static void settle_processes(struct shell_state *state, struct launch_word *word, struct launch_words *words)
 {
     static const char *const all[] = {"gpu", "auto", "cpu", "xpu"};
@@ -229,7 +229,7 @@ static bool has_hosts(const struct shell_fields *fields, struct launch_words *wo
     return flag_of(words, "hostfile") || flag_of(words, "exclude");
 }
 
-/* What a launcher does unasked, as far as nothing else names the machines. */
+/* The defaults of a launcher, if nothing else names the machines. */
 static void tell_launcher(struct shell_state *state, const struct shell_fields *fields, const struct launcher *launcher,
                           struct place at, struct launch_words *words)
 {

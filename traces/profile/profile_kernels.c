@@ -73,7 +73,7 @@ static enum profile_kind kind_of_description(const char *text)
     return PROFILE_EXCHANGE;
 }
 
-/* The one group of the layout that has so many ranks (0: not told; any). */
+/* The only group of the layout with this number of ranks (0: unknown; any). */
 static enum profile_kind kind_of_size(int ranks, const struct layout *layout)
 {
     const struct {

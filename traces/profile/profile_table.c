@@ -152,7 +152,7 @@ static enum status parse_table(const char *text, size_t n, const char *path, con
     return status;
 }
 
-/* Cells are half of the work, what they mean the other half: the outer watch is told of both. */
+/* Cells are half of the work, their meaning the other half: the outer watch gets both. */
 static void tell_of_cells(void *outer, double done, double total)
 {
     watch_tell(outer, done / total, 2);

@@ -21,7 +21,7 @@ struct parser {
     struct jax_trace jax;
     json_int_t device; /* of the first launch; -1: none yet */
     size_t n_others;   /* launches on other devices */
-    size_t told;       /* where the watch was told last */
+    size_t told;       /* position of the last report to the watch */
 };
 
 static struct place place_at(const struct cursor *c, size_t offset)

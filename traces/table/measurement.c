@@ -43,7 +43,7 @@ static unsigned read_open(const struct measurement_parser *parser, const char *a
             parser_left_open(parser, parser->row, columns[i].column))
             open |= columns[i].bit;
     bool counted = *parser_text(parser, COLUMN_ACCUMULATION) && !parser_left_open(parser, parser->row, COLUMN_ACCUMULATION);
-    return counted ? open & ~(unsigned)OPEN_MICRO_BATCH : open; /* so many micro-batches there are */
+    return counted ? open & ~(unsigned)OPEN_MICRO_BATCH : open; /* accumulation determines it */
 }
 
 /* One row; false when it cannot be used. */

@@ -147,7 +147,7 @@ static void rename_column(struct measurement_parser *parser, struct csv_table *c
     if (!name || strcmp(csv->header[i], name) == 0)
         return;
     if (!(meant.factor > 0)) {
-        leave_out(parser, csv, i, "what stands behind its name is no unit of", name);
+        leave_out(parser, csv, i, "the text after its name is no unit of", name);
         return;
     }
     if (csv_table_column(csv, name) >= 0) {

@@ -119,7 +119,8 @@ static void assume_line(const struct measurement_parser *parser, struct measurem
     row->model.linear_bias = row->model.qkv_bias = false;
 }
 
-/* Megatron-LM (since 2021) and DeepSpeed cut what a stage sends among its tensor-parallel ranks unasked; tables rarely say so. */
+/* Megatron-LM (since 2021) and DeepSpeed by default divide messages of stages among tensor-parallel ranks; tables rarely say so.
+ */
 static void assume_messages(struct measurement *row)
 {
     const feature_set cut = FEATURE_BIT(SCATTER_GATHER_P2P);

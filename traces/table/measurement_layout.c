@@ -102,7 +102,7 @@ static enum cp_comm read_cp_comm(struct measurement_parser *parser)
     return found < 0 ? CP_RING : (enum cp_comm)found;
 }
 
-/* One that nobody here knows is told, and what its pp and vpp mean is taken. */
+/* An unknown schedule is reported, and pp and vpp decide. */
 static enum schedule read_schedule(struct measurement_parser *parser, int pp, int vpp)
 {
     char hint[96];

@@ -143,7 +143,7 @@ static bool is_oom(const char *text)
     return strcasecmp(ours ? ours : text, "oom") == 0;
 }
 
-/* "OOM" in the place of what would have been measured. */
+/* "OOM" instead of a measurement. */
 static bool says_oom(const struct measurement_parser *parser)
 {
     for (size_t i = 0; i < N_MEASURED; i++)
@@ -152,7 +152,7 @@ static bool says_oom(const struct measurement_parser *parser)
     return false;
 }
 
-/* No step takes no time, and a rate of zero is none: of a run that did not run out of memory that is told. */
+/* No step takes no time, and no rate is zero: a warning reports that for a run that did not run out of memory. */
 static void tell_zeros(struct measurement_parser *parser)
 {
     for (size_t i = 0; i < N_MEASURED; i++) {

@@ -39,7 +39,7 @@ static int fusing_micro_batch(const struct measurement *row)
     return row->layout.micro_batch;
 }
 
-/* What the planner would take in the place of an assumed one; that itself when none fits. */
+/* The choice of the planner instead of an assumed one; the assumed one if none fits. */
 static int tuned_micro_batch(const struct measurement *row)
 {
     enum { LARGEST = 8 };

@@ -24,7 +24,7 @@ void more_olmo(struct launch_words *words, const struct yaml_node *root, const s
     read_compile(words, root, "compile");
 }
 
-/* A feed-forward part is so many times as wide as the model. */
+/* expansion_ratio: the width of a feed-forward part over the width of the model. */
 void more_llm_foundry(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
 {
     (void)framework;

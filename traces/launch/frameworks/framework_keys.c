@@ -429,7 +429,7 @@ void framework_take_overrides(const struct frameworks *fs, struct launch_words *
     struct yaml_node *tree = tree_of(words, flags, &words->arena);
     size_t known, kept = 0, first = words->n;
     const struct framework *framework = framework_of_paths(fs, tree, &known);
-    bool file = has_trainer_file(words); /* which has said what is done unasked */
+    bool file = has_trainer_file(words); /* its defaults are already there */
     framework = file && framework ? fs->trainer : framework;
     if (framework && flags && !file)
         framework_read(words, tree, framework);

@@ -14,7 +14,7 @@ static const struct yaml_node *scalar_at(const struct yaml_node *root, const cha
     return node && node->kind == YAML_SCALAR && !yaml_is_null(node) && *node->text ? node : NULL;
 }
 
-/* Beside which matrices: queries and values unless told. */
+/* The matrices with adapters: queries and values by default. */
 static void read_targets(struct launch_words *words, const struct yaml_node *root, const struct yaml_node *rank)
 {
     static const struct {

@@ -99,9 +99,9 @@ static void read_recipe(struct launch_words *words, const struct yaml_node *reci
         framework_add(words, target, said, w->name, w->value);
 }
 
-/* --- what its function is told --- */
+/* --- arguments of its function --- */
 
-/* Fine-tuning is by LoRA unless it is told otherwise, None among that: of both, from memory. */
+/* Fine-tuning uses LoRA by default; a scheme, also None, changes that. Both frameworks, from memory. */
 static void read_adapter(struct launch_words *words, const struct yaml_node *recipe)
 {
     const struct yaml_node *target = yaml_find(recipe, "_target_");
@@ -111,7 +111,7 @@ static void read_adapter(struct launch_words *words, const struct yaml_node *rec
         framework_add(words, target, said, "adapter", "lora");
 }
 
-/* Between what its framework does unasked and the fields that the program changes. */
+/* After the defaults of the framework and before the fields that the program changes. */
 static void read_call(struct launch_words *words, const struct yaml_node *recipe, const struct frameworks *fs, const char *path,
                       struct diags *diags)
 {

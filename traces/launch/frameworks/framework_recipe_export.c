@@ -110,7 +110,7 @@ static void write_overlap(struct config *c, const char *object)
     }
 }
 
-/* A model is told the length of its sequences, and learns as many positions. */
+/* A model has the length of its sequences, and learns one position per token. */
 static void write_positions(struct config *c, const char *object)
 {
     const struct launch_job *job = c->job;

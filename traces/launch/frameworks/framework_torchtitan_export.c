@@ -152,7 +152,7 @@ static bool divides_alike(const struct launch_job *job)
     return true;
 }
 
-/* How many layers a stage has to be told to have for so many stages; 0: none makes them. */
+/* The layers per stage that make this number of stages; 0: no number does. */
 static int layers_per_stage(const struct launch_job *job)
 {
     int n = layout_virtual_stages(&job->layout), places = job->model.layers + 2;

@@ -157,7 +157,7 @@ static bool is_off(const struct yaml_node *node)
     return node->kind != YAML_SCALAR && !node->first;
 }
 
-/* What nobody reads of a mapping, down to the mappings that somebody does; in the order of the file. */
+/* Unknown keys of a mapping and of the known mappings in it, in the order of the file. */
 static void tell_unknown(const struct typos *typos, const struct yaml_node *mapping, const char *path, const char *file,
                          struct diags *diags)
 {

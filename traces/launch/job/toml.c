@@ -25,7 +25,7 @@ static struct place here(const struct reader *r)
     return (struct place){r->name, r->line, (int)(r->at - r->line_start) + 1};
 }
 
-/* The first mistake is the only one: what follows it cannot be told apart from it. */
+/* Only the first mistake is reported: later ones may follow from it. */
 static void fail(struct reader *r, struct place at, const char *what)
 {
     if (!r->failed)
@@ -200,7 +200,7 @@ static bool join_lines(struct reader *r)
     return true;
 }
 
-/* Room for what stands between here and the closing quotes, as long as any of it can be. */
+/* Room for the text up to the closing quotes, at its largest. */
 static size_t string_room(const struct reader *r, const char *closing, bool escapes)
 {
     enum { QUOTES_IN_FRONT = 2 };

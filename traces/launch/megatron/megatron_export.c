@@ -141,7 +141,7 @@ static void write_stage_layout(struct writing *w)
     free(text);
 }
 
-/* Do virtual stages hold `each` layers, the first and the last one less by so many? */
+/* Do virtual stages have `each` layers, the first and the last one fewer by these numbers? */
 static bool divides_so(const struct launch_job *job, int each, int less)
 {
     int stages = layout_virtual_stages(&job->layout);
@@ -222,7 +222,7 @@ static void write_zero(struct writing *w)
     }
 }
 
-/* Megatron-LM's numbers are of each chunk, too; it has none for every so manyth. */
+/* Megatron-LM counts recomputed layers per chunk, too; it cannot recompute every N-th layer. */
 static void write_recomputed_layers(struct writing *w)
 {
     struct recompute r = w->job->layout.recompute;

@@ -4,7 +4,7 @@
 
 #include "traces/launch/megatron/megatron_translate_internal.h"
 
-/* Is a number what the launcher takes unasked? Others are from a variable or a hostfile, which are named. */
+/* Is a number the launcher's default? Others are from a variable or a hostfile, which are named. */
 static bool is_own(struct translation *m, enum argument argument)
 {
     const char *said = m->arguments->of[argument].said, *by = translate_text(m, ARGUMENT_LAUNCHER);
@@ -64,7 +64,7 @@ static int64_t gpus_of_all(struct translation *m, enum argument argument, int64_
     return all;
 }
 
-/* What Slurm gives the script, unless what starts the processes takes so many by itself. */
+/* The allocation of Slurm, unless the command that starts the processes has a number of its own. */
 static int64_t gpus_allocated(struct translation *m, int64_t nodes, int64_t per_node)
 {
     size_t before = m->diags->n_errors;

@@ -12,7 +12,7 @@ bool translate_has_mesh(struct translation *m)
     return megatron_given(m->arguments, ARGUMENT_DCN_DATA);
 }
 
-/* A size; 0: what is left, which unasked are replicas between slices and shards within. */
+/* A size; 0: the remaining devices, by default replicas between slices and shards within. */
 static int64_t size_of(struct translation *m, enum argument axis)
 {
     int64_t size = translate_int(m, axis, -1, axis == ARGUMENT_DCN_DATA || axis == ARGUMENT_ICI_FSDP ? -1 : 1);

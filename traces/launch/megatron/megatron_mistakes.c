@@ -102,7 +102,7 @@ static const char *wrong_key(struct launch_words *words, const struct argument_r
         return NULL;
     if (word->said && near_choice(row, *text)) /* a log's program took it */
         return refusal(words, row, *text);
-    if (row->map != MAP_CHOICE) { /* which is told where it is read */
+    if (row->map != MAP_CHOICE) { /* those are reported where they are read */
         diag_warning(diags, word->at, "%.60s=%.40s is unknown to msim and left out", word->said ? word->said : word->name, *text);
         *text = NULL;
     }

@@ -121,7 +121,7 @@ static void read_frequency(struct translation *m)
     translate_from(m, "model.moe.first_dense_layers", ARGUMENT_MIXTURE_FREQ);
 }
 
-/* The width of all shared experts, as so many of a routed one's where it is a multiple. */
+/* The width of all shared experts, as a number of routed ones' widths if it is a multiple. */
 static void divide_shared(struct mixture *moe)
 {
     if (!moe->shared_ffn || !moe->expert_ffn)

@@ -87,7 +87,7 @@ void translate_schedule(struct translation *m)
     }
 }
 
-/* Which virtual stages have which layers is msim's own rule; where the job says otherwise that is told. */
+/* msim has a rule for the layers of virtual stages; a warning reports a job that divides them differently. */
 static void compare_stages(struct translation *m, const int *layers, enum argument said)
 {
     const struct launch_job *job = &m->description->job;

@@ -197,7 +197,7 @@
     X(TASKS, "ntasks", INT, NULL, .key = "cluster.gpus", .since = "Slurm")                                                       \
     X(ALLOCATED, "allocated-gpus", INT, NULL, .since = "Slurm") /* to the script, of which the command may take a part */        \
     X(LAUNCHER, "launched-by", TEXT, NULL, .since = "torchrun")                                                                  \
-    X(LAUNCHED_NODES, "launched-nodes", INT, NULL, .since = "torchrun") /* what that does unless told */                         \
+    X(LAUNCHED_NODES, "launched-nodes", INT, NULL, .since = "torchrun") /* its default */                                        \
     X(LAUNCHED_GPUS, "launched-gpus", INT, NULL, .since = "torchrun")                                                            \
     X(DP_LOGGED, "data-parallel-size", INT, NULL, .key = "layout.dp", .since = "2020")                                           \
     /* --- other frameworks' words, for which Megatron-LM has none --- */                                                        \

@@ -56,7 +56,7 @@ static bool chunks_fit(struct translation *m, int usual)
 static const struct torch_schedule {
     const char *name;
     enum schedule schedule;
-    int chunks; /* on each rank, unless told */
+    int chunks; /* per rank, by default */
     bool other; /* msim takes the one beside it for it */
 } torch_schedules[] = {
     {"1F1B", SCHEDULE_1F1B, 1, false},
@@ -137,7 +137,7 @@ static int64_t shard_degree(struct translation *m)
     return -1;
 }
 
-/* How many times there are such shards; 0: as many as are left. */
+/* The number of replicas of such shards; 0: by the remaining ranks. */
 static int64_t replicate_degree(struct translation *m)
 {
     return translate_is(m, ARGUMENT_REPLICATE_DEGREE, "-1") ? 0 : translate_int(m, ARGUMENT_REPLICATE_DEGREE, 1, 1);
@@ -185,7 +185,7 @@ void translate_torch_shards(struct translation *m)
     translate_from(m, "layout.shard", ARGUMENT_REPLICATE_DEGREE);
 }
 
-/* Among so many neighbours, or among those of a node, where there are more replicas. */
+/* Among this number of neighbours, or among those of a node, if there are more replicas. */
 void translate_shards_within(struct translation *m)
 {
     enum { NODE = 8, SHARDS_MAX = 1 << 20 };

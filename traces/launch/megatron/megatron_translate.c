@@ -67,7 +67,7 @@ static void read_row(struct translation *m, enum argument argument)
     translate_from(m, row->key, argument);
 }
 
-/* Is a text, perhaps a list of one as a log has it (['p2p']), what an argument is when left out? */
+/* Is a text, possibly a list of one as in a log (['p2p']), the default of an argument? */
 static bool is_usual(const char *text, const char *usual)
 {
     char *end, *usual_end, word[64];

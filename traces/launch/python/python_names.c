@@ -319,7 +319,7 @@ static int count_recipes(const struct python *y)
     return n;
 }
 
-/* An object that is not the job itself: it goes where it belongs, or is left out, which is told. `n` recipes there are. */
+/* An object that is not the job itself becomes part of its recipe, or is reported and left out. There are `n` recipes. */
 static void settle(struct python *y, struct python_object *object, const struct python_object *job, int n,
                    struct yaml_node *result)
 {

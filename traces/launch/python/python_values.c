@@ -117,7 +117,7 @@ static struct yaml_node *read_list(struct python *y, int depth)
     return list;
 }
 
-/* The value of a field of a call or a dictionary that stands in `field`. What is computed is told, and left out. */
+/* The value of a field of a call or dictionary in `field`. A computed value is reported and left out. */
 static bool read_member(struct python *y, struct yaml_node *mapping, const char *key, const char *start, int depth)
 {
     struct place at = python_place(y, start);
@@ -178,7 +178,7 @@ bool python_is_recipe(const char *name)
     return makes && kind && !isupper((unsigned char)*last);
 }
 
-/* Does a call make what it is told: of a class, or of a function that is called after a configuration? */
+/* Does a call make an object of its arguments? It is a class, or a function with a name like a configuration. */
 static bool is_maker(const char *name)
 {
     static const char *const words[] = {"config", "recipe", "mixed", "precision"};
@@ -189,7 +189,7 @@ static bool is_maker(const char *name)
     return maker;
 }
 
-/* A value without a name, behind the `last` one; what run.Config or run.Partial is told first is what is called. */
+/* A value without a name, after the `last` one. The first argument of run.Config or run.Partial is the function. */
 static bool read_unnamed(struct python *y, struct yaml_node *call, struct yaml_node **last, const char *start, int depth)
 {
     static const char *const wrappers[] = {"run.Config", "Config", "run.Partial", "Partial", NULL};

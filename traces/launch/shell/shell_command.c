@@ -187,7 +187,7 @@ static void put_around(const struct runner *r, const struct shell_fields *fields
         shell_fields_add(all, &fields->items[i]);
 }
 
-/* A command whose words are known. Of a line for another shell the commands are run; what stands in front belongs to each. */
+/* A command with expanded words. The commands of a line for another shell run; the fields before it belong to each. */
 static void run_expanded(struct runner *r, const struct shell_fields *fields, struct place at)
 {
     size_t shell = 0, line = r->depth < SHELLS_MAX ? line_for_shell(fields, &shell) : fields->n;
