@@ -96,7 +96,7 @@ static void write_value(const json_t *value, const struct field *row, char *text
     if (row->port && quantity_parse(text, DIM_RATE, &rate, why, sizeof why) == STATUS_OK) /* as people say it of ports */
         snprintf(text, size, "%.12gGbps", rate * 8e-9);
     if (strcmp(row->key, "source") == 0)
-        snprintf(text, size, "the source of these numbers");
+        snprintf(text, size, "where these numbers are from");
     if (text[strcspn(text, ",: ")]) {
         char bare[SOURCE_SIZE];
         snprintf(bare, sizeof bare, "%s", text);

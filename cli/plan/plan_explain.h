@@ -1,5 +1,7 @@
 /*
- * plan_explain.h - one layout in full: is it legal, does it fit, and where every second and byte goes, beside the best plan.
+ * plan_explain.h - one layout in full, next to the best plan: whether it is legal and fits, and where time and memory go.
+ *
+ *     msim plan job.yaml --explain tp=4,pp=16
  */
 #ifndef MSIM_CLI_PLAN_PLAN_EXPLAIN_H
 #define MSIM_CLI_PLAN_PLAN_EXPLAIN_H

@@ -1,9 +1,11 @@
 /*
- * plan_flow.h - the best plans on the fabric: each with the flow network and in each way of placing its ranks.
+ * plan_flow.h - the best plans on the fabric: each one simulated with the flow network, in each placement of its ranks.
  *
- * The search and the simulation that re-ranks take the fabric for empty and perfect. What collisions and a placement make of the
- * best layouts is simulated here, and those layouts are put in order of the time that their best placement takes. One after the
- * other: a simulation of all ranks takes seconds and hundreds of MB.
+ *     msim plan job.yaml --network flow --flow-top 3 --placement all
+ *
+ * The search and its simulations assume an empty, perfect fabric. This simulates hash collisions and placements for the best
+ * layouts, and orders them by the step time in their best placement. It simulates one after the other, because a simulation of
+ * all ranks needs seconds and hundreds of MB.
  */
 #ifndef MSIM_CLI_PLAN_PLAN_FLOW_H
 #define MSIM_CLI_PLAN_PLAN_FLOW_H

@@ -1,7 +1,9 @@
 /*
- * plan_levers.h - what would make a job faster: the best plan with one thing changed at a time.
+ * plan_levers.h - what would make a job faster: the best plan after one change at a time.
  *
- * Each lever (model/plan/levers.h) is a search of its own, so its worth is that of the best layout with it, not of today's.
+ *     msim plan job.yaml --levers
+ *
+ * Each lever (model/plan/levers.h) is a search of its own, so its gain is that of the best layout after the change.
  */
 #ifndef MSIM_CLI_PLAN_PLAN_LEVERS_H
 #define MSIM_CLI_PLAN_PLAN_LEVERS_H

@@ -1,5 +1,5 @@
 /*
- * plan_report.h - what `msim plan` found, as a table for people (plan_report.c), JSON or CSV (plan_record.c).
+ * plan_report.h - the result of `msim plan`: a table (plan_report.c), JSON or CSV (plan_results.c).
  */
 #ifndef MSIM_CLI_PLAN_PLAN_REPORT_H
 #define MSIM_CLI_PLAN_PLAN_REPORT_H

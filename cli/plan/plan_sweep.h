@@ -1,16 +1,16 @@
 /*
- * plan_sweep.h - how a job scales: the best plan at each of several GPU counts, batches, precisions, clusters.
+ * plan_sweep.h - how a job scales: the best plan for each of several GPU counts, batches, precisions or clusters.
  *
  * An axis is a key of the experiment and its values, or several keys that change together:
  *
  *   gpus=256,512,1024     cluster=dgx-h100,gb200-nvl72     precision=bf16,fp8
  *   gpus=256..4096        gpus=256:1024:4                  ranges (sweep_values.h)
  *   gpus=256..4096+global-batch=384..6144               weak scaling: both double
- *   cluster.pue=1:1.5:3      cluster.nic_rate=100Gbps..400Gbps    of keys that are no counts, in the unit of the first
- *   layout={tp=8,pp=2},{tp=4,pp=4}                      values in braces, where they have commas
+ *   cluster.pue=1:1.5:3      cluster.nic_rate=100Gbps..400Gbps    keys that are not counts: the unit of the first
+ *   layout={tp=8,pp=2},{tp=4,pp=4}                      braces hold values with commas
  *
- * Several axes give every combination, the first one's values next to each other. A cluster that has fewer GPUs than asked for,
- * on an axis or by --gpus, gets more nodes of its kind.
+ * Several axes give every combination; the first axis varies fastest. A cluster with fewer GPUs than an axis or --gpus requests
+ * gets more nodes of its kind.
  */
 #ifndef MSIM_CLI_PLAN_PLAN_SWEEP_H
 #define MSIM_CLI_PLAN_PLAN_SWEEP_H

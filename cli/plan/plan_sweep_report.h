@@ -1,6 +1,6 @@
 /*
- * plan_sweep_report.h - what the reports of a sweep share: plan_sweep_report.c, its table for people; plan_sweep_notes.c, what
- * stands below that; plan_sweep_record.c, JSON and CSV. Private to them.
+ * plan_sweep_report.h - shared by the reports of a sweep: plan_sweep_report.c (table), plan_sweep_notes.c (text below the table)
+ * and plan_sweep_record.c (JSON and CSV). Private to them.
  */
 #ifndef MSIM_CLI_PLAN_PLAN_SWEEP_REPORT_H
 #define MSIM_CLI_PLAN_PLAN_SWEEP_REPORT_H

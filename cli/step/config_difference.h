@@ -1,5 +1,5 @@
 /*
- * config_difference.h - what two experiments do not have in common.
+ * config_difference.h - the settings in which two experiments differ.
  */
 #ifndef MSIM_CLI_STEP_CONFIG_DIFFERENCE_H
 #define MSIM_CLI_STEP_CONFIG_DIFFERENCE_H

@@ -1,5 +1,7 @@
 /*
- * step_explain.h - why a step costs what it costs: every kernel of a layer pass and every exchange, with the parts of its cost.
+ * step_explain.h - why a step takes its time: every kernel of a layer pass and every exchange, with the parts of its cost.
+ *
+ *     msim step job.yaml --explain
  */
 #ifndef MSIM_CLI_STEP_STEP_EXPLAIN_H
 #define MSIM_CLI_STEP_STEP_EXPLAIN_H

@@ -1,5 +1,7 @@
 /*
- * step_flow.h - the step on a fabric: its options, and what the links saw.
+ * step_flow.h - the step on a fabric: its options, and the load of its links.
+ *
+ *     msim step job.yaml --network flow --flap tor:17@2s+50ms
  */
 #ifndef MSIM_CLI_STEP_STEP_FLOW_H
 #define MSIM_CLI_STEP_STEP_FLOW_H

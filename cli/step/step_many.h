@@ -1,5 +1,5 @@
 /*
- * step_many.h - `msim step --replicas N`: the same step on GPUs that draw their own speed, and how long steps then take.
+ * step_many.h - `msim step --replicas N`: the same step on GPUs of random speed, and the distribution of its time.
  */
 #ifndef MSIM_CLI_STEP_STEP_MANY_H
 #define MSIM_CLI_STEP_STEP_MANY_H

@@ -1,7 +1,9 @@
 /*
- * step_packets.h - the step packet by packet: what it would cost, and what its links saw.
+ * step_packets.h - the step packet by packet: its expected cost, and the queues and pauses of its links.
  *
- * The step is first run by fair flows, which says how many packets there will be and what it takes where rates are fair at once.
+ *     msim step job.yaml --network packet --mtu 64KiB
+ *
+ * msim first runs the step with fair flows. That gives the number of packets, and the time with rates that are fair at once.
  */
 #ifndef MSIM_CLI_STEP_STEP_PACKETS_H
 #define MSIM_CLI_STEP_STEP_PACKETS_H

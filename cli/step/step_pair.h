@@ -1,12 +1,13 @@
 /*
- * step_pair.h - `msim step A.yaml B.yaml`: the steps of two experiments side by side, and why one is faster.
+ * step_pair.h - `msim step A.yaml B.yaml`: two experiments side by side, and why one is faster.
  *
- * The seconds of a step say that where both train as many tokens on as many GPUs. In general a token costs, in GPU-seconds,
+ * If both train the same number of tokens on the same number of GPUs, the seconds of a step show it. In general a token costs,
+ * in GPU-seconds,
  *
  *     c = sum over classes i of  s_i GPUs / tokens of a step,
  *
- * s_i the mean time of a rank in class i, so the change of class i is (c_i of B - c_i of A) / c of A, and these sum to the change
- * of the whole.
+ * with s_i the mean time of a rank in class i. The change of class i is (c_i of B - c_i of A) / c of A. These changes add up to
+ * the change of the whole.
  */
 #ifndef MSIM_CLI_STEP_STEP_PAIR_H
 #define MSIM_CLI_STEP_STEP_PAIR_H

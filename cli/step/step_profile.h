@@ -1,5 +1,5 @@
 /*
- * step_profile.h - a profile of a real step beside the predicted one: `msim step --profile`.
+ * step_profile.h - a profile of a real step next to the predicted one: `msim step --profile`.
  */
 #ifndef MSIM_CLI_STEP_STEP_PROFILE_H
 #define MSIM_CLI_STEP_STEP_PROFILE_H
