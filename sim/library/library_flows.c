@@ -101,7 +101,7 @@ enum msim_status msim_flows_create(const struct msim_fabric *fabric, enum msim_r
     struct diags *diags = library_begin(&call, messages);
     *flows = NULL;
     if ((unsigned)routing >= N_ROUTINGS) {
-        diag_error(diags, (struct place){0}, "unknown routing %d", (int)routing);
+        diag_error(diags, PLACE_NONE, "unknown routing %d", (int)routing);
         return library_done(&call, STATUS_USAGE);
     }
     size_t n_links = msim_fabric_links(fabric);
@@ -131,8 +131,8 @@ static enum status transfer_check(const struct msim_flows *flows, size_t from, s
     size_t gpus = (size_t)flows->fabric.n_gpus;
     if (from < gpus && to < gpus && bytes >= 0 && bytes <= 1e18 && flows->n_transfers < NO_FLOW)
         return STATUS_OK;
-    diag_error(diags, (struct place){0}, "a transfer of %g bytes from GPU %zu to GPU %zu: the fabric has GPUs 0 to %zu", bytes,
-               from, to, gpus - 1);
+    diag_error(diags, PLACE_NONE, "a transfer of %g bytes from GPU %zu to GPU %zu: the fabric has GPUs 0 to %zu", bytes, from, to,
+               gpus - 1);
     return STATUS_USAGE;
 }
 
@@ -152,8 +152,8 @@ enum msim_status msim_flows_send(struct msim_flows *flows, size_t from_gpu, size
     if (status != STATUS_OK)
         return library_done(&call, status);
     if (!route_gpus(&flows->router, (int)from_gpu, (int)to_gpu, 0, &path)) {
-        diag_error(diags, (struct place){0}, "no path%s leads from GPU %zu to GPU %zu", route_limit_text(&flows->fabric),
-                   from_gpu, to_gpu);
+        diag_error(diags, PLACE_NONE, "no path%s leads from GPU %zu to GPU %zu", route_limit_text(&flows->fabric), from_gpu,
+                   to_gpu);
         return library_done(&call, STATUS_BAD_INPUT);
     }
     count_load(flows, &path, 1);

@@ -28,7 +28,7 @@ enum status library_layout(const struct experiment *experiment, const char *text
         return layout_choose(experiment, processors(), layout, diags);
     struct experiment given = *experiment;
     if (snprintf(given.layout.text, sizeof given.layout.text, "%s", text) >= (int)sizeof given.layout.text) {
-        diag_error(diags, (struct place){0}, "the layout has more than %zu characters", sizeof given.layout.text - 1);
+        diag_error(diags, PLACE_NONE, "the layout has more than %zu characters", sizeof given.layout.text - 1);
         return STATUS_BAD_INPUT;
     }
     given.layout.given = true;

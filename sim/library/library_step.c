@@ -128,7 +128,7 @@ enum msim_status msim_step_write_trace(const struct msim_step *step, const char 
     struct diags *diags = library_begin(&call, messages);
     /* "-" would be standard output, which the library leaves to the program. */
     if (!step->recorded || path[0] == '\0' || (path[0] == '-' && path[1] == '\0')) {
-        diag_error(diags, (struct place){0}, "%s",
+        diag_error(diags, PLACE_NONE, "%s",
                    step->recorded ? "a trace needs the path of a file"
                                   : "the step was simulated without a timeline; set options.timeline");
         return library_done(&call, STATUS_USAGE);

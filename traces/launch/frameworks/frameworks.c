@@ -30,8 +30,8 @@ static const struct framework *needed(const struct frameworks *frameworks, const
 {
     const struct framework *framework = frameworks_find(frameworks, name);
     if (!framework)
-        diag_error(diags, (struct place){0}, "no file of %s describes %s; MSIM_DATA can name the folder of msim's data",
-                   tables.folder, name);
+        diag_error(diags, PLACE_NONE, "no file of %s describes %s; MSIM_DATA can name the folder of msim's data", tables.folder,
+                   name);
     return framework;
 }
 
