@@ -5,6 +5,7 @@
 #include "cli/options/help.h"
 #include "cli/options/options.h"
 #include "cli/output/result.h"
+#include "cli/output/result_row.h"
 #include "cli/world/world.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
@@ -77,6 +78,17 @@ static int run_command(const struct command *command, int argc, char **argv)
     return status;
 }
 
+/* The keys of results, of one command where it is named. */
+static int run_keys(const char *name)
+{
+    const char *near = NULL;
+    const struct command *command = name ? command_find(name, &near) : NULL;
+    if (name && !command)
+        return usage_error("command", name, near);
+    result_keys_write(commands, command, stdout);
+    return flushed();
+}
+
 static int run_help(int argc, char **argv)
 {
     const char *topic = argc > 1 ? argv[1] : NULL;
@@ -92,6 +104,8 @@ static int run_help(int argc, char **argv)
         help_completion(commands, stdout);
     else if (strcmp(topic, "--dictionary") == 0)
         help_dictionary(commands, stdout);
+    else if (strcmp(topic, "--keys") == 0)
+        return run_keys(argc > 2 ? argv[2] : NULL);
     else
         return usage_error("command", topic, near);
     return flushed();

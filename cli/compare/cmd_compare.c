@@ -54,6 +54,7 @@ static void predict_rows(struct comparing *comparing, struct invocation *call)
         predict(comparing->method, row, &call->diags);
         comparing->n_illegal += !row->legal;
         comparing->items[i] = comparison_of(row);
+        row->item = &comparing->items[i];
         progress_update(&progress, (double)i, (double)comparing->n_rows);
     }
     progress_end(&progress);
@@ -146,10 +147,7 @@ static json_t *json_settings(const struct comparing *comparing)
 static enum status write_results(const struct comparing *comparing, bool explain, struct invocation *call)
 {
     if (call->format == FORMAT_CSV) {
-        if (comparing->by == COMPARE_BY_ROW)
-            compare_write_csv(comparing, call->out);
-        else
-            compare_write_groups_csv(comparing, call->out);
+        compare_write_csv(comparing, call->out);
     } else if (call->format == FORMAT_JSON) {
         json_t *result = result_create(call, NULL);
         json_object_set_new(result, "config", json_settings(comparing));
@@ -307,5 +305,6 @@ const struct command command_compare = {
     .options = options,
     .notes = notes,
     .examples = examples,
+    .keys = compare_keys,
     .run = run,
 };

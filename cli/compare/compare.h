@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "cli/options/command.h"
+#include "cli/output/result_row.h"
 #include "model/cost/memory/footprint.h"
 #include "model/cost/work/cost.h"
 #include "traces/table/accuracy.h"
@@ -21,6 +21,7 @@ enum compare_by { COMPARE_BY_ROW, COMPARE_BY_TABLE, COMPARE_BY_GPU, COMPARE_BY_K
 /* One row and what was predicted for it. */
 struct compared {
     const struct measurement *run;
+    const struct comparison *item;     /* as statistics take it */
     const char *table;                 /* path of its file */
     bool legal;                        /* the layout can be simulated; false: no prediction */
     double predicted_s, predicted_mfu; /* 0: not predicted (also for runs that ended out of memory) */
@@ -55,9 +56,10 @@ void compare_warn_of_repeats(const struct comparing *comparing, struct diags *di
 /* --explain: which of several rows of its case is shown. */
 void compare_note_others(const struct comparing *comparing, struct diags *diags);
 
+extern const struct result_table compare_keys[];
+
 void compare_write_text(const struct comparing *comparing, const struct invocation *call);
 void compare_write_csv(const struct comparing *comparing, FILE *out);
-void compare_write_groups_csv(const struct comparing *comparing, FILE *out); /* by anything but rows */
 /* The keys of a JSON result: summary, sources, gpus, kinds, rows. */
 void compare_fill_json(const struct comparing *comparing, json_t *result);
 /* One row in full, as text or under the key "explain". */

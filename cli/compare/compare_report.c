@@ -4,7 +4,7 @@
 
 #include "cli/compare/compare.h"
 #include "cli/output/layout_json.h"
-#include "cli/output/table.h"
+#include "cli/output/result_row.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
 #include "model/base/units.h"
@@ -24,54 +24,131 @@ static char *table_title(const char *path, char *buffer, size_t size)
     return buffer;
 }
 
-static const char *outcome_word(bool oom)
+/* --- rows ---------------------------------------------------------------------------------------------------------- */
+
+static struct value positive(double number)
 {
-    return oom ? "oom" : "ok";
+    return known_if(number > 0, as_number(number));
 }
 
-/* "" where the table does not tell. */
-static const char *measured_word(const struct comparison *item)
+static struct value outcome_value(bool known, bool oom)
 {
-    return item->untold ? "" : outcome_word(item->oom);
+    return known_if(known, as_text(oom ? "oom" : "ok"));
 }
 
-/* --- text ---------------------------------------------------------------------------------------------------------- */
+static struct value error_value(const struct comparison *item)
+{
+    return known_if(comparison_is_timed(item), as_number(comparison_is_timed(item) ? comparison_error_pct(item) : 0));
+}
+
+#define COMPARED_ROWS(ROW)                                                                                                       \
+    ROW(compared, case, as_text(compared->run->name), "", JSON | CSV, "name of the run")                                         \
+    ROW(compared, source, as_text(compared->table), "", JSON | CSV, "file of its table")                                         \
+    ROW(compared, gpu, as_text(compared->run->cluster.gpu.name), "", JSON | CSV, "name of the GPU")                              \
+    ROW(compared, gpus, as_count(compared->run->gpus), "", JSON | CSV, "number of GPUs")                                         \
+    ROW(compared, layout, as_layout(&compared->run->layout), "", JSON, "its layout")                                             \
+    ROW(compared, outcome, outcome_value(!compared->run->untold, compared->run->oom), "", JSON | CSV, "ok or oom, as measured")  \
+    ROW(compared, measured_s, positive(compared->run->step_s), "s", JSON | CSV, "measured step time")                            \
+    ROW(compared, predicted_s, positive(compared->predicted_s), "s", JSON | CSV, "predicted step time")                          \
+    ROW(compared, error_pct, error_value(compared->item), "%", JSON | CSV, "error of the predicted step time")                   \
+    ROW(compared, predicted_outcome, outcome_value(compared->legal, compared->item->predicted_oom), "", JSON | CSV,              \
+        "ok or oom, as predicted")                                                                                               \
+    ROW(compared, measured_mfu_pct, positive(100 * compared->run->mfu), "%", JSON | CSV, "measured MFU")                         \
+    ROW(compared, predicted_mfu_pct, known_if(compared->predicted_s > 0, as_number(100 * compared->predicted_mfu)), "%",         \
+        JSON | CSV, "predicted MFU, attention counted in full")                                                                  \
+    ROW(compared, memory_gib, known_if(compared->legal, as_number(compared->memory.total / GIB)), "GiB", JSON | CSV,             \
+        "predicted memory of the fullest rank")                                                                                  \
+    ROW(compared, capacity_gib, known_if(compared->legal, as_number(compared->capacity / GIB)), "GiB", JSON | CSV,               \
+        "memory that a rank may use")                                                                                            \
+    ROW(compared, breakdown, known_if(compared->predicted_s > 0, as_classes(&compared->breakdown)), "s", JSON | CSV,             \
+        "predicted time by class of work")
+RESULT_ROWS(compared_rows, COMPARED_ROWS)
+
+static struct value score(const struct accuracy *a, double number)
+{
+    return known_if(a->n > 0, as_number(number));
+}
 
 static enum tint error_tint(double error_pct)
 {
     return fabs(error_pct) > 20 ? TINT_BAD : fabs(error_pct) > 10 ? TINT_WARN : TINT_NONE;
 }
 
+static struct value mean_error(const struct accuracy *a)
+{
+    return tinted(score(a, a->mape_pct), a->n > 0 ? error_tint(a->mape_pct) : TINT_NONE);
+}
+
+#define SCORE_ROWS(ROW)                                                                                                          \
+    ROW(accuracy, n, as_count((int64_t)accuracy->n), "", JSON | CSV, "runs with a measured and a predicted time",                \
+        .column = "timed", .title = "timed", .show = "%.0f")                                                                     \
+    ROW(accuracy, n_sources, as_count((int64_t)accuracy->n_sources), "", JSON | CSV, "tables with such runs",                    \
+        .column = "sources")                                                                                                     \
+    ROW(accuracy, mape_pct, mean_error(accuracy), "%", JSON | CSV, "mean of the absolute error", .column = "mean_pct",           \
+        .title = "mean", .show = "%.2f")                                                                                         \
+    ROW(accuracy, macro_mape_pct, score(accuracy, accuracy->macro_mape_pct), "%", JSON, "mean over tables of their means")       \
+    ROW(accuracy, median_ape_pct, score(accuracy, accuracy->median_ape_pct), "%", JSON | CSV, "median of the absolute error",    \
+        .column = "median_pct", .title = "median", .show = "%.2f")                                                               \
+    ROW(accuracy, p90_ape_pct, score(accuracy, accuracy->p90_ape_pct), "%", JSON | CSV, "90th percentile of the absolute error", \
+        .column = "p90_pct", .title = "p90", .show = "%.2f")                                                                     \
+    ROW(accuracy, bias_pct, score(accuracy, accuracy->bias_pct), "%", JSON | CSV, "mean error; positive: predicted too slow",    \
+        .title = "bias", .show = "%+.2f")
+RESULT_ROWS(score_rows, SCORE_ROWS)
+
+#define RATIO_ROWS(ROW)                                                                                                          \
+    ROW(accuracy, p10, score(accuracy, accuracy->ratio.low), "", JSON | CSV, "10th percentile of measured over predicted time",  \
+        .inside = "measured_over_predicted", .column = "ratio_p10", .title = "measured/predicted p10", .show = "%.2f")           \
+    ROW(accuracy, p50, score(accuracy, accuracy->ratio.middle), "", JSON | CSV, "median of measured over predicted time",        \
+        .inside = "measured_over_predicted", .column = "ratio_p50")                                                              \
+    ROW(accuracy, p90, score(accuracy, accuracy->ratio.high), "", JSON | CSV, "90th percentile of measured over predicted time", \
+        .inside = "measured_over_predicted", .column = "ratio_p90", .show = "%.2f")
+RESULT_ROWS(ratio_rows, RATIO_ROWS)
+
+#define OOM_ROWS(ROW)                                                                                                            \
+    ROW(accuracy, found, as_count((int64_t)accuracy->oom_found), "", JSON | CSV, "runs out of memory, as predicted",             \
+        .inside = "oom", .column = "oom_found", .title = "oom found", .show = "%.0f")                                            \
+    ROW(accuracy, missed, as_count((int64_t)accuracy->oom_missed), "", JSON | CSV, "runs out of memory, predicted to fit",       \
+        .inside = "oom", .column = "oom_missed", .show = "%.0f")                                                                 \
+    ROW(accuracy, false_alarms, as_count((int64_t)accuracy->oom_false_alarms), "", JSON | CSV,                                   \
+        "runs that fit, predicted not to", .inside = "oom", .column = "oom_false", .title = "false", .show = "%.0f")
+RESULT_ROWS(oom_rows, OOM_ROWS)
+
+#define NEED_ROWS(ROW)                                                                                                           \
+    ROW(outcomes, runs, as_count((int64_t)outcomes->runs), "", JSON | CSV, "runs of tables that report failures",                \
+        .column = "outcomes")                                                                                                    \
+    ROW(outcomes, oom, as_count((int64_t)outcomes->failed), "", JSON | CSV, "those that ran out of memory",                      \
+        .column = "outcomes_oom")                                                                                                \
+    ROW(outcomes, n_sources, as_count((int64_t)outcomes->sources), "", JSON | CSV, "tables that report failures",                \
+        .column = "outcome_sources")                                                                                             \
+    ROW(outcomes, median, known_if(outcomes->scale > 0, as_number(outcomes->median)), "", JSON | CSV,                            \
+        "median of needed over predicted memory", .column = "need_median")                                                       \
+    ROW(outcomes, scale, known_if(outcomes->scale > 0, as_number(outcomes->scale)), "", JSON | CSV,                              \
+        "scale of its log-logistic distribution", .column = "need_scale")
+RESULT_ROWS(need_rows, NEED_ROWS)
+
+const struct result_table compare_keys[] = {{"rows[]", compared_rows},
+                                            {"summary", score_rows},
+                                            {"summary", ratio_rows},
+                                            {"summary", oom_rows},
+                                            {"summary.needed_over_predicted", need_rows},
+                                            {0}};
+
+/* --- text ---------------------------------------------------------------------------------------------------------- */
+
+/* The name of a group and the scores of its rows. */
 static void accuracy_columns(struct table *table, const char *what)
 {
+    static const struct accuracy none;
     table_column(table, what, NULL, ALIGN_LEFT);
-    table_column(table, "timed", NULL, ALIGN_RIGHT);
-    table_column(table, "mean", "%", ALIGN_RIGHT);
-    table_column(table, "median", "%", ALIGN_RIGHT);
-    table_column(table, "p90", "%", ALIGN_RIGHT);
-    table_column(table, "bias", "%", ALIGN_RIGHT);
-    table_column(table, "oom found", NULL, ALIGN_RIGHT);
-    table_column(table, "missed", NULL, ALIGN_RIGHT);
-    table_column(table, "false", NULL, ALIGN_RIGHT);
+    rows_columns(score_rows, &none, table);
+    rows_columns(oom_rows, &none, table);
 }
 
 static void accuracy_row(struct table *table, const char *name, const struct accuracy *a)
 {
     table_cell(table, "%s", name);
-    table_cell(table, "%zu", a->n);
-    if (a->n) {
-        table_tint(table, error_tint(a->mape_pct));
-        table_cell(table, "%.2f", a->mape_pct);
-        table_cell(table, "%.2f", a->median_ape_pct);
-        table_cell(table, "%.2f", a->p90_ape_pct);
-        table_cell(table, "%+.2f", a->bias_pct);
-    } else {
-        for (int i = 0; i < 4; i++)
-            table_cell(table, "-");
-    }
-    table_cell(table, "%zu", a->oom_found);
-    table_cell(table, "%zu", a->oom_missed);
-    table_cell(table, "%zu", a->oom_false_alarms);
+    rows_cells(score_rows, a, table);
+    rows_cells(oom_rows, a, table);
 }
 
 static void write_groups(const struct comparing *comparing, enum accuracy_key key, const char *what,
@@ -102,16 +179,10 @@ static void write_kinds(const struct comparing *comparing, const struct invocati
     size_t n_groups;
     struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, ACCURACY_BY_KIND, &n_groups);
     accuracy_columns(&table, "kind");
-    table_column(&table, "measured/predicted p10", NULL, ALIGN_RIGHT);
-    table_column(&table, "p90", NULL, ALIGN_RIGHT);
+    rows_columns(ratio_rows, &groups->accuracy, &table);
     for (size_t i = 0; i < n_groups; i++) {
-        const struct accuracy *a = &groups[i].accuracy;
-        accuracy_row(&table, groups[i].name, a);
-        for (int end = 0; end < 2; end++)
-            if (a->n > 0)
-                table_cell(&table, "%.2f", end ? a->ratio.high : a->ratio.low);
-            else
-                table_cell(&table, "-");
+        accuracy_row(&table, groups[i].name, &groups[i].accuracy);
+        rows_cells(ratio_rows, &groups[i].accuracy, &table);
     }
     table_write_text(&table, call);
     table_free(&table);
@@ -156,8 +227,9 @@ static void seconds_cell(struct table *table, double seconds)
         table_cell(table, "%.*f", 4 - before, seconds);
 }
 
-static void row_cells(struct table *table, const struct compared *row, const struct comparison *item)
+static void row_cells(struct table *table, const struct compared *row)
 {
+    const struct comparison *item = row->item;
     char title[256], layout[LAYOUT_TEXT];
     table_cell(table, "%s", row->run->name);
     table_cell(table, "%s", table_title(row->table, title, sizeof title));
@@ -195,7 +267,7 @@ static void write_rows(const struct comparing *comparing, const struct invocatio
         row_columns(&table);
         for (size_t i = 0; i < n_shown; i++) {
             size_t row = order ? order[i] : i;
-            row_cells(&table, &comparing->rows[row], &comparing->items[row]);
+            row_cells(&table, &comparing->rows[row]);
         }
         fprintf(call->out, "\n%s\n", order ? "Largest errors" : "Rows");
         table_write_text(&table, call);
@@ -244,38 +316,12 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
 
 /* --- CSV ----------------------------------------------------------------------------------------------------------- */
 
-static double or_nan(bool known, double value)
+static void write_rows_csv(const struct comparing *comparing, FILE *out)
 {
-    return known ? value : NAN;
-}
-
-void compare_write_csv(const struct comparing *comparing, FILE *out)
-{
-    fputs("case,source,gpu,gpus,outcome,measured_s,predicted_s,error_pct,predicted_outcome,measured_mfu_pct,predicted_mfu_pct,"
-          "memory_gib,capacity_gib",
-          out);
-    for (int c = 0; c < N_WORK_CLASSES; c++)
-        fprintf(out, ",%s_s", work_class_name((enum work_class)c));
+    rows_csv_heading(compared_rows, &comparing->rows[0], true, out);
     fputc('\n', out);
     for (size_t i = 0; i < comparing->n_rows; i++) {
-        const struct compared *row = &comparing->rows[i];
-        const struct comparison *item = &comparing->items[i];
-        bool predicted = row->predicted_s > 0;
-        csv_write_cell(out, true, row->run->name);
-        csv_write_cell(out, false, row->table);
-        csv_write_cell(out, false, item->gpu);
-        csv_write_integer(out, false, row->run->gpus);
-        csv_write_cell(out, false, measured_word(item));
-        csv_write_number(out, false, or_nan(row->run->step_s > 0, row->run->step_s));
-        csv_write_number(out, false, or_nan(predicted, row->predicted_s));
-        csv_write_number(out, false, or_nan(comparison_is_timed(item), comparison_error_pct(item)));
-        csv_write_cell(out, false, row->legal ? outcome_word(item->predicted_oom) : "");
-        csv_write_number(out, false, or_nan(row->run->mfu > 0, 100 * row->run->mfu));
-        csv_write_number(out, false, or_nan(predicted, 100 * row->predicted_mfu));
-        csv_write_number(out, false, or_nan(row->legal, row->memory.total / GIB));
-        csv_write_number(out, false, or_nan(row->legal, row->capacity / GIB));
-        for (int c = 0; c < N_WORK_CLASSES; c++)
-            csv_write_number(out, false, or_nan(predicted, row->breakdown.s[c]));
+        rows_csv_cells(compared_rows, &comparing->rows[i], true, out);
         fputc('\n', out);
     }
 }
@@ -297,21 +343,27 @@ static void write_gpus(const struct comparing *comparing, enum accuracy_key key,
     free(mine);
 }
 
-/* What a group's outcomes tell of memory. */
-static void write_outcomes(const struct comparing *comparing, enum accuracy_key key, const char *name, FILE *out)
+static struct outcomes group_outcomes(const struct comparing *comparing, enum accuracy_key key, const char *name)
 {
     size_t n;
-    struct comparison *mine = accuracy_members(comparing->items, comparing->n_rows, key, name, &n);
-    struct outcomes outcomes = outcomes_of(mine, n);
-    csv_write_integer(out, false, (long long)outcomes.runs);
-    csv_write_integer(out, false, (long long)outcomes.failed);
-    csv_write_integer(out, false, (long long)outcomes.sources);
-    csv_write_number(out, false, or_nan(outcomes.scale > 0, outcomes.median));
-    csv_write_number(out, false, or_nan(outcomes.scale > 0, outcomes.scale));
-    free(mine);
+    struct comparison *members = accuracy_members(comparing->items, comparing->n_rows, key, name, &n);
+    struct outcomes outcomes = outcomes_of(members, n);
+    free(members);
+    return outcomes;
 }
 
-void compare_write_groups_csv(const struct comparing *comparing, FILE *out)
+static void write_groups_heading(FILE *out)
+{
+    csv_write_cell(out, true, "group");
+    rows_csv_heading(score_rows, &(struct accuracy){0}, false, out);
+    rows_csv_heading(oom_rows, &(struct accuracy){0}, false, out);
+    rows_csv_heading(ratio_rows, &(struct accuracy){0}, false, out);
+    csv_write_cell(out, false, "gpus");
+    rows_csv_heading(need_rows, &(struct outcomes){0}, false, out);
+    fputc('\n', out);
+}
+
+static void write_groups_csv(const struct comparing *comparing, FILE *out)
 {
     static const enum accuracy_key keys[] = {[COMPARE_BY_TABLE] = ACCURACY_BY_SOURCE,
                                              [COMPARE_BY_GPU] = ACCURACY_BY_GPU,
@@ -320,48 +372,32 @@ void compare_write_groups_csv(const struct comparing *comparing, FILE *out)
     enum accuracy_key key = keys[comparing->by];
     size_t n_groups;
     struct accuracy_group *groups = accuracy_groups(comparing->items, comparing->n_rows, key, &n_groups);
-    fputs("group,timed,sources,mean_pct,median_pct,p90_pct,bias_pct,oom_found,oom_missed,oom_false,ratio_p10,ratio_p50,ratio_p90,"
-          "gpus,outcomes,outcomes_oom,outcome_sources,need_median,need_scale\n",
-          out);
+    write_groups_heading(out);
     for (size_t i = 0; i < n_groups; i++) {
-        const struct accuracy *a = &groups[i].accuracy;
-        const double pct[] = {a->mape_pct, a->median_ape_pct, a->p90_ape_pct, a->bias_pct};
-        const double ratios[] = {a->ratio.low, a->ratio.middle, a->ratio.high};
+        struct outcomes outcomes = group_outcomes(comparing, key, groups[i].name);
         csv_write_cell(out, true, groups[i].name);
-        csv_write_integer(out, false, (long long)a->n);
-        csv_write_integer(out, false, (long long)a->n_sources);
-        for (int k = 0; k < 4; k++)
-            csv_write_number(out, false, or_nan(a->n > 0, pct[k]));
-        csv_write_integer(out, false, (long long)a->oom_found);
-        csv_write_integer(out, false, (long long)a->oom_missed);
-        csv_write_integer(out, false, (long long)a->oom_false_alarms);
-        for (int k = 0; k < 3; k++)
-            csv_write_number(out, false, or_nan(a->n > 0, ratios[k]));
+        rows_csv_cells(score_rows, &groups[i].accuracy, false, out);
+        rows_csv_cells(oom_rows, &groups[i].accuracy, false, out);
+        rows_csv_cells(ratio_rows, &groups[i].accuracy, false, out);
         write_gpus(comparing, key, groups[i].name, out);
-        write_outcomes(comparing, key, groups[i].name, out);
+        rows_csv_cells(need_rows, &outcomes, false, out);
         fputc('\n', out);
     }
     free(groups);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------------------------- */
-
-static json_t *real_or_null(bool known, double value)
+void compare_write_csv(const struct comparing *comparing, FILE *out)
 {
-    return known && isfinite(value) ? json_real(value) : json_null();
+    (comparing->by == COMPARE_BY_ROW ? write_rows_csv : write_groups_csv)(comparing, out);
 }
 
-static json_t *json_accuracy(const struct accuracy *a)
+/* --- JSON ---------------------------------------------------------------------------------------------------------- */
+
+static void put_accuracy(const struct accuracy *a, json_t *object)
 {
-    bool timed = a->n > 0;
-    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I}}", "n", (json_int_t)a->n,
-                     "n_sources", (json_int_t)a->n_sources, "mape_pct", real_or_null(timed, a->mape_pct), "macro_mape_pct",
-                     real_or_null(timed, a->macro_mape_pct), "median_ape_pct", real_or_null(timed, a->median_ape_pct),
-                     "p90_ape_pct", real_or_null(timed, a->p90_ape_pct), "bias_pct", real_or_null(timed, a->bias_pct),
-                     "measured_over_predicted", "p10", real_or_null(timed, a->ratio.low), "p50",
-                     real_or_null(timed, a->ratio.middle), "p90", real_or_null(timed, a->ratio.high), "oom", "found",
-                     (json_int_t)a->oom_found, "missed", (json_int_t)a->oom_missed, "false_alarms",
-                     (json_int_t)a->oom_false_alarms);
+    rows_json(score_rows, a, object);
+    rows_json(ratio_rows, a, object);
+    rows_json(oom_rows, a, object);
 }
 
 static json_t *json_groups(const struct comparing *comparing, enum accuracy_key key, const char *name)
@@ -371,53 +407,25 @@ static json_t *json_groups(const struct comparing *comparing, enum accuracy_key 
     json_t *array = json_array();
     for (size_t i = 0; i < n_groups; i++) {
         json_t *group = json_pack("{s:o}", name, json_text(groups[i].name));
-        json_object_update_new(group, json_accuracy(&groups[i].accuracy));
+        put_accuracy(&groups[i].accuracy, group);
         json_array_append_new(array, group);
     }
     free(groups);
     return array;
 }
 
-static json_t *json_row(const struct compared *row, const struct comparison *item)
-{
-    char layout[LAYOUT_TEXT];
-    bool predicted = row->predicted_s > 0;
-    json_t *object = json_pack("{s:s, s:o, s:s, s:i, s:s, s:s}", "case", row->run->name, "source", json_text(row->table), "gpu",
-                               item->gpu, "gpus", row->run->gpus, "layout",
-                               layout_format(&row->run->layout, layout, sizeof layout), "outcome", outcome_word(item->oom));
-    if (item->untold)
-        json_object_set_new(object, "outcome", json_null());
-    json_object_set_new(object, "measured_s", real_or_null(row->run->step_s > 0, row->run->step_s));
-    json_object_set_new(object, "predicted_s", real_or_null(predicted, row->predicted_s));
-    json_object_set_new(object, "error_pct", real_or_null(comparison_is_timed(item), comparison_error_pct(item)));
-    json_object_set_new(object, "predicted_outcome", row->legal ? json_string(outcome_word(item->predicted_oom)) : json_null());
-    json_object_set_new(object, "measured_mfu_pct", real_or_null(row->run->mfu > 0, 100 * row->run->mfu));
-    json_object_set_new(object, "predicted_mfu_pct", real_or_null(predicted, 100 * row->predicted_mfu));
-    json_object_set_new(object, "memory_gib", real_or_null(row->legal, row->memory.total / GIB));
-    json_object_set_new(object, "capacity_gib", real_or_null(row->legal, row->capacity / GIB));
-    json_object_set_new(object, "breakdown", predicted ? cost_by_class_json(&row->breakdown) : json_null());
-    return object;
-}
-
-static json_t *json_need(const struct comparing *comparing)
-{
-    struct outcomes outcomes = outcomes_of(comparing->items, comparing->n_rows);
-    bool told = outcomes.scale > 0;
-    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "runs", (json_int_t)outcomes.runs, "oom", (json_int_t)outcomes.failed,
-                     "n_sources", (json_int_t)outcomes.sources, "median", real_or_null(told, outcomes.median), "scale",
-                     real_or_null(told, outcomes.scale));
-}
-
 void compare_fill_json(const struct comparing *comparing, json_t *result)
 {
     struct accuracy total = accuracy_total(comparing->items, comparing->n_rows);
-    json_t *summary = json_accuracy(&total), *rows = json_array();
-    json_object_set_new(summary, "needed_over_predicted", json_need(comparing));
+    struct outcomes outcomes = outcomes_of(comparing->items, comparing->n_rows);
+    json_t *summary = json_object(), *rows = json_array();
+    put_accuracy(&total, summary);
+    json_object_set_new(summary, "needed_over_predicted", rows_object(need_rows, &outcomes));
     json_object_set_new(summary, "rows", json_integer((json_int_t)comparing->n_rows));
     json_object_set_new(summary, "skipped", json_integer((json_int_t)comparing->n_skipped));
     json_object_set_new(summary, "not_predicted", json_integer((json_int_t)comparing->n_illegal));
     for (size_t i = 0; i < comparing->n_rows; i++)
-        json_array_append_new(rows, json_row(&comparing->rows[i], &comparing->items[i]));
+        json_array_append_new(rows, rows_object(compared_rows, &comparing->rows[i]));
     json_object_set_new(result, "summary", summary);
     json_object_set_new(result, "sources", json_groups(comparing, ACCURACY_BY_SOURCE, "source"));
     json_object_set_new(result, "gpus", json_groups(comparing, ACCURACY_BY_GPU, "gpu"));

@@ -82,6 +82,7 @@ struct command_note {
 };
 
 struct invocation;
+struct result_table;
 
 struct command {
     const char *name;
@@ -93,6 +94,7 @@ struct command {
     bool experiment; /* takes the experiment options (experiment_options.h) and, as its one operand, an experiment file */
     const struct option_row *options; /* own rows, may be NULL */
     const struct example *examples;   /* ends with a NULL line */
+    const struct result_table *keys;  /* of its results (cli/output/result_row.h); NULL: not described */
     enum status (*run)(struct invocation *call);
 };
 

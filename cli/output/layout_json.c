@@ -37,6 +37,12 @@ json_t *layout_json(const struct layout *layout)
     return json;
 }
 
+struct value as_layout(const struct layout *layout)
+{
+    char text[LAYOUT_TEXT];
+    return as_text(layout_format(layout, text, sizeof text));
+}
+
 json_t *features_json(feature_set features)
 {
     json_t *json = json_array();

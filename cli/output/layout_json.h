@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "cli/output/result_row.h"
 #include "model/cost/work/cost.h"
 #include "model/layout/layout.h"
 
@@ -16,6 +17,8 @@ extern const enum layout_dimension result_dimensions[N_RESULT_DIMENSIONS];
 /* {tp pp vpp cp dp ep zero micro_batch recompute schedule sequence_parallel}: the keys of an experiment's `layout`, so that it
  * can be given back as one. The software features it uses are no part of it. */
 json_t *layout_json(const struct layout *layout);
+/* Its text, as options take it. */
+struct value as_layout(const struct layout *layout);
 /* Their names, in a fixed order. */
 json_t *features_json(feature_set features);
 /* {class: seconds}, every class. */

@@ -29,8 +29,7 @@ void table_column(struct table *table, const char *title, const char *unit, enum
         (struct table_column){memory_copy_text(title), unit ? memory_copy_text(unit) : NULL, align};
 }
 
-/* "-0.0", a small number below 0 rounded, is "0.0"; with a sign wanted "+0.0". */
-static void drop_sign_of_zero(char *text, bool plus)
+void drop_sign_of_zero(char *text, bool plus)
 {
     size_t length = strlen(text);
     if (length < 2 || text[0] != '-' || text[1] != '0' || strspn(text + 1, "0.") + 1 != length)

@@ -52,4 +52,7 @@ void table_free(struct table *table);
 const char *tint_start(enum tint tint, bool colour);
 const char *tint_end(enum tint tint, bool colour);
 
+/* Takes the sign from "-0.0", a small negative number rounded; makes it a plus where signs are shown. */
+void drop_sign_of_zero(char *text, bool plus);
+
 #endif

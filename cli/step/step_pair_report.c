@@ -298,10 +298,10 @@ static const char *value_text(const json_t *value, char *buffer, size_t size)
 
 static void write_differences(const struct step_pair *pair, const struct invocation *call)
 {
-    enum { MOST_SHOWN = 24, VALUE_TEXT = 128 };
+    enum { MOST_SHOWN = 24, CELL_TEXT = 128 };
     json_t *differences = differences_json(pair);
     size_t n = json_array_size(differences);
-    char text[VALUE_TEXT];
+    char text[CELL_TEXT];
     struct table table = {0};
     table_column(&table, "what differs", NULL, ALIGN_LEFT);
     for (int i = 0; i < 2; i++)

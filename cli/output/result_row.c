@@ -1,0 +1,295 @@
+#include "cli/output/result_row.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options/terminal.h"
+#include "cli/output/layout_json.h"
+#include "model/base/append.h"
+#include "model/base/memory.h"
+#include "model/spec/json_text.h"
+#include "traces/table/csv.h"
+
+/* --- values --- */
+
+struct value as_real(double number)
+{
+    return (struct value){.kind = VALUE_REAL, .real = number};
+}
+
+struct value as_number(double number)
+{
+    return known_if(isfinite(number), as_real(number));
+}
+
+struct value as_count(int64_t number)
+{
+    return (struct value){.kind = VALUE_INTEGER, .integer = number};
+}
+
+struct value as_flag(bool flag)
+{
+    return (struct value){.kind = VALUE_FLAG, .integer = flag};
+}
+
+struct value as_text(const char *text)
+{
+    return text ? (struct value){.kind = VALUE_TEXT, .text = memory_copy_text(text)} : unknown();
+}
+
+struct value as_json(json_t *json)
+{
+    return json ? (struct value){.kind = VALUE_JSON, .json = json} : (struct value){0};
+}
+
+struct value as_classes(const struct cost_by_class *classes)
+{
+    return (struct value){.kind = VALUE_CLASSES, .classes = classes};
+}
+
+struct value unknown(void)
+{
+    return (struct value){.kind = VALUE_UNKNOWN};
+}
+
+static void value_free(struct value *value)
+{
+    free(value->text);
+    json_decref(value->json);
+    *value = (struct value){0};
+}
+
+struct value known_if(bool known, struct value value)
+{
+    if (known)
+        return value;
+    /* The classes stay: a heading has their names. */
+    const struct cost_by_class *classes = value.classes;
+    value_free(&value);
+    return (struct value){.kind = VALUE_UNKNOWN, .classes = classes};
+}
+
+struct value present_if(bool present, struct value value)
+{
+    if (!present)
+        value_free(&value);
+    return value;
+}
+
+struct value tinted(struct value value, enum tint tint)
+{
+    value.tint = tint;
+    return value;
+}
+
+/* --- JSON --- */
+
+static json_t *value_json(struct value *value)
+{
+    switch (value->kind) {
+    case VALUE_REAL: return json_real(value->real);
+    case VALUE_INTEGER: return json_integer(value->integer);
+    case VALUE_FLAG: return json_boolean(value->integer);
+    case VALUE_TEXT: return json_text(value->text);
+    case VALUE_JSON: return json_incref(value->json);
+    case VALUE_CLASSES: return cost_by_class_json(value->classes);
+    default: return json_null();
+    }
+}
+
+/* The object `name` of another, made where there is none; the other itself without a name. */
+static json_t *object_inside(json_t *object, const char *name)
+{
+    if (name && !json_object_get(object, name))
+        json_object_set_new(object, name, json_object());
+    return name ? json_object_get(object, name) : object;
+}
+
+void rows_json(const struct result_row *rows, const void *subject, json_t *object)
+{
+    for (; rows->key; rows++) {
+        if (!(rows->formats & JSON))
+            continue;
+        struct value value = rows->get(subject);
+        if (value.kind != VALUE_ABSENT)
+            json_object_set_new(object_inside(object, rows->inside), rows->key, value_json(&value));
+        value_free(&value);
+    }
+}
+
+json_t *rows_object(const struct result_row *rows, const void *subject)
+{
+    json_t *object = json_object();
+    rows_json(rows, subject, object);
+    return object;
+}
+
+/* --- CSV --- */
+
+void rows_csv_heading(const struct result_row *rows, const void *subject, bool first, FILE *out)
+{
+    char name[64];
+    for (; rows->key; rows++) {
+        if (!(rows->formats & CSV))
+            continue;
+        struct value value = rows->get(subject);
+        for (int c = 0; c < N_WORK_CLASSES && value.classes; c++) {
+            snprintf(name, sizeof name, "%s_s", work_class_name((enum work_class)c));
+            csv_write_cell(out, first, name);
+            first = false;
+        }
+        if (value.kind != VALUE_ABSENT && !value.classes) {
+            csv_write_cell(out, first, rows->column ? rows->column : rows->key);
+            first = false;
+        }
+        value_free(&value);
+    }
+}
+
+static void csv_number(const char *digits, double number, bool first, FILE *out)
+{
+    char text[64];
+    if (!digits) {
+        csv_write_number(out, first, number);
+        return;
+    }
+    snprintf(text, sizeof text, digits, number); // NOLINT(format-nonliteral): a row's own
+    drop_sign_of_zero(text, false);
+    csv_write_cell(out, first, text);
+}
+
+static void csv_value(const struct result_row *row, const struct value *value, bool first, FILE *out)
+{
+    switch (value->kind) {
+    case VALUE_REAL: csv_number(row->digits, value->real, first, out); break;
+    case VALUE_INTEGER:
+    case VALUE_FLAG: csv_write_integer(out, first, value->integer); break;
+    case VALUE_TEXT: csv_write_cell(out, first, value->text); break;
+    default: csv_write_cell(out, first, ""); break;
+    }
+}
+
+void rows_csv_cells(const struct result_row *rows, const void *subject, bool first, FILE *out)
+{
+    for (; rows->key; rows++) {
+        if (!(rows->formats & CSV))
+            continue;
+        struct value value = rows->get(subject);
+        for (int c = 0; c < N_WORK_CLASSES && value.classes; c++) {
+            bool known = value.kind == VALUE_CLASSES;
+            csv_value(rows, &(struct value){known ? VALUE_REAL : VALUE_UNKNOWN, .real = value.classes->s[c]}, first, out);
+            first = false;
+        }
+        if (value.kind != VALUE_ABSENT && !value.classes) {
+            csv_value(rows, &value, first, out);
+            first = false;
+        }
+        value_free(&value);
+    }
+}
+
+/* --- text --- */
+
+static bool is_shown(const struct result_row *row, const struct value *value)
+{
+    return row->show && value->kind != VALUE_ABSENT;
+}
+
+static const char *title_of(const struct result_row *row)
+{
+    return row->title ? row->title : row->key;
+}
+
+static char *value_text(const struct result_row *row, const struct value *value, char *buffer, size_t size)
+{
+    double number = value->kind == VALUE_REAL ? value->real : (double)value->integer;
+    if (value->kind == VALUE_UNKNOWN)
+        snprintf(buffer, size, "-");
+    else if (value->kind == VALUE_TEXT)
+        snprintf(buffer, size, "%s", value->text);
+    else
+        snprintf(buffer, size, row->show, number * (row->scale > 0 ? row->scale : 1)); // NOLINT: a row's own
+    drop_sign_of_zero(buffer, row->show[1] == '+');
+    return buffer;
+}
+
+void rows_columns(const struct result_row *rows, const void *subject, struct table *table)
+{
+    for (; rows->key; rows++) {
+        struct value value = rows->get(subject);
+        if (is_shown(rows, &value))
+            table_column(table, title_of(rows), *rows->unit ? rows->unit : NULL,
+                         strcmp(rows->show, "%s") == 0 ? ALIGN_LEFT : ALIGN_RIGHT);
+        value_free(&value);
+    }
+}
+
+void rows_cells(const struct result_row *rows, const void *subject, struct table *table)
+{
+    char text[512];
+    for (; rows->key; rows++) {
+        struct value value = rows->get(subject);
+        if (is_shown(rows, &value)) {
+            table_tint(table, value.tint);
+            table_cell(table, "%s", value_text(rows, &value, text, sizeof text));
+        }
+        value_free(&value);
+    }
+}
+
+void rows_values(const struct result_row *rows, const void *subject, struct table *table)
+{
+    char text[512];
+    for (; rows->key; rows++) {
+        struct value value = rows->get(subject);
+        if (is_shown(rows, &value) && value.kind != VALUE_UNKNOWN)
+            table_value_row(table, title_of(rows), rows->meaning, "%s", value_text(rows, &value, text, sizeof text));
+        value_free(&value);
+    }
+}
+
+/* --- keys --- */
+
+static void describe_row(const char *path, const struct result_row *row, struct table *table)
+{
+    char formats[32] = "";
+    table_cell(table, "%s%s%s%s%s", path, *path ? "." : "", row->inside ? row->inside : "", row->inside ? "." : "", row->key);
+    table_cell(table, "%s", row->unit);
+    if (row->formats & JSON)
+        text_append(formats, sizeof formats, "json");
+    if (row->formats & CSV)
+        text_append(formats, sizeof formats, "%scsv", *formats ? ", " : "");
+    if (row->show)
+        text_append(formats, sizeof formats, "%stext", *formats ? ", " : "");
+    table_cell(table, "%s", formats);
+    table_cell(table, "%s", row->meaning);
+}
+
+static void describe_command(const struct command *command, FILE *out)
+{
+    struct table table = {0};
+    struct invocation call = {.out = out, .width = terminal_width(out)};
+    static const char *const titles[] = {"key", "unit", "formats", "meaning"};
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_column(&table, titles[i], NULL, ALIGN_LEFT);
+    for (const struct result_table *rows = command->keys; rows->rows; rows++)
+        for (const struct result_row *row = rows->rows; row->key; row++)
+            describe_row(rows->path, row, &table);
+    fprintf(out, "msim %s\n\n", command->name);
+    table_write_text(&table, &call);
+    table_free(&table);
+}
+
+void result_keys_write(const struct command *const *commands, const struct command *only, FILE *out)
+{
+    const char *before = "";
+    for (; *commands; commands++) {
+        if (!(*commands)->keys || (only && *commands != only))
+            continue;
+        fputs(before, out);
+        describe_command(*commands, out);
+        before = "\n";
+    }
+}
