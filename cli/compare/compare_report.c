@@ -42,25 +42,24 @@ static struct value error_value(const struct comparison *item)
 }
 
 #define COMPARED_ROWS(ROW)                                                                                                       \
-    ROW(compared, case, as_text(compared->run->name), "", JSON | CSV, "name of the run")                                         \
-    ROW(compared, source, as_text(compared->table), "", JSON | CSV, "file of its table")                                         \
-    ROW(compared, gpu, as_text(compared->run->cluster.gpu.name), "", JSON | CSV, "name of the GPU")                              \
-    ROW(compared, gpus, as_count(compared->run->gpus), "", JSON | CSV, "number of GPUs")                                         \
-    ROW(compared, layout, as_layout(&compared->run->layout), "", JSON, "its layout")                                             \
-    ROW(compared, outcome, outcome_value(!compared->run->untold, compared->run->oom), "", JSON | CSV, "ok or oom, as measured")  \
-    ROW(compared, measured_s, positive(compared->run->step_s), "s", JSON | CSV, "measured step time")                            \
-    ROW(compared, predicted_s, positive(compared->predicted_s), "s", JSON | CSV, "predicted step time")                          \
-    ROW(compared, error_pct, error_value(compared->item), "%", JSON | CSV, "error of the predicted step time")                   \
-    ROW(compared, predicted_outcome, outcome_value(compared->legal, compared->item->predicted_oom), "", JSON | CSV,              \
-        "ok or oom, as predicted")                                                                                               \
-    ROW(compared, measured_mfu_pct, positive(100 * compared->run->mfu), "%", JSON | CSV, "measured MFU")                         \
-    ROW(compared, predicted_mfu_pct, known_if(compared->predicted_s > 0, as_number(100 * compared->predicted_mfu)), "%",         \
-        JSON | CSV, "predicted MFU, attention counted in full")                                                                  \
-    ROW(compared, memory_gib, known_if(compared->legal, as_number(compared->memory.total / GIB)), "GiB", JSON | CSV,             \
+    ROW(compared, case, as_text(s->run->name), "", JSON | CSV, "name of the run")                                                \
+    ROW(compared, source, as_text(s->table), "", JSON | CSV, "file of its table")                                                \
+    ROW(compared, gpu, as_text(s->run->cluster.gpu.name), "", JSON | CSV, "name of the GPU")                                     \
+    ROW(compared, gpus, as_count(s->run->gpus), "", JSON | CSV, "number of GPUs")                                                \
+    ROW(compared, layout, as_layout(&s->run->layout), "", JSON, "its layout")                                                    \
+    ROW(compared, outcome, outcome_value(!s->run->untold, s->run->oom), "", JSON | CSV, "ok or oom, as measured")                \
+    ROW(compared, measured_s, positive(s->run->step_s), "s", JSON | CSV, "measured step time")                                   \
+    ROW(compared, predicted_s, positive(s->predicted_s), "s", JSON | CSV, "predicted step time")                                 \
+    ROW(compared, error_pct, error_value(s->item), "%", JSON | CSV, "error of the predicted step time")                          \
+    ROW(compared, predicted_outcome, outcome_value(s->legal, s->item->predicted_oom), "", JSON | CSV, "ok or oom, as predicted") \
+    ROW(compared, measured_mfu_pct, positive(100 * s->run->mfu), "%", JSON | CSV, "measured MFU")                                \
+    ROW(compared, predicted_mfu_pct, known_if(s->predicted_s > 0, as_number(100 * s->predicted_mfu)), "%", JSON | CSV,           \
+        "predicted MFU, attention counted in full")                                                                              \
+    ROW(compared, memory_gib, known_if(s->legal, as_number(s->memory.total / GIB)), "GiB", JSON | CSV,                           \
         "predicted memory of the fullest rank")                                                                                  \
-    ROW(compared, capacity_gib, known_if(compared->legal, as_number(compared->capacity / GIB)), "GiB", JSON | CSV,               \
+    ROW(compared, capacity_gib, known_if(s->legal, as_number(s->capacity / GIB)), "GiB", JSON | CSV,                             \
         "memory that a rank may use")                                                                                            \
-    ROW(compared, breakdown, known_if(compared->predicted_s > 0, as_classes(&compared->breakdown)), "s", JSON | CSV,             \
+    ROW(compared, breakdown, known_if(s->predicted_s > 0, as_classes(&s->breakdown)), "s", JSON | CSV,                           \
         "predicted time by class of work")
 RESULT_ROWS(compared_rows, COMPARED_ROWS)
 
@@ -80,50 +79,47 @@ static struct value mean_error(const struct accuracy *a)
 }
 
 #define SCORE_ROWS(ROW)                                                                                                          \
-    ROW(accuracy, n, as_count((int64_t)accuracy->n), "", JSON | CSV, "runs with a measured and a predicted time",                \
-        .column = "timed", .title = "timed", .show = "%.0f")                                                                     \
-    ROW(accuracy, n_sources, as_count((int64_t)accuracy->n_sources), "", JSON | CSV, "tables with such runs",                    \
-        .column = "sources")                                                                                                     \
-    ROW(accuracy, mape_pct, mean_error(accuracy), "%", JSON | CSV, "mean of the absolute error", .column = "mean_pct",           \
-        .title = "mean", .show = "%.2f")                                                                                         \
-    ROW(accuracy, macro_mape_pct, score(accuracy, accuracy->macro_mape_pct), "%", JSON, "mean over tables of their means")       \
-    ROW(accuracy, median_ape_pct, score(accuracy, accuracy->median_ape_pct), "%", JSON | CSV, "median of the absolute error",    \
+    ROW(accuracy, n, as_count((int64_t)s->n), "", JSON | CSV, "runs with a measured and a predicted time", .column = "timed",    \
+        .title = "timed", .show = "%.0f")                                                                                        \
+    ROW(accuracy, n_sources, as_count((int64_t)s->n_sources), "", JSON | CSV, "tables with such runs", .column = "sources")      \
+    ROW(accuracy, mape_pct, mean_error(s), "%", JSON | CSV, "mean of the absolute error", .column = "mean_pct", .title = "mean", \
+        .show = "%.2f")                                                                                                          \
+    ROW(accuracy, macro_mape_pct, score(s, s->macro_mape_pct), "%", JSON, "mean over tables of their means")                     \
+    ROW(accuracy, median_ape_pct, score(s, s->median_ape_pct), "%", JSON | CSV, "median of the absolute error",                  \
         .column = "median_pct", .title = "median", .show = "%.2f")                                                               \
-    ROW(accuracy, p90_ape_pct, score(accuracy, accuracy->p90_ape_pct), "%", JSON | CSV, "90th percentile of the absolute error", \
+    ROW(accuracy, p90_ape_pct, score(s, s->p90_ape_pct), "%", JSON | CSV, "90th percentile of the absolute error",               \
         .column = "p90_pct", .title = "p90", .show = "%.2f")                                                                     \
-    ROW(accuracy, bias_pct, score(accuracy, accuracy->bias_pct), "%", JSON | CSV, "mean error; positive: predicted too slow",    \
-        .title = "bias", .show = "%+.2f")
+    ROW(accuracy, bias_pct, score(s, s->bias_pct), "%", JSON | CSV, "mean error; positive: predicted too slow", .title = "bias", \
+        .show = "%+.2f")
 RESULT_ROWS(score_rows, SCORE_ROWS)
 
 #define RATIO_ROWS(ROW)                                                                                                          \
-    ROW(accuracy, p10, score(accuracy, accuracy->ratio.low), "", JSON | CSV, "10th percentile of measured over predicted time",  \
+    ROW(accuracy, p10, score(s, s->ratio.low), "", JSON | CSV, "10th percentile of measured over predicted time",                \
         .inside = "measured_over_predicted", .column = "ratio_p10", .title = "measured/predicted p10", .show = "%.2f")           \
-    ROW(accuracy, p50, score(accuracy, accuracy->ratio.middle), "", JSON | CSV, "median of measured over predicted time",        \
+    ROW(accuracy, p50, score(s, s->ratio.middle), "", JSON | CSV, "median of measured over predicted time",                      \
         .inside = "measured_over_predicted", .column = "ratio_p50")                                                              \
-    ROW(accuracy, p90, score(accuracy, accuracy->ratio.high), "", JSON | CSV, "90th percentile of measured over predicted time", \
+    ROW(accuracy, p90, score(s, s->ratio.high), "", JSON | CSV, "90th percentile of measured over predicted time",               \
         .inside = "measured_over_predicted", .column = "ratio_p90", .show = "%.2f")
 RESULT_ROWS(ratio_rows, RATIO_ROWS)
 
 #define OOM_ROWS(ROW)                                                                                                            \
-    ROW(accuracy, found, as_count((int64_t)accuracy->oom_found), "", JSON | CSV, "runs out of memory, as predicted",             \
-        .inside = "oom", .column = "oom_found", .title = "oom found", .show = "%.0f")                                            \
-    ROW(accuracy, missed, as_count((int64_t)accuracy->oom_missed), "", JSON | CSV, "runs out of memory, predicted to fit",       \
+    ROW(accuracy, found, as_count((int64_t)s->oom_found), "", JSON | CSV, "runs out of memory, as predicted", .inside = "oom",   \
+        .column = "oom_found", .title = "oom found", .show = "%.0f")                                                             \
+    ROW(accuracy, missed, as_count((int64_t)s->oom_missed), "", JSON | CSV, "runs out of memory, predicted to fit",              \
         .inside = "oom", .column = "oom_missed", .show = "%.0f")                                                                 \
-    ROW(accuracy, false_alarms, as_count((int64_t)accuracy->oom_false_alarms), "", JSON | CSV,                                   \
-        "runs that fit, predicted not to", .inside = "oom", .column = "oom_false", .title = "false", .show = "%.0f")
+    ROW(accuracy, false_alarms, as_count((int64_t)s->oom_false_alarms), "", JSON | CSV, "runs that fit, predicted not to",       \
+        .inside = "oom", .column = "oom_false", .title = "false", .show = "%.0f")
 RESULT_ROWS(oom_rows, OOM_ROWS)
 
 #define NEED_ROWS(ROW)                                                                                                           \
-    ROW(outcomes, runs, as_count((int64_t)outcomes->runs), "", JSON | CSV, "runs of tables that report failures",                \
-        .column = "outcomes")                                                                                                    \
-    ROW(outcomes, oom, as_count((int64_t)outcomes->failed), "", JSON | CSV, "those that ran out of memory",                      \
-        .column = "outcomes_oom")                                                                                                \
-    ROW(outcomes, n_sources, as_count((int64_t)outcomes->sources), "", JSON | CSV, "tables that report failures",                \
+    ROW(outcomes, runs, as_count((int64_t)s->runs), "", JSON | CSV, "runs of tables that report failures", .column = "outcomes") \
+    ROW(outcomes, oom, as_count((int64_t)s->failed), "", JSON | CSV, "those that ran out of memory", .column = "outcomes_oom")   \
+    ROW(outcomes, n_sources, as_count((int64_t)s->sources), "", JSON | CSV, "tables that report failures",                       \
         .column = "outcome_sources")                                                                                             \
-    ROW(outcomes, median, known_if(outcomes->scale > 0, as_number(outcomes->median)), "", JSON | CSV,                            \
+    ROW(outcomes, median, known_if(s->scale > 0, as_number(s->median)), "", JSON | CSV,                                          \
         "median of needed over predicted memory", .column = "need_median")                                                       \
-    ROW(outcomes, scale, known_if(outcomes->scale > 0, as_number(outcomes->scale)), "", JSON | CSV,                              \
-        "scale of its log-logistic distribution", .column = "need_scale")
+    ROW(outcomes, scale, known_if(s->scale > 0, as_number(s->scale)), "", JSON | CSV, "scale of its log-logistic distribution",  \
+        .column = "need_scale")
 RESULT_ROWS(need_rows, NEED_ROWS)
 
 const struct result_table compare_keys[] = {{"rows[]", compared_rows},

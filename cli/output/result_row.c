@@ -84,6 +84,13 @@ struct value tinted(struct value value, enum tint tint)
     return value;
 }
 
+const struct result_row *row_of(const struct result_row *rows, const char *key)
+{
+    while (strcmp(rows->key, key) != 0)
+        rows++;
+    return rows;
+}
+
 /* --- JSON --- */
 
 static json_t *value_json(struct value *value)
@@ -202,6 +209,11 @@ static const char *title_of(const struct result_row *row)
     return row->title ? row->title : row->key;
 }
 
+static const char *unit_of(const struct result_row *row)
+{
+    return row->text_unit ? row->text_unit : row->unit;
+}
+
 static char *value_text(const struct result_row *row, const struct value *value, char *buffer, size_t size)
 {
     double number = value->kind == VALUE_REAL ? value->real : (double)value->integer;
@@ -220,7 +232,7 @@ void rows_columns(const struct result_row *rows, const void *subject, struct tab
     for (; rows->key; rows++) {
         struct value value = rows->get(subject);
         if (is_shown(rows, &value))
-            table_column(table, title_of(rows), *rows->unit ? rows->unit : NULL,
+            table_column(table, title_of(rows), *unit_of(rows) ? unit_of(rows) : NULL,
                          strcmp(rows->show, "%s") == 0 ? ALIGN_LEFT : ALIGN_RIGHT);
         value_free(&value);
     }
@@ -239,15 +251,14 @@ void rows_cells(const struct result_row *rows, const void *subject, struct table
     }
 }
 
-void rows_values(const struct result_row *rows, const void *subject, struct table *table)
+void row_write(const struct result_row *rows, const char *key, const void *subject, struct table *table)
 {
     char text[512];
-    for (; rows->key; rows++) {
-        struct value value = rows->get(subject);
-        if (is_shown(rows, &value) && value.kind != VALUE_UNKNOWN)
-            table_value_row(table, title_of(rows), rows->meaning, "%s", value_text(rows, &value, text, sizeof text));
-        value_free(&value);
-    }
+    const struct result_row *row = row_of(rows, key);
+    struct value value = row->get(subject);
+    if (is_shown(row, &value) && value.kind != VALUE_UNKNOWN)
+        table_value_row(table, title_of(row), row->meaning, "%s", value_text(row, &value, text, sizeof text));
+    value_free(&value);
 }
 
 /* --- keys --- */

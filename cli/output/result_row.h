@@ -4,16 +4,16 @@
  * A row has a key, a value of some subject, the key's unit, the formats that have it, and its meaning. A list of rows is a macro:
  *
  *     #define DISK_ROWS(ROW)                                                                                     \
- *         ROW(disk, name, as_text(disk->name), "", JSON | CSV, "name of the file system")                        \
- *         ROW(disk, size_gib, as_real(disk->bytes / GIB), "GiB", JSON | CSV, "its size", .title = "size", .show = "%.1f")
+ *         ROW(disk, name, as_text(s->name), "", JSON | CSV, "name of the file system")                        \
+ *         ROW(disk, size_gib, as_real(s->bytes / GIB), "GiB", JSON | CSV, "its size", .title = "size", .show = "%.1f")
  *     RESULT_ROWS(disk_rows, DISK_ROWS)
  *
  *     rows_json(disk_rows, &disk, object);              {"name": ..., "size_gib": ...}
  *     rows_csv_heading(disk_rows, &disk, true, out);    name,size_gib
  *     rows_csv_cells(disk_rows, &disk, true, out);      scratch,931.3
  *
- * The first word of a row is the tag of its subject's struct and the subject's name in the value: here the getter of "name" is
- * `disk_name`, a function of a `const struct disk *disk`. Rows with .show are columns of a text table as well.
+ * The first word of a row is the tag of its subject's struct. The value is an expression of `s`, here a `const struct disk *`;
+ * its getter is named `disk_name`. Rows with .show are columns of a text table as well.
  */
 #ifndef MSIM_CLI_OUTPUT_RESULT_ROW_H
 #define MSIM_CLI_OUTPUT_RESULT_ROW_H
@@ -44,12 +44,13 @@ struct result_row {
     const char *unit; /* of the key's value; "": none */
     unsigned formats;
     const char *meaning;
-    const char *inside; /* the object of JSON that has the key; NULL: the result itself */
-    const char *column; /* the name in CSV, where that is not the key */
-    const char *digits; /* the number in CSV, such as "%.12g"; NULL: the shortest text that reads back equal */
-    const char *title;  /* in text; NULL: the key */
-    const char *show;   /* the number in text, such as "%.1f"; NULL: not in text */
-    double scale;       /* text shows the value times this; 0: 1 */
+    const char *inside;    /* the object of JSON that has the key; NULL: the result itself */
+    const char *column;    /* the name in CSV, where that is not the key */
+    const char *digits;    /* the number in CSV, such as "%.12g"; NULL: the shortest text that reads back equal */
+    const char *title;     /* in text; NULL: the key */
+    const char *text_unit; /* the unit in text, where it is another one; NULL: `unit` */
+    const char *show;      /* the number in text, such as "%.1f"; NULL: not in text */
+    double scale;          /* text shows the value times this; 0: 1 */
 };
 
 /* What a command writes, for `msim help --keys`: the rows of one kind of object; ends with NULL rows. */
@@ -70,6 +71,9 @@ struct value known_if(bool known, struct value value);     /* unknown otherwise 
 struct value present_if(bool present, struct value value); /* absent otherwise */
 struct value tinted(struct value value, enum tint tint);
 
+/* The row of a key, which must be there. */
+const struct result_row *row_of(const struct result_row *rows, const char *key);
+
 void rows_json(const struct result_row *rows, const void *subject, json_t *object);
 json_t *rows_object(const struct result_row *rows, const void *subject);
 /* Columns and cells of CSV: `first` begins a line; the caller ends it. A heading leaves out what its subject does not have. */
@@ -78,16 +82,16 @@ void rows_csv_cells(const struct result_row *rows, const void *subject, bool fir
 /* Columns and cells of a text table: the rows with .show that the subject has. */
 void rows_columns(const struct result_row *rows, const void *subject, struct table *table);
 void rows_cells(const struct result_row *rows, const void *subject, struct table *table);
-/* Lines of a text table "quantity, value, meaning" (table_value_row): the same rows. */
-void rows_values(const struct result_row *rows, const void *subject, struct table *table);
+/* A line of a text table "quantity, value, meaning" (table_value_row), unless the value is absent or unknown. */
+void row_write(const struct result_row *rows, const char *key, const void *subject, struct table *table);
 
 /* msim help --keys: the keys of each command's results, or of one command's. */
 void result_keys_write(const struct command *const *commands, const struct command *only, FILE *out);
 
 #define RESULT_GETTER(SUBJECT, KEY, VALUE, ...)                                                                                  \
     static struct value SUBJECT##_##KEY(const void *subject) {                                                                   \
-        const struct SUBJECT *SUBJECT = subject;                                                                                 \
-        (void)SUBJECT;                                                                                                           \
+        const struct SUBJECT *s = subject;                                                                                       \
+        (void)s;                                                                                                                 \
         return VALUE;                                                                                                            \
     }
 #define RESULT_ROW(SUBJECT, KEY, VALUE, UNIT, FORMATS, ...)                                                                      \
