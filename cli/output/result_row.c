@@ -251,7 +251,7 @@ void rows_cells(const struct result_row *rows, const void *subject, struct table
     }
 }
 
-void row_write(const struct result_row *rows, const char *key, const void *subject, struct table *table)
+void rows_line(const struct result_row *rows, const char *key, const void *subject, struct table *table)
 {
     char text[512];
     const struct result_row *row = row_of(rows, key);

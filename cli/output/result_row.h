@@ -83,7 +83,7 @@ void rows_csv_cells(const struct result_row *rows, const void *subject, bool fir
 void rows_columns(const struct result_row *rows, const void *subject, struct table *table);
 void rows_cells(const struct result_row *rows, const void *subject, struct table *table);
 /* A line of a text table "quantity, value, meaning" (table_value_row), unless the value is absent or unknown. */
-void row_write(const struct result_row *rows, const char *key, const void *subject, struct table *table);
+void rows_line(const struct result_row *rows, const char *key, const void *subject, struct table *table);
 
 /* msim help --keys: the keys of each command's results, or of one command's. */
 void result_keys_write(const struct command *const *commands, const struct command *only, FILE *out);

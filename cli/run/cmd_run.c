@@ -391,5 +391,6 @@ const struct command command_run = {
     .options = options,
     .notes = notes,
     .examples = examples,
+    .keys = run_keys,
     .run = run,
 };

@@ -6,188 +6,130 @@
 
 #include "cli/output/energy_report.h"
 #include "cli/output/result.h"
+#include "cli/output/result_row.h"
 #include "cli/output/table.h"
 #include "cli/run/run_likely.h"
 #include "cli/run/run_many.h"
 #include "model/base/memory.h"
 #include "traces/table/csv.h"
 
-static double mfu_pct(const struct run_session *s, const struct replica_outcome *outcome)
-{
-    return outcome_goodput_pct(s, outcome) * s->report.step_mfu;
-}
+/* One replica of a session. */
+struct replica {
+    const struct run_session *session;
+    const struct replica_outcome *outcome;
+};
 
-static double tokens(const struct run_session *s, const struct replica_outcome *outcome)
+static double tokens(const struct replica *s)
 {
-    const struct job *job = &s->experiment.job;
-    return nanos_to_seconds(outcome->use[USE_TRAINING]) / s->report.step_time_s * (double)job->global_batch *
+    const struct job *job = &s->session->experiment.job;
+    return nanos_to_seconds(s->outcome->use[USE_TRAINING]) / s->session->report.step_time_s * (double)job->global_batch *
            (double)job->seq_len;
 }
 
-static double tokens_billion(const struct run_session *s, const struct replica_outcome *outcome)
+static double paid_hours(const struct replica *s, double seconds)
 {
-    return tokens(s, outcome) / 1e9;
-}
-
-static double token_cost(const struct run_session *s, const struct replica_outcome *outcome)
-{
-    return run_token_cost(s, outcome_goodput_pct(s, outcome));
-}
-
-static double lost_s(const struct run_session *s, const struct replica_outcome *outcome)
-{
-    (void)s;
-    return nanos_to_seconds(outcome->use[USE_LOST]);
-}
-
-static double gpu_hours(const struct run_session *s, const struct replica_outcome *outcome)
-{
-    return run_end_s(s, outcome) / 3600 * run_paid_gpus(&s->experiment, &s->options);
-}
-
-static double cost(const struct run_session *s, const struct replica_outcome *outcome)
-{
-    return s->report.gpu_price * gpu_hours(s, outcome);
+    return seconds / 3600 * run_paid_gpus(&s->session->experiment, &s->session->options);
 }
 
 /* At board power, or nodes' at full load, all the time: an upper bound. */
-static double energy_j(const struct run_session *s, const struct replica_outcome *outcome)
+static struct value energy(const struct replica *s, double hours, double share)
 {
-    const struct power_bound bound = power_bound_published(&s->experiment.cluster, s->experiment.gpus);
-    return power_bound_energy(&bound, gpu_hours(s, outcome));
+    const struct experiment *e = &s->session->experiment;
+    const struct power_bound bound = power_bound_published(&e->cluster, e->gpus);
+    return present_if(bound.count != POWER_UNKNOWN, as_real(power_bound_energy(&bound, hours) / share));
 }
 
-static double token_energy_j(const struct run_session *s, const struct replica_outcome *outcome)
+static struct value with_goal(const struct replica *s, struct value value)
 {
-    const struct power_bound bound = power_bound_published(&s->experiment.cluster, s->experiment.gpus);
-    double hours = nanos_to_seconds(outcome->horizon) / 3600 * run_paid_gpus(&s->experiment, &s->options);
-    return power_bound_energy(&bound, hours) / tokens(s, outcome);
+    return present_if(s->session->options.goal > 0, value);
 }
 
-static double nodes_away(const struct run_session *s, const struct replica_outcome *outcome)
+static struct value with_price(const struct replica *s, double money)
 {
-    (void)s;
-    return outcome_away(outcome);
+    return present_if(s->session->report.gpu_price > 0, as_real(money));
 }
 
-#define COUNT(name)                                                                                                              \
-    static double name(const struct run_session *s, const struct replica_outcome *outcome)                                       \
-    {                                                                                                                            \
-        (void)s;                                                                                                                 \
-        return (double)outcome->name;                                                                                            \
+static struct value with_policy(const struct replica *s, double number)
+{
+    return present_if(s->session->has_policy, as_real(number));
+}
+
+static double share(const struct replica *s, enum time_use use)
+{
+    return 100 * (double)s->outcome->use[use] / (double)s->outcome->horizon;
+}
+
+/* What of each replica the report estimates. */
+#define QUANTITIES(ROW)                                                                                                          \
+    ROW(replica, end_s, with_goal(s, as_real(outcome_end_s(s->outcome))), "s", JSON,                                             \
+        "budget trained, and its last checkpoint written", .title = "training ends", .text_unit = "days", .scale = 1 / 86400.0)  \
+    ROW(replica, gpu_hours, with_goal(s, as_real(paid_hours(s, outcome_end_s(s->outcome)))), "GPU-hours", JSON,                  \
+        "until then, spares included", .title = "GPU-hours", .text_unit = "M", .scale = 1e-6)                                    \
+    ROW(replica, cost, with_goal(s, with_price(s, s->session->report.gpu_price *paid_hours(s, outcome_end_s(s->outcome)))), "",  \
+        JSON, "money for them", .title = "total cost", .text_unit = "M", .scale = 1e-6)                                          \
+    ROW(replica, energy_at_most_j, with_goal(s, energy(s, paid_hours(s, outcome_end_s(s->outcome)), 1)), "J", JSON,              \
+        "at full power until then, spares included", .title = "energy at most", .text_unit = "MWh", .scale = 1 / 3.6e9)          \
+    ROW(replica, ettr_pct, as_real(100 * outcome_ettr(s->outcome)), "%", JSON, "time spent on training that counts",             \
+        .title = "ETTR")                                                                                                         \
+    ROW(replica, goodput_pct, as_real(100 * outcome_goodput(s->outcome)), "%", JSON,                                             \
+        "work that counts, over that without faults and checkpoints", .title = "goodput")                                        \
+    ROW(replica, mfu_pct,                                                                                                        \
+        present_if(s->session->report.step_mfu > 0, as_real(100 * outcome_goodput(s->outcome) * s->session->report.step_mfu)),   \
+        "%", JSON, "delivered; attention counted in full", .title = "MFU")                                                       \
+    ROW(replica, tokens_billion, as_real(tokens(s) / 1e9), "B", JSON, "trained", .title = "tokens")                              \
+    ROW(replica, cost_per_million_tokens, with_price(s, run_token_cost(s->session, 100 * outcome_goodput(s->outcome))), "",      \
+        JSON, "money, spares included", .title = "cost", .text_unit = "per M tokens")                                            \
+    ROW(replica, energy_at_most_j_per_token, energy(s, paid_hours(s, nanos_to_seconds(s->outcome->horizon)), tokens(s)), "J",    \
+        JSON, "of those trained", .title = "energy at most", .text_unit = "J a token")                                           \
+    ROW(replica, failures, as_real((double)s->outcome->failures), "", JSON, "node outages")                                      \
+    ROW(replica, lost_s, as_real(nanos_to_seconds(s->outcome->use[USE_LOST])), "s", JSON, "work undone by failures",             \
+        .title = "lost time", .text_unit = "h", .scale = 1 / 3600.0)                                                             \
+    ROW(replica, interruptions, as_real((double)s->outcome->interruptions), "", JSON, "that found the job training")             \
+    ROW(replica, called, with_policy(s, (double)s->outcome->called), "", JSON, "faults that needed a person",                    \
+        .title = "called somebody")                                                                                              \
+    ROW(replica, relapses, with_policy(s, (double)s->outcome->relapses), "", JSON, "faults that were not found and came back")   \
+    ROW(replica, false_alarms, with_policy(s, (double)s->outcome->alarms), "", JSON, "interruptions without a fault",            \
+        .title = "false alarms")                                                                                                 \
+    ROW(replica, nodes_away, as_real(outcome_away(s->outcome)), "", JSON,                                                        \
+        "in the mean, in repair or kept out: what spares stand in for", .title = "nodes away")                                   \
+    ROW(replica, ended_waiting, as_real((double)s->outcome->ended_waiting), "", JSON,                                            \
+        "still without nodes at the horizon: share of the replicas", .title = "ended waiting")                                   \
+    ROW(replica, training_pct, as_real(share(s, USE_TRAINING)), "%", JSON, "of the time: work that counts, at full speed",       \
+        .title = "training")                                                                                                     \
+    ROW(replica, degraded_pct, as_real(share(s, USE_DEGRADED)), "%", JSON, "extra time on slow nodes and links",                 \
+        .title = "degraded")                                                                                                     \
+    ROW(replica, checkpoint_pct, as_real(share(s, USE_CHECKPOINT)), "%", JSON, "blocked by checkpoints", .title = "checkpoint")  \
+    ROW(replica, lost_pct, as_real(share(s, USE_LOST)), "%", JSON, "work undone by failures", .title = "lost")                   \
+    ROW(replica, detection_pct, as_real(share(s, USE_DETECTION)), "%", JSON, "stopped, failure not noticed yet",                 \
+        .title = "detection")                                                                                                    \
+    ROW(replica, diagnosis_pct, with_policy(s, share(s, USE_DIAGNOSIS)), "%", JSON, "stopped, tests look for the node",          \
+        .title = "diagnosis")                                                                                                    \
+    ROW(replica, human_pct, with_policy(s, share(s, USE_HUMAN)), "%", JSON, "stopped until a person has found it",               \
+        .title = "human")                                                                                                        \
+    ROW(replica, waiting_pct, as_real(share(s, USE_WAITING)), "%", JSON, "stopped, more nodes down than spares",                 \
+        .title = "waiting")                                                                                                      \
+    ROW(replica, restart_pct, as_real(share(s, USE_RESTART)), "%", JSON, "scheduling, loading, initialising", .title = "restart")
+RESULT_ROWS(replica_rows, QUANTITIES)
+
+/* Each replica says 0 or 1. */
+static bool is_share(const struct result_row *row)
+{
+    return strcmp(row->key, "ended_waiting") == 0;
+}
+
+/* False where the session does not have the quantity. */
+static bool estimate_row(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n,
+                         const struct result_row *row, struct estimate *estimate)
+{
+    double *x = memory_new((size_t)n, sizeof *x);
+    struct value value = {0};
+    for (int64_t i = 0; i < n; i++) {
+        value = row->get(&(struct replica){s, &outcomes[i]});
+        x[i] = value.real;
     }
-COUNT(failures)
-COUNT(interruptions)
-COUNT(called)
-COUNT(relapses)
-COUNT(alarms)
-COUNT(ended_waiting)
-
-#define SHARE(id)                                                                                                                \
-    static double share_##id(const struct run_session *s, const struct replica_outcome *outcome)                                 \
-    {                                                                                                                            \
-        (void)s;                                                                                                                 \
-        return 100 * (double)outcome->use[USE_##id] / (double)outcome->horizon;                                                  \
-    }
-SHARE(TRAINING)
-SHARE(DEGRADED)
-SHARE(CHECKPOINT)
-SHARE(LOST)
-SHARE(DETECTION)
-SHARE(WAITING)
-SHARE(RESTART)
-SHARE(DIAGNOSIS)
-SHARE(HUMAN)
-
-enum shown_with { ALWAYS, WITH_POLICY, WITH_GOAL };
-
-struct quantity {
-    const char *name, *title, *unit;
-    outcome_function *f;
-    enum shown_with with; /* what has to be there for it to say something */
-    double text_unit;     /* in those of the name, where people read another one; 0: none */
-    bool is_share;        /* of the replicas: each says 0 or 1 */
-};
-
-static const struct quantity quantities[] = {
-    {"end_s", "training ends", "days", run_end_s, WITH_GOAL, 86400, false},
-    {"gpu_hours", "GPU-hours", "M", gpu_hours, WITH_GOAL, 1e6, false},
-    {"cost", "total cost", "M", cost, WITH_GOAL, 1e6, false},
-    {"energy_at_most_j", "energy at most", "MWh", energy_j, WITH_GOAL, 3.6e9, false},
-    {"ettr_pct", "ETTR", "%", outcome_ettr_pct, ALWAYS, 0, false},
-    {"goodput_pct", "goodput", "%", outcome_goodput_pct, ALWAYS, 0, false},
-    {"mfu_pct", "MFU", "%", mfu_pct, ALWAYS, 0, false},
-    {"tokens_billion", "tokens", "B", tokens_billion, ALWAYS, 0, false},
-    {"cost_per_million_tokens", "cost", "per M tokens", token_cost, ALWAYS, 0, false},
-    {"energy_at_most_j_per_token", "energy at most", "J a token", token_energy_j, ALWAYS, 0, false},
-    {"failures", "failures", "", failures, ALWAYS, 0, false},
-    {"lost_s", "lost time", "h", lost_s, ALWAYS, 3600, false},
-    {"interruptions", "interruptions", "", interruptions, ALWAYS, 0, false},
-    {"called", "called somebody", "", called, WITH_POLICY, 0, false},
-    {"relapses", "relapses", "", relapses, WITH_POLICY, 0, false},
-    {"false_alarms", "false alarms", "", alarms, WITH_POLICY, 0, false},
-    {"nodes_away", "nodes away", "", nodes_away, ALWAYS, 0, false},
-    {"ended_waiting", "ended waiting", "", ended_waiting, ALWAYS, 0, true},
-    {"training_pct", "training", "%", share_TRAINING, ALWAYS, 0, false},
-    {"degraded_pct", "degraded", "%", share_DEGRADED, ALWAYS, 0, false},
-    {"checkpoint_pct", "checkpoint", "%", share_CHECKPOINT, ALWAYS, 0, false},
-    {"lost_pct", "lost", "%", share_LOST, ALWAYS, 0, false},
-    {"detection_pct", "detection", "%", share_DETECTION, ALWAYS, 0, false},
-    {"diagnosis_pct", "diagnosis", "%", share_DIAGNOSIS, WITH_POLICY, 0, false},
-    {"human_pct", "human", "%", share_HUMAN, WITH_POLICY, 0, false},
-    {"waiting_pct", "waiting", "%", share_WAITING, ALWAYS, 0, false},
-    {"restart_pct", "restart", "%", share_RESTART, ALWAYS, 0, false},
-};
-enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
-
-/* What a row means, for people; one without an entry speaks for itself. */
-static const char *meaning_of(const char *name)
-{
-    static const char *const meanings[][2] = {
-        {"end_s", "budget trained, and its last checkpoint written"},
-        {"gpu_hours", "until then, spares included"},
-        {"cost", "money for them"},
-        {"energy_at_most_j", "at full power until then, spares included"},
-        {"energy_at_most_j_per_token", "of those trained"},
-        {"ettr_pct", "time spent on training that counts"},
-        {"goodput_pct", "work that counts, over that without faults and checkpoints"},
-        {"mfu_pct", "delivered; attention counted in full"},
-        {"tokens_billion", "trained"},
-        {"cost_per_million_tokens", "money, spares included"},
-        {"failures", "node outages"},
-        {"lost_s", "work undone by failures"},
-        {"interruptions", "that found the job training"},
-        {"called", "faults that needed a person"},
-        {"relapses", "faults that were not found and came back"},
-        {"false_alarms", "interruptions without a fault"},
-        {"nodes_away", "in the mean, in repair or kept out: what spares stand in for"},
-        {"ended_waiting", "still without nodes at the horizon: share of the replicas"},
-        {"training_pct", "of the time: work that counts, at full speed"},
-        {"degraded_pct", "extra time on slow nodes and links"},
-        {"checkpoint_pct", "blocked by checkpoints"},
-        {"lost_pct", "work undone by failures"},
-        {"detection_pct", "stopped, failure not noticed yet"},
-        {"diagnosis_pct", "stopped, tests look for the node"},
-        {"human_pct", "stopped until a person has found it"},
-        {"waiting_pct", "stopped, more nodes down than spares"},
-        {"restart_pct", "scheduling, loading, initialising"},
-    };
-    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
-        if (strcmp(meanings[i][0], name) == 0)
-            return meanings[i][1];
-    return "";
-}
-
-static bool is_shown(const struct run_session *s, const struct quantity *quantity)
-{
-    if (quantity->f == mfu_pct && s->report.step_mfu <= 0)
-        return false;
-    if ((quantity->f == token_cost || quantity->f == cost) && s->report.gpu_price <= 0)
-        return false;
-    if ((quantity->f == energy_j || quantity->f == token_energy_j) &&
-        power_bound_published(&s->experiment.cluster, s->experiment.gpus).count == POWER_UNKNOWN)
-        return false;
-    return quantity->with == WITH_POLICY ? s->has_policy : quantity->with == WITH_GOAL ? s->options.goal > 0 : true;
+    *estimate = estimate_of(x, (size_t)n);
+    free(x);
+    return value.kind != VALUE_ABSENT;
 }
 
 void number_cell(struct table *table, const char *format, double x)
@@ -198,40 +140,43 @@ void number_cell(struct table *table, const char *format, double x)
 }
 
 /* Half of the interval, or from where to where a share lies. */
-static void spread_cell(struct table *table, const struct quantity *quantity, struct estimate e, int64_t n)
+static void spread_cell(struct table *table, const struct result_row *row, struct estimate e, double unit, int64_t n)
 {
     double low, high;
-    if (!quantity->is_share) {
-        number_cell(table, "%.2g", e.half_width / (quantity->text_unit > 0 ? quantity->text_unit : 1));
+    if (!is_share(row)) {
+        number_cell(table, "%.2g", e.half_width / unit);
         return;
     }
     share_interval(e.mean, n, &low, &high);
     table_cell(table, "%.2g to %.2g", low, high);
 }
 
+static void write_row(struct table *table, const struct result_row *row, struct estimate e, int64_t n)
+{
+    double unit = row->scale > 0 ? 1 / row->scale : 1;
+    table_cell(table, "%s", row->title ? row->title : row->key);
+    number_cell(table, "%.5g", e.mean / unit);
+    spread_cell(table, row, e, unit, n);
+    number_cell(table, "%.5g", e.p05 / unit);
+    number_cell(table, "%.5g", e.median / unit);
+    number_cell(table, "%.5g", e.p95 / unit);
+    table_cell(table, "%s", row->text_unit ? row->text_unit : row->unit);
+    table_cell(table, "%s", row->meaning);
+}
+
 static void write_table(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
     struct table table = {0};
+    struct estimate e;
     static const char *const titles[] = {"mean", "+- 95 %", "p05", "median", "p95"};
     table_column(&table, "quantity", NULL, ALIGN_LEFT);
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         table_column(&table, titles[i], NULL, ALIGN_RIGHT);
     table_column(&table, "unit", NULL, ALIGN_LEFT);
     table_column(&table, "meaning", NULL, ALIGN_LEFT);
-    for (int i = 0; i < N_QUANTITIES; i++) {
-        if (!is_shown(s, &quantities[i]))
-            continue;
-        struct estimate e = run_estimate(s, outcomes, n, quantities[i].f);
-        table_cell(&table, "%s", quantities[i].title);
-        double unit = quantities[i].text_unit > 0 ? quantities[i].text_unit : 1;
-        number_cell(&table, "%.5g", e.mean / unit);
-        spread_cell(&table, &quantities[i], e, n);
-        number_cell(&table, "%.5g", e.p05 / unit);
-        number_cell(&table, "%.5g", e.median / unit);
-        number_cell(&table, "%.5g", e.p95 / unit);
-        table_cell(&table, "%s", quantities[i].unit);
-        table_cell(&table, "%s", meaning_of(quantities[i].name));
-    }
+    for (const struct result_row *row = replica_rows; row->key; row++)
+        if (estimate_row(s, outcomes, n, row, &e))
+            write_row(&table, row, e, n);
     table_write(&table, call);
     table_free(&table);
 }
@@ -253,9 +198,9 @@ static json_t *outcomes_json(const struct run_session *s, const struct replica_o
 {
     json_t *list = json_array();
     for (int64_t i = 0; i < n; i++) {
-        json_t *outcome =
-            json_pack("{s:f, s:f, s:I, s:f}", "ettr", outcome_ettr(&outcomes[i]), "goodput", outcome_goodput(&outcomes[i]),
-                      "interruptions", (json_int_t)outcomes[i].interruptions, "lost_s", lost_s(s, &outcomes[i]));
+        json_t *outcome = json_pack("{s:f, s:f, s:I, s:f}", "ettr", outcome_ettr(&outcomes[i]), "goodput",
+                                    outcome_goodput(&outcomes[i]), "interruptions", (json_int_t)outcomes[i].interruptions,
+                                    "lost_s", nanos_to_seconds(outcomes[i].use[USE_LOST]));
         if (s->options.goal > 0)
             json_object_set_new(outcome, "end_s", number_json(outcome_end_s(&outcomes[i])));
         json_array_append_new(list, outcome);
@@ -280,18 +225,24 @@ static struct run_likely likely_of(const struct run_session *s, const struct rep
                                .gpu_price = s->report.gpu_price};
 }
 
-static json_t *quantity_json(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n,
-                             const struct quantity *quantity)
+/* Of each quantity that the session has. */
+static json_t *estimates_json(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
-    struct estimate e = run_estimate(s, outcomes, n, quantity->f);
-    json_t *object = estimate_json(e);
+    json_t *estimates = json_object();
     double low, high;
-    if (quantity->is_share) {
-        share_interval(e.mean, n, &low, &high);
-        json_object_set_new(object, "ci95_low", json_real(low));
-        json_object_set_new(object, "ci95_high", json_real(high));
+    for (const struct result_row *row = replica_rows; row->key; row++) {
+        struct estimate e;
+        if (!estimate_row(s, outcomes, n, row, &e))
+            continue;
+        json_t *object = estimate_json(e);
+        if (is_share(row)) {
+            share_interval(e.mean, n, &low, &high);
+            json_object_set_new(object, "ci95_low", json_real(low));
+            json_object_set_new(object, "ci95_high", json_real(high));
+        }
+        json_object_set_new(estimates, row->key, object);
     }
-    return object;
+    return estimates;
 }
 
 static enum status write_json(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
@@ -299,16 +250,12 @@ static enum status write_json(struct invocation *call, const struct run_session 
 {
     char *config = experiment_to_json(&s->experiment);
     json_t *root = result_create(call, config);
-    json_t *means = json_object();
     free(config);
     json_object_set_new(root, "replicas", json_integer(n));
     json_object_set_new(root, "horizon_s", json_real(nanos_to_seconds(s->options.horizon)));
     json_object_set_new(root, "ettr", json_real(run_estimate(s, outcomes, n, outcome_ettr_pct).mean / 100));
     json_object_set_new(root, "goodput", json_real(run_estimate(s, outcomes, n, outcome_goodput_pct).mean / 100));
     json_object_set_new(root, "step_time_s", json_real(s->report.step_time_s));
-    for (int i = 0; i < N_QUANTITIES; i++)
-        if (is_shown(s, &quantities[i]))
-            json_object_set_new(means, quantities[i].name, quantity_json(s, outcomes, n, &quantities[i]));
     if (s->options.goal > 0) {
         json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(s->options.goal)));
         json_object_set_new(root, "reached", json_integer(n_reached(outcomes, n)));
@@ -318,81 +265,42 @@ static enum status write_json(struct invocation *call, const struct run_session 
     }
     json_object_set_new(root, "repair_mean_s", json_real(s->report.repair_s));
     json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
-    json_object_set_new(root, "estimates", means);
+    json_object_set_new(root, "estimates", estimates_json(s, outcomes, n));
     json_object_set_new(root, "outcomes", outcomes_json(s, outcomes, n));
     return result_write(call, root);
 }
 
-/* A column of CSV: a number of every outcome. */
-struct column {
-    const char *name;
-    outcome_function *f;
-    enum time_use use; /* whose seconds they are, where there is no function */
-};
-
-static double column_value(const struct run_session *s, const struct column *column, const struct replica_outcome *outcome)
+static void csv_quantity(const struct run_session *s, const struct replica_outcome *outcome, const char *key, FILE *out)
 {
-    return column->f ? column->f(s, outcome) : nanos_to_seconds(outcome->use[column->use]);
-}
-
-static double ettr(const struct run_session *s, const struct replica_outcome *outcome)
-{
-    (void)s;
-    return outcome_ettr(outcome);
-}
-
-static double goodput(const struct run_session *s, const struct replica_outcome *outcome)
-{
-    (void)s;
-    return outcome_goodput(outcome);
-}
-
-static void cell(FILE *out, double x)
-{
-    if (isfinite(x))
-        csv_write_number(out, false, x);
-    else
-        csv_write_cell(out, false, "");
-}
-
-enum { MAX_COLUMNS = 8 + N_TIME_USES };
-
-static int csv_columns(const struct run_session *s, struct column *columns, char names[N_TIME_USES][32])
-{
-    static const struct column first[] = {{.name = "ettr", .f = ettr},
-                                          {.name = "goodput", .f = goodput},
-                                          {.name = "failures", .f = failures},
-                                          {.name = "interruptions", .f = interruptions},
-                                          {.name = "called", .f = called}};
-    int n = sizeof first / sizeof *first;
-    memcpy(columns, first, sizeof first);
-    for (int i = 0; i < N_TIME_USES; i++) {
-        snprintf(names[i], sizeof names[i], "%s_s", time_use_name((enum time_use)i));
-        columns[n++] = (struct column){.name = names[i], .use = (enum time_use)i};
-    }
-    if (s->options.goal > 0) {
-        columns[n++] = (struct column){.name = "end_s", .f = run_end_s};
-        columns[n++] = (struct column){.name = "gpu_hours", .f = gpu_hours};
-    }
-    columns[n++] = (struct column){.name = "nodes_away", .f = nodes_away};
-    return n;
+    struct value value = row_of(replica_rows, key)->get(&(struct replica){s, outcome});
+    csv_write_number(out, false, isfinite(value.real) ? value.real : NAN);
 }
 
 /* A row for each replica; what is not known of one (it has not ended) is empty. */
 static void write_csv(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
-    struct column columns[MAX_COLUMNS];
-    char names[N_TIME_USES][32];
-    int n_columns = csv_columns(s, columns, names);
-    fputs("replica", call->out);
-    for (int i = 0; i < n_columns; i++)
-        fprintf(call->out, ",%s", columns[i].name);
-    fputc('\n', call->out);
+    FILE *out = call->out;
+    bool ends = s->options.goal > 0;
+    fputs("replica,ettr,goodput,failures,interruptions,called", out);
+    for (int i = 0; i < N_TIME_USES; i++)
+        fprintf(out, ",%s_s", time_use_name((enum time_use)i));
+    fprintf(out, "%s,nodes_away\n", ends ? ",end_s,gpu_hours" : "");
     for (int64_t r = 0; r < n; r++) {
-        csv_write_integer(call->out, true, r);
-        for (int i = 0; i < n_columns; i++)
-            cell(call->out, column_value(s, &columns[i], &outcomes[r]));
-        fputc('\n', call->out);
+        const struct replica_outcome *outcome = &outcomes[r];
+        csv_write_integer(out, true, r);
+        csv_write_number(out, false, outcome_ettr(outcome));
+        csv_write_number(out, false, outcome_goodput(outcome));
+        csv_write_integer(out, false, outcome->failures);
+        csv_write_integer(out, false, outcome->interruptions);
+        csv_write_integer(out, false, outcome->called);
+        for (int i = 0; i < N_TIME_USES; i++)
+            csv_write_number(out, false, nanos_to_seconds(outcome->use[i]));
+        if (ends) {
+            csv_quantity(s, outcome, "end_s", out);
+            csv_quantity(s, outcome, "gpu_hours", out);
+        }
+        csv_write_number(out, false, outcome_away(outcome));
+        fputc('\n', out);
     }
 }
 

@@ -3,15 +3,16 @@
 
 #include "cli/output/energy_report.h"
 #include "cli/output/result.h"
+#include "cli/output/result_row.h"
 #include "cli/output/trained.h"
 #include "cli/run/run_likely.h"
 #include "cli/run/run_report.h"
 #include "model/spec/json_text.h"
 #include "traces/table/csv.h"
 
-static nanos idle_time(const nanos *use)
+static struct value as_time(nanos time)
 {
-    return use[USE_DETECTION] + use[USE_WAITING] + use[USE_RESTART] + use[USE_DIAGNOSIS] + use[USE_HUMAN];
+    return as_real(nanos_to_seconds(time));
 }
 
 static json_t *uses_json(const struct run_report *report, const nanos *use, bool exact)
@@ -23,69 +24,103 @@ static json_t *uses_json(const struct run_report *report, const nanos *use, bool
     return uses;
 }
 
-static void add_verdict(json_t *object, const struct run_report *report, const struct incident *incident)
+/* --- incidents --- */
+
+struct incident_of {
+    const struct run_report *report;
+    const struct incident *incident;
+};
+
+/* What a policy made of it; not of failures that everybody notices at once. */
+static struct value judged(const struct incident_of *s, struct value value)
 {
-    const struct verdict *verdict = &incident->verdict;
-    bool found_by_test = verdict->found_by >= 0 && verdict->found && !verdict->called;
-    if (verdict->channel == CHANNEL_AT_ONCE)
-        return;
-    json_object_set_new(object, "noticed_by", json_string(channel_name(verdict->channel)));
-    json_object_set_new(object, "found_by",
-                        found_by_test ? json_string(report->policy->tests.items[verdict->found_by].name)
-                                      : json_string(verdict->called ? "a person" : "nobody"));
-    json_object_set_new(object, "detection_s", json_real(nanos_to_seconds(verdict->detect)));
-    json_object_set_new(object, "diagnosis_s", json_real(nanos_to_seconds(verdict->diagnose)));
-    json_object_set_new(object, "human_s", json_real(nanos_to_seconds(verdict->human)));
-    json_object_set_new(object, "relapse", json_boolean(incident->relapse));
-    json_object_set_new(object, "condemned", json_integer(verdict->n_condemned));
+    return present_if(s->report->policy && s->incident->verdict.channel != CHANNEL_AT_ONCE, value);
 }
 
-const char *incident_cause(const struct run_report *report, const struct incident *incident)
+static struct value found_by(const struct incident_of *s)
 {
-    return incident->alarm ? "false alarm" : fault_trace_detail(report->trace, incident->fault);
+    const struct verdict *verdict = &s->incident->verdict;
+    if (s->report->policy && verdict->found_by >= 0 && verdict->found && !verdict->called)
+        return judged(s, as_text(s->report->policy->tests.items[verdict->found_by].name));
+    return judged(s, as_text(verdict->called ? "a person" : "nobody"));
 }
 
-const char *incident_host(const struct run_report *report, const struct incident *incident)
+static struct value slow_factor(const struct fault *fault)
 {
-    return incident->alarm ? "" : fault_trace_host(report->trace, incident->fault->node);
+    return present_if(fault->kind == FAULT_STRAGGLER || fault->kind == FAULT_LINK, as_real((double)fault->speed / FULL_SPEED));
 }
 
-static json_t *incident_json(const struct run_report *report, const struct incident *incident)
+static struct value host_value(const struct incident_of *s)
 {
-    json_t *object = json_object();
-    const struct fault *fault = incident->fault;
-    json_object_set_new(object, "time_s", json_real(nanos_to_seconds(incident->time)));
-    json_object_set_new(object, "node", incident->alarm ? json_null() : json_integer(fault->node));
-    if (*incident_host(report, incident))
-        json_object_set_new(object, "host", json_string(incident_host(report, incident)));
-    json_object_set_new(object, "kind", json_string(fault_kind_name(fault->kind)));
-    json_object_set_new(object, "detail", json_string(incident_cause(report, incident)));
-    json_object_set_new(object, "down_s", json_real(nanos_to_seconds(fault->down)));
-    if (fault->kind == FAULT_STRAGGLER || fault->kind == FAULT_LINK)
-        json_object_set_new(object, "factor", json_real((double)fault->speed / FULL_SPEED));
-    if (report->policy)
-        add_verdict(object, report, incident);
-    json_object_set_new(object, "interrupted", json_boolean(incident->interrupted));
-    if (report->options->failover)
-        json_object_set_new(object, "borne", json_boolean(incident->borne));
-    json_object_set_new(object, "nodes_down", json_integer(incident->n_down));
-    json_object_set_new(object, "lost_s", json_real(nanos_to_seconds(incident->lost)));
-    json_object_set_new(object, "resume_s",
-                        incident->resumed == NEVER ? json_null() : json_real(nanos_to_seconds(incident->resumed)));
-    return object;
+    const char *host = incident_host(s->report, s->incident);
+    return present_if(*host, as_text(host));
 }
+
+#define INCIDENT_ROWS(ROW)                                                                                                       \
+    ROW(incident_of, time_s, as_time(s->incident->time), "s", JSON | CSV, "time since the start")                                \
+    ROW(incident_of, node, s->incident->alarm ? unknown() : as_count(s->incident->fault->node), "", JSON | CSV,                  \
+        "number of its node")                                                                                                    \
+    ROW(incident_of, host, host_value(s), "", JSON, "name of its node, where the trace has names")                               \
+    ROW(incident_of, kind, as_text(fault_kind_name(s->incident->fault->kind)), "", JSON | CSV, "outage, straggler, link ...")    \
+    ROW(incident_of, detail, as_text(incident_cause(s->report, s->incident)), "", JSON | CSV, "its cause")                       \
+    ROW(incident_of, down_s, as_time(s->incident->fault->down), "s", JSON | CSV, "duration of the fault")                        \
+    ROW(incident_of, factor, slow_factor(s->incident->fault), "", JSON, "speed that is left to a slow node or link")             \
+    ROW(incident_of, noticed_by, judged(s, as_text(channel_name(s->incident->verdict.channel))), "", JSON,                       \
+        "channel that noticed it")                                                                                               \
+    ROW(incident_of, found_by, found_by(s), "", JSON, "test that found the node, a person, or nobody")                           \
+    ROW(incident_of, detection_s, judged(s, as_time(s->incident->verdict.detect)), "s", JSON, "time until it was noticed")       \
+    ROW(incident_of, diagnosis_s, judged(s, as_time(s->incident->verdict.diagnose)), "s", JSON, "time of tests")                 \
+    ROW(incident_of, human_s, judged(s, as_time(s->incident->verdict.human)), "s", JSON, "time until a person found it")         \
+    ROW(incident_of, relapse, judged(s, as_flag(s->incident->relapse)), "", JSON, "a fault that was not found and came back")    \
+    ROW(incident_of, condemned, judged(s, as_count(s->incident->verdict.n_condemned)), "", JSON, "healthy nodes evicted")        \
+    ROW(incident_of, interrupted, as_flag(s->incident->interrupted), "", JSON | CSV, "whether it stopped training")              \
+    ROW(incident_of, borne, present_if(s->report->options->failover, as_flag(s->incident->borne)), "", JSON,                     \
+        "whether the other replicas went on")                                                                                    \
+    ROW(incident_of, nodes_down, as_count(s->incident->n_down), "", JSON | CSV, "nodes down")                                    \
+    ROW(incident_of, lost_s, as_time(s->incident->lost), "s", JSON | CSV, "work undone")                                         \
+    ROW(incident_of, resume_s, s->incident->resumed == NEVER ? unknown() : as_time(s->incident->resumed), "s", JSON | CSV,       \
+        "when training went on")
+RESULT_ROWS(incident_rows, INCIDENT_ROWS)
 
 static json_t *incidents_json(const struct run_report *report)
 {
     json_t *incidents = json_array();
     for (size_t i = 0; i < report->result->n_incidents; i++)
-        json_array_append_new(incidents, incident_json(report, &report->result->incidents[i]));
+        json_array_append_new(incidents,
+                              rows_object(incident_rows, &(struct incident_of){report, &report->result->incidents[i]}));
     return incidents;
 }
 
-static double bin_share(const struct run_result *result, size_t i, nanos time)
+void run_report_incidents_csv(const struct run_report *report, FILE *out)
 {
-    return (double)time / (double)run_bin_length(result, i);
+    const struct run_result *result = report->result;
+    const struct incident nothing = {.alarm = true, .fault = &(struct fault){0}};
+    bool named = report->trace->n_hosts > 0;
+    rows_csv_heading(incident_rows, &(struct incident_of){report, &nothing}, true, out);
+    fputs(named ? ",host\n" : "\n", out);
+    for (size_t i = 0; i < result->n_incidents; i++) {
+        rows_csv_cells(incident_rows, &(struct incident_of){report, &result->incidents[i]}, true, out);
+        if (named)
+            csv_write_cell(out, false, incident_host(report, &result->incidents[i]));
+        fputc('\n', out);
+    }
+}
+
+/* --- time series --- */
+
+struct bin {
+    const struct run_report *report;
+    size_t i;
+};
+
+static const nanos *bin_use(const struct bin *s)
+{
+    return s->report->result->series[s->i].use;
+}
+
+static double bin_share(const struct bin *s, nanos time)
+{
+    return (double)time / (double)run_bin_length(s->report->result, s->i);
 }
 
 /* While training at full speed. */
@@ -95,154 +130,223 @@ static double tokens_per_s(const struct run_report *report)
     return (double)job->global_batch * (double)job->seq_len / report->step_time_s;
 }
 
+static struct value bin_mfu(const struct bin *s)
+{
+    return known_if(s->report->step_mfu > 0, as_real(100 * bin_share(s, bin_use(s)[USE_TRAINING]) * s->report->step_mfu));
+}
+
+#define SERIES_ROWS(ROW)                                                                                                         \
+    ROW(bin, start_s, as_time((nanos)s->i * s->report->result->bin), "s", JSON | CSV, "begin of the stretch")                    \
+    ROW(bin, length_s, as_time(run_bin_length(s->report->result, s->i)), "s", JSON | CSV, "its length")                          \
+    ROW(bin, ettr, as_real(bin_share(s, bin_use(s)[USE_TRAINING] + bin_use(s)[USE_DEGRADED])), "", JSON | CSV,                   \
+        "share of the time spent on training that counts")                                                                       \
+    ROW(bin, goodput, as_real(bin_share(s, bin_use(s)[USE_TRAINING])), "", JSON | CSV,                                           \
+        "useful work per work without faults and checkpoints")                                                                   \
+    ROW(bin, tokens, as_real(nanos_to_seconds(bin_use(s)[USE_TRAINING]) * tokens_per_s(s->report)), "", JSON, "tokens trained")
+RESULT_ROWS(series_rows, SERIES_ROWS)
+#define SERIES_MFU_ROWS(ROW) ROW(bin, mfu_pct, bin_mfu(s), "%", JSON | CSV, "MFU delivered, attention counted in full")
+RESULT_ROWS(series_mfu_rows, SERIES_MFU_ROWS)
+
 static json_t *series_json(const struct run_report *report)
 {
-    const struct run_result *result = report->result;
     json_t *series = json_array();
-    for (size_t i = 0; i < result->n_series; i++) {
-        const nanos *use = result->series[i].use;
-        json_t *bin = json_object();
-        double goodput = bin_share(result, i, use[USE_TRAINING]);
-        json_object_set_new(bin, "start_s", json_real(nanos_to_seconds((nanos)i * result->bin)));
-        json_object_set_new(bin, "length_s", json_real(nanos_to_seconds(run_bin_length(result, i))));
-        json_object_set_new(bin, "ettr", json_real(bin_share(result, i, use[USE_TRAINING] + use[USE_DEGRADED])));
-        json_object_set_new(bin, "goodput", json_real(goodput));
-        json_object_set_new(bin, "tokens", json_real(nanos_to_seconds(use[USE_TRAINING]) * tokens_per_s(report)));
+    for (size_t i = 0; i < report->result->n_series; i++) {
+        const struct bin bin = {report, i};
+        json_t *object = rows_object(series_rows, &bin);
         if (report->step_mfu > 0)
-            json_object_set_new(bin, "mfu_pct", json_real(100 * goodput * report->step_mfu));
-        json_object_set_new(bin, "breakdown", uses_json(report, use, false));
-        json_array_append_new(series, bin);
+            rows_json(series_mfu_rows, &bin, object);
+        json_object_set_new(object, "breakdown", uses_json(report, bin_use(&bin), false));
+        json_array_append_new(series, object);
     }
     return series;
 }
 
-static void add_policy(json_t *root, const struct run_report *report)
+void run_report_series_csv(const struct run_report *report, FILE *out)
 {
-    const struct run_options *options = report->options;
-    json_t *policy = json_object();
-    json_object_set_new(policy, "nodes", json_integer(options->nodes));
-    json_object_set_new(policy, "spares", json_integer(options->recovery.spares));
-    json_object_set_new(policy, "checkpoint_interval_s", json_real(nanos_to_seconds(options->checkpoint.interval)));
-    json_object_set_new(policy, "checkpoint_block_s", json_real(nanos_to_seconds(options->checkpoint.block)));
-    json_object_set_new(policy, "detect_s", json_real(nanos_to_seconds(options->recovery.detect)));
-    json_object_set_new(policy, "restart_s", json_real(nanos_to_seconds(options->recovery.restart)));
-    json_object_set_new(policy, "repair_mean_s", json_real(report->repair_s));
-    json_object_set_new(policy, "checkpoint", json_string(checkpoint_kind_name(options->checkpoint.kind)));
-    if (options->checkpoint.kind != CHECKPOINT_BLOCKING)
-        json_object_set_new(policy, "checkpoint_persist_s", json_real(nanos_to_seconds(options->checkpoint.persist)));
-    if (options->failover)
-        json_object_set_new(policy, "failover",
-                            json_pack("{s:i, s:i, s:f, s:f}", "units", options->failover->units, "replicas_of_a_unit",
-                                      options->failover->replicas, "regroup_s", nanos_to_seconds(options->failover->regroup),
-                                      "rejoin_s", nanos_to_seconds(options->failover->rejoin)));
-    if (report->policy) {
-        char *text = robust_policy_to_json(report->policy);
-        json_object_set_new(policy, "recovery", json_loads(text, 0, NULL));
-        free(text);
+    fputs("start_s,length_s,ettr,goodput,mfu_pct", out);
+    for (int i = 0; i < report_uses(report); i++)
+        fprintf(out, ",%s_s", time_use_name((enum time_use)i));
+    fputc('\n', out);
+    for (size_t i = 0; i < report->result->n_series; i++) {
+        const struct bin bin = {report, i};
+        rows_csv_cells(series_rows, &bin, true, out);
+        rows_csv_cells(series_mfu_rows, &bin, false, out);
+        for (int j = 0; j < report_uses(report); j++)
+            csv_write_number(out, false, nanos_to_seconds(bin_use(&bin)[j]));
+        fputc('\n', out);
     }
-    if (report->startup)
-        json_object_set_new(policy, "startup",
-                            json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "scheduling_s", report->startup->scheduling_s, "image_s",
-                                      report->startup->image_s, "process_s", report->startup->process_s, "communicators_s",
-                                      report->startup->communicators_s, "loading_s", report->startup->loading_s, "warm_up_s",
-                                      report->startup->warm_up_s));
-    json_object_set_new(root, "policy", policy);
 }
 
-/* Of a budget of tokens; null while it is not trained. */
-static void add_end(json_t *root, const struct run_report *report)
+/* --- the policy --- */
+
+static json_t *failover_json(const struct run_failover *f)
 {
-    const struct run_result *result = report->result;
-    double hours = report_gpu_hours(report);
-    if (report->options->goal == 0)
-        return;
-    json_object_set_new(root, "end_s", result->reached ? json_real(nanos_to_seconds(result->horizon)) : json_null());
-    json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(report->options->goal)));
+    return json_pack("{s:i, s:i, s:f, s:f}", "units", f->units, "replicas_of_a_unit", f->replicas, "regroup_s",
+                     nanos_to_seconds(f->regroup), "rejoin_s", nanos_to_seconds(f->rejoin));
+}
+
+static json_t *recovery_json(const struct robust_policy *policy)
+{
+    char *text = robust_policy_to_json(policy);
+    json_t *json = json_loads(text, 0, NULL);
+    free(text);
+    return json;
+}
+
+static json_t *startup_json(const struct startup *startup)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "scheduling_s", startup->scheduling_s, "image_s", startup->image_s,
+                     "process_s", startup->process_s, "communicators_s", startup->communicators_s, "loading_s",
+                     startup->loading_s, "warm_up_s", startup->warm_up_s);
+}
+
+static struct value persist_value(const struct checkpoint_policy *checkpoint)
+{
+    return present_if(checkpoint->kind != CHECKPOINT_BLOCKING, as_time(checkpoint->persist));
+}
+
+#define POLICY_ROWS(ROW)                                                                                                         \
+    ROW(run_report, nodes, as_count(s->options->nodes), "", JSON, "nodes of the job")                                            \
+    ROW(run_report, spares, as_count(s->options->recovery.spares), "", JSON, "spare nodes")                                      \
+    ROW(run_report, checkpoint_interval_s, as_time(s->options->checkpoint.interval), "s", JSON, "work between checkpoints")      \
+    ROW(run_report, checkpoint_block_s, as_time(s->options->checkpoint.block), "s", JSON,                                        \
+        "time that a checkpoint blocks training")                                                                                \
+    ROW(run_report, detect_s, as_time(s->options->recovery.detect), "s", JSON, "time until a failure is noticed")                \
+    ROW(run_report, restart_s, as_time(s->options->recovery.restart), "s", JSON, "duration of a restart")                        \
+    ROW(run_report, repair_mean_s, as_real(s->repair_s), "s", JSON, "mean repair time")                                          \
+    ROW(run_report, checkpoint, as_text(checkpoint_kind_name(s->options->checkpoint.kind)), "", JSON, "kind of checkpoints")     \
+    ROW(run_report, checkpoint_persist_s, persist_value(&s->options->checkpoint), "s", JSON, "time until a checkpoint is safe")  \
+    ROW(run_report, failover, as_json(s->options->failover ? failover_json(s->options->failover) : NULL), "", JSON,              \
+        "replicas that go on without the others")                                                                                \
+    ROW(run_report, recovery, as_json(s->policy ? recovery_json(s->policy) : NULL), "", JSON, "the recovery policy")             \
+    ROW(run_report, startup, as_json(s->startup ? startup_json(s->startup) : NULL), "s", JSON, "parts of a restart")
+RESULT_ROWS(policy_rows, POLICY_ROWS)
+
+/* --- answers --- */
+
+static nanos idle_time(const nanos *use)
+{
+    return use[USE_DETECTION] + use[USE_WAITING] + use[USE_RESTART] + use[USE_DIAGNOSIS] + use[USE_HUMAN];
+}
+
+static struct value likely_value(const struct run_report *report)
+{
     const struct run_likely likely = report_likely(report);
-    if (report->simulated)
-        json_object_set_new(root, "likely", run_likely_json(&likely));
-    json_object_set_new(root, "gpu_hours", result->reached ? json_real(hours) : json_null());
-    if (report->gpu_price > 0)
-        json_object_set_new(root, "cost", result->reached ? json_real(report->gpu_price * hours) : json_null());
+    return as_json(report->options->goal > 0 && report->simulated ? run_likely_json(&likely) : NULL);
+}
+
+/* Of a budget of tokens; unknown while it is not trained. */
+static struct value at_end(const struct run_report *report, double number)
+{
+    return present_if(report->options->goal > 0, known_if(report->result->reached, as_real(number)));
 }
 
 /* Of the horizon, or what of it the budget took. */
-static void add_energy(json_t *root, const struct run_report *report)
+static struct value energy_value(const struct run_report *report)
 {
     const struct power_bound bound = power_bound_published(&report->experiment->cluster, report->experiment->gpus);
     double seconds = nanos_to_seconds(report->result->horizon), gpus = run_paid_gpus(report->experiment, report->options);
-    json_object_set_new(root, "energy_at_most",
-                        energy_json(&bound, gpus, gpus * seconds / 3600, seconds > 0 ? report_tokens(report) / seconds : 0));
+    return as_json(energy_json(&bound, gpus, gpus * seconds / 3600, seconds > 0 ? report_tokens(report) / seconds : 0));
 }
 
-static void add_answers(json_t *root, const struct run_report *report)
+static json_t *away_json(const double *away)
 {
-    const struct run_result *result = report->result;
-    const nanos *use = result->use;
-    json_object_set_new(root, "horizon_s", json_real(nanos_to_seconds(result->horizon)));
-    json_object_set_new(root, "ettr", json_real(result->ettr));
-    json_object_set_new(root, "goodput", json_real(result->goodput));
-    json_object_set_new(root, "mfu_pct",
-                        report->step_mfu > 0 ? json_real(100 * result->goodput * report->step_mfu) : json_null());
-    json_object_set_new(root, "tokens", json_real(report_tokens(report)));
-    if (report_budget_days(report) > 0)
-        json_object_set_new(root, "budget_days", json_real(report_budget_days(report)));
-    add_end(root, report);
-    add_energy(root, report);
-    json_object_set_new(root, "failures", json_integer(result->failures));
-    json_object_set_new(root, "slowdowns", json_integer(result->slowdowns));
-    json_object_set_new(root, "planned", json_integer(result->planned));
-    json_object_set_new(root, "interruptions", json_integer(result->interruptions));
-    json_object_set_new(root, "checkpoints", json_integer(result->checkpoints));
-    const double *away = result->away;
-    json_object_set_new(root, "nodes_away",
-                        json_pack("{s:f, s:f, s:f}", "in_repair", away[AWAY_OUTAGE], "blocklisted", away[AWAY_LISTED], "evicted",
-                                  away[AWAY_CHECKED]));
-    if (report->options->failover)
-        json_object_set_new(root, "borne", json_integer(result->borne));
-    if (report->policy) {
-        json_object_set_new(root, "relapses", json_integer(result->relapses));
-        json_object_set_new(root, "false_alarms", json_integer(result->alarms));
-        json_object_set_new(root, "called", json_integer(result->called));
-        json_object_set_new(root, "condemned", json_integer(result->condemned));
-        json_object_set_new(root, "blocklisted", json_integer(result->listed));
-        json_object_set_new(root, "outside", json_integer(result->outside));
-    }
-    if (report->gpu_price > 0)
-        json_object_set_new(root, "cost_per_million_tokens", json_real(report_token_cost(report)));
-    json_object_set_new(root, "useful_s", json_real(nanos_to_seconds(use[USE_TRAINING])));
-    json_object_set_new(root, "degraded_s", json_real(nanos_to_seconds(use[USE_DEGRADED])));
-    json_object_set_new(root, "lost_s", json_real(nanos_to_seconds(use[USE_LOST])));
-    json_object_set_new(root, "checkpoint_s", json_real(nanos_to_seconds(use[USE_CHECKPOINT])));
-    json_object_set_new(root, "idle_s", json_real(nanos_to_seconds(idle_time(use))));
-    json_object_set_new(root, "breakdown", uses_json(report, use, false));
-    json_object_set_new(root, "breakdown_ns", uses_json(report, use, true));
-    json_object_set_new(root, "waiting_since_s",
-                        result->ended_waiting ? json_real(nanos_to_seconds(result->waiting_since)) : json_null());
+    return json_pack("{s:f, s:f, s:f}", "in_repair", away[AWAY_OUTAGE], "blocklisted", away[AWAY_LISTED], "evicted",
+                     away[AWAY_CHECKED]);
 }
 
-json_t *run_assumptions_json(const struct run_report *report)
+/* Of what only a recovery policy does. */
+static struct value of_policy(const struct run_report *report, int64_t count)
 {
-    json_t *assumptions = json_array();
-    for (int i = 0; i < report->n_assumptions; i++)
-        json_array_append_new(assumptions, json_text(report->assumptions[i]));
-    return assumptions;
+    return present_if(report->policy, as_count(count));
 }
 
-static void add_step(json_t *root, const struct run_report *report)
+static struct value mfu_value(const struct run_report *report, double share)
 {
-    json_object_set_new(root, "step_time_s", json_real(report->step_time_s));
-    json_object_set_new(root, "step_mfu_pct", report->step_mfu > 0 ? json_real(100 * report->step_mfu) : json_null());
-    json_object_set_new(root, "layout", report->layout ? json_string(report->layout) : json_null());
-    const struct setting setting = experiment_setting(report->experiment);
-    trained_json(&setting, report->experiment->job.features, root);
-    json_object_set_new(root, "memoryless",
-                        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "ettr_first_order", report->memoryless.first_order,
-                                  "ettr_exponential", report->memoryless.exponential, "best_interval_s",
-                                  report->memoryless.interval.best_s, "young_s", report->memoryless.interval.young_s, "daly_s",
-                                  report->memoryless.interval.daly_s, "mtbi_s", report->memoryless.between_s));
-    json_object_set_new(root, "assumptions", run_assumptions_json(report));
+    return known_if(report->step_mfu > 0, as_real(100 * share * report->step_mfu));
 }
+
+#define RUN_ROWS(ROW)                                                                                                            \
+    ROW(run_report, horizon_s, as_time(s->result->horizon), "s", JSON, "time simulated")                                         \
+    ROW(run_report, ettr, as_real(s->result->ettr), "", JSON, "share of the time spent on training that counts",                 \
+        .title = "ETTR", .show = "%.3f %%", .scale = 100)                                                                        \
+    ROW(run_report, goodput, as_real(s->result->goodput), "", JSON,                                                              \
+        "work that counts, over that of a cluster without faults and checkpoints", .title = "goodput", .show = "%.3f %%",        \
+        .scale = 100)                                                                                                            \
+    ROW(run_report, mfu_pct, mfu_value(s, s->result->goodput), "%", JSON, "delivered; attention counted in full")                \
+    ROW(run_report, tokens, as_real(report_tokens(s)), "", JSON, "tokens trained")                                               \
+    ROW(run_report, budget_days, present_if(report_budget_days(s) > 0, as_real(report_budget_days(s))), "days", JSON,            \
+        "time for the whole budget of tokens, at this pace if it is not trained")                                                \
+    ROW(run_report, end_s, at_end(s, nanos_to_seconds(s->result->horizon)), "s", JSON, "when the budget is trained")             \
+    ROW(run_report, fault_free_s, present_if(s->options->goal > 0, as_time(s->options->goal)), "s", JSON,                        \
+        "the same without failures and checkpoints")                                                                             \
+    ROW(run_report, likely, likely_value(s), "", JSON, "80 % interval of the end, by published runs")                            \
+    ROW(run_report, gpu_hours, at_end(s, report_gpu_hours(s)), "GPU-hours", JSON,                                                \
+        "until the budget is trained, spares included")                                                                          \
+    ROW(run_report, cost, present_if(s->gpu_price > 0, at_end(s, s->gpu_price * report_gpu_hours(s))), "", JSON,                 \
+        "money for them")                                                                                                        \
+    ROW(run_report, energy_at_most, energy_value(s), "", JSON,                                                                   \
+        "upper bound of power and energy; null where no power is published")                                                     \
+    ROW(run_report, failures, as_count(s->result->failures), "", JSON, "node outages", .show = "%.0f")                           \
+    ROW(run_report, slowdowns, as_count(s->result->slowdowns), "", JSON, "stragglers and slow links", .show = "%.0f")            \
+    ROW(run_report, planned, as_count(s->result->planned), "", JSON,                                                             \
+        "announced outages: maintenance, preemptions, restarts by plan", .show = "%.0f")                                         \
+    ROW(run_report, interruptions, as_count(s->result->interruptions), "", JSON, "failures that found the job training")         \
+    ROW(run_report, checkpoints, as_count(s->result->checkpoints), "", JSON, "completed", .show = "%.0f")                        \
+    ROW(run_report, nodes_away, as_json(away_json(s->result->away)), "", JSON,                                                   \
+        "unavailable nodes on average: in repair, blocklisted, evicted")                                                         \
+    ROW(run_report, borne, present_if(s->options->failover, as_count(s->result->borne)), "", JSON,                               \
+        "outages that only took replicas out, while the others went on", .show = "%.0f")                                         \
+    ROW(run_report, relapses, of_policy(s, s->result->relapses), "", JSON, "faults that were not found and came back",           \
+        .show = "%.0f")                                                                                                          \
+    ROW(run_report, false_alarms, of_policy(s, s->result->alarms), "", JSON, "interruptions without a fault",                    \
+        .title = "false alarms", .show = "%.0f")                                                                                 \
+    ROW(run_report, called, of_policy(s, s->result->called), "", JSON, "faults that needed a person")                            \
+    ROW(run_report, condemned, of_policy(s, s->result->condemned), "", JSON, "healthy nodes that diagnosis evicted",             \
+        .show = "%.0f")                                                                                                          \
+    ROW(run_report, blocklisted, of_policy(s, s->result->listed), "", JSON,                                                      \
+        "times that a node was put on it, as it failed too often", .title = "blocklist", .show = "%.0f")                         \
+    ROW(run_report, outside, of_policy(s, s->result->outside), "", JSON, "failures of nodes outside the job")                    \
+    ROW(run_report, cost_per_million_tokens, present_if(s->gpu_price > 0, as_real(report_token_cost(s))), "", JSON,              \
+        "money per million tokens, spares included", .title = "cost", .show = "%.4g")                                            \
+    ROW(run_report, useful_s, as_time(s->result->use[USE_TRAINING]), "s", JSON, "training that counts")                          \
+    ROW(run_report, degraded_s, as_time(s->result->use[USE_DEGRADED]), "s", JSON, "extra time on slow nodes and links")          \
+    ROW(run_report, lost_s, as_time(s->result->use[USE_LOST]), "s", JSON, "work undone by failures")                             \
+    ROW(run_report, checkpoint_s, as_time(s->result->use[USE_CHECKPOINT]), "s", JSON, "blocked by checkpoints")                  \
+    ROW(run_report, idle_s, as_time(idle_time(s->result->use)), "s", JSON, "stopped")                                            \
+    ROW(run_report, breakdown, as_json(uses_json(s, s->result->use, false)), "s", JSON, "time by use")                           \
+    ROW(run_report, breakdown_ns, as_json(uses_json(s, s->result->use, true)), "ns", JSON, "the same, exact")                    \
+    ROW(run_report, waiting_since_s, known_if(s->result->ended_waiting, as_time(s->result->waiting_since)), "s", JSON,           \
+        "since when the job waited for nodes at the horizon")
+RESULT_ROWS(run_rows, RUN_ROWS)
+
+#define STEP_ROWS(ROW)                                                                                                           \
+    ROW(run_report, step_time_s, as_real(s->step_time_s), "s", JSON, "duration of a step")                                       \
+    ROW(run_report, step_mfu_pct, mfu_value(s, 1), "%", JSON, "MFU while nothing fails")                                         \
+    ROW(run_report, layout, as_text(s->layout), "", JSON, "the layout; null where the step time was given")
+RESULT_ROWS(run_step_rows, STEP_ROWS)
+
+#define MEMORYLESS_ROWS(ROW)                                                                                                     \
+    ROW(run_closed_form, ettr_first_order, as_real(s->first_order), "", JSON, "the same to first order",                         \
+        .title = "first-order ETTR", .show = "%.3f %%", .scale = 100)                                                            \
+    ROW(run_closed_form, ettr_exponential, as_real(s->exponential), "", JSON,                                                    \
+        "exponential failures at this rate, unlimited spares: a plausibility check", .title = "memoryless ETTR",                 \
+        .show = "%.3f %%", .scale = 100)                                                                                         \
+    ROW(run_closed_form, best_interval_s, as_real(s->interval.best_s), "s", JSON, "best interval between checkpoints")           \
+    ROW(run_closed_form, young_s, as_real(s->interval.young_s), "s", JSON, "Young's interval")                                   \
+    ROW(run_closed_form, daly_s, as_real(s->interval.daly_s), "s", JSON, "Daly's interval")                                      \
+    ROW(run_closed_form, mtbi_s, as_real(s->between_s), "s", JSON, "mean time between interruptions")
+RESULT_ROWS(memoryless_rows, MEMORYLESS_ROWS)
+
+const struct result_table run_keys[] = {{"policy", policy_rows},
+                                        {"", run_rows},
+                                        {"", run_step_rows},
+                                        {"memoryless", memoryless_rows},
+                                        {"series[]", series_rows},
+                                        {"series[]", series_mfu_rows},
+                                        {"incidents[]", incident_rows},
+                                        {"estimates", replica_rows},
+                                        {0}};
 
 enum status run_report_json(struct invocation *call, const struct run_report *report)
 {
@@ -250,63 +354,15 @@ enum status run_report_json(struct invocation *call, const struct run_report *re
     json_t *root = result_create(call, config);
     free(config);
     const struct faults_request *faults = &report->experiment->faults;
+    const struct setting setting = experiment_setting(report->experiment);
     json_object_set_new(root, "trace", json_text(faults->model[0] ? faults->model : faults->trace));
-    add_policy(root, report);
-    add_answers(root, report);
-    add_step(root, report);
+    json_object_set_new(root, "policy", rows_object(policy_rows, report));
+    rows_json(run_rows, report, root);
+    rows_json(run_step_rows, report, root);
+    trained_json(&setting, report->experiment->job.features, root);
+    json_object_set_new(root, "memoryless", rows_object(memoryless_rows, &report->memoryless));
+    json_object_set_new(root, "assumptions", run_assumptions_json(report));
     json_object_set_new(root, "series", series_json(report));
     json_object_set_new(root, "incidents", incidents_json(report));
     return result_write(call, root);
-}
-
-void run_report_series_csv(const struct run_report *report, FILE *out)
-{
-    const struct run_result *result = report->result;
-    fputs("start_s,length_s,ettr,goodput,mfu_pct", out);
-    for (int i = 0; i < report_uses(report); i++)
-        fprintf(out, ",%s_s", time_use_name((enum time_use)i));
-    fputc('\n', out);
-    for (size_t i = 0; i < result->n_series; i++) {
-        const nanos *use = result->series[i].use;
-        double goodput = bin_share(result, i, use[USE_TRAINING]);
-        csv_write_number(out, true, nanos_to_seconds((nanos)i * result->bin));
-        csv_write_number(out, false, nanos_to_seconds(run_bin_length(result, i)));
-        csv_write_number(out, false, bin_share(result, i, use[USE_TRAINING] + use[USE_DEGRADED]));
-        csv_write_number(out, false, goodput);
-        if (report->step_mfu > 0)
-            csv_write_number(out, false, 100 * goodput * report->step_mfu);
-        else
-            csv_write_cell(out, false, "");
-        for (int j = 0; j < report_uses(report); j++)
-            csv_write_number(out, false, nanos_to_seconds(use[j]));
-        fputc('\n', out);
-    }
-}
-
-void run_report_incidents_csv(const struct run_report *report, FILE *out)
-{
-    const struct run_result *result = report->result;
-    bool named = report->trace->n_hosts > 0;
-    fprintf(out, "time_s,node,kind,detail,down_s,interrupted,nodes_down,lost_s,resume_s%s\n", named ? ",host" : "");
-    for (size_t i = 0; i < result->n_incidents; i++) {
-        const struct incident *incident = &result->incidents[i];
-        csv_write_number(out, true, nanos_to_seconds(incident->time));
-        if (incident->alarm)
-            csv_write_cell(out, false, "");
-        else
-            csv_write_integer(out, false, incident->fault->node);
-        csv_write_cell(out, false, fault_kind_name(incident->fault->kind));
-        csv_write_cell(out, false, incident_cause(report, incident));
-        csv_write_number(out, false, nanos_to_seconds(incident->fault->down));
-        csv_write_integer(out, false, incident->interrupted);
-        csv_write_integer(out, false, incident->n_down);
-        csv_write_number(out, false, nanos_to_seconds(incident->lost));
-        if (incident->resumed == NEVER)
-            csv_write_cell(out, false, "");
-        else
-            csv_write_number(out, false, nanos_to_seconds(incident->resumed));
-        if (named)
-            csv_write_cell(out, false, incident_host(report, incident));
-        fputc('\n', out);
-    }
 }

@@ -14,55 +14,6 @@
 #include "cli/run/run_likely.h"
 #include "model/base/memory.h"
 
-double report_tokens(const struct run_report *report)
-{
-    const struct job *job = &report->experiment->job;
-    double steps = nanos_to_seconds(report->result->use[USE_TRAINING]) / report->step_time_s;
-    return steps * (double)job->global_batch * (double)job->seq_len;
-}
-
-double report_budget_days(const struct run_report *report)
-{
-    if (report->result->reached)
-        return nanos_to_seconds(report->result->horizon) / 86400;
-    double tokens = report_tokens(report);
-    return tokens > 0 ? report->experiment->job.tokens / tokens * nanos_to_seconds(report->result->horizon) / 86400 : 0;
-}
-
-double run_paid_gpus(const struct experiment *experiment, const struct run_options *options)
-{
-    return experiment->gpus + (double)options->recovery.spares * experiment->cluster.gpus_per_node;
-}
-
-static double paid_hours(const struct run_report *report)
-{
-    return run_paid_gpus(report->experiment, report->options) * nanos_to_seconds(report->result->horizon) / 3600;
-}
-
-/* J that the horizon, or what of it the budget took, takes at most by what is published of the cluster's power: the job's GPUs
- * and the spares all the time, idle and down too. */
-static double report_energy(const struct run_report *report)
-{
-    const struct power_bound bound = power_bound_published(&report->experiment->cluster, report->experiment->gpus);
-    return power_bound_energy(&bound, paid_hours(report));
-}
-
-double report_gpu_hours(const struct run_report *report)
-{
-    return report->result->reached ? paid_hours(report) : 0;
-}
-
-double report_token_cost(const struct run_report *report)
-{
-    double tokens = report_tokens(report);
-    return tokens > 0 ? report->gpu_price * paid_hours(report) / tokens * 1e6 : 0;
-}
-
-int report_uses(const struct run_report *report)
-{
-    return report->policy ? N_TIME_USES : N_PLAIN_USES;
-}
-
 /* From the fault to the moment training went on. */
 static nanos stopped_time(const struct run_result *result, const struct incident *incident)
 {
@@ -106,15 +57,6 @@ static char *goodput_bars(const struct run_result *result, int width, char *buff
 static char *duration_text(nanos time, char *buffer, size_t size)
 {
     return quantity_format(nanos_to_seconds(time), DIM_TIME, buffer, size);
-}
-
-char *horizon_text(nanos horizon, char *buffer, size_t size)
-{
-    double days = nanos_to_seconds(horizon) / 86400;
-    if (days < 1)
-        return quantity_format(nanos_to_seconds(horizon), DIM_TIME, buffer, size);
-    snprintf(buffer, size, "%.6g d", days);
-    return buffer;
 }
 
 static void write_head(const struct invocation *call, const struct run_report *report)
@@ -183,6 +125,13 @@ static void write_costs(const struct invocation *call, const struct run_report *
         fputc('\n', call->out);
 }
 
+/* A count that is worth a line only where it is not 0. */
+static void count_line(struct table *table, const struct run_report *report, const char *key, int64_t count)
+{
+    if (count > 0)
+        rows_line(run_rows, key, report, table);
+}
+
 static void write_robust_answers(struct table *table, const struct run_report *report)
 {
     const struct run_result *result = report->result;
@@ -193,15 +142,10 @@ static void write_robust_answers(struct table *table, const struct run_report *r
         noticed += result->by_channel[i];
     double share = noticed > 0 ? 1 - (double)result->called / (double)noticed : 1;
     table_value_row(table, "automatic", "faults and false alarms that needed nobody", "%.1f %%", 100 * share);
-    if (result->alarms > 0)
-        table_value_row(table, "false alarms", "interruptions without a fault", "%" PRId64, result->alarms);
-    if (result->relapses > 0)
-        table_value_row(table, "relapses", "faults that were not found and came back", "%" PRId64, result->relapses);
-    if (result->condemned > 0)
-        table_value_row(table, "condemned", "healthy nodes that diagnosis evicted", "%" PRId64, result->condemned);
-    if (result->listed > 0)
-        table_value_row(table, "blocklist", "times that a node was put on it, as it failed too often", "%" PRId64,
-                        result->listed);
+    count_line(table, report, "false_alarms", result->alarms);
+    count_line(table, report, "relapses", result->relapses);
+    count_line(table, report, "condemned", result->condemned);
+    count_line(table, report, "blocklisted", result->listed);
     for (int i = 0; i < N_CHANNELS; i++)
         if (result->by_channel[i] > 0)
             table_value_row(table,
@@ -289,9 +233,8 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     table_column(&table, "result", NULL, ALIGN_LEFT);
     table_column(&table, "value", NULL, ALIGN_RIGHT);
     table_column(&table, "meaning", NULL, ALIGN_LEFT);
-    table_value_row(&table, "ETTR", "share of the time spent on training that counts", "%.3f %%", 100 * result->ettr);
-    table_value_row(&table, "goodput", "work that counts, over that of a cluster without faults and checkpoints", "%.3f %%",
-                    100 * result->goodput);
+    rows_line(run_rows, "ettr", report, &table);
+    rows_line(run_rows, "goodput", report, &table);
     if (report->step_mfu > 0)
         table_value_row(&table, "MFU",
                         job_masks_documents(&report->experiment->job)
@@ -303,30 +246,24 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     table_value_row(&table, "tokens", "trained", report_tokens(report) < 1e13 ? "%.4g B" : "%.0f B", report_tokens(report) / 1e9);
     write_budget(&table, report);
     write_energy(&table, report);
-    table_value_row(&table, "failures", "node outages", "%" PRId64, result->failures);
+    rows_line(run_rows, "failures", report, &table);
     table_value_row(&table, "interruptions",
                     report->policy        ? "failures, relapses and false alarms that found the job training"
                     : result->planned > 0 ? "failures and announced outages that found the job training"
                                           : "failures that found the job training",
                     "%" PRId64, result->interruptions);
     write_away(&table, report);
-    if (report->options->failover)
-        table_value_row(&table, "borne", "outages that only took replicas out, while the others went on", "%" PRId64,
-                        result->borne);
-    if (result->planned > 0)
-        table_value_row(&table, "planned", "announced outages: maintenance, preemptions, restarts by plan", "%" PRId64,
-                        result->planned);
-    if (result->slowdowns > 0)
-        table_value_row(&table, "slowdowns", "stragglers and slow links", "%" PRId64, result->slowdowns);
-    table_value_row(&table, "checkpoints", "completed", "%" PRId64, result->checkpoints);
-    table_value_row(&table, "memoryless ETTR", "exponential failures at this rate, unlimited spares: a plausibility check",
-                    "%.3f %%", 100 * report->memoryless.exponential);
+    rows_line(run_rows, "borne", report, &table);
+    count_line(&table, report, "planned", result->planned);
+    count_line(&table, report, "slowdowns", result->slowdowns);
+    rows_line(run_rows, "checkpoints", report, &table);
+    rows_line(memoryless_rows, "ettr_exponential", &report->memoryless, &table);
     if (report->memoryless.first_order > 0) /* it is good while failures are rare, and says nothing at all where they are not */
-        table_value_row(&table, "first-order ETTR", "the same to first order", "%.3f %%", 100 * report->memoryless.first_order);
+        rows_line(memoryless_rows, "ettr_first_order", &report->memoryless, &table);
     write_intervals(&table, report);
     write_robust_answers(&table, report);
     if (report_token_cost(report) > 0)
-        table_value_row(&table, "cost", "money per million tokens, spares included", "%.4g", report_token_cost(report));
+        rows_line(run_rows, "cost_per_million_tokens", report, &table);
     table_write(&table, call);
     table_free(&table);
 }
@@ -457,19 +394,6 @@ static void write_fabric(const struct invocation *call, const struct run_report 
     char narrow[OVERSUBSCRIBED_TEXT];
     if (report->simulated && oversubscribed_text(report->simulated, &report->experiment->cluster, narrow, sizeof narrow) > 0)
         fprintf(call->out, "\nnetwork of the step: %s\n", narrow);
-}
-
-void run_assume(struct run_report *report, const char *text)
-{
-    if (report->n_assumptions < MAX_ASSUMPTIONS)
-        report->assumptions[report->n_assumptions++] = text;
-}
-
-void run_assumptions_write(const struct run_report *report, FILE *out)
-{
-    for (int i = 0; i < report->n_assumptions; i++)
-        fprintf(out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
-                report->assumptions[i]);
 }
 
 static void write_text(struct invocation *call, const struct run_report *report)

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "cli/options/command.h"
+#include "cli/output/result_row.h"
 #include "model/cost/step/energy.h"
 #include "model/layout/layout.h"
 #include "model/spec/experiment.h"
@@ -38,6 +38,8 @@ struct run_report {
 /* GPUs that are paid for: the job's and the spares'. */
 double run_paid_gpus(const struct experiment *experiment, const struct run_options *options);
 
+double report_paid_hours(const struct run_report *report);
+
 double report_tokens(const struct run_report *report);
 /* Days that the job's token budget takes at the pace of this horizon; 0 without a budget or tokens. */
 double report_budget_days(const struct run_report *report);
@@ -45,6 +47,9 @@ double report_budget_days(const struct run_report *report);
 double report_gpu_hours(const struct run_report *report);
 /* Money per million tokens, spares included; 0 without a price or tokens. */
 double report_token_cost(const struct run_report *report);
+/* J that the horizon, or what of it the budget took, needs at most (model/cost/step/energy.h): at full power all the time; 0
+ * where no power is published. */
+double report_energy(const struct run_report *report);
 /* Uses of time that the report shows: those of the plain rules, or all. */
 int report_uses(const struct run_report *report);
 
@@ -56,6 +61,9 @@ json_t *run_assumptions_json(const struct run_report *report);
 
 /* To call->out, in the call's format: text; JSON; CSV of the time series. */
 MUST_CHECK enum status run_report_write(struct invocation *call, const struct run_report *report);
+
+extern const struct result_row run_rows[], memoryless_rows[], replica_rows[];
+extern const struct result_table run_keys[];
 
 /* The parts of it for programs (run_record.c). */
 MUST_CHECK enum status run_report_json(struct invocation *call, const struct run_report *report);
