@@ -5,7 +5,7 @@
 
 #include "cli/calibrate/calibrate_report.h"
 #include "cli/options/shared_options.h"
-#include "cli/output/narrow_gradients.h"
+#include "cli/output/notes.h"
 #include "cli/output/progress.h"
 #include "cli/output/result.h"
 #include "model/base/memory.h"

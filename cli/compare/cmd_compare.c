@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/narrow_gradients.h"
+#include "cli/output/notes.h"
 #include "cli/output/progress.h"
 #include "cli/output/result.h"
 #include "cli/output/table.h"

@@ -4,6 +4,7 @@
 
 #include "cli/compare/compare.h"
 #include "cli/output/layout_json.h"
+#include "cli/output/notes.h"
 #include "cli/output/result_row.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
@@ -278,10 +279,10 @@ static void write_need(const struct comparing *comparing, FILE *out)
     struct outcomes outcomes = outcomes_of(comparing->items, comparing->n_rows);
     if (outcomes.scale <= 0)
         return;
-    fprintf(
-        out,
-        "memory: %zu of %zu runs of the table%s that tell%s of failures ran out of it; they needed %.2f times the prediction, "
-        "eight in ten %.2f to %.2f times\n",
+    note_write(
+        out, 2,
+        "memory: %zu of %zu runs in the table%s that report%s failures ran out of memory; runs needed %.2f times the prediction "
+        "(80 %% interval %.2f-%.2f)",
         outcomes.failed, outcomes.runs, outcomes.sources == 1 ? "" : "s", outcomes.sources == 1 ? "s" : "", outcomes.median,
         memory_quantile(outcomes.median, outcomes.scale, 0.1), memory_quantile(outcomes.median, outcomes.scale, 0.9));
 }
@@ -304,7 +305,7 @@ void compare_write_text(const struct comparing *comparing, const struct invocati
     if (total.n > 0)
         fprintf(call->out, "\nmean absolute error %.2f %%, mean over tables %.2f %%\n", total.mape_pct, total.macro_mape_pct);
     else
-        fputs("\nno row says how long a step took and was predicted: there is no error to tell\n", call->out);
+        fputs("\nno row has both a measured and a predicted step time\n", call->out);
     write_need(comparing, call->out);
     write_rows(comparing, call);
     info(call, 1, "%zu run%s in %.2f s", comparing->n_rows, plural((int64_t)comparing->n_rows), comparing->seconds);

@@ -7,6 +7,7 @@
 
 #include "cli/job/plan_find.h"
 #include "cli/job/plan_record.h"
+#include "cli/output/notes.h"
 #include "model/cost/step/track_record.h"
 
 void low_oom_plan_search(const struct ranked_plan *first, const struct setting *setting, const struct space_limits *limits,
@@ -36,15 +37,14 @@ void low_oom_plan_write(const struct low_oom_plan *low, const struct ranked_plan
     int rank = low->found ? place_among(low, plans, n_plans) : 0;
     if (!low->wanted)
         return;
-    fprintf(out, "Of runs as full as the first %.0f in 100 run out of memory; ", 100 * low->share);
     if (rank > 0)
         snprintf(place, sizeof place, " (rank %d)", rank);
     if (low->found)
-        fprintf(out, "%s%s: the fastest of --memory-margin %.0f%%.\n", low_oom_plan_text(low, text, sizeof text), place,
-                100 * memory_record_margin());
+        note_write(out, 2, "Plan 1 leaves little memory: %.0f %% of such runs ran out of it. Fastest with --memory-margin %.0f%%: %s%s.",
+                   100 * low->share, 100 * memory_record_margin(), low_oom_plan_text(low, text, sizeof text), place);
     else
-        fprintf(out, "no plan leaves the room of --memory-margin %.0f%%, with which at most %.0f do.\n",
-                100 * memory_record_margin(), 100 * SHARE_WITH_MARGIN);
+        note_write(out, 2, "Plan 1 leaves little memory: %.0f %% of such runs ran out of it. No plan fits with --memory-margin %.0f%%.",
+                   100 * low->share, 100 * memory_record_margin());
 }
 
 json_t *low_oom_plan_json(const struct low_oom_plan *low, const struct setting *setting)

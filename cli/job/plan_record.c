@@ -4,7 +4,7 @@
 #include "cli/job/plan_record.h"
 #include "cli/output/expectation.h"
 #include "cli/output/layout_json.h"
-#include "cli/output/packed.h"
+#include "cli/output/notes.h"
 #include "model/base/units.h"
 #include "model/layout/dimension_value.h"
 

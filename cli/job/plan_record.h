@@ -11,7 +11,7 @@
 #include "cli/output/table.h"
 
 #define UNEVEN_NOTE                                                                                                              \
-    "~ chunks differ by a layer: frameworks want the split spelt out (Megatron-LM's --pipeline-model-parallel-layout)\n"
+    "~ chunks differ by a layer; frameworks need the split in full (Megatron-LM: --pipeline-model-parallel-layout)"
 /* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
 json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
 void plan_columns_csv(struct table *table);

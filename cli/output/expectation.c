@@ -15,16 +15,15 @@ static const char *const gap_texts[N_RECORD_GAPS] = {
     [GAP_RECOMPUTE] = "with recomputation of some layers",
 };
 
-void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out)
+char *expectation_runs_text(const struct layout *layout, const struct setting *setting, char *buffer, size_t size)
 {
     enum run_kind kind = run_kind_of(layout, setting->model);
     const struct track_record *record = track_record_of(kind);
     char unheard[UNHEARD_TEXT];
-    fprintf(out, "eight in ten of %d real runs of its kind (%s; %d source%s)", record->runs, run_kind_text(kind), record->sources,
-            record->sources == 1 ? "" : "s");
+    snprintf(buffer, size, "80 %% interval from %d published runs of this kind (%s; %d source%s)", record->runs,
+             run_kind_text(kind), record->sources, record->sources == 1 ? "" : "s");
     expectation_unheard(layout, setting, unheard, sizeof unheard);
-    if (unheard[0])
-        fprintf(out, ", none of them %s", unheard);
+    return unheard[0] ? text_append(buffer, size, "; none of them %s", unheard) : buffer;
 }
 
 char *expectation_unheard(const struct layout *layout, const struct setting *setting, char *buffer, size_t size)
@@ -52,15 +51,16 @@ json_t *expectation_json(const struct layout *layout, const struct setting *sett
                      !(gaps >> GAP_GPU & 1), "none_with", without);
 }
 
-void expectation_write_outcomes(const struct layout *layout, const struct setting *setting, FILE *out)
+char *expectation_outcomes_text(const struct layout *layout, const struct setting *setting, char *buffer, size_t size)
 {
     enum run_kind kind = run_kind_of(layout, setting->model);
     int of_kind = track_record_of(kind)->outcomes;
     char number[16] = "none";
     if (of_kind > 0)
         snprintf(number, sizeof number, "%d", of_kind);
-    fprintf(out, "%d real runs whose sources tell of failures (%s of its kind: %s)", memory_record()->runs, number,
-            run_kind_text(kind));
+    snprintf(buffer, size, "%d published runs that report failures, %s of this kind: %s", memory_record()->runs, number,
+             run_kind_text(kind));
+    return buffer;
 }
 
 json_t *expectation_memory_json(const struct layout *layout, const struct setting *setting, double use)

@@ -9,8 +9,10 @@
 
 #include "model/cost/step/track_record.h"
 
-/* "eight in ten of 858 real runs of its kind (dense, fused kernels; 9 sources), none of them on a100-40g-sxm"; no line's end. */
-void expectation_write_runs(const struct layout *layout, const struct setting *setting, FILE *out);
+/* "80 % interval from 858 published runs of this kind (dense, fused kernels; 9 sources); none of them on b200". Returns buffer.
+ */
+enum { EXPECTATION_TEXT = 400 };
+char *expectation_runs_text(const struct layout *layout, const struct setting *setting, char *buffer, size_t size);
 
 /* What none of these runs has: "on b200, with Muon"; "" nothing. Returns buffer. */
 enum { UNHEARD_TEXT = 256 };
@@ -20,8 +22,8 @@ char *expectation_unheard(const struct layout *layout, const struct setting *set
  * what the text says none of these runs has: gpu, hybrid, muon, adapter, documents, offload, cp_comm, recompute. */
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s);
 
-/* "646 real runs whose sources tell of failures (43 of its kind: dense, fused kernels)"; no line's end. */
-void expectation_write_outcomes(const struct layout *layout, const struct setting *setting, FILE *out);
+/* "646 published runs that report failures, 43 of this kind: dense, fused kernels". Returns buffer. */
+char *expectation_outcomes_text(const struct layout *layout, const struct setting *setting, char *buffer, size_t size);
 
 /* {"use_pct", "share_pct", "runs", "runs_of_kind", "sources"}: of real runs that use as much of the memory, so many run out of
  * it. */

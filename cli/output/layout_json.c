@@ -1,5 +1,8 @@
 #include "cli/output/layout_json.h"
 
+#include <string.h>
+
+#include "model/base/units.h"
 #include "model/layout/dimension_value.h"
 
 const enum layout_dimension result_dimensions[N_RESULT_DIMENSIONS] = {
@@ -52,10 +55,20 @@ json_t *features_json(feature_set features)
     return json;
 }
 
-json_t *cost_by_class_json(const struct cost_by_class *by)
+void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEMORY_PARTS])
 {
+    const struct memory_part all[N_MEMORY_PARTS] = {{"weights", memory->weights},     {"gradients", memory->gradients},
+                                                    {"optimizer", memory->optimizer}, {"activations", memory->activations},
+                                                    {"buffers", memory->buffers},     {"framework", memory->framework}};
+    memcpy(parts, all, sizeof all);
+}
+
+json_t *memory_parts_json(const struct footprint *memory)
+{
+    struct memory_part parts[N_MEMORY_PARTS];
     json_t *json = json_object();
-    for (int i = 0; i < N_WORK_CLASSES; i++)
-        json_object_set_new(json, work_class_name((enum work_class)i), json_real(by->s[i]));
+    memory_parts(memory, parts);
+    for (int i = 0; i < N_MEMORY_PARTS; i++)
+        json_object_set_new(json, parts[i].name, json_real(parts[i].bytes / GIB));
     return json;
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "cli/output/result_row.h"
+#include "model/cost/memory/footprint.h"
 #include "model/cost/work/cost.h"
 #include "model/layout/layout.h"
 
@@ -21,7 +22,15 @@ json_t *layout_json(const struct layout *layout);
 struct value as_layout(const struct layout *layout);
 /* Their names, in a fixed order. */
 json_t *features_json(feature_set features);
-/* {class: seconds}, every class. */
-json_t *cost_by_class_json(const struct cost_by_class *by);
+
+/* What is in the memory of a GPU, by use, in bytes; the parts sum to footprint.total. */
+enum { N_MEMORY_PARTS = 6 };
+struct memory_part {
+    const char *name;
+    double bytes;
+};
+void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEMORY_PARTS]);
+/* {part: GiB}, without the total. */
+json_t *memory_parts_json(const struct footprint *memory);
 
 #endif

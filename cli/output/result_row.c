@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/options/terminal.h"
-#include "cli/output/layout_json.h"
 #include "model/base/append.h"
 #include "model/base/memory.h"
 #include "model/spec/json_text.h"
@@ -92,6 +91,14 @@ const struct result_row *row_of(const struct result_row *rows, const char *key)
 }
 
 /* --- JSON --- */
+
+json_t *cost_by_class_json(const struct cost_by_class *by)
+{
+    json_t *json = json_object();
+    for (int i = 0; i < N_WORK_CLASSES; i++)
+        json_object_set_new(json, work_class_name((enum work_class)i), json_real(by->s[i]));
+    return json;
+}
 
 static json_t *value_json(struct value *value)
 {

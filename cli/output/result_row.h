@@ -74,6 +74,8 @@ struct value tinted(struct value value, enum tint tint);
 /* The row of a key, which must be there. */
 const struct result_row *row_of(const struct result_row *rows, const char *key);
 
+/* {class: seconds}, every class. */
+json_t *cost_by_class_json(const struct cost_by_class *by);
 void rows_json(const struct result_row *rows, const void *subject, json_t *object);
 json_t *rows_object(const struct result_row *rows, const void *subject);
 /* Columns and cells of CSV: `first` begins a line; the caller ends it. A heading leaves out what its subject does not have. */

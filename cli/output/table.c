@@ -64,6 +64,14 @@ void table_cell(struct table *table, const char *format, ...)
     table->next_tint = TINT_NONE;
 }
 
+void difference_cell(struct table *table, double value, int digits)
+{
+    if (fabs(value) < 0.5 * pow(10, -digits))
+        table_cell(table, "%.*f", digits, 0.0);
+    else
+        table_cell(table, "%+.*f", digits, value);
+}
+
 void table_tint(struct table *table, enum tint tint)
 {
     table->next_tint = tint;

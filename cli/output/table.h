@@ -41,6 +41,8 @@ struct table {
 void table_column(struct table *table, const char *title, const char *unit, enum align align);
 void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 void table_tint(struct table *table, enum tint tint); /* of the next cell */
+/* "+1.25", and "0.00" for what the digits shown make none. */
+void difference_cell(struct table *table, double value, int digits);
 /* Three cells: a quantity, its value (formatted, at most 95 characters), what it means. */
 void table_value_row(struct table *table, const char *name, const char *meaning, const char *format, ...) PRINTF_LIKE(4, 5);
 void table_write(const struct table *table, const struct invocation *call);

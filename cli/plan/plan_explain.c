@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/beside.h"
 #include "cli/output/layout_json.h"
 #include "cli/output/table.h"
 #include "cli/plan/plan_report.h"

@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "cli/output/expectation.h"
-#include "cli/output/packed.h"
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
-#include "cli/output/routing.h"
 #include "cli/output/table.h"
 #include "cli/plan/plan_levers.h"
 #include "cli/plan/plan_report.h"
@@ -165,12 +164,12 @@ static void report_text(const struct plan_levers *levers, const struct invocatio
         fputs("Rare schedules: zb-v, dualpipe and dualpipe-v alone, which few frameworks run.\n", call->out);
     fputs("MFU counts attention in full.\n", call->out);
     if (e->job.load.dropped > 0)
-        fputs(DROPPED_NOTE, call->out);
+        note_write(call->out, 2, DROPPED_NOTE);
     if (job_masks_documents(&e->job))
-        fputs(PACKED_MFU_NOTE, call->out);
+        note_write(call->out, 2, PACKED_MFU_NOTE);
     fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", call->out);
     if (uneven)
-        fputs(UNEVEN_NOTE, call->out);
+        note_write(call->out, 2, UNEVEN_NOTE);
     write_others(levers, true, "Without effect (under 0.1 %)", call->out);
     write_others(levers, false, "Not possible, or does not fit", call->out);
 }

@@ -2,10 +2,7 @@
 #include "cli/plan/plan_report.h"
 
 #include "cli/output/expectation.h"
-#include "cli/output/oversubscribed.h"
-#include "cli/output/packed.h"
-#include "cli/output/routing.h"
-#include "cli/output/trained.h"
+#include "cli/output/notes.h"
 #include "model/base/units.h"
 #include "model/cost/memory/footprint.h"
 #include "model/cost/work/host_memory.h"
@@ -222,12 +219,12 @@ static void write_plans(const struct plan_outcome *outcome, const struct plan_tr
     table_write(&table, call);
     table_free(&table);
     if (some->unsimulated)
-        fprintf(call->out, "Rows without a value under 'off' were not simulated; their times are the closed form's.\n");
+        fprintf(call->out, "Rows with - under 'off' were not simulated: their times are those of the closed form.\n");
     if (some->crosses)
         fprintf(call->out, "* tensor parallelism beyond the NVLink domain of %d GPUs\n",
                 outcome->setting->cluster->nvlink_domain);
     if (some->uneven)
-        fputs(UNEVEN_NOTE, call->out);
+        note_write(call->out, 2, UNEVEN_NOTE);
 }
 
 /* How long runs of the first plan's kind took for such predictions. */
@@ -237,9 +234,9 @@ static void write_expectation(const struct plan_outcome *outcome, FILE *out)
         return;
     const struct layout *layout = &outcome->found.plans[0].plan.layout;
     const struct track_record *record = track_record_of(run_kind_of(layout, outcome->setting->model));
-    fprintf(out, "Expect %.2f to %.2f times the predicted step, as ", record->low, record->high);
-    expectation_write_runs(layout, outcome->setting, out);
-    fputs(".\n", out);
+    char runs[EXPECTATION_TEXT];
+    note_write(out, 2, "Expect %.2f to %.2f times the predicted step: %s.", record->low, record->high,
+               expectation_runs_text(layout, outcome->setting, runs, sizeof runs));
 }
 
 /* What the column MFU counts, and the first plan in the units of others. */
@@ -250,19 +247,19 @@ static void write_rates(const struct plan_outcome *outcome, const struct plan_tr
     double placed_s = plan_flow_step_s(&outcome->flow, 0);
     const struct step_rates rates = placed_s > 0 ? step_rates_of(&outcome->found.plans[0].plan.layout, outcome->setting, placed_s)
                                                  : ranked_rates(&outcome->found.plans[0], outcome->setting);
-    fprintf(out, "MFU counts attention in full%s.\nThe first plan%s: ",
-            some->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "",
+    fprintf(out,
+            "MFU counts attention in full%s.\nPlan 1%s: ", some->rates_differ ? "; 'causal' counts only the causal half" : "",
             placed_s > 0 ? " on the fabric, in its best placement" : "");
     plan_rates_write(&rates, out);
     fputs(".\n", out);
     if (rates.days > 0) {
         plan_budget_write(&rates, outcome->setting->job->tokens, out);
-        fputs(" of steps alone (msim run adds what failures cost).\n", out);
+        fputs(" without failures (msim run adds them).\n", out);
     }
     if (outcome->setting->job->load.dropped > 0)
-        fputs(DROPPED_NOTE, out);
+        note_write(out, 2, DROPPED_NOTE);
     if (job_masks_documents(outcome->setting->job))
-        fputs(PACKED_MFU_NOTE, out);
+        note_write(out, 2, PACKED_MFU_NOTE);
 }
 
 /* What the column OOM means, and how to ask for room where the first plan has little. */
@@ -271,12 +268,12 @@ static void write_memory_expectation(const struct plan_outcome *outcome, FILE *o
     if (outcome->n_shown == 0)
         return;
     const struct ranked_plan *first = &outcome->found.plans[0];
-    fputs("OOM: the share of runs this full that run out of memory, by ", out);
-    expectation_write_outcomes(&first->plan.layout, outcome->setting, out);
-    fputs(".\n", out);
+    char runs[EXPECTATION_TEXT];
+    note_write(out, 2, "OOM: share of runs that fill as much memory and ran out of it (%s).",
+               expectation_outcomes_text(&first->plan.layout, outcome->setting, runs, sizeof runs));
     low_oom_plan_write(&outcome->safer, outcome->found.plans, outcome->n_shown, out);
     if (!outcome->safer.wanted && memory_record_share(plan_use(first, outcome->setting)) > SHARE_WITH_MARGIN)
-        fprintf(out, "--memory-margin %.0f%% leaves the plans for which it is at most %.0f %%.\n", 100 * memory_record_margin(),
+        fprintf(out, "--memory-margin %.0f%% keeps only plans for which it is at most %.0f %%.\n", 100 * memory_record_margin(),
                 100 * SHARE_WITH_MARGIN);
 }
 
@@ -287,18 +284,17 @@ static void write_fabric(const struct plan_outcome *outcome, const struct invoca
     if (outcome->n_shown == 0 || option_choice(call, "network") > 0)
         return;
     if (oversubscribed_text(&outcome->found.plans[0].plan.layout, outcome->setting->cluster, narrow, sizeof narrow) > 0)
-        fprintf(call->out, "Network: %s.\n", narrow);
+        note_write(call->out, 2, "Network: %s.", narrow);
 }
 
 /* What the column "host" means. */
 static void write_host_memory(const struct plan_outcome *outcome, FILE *out)
 {
     double capacity = host_capacity(outcome->setting->cluster, &outcome->found.plans[0].plan.layout);
-    fputs("host: what a rank keeps in the memory of its host, ", out);
     if (capacity > 0)
-        fprintf(out, "of %.1f GiB that are there for it.\n", capacity / GIB);
+        fprintf(out, "host: host memory per rank, of %.1f GiB available.\n", capacity / GIB);
     else
-        fputs("whose size is unknown (host_memory).\n", out);
+        fputs("host: host memory per rank; its size is unknown (host_memory).\n", out);
 }
 
 static void write_rejected(const struct plan_outcome *outcome, const struct invocation *call)
@@ -306,8 +302,8 @@ static void write_rejected(const struct plan_outcome *outcome, const struct invo
     const struct search_counts *counts = &outcome->found.search.counts;
     struct table table = {0};
     char number[32];
-    table_column(&table, "layouts", NULL, ALIGN_RIGHT);
-    table_column(&table, "why they are out", NULL, ALIGN_LEFT);
+    table_column(&table, "rejected", NULL, ALIGN_RIGHT);
+    table_column(&table, "reason", NULL, ALIGN_LEFT);
     for (int i = 0; i < N_LAYOUT_REASONS; i++)
         if (counts->rejected[i] > 0) {
             table_cell(&table, "%s", grouped((int64_t)counts->rejected[i], number, sizeof number));

@@ -1,9 +1,8 @@
 /* The answer of `msim plan` as JSON and CSV. */
 #include <stdlib.h>
 
-#include "cli/output/packed.h"
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
-#include "cli/output/trained.h"
 #include "cli/plan/plan_report.h"
 #include "model/base/units.h"
 #include "model/cost/memory/footprint.h"

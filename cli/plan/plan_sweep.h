@@ -22,7 +22,7 @@
 #include "cli/options/experiment_options.h"
 #include "cli/options/gpu_prices.h"
 #include "cli/output/expectation.h"
-#include "cli/output/oversubscribed.h"
+#include "cli/output/notes.h"
 #include "model/cost/step/energy.h"
 #include "model/cost/step/track_record.h"
 

@@ -2,10 +2,8 @@
 #include <string.h>
 
 #include "cli/job/plan_low_oom.h"
-#include "cli/output/energy_report.h"
 #include "cli/output/expectation.h"
-#include "cli/output/packed.h"
-#include "cli/output/routing.h"
+#include "cli/output/notes.h"
 #include "cli/plan/plan_sweep_report.h"
 #include "model/cost/step/track_record.h"
 
@@ -44,12 +42,14 @@ static void write_expectation(const struct plan_sweep *sweep, FILE *out)
         if (!there[kind])
             continue;
         if (n_kinds > 1)
-            fprintf(out,
-                    "Expect %.2f to %.2f times the predicted step of a layout that is %s, as eight in ten of %d real runs.\n",
-                    record->low, record->high, run_kind_text((enum run_kind)kind), record->runs);
+            note_write(
+                out, 2,
+                "Expect %.2f to %.2f times the predicted step of layouts that are %s: 80 %% interval from %d published runs.",
+                record->low, record->high, run_kind_text((enum run_kind)kind), record->runs);
         else
-            fprintf(out, "Expect %.2f to %.2f times each predicted step, as eight in ten of %d real runs of their kind (%s).\n",
-                    record->low, record->high, record->runs, run_kind_text((enum run_kind)kind));
+            note_write(out, 2,
+                       "Expect %.2f to %.2f times each predicted step: 80 %% interval from %d published runs of this kind (%s).",
+                       record->low, record->high, record->runs, run_kind_text((enum run_kind)kind));
     }
 }
 
@@ -92,9 +92,9 @@ static void write_column_notes(const struct sweep_traits *some, FILE *out)
     fprintf(out, "MFU counts attention in full%s.\n",
             some->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "");
     if (some->drops)
-        fputs(DROPPED_NOTE, out);
+        note_write(out, 2, DROPPED_NOTE);
     if (some->masks)
-        fputs(PACKED_MFU_NOTE, out);
+        note_write(out, 2, PACKED_MFU_NOTE);
     fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
     if (some->offloads)
         fputs("host: what a rank keeps in the memory of its host.\n", out);
@@ -165,7 +165,7 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
         fprintf(out, ", at most %s", energy_text(sweep->points[shown].energy_j, energy, sizeof energy));
     double share = memory_record_share(sweep->points[shown].best.use);
     if (share > SHARE_RISKY)
-        fprintf(out, "; of runs as full %.0f in 100 run out of memory: --memory-margin leaves room", 100 * share);
+        fprintf(out, "; %.0f %% of runs that fill as much memory ran out of it: --memory-margin leaves room", 100 * share);
     fputs(").\n", out);
 }
 
@@ -176,7 +176,7 @@ void sweep_notes_write(const struct plan_sweep *sweep, const struct sweep_traits
     if (some->usual)
         fputs("Where only a GPU is named its usual nodes on a non-blocking fabric are assumed.\n", out);
     if (some->uneven)
-        fputs(UNEVEN_NOTE, out);
+        note_write(out, 2, UNEVEN_NOTE);
     write_common(&sweep->axes, out);
     if (some->batch_is_one_sequence) /* there was no other batch, and with more GPUs there is more work */
         fputs("The batch is one sequence per GPU and grows with them (weak scaling); --global-batch keeps it.\n", out);

@@ -1,7 +1,7 @@
 /* The best plan at each point of a sweep, for programs: JSON, and a line of CSV a point. */
 #include <string.h>
 
-#include "cli/output/energy_report.h"
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/output/table.h"
 #include "cli/plan/plan_sweep_report.h"

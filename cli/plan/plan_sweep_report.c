@@ -1,8 +1,8 @@
 /* The best plan at each point of a sweep, for people: what the points share, and a table of them. */
 #include <string.h>
 
-#include "cli/output/energy_report.h"
 #include "cli/output/expectation.h"
+#include "cli/output/notes.h"
 #include "cli/output/table.h"
 #include "cli/plan/plan_sweep_report.h"
 #include "model/base/append.h"

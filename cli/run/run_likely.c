@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cli/output/expectation.h"
+#include "cli/output/notes.h"
 #include "cli/output/table.h"
 
 #define DAY_S 86400.0
@@ -44,17 +45,18 @@ void run_likely_write(const struct run_likely *likely, FILE *out)
     if (!record || !ends(likely))
         return;
     const struct setting setting = experiment_setting(likely->report->experiment);
-    const char *form = likely->end_s < 10 * DAY_S ? "\nlikely: %.3g to %.3g days and " : "\nlikely: %.1f to %.1f days and ";
+    char runs[EXPECTATION_TEXT];
+    const char *form = likely->end_s < 10 * DAY_S ? "\nlikely: %.3g to %.3g days, " : "\nlikely: %.1f to %.1f days, ";
     fprintf(out, form, record->low * likely->end_s / DAY_S, record->high * likely->end_s / DAY_S);
     write_range(hours(likely, record->low), hours(likely, record->high), out);
     fputs(" GPU-hours", out);
     if (likely->gpu_price > 0) {
-        fputs(", a total cost of ", out);
+        fputs(", cost ", out);
         write_range(likely->gpu_price * hours(likely, record->low), likely->gpu_price * hours(likely, record->high), out);
     }
-    fprintf(out, ", as the step takes %.2f to %.2f times what is predicted in ", record->low, record->high);
-    expectation_write_runs(likely->report->simulated, &setting, out);
     fputc('\n', out);
+    note_write(out, 2, "  (%.2f to %.2f times the predicted step: %s)", record->low, record->high,
+               expectation_runs_text(likely->report->simulated, &setting, runs, sizeof runs));
 }
 
 json_t *run_likely_json(const struct run_likely *likely)

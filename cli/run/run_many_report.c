@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/energy_report.h"
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/output/result_row.h"
 #include "cli/output/table.h"

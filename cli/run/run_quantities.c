@@ -1,4 +1,5 @@
 /* What both reports of a run ask: tokens, days, GPU-hours, energy, cost, and what was assumed. */
+#include "cli/output/notes.h"
 #include "cli/run/run_report.h"
 #include "model/base/units.h"
 #include "model/spec/json_text.h"
@@ -77,9 +78,10 @@ void run_assume(struct run_report *report, const char *text)
 
 void run_assumptions_write(const struct run_report *report, FILE *out)
 {
+    if (report->n_assumptions > 0)
+        fputs("\nassumed:\n", out);
     for (int i = 0; i < report->n_assumptions; i++)
-        fprintf(out, "%s%s\n", i == 0 ? "\nassumed, for want of being told: " : "                                 ",
-                report->assumptions[i]);
+        note_write(out, 4, "  - %s", report->assumptions[i]);
 }
 
 json_t *run_assumptions_json(const struct run_report *report)

@@ -1,10 +1,9 @@
 /* A run for programs: JSON, and CSV of its time series and incidents. */
 #include <stdlib.h>
 
-#include "cli/output/energy_report.h"
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/output/result_row.h"
-#include "cli/output/trained.h"
 #include "cli/run/run_likely.h"
 #include "cli/run/run_report.h"
 #include "model/spec/json_text.h"

@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "cli/job/plan_rates.h"
-#include "cli/output/energy_report.h"
-#include "cli/output/oversubscribed.h"
-#include "cli/output/routing.h"
+#include "cli/output/notes.h"
 #include "cli/output/table.h"
-#include "cli/output/trained.h"
 #include "cli/run/run_likely.h"
 #include "model/base/memory.h"
 

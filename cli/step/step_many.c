@@ -6,7 +6,7 @@
 
 #include "cli/options/shared_options.h"
 #include "cli/output/layout_json.h"
-#include "cli/output/packed.h"
+#include "cli/output/notes.h"
 #include "cli/output/progress.h"
 #include "cli/run/run_many.h"
 #include "cli/step/step_report.h"

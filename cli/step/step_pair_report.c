@@ -3,10 +3,9 @@
 #include <string.h>
 
 #include "cli/job/plan_rates.h"
-#include "cli/output/beside.h"
-#include "cli/output/energy_report.h"
 #include "cli/output/expectation.h"
 #include "cli/output/layout_json.h"
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/step/config_difference.h"
 #include "cli/step/step_pair.h"

@@ -2,15 +2,11 @@
 #include <stdlib.h>
 
 #include "cli/job/plan_rates.h"
-#include "cli/output/beside.h"
-#include "cli/output/energy_report.h"
 #include "cli/output/expectation.h"
 #include "cli/output/layout_json.h"
-#include "cli/output/packed.h"
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
-#include "cli/output/routing.h"
 #include "cli/output/table.h"
-#include "cli/output/trained.h"
 #include "cli/step/step_explain.h"
 #include "cli/step/step_report.h"
 #include "model/base/units.h"

@@ -5,13 +5,10 @@
 #include <string.h>
 
 #include "cli/job/plan_rates.h"
-#include "cli/output/beside.h"
-#include "cli/output/energy_report.h"
 #include "cli/output/expectation.h"
-#include "cli/output/packed.h"
-#include "cli/output/routing.h"
+#include "cli/output/layout_json.h"
+#include "cli/output/notes.h"
 #include "cli/output/table.h"
-#include "cli/output/trained.h"
 #include "cli/step/step_explain.h"
 #include "model/base/units.h"
 #include "model/cost/work/host_memory.h"
@@ -82,12 +79,12 @@ static void write_expectation(const struct step_report *report, FILE *out)
     const struct setting *setting = &report->setup->setting;
     const struct layout *layout = &report->setup->layout;
     const struct track_record *record = track_record_of(run_kind_of(layout, setting->model));
-    char low[32], high[32];
+    char low[32], high[32], runs[EXPECTATION_TEXT];
 
-    fprintf(out, "likely   %s to %s: as ", quantity_format(report->result->step_time_s * record->low, DIM_TIME, low, sizeof low),
-            quantity_format(report->result->step_time_s * record->high, DIM_TIME, high, sizeof high));
-    expectation_write_runs(layout, setting, out);
-    fputc('\n', out);
+    note_write(out, 9, "likely   %s to %s: %s",
+               quantity_format(report->result->step_time_s * record->low, DIM_TIME, low, sizeof low),
+               quantity_format(report->result->step_time_s * record->high, DIM_TIME, high, sizeof high),
+               expectation_runs_text(layout, setting, runs, sizeof runs));
 }
 
 /* Of a budget: at most so much energy, drawn at most at such a power. */
@@ -98,11 +95,11 @@ static void write_energy(const struct step_report *report, FILE *out)
     char energy[48], power[32], token[32], counted[BOUND_TEXT];
 
     if (bound.count != POWER_UNKNOWN)
-        fprintf(out, "energy   at most %s, %s, %s J a token: an upper bound, %s\n",
-                energy_text(power_bound_energy(&bound, step_report_gpu_hours(report)), energy, sizeof energy),
-                quantity_format(watts, DIM_POWER, power, sizeof power),
-                three_digits(watts / report->result->tokens_per_s, token, sizeof token),
-                power_bound_text(&bound, counted, sizeof counted));
+        note_write(out, 9, "energy   at most %s, %s, %s J per token: upper bound, %s",
+                   energy_text(power_bound_energy(&bound, step_report_gpu_hours(report)), energy, sizeof energy),
+                   quantity_format(watts, DIM_POWER, power, sizeof power),
+                   three_digits(watts / report->result->tokens_per_s, token, sizeof token),
+                   power_bound_text(&bound, counted, sizeof counted));
 }
 
 void step_report_write_budget(const struct step_report *report, FILE *out)
@@ -113,7 +110,7 @@ void step_report_write_budget(const struct step_report *report, FILE *out)
     if (said <= 0)
         return;
     if (report->gpu_price > 0)
-        snprintf(cost, sizeof cost, ", which cost %s",
+        snprintf(cost, sizeof cost, ", cost %s",
                  grouped((int64_t)(report->gpu_price * step_report_gpu_hours(report) + 0.5), money, sizeof money));
     fprintf(out, "budget   %s tokens take %s, %s GPU-hours%s\n",
             quantity_format(report->setup->experiment.job.tokens, DIM_COUNT, tokens, sizeof tokens),
@@ -181,7 +178,7 @@ static void write_breakdown(const struct step_report *report, const struct invoc
     table_cell(&table, "%s", "");
     table_write_text(&table, call);
     table_free(&table);
-    fputs("(mean over ranks; communication is the part that nothing hides)\n\n", call->out);
+    fputs("(mean over ranks; only exposed communication is counted)\n\n", call->out);
 }
 
 /* Classes down, stages across would be wide: one row per stage, the classes that occur as columns. */
@@ -213,19 +210,19 @@ static void write_stages(const struct step_report *report, const struct invocati
 static void write_memory_expectation(const struct step_report *report, FILE *out)
 {
     double use = report->result->memory.total / report->capacity_bytes, share = memory_record_share(use);
+    char runs[EXPECTATION_TEXT];
 
     if (share < SHARE_WORTH_TELLING || share > 1 - SHARE_WORTH_TELLING)
         return;
-    fprintf(out, "  at %.0f %% of the memory %.0f in 100 run out of it, by ", 100 * use, 100 * share);
-    expectation_write_outcomes(&report->setup->layout, &report->setup->setting, out);
-    fputc('\n', out);
+    note_write(out, 2, "  %.0f %% of runs that fill %.0f %% of the memory run out of it (%s)", 100 * share, 100 * use,
+               expectation_outcomes_text(&report->setup->layout, &report->setup->setting, runs, sizeof runs));
 }
 
 static void write_host_memory(const struct step_report *report, FILE *out)
 {
     double host = step_report_host_capacity(report);
 
-    fprintf(out, "memory of the host, a rank: %.1f GiB of ", report->result->memory.host / GIB);
+    fprintf(out, "host memory per rank: %.1f GiB of ", report->result->memory.host / GIB);
     if (host > 0)
         fprintf(out, "%.1f GiB%s\n", host / GIB, host_fits(report) ? "" : ": too much");
     else
@@ -236,9 +233,7 @@ static void write_too_large(const struct step_report *report, const struct invoc
 {
     if (fits(report))
         return;
-    fprintf(call->out,
-            "%sThis layout does not fit: it needs %.1f GiB more than a GPU has. The times are what it would take if it did; "
-            "msim plan looks for one that does.%s\n",
+    fprintf(call->out, "%sThis layout does not fit: it needs %.1f GiB more than a GPU has; msim plan finds one that fits.%s\n",
             tint_start(TINT_BAD, call->colour), (report->result->memory.total - report->capacity_bytes) / GIB,
             tint_end(TINT_BAD, call->colour));
 }
@@ -288,9 +283,9 @@ static void write_end(const struct step_report *report, FILE *out)
 
     fprintf(out, "simulated: %s rank%s%s, one operation per %s\nassumed:\n",
             grouped(report->result->actors, actors, sizeof actors), report->result->actors == 1 ? "" : "s",
-            stand ? " that the others are provably like" : "", details[report->detail]);
+            stand ? "; the other ranks behave the same" : "", details[report->detail]);
     for (int i = 0; i < report->n_assumptions; i++)
-        fprintf(out, "  - %s\n", report->assumptions[i]);
+        note_write(out, 4, "  - %s", report->assumptions[i]);
 }
 
 static void write_text(const struct step_report *report, const struct invocation *call)

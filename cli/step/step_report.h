@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "cli/job/job_setup.h"
-#include "cli/output/oversubscribed.h"
+#include "cli/output/notes.h"
 #include "cli/step/step_flow.h"
 #include "cli/step/step_profile.h"
 #include "sim/step/step.h"

@@ -73,9 +73,8 @@ double low_oom_slower_pct(const struct low_oom_plan *low)
 char *low_oom_plan_text(const struct low_oom_plan *low, char *buffer, size_t size)
 {
     char layout[LAYOUT_TEXT];
-    snprintf(buffer, size, "%.0f in 100 do with %s, %.1f %% %s", 100 * low->safer_share,
-             layout_brief(&low->plan.plan.layout, layout, sizeof layout), fabs(low_oom_slower_pct(low)),
-             low_oom_slower_pct(low) < 0 ? "faster" : "slower");
+    snprintf(buffer, size, "%s, %.1f %% %s, %.0f %% OOM", layout_brief(&low->plan.plan.layout, layout, sizeof layout),
+             fabs(low_oom_slower_pct(low)), low_oom_slower_pct(low) < 0 ? "faster" : "slower", 100 * low->safer_share);
     return buffer;
 }
 
@@ -84,11 +83,11 @@ void low_oom_plan_warn(const struct low_oom_plan *low, const char *what, struct 
     char instead[LOW_OOM_TEXT], text[LAYOUT_TEXT + 256];
     if (!low->wanted)
         return;
-    snprintf(text, sizeof text, "%s: of runs as full as this %.0f in 100 run out of memory", what, 100 * low->share);
+    snprintf(text, sizeof text, "%s: %.0f %% of runs that fill as much memory ran out of it", what, 100 * low->share);
     if (low->found)
-        text_append(text, sizeof text, "; %s: --memory-margin %.0f%% takes that", low_oom_plan_text(low, instead, sizeof instead),
-                    100 * memory_record_margin());
+        text_append(text, sizeof text, "; --memory-margin %.0f%% chooses %s", 100 * memory_record_margin(),
+                    low_oom_plan_text(low, instead, sizeof instead));
     else
-        text_append(text, sizeof text, ", and no layout leaves more room");
+        text_append(text, sizeof text, "; no layout leaves more room");
     diag_warning(diags, PLACE_NONE, "%s", text);
 }

@@ -1,8 +1,8 @@
 /*
  * low_oom_plan.h - the fastest plan that rarely runs out of memory, where the fastest plan of all often does.
  *
- * Example: the first plan of a search needs 93 % of the memory by prediction. Of published runs as full as that, 35 in 100 ran
- * out of memory. A second search leaves the room with which at most 10 in 100 do, and finds a plan that is 1.2 % slower:
+ * Example: the first plan of a search fills 93 % of the memory by prediction. Of published runs that fill as much, 35 % ran
+ * out of memory. A second search leaves the room with which at most 10 % do, and finds a plan that is 1.2 % slower:
  *
  *     low_oom_plan_find(&found.plans[0], &setting, &limits, &options, &low);
  *     low.wanted, low.share      true, 0.35
@@ -42,7 +42,7 @@ void low_oom_plan_choose(const struct ranked_plan *chosen, const struct setting 
 
 /* How much longer the other plan's step is than the first one's, in percent; negative where simulation reversed the order. */
 double low_oom_slower_pct(const struct low_oom_plan *low);
-/* "8 in 100 do with tp4 mb1 z2 norm, 1.2 % slower". Returns buffer. */
+/* "tp4 mb1 z2 norm, 1.2 % slower, 8 % OOM". Returns buffer. */
 enum { LOW_OOM_TEXT = LAYOUT_TEXT + 64 };
 char *low_oom_plan_text(const struct low_oom_plan *low, char *buffer, size_t size);
 /* A warning about `what` ("layout: auto on 512 GPUs"), where one is wanted. */

@@ -29,18 +29,6 @@ static struct job_case *known_case(void)
     return c;
 }
 
-/* What a function of expectation.h writes. */
-static char *written(void (*write)(const struct layout *, const struct setting *, FILE *), const struct job_case *c)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    ck_assert_ptr_nonnull(out);
-    write(&c->layout, &c->setting, out);
-    fclose(out);
-    return text;
-}
-
 static void known(struct job_case *c)
 {
     (void)c;
@@ -92,28 +80,26 @@ static const struct {
     const char *without; /* what no run of the record has */
 } things[] = {
     {known, ""},
-    {unknown_gpu, ", none of them on abacus"},
-    {hybrid, ", none of them of a hybrid model"},
-    {muon, ", none of them with Muon"},
-    {offload, ", none of them with offloading"},
-    {context, ", none of them with this exchange of context parallelism"},
+    {unknown_gpu, "; none of them on abacus"},
+    {hybrid, "; none of them of a hybrid model"},
+    {muon, "; none of them with Muon"},
+    {offload, "; none of them with offloading"},
+    {context, "; none of them with this exchange of context parallelism"},
     {ring, ""},
     {unused_exchange, ""},
-    {some_layers, ", none of them with recomputation of some layers"},
-    {two_things, ", none of them on abacus, with Muon"},
+    {some_layers, "; none of them with recomputation of some layers"},
+    {two_things, "; none of them on abacus, with Muon"},
 };
 
 START_TEST(what_no_run_has_is_said)
 {
     struct job_case *c = known_case();
     const struct track_record *record = track_record_of(RUN_FUSED);
-    char expected[256];
+    char expected[256], text[EXPECTATION_TEXT];
     things[_i].change(c);
-    char *text = written(expectation_write_runs, c);
-    snprintf(expected, sizeof expected, "eight in ten of %d real runs of its kind (dense, fused kernels; %d sources)%s",
+    snprintf(expected, sizeof expected, "80 %% interval from %d published runs of this kind (dense, fused kernels; %d sources)%s",
              record->runs, record->sources, things[_i].without);
-    ck_assert_str_eq(text, expected);
-    free(text);
+    ck_assert_str_eq(expectation_runs_text(&c->layout, &c->setting, text, sizeof text), expected);
     free(c);
 }
 END_TEST
@@ -136,19 +122,17 @@ START_TEST(each_kind_has_its_record)
     const enum run_kind kind = (enum run_kind)_i;
     const struct track_record *record = track_record_of(kind);
     struct job_case *c = known_case();
-    char expected[256], outcomes[16] = "none";
+    char expected[256], outcomes[16] = "none", runs[EXPECTATION_TEXT];
     of_kind(c, kind);
-    char *runs = written(expectation_write_runs, c), *memory = written(expectation_write_outcomes, c);
-    snprintf(expected, sizeof expected, "eight in ten of %d real runs of its kind (%s; %d source%s)", record->runs,
+    expectation_runs_text(&c->layout, &c->setting, runs, sizeof runs);
+    snprintf(expected, sizeof expected, "80 %% interval from %d published runs of this kind (%s; %d source%s)", record->runs,
              run_kind_text(kind), record->sources, record->sources > 1 ? "s" : "");
     ck_assert_ptr_eq(strstr(runs, expected), runs);
     if (record->outcomes)
         snprintf(outcomes, sizeof outcomes, "%d", record->outcomes);
-    snprintf(expected, sizeof expected, "%d real runs whose sources tell of failures (%s of its kind: %s)", memory_record()->runs,
+    snprintf(expected, sizeof expected, "%d published runs that report failures, %s of this kind: %s", memory_record()->runs,
              outcomes, run_kind_text(kind));
-    ck_assert_str_eq(memory, expected);
-    free(runs);
-    free(memory);
+    ck_assert_str_eq(expectation_outcomes_text(&c->layout, &c->setting, runs, sizeof runs), expected);
     free(c);
 }
 END_TEST

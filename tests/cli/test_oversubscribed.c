@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/oversubscribed.h"
+#include "cli/output/notes.h"
 #include "model/base/memory.h"
 #include "model/spec/catalog.h"
 #include "tests/suite.h"
@@ -48,8 +48,8 @@ START_TEST(rings_above_leaves)
     oversubscribed_text(&layout, c, text, sizeof text);
     ck_assert_int_eq(text[0] != '\0', cases[_i].load > 0);
     ck_assert_int_eq(strstr(text, "between pipeline stages") != NULL, cases[_i].kind == GROUP_PP && cases[_i].load > 0);
-    ck_assert_int_eq(strstr(text, "all-to-all of ep fill") != NULL, cases[_i].kind == GROUP_EP);
-    ck_assert_int_eq(strstr(text, "times as long (charged)") != NULL, cases[_i].load > 1);
+    ck_assert_int_eq(strstr(text, "all-to-all of ep load") != NULL, cases[_i].kind == GROUP_EP);
+    ck_assert_int_eq(strstr(text, "times as long (included)") != NULL, cases[_i].load > 1);
     ck_assert_uint_lt(strlen(text), sizeof text - 1);
     free(c);
     diags_free(&diags);
@@ -66,9 +66,9 @@ START_TEST(trees_are_called_trees)
         enum collective_algorithm algorithm;
         double load;
         const char *said;
-    } trees[] = {{0, ALGORITHM_TREE, 8 * 1.5 / 4, "trees of dp in order fill it to 300 %, so they take 3 times"},
-                 {1, ALGORITHM_TREE, 8 / 4.0, "rings of dp in order fill it to 200 %, so they take 2 times"},
-                 {0, ALGORITHM_NCCL, 8 / 4.0, "rings of dp in order fill it to 200 %"}};
+    } trees[] = {{0, ALGORITHM_TREE, 8 * 1.5 / 4, "trees of dp in order load it to 300 %, so they take 3 times"},
+                 {1, ALGORITHM_TREE, 8 / 4.0, "rings of dp in order load it to 200 %, so they take 2 times"},
+                 {0, ALGORITHM_NCCL, 8 / 4.0, "rings of dp in order load it to 200 %"}};
     struct cluster *c = memory_new(1, sizeof *c);
     struct diags diags = {0};
     ck_assert_int_eq(catalog_cluster("dgx-h100", c, &diags), STATUS_OK);
