@@ -40,10 +40,12 @@ void low_oom_plan_write(const struct low_oom_plan *low, const struct ranked_plan
     if (rank > 0)
         snprintf(place, sizeof place, " (rank %d)", rank);
     if (low->found)
-        note_write(out, 2, "Plan 1 leaves little memory: %.0f %% of such runs ran out of it. Fastest with --memory-margin %.0f%%: %s%s.",
+        note_write(out, 2,
+                   "Plan 1 leaves little memory: %.0f %% of such runs ran out of it. Fastest with --memory-margin %.0f%%: %s%s.",
                    100 * low->share, 100 * memory_record_margin(), low_oom_plan_text(low, text, sizeof text), place);
     else
-        note_write(out, 2, "Plan 1 leaves little memory: %.0f %% of such runs ran out of it. No plan fits with --memory-margin %.0f%%.",
+        note_write(out, 2,
+                   "Plan 1 leaves little memory: %.0f %% of such runs ran out of it. No plan fits with --memory-margin %.0f%%.",
                    100 * low->share, 100 * memory_record_margin());
 }
 

@@ -40,8 +40,8 @@ void plan_rates_write(const struct step_rates *rates, FILE *out)
 {
     char full[32], causal[32], tokens[32];
 
-    fprintf(out, "%s TFLOPS (attention in full; causal %s) and %s tokens/s a GPU", three_digits(rates->tflops, full, sizeof full),
-            three_digits(rates->tflops_causal, causal, sizeof causal),
+    fprintf(out, "%s TFLOPS (attention in full; causal %s) and %s tokens/s per GPU",
+            three_digits(rates->tflops, full, sizeof full), three_digits(rates->tflops_causal, causal, sizeof causal),
             three_digits(rates->tokens_per_gpu, tokens, sizeof tokens));
 }
 

@@ -54,8 +54,11 @@ void note_write(FILE *out, int indent, const char *format, ...)
     va_start(args, format);
     int n = vasprintf(&text, format, args);
     va_end(args);
+    size_t blank = n >= 0 ? strspn(text, "\n") : 0; /* empty lines before it */
     if (n >= 0)
-        write_wrapped(text, indent, width > 0 && width < NOTE_WIDTH ? width : NOTE_WIDTH, out);
+        fprintf(out, "%.*s", (int)blank, text);
+    if (n >= 0)
+        write_wrapped(text + blank, indent, width > 0 && width < NOTE_WIDTH ? width : NOTE_WIDTH, out);
     if (n > 0 && text[n - 1] == '\n') /* an empty line behind it */
         fputc('\n', out);
     free(text);

@@ -114,7 +114,7 @@ static void write_table(const struct plan_levers *levers, const struct invocatio
 {
     struct table table = {0};
     table_column(&table, "change", NULL, ALIGN_LEFT);
-    table_column(&table, "of what", NULL, ALIGN_LEFT);
+    table_column(&table, "kind", NULL, ALIGN_LEFT);
     table_column(&table, "layout", NULL, ALIGN_LEFT);
     table_column(&table, "step", "s", ALIGN_RIGHT);
     table_column(&table, "MFU", "%", ALIGN_RIGHT);
@@ -150,27 +150,26 @@ static void report_text(const struct plan_levers *levers, const struct invocatio
     char gpus[32], batch[32];
     for (int i = 0; i < levers->n_items; i++)
         uneven |= levers->items[i].best.uneven;
-    fprintf(call->out, "%s on %s x %s (%s), batch %s x %lld tokens, %s: the best layout with one thing changed\n", e->model.name,
+    fprintf(call->out, "%s on %s x %s (%s), batch %s x %lld tokens, %s: best layout with one change each\n", e->model.name,
             grouped(e->gpus, gpus, sizeof gpus), e->cluster.gpu.name, e->cluster.name,
             grouped(e->job.global_batch, batch, sizeof batch), (long long)e->job.seq_len, precision_name(e->job.precision));
     plan_features_write(&e->job, call->out);
     fputc('\n', call->out);
     if (!levers->base.fits)
-        fprintf(call->out, "As it is nothing fits%s.\n\n", levers->base.legal ? "" : ": no layout is legal");
+        fprintf(call->out, "Without a change nothing fits%s.\n\n", levers->base.legal ? "" : ": no layout is legal");
     write_table(levers, call);
-    fputs("gain: tokens a second more than as it is. What is changed of the model or the job changes how it learns, too.\n",
-          call->out);
+    fputs("gain: increase in tokens per second. Changes of the model or the job also change how it learns.\n", call->out);
     if (lists_schedule(levers))
-        fputs("Rare schedules: zb-v, dualpipe and dualpipe-v alone, which few frameworks run.\n", call->out);
+        fputs("Rare schedules: only zb-v, dualpipe and dualpipe-v, which few frameworks support.\n", call->out);
     fputs("MFU counts attention in full.\n", call->out);
     if (e->job.load.dropped > 0)
         note_write(call->out, 2, DROPPED_NOTE);
     if (job_masks_documents(&e->job))
         note_write(call->out, 2, PACKED_MFU_NOTE);
-    fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", call->out);
+    fputs("OOM: share of runs that fill as much memory and ran out of it; --memory-margin leaves room.\n", call->out);
     if (uneven)
         note_write(call->out, 2, UNEVEN_NOTE);
-    write_others(levers, true, "Without effect (under 0.1 %)", call->out);
+    write_others(levers, true, "No effect (below 0.1 %)", call->out);
     write_others(levers, false, "Not possible, or does not fit", call->out);
 }
 

@@ -14,7 +14,7 @@ static void write_common(const struct plan_axes *axes, FILE *out)
     for (int a = 0; a < axes->n_axes; a++)
         for (int k = 0; k < axes->axes[a].n_keys; k++)
             if (sweep_values_common(sweep_key_at(axes, a, k), axes->axes[a].n_values, common, sizeof common) > 0)
-                fprintf(out, "%s: every one with %s; the column has what differs\n", sweep_key_at(axes, a, k)->word, common);
+                fprintf(out, "%s: all rows have %s; the column shows the differences\n", sweep_key_at(axes, a, k)->word, common);
 }
 
 /* Why points have no plan. */
@@ -67,7 +67,7 @@ static void write_unheard(const struct plan_sweep *sweep, FILE *out)
         before = "; ";
     }
     if (before[0] == ';')
-        fputs(": the range says less of their steps\n", out);
+        fputs(": the interval is less reliable for these\n", out);
 }
 
 /* Of the point whose layout fills an oversubscribed fabric most. */
@@ -80,8 +80,8 @@ static void write_fabric_note(const struct plan_sweep *sweep, FILE *out)
         most = sweep->points[i].load > sweep->points[most].load ? i : most;
     }
     if (n > 0)
-        fprintf(out, "Network at %s%s: %s.\n", plan_axes_text(&sweep->axes, most, text, sizeof text),
-                n > 1 ? ", the fullest" : "", sweep->points[most].narrow);
+        note_write(out, 2, "Network at %s%s: %s.", plan_axes_text(&sweep->axes, most, text, sizeof text),
+                   n > 1 ? " (highest load)" : "", sweep->points[most].narrow);
 }
 
 /* What the columns of plans mean, where they have a number. */
@@ -89,15 +89,14 @@ static void write_column_notes(const struct sweep_traits *some, FILE *out)
 {
     if (!some->fits)
         return;
-    fprintf(out, "MFU counts attention in full%s.\n",
-            some->rates_differ ? ", 'causal' only the half that a causal mask leaves" : "");
+    fprintf(out, "MFU counts attention in full%s.\n", some->rates_differ ? "; 'causal' counts only the causal half" : "");
     if (some->drops)
         note_write(out, 2, DROPPED_NOTE);
     if (some->masks)
         note_write(out, 2, PACKED_MFU_NOTE);
-    fputs("OOM: the share of runs this full that run out of memory; --memory-margin leaves room.\n", out);
+    fputs("OOM: share of runs that fill as much memory and ran out of it; --memory-margin leaves room.\n", out);
     if (some->offloads)
-        fputs("host: what a rank keeps in the memory of its host.\n", out);
+        fputs("host: host memory per rank.\n", out);
 }
 
 /* What the column energy counts, and of which points nobody knows it. */
@@ -115,8 +114,8 @@ static void write_energy_note(const struct plan_sweep *sweep, FILE *out)
     }
     if (!first)
         return;
-    fprintf(out, "Energy is an upper bound: %s.\n",
-            alike ? power_bound_text(first, text, sizeof text) : power_count_text(sweep->counted));
+    note_write(out, 2, "Energy is an upper bound: %s.",
+               alike ? power_bound_text(first, text, sizeof text) : power_count_text(sweep->counted));
     for (int i = 0; i < sweep->axes.n_points; i++)
         if (sweep->points[i].tokens > 0 && sweep->points[i].fits && sweep->points[i].energy_j <= 0)
             fprintf(out, "%s: the power of %s is not published.\n", plan_axes_text(&sweep->axes, i, text, sizeof text),
@@ -132,7 +131,7 @@ static void write_price_note(const struct plan_sweep *sweep, FILE *out)
         for (int other = 0; other < i && !told; other++)
             told = sweep_is_unpriced(sweep, other) && strcmp(sweep->points[other].gpu, point->gpu) == 0;
         if (!told)
-            fprintf(out, "No price is given of %s, so its cost is left out: --gpu-price %s=X\n", point->gpu, point->gpu);
+            fprintf(out, "%s has no price, so its cost is left out: --gpu-price %s=X\n", point->gpu, point->gpu);
     }
 }
 
@@ -153,14 +152,14 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
     if (sweep->cheapest >= 0)
         fprintf(out, "Done within %s %s: ", within, least_texts[sweep->least]);
     else if (sweep->points[shown].days * 86400 <= sweep->within_s)
-        fprintf(out, "None that is done within %s has a %s; the fastest: ", within,
+        fprintf(out, "No point that is done within %s has a %s; the fastest: ", within,
                 sweep->least == LEAST_COST ? "price" : "published power");
     else
         fprintf(out, "None is done within %s; the fastest: ", within);
     fprintf(out, "%s (%.1f days, %s GPU-hours", plan_axes_text(&sweep->axes, shown, text, sizeof text), sweep->points[shown].days,
             grouped((int64_t)(sweep->points[shown].gpu_hours + 0.5), number, sizeof number));
     if (sweep->points[shown].cost > 0)
-        fprintf(out, ", which cost %s", grouped((int64_t)(sweep->points[shown].cost + 0.5), number, sizeof number));
+        fprintf(out, ", cost %s", grouped((int64_t)(sweep->points[shown].cost + 0.5), number, sizeof number));
     if (sweep->points[shown].energy_j > 0)
         fprintf(out, ", at most %s", energy_text(sweep->points[shown].energy_j, energy, sizeof energy));
     double share = memory_record_share(sweep->points[shown].best.use);
@@ -172,14 +171,14 @@ static void write_choice(const struct plan_sweep *sweep, FILE *out)
 void sweep_notes_write(const struct plan_sweep *sweep, const struct sweep_traits *some, FILE *out)
 {
     if (some->grown)
-        fputs("* more GPUs than the cluster has: with more nodes of its kind\n", out);
+        fputs("* more GPUs than the cluster entry has: nodes of the same kind are added\n", out);
     if (some->usual)
-        fputs("Where only a GPU is named its usual nodes on a non-blocking fabric are assumed.\n", out);
+        fputs("A GPU without a cluster is assumed in its usual nodes on a non-blocking fabric.\n", out);
     if (some->uneven)
         note_write(out, 2, UNEVEN_NOTE);
     write_common(&sweep->axes, out);
     if (some->batch_is_one_sequence) /* there was no other batch, and with more GPUs there is more work */
-        fputs("The batch is one sequence per GPU and grows with them (weak scaling); --global-batch keeps it.\n", out);
+        fputs("The batch is one sequence per GPU, so it grows with the GPUs (weak scaling); --global-batch fixes it.\n", out);
     write_reasons(sweep, out);
     write_expectation(sweep, out);
     write_unheard(sweep, out);
@@ -189,5 +188,5 @@ void sweep_notes_write(const struct plan_sweep *sweep, const struct sweep_traits
     write_price_note(sweep, out);
     write_choice(sweep, out);
     if (sweep->budgeted)
-        fputs("Days are those of steps alone; msim run adds what failures cost.\n", out);
+        fputs("Days do not include failures; msim run adds them.\n", out);
 }

@@ -112,7 +112,7 @@ static void write_heading(const struct plan_sweep *sweep, FILE *out)
         text_append(text, sizeof text, batch ? " x %lld tokens" : ", %lld tokens a sequence", (long long)first->seq_len);
     if (precision)
         text_append(text, sizeof text, ", %s", first->precision);
-    fprintf(out, "%s%sthe best layout of each\n", text[0] ? text + 2 : "", text[0] ? ": " : "");
+    fprintf(out, "%s%sbest layout of each\n", text[0] ? text + 2 : "", text[0] ? ": " : "");
     write_features(sweep, out);
 }
 

@@ -62,17 +62,17 @@ static double share(const struct replica *s, enum time_use use)
 /* What of each replica the report estimates. */
 #define QUANTITIES(ROW)                                                                                                          \
     ROW(replica, end_s, with_goal(s, as_real(outcome_end_s(s->outcome))), "s", JSON,                                             \
-        "budget trained, and its last checkpoint written", .title = "training ends", .text_unit = "days", .scale = 1 / 86400.0)  \
+        "budget trained and last checkpoint written", .title = "training ends", .text_unit = "days", .scale = 1 / 86400.0)       \
     ROW(replica, gpu_hours, with_goal(s, as_real(paid_hours(s, outcome_end_s(s->outcome)))), "GPU-hours", JSON,                  \
         "until then, spares included", .title = "GPU-hours", .text_unit = "M", .scale = 1e-6)                                    \
     ROW(replica, cost, with_goal(s, with_price(s, s->session->report.gpu_price *paid_hours(s, outcome_end_s(s->outcome)))), "",  \
-        JSON, "money for them", .title = "total cost", .text_unit = "M", .scale = 1e-6)                                          \
+        JSON, "cost of these GPU-hours", .title = "total cost", .text_unit = "M", .scale = 1e-6)                                 \
     ROW(replica, energy_at_most_j, with_goal(s, energy(s, paid_hours(s, outcome_end_s(s->outcome)), 1)), "J", JSON,              \
         "at full power until then, spares included", .title = "energy at most", .text_unit = "MWh", .scale = 1 / 3.6e9)          \
-    ROW(replica, ettr_pct, as_real(100 * outcome_ettr(s->outcome)), "%", JSON, "time spent on training that counts",             \
-        .title = "ETTR")                                                                                                         \
+    ROW(replica, ettr_pct, as_real(100 * outcome_ettr(s->outcome)), "%", JSON,                                                   \
+        "share of the time spent on training that is kept", .title = "ETTR")                                                     \
     ROW(replica, goodput_pct, as_real(100 * outcome_goodput(s->outcome)), "%", JSON,                                             \
-        "work that counts, over that without faults and checkpoints", .title = "goodput")                                        \
+        "useful work relative to a cluster without faults and checkpoints", .title = "goodput")                                  \
     ROW(replica, mfu_pct,                                                                                                        \
         present_if(s->session->report.step_mfu > 0, as_real(100 * outcome_goodput(s->outcome) * s->session->report.step_mfu)),   \
         "%", JSON, "delivered; attention counted in full", .title = "MFU")                                                       \
@@ -84,27 +84,26 @@ static double share(const struct replica *s, enum time_use use)
     ROW(replica, failures, as_real((double)s->outcome->failures), "", JSON, "node outages")                                      \
     ROW(replica, lost_s, as_real(nanos_to_seconds(s->outcome->use[USE_LOST])), "s", JSON, "work undone by failures",             \
         .title = "lost time", .text_unit = "h", .scale = 1 / 3600.0)                                                             \
-    ROW(replica, interruptions, as_real((double)s->outcome->interruptions), "", JSON, "that found the job training")             \
+    ROW(replica, interruptions, as_real((double)s->outcome->interruptions), "", JSON, "failures that stopped training")          \
     ROW(replica, called, with_policy(s, (double)s->outcome->called), "", JSON, "faults that needed a person",                    \
-        .title = "called somebody")                                                                                              \
+        .title = "called a person")                                                                                              \
     ROW(replica, relapses, with_policy(s, (double)s->outcome->relapses), "", JSON, "faults that were not found and came back")   \
     ROW(replica, false_alarms, with_policy(s, (double)s->outcome->alarms), "", JSON, "interruptions without a fault",            \
         .title = "false alarms")                                                                                                 \
-    ROW(replica, nodes_away, as_real(outcome_away(s->outcome)), "", JSON,                                                        \
-        "in the mean, in repair or kept out: what spares stand in for", .title = "nodes away")                                   \
+    ROW(replica, nodes_away, as_real(outcome_away(s->outcome)), "", JSON, "unavailable nodes on average: in repair or kept out", \
+        .title = "unavailable nodes")                                                                                            \
     ROW(replica, ended_waiting, as_real((double)s->outcome->ended_waiting), "", JSON,                                            \
-        "still without nodes at the horizon: share of the replicas", .title = "ended waiting")                                   \
-    ROW(replica, training_pct, as_real(share(s, USE_TRAINING)), "%", JSON, "of the time: work that counts, at full speed",       \
-        .title = "training")                                                                                                     \
+        "share of replicas that wait for nodes at the horizon", .title = "ended waiting")                                        \
+    ROW(replica, training_pct, as_real(share(s, USE_TRAINING)), "%", JSON, "useful work at full speed", .title = "training")     \
     ROW(replica, degraded_pct, as_real(share(s, USE_DEGRADED)), "%", JSON, "extra time on slow nodes and links",                 \
         .title = "degraded")                                                                                                     \
     ROW(replica, checkpoint_pct, as_real(share(s, USE_CHECKPOINT)), "%", JSON, "blocked by checkpoints", .title = "checkpoint")  \
     ROW(replica, lost_pct, as_real(share(s, USE_LOST)), "%", JSON, "work undone by failures", .title = "lost")                   \
-    ROW(replica, detection_pct, as_real(share(s, USE_DETECTION)), "%", JSON, "stopped, failure not noticed yet",                 \
+    ROW(replica, detection_pct, as_real(share(s, USE_DETECTION)), "%", JSON, "stopped, failure not detected yet",                \
         .title = "detection")                                                                                                    \
-    ROW(replica, diagnosis_pct, with_policy(s, share(s, USE_DIAGNOSIS)), "%", JSON, "stopped, tests look for the node",          \
+    ROW(replica, diagnosis_pct, with_policy(s, share(s, USE_DIAGNOSIS)), "%", JSON, "stopped, tests search for the node",        \
         .title = "diagnosis")                                                                                                    \
-    ROW(replica, human_pct, with_policy(s, share(s, USE_HUMAN)), "%", JSON, "stopped until a person has found it",               \
+    ROW(replica, human_pct, with_policy(s, share(s, USE_HUMAN)), "%", JSON, "stopped until a person finds the node",             \
         .title = "human")                                                                                                        \
     ROW(replica, waiting_pct, as_real(share(s, USE_WAITING)), "%", JSON, "stopped, more nodes down than spares",                 \
         .title = "waiting")                                                                                                      \
@@ -310,10 +309,10 @@ static void tell_unreached(struct invocation *call, const struct run_session *s,
     char horizon[32];
     int64_t late = s->options.goal > 0 ? n - n_reached(outcomes, n) : 0;
     if (late > 0)
-        fprintf(call->out,
-                "\n%" PRId64 " of %" PRId64 " replica%s had not trained the tokens after %s: they count as later than all others "
-                "in percentiles, and there is no mean\n",
-                late, n, plural(n), horizon_text(s->options.horizon, horizon, sizeof horizon));
+        note_write(call->out, 2,
+                   "\n%" PRId64 " of %" PRId64 " replica%s had not trained the tokens after %s: percentiles count them as last, "
+                   "and there is no mean",
+                   late, n, plural(n), horizon_text(s->options.horizon, horizon, sizeof horizon));
 }
 
 static void tell_likely(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
@@ -323,8 +322,8 @@ static void tell_likely(struct invocation *call, const struct run_session *s, co
         return;
     run_likely_write(&likely, call->out);
     bool simulated = s->report.simulated != NULL;
-    fprintf(call->out, "%sp05 to p95 of the end are its spread by failures alone, at the step as it %s\n", simulated ? "" : "\n",
-            simulated ? "is predicted" : "was given");
+    fprintf(call->out, "%sp05 to p95 of the end is the spread by failures alone, for the %s step\n", simulated ? "" : "\n",
+            simulated ? "predicted" : "given");
 }
 
 static void tell_waiting(struct invocation *call, const struct replica_outcome *outcomes, int64_t n)
@@ -343,7 +342,7 @@ static void tell_energy(struct invocation *call, const struct run_session *s)
     const struct power_bound bound = power_bound_published(&s->experiment.cluster, s->experiment.gpus);
     char counted[BOUND_TEXT];
     if (bound.count != POWER_UNKNOWN)
-        fprintf(call->out, "\nenergy is an upper bound, spares, waiting and down included: %s\n",
+        fprintf(call->out, "\nenergy is an upper bound that includes spares, waiting and down time: %s\n",
                 power_bound_text(&bound, counted, sizeof counted));
 }
 

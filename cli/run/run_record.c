@@ -138,7 +138,7 @@ static struct value bin_mfu(const struct bin *s)
     ROW(bin, start_s, as_time((nanos)s->i * s->report->result->bin), "s", JSON | CSV, "begin of the stretch")                    \
     ROW(bin, length_s, as_time(run_bin_length(s->report->result, s->i)), "s", JSON | CSV, "its length")                          \
     ROW(bin, ettr, as_real(bin_share(s, bin_use(s)[USE_TRAINING] + bin_use(s)[USE_DEGRADED])), "", JSON | CSV,                   \
-        "share of the time spent on training that counts")                                                                       \
+        "share of the time spent on training that is kept")                                                                      \
     ROW(bin, goodput, as_real(bin_share(s, bin_use(s)[USE_TRAINING])), "", JSON | CSV,                                           \
         "useful work per work without faults and checkpoints")                                                                   \
     ROW(bin, tokens, as_real(nanos_to_seconds(bin_use(s)[USE_TRAINING]) * tokens_per_s(s->report)), "", JSON, "tokens trained")
@@ -267,11 +267,10 @@ static struct value mfu_value(const struct run_report *report, double share)
 
 #define RUN_ROWS(ROW)                                                                                                            \
     ROW(run_report, horizon_s, as_time(s->result->horizon), "s", JSON, "time simulated")                                         \
-    ROW(run_report, ettr, as_real(s->result->ettr), "", JSON, "share of the time spent on training that counts",                 \
+    ROW(run_report, ettr, as_real(s->result->ettr), "", JSON, "share of the time spent on training that is kept",                \
         .title = "ETTR", .show = "%.3f %%", .scale = 100)                                                                        \
     ROW(run_report, goodput, as_real(s->result->goodput), "", JSON,                                                              \
-        "work that counts, over that of a cluster without faults and checkpoints", .title = "goodput", .show = "%.3f %%",        \
-        .scale = 100)                                                                                                            \
+        "useful work relative to a cluster without faults and checkpoints", .title = "goodput", .show = "%.3f %%", .scale = 100) \
     ROW(run_report, mfu_pct, mfu_value(s, s->result->goodput), "%", JSON, "delivered; attention counted in full")                \
     ROW(run_report, tokens, as_real(report_tokens(s)), "", JSON, "tokens trained")                                               \
     ROW(run_report, budget_days, present_if(report_budget_days(s) > 0, as_real(report_budget_days(s))), "days", JSON,            \
@@ -304,7 +303,7 @@ static struct value mfu_value(const struct run_report *report, double share)
     ROW(run_report, condemned, of_policy(s, s->result->condemned), "", JSON, "healthy nodes that diagnosis evicted",             \
         .show = "%.0f")                                                                                                          \
     ROW(run_report, blocklisted, of_policy(s, s->result->listed), "", JSON,                                                      \
-        "times that a node was put on it, as it failed too often", .title = "blocklist", .show = "%.0f")                         \
+        "times that a node was blocklisted for failing too often", .title = "blocklist", .show = "%.0f")                         \
     ROW(run_report, outside, of_policy(s, s->result->outside), "", JSON, "failures of nodes outside the job")                    \
     ROW(run_report, cost_per_million_tokens, present_if(s->gpu_price > 0, as_real(report_token_cost(s))), "", JSON,              \
         "money per million tokens, spares included", .title = "cost", .show = "%.4g")                                            \
@@ -329,7 +328,7 @@ RESULT_ROWS(run_step_rows, STEP_ROWS)
     ROW(run_closed_form, ettr_first_order, as_real(s->first_order), "", JSON, "the same to first order",                         \
         .title = "first-order ETTR", .show = "%.3f %%", .scale = 100)                                                            \
     ROW(run_closed_form, ettr_exponential, as_real(s->exponential), "", JSON,                                                    \
-        "exponential failures at this rate, unlimited spares: a plausibility check", .title = "memoryless ETTR",                 \
+        "plausibility check: exponential failures at this rate, unlimited spares", .title = "memoryless ETTR",                   \
         .show = "%.3f %%", .scale = 100)                                                                                         \
     ROW(run_closed_form, best_interval_s, as_real(s->interval.best_s), "s", JSON, "best interval between checkpoints")           \
     ROW(run_closed_form, young_s, as_real(s->interval.young_s), "s", JSON, "Young's interval")                                   \

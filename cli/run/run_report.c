@@ -83,7 +83,7 @@ static void write_failover(const struct invocation *call, const struct run_repor
     const struct run_failover *f = report->options->failover;
     char regroup[32], rejoin[32];
     if (f)
-        fprintf(call->out, "failover: %d units of %d replica%s, the others stop %s to regroup, one is back after %s\n", f->units,
+        fprintf(call->out, "failover: %d units of %d replica%s; the others stop %s to regroup; one rejoins after %s\n", f->units,
                 f->replicas, plural(f->replicas), duration_text(f->regroup, regroup, sizeof regroup),
                 duration_text(f->rejoin, rejoin, sizeof rejoin));
 }
@@ -107,7 +107,7 @@ static void write_costs(const struct invocation *call, const struct run_report *
         const double seconds[] = {cost->snapshot_s, cost->storage_s, cost->neighbour_s};
         fprintf(call->out, "checkpoint %s: %s%s,", checkpoint_kind_name(report->options->checkpoint.kind),
                 quantity_format(cost->total_bytes, DIM_BYTES, bytes, sizeof bytes),
-                cost->base_bytes > 0 ? " (what is trained: adapters)" : "");
+                cost->base_bytes > 0 ? " (adapters only)" : "");
         write_times(names, seconds, 3, call->out);
     }
     if (up) {
@@ -138,7 +138,7 @@ static void write_robust_answers(struct table *table, const struct run_report *r
     for (int i = 0; i < N_CHANNELS; i++)
         noticed += result->by_channel[i];
     double share = noticed > 0 ? 1 - (double)result->called / (double)noticed : 1;
-    table_value_row(table, "automatic", "faults and false alarms that needed nobody", "%.1f %%", 100 * share);
+    table_value_row(table, "automatic", "share of faults and false alarms handled without a person", "%.1f %%", 100 * share);
     count_line(table, report, "false_alarms", result->alarms);
     count_line(table, report, "relapses", result->relapses);
     count_line(table, report, "condemned", result->condemned);
@@ -151,7 +151,7 @@ static void write_robust_answers(struct table *table, const struct run_report *r
                             : i == CHANNEL_TRAFFIC ? "by traffic"
                             : i == CHANNEL_TIMEOUT ? "by timeout"
                                                    : "by numbers",
-                            "faults noticed so", "%" PRId64, result->by_channel[i]);
+                            "faults detected this way", "%" PRId64, result->by_channel[i]);
 }
 
 /* When the training budget is trained; at the pace of the horizon, failures included, when it is not. */
@@ -166,13 +166,13 @@ static void write_budget(struct table *table, const struct run_report *report)
         table_value_row(table, name, "time for the whole budget at this pace", "%s", days_text(days, number, sizeof number));
         return;
     }
-    table_value_row(table, name, "trained, and their last checkpoint written, since the start", "%s",
+    table_value_row(table, name, "time until they are trained and the last checkpoint is written", "%s",
                     days_text(days, number, sizeof number));
-    table_value_row(table, "without failures", "and without checkpoints", "%s",
+    table_value_row(table, "without failures", "the same without failures and checkpoints", "%s",
                     days_text(nanos_to_seconds(report->options->goal) / 86400, number, sizeof number));
     table_value_row(table, "GPU-hours", "until then, spares included", "%s", grouped(llround(hours), number, sizeof number));
     if (report->gpu_price > 0)
-        table_value_row(table, "total cost", "money for them", "%s",
+        table_value_row(table, "total cost", "cost of these GPU-hours", "%s",
                         grouped(llround(report->gpu_price * hours), number, sizeof number));
 }
 
@@ -186,7 +186,7 @@ static void write_energy(struct table *table, const struct run_report *report)
         return;
     snprintf(meaning, sizeof meaning, "at most, spares included: %s", power_bound_text(&bound, text, sizeof text));
     table_value_row(table, "power", meaning, "%s", quantity_format(watts, DIM_POWER, power, sizeof power));
-    table_value_row(table, "energy", "at that power all the time, waiting and down too: an upper bound", "%s",
+    table_value_row(table, "energy", "at that power all the time, also while waiting or down: an upper bound", "%s",
                     energy_text(report_energy(report), text, sizeof text));
     if (tokens > 0)
         table_value_row(table, "energy a token", "of those trained, at most", "%s J",
@@ -199,28 +199,28 @@ static void write_intervals(struct table *table, const struct run_report *report
     const struct run_closed_form *form = &report->memoryless;
     char between[32];
     if (form->between_s > 0)
-        table_value_row(table, "MTBF", "M: mean time that the job ran between interruptions", "%s",
+        table_value_row(table, "MTBF", "M: mean time between interruptions", "%s",
                         quantity_format(form->between_s, DIM_TIME, between, sizeof between));
     if (form->interval.young_s > 0)
-        table_value_row(table, "Young's interval", "sqrt(2 M x block): the best one to first order", "%s",
+        table_value_row(table, "Young's interval", "sqrt(2 M x block): best to first order", "%s",
                         quantity_format(form->interval.young_s, DIM_TIME, between, sizeof between));
     if (form->interval.young_s > 0)
         table_value_row(table, "Daly's interval", "the same to a higher order", "%s",
                         quantity_format(form->interval.daly_s, DIM_TIME, between, sizeof between));
     if (checkpoint_lag(&report->options->checkpoint) > 0 && form->interval.best_s > 0)
-        table_value_row(table, "best interval", "Daly's, but no shorter than a checkpoint is on its way to where it is safe",
-                        "%s", quantity_format(form->interval.best_s, DIM_TIME, between, sizeof between));
+        table_value_row(table, "best interval", "Daly's, but at least the time until a checkpoint is safe", "%s",
+                        quantity_format(form->interval.best_s, DIM_TIME, between, sizeof between));
 }
 
 /* What spares have to stand in for. */
 static void write_away(struct table *table, const struct run_report *report)
 {
     const double *away = report->result->away;
-    char meaning[128] = "in the mean";
+    char meaning[128] = "on average";
     if (report->policy)
-        snprintf(meaning, sizeof meaning, "in the mean: %.2f in repair, %.2f blocklisted, %.2f evicted though sound or slow",
+        snprintf(meaning, sizeof meaning, "on average: %.2f in repair, %.2f blocklisted, %.2f evicted though healthy or slow",
                  away[AWAY_OUTAGE], away[AWAY_LISTED], away[AWAY_CHECKED]);
-    table_value_row(table, "nodes away", meaning, "%.2f", away[AWAY_OUTAGE] + away[AWAY_LISTED] + away[AWAY_CHECKED]);
+    table_value_row(table, "unavailable nodes", meaning, "%.2f", away[AWAY_OUTAGE] + away[AWAY_LISTED] + away[AWAY_CHECKED]);
 }
 
 static void write_answers(struct invocation *call, const struct run_report *report)
@@ -376,12 +376,12 @@ static void write_worst(struct invocation *call, const struct run_report *report
 
 static void write_waiting(const struct invocation *call, const struct run_result *result)
 {
-    fprintf(call->out, "\nat the horizon the job had been waiting for nodes since day %.3f\n",
+    fprintf(call->out, "\nat the horizon the job has been waiting for nodes since day %.3f\n",
             nanos_to_seconds(result->waiting_since) / 86400);
     if (result->next_repair == NEVER)
-        fputs("the run never ends: no spare is left and no repair is under way\n", call->out);
+        fputs("the run never ends: no spares are left and no repair is under way\n", call->out);
     else if (result->next_repair >= 2 * result->horizon)
-        fprintf(call->out, "the run never ends in any reasonable time: the next node is back on day %.0f\n",
+        fprintf(call->out, "the run does not end in reasonable time: the next node returns on day %.0f\n",
                 nanos_to_seconds(result->next_repair) / 86400);
 }
 
@@ -390,7 +390,7 @@ static void write_fabric(const struct invocation *call, const struct run_report 
 {
     char narrow[OVERSUBSCRIBED_TEXT];
     if (report->simulated && oversubscribed_text(report->simulated, &report->experiment->cluster, narrow, sizeof narrow) > 0)
-        fprintf(call->out, "\nnetwork of the step: %s\n", narrow);
+        note_write(call->out, 2, "\nnetwork of the step: %s", narrow);
 }
 
 static void write_text(struct invocation *call, const struct run_report *report)

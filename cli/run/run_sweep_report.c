@@ -1,6 +1,7 @@
 /* What the points of a sweep say: a line for each. */
 #include <stdlib.h>
 
+#include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/output/table.h"
 #include "cli/run/run_sweep.h"
@@ -34,8 +35,8 @@ static void spares_note(const struct run_session *s, char *text, size_t size)
 {
     char gpus[32];
     snprintf(text, size,
-             "spares are in proportion to the GPUs, %d for %s, rounded up to whole nodes: a kink of the waiting where they step "
-             "is theirs",
+             "spares grow with the GPUs (%d for %s, rounded up to whole nodes), so waiting time has a kink where their number "
+             "steps",
              s->options.recovery.spares, grouped(s->experiment.gpus, gpus, sizeof gpus));
 }
 
@@ -130,7 +131,7 @@ static void write_head(const struct invocation *call, const struct run_session *
     char gpus[32], count[40] = "", replicas[32];
     if (!is_weak_scaling(grid))
         snprintf(count, sizeof count, "%s x ", grouped(e->gpus, gpus, sizeof gpus));
-    fprintf(call->out, "%s on %s%s (%s), %s, policy %s, %s run%s a line%s\n\n", e->model.name, count, e->cluster.gpu.name,
+    fprintf(call->out, "%s on %s%s (%s), %s, policy %s, %s run%s per row%s\n\n", e->model.name, count, e->cluster.gpu.name,
             e->cluster.name, s->has_model ? s->model.name : e->faults.trace, s->has_policy ? s->policy.name : "replay",
             grouped(n, replicas, sizeof replicas), plural(n),
             !is_weak_scaling(grid)                       ? ""
@@ -151,14 +152,14 @@ static void write_table(struct invocation *call, const struct run_session *s, co
     table_write(&table, call);
     table_free(&table);
     if (!csv)
-        fputs(
-            "(ci95: half of the goodput's 95 % interval; MFU: delivered, attention in full; memoryless: the ETTR of exponential "
-            "failures at this rate and unlimited spares; away: nodes in repair or kept out, in the mean)\n",
-            call->out);
+        note_write(
+            call->out, 1,
+            "(ci95: half width of the goodput's 95 %% interval; MFU: delivered, attention counted in full; memoryless: ETTR of "
+            "exponential failures at this rate with unlimited spares; away: unavailable nodes on average)");
     char note[256];
     if (!csv && has_stepped_spares(s, grid)) {
         spares_note(s, note, sizeof note);
-        fprintf(call->out, "(%s)\n", note);
+        note_write(call->out, 1, "(%s)", note);
     }
     if (!csv)
         run_assumptions_write(&s->report, call->out);

@@ -60,11 +60,11 @@ static void fill_step_rows(const struct step_pair *pair, struct pair_row rows[N_
         {"likely_low_s", "  likely, from [s]", {0}, 4},
         {"likely_high_s", "  likely, to [s]", {0}, 4},
         {"tokens_per_s", "tokens/s", {0}, 0},
-        {"tokens_per_s_per_gpu", "tokens/s a GPU", {0}, 1},
+        {"tokens_per_s_per_gpu", "tokens/s per GPU", {0}, 1},
         {"mfu_pct", "MFU [%]", {0}, 1},
         {"mfu_causal_pct", "  causal half [%]", {0}, 1},
         {"hfu_pct", "HFU [%]", {0}, 1},
-        {"tflops_per_gpu", "TFLOPS a GPU", {0}, 1},
+        {"tflops_per_gpu", "TFLOPS per GPU", {0}, 1},
         {"days", "days", {0}, 1},
         {"gpu_hours", "GPU-hours", {0}, 0},
         {"cost", "cost", {0}, 0},
@@ -221,7 +221,7 @@ static void write_budget_notes(const struct step_pair *pair, FILE *out)
         fprintf(out, "energy is an upper bound: %s\n", power_count_text(counted_power(pair)));
     for (int i = 0; i < 2; i++)
         if (budgeted && setups[i]->gpu_price <= 0 && setups[1 - i]->gpu_price > 0)
-            fprintf(out, "no price is given of %s, so its cost is left out\n", setups[i]->experiment.cluster.gpu.name);
+            fprintf(out, "%s has no price, so its cost is left out\n", setups[i]->experiment.cluster.gpu.name);
 }
 
 /* What of a side the range of a likely step does not know. */
@@ -231,7 +231,7 @@ static void write_unheard(const struct step_pair *pair, FILE *out)
     for (int i = 0; i < 2; i++) {
         const struct job_setup *setup = &pair->sides[i].setup;
         if (expectation_unheard(&setup->layout, &setup->setting, text, sizeof text)[0])
-            fprintf(out, "none of the real runs like %s is %s: the range says less of its step\n", side_names[i], text);
+            fprintf(out, "none of the published runs like %s is %s: the interval is less reliable\n", side_names[i], text);
     }
     fputc('\n', out);
 }
@@ -243,7 +243,7 @@ static void write_seconds(const struct step_pair *pair, const struct invocation 
     for (int i = 0; i < 2; i++)
         table_column(&table, side_names[i], "s", ALIGN_RIGHT);
     table_column(&table, "B - A", "s", ALIGN_RIGHT);
-    table_column(&table, "a token and GPU", "% of A", ALIGN_RIGHT);
+    table_column(&table, "change per token", "% of A", ALIGN_RIGHT);
     for (int c = 0; c <= N_WORK_CLASSES; c++) {
         double a = class_seconds(&pair->sides[0], c), b = class_seconds(&pair->sides[1], c);
         double change = step_pair_change(pair, c);
@@ -258,8 +258,8 @@ static void write_seconds(const struct step_pair *pair, const struct invocation 
     }
     table_write_text(&table, call);
     table_free(&table);
-    fputs("(mean over ranks; communication is the part that nothing hides; of the GPU-seconds that a token takes with A, so many "
-          "percent\nmore or fewer with B)\n\n",
+    fputs("(mean over ranks; only exposed communication is counted; last column: change of the GPU-seconds per token,\n"
+          "relative to all GPU-seconds per token of A)\n\n",
           call->out);
 }
 
@@ -282,8 +282,8 @@ static void write_memory(const struct step_pair *pair, const struct invocation *
     table_free(&table);
     for (int i = 0; i < 2; i++)
         if (!step_report_runs(&pair->sides[i].report))
-            fprintf(call->out, "%s%s does not fit; its times are what it would take if it did%s\n",
-                    tint_start(TINT_BAD, call->colour), side_names[i], tint_end(TINT_BAD, call->colour));
+            fprintf(call->out, "%s%s does not fit; its times ignore that%s\n", tint_start(TINT_BAD, call->colour), side_names[i],
+                    tint_end(TINT_BAD, call->colour));
 }
 
 /* "8", "true", "[1, 2]"; "-" what one does not have. */
@@ -302,7 +302,7 @@ static void write_differences(const struct step_pair *pair, const struct invocat
     size_t n = json_array_size(differences);
     char text[CELL_TEXT];
     struct table table = {0};
-    table_column(&table, "what differs", NULL, ALIGN_LEFT);
+    table_column(&table, "difference", NULL, ALIGN_LEFT);
     for (int i = 0; i < 2; i++)
         table_column(&table, side_names[i], NULL, ALIGN_LEFT);
     for (size_t i = 0; i < n && i < MOST_SHOWN; i++) {
@@ -314,7 +314,7 @@ static void write_differences(const struct step_pair *pair, const struct invocat
     if (n > 0)
         table_write_text(&table, call);
     if (n > MOST_SHOWN)
-        fprintf(call->out, "and %zu more: --format json has them all\n", n - MOST_SHOWN);
+        fprintf(call->out, "and %zu more; --format json lists all\n", n - MOST_SHOWN);
     fputs(n > 0 ? "\n" : "Nothing differs.\n\n", call->out);
     table_free(&table);
     json_decref(differences);
@@ -357,10 +357,10 @@ static void write_verdict(const struct step_pair *pair, FILE *out)
     double change = step_pair_change(pair, N_WORK_CLASSES);
     char text[256] = "";
     append_reasons(pair, text, sizeof text);
-    fprintf(out, "B trains %.3f times as many tokens a second as A; each takes %.1f %% %s GPU-seconds%s\n", rate,
+    fprintf(out, "B trains %.3f times the tokens per second of A; each token costs %.1f %% %s GPU-seconds%s\n", rate,
             100 * fabs(change), change > 0 ? "more" : "fewer", text);
     if (models_differ(pair))
-        fputs("The models differ, and so do the FLOPs that a token asks of a GPU: their MFU is what compares.\n", out);
+        fputs("The models differ in FLOPs per token: compare their MFU.\n", out);
 }
 
 static void write_text(const struct step_pair *pair, const struct invocation *call)
