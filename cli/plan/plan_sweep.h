@@ -81,7 +81,7 @@ struct sweep_point {
     struct best_plan best;
     enum run_kind kind;
     double load;                               /* how full its best layout makes an oversubscribed fabric; 0: there is none */
-    char narrow[OVERSUBSCRIBED_TEXT];          /* what its best layout meets on an oversubscribed fabric (oversubscribed.h) */
+    char narrow[OVERSUBSCRIBED_TEXT];          /* what its best layout meets on an oversubscribed fabric (notes.h) */
     char unheard[UNHEARD_TEXT];                /* what no real run of its kind has (expectation.h) */
     bool drops;                                /* copies of tokens, beyond the capacity of experts */
     bool masks;                                /* attention, between documents */
