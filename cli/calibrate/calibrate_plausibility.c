@@ -32,7 +32,7 @@ static void note_remedy(const struct calibration *c, struct diags *diags)
                   "a fit needs more different cases than parameters; measure more, or specify fewer --parameters");
 }
 
-/* "a, b and c", those of the parameters that too few rows are about, as many as `like` has. */
+/* "a, b and c": the parameters with too few rows, and the same number of them as `like`. */
 static size_t too_few_like(const struct calibration *c, const struct calibrate_estimate *like, char *names, size_t size)
 {
     size_t n = 0, left = 0;

@@ -78,7 +78,7 @@ static const char *gpu_meant(const struct table_gpus *gpus, struct invocation *c
     return gpus->n == 1 ? gpus->names[0] : NULL;
 }
 
-/* "the tables have h100-sxm, b200", as many as there is room for. */
+/* "the tables have h100-sxm, b200", cut where the buffer ends. */
 static void report_no_rows(const struct table_gpus *gpus, const char *name, struct diags *diags)
 {
     char text[160] = "";

@@ -35,7 +35,7 @@ static const char *const feature_choices[] = {
     NULL,
 };
 
-/* What each means, and which are there unasked. */
+/* The meaning of each feature, and which ones are the default. */
 static const char *const feature_meanings[] = {
 #define X(id, name, what) FEATURES_USUAL >> FEATURE_##id & 1 ? what " (default)" : what,
     FEATURES(X)

@@ -7,7 +7,7 @@
 #include "cli/options/terminal.h"
 #include "model/base/append.h"
 
-/* A page of help: as wide as the terminal, but no wider than one likes to read. */
+/* A page of help, as wide as the terminal up to a readable width. */
 struct page {
     FILE *out;
     int width;
@@ -23,7 +23,7 @@ static struct page page_of(FILE *out)
     return (struct page){.out = out, .width = width, .column = width < NARROW ? NARROW_COLUMN : COLUMN};
 }
 
-/* Length of the next word; in a command line what stands between quotes belongs together, and an option's value to the option. */
+/* Length of the next word. In a command line, a quoted text is one word, and so is an option with its value. */
 static size_t word_length(const char *text, bool command_line)
 {
     size_t n = 0;

@@ -85,7 +85,7 @@ static bool say_parts(struct invocation *call, const struct said *whole, struct 
     const char *value = whole->value + strspn(whole->value, " \t\n");
     if (*value != '{' || !experiment_key_counts_parts(whole->key))
         return false;
-    struct diags quiet = {0}; /* mistakes are told when it is read for good */
+    struct diags quiet = {0}; /* errors are reported when the experiment is read */
     const struct yaml_node *mapping = yaml_value(whole->key, value, call->texts, &quiet);
     diags_free(&quiet);
     if (!mapping || mapping->kind != YAML_MAPPING)

@@ -11,10 +11,9 @@
 #include "cli/options/command.h"
 
 /*
- * call->overrides from the call's values, in the order of the command line, so that of two that say the same thing the last
- * counts and a suggestion works behind a command as it stands. What goes unheard so is told once a key, against what counts in
- * the end; two keys for one thing are refused, unless null takes one of them back. The keys of a mapping, --set 'faults={spares:
- * 2}', count as if each were said by itself.
+ * Makes call->overrides from the values of the call, in the order of the command line. Of two values for one key the last counts,
+ * so a suggestion works when it is appended to a command. One note per key reports the value that is not used. Two keys for one
+ * thing are refused, unless null removes one of them. The keys of a mapping, --set 'faults={spares: 2}', count separately.
  */
 void overrides_collect(struct invocation *call);
 

@@ -81,8 +81,7 @@ static bool is_taken(const struct outputs *outputs, const char *path)
     return false;
 }
 
-/* A result in the place of the table or experiment that it was made of would lose that; entries that options name may be renewed.
- */
+/* A result must not overwrite the table or experiment that it was made from; entries that options name may be replaced. */
 static bool is_read(const struct invocation *call, const char *path)
 {
     for (int i = 0; i < call->n_operands; i++)

@@ -136,7 +136,7 @@ static enum status plan_point(struct invocation *call, struct plan_sweep *sweep,
     return status;
 }
 
-/* What a point was told: its mistake stays with it, warnings and notes on what --space says are for all; each once. */
+/* Messages of a point: an error stays with it; warnings and notes about --space are reported once for all points. */
 static void take_diags(struct invocation *call, struct sweep_point *point, const struct diags *said)
 {
     for (size_t i = 0; i < said->n_items; i++) {

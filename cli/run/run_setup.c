@@ -16,7 +16,7 @@
 #include "sim/weeks/degraded.h"
 
 #define DAY_S 86400.0
-/* Without --horizon a budget of tokens is given up after so many times what it takes without failures. */
+/* Without --horizon, training ends at the latest after this multiple of its time without failures. */
 #define PATIENCE 10
 
 /* --- what is asked --- */
@@ -27,7 +27,7 @@ static void assume_unswept(const struct invocation *call, struct run_session *s,
         run_assume(&s->report, text);
 }
 
-/* What neither the file nor a flag said. Each default is told in the report. */
+/* Defaults of keys that neither the file nor an option sets. The report lists each. */
 static void fill_defaults(struct invocation *call, struct run_session *s)
 {
     struct faults_request *faults = &s->experiment.faults;

@@ -182,7 +182,7 @@ static int64_t whole_size(const struct run_session *s, double gpus)
     return n < unit ? unit : n;
 }
 
-/* Sizes that a job of this layout can have, each once; what that changes is told. */
+/* Round to sizes that a job of this layout can have, each once, and report the changes. */
 static void round_sizes(struct invocation *call, const struct run_session *s, struct run_grid *grid)
 {
     enum { TOLD = 6 };
@@ -295,7 +295,7 @@ static enum status run_one(void *context, int i, struct replica_outcome *outcome
     return run_point(w, w->session, i, outcomes);
 }
 
-/* What of the sweep is told before it begins: of its shortest interval and its fewest spares. */
+/* Warnings before the sweep starts, for its shortest interval and its fewest spares. */
 static void warn_ahead(struct invocation *call, const struct run_session *s, const struct run_grid *grid)
 {
     int interval = run_grid_axis(grid, RUN_SWEEP_INTERVAL);

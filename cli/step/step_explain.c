@@ -58,7 +58,7 @@ static void exchange_count(const struct op *op, int stage, struct exchange **fou
         at->times = at->in_script;
 }
 
-/* "3", "0-7", "0, 7", "1-6 (4)": so many of a range. */
+/* "3", "0-7", "0, 7", "1-6 (4)": four of a range. */
 static char *stages_format(const struct exchange *exchange, char *text, size_t size)
 {
     int first = exchange->first_stage, last = exchange->last_stage, n = exchange->n_stages;

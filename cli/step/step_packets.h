@@ -19,21 +19,21 @@
 struct step_packets {
     bool wanted;
     struct network_packets_options options;
-    /* Of the step by fair flows. */
+    /* From the step with fair flows. */
     double fair_s;
-    double hops; /* of the packets that it takes, more or less */
+    double hops; /* estimated packets times links */
     struct packets_summary seen;
 };
 
-/* The packets' network, where --network packet is given, of a fabric that sustains `fraction` of its rates: made before anything
- * runs, so that what does not fit is told then. It is for one run; `packets` stays where it is until it is freed. */
+/* Creates the packet network for --network packet, on a fabric that sustains `fraction` of its rates. It is created before
+ * anything runs, so that errors are reported first. It is for one run; do not move `packets` until it is freed. */
 MUST_CHECK enum status step_packets_load(struct invocation *call, const struct fabric *fabric, double fraction,
                                          struct step_packets *packets);
 void step_packets_free(struct step_packets *packets);
-/* How much there is to do, from what the links carried in a step of so many seconds by fair flows. */
+/* Estimates the number of packets from the traffic of the links in a step of `seconds` with fair flows. */
 void step_packets_measure(struct step_packets *packets, const struct fabric *fabric, const struct link_usage *usage,
                           double seconds);
-/* Is that too much? Said in call->diags, with what to do instead. */
+/* Reports in call->diags if these are too many, with an alternative. */
 MUST_CHECK enum status step_packets_check(struct invocation *call, const struct step_packets *packets);
 /* After the run. */
 void step_packets_see(struct step_packets *packets, const struct fabric *fabric, const struct packets *seen, double seconds);

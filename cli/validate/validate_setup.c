@@ -65,7 +65,7 @@ static enum status load(struct invocation *call, const struct devices *devices, 
     return experiment_read(call, &flags, experiment);
 }
 
-/* Ranks that execute must be there: threads as many as will run, processes as many as were started. */
+/* Check the number of ranks: threads up to the limit, processes the number that mpirun started. */
 static enum status check_ranks(struct invocation *call, const struct devices *devices, int64_t ranks)
 {
     bool threads = devices->kind == DEVICE_CPU && devices->n_processes == 1;
@@ -86,7 +86,7 @@ static enum status check_ranks(struct invocation *call, const struct devices *de
     return STATUS_MISSING;
 }
 
-/* Ranks: as many as asked for, or as the layout has, or as there are processes. */
+/* The number of ranks: requested, or of the layout, or of the processes. */
 static enum status count_ranks(struct invocation *call, const struct devices *devices, struct experiment *experiment)
 {
     struct layout layout = {0};
