@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "runtime/base/comm_parts.h"
+#include "runtime/base/comm_collective.h"
 
 enum { FILL_BYTES = 1 << 20 };
 

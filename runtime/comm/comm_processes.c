@@ -10,7 +10,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/memory.h"
-#include "runtime/comm/comm_processes_parts.h"
+#include "runtime/comm/comm_processes_internal.h"
 #include "runtime/device/device_cpu.h"
 
 enum { REASON_SIZE = 320, TAG_ABANDONED = 0, SPINS = 16, NAP_FIRST_NS = 10000, NAP_LAST_NS = 200000 };

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "runtime/base/comm_parts.h"
-#include "runtime/comm/comm_processes_parts.h"
+#include "runtime/base/comm_collective.h"
+#include "runtime/comm/comm_processes_internal.h"
 
 /* One part from each member, own part included, to out + i * stride; what each member gets is in + to_stride * i. */
 static bool swap_parts(const struct waiting *w, const unsigned char *in, size_t to_stride, unsigned char *out, size_t part)

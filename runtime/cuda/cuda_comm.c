@@ -9,7 +9,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/memory.h"
-#include "runtime/base/comm_parts.h"
+#include "runtime/base/comm_collective.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_meeting.h"
 

@@ -1,7 +1,7 @@
 /* steps.c - passes of the transformer as lists of steps, in the order of model/cost/work/work_pass.c. */
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work.h"
-#include "runtime/layer/steps_builder.h"
+#include "runtime/layer/steps_internal.h"
 
 /* --- ends */
 

@@ -1,6 +1,6 @@
 /* steps_attention.c - attention's core and what context parallelism exchanges for it, in the order of
  * model/cost/work/work_attention.c. */
-#include "runtime/layer/steps_builder.h"
+#include "runtime/layer/steps_internal.h"
 
 /* Packed, exchanged, put in place: queries, keys and values, or what attention gives. */
 static void swap_heads(struct builder *b, bool context, bool gradient)

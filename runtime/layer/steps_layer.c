@@ -1,7 +1,7 @@
 /* steps_layer.c - a layer as a list of steps, in the order of model/cost/work/work_layer.c. */
 #include "model/base/memory.h"
 #include "model/cost/work/work.h"
-#include "runtime/layer/steps_builder.h"
+#include "runtime/layer/steps_internal.h"
 
 struct step *steps_add(struct builder *b, enum step_kind kind, const char *label)
 {

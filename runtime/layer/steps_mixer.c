@@ -1,7 +1,7 @@
 /* steps_mixer.c - a mixer with a state as steps, in the order of model/cost/work/work_mixer.c. What of it the program counts as
  * several products is one kernel here. */
 #include "runtime/base/mixer_form.h"
-#include "runtime/layer/steps_builder.h"
+#include "runtime/layer/steps_internal.h"
 
 /* Products of its input: one matrix, and narrow ones behind which two others stand. */
 struct column_group steps_mixer_inputs(const struct builder *b)

@@ -1,5 +1,5 @@
 /* The experts of a layer as steps: both ways, and what of them is repeated. */
-#include "runtime/layer/steps_builder.h"
+#include "runtime/layer/steps_internal.h"
 
 static void exchange_experts(struct builder *b, enum step_kind kind)
 {

@@ -8,7 +8,7 @@
 
 #include "model/base/memory.h"
 #include "model/cost/kernel/machine.h"
-#include "runtime/base/comm_parts.h"
+#include "runtime/base/comm_collective.h"
 #include "runtime/comm/comm_threads.h"
 #include "runtime/device/device_cpu.h"
 #include "runtime/run/process_run.h"

@@ -73,7 +73,7 @@ computes() {
 private() {
     {
         files -name '*_parts.h' -o -name '*_reading.h' -o -name '*_exporting.h' -o -name '*_builder.h' -o -name '*_question.h' \
-            -o -name calibrating.h -o -name validate_internal.h | sed -e 's|^\./||' -e 's|$|: a private header is called STEM_internal.h|'
+            -o -name calibrating.h -o -name validating.h | sed -e 's|^\./||' -e 's|$|: a private header is called STEM_internal.h|'
         sources | xargs -r grep -HnE '^[ \t]*#[ \t]*include[ \t]*".*_internal\.h"' | sed 's|^\./||' | awk '
             {
                 split($0, quoted, "\"")

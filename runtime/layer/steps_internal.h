@@ -1,9 +1,9 @@
 /*
- * steps_builder.h - what the lists of steps of a layer and of a whole pass are made with (private to steps.c and
+ * steps_internal.h - what the lists of steps of a layer and of a whole pass are made with (private to steps.c and
  * steps_*.c).
  */
-#ifndef MSIM_RUNTIME_LAYER_STEPS_BUILDER_H
-#define MSIM_RUNTIME_LAYER_STEPS_BUILDER_H
+#ifndef MSIM_RUNTIME_LAYER_STEPS_INTERNAL_H
+#define MSIM_RUNTIME_LAYER_STEPS_INTERNAL_H
 
 #include "runtime/base/steps.h"
 

@@ -1,8 +1,8 @@
 /*
- * comm_processes_parts.h - messages between processes, and the exchanges that are made of them (private to comm_processes.h).
+ * comm_processes_internal.h - messages between processes, and the exchanges that are made of them (private to comm_processes.h).
  */
-#ifndef MSIM_RUNTIME_COMM_COMM_PROCESSES_PARTS_H
-#define MSIM_RUNTIME_COMM_COMM_PROCESSES_PARTS_H
+#ifndef MSIM_RUNTIME_COMM_COMM_PROCESSES_INTERNAL_H
+#define MSIM_RUNTIME_COMM_COMM_PROCESSES_INTERNAL_H
 
 #include "runtime/base/comm.h"
 

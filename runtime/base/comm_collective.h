@@ -1,8 +1,8 @@
 /*
- * comm_parts.h - parts of a collective: their sum, once they are in one place, and their blocks (private to backends).
+ * comm_collective.h - parts of a collective: their sum, once they are in one place, and their blocks, for backends.
  */
-#ifndef MSIM_RUNTIME_BASE_COMM_PARTS_H
-#define MSIM_RUNTIME_BASE_COMM_PARTS_H
+#ifndef MSIM_RUNTIME_BASE_COMM_COLLECTIVE_H
+#define MSIM_RUNTIME_BASE_COMM_COLLECTIVE_H
 
 #include "runtime/base/comm.h"
 

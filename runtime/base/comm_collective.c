@@ -1,4 +1,4 @@
-#include "runtime/base/comm_parts.h"
+#include "runtime/base/comm_collective.h"
 
 #include <string.h>
 
