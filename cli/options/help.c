@@ -124,6 +124,28 @@ static void write_usage(const struct page *page, const struct command *command)
     write_wrapped(page, line, at, at);
 }
 
+/* Does the group of row i begin at it? */
+static bool is_first_of_group(const struct option_row *const *rows, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (strcmp(group_of(rows[k]), group_of(rows[i])) == 0)
+            return false;
+    return true;
+}
+
+/* All rows of a command, those of a group together, groups in the order of their first rows. The table itself keeps the order in
+ * which results list options. */
+static int grouped_rows(const struct command *command, const struct option_row *rows[MAX_OPTIONS])
+{
+    const struct option_row *all[MAX_OPTIONS];
+    int n = command_rows(command, all), n_rows = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = i; k < n && is_first_of_group(all, i); k++)
+            if (strcmp(group_of(all[k]), group_of(all[i])) == 0)
+                rows[n_rows++] = all[k];
+    return n_rows;
+}
+
 /* The heading of a row's group, where a group begins. */
 static bool begins_group(const struct option_row *const *rows, int i)
 {
@@ -153,7 +175,7 @@ void help_command(const struct command *command, FILE *out)
 {
     const struct option_row *rows[MAX_OPTIONS];
     struct page page = page_of(out);
-    int n = command_rows(command, rows);
+    int n = grouped_rows(command, rows);
     write_usage(&page, command);
     fputc('\n', out);
     write_wrapped(&page, command->description, 0, 0);
@@ -170,7 +192,7 @@ void help_usage(const struct command *command, FILE *out)
 {
     const struct option_row *rows[MAX_OPTIONS];
     struct page page = page_of(out);
-    int n = command_rows(command, rows), at = 0;
+    int n = grouped_rows(command, rows), at = 0;
     write_usage(&page, command);
     fputc('\n', out);
     write_wrapped(&page, command->summary, 0, 0);

@@ -40,17 +40,6 @@ static enum status check_axis(const char *text, char *why, size_t size)
 #define TEXT_OF(x)        TEXT_OF_TOKENS(x)
 
 static const struct option_row options[] = {
-    {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "show the N best plans", .group = "Search"},
-    {.name = "explain",
-     TEXT_FIELDS("RANK|LAYOUT"),
-     .help = "explain one plan next to the best one: where the time and the memory go, or why it was rejected. tp=4,pp=16 picks "
-             "the best such plan; 'tp4 pp16 mb1 z1', copied from the table, names one plan exactly",
-     .group = "Search"},
-    {.name = "variants",
-     .type = OPTION_FLAG,
-     .help = "also show plans that differ only in zero, sp, recomputation, schedule or overlaps; by default only the best of "
-             "each family is shown",
-     .group = "Search"},
     {.name = "space",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
@@ -58,13 +47,31 @@ static const struct option_row options[] = {
      .help = "restrict a dimension: tp=1,2,4,8 or pp=8..64; or search values that are not searched by default: "
              "schedule=zb-v,dualpipe,dualpipe-v; repeatable",
      .group = "Search"},
+    {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "show the N best plans", .group = "Search"},
     {.name = "rerank",
      COUNT_FIELDS,
      .high = 100000,
      .initial = TEXT_OF(PLANS_SIMULATED),
      .help = "simulate the N best closed-form layouts and re-rank them; 0: none",
      .group = "Search"},
+    {.name = "variants",
+     .type = OPTION_FLAG,
+     .help = "also show plans that differ only in zero, sp, recomputation, schedule or overlaps; by default only the best of "
+             "each family is shown",
+     .group = "Search"},
+    {.name = "explain",
+     TEXT_FIELDS("RANK|LAYOUT"),
+     .help = "explain one plan next to the best one: where the time and the memory go, or why it was rejected. tp=4,pp=16 picks "
+             "the best such plan; 'tp4 pp16 mb1 z1', copied from the table, names one plan exactly",
+     .group = "Search"},
+    {.name = "levers",
+     .type = OPTION_FLAG,
+     .help = "list what would make the job faster: search again with one change at a time (a feature, precision, offload, shard, "
+             "other schedules, batch, twice the network, memory or arithmetic), and show the option for each",
+     .group = "Sweeps and levers"},
     THREADS_ROW("Search"),
+    EXPORT_ROW("write a launch script or configuration for the best layout that the framework supports, instead of the table; "
+               "--space wins over the limits of the framework"),
     {.name = "sweep",
      .argument = "KEY=VALUES",
      .type = OPTION_REPEAT,
@@ -88,13 +95,6 @@ static const struct option_row options[] = {
     PRICE_ROW(
         "Sweeps and levers",
         "set the price per GPU-hour, such as 2.5, or for each GPU: h200=3,b200=5.5; with --sweep and --tokens, adds the cost"),
-    {.name = "levers",
-     .type = OPTION_FLAG,
-     .help = "list what would make the job faster: search again with one change at a time (a feature, precision, offload, shard, "
-             "other schedules, batch, twice the network, memory or arithmetic), and show the option for each",
-     .group = "Sweeps and levers"},
-    EXPORT_ROW("write a launch script or configuration for the best layout that the framework supports, instead of the table; "
-               "--space wins over the limits of the framework"),
     NETWORK_ROW("network", FABRIC_GROUP,
                 "flow: also simulate the best plans with flows that share the links of the fabric, and rank them by the result"),
     {.name = "flow-top",

@@ -27,11 +27,6 @@ START_TEST(every_default_parses)
 }
 END_TEST
 
-static bool same_group(const struct option_row *a, const struct option_row *b)
-{
-    return a->group == b->group || (a->group && b->group && strcmp(a->group, b->group) == 0);
-}
-
 START_TEST(every_row_is_complete)
 {
     const struct option_row *rows[MAX_OPTIONS];
@@ -45,7 +40,6 @@ START_TEST(every_row_is_complete)
         for (int k = 0; k < i; k++) {
             ck_assert_msg(strcmp(row->name, rows[k]->name) != 0, "--%s twice in %s", row->name, commands[_i]->name);
             ck_assert_msg(!row->letter || row->letter != rows[k]->letter, "-%c twice in %s", row->letter, commands[_i]->name);
-            ck_assert_msg(!same_group(row, rows[k]) || same_group(row, rows[i - 1]), "--%s: its group begins twice", row->name);
         }
     }
 }
