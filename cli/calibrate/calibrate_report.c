@@ -71,14 +71,14 @@ static char *reason_text(const struct calibration *c, const struct calibration_p
 {
     const struct calibrate_estimate *e = &p->estimate;
     switch (e->outcome) {
-    case CALIBRATE_FITTED: snprintf(text, size, "%s", p->cast >= 0 ? "fitted, but not part of the entry" : "fitted"); break;
-    case CALIBRATE_AT_BOUND: snprintf(text, size, "at its bound; the rows would go beyond it"); break;
+    case CALIBRATE_FITTED: snprintf(text, size, "%s", p->cast >= 0 ? "fitted beside, not in the entry" : "fitted"); break;
+    case CALIBRATE_AT_BOUND: snprintf(text, size, "at its bound: the rows push against it"); break;
     case CALIBRATE_NO_INFLUENCE: snprintf(text, size, "held: no row depends on it"); break;
     case CALIBRATE_TOO_FEW:
         snprintf(text, size, "held: only %zu different case%s", e->n_cases, e->n_cases == 1 ? "" : "s");
         break;
     case CALIBRATE_COLLINEAR:
-        snprintf(text, size, "held: the rows cannot separate it from %s",
+        snprintf(text, size, "held: the rows cannot tell it from %s",
                  e->with < c->n_parameters ? c->parameters[e->with].entry.path : "others");
         break;
     default: snprintf(text, size, "held: the rows do not determine it");
