@@ -12,8 +12,9 @@
 #include "traces/table/measurement.h"
 
 /* No dimension has its default here: a new one needs a value, too. */
-static const char TEXT[] = "tp=2,cp=4,cp_comm=a2a:2+ring,pp=2,vpp=2,dp=4,ep=4,etp=2,mb=2,zero=2,shard=8,sp=0,recompute=full,"
-                           "schedule=interleaved,offload=optimizer";
+static const char LAYOUT_OF_ALL[] =
+    "tp=2,cp=4,cp_comm=a2a:2+ring,pp=2,vpp=2,dp=4,ep=4,etp=2,mb=2,zero=2,shard=8,sp=0,recompute=full,"
+    "schedule=interleaved,offload=optimizer";
 
 static struct layout layout_of(const char *text)
 {
@@ -59,7 +60,7 @@ static struct layout layout_of_yaml(const char *bytes, size_t size)
 
 START_TEST(rows)
 {
-    struct layout layout = layout_of(TEXT);
+    struct layout layout = layout_of(LAYOUT_OF_ALL);
     for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++) {
         const struct layout_dimension_row *row = &layout_dimensions[i];
         ck_assert_int_eq(layout_dimension_of(row->key), i);
@@ -90,9 +91,9 @@ END_TEST
 START_TEST(text_and_back)
 {
     char text[LAYOUT_TEXT];
-    struct layout layout = layout_of(TEXT), back;
+    struct layout layout = layout_of(LAYOUT_OF_ALL), back;
     layout_format(&layout, text, sizeof text);
-    ck_assert_str_eq(text, TEXT);
+    ck_assert_str_eq(text, LAYOUT_OF_ALL);
     for (int i = 0; i < N_LAYOUT_DIMENSIONS; i++)
         ck_assert_ptr_nonnull(strstr(text, layout_dimensions[i].word));
     back = layout_of(text);
@@ -105,7 +106,7 @@ START_TEST(short_text_and_back)
     static const struct job job = {.features = 0};
     struct setting setting = {.job = &job, .gpus = 64};
     char text[LAYOUT_TEXT];
-    struct layout layout = layout_of(TEXT), back;
+    struct layout layout = layout_of(LAYOUT_OF_ALL), back;
     layout_complete(&layout, &setting);
     back = layout_of(layout_brief(&layout, text, sizeof text));
     layout_complete(&back, &setting);
@@ -115,7 +116,7 @@ END_TEST
 
 START_TEST(json_and_back)
 {
-    struct layout layout = layout_of(TEXT), back;
+    struct layout layout = layout_of(LAYOUT_OF_ALL), back;
     json_t *json = json_pack("{s:o}", "layout", layout_json(&layout));
     char *text = json_dumps(json, 0);
     back = layout_of_yaml(text, strlen(text));
@@ -142,7 +143,7 @@ static void job_of(const struct layout *layout, struct launch_description *descr
 START_TEST(yaml_and_back)
 {
     static const char *const heading[] = {"a test"};
-    struct layout layout = layout_of(TEXT), back;
+    struct layout layout = layout_of(LAYOUT_OF_ALL), back;
     struct launch_description *description = malloc(sizeof *description);
     struct launch_machine *machine = malloc(sizeof *machine);
     char *text = NULL;
@@ -171,7 +172,7 @@ static struct layout in_tables(const char *text)
 
 START_TEST(csv_and_back)
 {
-    struct layout layout = in_tables(TEXT);
+    struct layout layout = in_tables(LAYOUT_OF_ALL);
     struct launch_description *description = malloc(sizeof *description);
     struct launch_machine *machine = malloc(sizeof *machine);
     struct csv_table csv;
