@@ -60,7 +60,7 @@ static bool list_spells(const struct yaml_node *list, const char *folded)
     return false;
 }
 
-/* Words are told apart by what is neither letter, digit nor the point of a version. */
+/* A word consists of letters, digits and the point of a version; any other character separates two words. */
 struct words {
     const char *start[WORDS_MAX];
     size_t length[WORDS_MAX];

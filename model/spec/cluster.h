@@ -28,16 +28,17 @@ struct dragonfly {
     int global_links_per_switch; /* ports for other groups */
     int global_links;            /* cables between two groups */
     double link_rate;            /* B/s of a local or global cable and direction */
-    /* Nobody said groups, global_links_per_switch, global_links: they follow from the rest, also where nodes change. */
+    /* The input does not specify groups, global_links_per_switch, global_links: they follow from the rest, also after nodes
+     * change. */
     bool groups_follow, ports_follow, cables_follow;
 };
 
-/* Of groups of so many switches, at least two: cables between each two of them, by the ports of a switch for other groups; and
- * these ports by those cables. */
+/* Cables between each two groups, from the ports of a switch for other groups; there are at least two groups. */
 static inline int dragonfly_global_links(int switches, int ports, int groups)
 {
     return (int)((int64_t)switches * ports / (groups - 1));
 }
+/* The inverse: ports of a switch for other groups, from the cables between each two groups. */
 static inline int dragonfly_global_ports(int switches, int links, int groups)
 {
     return (int)int64_divide_up((int64_t)links * (groups - 1), switches);
@@ -48,7 +49,7 @@ struct cluster {
     char source[SOURCE_SIZE];
     struct gpu gpu;
     int nodes;
-    bool as_needed; /* nobody says how many nodes: as many as the job needs */
+    bool as_needed; /* the input does not specify the nodes: the cluster has the number that the job needs */
     int gpus_per_node;
     int nvlink_domain; /* GPUs joined by NVLink: gpus_per_node, more (NVL72: 72), or an equal part (two boards of 4 in a node) */
     enum fabric_kind fabric;
@@ -74,7 +75,7 @@ struct cluster {
     double pcie_rate;  /* B/s each way over the lanes of a GPU and of a NIC; 0: not a limit */
     int pcie_switches; /* of a node; 0: what is between GPUs and NICs is not a limit */
     double pcie_root_rate;            /* B/s each way from a PCIe switch to its CPU */
-    int sockets;                      /* CPUs of a node, where the way between them matters; 0: it does not */
+    int sockets;                      /* CPUs of a node, where the path between them can be a limit; 0: it is not */
     double socket_rate;               /* B/s each way from a CPU to the others */
     char nic_affinity[AFFINITY_SIZE]; /* the NIC of each GPU of a node, "0,0,1,1"; empty: shared evenly, in order */
     double host_memory;               /* bytes of a node's memory; 0: unknown */
@@ -82,10 +83,11 @@ struct cluster {
     double data_sample_s; /* the host reads, assembles and hands over one sample; see model/cost/kernel/data_loading.h */
     double storage_rate;  /* B/s of the whole checkpoint store; 0 unknown */
     double node_power_w;  /* of a node at full load with host, NICs and fans, as published; 0: unknown */
-    double pue;           /* power of the site over that of its computers, at least 1; 0: nobody says */
+    double pue;           /* power of the site over that of its computers, at least 1; 0: unknown */
 };
 
-/* Layers of switches that a fabric of so many nodes usually has (assumption): one switch for one, leaf and spine up to 1,024. */
+/* Layers of switches that a fabric usually has (assumption): one for one node, two (leaf and spine) up to 1,024 nodes, else
+ * three. */
 static inline int cluster_usual_layers(int nodes)
 {
     return nodes == 1 ? 1 : nodes <= 1024 ? 2 : 3;
@@ -141,10 +143,11 @@ double cluster_pod_oversubscription(const struct cluster *cluster);
 int cluster_dragonfly_rails(const struct cluster *cluster);
 /* Of a dragonfly with its nodes: groups, ports for other groups and cables between two of them, those that follow. */
 void cluster_dragonfly_follow(struct cluster *cluster);
-/* So many nodes of the same kind; groups follow where there are too few, as cluster_groups_remedy has it. False, and nothing
- * changed: no cables would join so many groups. */
+/* Changes the number of nodes. A dragonfly with too few groups for them gets more, even if its file specifies their number.
+ * Returns false, and changes nothing, where the switches of a group cannot have the cables to that number of groups. */
 bool cluster_resize(struct cluster *cluster, int nodes);
-/* Groups of a dragonfly that so many nodes fill; and what else to type where these are more than it has, or "". */
+/* Groups of a dragonfly that `nodes` fill. The remedy is an option for the user to add where these are more groups than its file
+ * specifies, else "". */
 int cluster_dragonfly_groups(const struct cluster *cluster, int nodes);
 const char *cluster_groups_remedy(const struct cluster *cluster, int nodes);
 

@@ -25,7 +25,7 @@ static struct place place_of_pair(const struct yaml_node *mapping, const char *k
     return entry_place(mapping, laid_over ? other : key);
 }
 
-/* Some layer has experts; else the key that leaves none is told, as its file calls it. */
+/* Reports an error where no layer has experts, at the key that leaves none, by the name that its file uses. */
 static void check_some_mixture(const struct transformer *m, const struct yaml_node *moe, struct diags *diags)
 {
     const struct yaml_node *key = yaml_find(moe, m->moe.first_dense_layers >= m->layers ? "first_dense_layers" : "every");

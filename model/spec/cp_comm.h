@@ -25,18 +25,19 @@ enum cp_comm {
     CP_A2A = 1 << 21, /* among all, however many */
 };
 
-/* Among a2a ranks heads, among cp / a2a keys and values. */
+/* `a2a` ranks exchange heads; keys and values travel among the other cp / a2a, gathered or around a ring. */
 enum cp_comm cp_comm_of(int a2a, bool gathers);
-/* Of so many ranks those that exchange heads; 1: none do. */
+/* Of `cp` ranks, the number that exchange heads; 1: none do. */
 int cp_comm_heads(enum cp_comm comm, int cp);
 /* Whether the others gather keys and values; else they go around. */
 bool cp_comm_gathers(enum cp_comm comm);
-/* The plainest that says the same of so many ranks. */
+/* The simplest value with the same meaning for `cp` ranks: a2a:8 of 8 ranks is a2a. */
 enum cp_comm cp_comm_settled(enum cp_comm comm, int cp);
 bool cp_comm_is_known(int value);
 
 enum { CP_COMM_WHY = 192 };
-/* What a text says, p2p and ulysses among the words; -1 with, in `why` (may be NULL), what could stand there. */
+/* Reads a value from a text; p2p and ulysses are synonyms. On an error returns -1 and writes the possible values to `why` (may be
+ * NULL). */
 int cp_comm_parse(const char *text, char *why, size_t size);
 
 enum { CP_COMM_TEXT = 32 }; /* room for one */

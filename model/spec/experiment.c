@@ -171,7 +171,8 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
                    "checkpoint_steps: checkpoint_interval already sets the interval; keep one");
 }
 
-/* No published run takes a fifth of so many tokens a step: who says more is likely to count the batch in tokens. */
+/* No published run has more than a fifth of this per step. A larger batch probably means that its number counts tokens, not
+ * sequences. */
 #define STEP_TOKENS_MAX 1e9
 
 /* What adapters are not modelled with. */

@@ -4,7 +4,7 @@
  *   model: gpt-175b-megascale | file | {base: NAME, field: value...}
  *   cluster: {base: megascale-a100, gpus: 12288}
  *   job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}
- *        batch_tokens: 12582912, in the place of global_batch
+ *        batch_tokens: 12582912 instead of global_batch
  *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto | {auto: true, pp: 8}: the best with pp = 8
  *           | tp8 pp8 vpp6 mb1 z2: as tables print it (layout_items.h)
  *   faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
@@ -12,7 +12,7 @@
  *           {model: llama3, policy: megascale, checkpoint: two-stage, ...}: faults drawn from a model, recovery in stages
  *
  * Overrides ("job.global_batch=6144") reach any key and win over the file.
- * A cluster named on the command line takes the place of the file's, all keys of it but `gpus`: the job stays as large as it was.
+ * A cluster named on the command line replaces all keys of the file's cluster except `gpus`: the size of the job stays.
  */
 #ifndef MSIM_MODEL_SPEC_EXPERIMENT_H
 #define MSIM_MODEL_SPEC_EXPERIMENT_H
@@ -62,9 +62,10 @@ struct experiment_flags {
     const char *text; /* what is in it, where that has been read already, as of standard input; n_text bytes */
     const char *name; /* of the text, for messages; NULL: "standard input" */
     size_t n_text;
-    const char *model, *cluster, *gpu; /* gpu: in the place of the cluster's; without one as many usual nodes as the job needs */
+    const char *model, *cluster; /* names or paths */
+    const char *gpu;             /* replaces the cluster's GPU; without a cluster: usual nodes, the number that the job needs */
     const char *layout;
-    const char *const *overrides; /* n_overrides texts "a.b=value", any YAML, or "=a.b=value", a text as it stands */
+    const char *const *overrides; /* n_overrides texts "a.b=value", any YAML, or "=a.b=value", a plain text */
     int n_overrides;
     bool grows; /* a cluster that has fewer GPUs than the job uses gets more nodes of its kind */
 };

@@ -79,7 +79,7 @@ static struct yaml_node *with_cluster(struct yaml_node *root, const struct yaml_
     return gpus ? yaml_with(root, "cluster.gpus", gpus, o->arena) : root;
 }
 
-/* Who says how many nodes another cluster has, behind it, means them in the place of those that the file counted. */
+/* A number of nodes, GPUs or another cluster that comes after a cluster's name replaces the number that the file specified. */
 static struct yaml_node *without_counted(struct yaml_node *root, const char *path, struct overlay *o)
 {
     bool nodes = strcmp(path, "cluster.nodes") == 0;

@@ -67,7 +67,7 @@ static double integral(double (*function)(double, void *), struct largest *of, d
     return value;
 }
 
-/* Beyond so many standard deviations a gamma variable goes with a probability below exp(-L), to its left and to its right
+/* The integrals end where any of n gamma variables lies beyond with a probability below exp(-NEVER), on the left and on the right
  * (sub-gamma: Boucheron, Lugosi, Massart, Concentration Inequalities, section 2.4). */
 #define NEVER 36.0
 
@@ -178,10 +178,10 @@ static double deviation_capped(double capacity, double shape)
     return sqrt(fmax(0, squares - mean * mean));
 }
 
-/* Of a sum of n capped loads no more is kept than `size` points around its mean, behind which the lattice begins anew: a window
- * of 20 standard deviations. Cells are an eighth of a load's own deviation, or a quarter where there are so many loads: giving
- * loads to points then adds up to 1 % to their variance. They are no wider than those of a lattice that holds all of the sum, and
- * no finer than a 1,024th of the capacity unless those are. */
+/* A window of 20 standard deviations around the mean of a sum of n capped loads, on `size` points; beyond them the lattice wraps
+ * around. A cell is an eighth of a load's own deviation, or a quarter where n is large: rounding loads to points then adds up to
+ * 1 % to their variance. Cells are no wider than those of a lattice that holds all of the sum, and no finer than a 1,024th of the
+ * capacity unless those are. */
 struct lattice {
     size_t size, cells; /* points; steps from 0 to the capacity */
     double begin;       /* of the window, in steps */
@@ -202,7 +202,7 @@ static struct lattice lattice_of(double capacity, double shape, int n)
     return l;
 }
 
-/* The expected largest of so many sums of n of them, over the mean of a sum. */
+/* The expected largest of `ranks` sums of n capped loads, over the mean of a sum. */
 static double largest_capped(double capacity, double shape, int n, int ranks)
 {
     struct lattice l = lattice_of(capacity, shape, n);
@@ -218,7 +218,7 @@ static double largest_capped(double capacity, double shape, int n, int ranks)
     return points / mean;
 }
 
-/* Of the busiest of so many ranks what is left: see the header. */
+/* The load of the busiest rank after tokens were dropped; the header has the formula. */
 static double rank_capped(const struct expert_load *load, int experts, const struct expert_ranks *by)
 {
     double spread =

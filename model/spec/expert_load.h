@@ -51,7 +51,7 @@
 
 #include <stdbool.h>
 
-enum { EXPERT_DIVISORS_MAX = 128 }; /* of 83,160; no number up to 100,000, as many experts as a layer may have, has more */
+enum { EXPERT_DIVISORS_MAX = 128 }; /* of 83,160; no number up to 100,000, the most experts of a layer, has more */
 
 struct expert_load {
     double busiest;  /* expert's load over the mean; 0 or 1: all alike */
@@ -67,16 +67,17 @@ struct expert_load {
     } by[EXPERT_DIVISORS_MAX];
 };
 
-/* Whether any of it is said, so that the functions below, which want it completed then, answer anything but 1. */
+/* Whether the input specifies a load, a capacity or padding. If it does, complete it before calling the functions below; if not,
+ * they all return 1. */
 bool expert_load_given(const struct expert_load *load);
 /* Derives the rest, for `experts` of which a token takes top_k. Loads are in bounds: 1 <= busiest <= experts / top_k. */
 void expert_load_complete(struct expert_load *load, int experts, int top_k);
-/* Tokens' copies that the busiest of so many ranks works on, over the mean without a capacity; that the busiest expert there
- * does; and all ranks on average. Ranks divide the experts; in between the next larger number that does answers. */
+/* Tokens' copies over the mean without a capacity: of the busiest of `ranks` ranks; of the busiest expert there; and of all ranks
+ * on average. Where `ranks` does not divide the experts, the answer is that of the next larger number that does. */
 double expert_load_rank(const struct expert_load *load, int ranks);
 double expert_load_largest(const struct expert_load *load, int ranks);
 double expert_load_mean(const struct expert_load *load);
-/* The same copies of tokens, spread evenly over all experts: what is dropped stays so. */
+/* Spreads the same copies of tokens evenly over all experts; dropped ones stay dropped. */
 void expert_load_spread(struct expert_load *load);
 
 /* M(n, shape) above. */

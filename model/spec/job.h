@@ -1,8 +1,8 @@
 /*
  * job.h - how much is trained, and with which software features.
  *
- * A feature changes the program or a cost for a physical reason; what each does stands beside it. In a search the job's
- * features are those allowed; in a step they are those used.
+ * A feature changes the program or a cost for a physical reason; the list below says which. A search may use any of the job's
+ * features; a step uses all of them.
  */
 #ifndef MSIM_MODEL_SPEC_JOB_H
 #define MSIM_MODEL_SPEC_JOB_H
@@ -106,8 +106,8 @@ enum feature {
 typedef uint32_t feature_set;
 #define FEATURE_BIT(id) ((feature_set)1 << FEATURE_##id)
 
-/* What current training stacks do unasked (Megatron-Core, NeMo); a job that names no features has these, with the attention that
- * features_usual() finds for its GPU. */
+/* The default features of current training stacks (Megatron-Core, NeMo). A job that names no features has these, with the
+ * attention that features_usual() finds for its GPU. */
 #define FEATURES_USUAL                                                                                                           \
     (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) |                \
      FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(FUSED_LOSS))
@@ -118,13 +118,13 @@ typedef uint32_t feature_set;
 #define FEATURES_FUSING (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE))
 /* The projection to the vocabulary and the loss are one operation: the logits are never in memory together. */
 #define FEATURES_LINEAR_LOSS (FEATURE_BIT(FUSED_LINEAR_LOSS) | FEATURE_BIT(CUT_LOSS))
-/* What a job can say of its loss. */
+/* The features that describe the loss. */
 #define FEATURES_LOSS (FEATURE_BIT(FUSED_LOSS) | FEATURE_BIT(EAGER_LOSS) | FEATURES_LINEAR_LOSS)
 
-/* A set with one feature more; of the generations of FlashAttention that one alone. */
+/* Adds a feature to a set. A generation of FlashAttention replaces the one that the set has. */
 feature_set features_with(feature_set features, enum feature feature);
 
-/* FEATURES_USUAL on a GPU: flash_attention in the place of flash_attention2 where it has no kernels for that. */
+/* FEATURES_USUAL on a GPU: flash_attention instead of flash_attention2 where the GPU has no kernels for the latter. */
 feature_set features_usual(const struct gpu *gpu);
 
 extern const char *const feature_names[N_FEATURES + 1]; /* by enum feature; NULL after the last */

@@ -75,7 +75,7 @@ static const char *key_of_word(const char *word)
     return schedule_parse(word) >= 0 ? "schedule" : NULL;
 }
 
-/* What could stand in the place of a word. */
+/* Writes which words are possible instead of an unknown one. */
 static void explain_word(const char *word, char *why)
 {
     static const char form[] = "write for example tp=8,pp=8,vpp=6,mb=1, or tp8 pp8 vpp6 mb1, or auto, or auto,pp=2";

@@ -25,7 +25,7 @@
 enum offload_part { OFFLOAD_OPTIMIZER, OFFLOAD_ACTIVATIONS, OFFLOAD_PARAMETERS, N_OFFLOAD_PARTS };
 enum { OFFLOAD_WHOLE = 100, OFFLOAD_LAYERS_MAX = 923 };
 
-/* How much of a part: so many percent, or so many of each stage's layers (activations only); both 0: nothing. */
+/* How much of a part: a percentage, or a number of each stage's layers (activations only); both 0: nothing. */
 struct offload_amount {
     int16_t percent, layers;
 };
@@ -36,7 +36,7 @@ struct offload {
 
 /* All of one part. */
 struct offload offload_all(enum offload_part part);
-/* What either has, of disjoint parts. */
+/* The union of two sets that share no part. */
 struct offload offload_join(struct offload a, struct offload b);
 
 static inline bool offload_has(const struct offload *set, enum offload_part part)
@@ -55,21 +55,21 @@ static inline bool offload_equal(const struct offload *a, const struct offload *
             return false;
     return true;
 }
-/* Is each amount one that a text can say? */
+/* Whether a text can express each amount. */
 bool offload_is_known(const struct offload *set);
 
 /* Sets in their order, as numbers from 0 (none): less before more of the same, layers behind shares. For tables of values. */
 int offload_number(const struct offload *set);
 struct offload offload_of_number(int number);
 
-/* From 0 to 1, of a part whose amount is a share. */
+/* A part's share, from 0 to 1; its amount must be a percentage. */
 double offload_share(const struct offload *set, enum offload_part part);
-/* Of a stage of so many layers those whose activations leave; and how many of these are among `count` behind the first `before`.
- */
+/* Of the `layers` of a stage, the number whose activations leave; and how many of these are among the `count` layers that follow
+ * the first `before`. */
 int offload_layers(const struct offload *set, int layers);
 int offload_layers_among(const struct offload *set, int layers, int before, int count);
 
-/* Every set of whole parts that can be, in their order. */
+/* Every legal set of whole parts, in the order of offload_number. */
 enum { N_OFFLOAD_WHOLES = 6 };
 extern const struct offload offload_wholes[N_OFFLOAD_WHOLES];
 

@@ -1,19 +1,20 @@
 /*
  * recompute.h - the activations that are computed again in the backward pass instead of being kept, and of which layers.
  *
- * None; those of whole layers (full); what a framework selects unless it is told more (selective: Megatron's core of attention,
- * PyTorch's policy; model/layout says which); or those of a set of modules, by the names of Megatron-Core's --recompute-modules.
- * It has all of them but mlp_act, which stacks of its line have (assumption: as its moe_act). What a module gives is not kept,
- * nor is what is inside it; what it reads is. A module inside another one of the set (moe_act and shared_experts in moe, mlp_act
- * in mlp) is repeated with it.
+ *   none                  nothing
+ *   full                  every layer as a whole
+ *   full:4                of each virtual stage the first 4 layers (Megatron-LM's --recompute-method block)
+ *   full:every2           the second, the fourth, ... layer of each (torchtitan's selective with an integer)
+ *   full:groups4          all layers, in groups of 4 repeated together; only a group's input is kept (Megatron-LM's uniform)
+ *   selective             the framework's default: Megatron's core of attention, or PyTorch's policy (model/layout says which)
+ *   layernorm+moe_act     a set of modules, also written selective:layernorm+moe_act
  *
- * Whole layers need not be all layers. Of each virtual stage, a chunk of the model, it can be the first so many (Megatron-LM's
- * --recompute-method block), every so manyth (torchtitan's selective with an integer: the second, the fourth, ... of every2), or
- * all in groups of so many that are repeated together, of which only the first one's input is kept (Megatron-LM's uniform).
+ * Modules have the names of Megatron-Core's --recompute-modules, which has all of them but mlp_act; stacks derived from it have
+ * that (assumption: it works like moe_act). A module's input is kept; its output and all tensors inside it are not. A module
+ * inside another one of the set (moe_act and shared_experts in moe, mlp_act in mlp) is repeated with it.
  *
- * As text: a word, or modules joined by '+', which may stand behind "selective:"; full with layers is full:4 (the first four),
- * full:every2, full:groups4. Tables have brief words, which mean the same anywhere: sel, and of the modules attn, norm, mla, act
- * (mlp_act), shared; moe_act, mlp and moe are brief enough.
+ * Tables use short words, which are legal anywhere: sel, and for modules attn, norm, mla, act (mlp_act), shared. The names
+ * moe_act, mlp and moe are short already.
  */
 #ifndef MSIM_MODEL_SPEC_RECOMPUTE_H
 #define MSIM_MODEL_SPEC_RECOMPUTE_H
@@ -56,21 +57,22 @@ static inline bool recompute_equal(struct recompute a, struct recompute b)
 }
 bool recompute_is_known(struct recompute recompute);
 
-/* Numbers in an order, none (0) first: words, sets of modules, and so many of the layers; for tables of values. */
+/* Numbers the values, for tables: none (0) first, then words, sets of modules, and parts of the layers. */
 int recompute_number(struct recompute recompute);
 struct recompute recompute_of_number(int number);
 
-/* Of a virtual stage of so many layers those that are repeated; how many repetitions of one or more layers that makes; and how
- * many behind the last repeated one keep everything. */
+/* Of a virtual stage with `layers` layers: the number that are repeated; the number of repetitions, each of one or more layers;
+ * and the number behind the last repeated one, which keep everything. */
 int recompute_layers(struct recompute recompute, int layers);
 int recompute_checkpoints(struct recompute recompute, int layers);
 int recompute_kept_behind(struct recompute recompute, int layers);
-/* Those that are repeated together with the one at `index` of such a stage: from *first on so many; 0: it keeps everything. */
+/* The layers of such a stage that are repeated together with the one at `index`: returns their number and sets *first; 0: the
+ * layer keeps everything. */
 int recompute_group(struct recompute recompute, int layers, int index, int *first);
 
 enum { RECOMPUTE_WHY = 288 };
-/* What a text says; false with, in `why` (may be NULL), what cannot stand there and what could: "'mla_up' is unknown; did you
- * mean 'mla_up_proj'?". */
+/* Reads a value from a text. On an error returns false and writes the reason and a suggestion to `why` (may be NULL): "'mla_up'
+ * is unknown; did you mean 'mla_up_proj'?". */
 bool recompute_parse(const char *text, struct recompute *recompute, char *why, size_t size);
 
 enum { RECOMPUTE_TEXT = 96 }; /* room for the names of all modules */
