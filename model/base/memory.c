@@ -56,7 +56,8 @@ void *memory_new(size_t count, size_t size)
 {
     count = count ? count : 1;
     size = size ? size : 1;
-    return memory_advised(memory_checked(calloc(count, size), count, size), count * size);
+    void *p = count > SIZE_MAX / size ? NULL : calloc(count, size); /* a sanitizer's calloc would end the process */
+    return memory_advised(memory_checked(p, count, size), count * size);
 }
 
 void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
