@@ -145,7 +145,7 @@ START_TEST(classes_of_xids)
     for (size_t i = 0; i < sizeof hardware / sizeof *hardware; i++)
         ck_assert_int_ge(xid_classify(hardware[i], &meaning), XID_CONTAINED);
     for (int number = 1; number <= XID_LARGEST; number++)
-        if (xid_classify(number, &meaning) != XID_UNKNOWN) { /* the reader finds the number in the meaning again */
+        if (xid_classify(number, &meaning) != XID_UNKNOWN) { /* a reader finds the number again in this text */
             int n = snprintf(head, sizeof head, "Xid %d: ", number);
             ck_assert_msg(strncmp(meaning, head, (size_t)n) == 0, "%d: %s", number, meaning);
         }

@@ -69,16 +69,16 @@ static void assert_machines(const struct machines *cases, size_t n)
 START_TEST(launchers_take_one_node)
 {
     static const struct machines cases[] = {
-        {"torchrun --nproc_per_node 8 " GPT, 8, 8, "1 node of 8, torchrun's own number of nodes unless told"},
+        {"torchrun --nproc_per_node 8 " GPT, 8, 8, "1 node of 8, torchrun's default number of nodes"},
         {"torchrun --nproc-per-node=4 --standalone " GPT, 4, 4, "1 node of 4"},
-        {"/opt/bin/torchrun --nproc_per_node 8 " HF, 8, 8, "torchrun's own number of nodes"},
-        {"torchrun " GPT, 1, 1, "1 node of 1, torchrun's own numbers unless told"},
-        {"torchrun --nnodes 2 " GPT, 2, 1, "2 nodes of 1, torchrun's own number of processes unless told"},
+        {"/opt/bin/torchrun --nproc_per_node 8 " HF, 8, 8, "torchrun's default number of nodes"},
+        {"torchrun " GPT, 1, 1, "1 node of 1, torchrun's default numbers"},
+        {"torchrun --nnodes 2 " GPT, 2, 1, "2 nodes of 1, torchrun's default number of processes"},
         {"torchrun --nnodes 2:2 --nproc_per_node 8 " GPT, 16, 8, "2 nodes of 8"},
         {"PET_NNODES=4; torchrun --nproc_per_node 8 " GPT, 32, 8, "4 nodes of 8, as PET_NNODES says"},
-        {"python -m torch.distributed.run --nproc_per_node 8 " GPT, 8, 8, "torch.distributed.run's own number of nodes"},
-        {"python3 -u -m torch.distributed.launch --nproc_per_node=8 " GPT, 8, 8, "torch.distributed.launch's own"},
-        {"deepspeed --num_gpus=4 " GPT, 4, 4, "1 node of 4, deepspeed's own number of nodes unless told"},
+        {"python -m torch.distributed.run --nproc_per_node 8 " GPT, 8, 8, "torch.distributed.run's default number of nodes"},
+        {"python3 -u -m torch.distributed.launch --nproc_per_node=8 " GPT, 8, 8, "torch.distributed.launch's default"},
+        {"deepspeed --num_gpus=4 " GPT, 4, 4, "1 node of 4, deepspeed's default number of nodes"},
         {"deepspeed --num_gpus 8 --num_nodes 2 --hostfile h " GPT, 16, 8, "2 nodes of 8"},
         {"deepspeed --include localhost:0,1,2,3 " HF, 4, 4, "1 node of 4"},
         {"deepspeed --include=a:0,1@b:2,3 " HF, 4, 2, "2 nodes of 2"},
@@ -86,7 +86,7 @@ START_TEST(launchers_take_one_node)
         {"A=1 deepspeed --include a:0@b:1 --a 1 --b 2 --c 3 --d 4 --e 5 --f 6 " HF, 2, 1, "2 nodes of 1"}, /* words move */
         {"accelerate launch --num_processes 8 " GPT, 8, 0, "--num_processes"},
         {"accelerate launch --num_processes=16 --num_machines=2 " HF, 16, 8, "num_processes"},
-        {"composer -n 8 " GPT, 8, 8, "composer's own number of nodes"},
+        {"composer -n 8 " GPT, 8, 8, "composer's default number of nodes"},
     };
     assert_machines(cases, sizeof cases / sizeof cases[0]);
 }
@@ -101,7 +101,7 @@ START_TEST(visible_devices_are_counted)
         {"CUDA_VISIBLE_DEVICES='0, 1' deepspeed " HF, 2, 2, "1 node of 2"},
         {"CUDA_VISIBLE_DEVICES=GPU-1b2c-3,MIG-4d/1/0 deepspeed " HF, 2, 2, "1 node of 2"},
         {"CUDA_VISIBLE_DEVICES=0-3 torchrun --nproc_per_node 4 " GPT, 4, 4, "1 node of 4"}, /* it is reported */
-        {"CUDA_VISIBLE_DEVICES=0,1 accelerate launch " HF, 2, 2, "1 node of 2, accelerate's own number of nodes"},
+        {"CUDA_VISIBLE_DEVICES=0,1 accelerate launch " HF, 2, 2, "1 node of 2, accelerate's default number of nodes"},
     };
     assert_machines(cases, sizeof cases / sizeof cases[0]);
 }

@@ -17,7 +17,8 @@ static int find(const struct csv_table *table, const char *prefix)
 }
 
 /* Why a GPU runs below its clock, of NVML's clocks event reasons: what is wrong with it. Not counted are 0x1 idling, 0x2 clocks
- * that somebody set, 0x4 the power cap, under which a loaded GPU usually runs, 0x10 sync boost and 0x100 display clocks. */
+ * that an application or administrator set, 0x4 the power cap, under which a loaded GPU usually runs, 0x10 sync boost and 0x100
+ * display clocks. */
 enum { HARDWARE_SLOWDOWN = 0x8, SOFTWARE_THERMAL = 0x20, HARDWARE_THERMAL = 0x40, POWER_BRAKE = 0x80 };
 #define SICK_REASONS (HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL | POWER_BRAKE)
 

@@ -23,8 +23,8 @@ static bool groups_threes(const char *p, size_t run, bool first, char leading)
     return threes && (first ? run >= 1 && run <= 3 && leading != '0' : run == 3);
 }
 
-/* The digits of a number without what groups them in threes, with a point before its fraction; what stands behind, or NULL where
- * there is no number. */
+/* Reads a number whose decimal character is `point`; skips the characters that group its digits in threes. Returns the text
+ * behind it, or NULL where there is no number. */
 static const char *take_number(const char *text, char point, bool commas_group, double *value)
 {
     char digits[NUMBER_TEXT], *end;

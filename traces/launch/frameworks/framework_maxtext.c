@@ -14,8 +14,8 @@ static void add_above_zero(struct launch_words *words, const struct yaml_node *r
         framework_add(words, node, key, name, framework_text(words, node));
 }
 
-/* [silu, linear] is a gate beside what goes up; one expert is none. Experts as products of whole matrices have tensors of so many
- * tokens each; those of ragged ones (sparse_matmul, unless told otherwise) drop nothing, whatever the capacity. */
+/* mlp_activations of [silu, linear] means a gated feed-forward part; one expert means a dense one. The capacity limits experts
+ * that are products of whole matrices. Ragged products (sparse_matmul, the default) ignore it and drop nothing. */
 void more_maxtext(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
 {
     (void)framework;

@@ -78,8 +78,8 @@ static void read_optimizer(struct launch_words *words, const struct yaml_node *r
         framework_add_strange(words, node, path, framework_text(words, node));
 }
 
-/* A norm of queries and keys is there or not; experts with a capacity have a tensor of so many tokens each; replicas of shards
- * are those of a node unless told. */
+/* A block for the norm of queries and keys means that there is one. Experts with a capacity have tensors of that many tokens. By
+ * default, hybrid sharding (hsdp) has one shard group per node. */
 void more_olmo_core(struct launch_words *words, const struct yaml_node *root, const struct framework *framework)
 {
     static const char *const qk_norms[] = {"model.block.attention.qk_norm", "model.block.sequence_mixer.qk_norm"};

@@ -137,8 +137,8 @@ static void write_moments(struct config *c, const char *optimizer)
     cover(c, ARGUMENT_MOMENT2);
 }
 
-/* What both are told alike; `model` has its fields, `overlap` those of what is exchanged meanwhile, `optimizer` those of states.
- */
+/* Writes what both kinds of recipe have in common. The fields of the model, of overlapped exchanges and of the optimizer's states
+ * go into the objects that `model`, `overlap` and `optimizer` name. */
 static void complete_recipe(struct config *c, const char *model, const char *overlap, const char *optimizer)
 {
     write_moments(c, optimizer);

@@ -141,8 +141,8 @@ static const char *schedule_word(enum schedule schedule)
     }
 }
 
-/* Does torchtitan divide layers among so many stages as msim does? It gives those that are left over to the first ones, of which
- * the embedding takes a place, as the head takes one of the last. */
+/* Whether torchtitan divides the layers among the stages as msim does. It counts the embedding as a layer of the first stage and
+ * the head as one of the last, and gives the layers that do not divide evenly to the first stages. */
 static bool divides_alike(const struct launch_job *job)
 {
     int n = layout_virtual_stages(&job->layout), places = job->model.layers + 2;

@@ -134,19 +134,19 @@ static void write_cluster(const struct launch_description *d, const struct launc
             write_line(out, 2, "gpu", machine->gpu, from);
         snprintf(text, sizeof text, "%d", machine->cluster.nodes);
         if (machine->resized)
-            write_line(out, 2, "nodes", text, "as many as the job needs");
+            write_line(out, 2, "nodes", text, "the number that the job needs");
     } else {
         const struct cluster *c = &machine->cluster;
         fprintf(out, "  name: \"%s\"\n", c->name);
         fputs("  source: assumed, usual nodes of this GPU on a non-blocking fabric\n", out);
         write_line(out, 2, "gpu", c->gpu.name, from);
         snprintf(text, sizeof text, "%d", c->nodes);
-        write_line(out, 2, "nodes", text, "as many as the job needs");
+        write_line(out, 2, "nodes", text, "the number that the job needs");
         snprintf(text, sizeof text, "%d", c->gpus_per_node);
         if (d->job.gpus_per_node)
             write_line(out, 2, "gpus_per_node", text, launch_origin_of(d, "cluster.gpus_per_node"));
         snprintf(text, sizeof text, "%d", c->fabric_layers);
-        write_line(out, 2, "fabric_layers", text, "usual for so many");
+        write_line(out, 2, "fabric_layers", text, "usual for this number of nodes");
     }
     snprintf(text, sizeof text, "%d", d->job.gpus);
     write_line(out, 2, "gpus", text, launch_origin_of(d, "cluster.gpus"));

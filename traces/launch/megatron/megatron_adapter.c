@@ -78,8 +78,8 @@ static uint32_t read_whole(struct translation *m)
     return whole;
 }
 
-/* peft trains a copy of each module that it is told of (ModulesToSaveWrapper; from memory), and the other end of a table that was
- * both stays as it is: two matrices from then on, unless they are to stay one. */
+/* peft trains a copy of each module that modules_to_save names (ModulesToSaveWrapper; from memory). Where embedding and head
+ * share one table, the other end keeps the original: from then on they are two matrices, unless peft is to keep them tied. */
 static void part_tables(struct translation *m)
 {
     struct launch_job *job = &m->description->job;
@@ -91,7 +91,8 @@ static void part_tables(struct translation *m)
               "embedding and head were one table; peft trains a copy of each named one, so they are two tables");
 }
 
-/* All that a target is made of, or, where that is more than what was said, all of it, which is told. */
+/* The target where the arguments name at least one of its parts. msim models a target only as a whole: it reports where they do
+ * not name all parts. */
 static uint32_t target_of(struct translation *m, unsigned parts, unsigned whole, enum adapter_target target)
 {
     if (parts & whole && (parts & whole) != whole)

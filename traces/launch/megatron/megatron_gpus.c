@@ -27,13 +27,13 @@ static int64_t gpus_launched(struct translation *m, int64_t nodes, int64_t per_n
         return 0;
     own = own_nodes && own_gpus ? "s" : own_nodes ? " of nodes" : " of processes";
     if (own_nodes || own_gpus)
-        snprintf(text, sizeof text, ", %.30s's own number%s", by, own);
+        snprintf(text, sizeof text, ", %.30s's default number%s", by, own);
     else if (!nodes)
         snprintf(text, sizeof text, ", as %.40s says", said);
-    launch_originate(m->description, "cluster.gpus", "%lld node%s of %lld%s%s", (long long)n, n == 1 ? "" : "s", (long long)each,
-                     text, own_nodes || own_gpus ? " unless told" : "");
+    launch_originate(m->description, "cluster.gpus", "%lld node%s of %lld%s", (long long)n, n == 1 ? "" : "s", (long long)each,
+                     text);
     if (own_gpus)
-        launch_originate(m->description, "cluster.gpus_per_node", "what %s starts on a node unless told", by);
+        launch_originate(m->description, "cluster.gpus_per_node", "%s's default number of processes per node", by);
     else if (!per_node)
         translate_from(m, "cluster.gpus_per_node", ARGUMENT_LAUNCHED_GPUS);
     m->description->job.gpus_per_node = (int)each;

@@ -38,16 +38,16 @@ static void read_precision(struct translation *m)
     translate_from(m, "job.precision", by);
 }
 
-/* In bf16 DeepSpeed reduces gradients so, but its optimizer without a stage of ZeRO sums them in fp32 unless their type is told
- * (BF16_Optimizer, from memory). */
+/* In bf16, DeepSpeed also reduces gradients in bf16. Without a ZeRO stage, its optimizer sums them in fp32, unless
+ * grad_accum_dtype specifies a type (BF16_Optimizer, from memory). */
 static bool sums_by_optimizer(struct translation *m)
 {
     const char *said = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;
     return translate_deepspeed_alone(m) && said && !strstr(said, "grad_accum_dtype");
 }
 
-/* In bf16 gradients are summed and reduced in fp32 unless told otherwise; in fp16 only when told. Other frameworks' fp32 is of
- * all. */
+/* With bf16 weights, gradients are summed and reduced in fp32 by default; with fp16 weights only if the arguments specify it.
+ * In other frameworks fp32 gradients apply to all precisions. */
 static void read_gradients(struct translation *m)
 {
     struct job *job = &m->description->job.job;
@@ -197,7 +197,7 @@ static void read_features(struct translation *m)
     const char *attention = !(set & FEATURE_BIT(FLASH_ATTENTION2)) ? "attention by scores in memory"
                             : megatron_given(m->arguments, ARGUMENT_IMPLEMENTATION)
                                 ? m->arguments->foreign ? "attention in one kernel" : "attention by --transformer-impl"
-                                : "Transformer Engine's attention unless told";
+                                : "Transformer Engine's attention by default";
     launch_originate(m->description, "job.features", "fusions, overlaps; %s", attention);
 }
 
@@ -236,8 +236,8 @@ static int64_t layers_of_a_chunk(const struct translation *m)
     return most < RECOMPUTE_LAYERS_MAX ? most : RECOMPUTE_LAYERS_MAX;
 }
 
-/* Whole layers: of each chunk the first so many (block), or all, so many together (uniform). A chunk that has no more than that
- * is repeated whole. */
+/* Whole layers, N of each chunk: the first N (block), or all in groups of N (uniform). A chunk with at most N layers is repeated
+ * as a whole. */
 static struct recompute whole_layers(struct translation *m)
 {
     const struct launch_job *job = &m->description->job;

@@ -5,20 +5,20 @@
 
 #include "traces/launch/megatron/megatron_translate_internal.h"
 
-/* An expert is split over tp unless told otherwise; etp 0 is what msim takes unasked: 1 with expert parallelism, tp without. */
+/* Megatron's default is to split each expert over tp. msim's default (etp 0) is 1 with expert parallelism, tp without. */
 static void read_expert_split(struct translation *m)
 {
     struct layout *l = &m->description->job.layout;
     if (!m->description->job.model.moe.experts || l->tp == 1)
         return;
-    int etp = (int)translate_int(m, ARGUMENT_ETP, 1, l->tp), unasked = l->ep == 1 ? l->tp : 1;
-    if (etp == unasked)
+    int etp = (int)translate_int(m, ARGUMENT_ETP, 1, l->tp), by_default = l->ep == 1 ? l->tp : 1;
+    if (etp == by_default)
         return;
     l->etp = etp;
     if (translate_has(m, ARGUMENT_ETP))
         translate_from(m, "layout.etp", ARGUMENT_ETP);
     else
-        launch_originate(m->description, "layout.etp", "tp, as --expert-tensor-parallel-size is when left out");
+        launch_originate(m->description, "layout.etp", "tp, the default of --expert-tensor-parallel-size");
 }
 
 #define LIST_SEPARATORS " ,'\"[]"
@@ -147,6 +147,6 @@ void translate_layout(struct translation *m)
         translate_missing(m, ARGUMENT_MICRO_BATCH, "the micro-batch (--micro-batch-size)");
     if (!job->job.global_batch && l->micro_batch && l->dp && !m->arguments->of[ARGUMENT_GLOBAL_BATCH].unknown) {
         job->job.global_batch = (int64_t)l->micro_batch * l->dp;
-        launch_originate(m->description, "job.global_batch", "micro-batch x dp, as --global-batch-size is when left out");
+        launch_originate(m->description, "job.global_batch", "micro-batch x dp, the default of --global-batch-size");
     }
 }

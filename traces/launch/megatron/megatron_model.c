@@ -306,10 +306,10 @@ static void read_ffn(struct translation *m)
     if (model->ffn_hidden || !model->hidden)
         return;
     model->ffn_hidden = model->gated_mlp ? model->hidden * 8 / 3 / 64 * 64 : 4 * model->hidden;
-    launch_originate(m->description, "model.ffn_hidden", "what --ffn-hidden-size is when left out");
+    launch_originate(m->description, "model.ffn_hidden", "default of --ffn-hidden-size");
 }
 
-/* Of a model that is named a job says how long its sequences are, and perhaps how its vocabulary is padded. */
+/* A job that names its model still specifies the length of sequences, and perhaps how the vocabulary is padded. */
 static void read_named(struct translation *m)
 {
     struct transformer *model = &m->description->job.model;

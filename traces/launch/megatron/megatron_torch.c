@@ -77,8 +77,8 @@ static const struct torch_schedule *torch_schedule_of(const char *name)
     return NULL;
 }
 
-/* Chunks on each rank: of the interleaved schedule as many as are told, or as layers of a stage make, of which both ends of the
- * model count as one; of others what they have. */
+/* Chunks on each rank. The interleaved schedule has the number that the arguments specify, or that follows from the layers per
+ * stage, where each end of the model counts as a layer. Other schedules have a fixed number. */
 static void set_chunks(struct translation *m, const struct torch_schedule *known)
 {
     struct layout *l = &m->description->job.layout;
@@ -229,12 +229,12 @@ static void divide_local_batch(struct translation *m, int64_t local)
     int64_t each = by == ARGUMENT_LOCAL_BATCH ? local : pieces && pieces <= local ? local / pieces : 1;
     l->micro_batch = each <= 1 << 20 ? (int)each : 1 << 20;
     if (by == ARGUMENT_MICRO_BATCH)
-        launch_originate(m->description, "layout.micro_batch", "one sequence, what a pipeline's micro-batch is when left out");
+        launch_originate(m->description, "layout.micro_batch", "one sequence, the default micro-batch of a pipeline");
     else
         translate_from(m, "layout.micro_batch", by);
 }
 
-/* DeepSpeed can be told all factors of a batch and the batch. */
+/* DeepSpeed's configuration can have the batch and all of its factors. */
 static void compare_batches(struct translation *m, int64_t times)
 {
     const struct layout *l = &m->description->job.layout;
@@ -270,9 +270,9 @@ void translate_torch_batches(struct translation *m)
                              : "a replica's batch");
 }
 
-/* Its _do_optimizer_sanity_check, from memory: sums are in fp32 unless their type is told, and the optimizer of bf16 weights and
- * fp32 sums shards states. Of sums in bf16 that is only so where its pipeline runs, as Megatron-DeepSpeed's does; else each rank
- * has all states, in fp32. */
+/* After DeepSpeed's _do_optimizer_sanity_check, from memory. Sums are in fp32, unless the configuration specifies their type; the
+ * optimizer of bf16 weights and fp32 sums shards states. With sums in bf16 it does so only in DeepSpeed's pipeline, which
+ * Megatron-DeepSpeed uses; elsewhere each rank has all states, in fp32. */
 bool translate_deepspeed_alone(struct translation *m)
 {
     const char *sums = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;

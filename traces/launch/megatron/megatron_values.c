@@ -75,7 +75,7 @@ void translate_from(struct translation *m, const char *key, enum argument argume
     if (!value->text && m->arguments->foreign)
         launch_originate(m->description, key, "not said");
     else if (!value->text)
-        launch_originate(m->description, key, "what --%s is when left out", megatron_rows[argument].flag);
+        launch_originate(m->description, key, "default of --%s", megatron_rows[argument].flag);
     else
         launch_originate(m->description, key, "%.60s%s", value->said, place);
 }

@@ -128,8 +128,8 @@ static bool at_value_end(const struct python *y)
     return python_at_end(y) || strchr(",)]", *y->p);
 }
 
-/* Another object, or a field of one: m = cfg.model; what a function of this program makes. False where that is not what stands
- * here, and nothing is read then. */
+/* Reads another object, or a field of one (m = cfg.model), or the result of a function of this program. Returns false, and reads
+ * nothing, where the text is anything else. */
 static bool read_alias(struct python *y, struct right *right)
 {
     struct python_mark here = python_mark(y);
@@ -194,7 +194,8 @@ static int new_recipe(struct python *y, const char *name, struct yaml_node *call
     return python_new_object(y, name, ORIGIN_RECIPE, node, at);
 }
 
-/* What stands on the right of a name. What is left out of an object is told where somebody reads that. */
+/* Reads the right side of an assignment. Messages about parts that msim leaves out go to `told`: they matter only if the program
+ * uses the object. */
 static struct right read_right(struct python *y, const char *name, struct diags *told)
 {
     struct right right = {.object = -1, .path = ""};
