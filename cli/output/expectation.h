@@ -25,8 +25,7 @@ json_t *expectation_json(const struct layout *layout, const struct setting *sett
 /* "646 published runs that report failures, 43 of this kind: dense, fused kernels". Returns buffer. */
 char *expectation_outcomes_text(const struct layout *layout, const struct setting *setting, char *buffer, size_t size);
 
-/* {"use_pct", "share_pct", "runs", "runs_of_kind", "sources"}: of real runs that use as much of the memory, so many run out of
- * it. */
+/* {"use_pct", "share_pct", "runs", "runs_of_kind", "sources"}: share_pct of the real runs with that use run out of memory. */
 json_t *expectation_memory_json(const struct layout *layout, const struct setting *setting, double use);
 
 #endif

@@ -101,7 +101,7 @@ static struct layer_range shown_layers(const struct transformer *model)
     return left > 0 ? (struct layer_range){0, model->layers} : range;
 }
 
-/* Newton-Schulz on the matrices of the middle layer, those of them that the fullest owner has; -1: there are none. */
+/* Newton-Schulz on those matrices of the middle layer that the fullest owner has; -1: there are none. */
 static int32_t newton_schulz_of(struct work_table *works, const struct layout *layout, const struct setting *setting)
 {
     struct muon_matrices matrices = {.n = 0};

@@ -53,11 +53,10 @@ static void note_long_list(struct invocation *call, const struct run_session *s)
     double waiting = (double)result->use[USE_WAITING] / (double)result->horizon, listed = result->away[AWAY_LISTED];
     if (!s->has_policy || waiting < 0.01 || listed <= result->away[AWAY_OUTAGE])
         return;
-    diag_note(
-        &call->diags, PLACE_NONE,
-        "%.1f %% of the time is spent waiting for nodes, and of those that are away %.2f in the mean are blocklisted, %.2f in "
-        "repair: more than --spares %d, or a shorter list in policy %s, would shorten that",
-        100 * waiting, listed, result->away[AWAY_OUTAGE], s->options.recovery.spares, s->policy.name);
+    diag_note(&call->diags, PLACE_NONE,
+              "the job waits for nodes %.1f %% of the time; on average %.2f nodes are blocklisted and %.2f in repair; more than "
+              "--spares %d, or a shorter blocklist in policy %s, would shorten the wait",
+              100 * waiting, listed, result->away[AWAY_OUTAGE], s->options.recovery.spares, s->policy.name);
 }
 
 static enum status write_report(struct invocation *call, struct run_session *s)

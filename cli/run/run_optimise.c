@@ -166,7 +166,7 @@ static void write_end(struct table *table, const struct run_session *s, const st
     }
 }
 
-/* What the search found, and these replicas do not tell apart from what there was. */
+/* Changes that the search found, but whose gain these replicas cannot distinguish from none. */
 static void write_undone(FILE *out, const struct policy_optimum *o)
 {
     char found[512];
@@ -179,18 +179,18 @@ static void write_undone(FILE *out, const struct policy_optimum *o)
         else
             policy_lever_format(&policy_levers[i], &o->found, found, sizeof found);
         fprintf(out, "%s%s (%s)",
-                n++ ? ", " : "\nleft as it was, for the replicas tell no gain from none: ", policy_levers[i].title, found);
+                n++ ? ", " : "\nunchanged, because the replicas show no significant gain: ", policy_levers[i].title, found);
     }
     if (n > 0)
         fputc('\n', out);
 }
 
-/* Changes that only the others beside them make worth anything that is told apart from nothing: the gain that speaks for them. */
+/* Changes with a significant gain only in combination with the others: prints that gain. */
 static void write_kept(FILE *out, const struct policy_optimum *o, int64_t n, bool harms)
 {
     int told = 0;
-    const char *head = harms ? "\nworth it with the other changes, but harmful alone: "
-                             : "\nworth it with the other changes, alone not told from none: ";
+    const char *head = harms ? "\nuseful with the other changes, but harmful alone: "
+                             : "\nuseful with the other changes, not significant alone: ";
     for (int i = 0; i < N_POLICY_LEVERS; i++) {
         if (!o->used[i] || o->alone[i].separated || o->alone[i].harms != harms || !gain_is_clear(o->kept[i], n))
             continue;

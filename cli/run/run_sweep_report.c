@@ -13,7 +13,7 @@ static double point_cost(const struct run_point *point)
     return point->goodput.mean > 0 ? point->full_cost / (point->goodput.mean / 100) : 0;
 }
 
-/* As asked; of GPUs, as many as layouts and nodes allow. */
+/* The value that the user specified; for GPUs, the largest number that layouts and nodes allow. */
 static double shown_value(const struct run_grid *grid, int axis, int i, const struct run_point *points)
 {
     return grid->axes[axis].key == RUN_SWEEP_GPUS ? points[i].gpus : run_grid_value(grid, axis, i);
@@ -66,7 +66,7 @@ static void size_cells(const struct run_grid *grid, const struct run_point *poin
         table_cell(table, "%d", point->options.recovery.spares);
 }
 
-/* What is swept: in text the sizes that grow with it stand beside, as CSV behind what was there before them. */
+/* The swept columns. In text, the sizes that grow with a swept one follow it; in CSV they follow all older columns. */
 static void columns(const struct run_grid *grid, const struct run_point *points, bool csv, struct table *table)
 {
     static const char *const end_titles[] = {"ends p05", "ends median", "ends p95"};

@@ -104,7 +104,7 @@ START_TEST(what_no_run_has_is_said)
 }
 END_TEST
 
-/* Each kind is told by its own record, in the singular where that is one source. */
+/* The text of each kind has the numbers of its own record, in the singular where that is one source. */
 static void of_kind(struct job_case *c, enum run_kind kind)
 {
     struct diags diags = {0};
