@@ -1,37 +1,46 @@
 /*
- * layout.h - how the work is divided, and where each rank sits.
+ * layout.h - how a job divides its work over GPUs (tensor, pipeline, data parallelism, ...), and where each rank sits.
+ *
+ * Example: 1,024 GPUs with tp=8, cp=1, pp=8, vpp=2, micro_batch=1 and a global batch of 512 sequences.
+ *   dp = 1024 / (8 * 1 * 8) = 16 replicas, each with 512 / (16 * 1) = 32 micro-batches per step
+ *   rank 0 shares its layers with ranks 1-7 (tp: one node), its gradients with ranks 8, 16, ... 120 (dp)
+ *   and sends activations to rank 128 (the next stage); with 32 layers each of the 16 virtual stages has two
  *
  * World size N = tp * cp * pp * dp. Data parallelism dp excludes cp; gradients are reduced over dp * cp ranks. Micro-batches per
  * replica m = global_batch / (dp * micro_batch).
  *
  * ZeRO divides states among all dp * cp ranks, or among `shard` neighbours of them (hybrid sharding: PyTorch's HSDP, MiCS,
- * Megatron-LM's several instances of the distributed optimizer): what is gathered and scattered stays near, dp * cp / shard ranks
- * hold each shard and add up its gradients once a step, and each keeps more. The copies of an expert's weights are divided
- * likewise; all experts have to be among the neighbours (etp ep divides tp shard).
+ * Megatron-LM's several instances of the distributed optimizer). Hybrid sharding keeps all-gathers and reduce-scatters among
+ * neighbours. In return each rank keeps more, and the dp * cp / shard ranks that hold the same shard add up its gradients once
+ * per step. The copies of an expert's weights are divided in the same way; the neighbours must hold all experts (etp * ep divides
+ * tp * shard).
  *
- * Expert parallelism ep divides the experts of a mixture layer among ep ranks of one stage, expert tensor parallelism etp splits
- * each of them: over 1 rank or over tp. With etp = 1 the ep ranks are neighbours anywhere in the stage (ep divides tp * cp * dp;
- * Megatron's parallel folding), an expert is whole on its rank and replicated tp * cp * dp / ep times: what recipes for many
- * small experts do, and what a layout means that does not say. With etp = tp they are ep of the dp * cp ranks with the same tp
- * index (ep divides dp * cp), and experts are replicated dp * cp / ep times; so it is without expert parallelism (ep = 1).
+ * Expert parallelism ep divides the experts of a mixture layer among ep ranks of one stage. Expert tensor parallelism etp splits
+ * each expert, over 1 rank or over tp.
+ *   etp = 1   the ep ranks are neighbours anywhere in the stage (ep divides tp * cp * dp; Megatron's parallel folding). An expert
+ *             is whole on its rank and has tp * cp * dp / ep copies. Recipes for many small experts do this; it is the default.
+ *   etp = tp  the ep ranks are among the dp * cp ranks with the same tp index (ep divides dp * cp). An expert has dp * cp / ep
+ *             copies. This is the default without expert parallelism (ep = 1).
  *
- * Context parallelism cp gives a rank the early chunk r and the late chunk 2 cp - 1 - r of every sequence in 2 cp, which balances
- * causal attention. Where neighbours exchange heads (cp_comm=a2a:n) their chunks together are an early and a late one of
- * 2 cp / n: what is left to exchange is the context parallelism of cp / n ranks.
+ * Context parallelism cuts every sequence into 2 cp chunks. Rank r has an early one, r, and a late one, 2 cp - 1 - r, which
+ * balances causal attention. Where n neighbours exchange heads (cp_comm=a2a:n), their chunks together are an early and a late
+ * chunk of 2 cp / n; the other exchanges are those of context parallelism over cp / n ranks.
  *
  * Layers. Stage i of pp holds vpp chunks; chunk c of stage i is virtual stage v = c * pp + i (as Megatron interleaves). ZB-V and
  * DualPipe-V fold the model into a V of two chunks: chunk 1 of stage i is virtual stage 2 * pp - 1 - i, so stage 0 has both ends.
  * DualPipe has two chunks too, but only pp virtual stages, each held twice: stages i and pp - 1 - i both hold virtual stages
  * min(i, pp - 1 - i), their chunk 0, and its mirror image, their chunk 1, and micro-batches enter from both ends.
- * The embedding stands before virtual stage 0, the loss head after the last. Layers are divided over the virtual stages
- * (layout_virtual_stages; pp * vpp of them but for DualPipe): evenly when pp * vpp divides L; when it divides L + 2
- * the embedding and the head each take one layer's place; otherwise virtual stages differ by one layer and the first and last are
- * the lighter ones (only the last, when just one is lighter; the heavier ones stand together just before the last virtual stage,
- * which spreads them evenly over the stages and keeps them off the early ones, whose activations live longest). With pp * vpp =
- * L + 2 the embedding and the head have a virtual stage of their own, without a layer. Stages of one chunk in eager stacks
- * (layout_follows_llama) are divided by parameters instead, as DeepSpeed's pipelines do by default: the least weight that the
- * heaviest stage can have, a token table weighing as many layers as it has parameters of them, to which they are filled one after
- * the other.
+ *
+ * The embedding comes before virtual stage 0, the loss head after the last one. The L layers are divided over the virtual stages
+ * (layout_virtual_stages: pp * vpp of them, except for DualPipe):
+ *   pp * vpp divides L       evenly
+ *   pp * vpp divides L + 2   the embedding and the head each count as one layer; with pp * vpp = L + 2 each has a virtual stage
+ *                            of its own, without a layer
+ *   neither                  virtual stages differ by one layer; the first and last are the lighter ones (only the last, when
+ * just one is lighter). The heavier ones come together just before the last virtual stage, which spreads them evenly over the
+ * stages and away from the early ones, whose activations live longest. Pipelines with one chunk per stage in eager stacks
+ * (layout_follows_llama) divide by parameters instead, as DeepSpeed's do by default: they find the least weight that the heaviest
+ * stage can have, then fill one stage after the other up to it. A token table weighs its parameters divided by those of a layer.
  */
 #ifndef MSIM_MODEL_LAYOUT_LAYOUT_H
 #define MSIM_MODEL_LAYOUT_LAYOUT_H
@@ -49,7 +58,7 @@ struct layout {
     int tp, cp, pp, vpp, dp, ep;
     int etp;   /* 0: what the comment above says; read it through layout_expert_tp */
     int zero;  /* 0 replicated, 1 optimizer states, 2 and gradients, 3 and weights sharded over dp * cp */
-    int shard; /* over so many neighbours of them; 0: all */
+    int shard; /* over this many neighbours of them; 0: all */
     enum cp_comm cp_comm;
     bool sequence_parallel;
     int micro_batch;
@@ -59,7 +68,7 @@ struct layout {
     feature_set features; /* those used; a subset of what the job allows */
 };
 
-/* What a text is parsed over: dimensions to be completed, and what current stacks do unasked. */
+/* The initial values before a text is parsed: dimensions to be completed, and the defaults of current stacks. */
 extern const struct layout layout_defaults;
 
 /* Why a layout is not legal; the order is that of the checks, and one layout has one reason. */
@@ -108,12 +117,12 @@ struct setting {
 struct experiment;
 struct setting experiment_setting(const struct experiment *experiment);
 
-/* The first reason why the layout is not legal; LAYOUT_LEGAL otherwise. `why` (may be NULL) gets a sentence with the numbers.
+/* The first reason why the layout is not legal, else LAYOUT_LEGAL. `why` (may be NULL) gets a sentence with the numbers.
  * Without `why` it costs a few tens of nanoseconds. A feature that has nothing to act upon (tp_overlap with tp = 1) is legal. */
 enum layout_reason layout_check(const struct layout *layout, const struct setting *setting, char *why, size_t size);
 
-/* The same in two parts, for searches. How the work is divided: of layouts in range nothing that zero, shard, recomputation,
- * offloading or features change. Then these, of a division that is legal. */
+/* The same in two parts, for searches. The first checks how the work is divided: for a layout in range its result does not depend
+ * on zero, shard, recomputation, offloading or features. The second checks these, for a legal division. */
 enum layout_reason layout_check_division(const struct layout *layout, const struct setting *setting);
 enum layout_reason layout_check_states(const struct layout *layout, const struct setting *setting);
 
@@ -131,11 +140,11 @@ struct layer_range {
  */
 bool layout_recomputes_by_need(const struct layout *layout);
 
-/* Modules of a layer that are repeated one by one: those named and what is inside them, or the core of attention where
- * `selective` means it; empty where nothing or all of the layer is repeated, and under PyTorch's policy. */
+/* Modules of a layer that are repeated one by one: the named ones with their parts, or the core of attention where `selective`
+ * means that. Empty where nothing or all of the layer is repeated, and under PyTorch's policy. */
 enum recompute_what layout_recomputed_modules(const struct layout *layout);
 /* The layers that are repeated together with this one, itself among them; count 0: it keeps everything. Layers of prediction
- * modules, which stand behind the model's, are repeated where all layers are. */
+ * modules, which follow the model's, are repeated where all layers are. */
 struct layer_range layout_repeated_with(const struct layout *layout, const struct transformer *model, int layer);
 /* Whether it is one by one (or not at all), as modules are, or in larger groups. */
 static inline bool layout_recomputes_groups(const struct layout *layout)
@@ -150,7 +159,7 @@ enum recompute_what layout_modules_of(const struct transformer *model);
 enum recompute_what layout_light_modules(const struct transformer *model);
 
 /*
- * Stacks that are not of Megatron's line but follow LLaMA's code (a gated feed-forward part and no fused operators tell them).
+ * Stacks that are not derived from Megatron but follow LLaMA's code: they have a gated feed-forward part and no fused operators.
  * They divide layers over stages by parameters, token tables among them (layout_layers); the layer behind an all-gather keeps
  * what was gathered; and whole layers are checkpointed by autograd functions in Python, whose objects live from the forward to
  * the backward pass, but for stacks that recompute by need.
@@ -159,29 +168,30 @@ bool layout_follows_llama(const struct layout *layout, const struct transformer 
 bool layout_checkpoints_in_python(const struct layout *layout, const struct transformer *model);
 
 /*
- * Whether scale, mask and softmax of attention scores that are held in memory run as one kernel, for a model of so many heads.
+ * Whether scale, mask and softmax of attention scores that are held in memory run as one kernel, for a model with `heads` heads.
  * torch.compile's takes any shape; Megatron's gives each of a block's four warps a row of one score matrix, so it runs only where
  * the score matrices of a rank (micro_batch * heads / tp) are a multiple of four (fused_softmax.py, is_kernel_available).
  */
 bool layout_fuses_softmax(const struct layout *layout, int heads);
 
-/* Whether a rank keeps of gradients its share alone, and so scatters each layer's after every backward pass: ZeRO-3, and ZeRO-2
- * but for pipelines, whose micro-batches add up whole until the step ends. Under ZeRO-2 those of SCATTERED_UNITS layers are whole
- * at a time, one's being made and one's being scattered (FSDP has one reduce-scatter in flight, DeepSpeed two buckets). */
+/* Whether a rank keeps only its share of the gradients, and so scatters each layer's after every backward pass. ZeRO-2 and ZeRO-3
+ * do, except in pipelines, whose micro-batches add up whole gradients until the step ends. Under ZeRO-2, SCATTERED_UNITS layers
+ * have whole gradients at a time: one computes them, one scatters them (FSDP has one reduce-scatter in flight, DeepSpeed two
+ * buckets). */
 enum { SCATTERED_UNITS = 2 };
 static inline bool layout_scatters_gradients(const struct layout *layout)
 {
     return layout->zero >= 2 && layout->pp == 1;
 }
 
-/* Any of that part. */
+/* Whether the host keeps any of that part. */
 static inline bool layout_offloads(const struct layout *layout, enum offload_part part)
 {
     return offload_has(&layout->offload, part);
 }
-/* Whether a rank gives its gradients to the host, bucket by bucket as they are made and reduced, with each micro-batch: where the
- * optimizer's states are there and ZeRO shards gradients, or there is one replica (DeepSpeed). Otherwise they stay on the GPU
- * until the step ends. Those that leave are those whose states are there. */
+/* Whether a rank sends its gradients to the host during each micro-batch, bucket by bucket as they are computed and reduced. It
+ * does so where the host keeps the optimizer's states and ZeRO shards gradients, or there is one replica (DeepSpeed); elsewhere
+ * gradients stay on the GPU until the step ends. Only gradients whose states are on the host leave. */
 bool layout_offloads_gradients(const struct layout *layout);
 /* Either way gradients leave layer by layer with every backward pass. */
 static inline bool layout_gradients_leave_rank(const struct layout *layout)
@@ -196,7 +206,7 @@ static inline void layout_settle_shard(struct layout *layout)
         layout->shard = 0;
 }
 
-/* Of the cp ranks those that exchange heads, 1 where none do; those among which keys and values then travel. */
+/* Of the cp ranks: the number that exchange heads, 1 where none do; and the number among which keys and values then travel. */
 static inline int layout_cp_heads(const struct layout *layout)
 {
     return cp_comm_heads(layout->cp_comm, layout->cp);
@@ -205,11 +215,11 @@ static inline int layout_cp_keys(const struct layout *layout)
 {
     return layout->cp / layout_cp_heads(layout);
 }
-/* Whether they divide cp and the heads of a rank (key/value heads that are fewer go to several); if not, `why` (may be NULL) gets
- * a sentence. */
+/* Whether the ranks that exchange heads divide cp and the heads of a rank; a key/value head may go to several ranks. If not,
+ * `why` (may be NULL) gets a sentence. */
 bool layout_head_exchange_legal(const struct layout *layout, const struct transformer *model, char *why, size_t size);
-/* Key/value heads of a tensor-parallel rank, which has at least one; and what a token's are as they travel to the ranks that
- * attend with a part of its heads: at least one to each. */
+/* Key/value heads of a tensor-parallel rank, at least one; and the number per token that a rank sends to those with which it
+ * exchanges heads, at least one to each. */
 int layout_kv_heads(const struct layout *layout, const struct transformer *model);
 int layout_sent_kv_heads(const struct layout *layout, const struct transformer *model);
 
@@ -219,31 +229,31 @@ static inline int64_t layout_micro_batches(const struct layout *layout, const st
 }
 
 /* One text form everywhere: "tp=8,cp=1,pp=8,vpp=6,dp=192,ep=1,mb=1,zero=2,sp=1,recompute=none,schedule=interleaved".
- * Behind cp stands ",cp_comm=a2a" where it is not the ring, behind zero ",shard=8" where ZeRO shards among some of the replicas,
- * at the end ",offload=optimizer:50%+activations" where something is offloaded. Parsing accepts any subset over what *layout
- * already holds, and what is short for it (model/spec/layout_items.h); unknown keys get the nearest one. `features` is not part
- * of it. */
+ * Three keys appear only if they are not the default: ",cp_comm=a2a" after cp, ",shard=8" after zero, and
+ * ",offload=optimizer:50%+activations" at the end. Parsing accepts any subset, in the long or short form
+ * (model/spec/layout_items.h), and keeps the other values of *layout. For an unknown key the error suggests the nearest one.
+ * `features` is not part of the text. */
 MUST_CHECK enum status layout_parse(const char *text, struct layout *layout, struct diags *diags);
 enum { LAYOUT_TEXT = 320 }; /* room for it */
 char *layout_format(const struct layout *layout, char *buffer, size_t size);
-/* For a table's cell, "tp8 pp8 vpp6 mb1 z2": the dimensions above one but dp, which follows from the number of GPUs; micro-batch
- * and ZeRO; and what is not as layout_complete makes it, or not usual: exchanges of context parallelism, "sp0" where tensor
- * parallelism is without sequence parallelism, recomputation, schedule, what is offloaded. Parsed over layout_defaults and
- * completed for as many GPUs it is the same layout again. Returns buffer. */
+/* For a table's cell, "tp8 pp8 vpp6 mb1 z2": the dimensions above one except dp, which follows from the number of GPUs;
+ * micro-batch and ZeRO; and other values that layout_complete would not choose, or that are not usual: exchanges of context
+ * parallelism, "sp0" for tensor parallelism without sequence parallelism, recomputation, schedule, offloading. Parsing it over
+ * layout_defaults and completing it for the same number of GPUs gives the same layout. Returns buffer. */
 char *layout_brief(const struct layout *layout, char *buffer, size_t size);
-/* 0 dimensions become what follows from the others: dp from the number of GPUs, the rest 1 (vpp 2 for the V-shaped schedules);
- * a shard over all replicas becomes 0, which says the same, and cp_comm the plainest that does;
- * schedule "none" becomes 1f1b or interleaved when there is a pipeline; no features become the job's. */
+/* Replaces 0 dimensions: dp follows from the number of GPUs, the rest become 1 (vpp 2 for the V-shaped schedules). A shard over
+ * all replicas becomes 0, and cp_comm the simplest value, with the same meaning. Schedule "none" becomes 1f1b or interleaved in a
+ * pipeline; no features become the job's. */
 void layout_complete(struct layout *layout, const struct setting *setting);
 
 /* Two chunks per stage by construction: ZB-V, DualPipe, DualPipe-V. */
 bool schedule_is_folded(enum schedule schedule);
-/* Every backward pass comes in two parts: gradients for the input, later those for the weights. DualPipe divides only some. */
+/* Every backward pass has two parts: gradients for the input, later those for the weights. DualPipe divides only some. */
 bool schedule_divides(enum schedule schedule);
 /* Steps roll into one another: a stage begins the next one without waiting for the others (post-validation of the optimizer's
  * step; Qi and others, arXiv:2401.10241, section 4). */
 bool schedule_rolls(enum schedule schedule);
-/* Where chunks are. With as many stages and chunks, schedules of one arrangement put the same layers on the same stage. */
+/* Where chunks are. Two schedules of one arrangement, with equal stages and chunks, put the same layers on the same stage. */
 enum arrangement {
     ARRANGED_AROUND,    /* chunk by chunk around all stages */
     ARRANGED_IN_V,      /* down and back up */
@@ -251,13 +261,13 @@ enum arrangement {
 };
 enum arrangement schedule_arrangement(enum schedule schedule);
 int layout_virtual_stages(const struct layout *layout);
-/* Layers of virtual stage v. What does not divide is shared out one by one, the first and last stages the
- * lighter; the last one's share includes the model's multi-token-prediction layers, which are not counted here. */
+/* Layers of virtual stage v, divided as the head of this file says. The share of the last one includes the model's
+ * multi-token-prediction layers, which `count` leaves out. */
 struct layer_range layout_layers(const struct layout *layout, const struct transformer *model, int virtual_stage);
-/* Of the virtual stage that has most of them. */
+/* Layers of the virtual stage that has most of them. */
 int layout_most_layers(const struct layout *layout, const struct transformer *model);
-/* Do so many virtual stages hold equal numbers of layers, multi-token-prediction layers among them, the embedding and the head
- * counting as a layer each where that helps? Others need a split that names each stage's layers. */
+/* Whether `parts` virtual stages hold equal numbers of layers, multi-token-prediction layers included; the embedding and the head
+ * count as a layer each where that helps. Other divisions need a split that names each stage's layers. */
 bool layers_divide(const struct transformer *model, int64_t parts);
 int layout_virtual_stage(const struct layout *layout, int stage, int chunk);
 /* The inverse: where virtual stage v runs (DualPipe: where the micro-batches that enter at stage 0 meet it). */
@@ -268,8 +278,8 @@ int layout_expert_tp(const struct layout *layout);
 /* Ranks that ZeRO divides the dense weights' states among: `shard`, or dp * cp. */
 int layout_shard_ranks(const struct layout *layout);
 
-/* Where a rank stands. Rank order is Megatron's and MegaScale's: tp fastest, then cp, then dp, then pp slowest, so that
- * TP stays inside a node and data-parallel groups stay near each other. */
+/* A rank's index in each dimension. Rank order is Megatron's and MegaScale's: tp fastest, then cp, then dp, then pp slowest, so
+ * that TP stays inside a node and data-parallel groups stay near each other. */
 struct coordinates {
     int tp, cp, dp, pp;
 };
@@ -279,7 +289,7 @@ int layout_rank(const struct layout *layout, struct coordinates at);
 /* The kinds of rank groups that exchange data. */
 enum group_kind {
     GROUP_TP,
-    GROUP_CP,        /* cp ranks of one (tp, dp, pp), or those of them among which keys and values travel (layout_cp_keys) */
+    GROUP_CP,        /* cp ranks of one (tp, dp, pp), or the layout_cp_keys of these that exchange keys and values */
     GROUP_DP,        /* dp * cp ranks of one (tp, pp), or `shard` of them: gradients and ZeRO shards of the dense weights */
     GROUP_EP,        /* ep ranks: expert dispatch and combine */
     GROUP_EXPERT_DP, /* tp * cp * dp / (ep * expert tp) ranks, or tp * shard / (...) of them: gradients of expert weights */
@@ -294,9 +304,9 @@ enum group_kind {
 const char *group_kind_name(enum group_kind kind);
 
 /*
- * What leaves a ToR set or a pod while all groups of a kind exchange and every GPU sends to other NVLink domains of its group as
- * fast as it can: of the GPUs of the set or pod so many send beyond it, as a fraction of them all, where that is most. 0: no
- * group reaches beyond one.
+ * The traffic that leaves a ToR set or a pod while all groups of a kind exchange at once and every GPU sends to other NVLink
+ * domains of its group as fast as it can: the fraction of the GPUs of a set or pod that send beyond it, in the set or pod with
+ * the largest fraction. 0: no group reaches beyond one.
  */
 struct group_exits {
     double to_next; /* each domain to the group's next one, in order and around (pipeline: each rank to the next stage) */

@@ -7,7 +7,7 @@
 
 #include "model/cost/step/closed_form_schedule.h"
 
-/* Times of a pause are in the backward passes. */
+/* The times of a backward pass include its pauses. */
 struct schedule_timing {
     const struct layout *layout;
     const struct transformer *model;
@@ -28,7 +28,7 @@ static inline double work_of(const struct pass_times *t, bool divided)
     return t->s[PASS_FORWARD] + backward;
 }
 
-/* Seconds in which a stage inside the pipeline sends its messages, for so many chunks. It sends and receives one at a time. */
+/* Seconds in which a stage inside the pipeline sends its messages for `chunks` chunks. It sends and receives one at a time. */
 static inline double sent_seconds(const struct schedule_timing *timing, double chunks)
 {
     double each = timing->p > 2 ? 2 * chunks : timing->layout->schedule == SCHEDULE_INTERLEAVED ? 2 * chunks - 1 : chunks;
