@@ -1,9 +1,9 @@
 /*
  * program.h - a training step as plain data: for each rank an ordered list of operations on named streams.
  *
- * Ranks of one pipeline stage run the same list, so lists are *scripts* shared by ranks: an operation names its peer and its
- * group by role (previous stage, next stage; tensor-parallel group, ...), and each rank says who those are. 12,288 ranks need
- * eight scripts.
+ * All ranks of one pipeline stage run the same list, so they share one *script*. An operation names its peer and its group by
+ * role (previous stage, next stage, tensor-parallel group, ...), and each rank resolves the role to rank numbers. Example: 12,288
+ * ranks with pp = 8 need eight scripts.
  *
  * Order. Operations on one stream run one after the other in list order. An operation also waits for up to OP_DEPS operations of
  * its own rank on other streams (`deps`, indices within the script, each smaller than its own). A send completes the matching
@@ -11,12 +11,13 @@
  * for its receiver; a receive waits for its send. A collective starts when every member of the group has entered it; members
  * enter the collectives of one group in one order, and a script has all its collectives of one kind of group on one stream.
  *
- * Detail. At chunk detail a pass of a model chunk is one operation and the exchanges inside it belong to its cost; at layer
- * detail there is one per layer; at kernel detail every kernel is an operation on the compute stream and every exchange of a
- * layer one on the stream of such exchanges. What the host paces it paces by passes, in which it runs ahead of the device: at
- * layer detail each layer takes its share of that, so a step is as long as at chunk detail; kernels are timed by themselves, as
- * if the host were always ahead, so at kernel detail a step that the host paces is shorter. Passes beside which weights or
- * gradients are exchanged are cut into runs of layers at any detail, ZeRO-3 into single layers.
+ * Detail, an operation per:
+ *   chunk    pass of a model chunk; its cost includes the exchanges inside it
+ *   layer    pass of a layer
+ *   kernel   kernel, on the compute stream, and exchange of a layer, on the stream of such exchanges
+ * Within a pass the host runs ahead of the device. Where the host is the limit, each layer gets its share of the pass, so a step
+ * is as long at layer detail as at chunk detail. At kernel detail the host never limits, so such a step is shorter. A pass that
+ * overlaps with exchanges of weights or gradients is cut into runs of layers at any detail, with ZeRO-3 into single layers.
  *
  * Pairs. DualPipe, and interleaved 1F1B with ep_overlap, run a forward and a backward pass of different micro-batches side by
  * side. They are two operations, one after the other, with WORK_PART works: each takes its share of what the pair does. At

@@ -1,10 +1,10 @@
 /*
- * closed_form.h - a step's time as a formula, for the search: within a few percent of the event simulation (tests/bench has the
- * distribution) at a thousandth of its cost.
+ * closed_form.h - a step's time as a formula, for the search. It is within a few percent of the event simulation (tests/bench has
+ * the distribution) at a thousandth of its cost.
  *
- * Pass costs depend on few dimensions (tp, cp, ep, sp, micro-batch, recomputation, features) and are kept in a cache; a layout
- * that differs only in pp, vpp, dp, zero or schedule costs well under a microsecond. What a step takes at least costs a tenth of
- * that, and of passes not asked for before a fraction of what they do in full.
+ * The cost of a pass depends on few dimensions (tp, cp, ep, sp, micro-batch, recomputation, features), so a cache keeps it. A
+ * layout that differs only in pp, vpp, dp, zero or schedule then needs well under a microsecond. A lower bound of the step's time
+ * needs a tenth of that; for passes that are not in the cache it needs a fraction of their full computation.
  */
 #ifndef MSIM_MODEL_COST_STEP_CLOSED_FORM_H
 #define MSIM_MODEL_COST_STEP_CLOSED_FORM_H
