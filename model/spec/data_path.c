@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,6 +22,22 @@ static char *existing(const char *directory, const char *relative)
     return NULL;
 }
 
+/* `relative` in the share/msim of the folder that lies `up` levels above this file. */
+static char *in_share_above(const char *file, int up, const char *relative)
+{
+    char share[PATH_MAX + 16];
+    snprintf(share, PATH_MAX, "%s", file);
+    for (; up > 0; up--) {
+        char *slash = strrchr(share, '/');
+        if (!slash)
+            return NULL;
+        *slash = '\0';
+    }
+    size_t n = strlen(share);
+    snprintf(share + n, sizeof share - n, "/share/msim");
+    return existing(share, relative);
+}
+
 /* The share/msim beside the bin that this program runs from: an installed tree that was moved. */
 static char *beside_program(const char *relative)
 {
@@ -29,15 +46,19 @@ static char *beside_program(const char *relative)
     if (n <= 0)
         return NULL;
     program[n] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(program, '/');
-        if (!slash)
-            return NULL;
-        *slash = '\0';
-    }
-    char share[PATH_MAX + 16];
-    snprintf(share, sizeof share, "%s/share/msim", program);
-    return existing(share, relative);
+    return in_share_above(program, 2, relative);
+}
+
+/* The same beside the lib, or the lib/TRIPLET, that another program loaded libmsim.so from. */
+static char *beside_library(const char *relative)
+{
+    static const char code_of_library; /* an address that tells this library from all others */
+    char library[PATH_MAX];
+    Dl_info info;
+    if (!dladdr(&code_of_library, &info) || !info.dli_fname || !realpath(info.dli_fname, library))
+        return NULL;
+    char *path = in_share_above(library, 2, relative);
+    return path ? path : in_share_above(library, 3, relative);
 }
 
 char *data_path_in(enum data_place place, const char *relative)
@@ -48,6 +69,7 @@ char *data_path_in(enum data_place place, const char *relative)
     case DATA_SPEC: return existing(MSIM_SOURCE_DIR "/model/spec", relative);
     case DATA_SOURCE: return existing(MSIM_SOURCE_DIR, relative);
     case DATA_BESIDE: return beside_program(relative);
+    case DATA_LIBRARY: return beside_library(relative);
     case DATA_INSTALLED: return existing(MSIM_INSTALL_DATA, relative);
     default: return NULL;
     }

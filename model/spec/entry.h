@@ -22,7 +22,7 @@ char *entry_catalog_file(enum catalog_kind kind, const char *name);
 bool entry_is_folder(const char *path);
 
 /* The places of data_path one by one, first come first served; NULL when the file is not there. The caller frees the path. */
-enum data_place { DATA_CHOSEN, DATA_SPEC, DATA_SOURCE, DATA_BESIDE, DATA_INSTALLED, N_DATA_PLACES };
+enum data_place { DATA_CHOSEN, DATA_SPEC, DATA_SOURCE, DATA_BESIDE, DATA_LIBRARY, DATA_INSTALLED, N_DATA_PLACES };
 char *data_path_in(enum data_place place, const char *relative);
 
 /* A resolved tree into the struct of its kind (struct transformer, struct gpu, struct cluster): read, completed, checked. Written
