@@ -1,6 +1,7 @@
 #include "model/spec/expert_load.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -54,15 +55,38 @@ static double any_above(double t, void *of)
     return 1 - all_below(t, of);
 }
 
+/* GSL has one error handler for all threads: the first of them that begins switches it off, the last that ends restores it. */
+static struct {
+    pthread_mutex_t lock;
+    int n_ignoring;
+    gsl_error_handler_t *handler;
+} errors = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void errors_ignore(void)
+{
+    pthread_mutex_lock(&errors.lock);
+    if (errors.n_ignoring++ == 0)
+        errors.handler = gsl_set_error_handler_off();
+    pthread_mutex_unlock(&errors.lock);
+}
+
+static void errors_heed(void)
+{
+    pthread_mutex_lock(&errors.lock);
+    if (--errors.n_ignoring == 0)
+        gsl_set_error_handler(errors.handler);
+    pthread_mutex_unlock(&errors.lock);
+}
+
 static double integral(double (*function)(double, void *), struct largest *of, double from, double to)
 {
     enum { INTERVALS = 400 };
     gsl_integration_workspace *workspace = gsl_integration_workspace_alloc(INTERVALS);
     gsl_function f = {function, of};
     double value = 0, error;
-    gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* which would end the process over a tail that is nil */
+    errors_ignore(); /* GSL would end the process over a tail that is nil */
     gsl_integration_qags(&f, from, to, 1e-11, 1e-10, INTERVALS, workspace, &value, &error);
-    gsl_set_error_handler(handler);
+    errors_heed();
     gsl_integration_workspace_free(workspace);
     return value;
 }
@@ -277,13 +301,13 @@ void expert_load_complete(struct expert_load *load, int experts, int top_k)
     load->n = 0;
     if (!expert_load_given(load))
         return;
-    gsl_error_handler_t *handler = gsl_set_error_handler_off();
+    errors_ignore();
     if (load->busiest > 1 && experts > 1)
         load->shape = shape_of(experts, load->busiest);
     complete_ranks(load, experts);
     if (load->capacity > 0 && load->capacity * top_k < experts) /* no expert gets more than every token */
         complete_capped(load, experts, (double)experts / top_k);
-    gsl_set_error_handler(handler);
+    errors_heed();
 }
 
 static const struct expert_ranks *ranks_of(const struct expert_load *load, int ranks)
