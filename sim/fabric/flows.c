@@ -236,7 +236,7 @@ static nanos end_time(const struct flows *flows, const struct flow *flow)
     if (flow->level == 0)
         return NEVER_ENDS;
     double lasts = flow->bytes_left / rate_at(flow, flow->level) * (double)NANOS_PER_SECOND + 0.5; /* rounded where it is cut */
-    return lasts < 0x1p62 ? flows->now + (nanos)lasts : NEVER_ENDS;
+    return lasts < 0x1p62 && (nanos)lasts < NEVER_ENDS - flows->now ? flows->now + (nanos)lasts : NEVER_ENDS;
 }
 
 /* What is left now of a transfer that has gone on at `level`. */
