@@ -129,10 +129,14 @@ enum msim_status msim_flows_create(const struct msim_fabric *fabric, enum msim_r
 static enum status transfer_check(const struct msim_flows *flows, size_t from, size_t to, double bytes, struct diags *diags)
 {
     size_t gpus = (size_t)flows->fabric.n_gpus;
-    if (from < gpus && to < gpus && bytes >= 0 && bytes <= 1e18 && flows->n_transfers < NO_FLOW)
+    if (from >= gpus || to >= gpus)
+        diag_error(diags, PLACE_NONE, "a transfer from GPU %zu to GPU %zu: the fabric has GPUs 0 to %zu", from, to, gpus - 1);
+    else if (!(bytes >= 0 && bytes <= 1e18))
+        diag_error(diags, PLACE_NONE, "a transfer of %g bytes; it must have from 0 to 1e18", bytes);
+    else if (flows->n_transfers >= NO_FLOW)
+        diag_error(diags, PLACE_NONE, "more than %zu transfers", flows->n_transfers);
+    else
         return STATUS_OK;
-    diag_error(diags, PLACE_NONE, "a transfer of %g bytes from GPU %zu to GPU %zu: the fabric has GPUs 0 to %zu", bytes, from, to,
-               gpus - 1);
     return STATUS_USAGE;
 }
 

@@ -6,6 +6,7 @@
 
 #include "model/base/diag.h"
 #include "model/layout/layout.h"
+#include "model/program/program.h"
 #include "model/spec/experiment.h"
 #include "sim/library/msim.h"
 
@@ -36,5 +37,8 @@ enum msim_status library_done(struct library_call *call, enum status status);
 /* The layout of a text, or of the experiment when it is NULL (searched for `auto`), completed and checked. */
 MUST_CHECK enum status library_layout(const struct experiment *experiment, const char *text, struct layout *layout,
                                       struct diags *diags);
+
+/* STATUS_USAGE when the number is that of no detail. */
+MUST_CHECK enum status library_detail(enum msim_detail number, enum detail *detail, struct diags *diags);
 
 #endif

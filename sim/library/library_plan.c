@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 #include "sim/library/library_internal.h"
@@ -27,12 +28,14 @@ enum status library_layout(const struct experiment *experiment, const char *text
     if (!text)
         return layout_choose(experiment, processors(), layout, diags);
     struct experiment given = *experiment;
+    given.layout.given = strcmp(text, "auto") != 0 && strncmp(text, "auto,", 5) != 0;
+    if (!given.layout.given)
+        text += text[4] ? 5 : 4;
     if (snprintf(given.layout.text, sizeof given.layout.text, "%s", text) >= (int)sizeof given.layout.text) {
         diag_error(diags, PLACE_NONE, "the layout has more than %zu characters", sizeof given.layout.text - 1);
         return STATUS_BAD_INPUT;
     }
-    given.layout.given = true;
-    return layout_choose(&given, 1, layout, diags);
+    return layout_choose(&given, processors(), layout, diags);
 }
 
 static void plan_fill(const struct ranked_plan *from, const struct setting *setting, struct msim_plan *plan)
@@ -82,6 +85,10 @@ enum msim_status msim_plans_search(const struct msim_experiment *experiment, con
     struct search_options search = {.keep = options->keep > 0 ? options->keep : PLANS_SIMULATED, .threads = ranking.threads};
     struct search_result found;
     *plans = NULL;
+    if (options->keep > MSIM_PLANS_MAX) {
+        diag_error(diags, PLACE_NONE, "options.keep is %d; it must be at most %d", options->keep, (int)MSIM_PLANS_MAX);
+        return library_done(&call, STATUS_USAGE);
+    }
     const char *restrictions = options->restrictions ? options->restrictions : asked->layout.text;
     enum status status = plans_best(&setting, restrictions, &search, &found, diags);
     if (status == STATUS_OK) {

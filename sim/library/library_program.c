@@ -18,6 +18,15 @@ struct msim_program {
     struct program program;
 };
 
+enum status library_detail(enum msim_detail number, enum detail *detail, struct diags *diags)
+{
+    *detail = (enum detail)number;
+    if ((unsigned)number <= MSIM_KERNEL)
+        return STATUS_OK;
+    diag_error(diags, PLACE_NONE, "unknown detail %d; there are MSIM_CHUNK, MSIM_LAYER and MSIM_KERNEL", (int)number);
+    return STATUS_USAGE;
+}
+
 enum msim_status msim_program_build(const struct msim_experiment *experiment, const char *layout, enum msim_detail detail,
                                     int all_ranks, struct msim_messages *messages, struct msim_program **program)
 {
@@ -25,12 +34,15 @@ enum msim_status msim_program_build(const struct msim_experiment *experiment, co
     struct diags *diags = library_begin(&call, messages);
     struct setting setting = experiment_setting(&experiment->experiment);
     struct layout chosen;
+    enum detail how;
     *program = NULL;
-    enum status status = library_layout(&experiment->experiment, layout, &chosen, diags);
+    enum status status = library_detail(detail, &how, diags);
+    if (status == STATUS_OK)
+        status = library_layout(&experiment->experiment, layout, &chosen, diags);
     if (status != STATUS_OK)
         return library_done(&call, status);
     struct msim_program *handle = memory_new(1, sizeof *handle);
-    status = program_build(&chosen, &setting, (enum detail)detail, !all_ranks, &handle->program, diags);
+    status = program_build(&chosen, &setting, how, !all_ranks, &handle->program, diags);
     if (status == STATUS_OK)
         *program = handle;
     else

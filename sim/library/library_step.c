@@ -15,12 +15,12 @@ struct msim_step {
 };
 
 static enum status step_run(const struct setting *setting, const struct layout *layout, const struct msim_step_options *options,
-                            struct msim_step *step, struct diags *diags)
+                            enum detail detail, struct msim_step *step, struct diags *diags)
 {
     step->recorded = options && options->timeline;
     const struct step_options how = {
         .all_ranks = options && options->all_ranks,
-        .detail = options ? (enum detail)options->detail : DETAIL_CHUNK,
+        .detail = detail,
         .n_trace_ranks = step->recorded ? -1 : 0,
     };
     layout_format(layout, step->layout, sizeof step->layout);
@@ -36,12 +36,15 @@ enum msim_status msim_step_simulate(const struct msim_experiment *experiment, co
     struct diags *diags = library_begin(&call, messages);
     struct setting setting = experiment_setting(&experiment->experiment);
     struct layout chosen;
+    enum detail detail = DETAIL_CHUNK;
     *step = NULL;
-    enum status status = library_layout(&experiment->experiment, layout, &chosen, diags);
+    enum status status = options ? library_detail(options->detail, &detail, diags) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = library_layout(&experiment->experiment, layout, &chosen, diags);
     if (status != STATUS_OK)
         return library_done(&call, status);
     struct msim_step *handle = memory_new(1, sizeof *handle);
-    status = step_run(&setting, &chosen, options, handle, diags);
+    status = step_run(&setting, &chosen, options, detail, handle, diags);
     if (status == STATUS_OK)
         *step = handle;
     else

@@ -28,7 +28,8 @@
  *   units      SI: seconds, bytes, bytes per second; shares from 0 to 1; virtual time in whole nanoseconds.
  *   results    The same input gives the same bytes, whatever the number of threads.
  *   lifetime   Texts that a getter returns live as long as the handle they come from.
- *   data       Catalog entries are searched for in $MSIM_DATA, in the build tree and where msim is installed.
+ *   data       Catalog entries are searched for in $MSIM_DATA, in the build tree, and in PREFIX/share/msim, where PREFIX is
+ *              where the program or libmsim.so was installed.
  */
 #ifndef MSIM_H
 #define MSIM_H
@@ -46,11 +47,11 @@ extern "C" {
 
 enum msim_status {
     MSIM_OK = 0,
-    MSIM_FAILED = 1,       /* failed while running: files, a thread */
-    MSIM_USAGE = 2,        /* a wrong argument */
-    MSIM_BAD_INPUT = 3,    /* a file or a value is wrong, or no plan fits; the messages say where */
-    MSIM_MISSING = 4,      /* this machine or build lacks a capability */
-    MSIM_CHECK_FAILED = 5, /* a check did not hold */
+    MSIM_FAILED = 1,      /* failed while running: files, a thread */
+    MSIM_USAGE = 2,       /* a wrong argument */
+    MSIM_BAD_INPUT = 3,   /* a file or a value is wrong, or no plan fits; the messages say where */
+    MSIM_MISSING = 4,     /* this machine or build lacks a capability */
+    MSIM_CHECK_FAILED = 5 /* a check did not hold */
 };
 
 MSIM_API const char *msim_version(void); /* "0.2.0" */
@@ -103,8 +104,10 @@ MSIM_API void msim_experiment_destroy(struct msim_experiment *experiment);
 
 /* ---- plans: the fastest layouts -------------------------------------------------------------------------------------------- */
 
+enum { MSIM_PLANS_MAX = 100000 };
+
 struct msim_plan_options {
-    int keep;                 /* plans wanted; 0: 20 */
+    int keep;                 /* plans wanted, at most MSIM_PLANS_MAX; 0: 20 */
     int simulate;             /* how many of the best are simulated and ranked again; 0: 20, negative: none */
     int threads;              /* 0: one per CPU */
     const char *restrictions; /* "tp=8,zero=1..2" as in --space; NULL: what the experiment's layout fixes */
@@ -193,7 +196,8 @@ struct msim_span {
 
 struct msim_step;
 
-/* One training step of a layout; NULL: the experiment's own, searched where it is `auto`. `options` may be NULL. */
+/* One training step of a layout, such as "tp=8,pp=4" or "auto"; NULL: the experiment's own, searched where it is `auto`.
+ * `options` may be NULL. */
 MSIM_API enum msim_status msim_step_simulate(const struct msim_experiment *experiment, const char *layout,
                                              const struct msim_step_options *options, struct msim_messages *messages,
                                              struct msim_step **step);
