@@ -37,7 +37,7 @@ static enum status report_missing(const struct imported *job, bool machine, stru
     char list[1024] = "";
     size_t used = 0;
     for (int i = 0; i < d->n_missing + !machine && used < sizeof list; i++) {
-        const char *what = i < d->n_missing ? d->missing[i] : "what it runs on (--cluster NAME or --gpu NAME)";
+        const char *what = i < d->n_missing ? d->missing[i] : "the cluster (--cluster NAME or --gpu NAME)";
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", what);
     }
     diag_error(diags, (struct place){.file = job->source->path}, "the job does not specify %s", list);

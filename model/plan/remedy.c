@@ -214,7 +214,7 @@ static void report_remedy(const struct remedy *remedy, double limit_bytes, struc
         diag_note(diags, PLACE_NONE, "with %s it fits%s%s%s: %.1f GiB for %s", remedy->what, typed ? " (" : "", remedy->option,
                   typed ? ")" : "", remedy->bytes / GIB, layout);
     else
-        diag_note(diags, PLACE_NONE, "%s would help, but not enough: it still needs %.1f GiB too much", remedy->what,
+        diag_note(diags, PLACE_NONE, "%s would help, but not enough: %.1f GiB would still be missing", remedy->what,
                   (remedy->bytes - limit_bytes) / GIB);
 }
 

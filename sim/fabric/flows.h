@@ -63,7 +63,7 @@
  *
  * Not modelled. Rates adapt at once, while congestion control needs some round trips (tens of us): valid for transfers that are
  * long compared to that. There are no packets, buffers, losses, head-of-line blocking or unfair congestion control; packets.h
- * has these. The user adds latency.
+ * has these. The caller adds latency.
  *
  * A connection is a path and a weight. It carries one transfer after another. If one begins at the instant at which the previous
  * one ended, nothing is solved.

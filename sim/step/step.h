@@ -13,11 +13,10 @@
  * reasons. Results are deterministic: whole nanoseconds, and no order that the program does not define.
  *
  * Folding. On healthy nodes the ranks of one stage behave alike. So one rank per stage is simulated and represents all; a
- * collective within a stage starts when it arrives. Simulating every rank gives the same times to the nanosecond. With flows on
+ * collective within a stage starts when that rank arrives. Simulating every rank gives the same times to the nanosecond. With flows on
  * a fabric, ranks of a stage are alike only if their routes are. Classes of such ranks are found for the placement and routing,
- * and one rank per class is simulated (fold.h), again with the same times to the nanosecond. Packet by packet
- * (network_flow_options, packets) nothing folds, and a step costs what its packets cost: 8 to 13 million of them over links per
- * second.
+ * and one rank per class is simulated (fold.h), again with the same times to the nanosecond. With packets
+ * (network_flow_options, packets) nothing folds; the simulator moves 8 to 13 million packets over links per second.
  *
  * Breakdown. Each instant of a rank belongs to the work on its compute stream (by class; a pass is split in the proportions of
  * its works). While compute waits, it belongs to the exchange it waits for, or to the bubble if it waits for another stage

@@ -82,8 +82,8 @@ void reconcile_micro_batches(struct measurement_table *table, struct diags *diag
     if (n)
         diag_warning(
             diags, table->items[first].at,
-            "%zu row%s assume%s a micro-batch that a fused softmax cannot take or that is not the best of the pipeline; what "
-            "its authors are likely to have run is taken",
+            "%zu row%s assume%s a micro-batch that a fused softmax does not support, or one that is not the fastest for the "
+            "pipeline; msim uses the one that the authors are likely to have run",
             n, n == 1 ? "" : "s", n == 1 ? "s" : "");
 }
 
