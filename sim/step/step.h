@@ -13,9 +13,9 @@
  * reasons. Results are deterministic: whole nanoseconds, and no order that the program does not define.
  *
  * Folding. On healthy nodes the ranks of one stage behave alike. So one rank per stage is simulated and represents all; a
- * collective within a stage starts when that rank arrives. Simulating every rank gives the same times to the nanosecond. With flows on
- * a fabric, ranks of a stage are alike only if their routes are. Classes of such ranks are found for the placement and routing,
- * and one rank per class is simulated (fold.h), again with the same times to the nanosecond. With packets
+ * collective within a stage starts when that rank arrives. Simulating every rank gives the same times to the nanosecond. With
+ * flows on a fabric, ranks of a stage are alike only if their routes are. Classes of such ranks are found for the placement and
+ * routing, and one rank per class is simulated (fold.h), again with the same times to the nanosecond. With packets
  * (network_flow_options, packets) nothing folds; the simulator moves 8 to 13 million packets over links per second.
  *
  * Breakdown. Each instant of a rank belongs to the work on its compute stream (by class; a pass is split in the proportions of
