@@ -104,6 +104,8 @@ START_TEST(mistakes_have_places)
         int line, column;
     } cases[] = {
         {"name: mine\nchecked: no\n", "no 'source': it says where the table is from", 1, 1},
+        {"source: a test\nname: DeepSpeed\nchecked: no\n",
+         "another file has a table of 'DeepSpeed' too; to replace it, use its file name", 2, 7},
         {"name: mine\nsource: a test\n", "no 'checked': it says the version of the program that it was checked against, or no", 1,
          1},
         {HEAD "sings: [a]\n", "unknown key 'sings'; did you mean 'signs'?", 6, 1},

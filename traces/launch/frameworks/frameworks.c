@@ -50,7 +50,11 @@ static void read_tables(struct frameworks *fs, char **names, size_t n_names, str
         if (!root)
             continue;
         framework_read_table(root, &shared, &fs->items[fs->n], &fs->arena, diags);
-        fs->n += fs->items[fs->n].name != NULL;
+        const char *name = fs->items[fs->n].name;
+        if (name && frameworks_find(fs, name))
+            diag_error(diags, yaml_find(root, "name")->at,
+                       "another file has a table of '%s' too; to replace it, use its file name", name);
+        fs->n += name != NULL;
     }
 }
 
