@@ -166,10 +166,10 @@ enum status catalog_template_write(int kind, FILE *out, struct diags *diags)
     for (int k = 0; k < TEMPLATE_EXAMPLES; k++)
         trees[k] = tree_of(kind, t->examples[k], diags);
     if (diags->n_errors == before) {
-        fprintf(out, "# %s.\n# Values are those of %s", t->title, t->examples[0]);
+        fprintf(out, "# %s.\n# The values are examples from %s", t->title, t->examples[0]);
         for (int k = 1; k < TEMPLATE_EXAMPLES && t->examples[k]; k++)
-            fprintf(out, "%s%s", k == 1 ? " and, for keys it lacks, of " : " or ", t->examples[k]);
-        fputs("; a comment names the value of a key that is left out, if it is not the usual one.\n", out);
+            fprintf(out, "%s%s", k == 1 ? "; keys that it lacks\n# have values from " : " or ", t->examples[k]);
+        fputs(".\n# A key that you leave out takes its default; the comment states a default that depends on other keys.\n", out);
         if (is_said(t->said, "base"))
             template_line("base", t->examples[0], "keys that are left out have the values of this entry", true, 0, out);
         template_rows(t->schema, t->said, trees, 0, out);

@@ -331,7 +331,7 @@ static const struct option_row options[] = {
 
 static const struct example examples[] = {
     {"msim run --model gpt-175b-megascale --cluster megascale-a100 --global-batch 6144 --faults megascale-30d",
-     "simulate a month on 12,288 GPUs at Llama 3's failure rate"},
+     "replay a month of faults, generated at Llama 3's failure rate, on 12,288 GPUs"},
     {"msim run experiment.yaml --fault-model llama3 --policy megascale --tokens 15T --replicas 1000 --gpu-price "
      "2.5",
      "predict when training ends, and its cost"},

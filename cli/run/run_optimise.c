@@ -241,9 +241,10 @@ static void write_legend(FILE *out, const struct policy_search *search, const st
     write_kept(out, o, search->n, true);
     write_shared_interval(out, o);
     if (most >= 0)
-        fprintf(out, "\n%s helps most: alone it makes a token %.3g %% cheaper\n", policy_levers[most].title,
+        fprintf(out, "\n%s helps most: this change alone makes a token %.3g %% cheaper\n", policy_levers[most].title,
                 cheaper_pct(o, o->alone[most].price));
-    fprintf(out, "\n%" PRId64 " replicas of the same luck for each of %d candidates\n", search->n, search->evaluations);
+    fprintf(out, "\n%" PRId64 " replicas, with the same random faults, for each of %d candidates\n", search->n,
+            search->evaluations);
 }
 
 static void write_optimum(struct invocation *call, const struct run_session *s, const struct policy_search *search,

@@ -23,8 +23,9 @@ static void keep_part(const struct field *row, const struct yaml_node *value, vo
 }
 
 static const struct field part_rows[] = {
-    CUSTOM("model", struct parts, model, keep_part, NULL, REQUIRED, "the model: --model NAME, or `model:` in the file"),
-    CUSTOM("cluster", struct parts, cluster, keep_part, NULL, REQUIRED, "the cluster: --cluster NAME, --gpu NAME, or `cluster:`"),
+    CUSTOM("model", struct parts, model, keep_part, NULL, REQUIRED, "set with --model NAME or `model:` in the file"),
+    CUSTOM("cluster", struct parts, cluster, keep_part, NULL, REQUIRED,
+           "set with --cluster NAME, --gpu NAME or `cluster:` in the file"),
     CUSTOM("job", struct parts, job, keep_part, NULL, UNSET, "how much is trained"),
     CUSTOM("layout", struct parts, layout, keep_part, NULL, UNSET, "how the work is divided"),
     CUSTOM("faults", struct parts, faults, keep_part, NULL, UNSET, "what goes wrong"),

@@ -15,17 +15,22 @@ static const struct schema peak_schema = SCHEMA("peak", peak_rows);
 
 #define GEMM(k, member, dim, lo, hi, def, what) QUANTITY(k, struct gemm_parameters, member, dim, lo, hi, def, what)
 static const struct field gemm_precision_rows[] = {
-    GEMM("peak_fraction", peak_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED, "of the dense peak that a long main loop sustains"),
+    GEMM("peak_fraction", peak_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED,
+         "fraction of the dense peak that a long main loop sustains"),
     GEMM("tile_overhead", tile_overhead_s, DIM_TIME, 0, 1e-3, "1us", "prologue and epilogue of a 256 x 128 tile"),
-    GEMM("small_tile_fraction", small_tile_fraction, DIM_FRACTION, 0.01, 1, "0.9", "of a 128 x 128 tile against 256 x 128"),
-    GEMM("smallest_tile_fraction", smallest_tile_fraction, DIM_FRACTION, 0.01, 1, "0.75", "each further halving of the tile"),
-    GEMM("quantisation", quantisation, DIM_FRACTION, 0, 1, "0.7", "1 whole waves of tiles only, 0 the tail wave is shared out"),
+    GEMM("small_tile_fraction", small_tile_fraction, DIM_FRACTION, 0.01, 1, "0.9",
+         "speed of a 128 x 128 tile relative to 256 x 128"),
+    GEMM("smallest_tile_fraction", smallest_tile_fraction, DIM_FRACTION, 0.01, 1, "0.75",
+         "relative speed after each further halving of the tile"),
+    GEMM("quantisation", quantisation, DIM_FRACTION, 0, 1, "0.7",
+         "cost of a partial last wave of tiles: 1 a whole wave, 0 its share"),
     GEMM("fixed", fixed_s, DIM_TIME, 0, 1e-3, "3us", "start-up and drain of one kernel"),
-    GEMM("split", split_s, DIM_TIME, 0, 1e-3, "1us", "what dividing k among SMs costs beside its partial sums"),
-    GEMM("memory_fraction", memory_fraction, DIM_FRACTION, 0.01, 1, "0.85", "of HBM bandwidth when operand traffic limits"),
-    GEMM("overlap", overlap, DIM_FRACTION, 0, 0.9, "0.667", "of arithmetic and traffic: 0 their sum, 1 the longer one"),
-    GEMM("droop", droop, DIM_FRACTION, 0, 1, "0", "slow-down of long kernels as clocks fall"),
-    GEMM("droop_time", droop_s, DIM_TIME, 1e-5, 0.1, "500us", "arithmetic at which half of the droop has set in"),
+    GEMM("split", split_s, DIM_TIME, 0, 1e-3, "1us", "cost of dividing k among SMs, without the partial sums"),
+    GEMM("memory_fraction", memory_fraction, DIM_FRACTION, 0.01, 1, "0.85",
+         "fraction of HBM bandwidth if operand traffic limits"),
+    GEMM("overlap", overlap, DIM_FRACTION, 0, 0.9, "0.667", "overlap of arithmetic and traffic: 0 their sum, 1 the longer one"),
+    GEMM("droop", droop, DIM_FRACTION, 0, 1, "0", "slowdown of long kernels as clocks fall"),
+    GEMM("droop_time", droop_s, DIM_TIME, 1e-5, 0.1, "500us", "arithmetic time at which half of the droop is reached"),
 };
 static const struct schema gemm_precision_schema = SCHEMA("gemm in one precision", gemm_precision_rows);
 
@@ -39,16 +44,17 @@ static const struct schema gemm_schema = SCHEMA("gemm", gemm_rows);
 /* `T` and `in` say where a kernel's parameters are: in struct gpu, or alone. */
 #define ATTENTION_ROWS(T, in, needs_backward)                                                                                    \
     QUANTITY("forward_fraction", T, in forward_fraction, DIM_FRACTION, 0.01, 1.2, REQUIRED,                                      \
-             "of the dense peak that the main loop sustains"),                                                                   \
-        QUANTITY("backward_fraction", T, in backward_fraction, DIM_FRACTION, 0.01, 1.2, needs_backward, "the same, backward"),   \
+             "fraction of the dense peak that the main loop sustains"),                                                          \
+        QUANTITY("backward_fraction", T, in backward_fraction, DIM_FRACTION, 0.01, 1.2, needs_backward,                          \
+                 "the same, in the backward pass"),                                                                              \
         QUANTITY("exposed", T, in exposed, DIM_FRACTION, 0, 1, "0.6",                                                            \
-                 "of the shorter of products and exponentials: what the longer does not hide"),                                  \
+                 "exposed fraction of the shorter of products and exponentials"),                                                \
         QUANTITY("tile_overhead", T, in tile_overhead_s, DIM_TIME, 0, 1e-3, "2us",                                               \
                  "prologue and epilogue of a tile of queries"),                                                                  \
         QUANTITY("quantisation", T, in quantisation, DIM_FRACTION, 0, 1, "0.5",                                                  \
-                 "of the longest tile: what sticks out at the end"),                                                             \
+                 "exposed fraction of the longest tile at the end"),                                                             \
         QUANTITY("fixed", T, in fixed_s, DIM_TIME, 0, 1e-3, "4us", "start-up and drain of one kernel"),                          \
-        INTEGER("tile", T, in tile, 0, 1024, "128", "queries of a tile and keys of a block; 0: pairs count one by one")
+        INTEGER("tile", T, in tile, 0, 1024, "128", "queries per tile and keys per block; 0: pairs are counted singly")
 
 static const struct field attention_fp8_rows[] = {ATTENTION_ROWS(struct attention_parameters, , UNSET)};
 static const struct schema attention_fp8_schema = SCHEMA("attention in fp8", attention_fp8_rows);
@@ -57,7 +63,7 @@ static const struct field attention_rows[] = {
     TEXT("source", struct gpu, attention_source, REQUIRED, "what the parameters were fitted to"),
     ATTENTION_ROWS(struct gpu, attention., REQUIRED),
     QUANTITY("flash_attention2", struct gpu, flash_attention2, DIM_FRACTION, 0.01, 1, "1",
-             "speed of FlashAttention-2 proper, where the parameters are of a later kernel"),
+             "relative speed of FlashAttention-2, if a later kernel was measured"),
     GROUP("fp8", struct gpu, attention_fp8, attention_fp8_schema, UNSET, "operands in fp8"),
 };
 static const struct schema attention_schema = SCHEMA("attention", attention_rows);
@@ -65,11 +71,11 @@ static const struct schema attention_schema = SCHEMA("attention", attention_rows
 static const struct field memory_rows[] = {
     TEXT("source", struct gpu, memory_source, REQUIRED, "what the parameters were fitted to"),
     QUANTITY("bandwidth_fraction", struct gpu, memory.bandwidth_fraction, DIM_FRACTION, 0.01, 1, REQUIRED,
-             "of HBM bandwidth that streaming kernels reach"),
+             "fraction of HBM bandwidth that streaming kernels reach"),
     QUANTITY("fixed", struct gpu, memory.fixed_s, DIM_TIME, 0, 1e-3, "2us", "start-up and drain of one kernel"),
 #define X(id, key)                                                                                                               \
     QUANTITY(key "_rate", struct gpu, memory.rate[MEMORY_##id], DIM_RATE, 1e3, 1e14, UNSET,                                      \
-             "read and written by this kernel where it is not as fast as those that stream"),
+             "bytes per second of this kernel, if slower than streaming kernels"),
     MEMORY_KERNELS(X)
 #undef X
 };
@@ -79,11 +85,11 @@ static const struct field nccl_rows[] = {
     TEXT("source", struct gpu, nccl_source, REQUIRED, "what the parameters were fitted to"),
     QUANTITY("rate", struct gpu, nccl_rate, DIM_RATE, 1e8, 1e14, REQUIRED, "bus bandwidth that long messages sustain"),
     QUANTITY("ramp", struct gpu, nccl_ramp_bytes, DIM_BYTES, 0, 1e10, "256KiB",
-             "message whose ring pipeline costs as much again as its bandwidth term"),
+             "message size at which the ring pipeline doubles the bandwidth term"),
     QUANTITY("own_part", struct gpu, nccl_own_part, DIM_FRACTION, 0, 2, "0",
-             "time that a rank's own part of the buffer takes, of what sending it takes"),
+             "time of a rank's own part of the buffer, relative to sending it"),
     QUANTITY("own_message", struct gpu, nccl_own_message, DIM_FRACTION, 0, 2, "0",
-             "the same of an all-to-all, which sends it to itself"),
+             "the same for an all-to-all, which sends it to itself"),
     QUANTITY("base", struct gpu, nccl_base_s, DIM_TIME, 0, 1e-3, "12us", "start and end of a collective"),
     QUANTITY("hop", struct gpu, nccl_hop_s, DIM_TIME, 0, 1e-3, "0.7us", "each ring step"),
     QUANTITY("nvls_rate", struct gpu, nvls_rate, DIM_RATE, 0, 1e14, UNSET,
@@ -112,7 +118,7 @@ static const char *const architectures[N_ARCHITECTURES + 1] = {
 static const struct field gpu_rows[] = {
     TEXT("name", struct gpu, name, UNSET, "name"),
     TEXT("source", struct gpu, source, UNSET, "where the data-sheet numbers come from"),
-    CHOICE("architecture", struct gpu, architecture, architectures, UNSET, "decides which kernels for attention there are"),
+    CHOICE("architecture", struct gpu, architecture, architectures, UNSET, "selects the attention kernels that exist"),
     SECTION("peak", peak_schema, REQUIRED, "dense peak rate per precision"),
     QUANTITY("exp_rate", struct gpu, exp_rate, DIM_FLOPS, 1e9, 1e16, UNSET, "exponentials of all special-function units"),
     QUANTITY("hbm", struct gpu, hbm_bytes, DIM_BYTES, 1e9, 1e13, REQUIRED, "memory as the driver reports it to a program"),
@@ -129,16 +135,16 @@ static const struct field gpu_rows[] = {
     QUANTITY("host_memory_rate", struct gpu, host_memory_rate, DIM_RATE, 1e9, 1e13, UNSET,
              "a GPU's share of that memory's bandwidth, as data sheets give it"),
     INTEGER("nvlink_domain", struct gpu, nvlink_domain, 1, 100000, "8", "GPUs that NVLink joins"),
-    INTEGER("gpus_per_node", struct gpu, gpus_per_node, 1, 1024, "8", "of the usual host"),
+    INTEGER("gpus_per_node", struct gpu, gpus_per_node, 1, 1024, "8", "GPUs of the usual host"),
     PORT_RATE("nic_rate", struct gpu, nic_rate, 1e8, 1e13, REQUIRED, "network of the usual host, per GPU and direction"),
     QUANTITY("sustained_clock", struct gpu, sustained_clock, DIM_FRACTION, 0.1, 1, "1",
-             "of the clock of kernels timed alone that training holds"),
+             "clock in training, relative to the clock of kernels timed alone"),
     QUANTITY("clock_spread", struct gpu, clock_spread, DIM_FRACTION, 0, 0.5, "0",
              "standard deviation of that clock between GPUs"),
     QUANTITY("launch", struct gpu, launch_s, DIM_TIME, 0, 1e-3, "1us", "gap between kernels while the queue is kept full"),
-    QUANTITY("host_launch", struct gpu, host_launch_s, DIM_TIME, 0, 1e-3, "6us", "what the host needs to enqueue one kernel"),
+    QUANTITY("host_launch", struct gpu, host_launch_s, DIM_TIME, 0, 1e-3, "6us", "time the host needs to enqueue one kernel"),
     QUANTITY("host_pause", struct gpu, host_pause_s, DIM_TIME, 0, 1e-3, "0us",
-             "what a host stands still for each layer that an eager stack checkpoints"),
+             "time a host waits per layer that an eager stack recomputes"),
     SECTION("gemm", gemm_schema, REQUIRED, "matrix multiplication, fitted"),
     SECTION("attention", attention_schema, REQUIRED, "fused attention, fitted"),
     SECTION("memory", memory_schema, REQUIRED, "memory-bound kernels, fitted"),

@@ -231,7 +231,7 @@ static const char *const gradient_names[] = {"fp32", "bf16", "fp16", NULL};
 static const char *const moment_names[] = {"fp32", "bf16", "fp16", "fp8", NULL};
 
 static const struct field job_rows[] = {
-    INTEGER("global_batch", struct job, global_batch, 1, JOB_SEQUENCES_MAX, UNSET, "sequences per step, all replicas together"),
+    INTEGER("global_batch", struct job, global_batch, 1, JOB_SEQUENCES_MAX, UNSET, "sequences per step, over all replicas"),
     INTEGER("batch_tokens", struct job, batch_tokens, 1, JOB_TOKENS_MAX, UNSET,
             "global batch in tokens, instead of global_batch; msim rounds it to whole sequences"),
     LENGTH("seq_len", struct job, seq_len, 1, 1e9, UNSET, "tokens per sequence (default: the model's)"),

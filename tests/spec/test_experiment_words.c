@@ -49,8 +49,8 @@ START_TEST(names_on_the_command_line_are_checked)
     ck_assert_ptr_nonnull(strstr(words, "--layout: error: tp: "));
     free(words);
     words = said_of((struct experiment_flags){0}, NULL);
-    ck_assert_str_eq(words, "error: experiment: 'model' is missing (the model: --model NAME, or `model:` in the file)\nerror: "
-                            "experiment: 'cluster' is missing (the cluster: --cluster NAME, --gpu NAME, or `cluster:`)\n");
+    ck_assert_str_eq(words, "error: experiment: 'model' is missing (set with --model NAME or `model:` in the file)\nerror: "
+                            "experiment: 'cluster' is missing (set with --cluster NAME, --gpu NAME or `cluster:` in the file)\n");
     free(words);
 }
 END_TEST

@@ -45,7 +45,7 @@ START_TEST(states_that_name_the_node)
            "100 0 3600 NODE_F;5000 1 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 2 jobs in state FAILED, possibly");
     STARTS(JOBS(asked, table),
            "100 0 3600 NODE_F;1000 1 3600 FAILED;5000 2 3600 BOOT_F;8000 0 3600 Hardwa;|left out: 1 job in state FAILED");
-    HAS(JOBS(usual, "status,end\nfailed,7\n"), "no column says which node");
+    HAS(JOBS(usual, "status,end\nfailed,7\n"), "the column of nodes is missing");
 }
 END_TEST
 
@@ -55,8 +55,8 @@ START_TEST(nodes_that_nobody_named)
     static const char counts[] = "state,end_s,nodes\nNODE_FAIL,10,8\nNODE_FAIL,10,8\nNODE_FAIL,11,16\n";
     struct convert_options two = usual;
     two.nodes = 2;
-    STARTS(JOBS(usual, counts), "|these are numbers of nodes");
-    STARTS(JOBS(usual, "state,end_s,Nodes\nNODE_FAIL,10,8.0\nNODE_FAIL,10,\n"), "|these are numbers of nodes");
+    STARTS(JOBS(usual, counts), "|this column counts nodes");
+    STARTS(JOBS(usual, "state,end_s,Nodes\nNODE_FAIL,10,8.0\nNODE_FAIL,10,\n"), "|this column counts nodes");
     ck_assert_str_eq(JOBS(usual, "state,end_s,hosts\nNODE_FAIL,10,10.0.0.1\nNODE_FAIL,10,10.0.0.2\n"),
                      "10 0 3600 NODE_F;10 1 3600 NODE_F;");
     STARTS(JOBS(two, counts), "10 0 3600 NODE_F;10 1 3600 NODE_F;11 0 3600 NODE_F;|no column names nodes");
@@ -246,7 +246,7 @@ START_TEST(states_of_nodes)
     STARTS(NODES(usual, EVENTS "c|n1|2025-03-01T02:00:00|2025-03-01T01:00:00|DOWN||\n"), "|the state ends before it begins");
     STARTS(NODES(usual, EVENTS "c|n[1-2]|2025-03-01T02:00:00|2025-03-01T03:00:00|DOWN||\n"), "|'n[1-2]' are several nodes");
     STARTS(NODES(usual, EVENTS "c|n1|yesterday|2025-03-01T03:00:00|DOWN||\n"), "|'yesterday' is neither seconds nor a time");
-    STARTS(NODES(usual, "a,b\n1,2\n"), "|no column names nodes");
+    STARTS(NODES(usual, "a,b\n1,2\n"), "|the column of nodes is missing");
 }
 END_TEST
 
@@ -284,9 +284,9 @@ START_TEST(what_a_file_is)
         ck_assert_msg(source == files[i].source, "%zu: %d", i, (int)source);
         ck_assert_int_eq(status == STATUS_OK, source != CONVERT_UNKNOWN);
         if (status != STATUS_OK)
-            HAS(diags.items[0].text, strncmp(files[i].text, "time_s,", 7) == 0 ? "is a fault trace already"
+            HAS(diags.items[0].text, strncmp(files[i].text, "time_s,", 7) == 0 ? "this is already a fault trace"
                                      : strlen(files[i].text) < 3               ? "is empty"
-                                                                 : "--source: lanl, titan, jobs, nodes, xid or smi");
+                                                                               : "--source lanl, titan, jobs, nodes, xid or smi");
         diags_free(&diags);
     }
 }

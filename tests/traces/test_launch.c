@@ -268,7 +268,7 @@ START_TEST(what_is_not_modelled_is_told)
         {"--num-experts 8 --moe-grouped-gemm --expert-model-parallel-size 4", "all-gather"},
         {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 4 --mtp-num-layers 1",
          "4 layers at once"},
-        {"--use-distributed-optimizer --overlap-grad-reduce", "parameters are gathered after the step"},
+        {"--use-distributed-optimizer --overlap-grad-reduce", "the job gathers parameters after the step"},
         {"--use-tp-pp-dp-mapping", "nearer"},
         {"--cp-comm-type a2a", NULL},
         {"--context-parallel-size 2 --cp-comm-type p2p", NULL},

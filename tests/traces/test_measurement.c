@@ -75,7 +75,7 @@ START_TEST(llama_row)
     ck_assert_double_eq(m->step_s, 0);
     ck_assert_uint_eq(r.diags.n_errors, 0);
     expect_diag(&r.diags, 0, SEVERITY_NOTE, 0, 0,
-                "assumed where cells are empty: vocab 51,200 (32,000 when LLaMA-like), gpus_per_node the GPU's usual, ");
+                "values assumed for empty cells: vocab 51,200 (32,000 for LLaMA-like models), gpus_per_node usual for the GPU, ");
     reading_free(&r);
 }
 END_TEST
@@ -166,7 +166,7 @@ START_TEST(unusable_rows)
     expect_diag(&r.diags, 5, SEVERITY_WARNING, 9, 80, "recompute 'ful' is unknown; did you mean 'full'?");
     expect_diag(&r.diags, 6, SEVERITY_WARNING, 10, 85, "precision 'fp17' is unknown");
     ck_assert_uint_eq(r.diags.n_items, 8); /* the feature is warned of once */
-    ck_assert_ptr_nonnull(strstr(r.diags.items[7].text, "assumed where cells are empty: features none (eager code)"));
+    ck_assert_ptr_nonnull(strstr(r.diags.items[7].text, "values assumed for empty cells: features none (eager code)"));
     reading_free(&r);
 }
 END_TEST
@@ -405,8 +405,8 @@ START_TEST(layouts_leave_open_what_step_does)
             ck_assert_int_eq(row->job.gradient_precision, PRECISION_FP32);
         }
         for (size_t i = 0; i < r.diags.n_items; i++)
-            told |= strstr(r.diags.items[i].text, "zero 1 with gradients in fp32 (bf16 where the cell says 1), "
-                                                  "sequence_parallel 1 where tp > 1") != NULL;
+            told |= strstr(r.diags.items[i].text, "zero 1 with gradients in fp32 (in bf16 if the cell contains 1), "
+                                                  "sequence_parallel 1 if tp > 1") != NULL;
         ck_assert(told);
         reading_free(&r);
     }
@@ -419,7 +419,7 @@ START_TEST(layouts_leave_open_what_step_does)
     reading_free(&r);
     r = read_table("model,gpu,gpus,seq_len,tp,micro_batch,global_batch,precision\nllama3-70b,h100-sxm,64,8192,8,1,1024,fp16\n");
     ck_assert_int_eq(r.row->job.gradient_precision, PRECISION_FP16); /* whatever is said of zero */
-    ck_assert_ptr_nonnull(strstr(r.diags.items[0].text, "zero 1, sequence_parallel 1 where tp > 1"));
+    ck_assert_ptr_nonnull(strstr(r.diags.items[0].text, "zero 1, sequence_parallel 1 if tp > 1"));
     reading_free(&r);
 }
 END_TEST

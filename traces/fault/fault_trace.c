@@ -248,7 +248,7 @@ static enum node_fate cell_node(const struct parser *parser, size_t row, int32_t
         return NODE_OUTSIDE;
     int32_t known = limits->known > limits->keep ? limits->known : limits->keep;
     diag_error(parser->diags, cell_place(parser, row, NODE),
-               "node %" PRId64 " is beyond the cluster; its nodes are 0 to %" PRId32, value, known - 1);
+               "node %" PRId64 " is not in the cluster; its nodes, with spares, are 0 to %" PRId32, value, known - 1);
     return NODE_WRONG;
 }
 

@@ -53,14 +53,14 @@ static bool find_columns(const struct csv_table *table, const struct convert_opt
                                 record_column(table, id_names)};
     bool counts = holds_counts(table, columns->node);
     if (columns->state < 0)
-        diag_error(diags, at, "no column says how a job ended; name it state or status (a table without one shows no failures)");
+        diag_error(diags, at,
+                   "the column of job states is missing; name it state or status (a table without one contains no failures)");
     if (columns->end < 0 && (columns->start < 0 || columns->duration < 0))
-        diag_error(diags, at, "no column says when a job ended; name it end_s, or give start_s (or submit_s) and duration_s");
+        diag_error(diags, at, "the column of end times is missing; name it end_s, or add start_s (or submit_s) and duration_s");
     if ((columns->node < 0 || counts) && options->nodes <= 0)
         diag_error(diags, counts ? csv_header_place(table, columns->node) : at,
-                   "%s; name nodes in a column node, or give --nodes N to spread the failures over N nodes",
-                   counts ? "these are numbers of nodes, and no column says which they were"
-                          : "no column says which node a job was on");
+                   "%s; add a column node with their names, or specify --nodes N to spread the failures over N nodes",
+                   counts ? "this column counts nodes, and none names them" : "the column of nodes is missing");
     if (counts)
         columns->node = -1;
     return diags->n_errors == errors;

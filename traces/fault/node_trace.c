@@ -36,11 +36,11 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
                                 .duration = record_column(table, duration_names),
                                 .reason = record_column(table, reason_names)};
     if (columns->node < 0)
-        diag_error(diags, at, "no column names nodes; name it NodeName, node or host");
+        diag_error(diags, at, "the column of nodes is missing; name it NodeName, node or host");
     if (columns->state < 0)
-        diag_error(diags, at, "no column says what state a node was in; name it State");
+        diag_error(diags, at, "the column of node states (such as DOWN) is missing; name it State");
     if (columns->start < 0)
-        diag_error(diags, at, "no column says when a state began; name it TimeStart, start or from");
+        diag_error(diags, at, "the column of start times is missing; name it TimeStart, start or from");
     return diags->n_errors == errors;
 }
 

@@ -129,13 +129,13 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     free(bytes);
     if (found == CONVERT_UNKNOWN && trace) {
         diag_error(diags, (struct place){.file = path},
-                   "is a fault trace already; give it to 'msim run --faults' or 'msim faults summary'");
+                   "this is already a fault trace; give it to 'msim run --faults' or 'msim faults summary'");
         return STATUS_BAD_INPUT;
     }
     if (found == CONVERT_UNKNOWN) {
         diag_error(diags, (struct place){.file = path},
-                   "neither columns nor lines show the source of this file; name it with --source: lanl, titan, jobs, nodes, xid "
-                   "or smi");
+                   "the format of this file is not recognised; specify it with --source lanl, titan, jobs, nodes, xid or smi, or "
+                   "write a fault trace with the columns time_s, node and down_s (seconds)");
         return STATUS_BAD_INPUT;
     }
     *source = found;

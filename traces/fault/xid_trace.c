@@ -388,7 +388,7 @@ enum status xid_trace_read(const char *const *paths, int n_paths, const struct c
         n += parser.counts[number];
     if (diags->n_errors == errors && n + parser.n_samples == 0)
         diag_error(diags, (struct place){.file = paths[0]},
-                   "no line with an Xid: 'NVRM: Xid (PCI:...): NUMBER' or "
+                   "no line contains an Xid, such as 'NVRM: Xid (PCI:...): NUMBER' or "
                    "DCGM_FI_DEV_XID_ERRORS{...} NUMBER");
     if (diags->n_errors == errors)
         tell_classes(&parser, paths, n_paths);

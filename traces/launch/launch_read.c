@@ -363,12 +363,12 @@ static void ask_for_job(const struct launch_source *source, struct diags *diags)
     const struct framework *framework = source->is_override ? source->framework : NULL;
     struct place at = {.file = source->path};
     if (framework && framework->base)
-        diag_error(diags, at, "this only sets keys of %s; give its %s, too, which has the others", framework->name,
+        diag_error(diags, at, "this only sets some keys of %s; also name its %s, which has the others", framework->name,
                    framework->base);
     else if (framework)
-        diag_error(diags, at, "this only sets keys of %s; give the configuration with the other keys, too", framework->name);
+        diag_error(diags, at, "this only sets some keys of %s; also name the configuration with the other keys", framework->name);
     else
-        diag_error(diags, at, "this only says more about a job; give its script or log, too");
+        diag_error(diags, at, "this describes only a part of a job; also name its launch script or log");
 }
 
 static enum status check_together(const struct launch_sources *sources, struct diags *diags)

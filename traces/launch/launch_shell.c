@@ -42,7 +42,7 @@ static void report_choice(const struct launch_choice *best, const char *name, bo
 {
     if (!failed && best->count == 0)
         diag_error(diags, (struct place){.file = name},
-                   "no command here has Megatron-LM's arguments, such as --num-layers, or sets keys of a configuration");
+                   "no command in this file has arguments of Megatron-LM, such as --num-layers, or sets keys of a configuration");
     else if (best->rivals > 1 && best->count == 2)
         diag_warning(diags, best->at, "%zu commands name configurations; msim takes the first", best->rivals);
     else if (best->rivals > 1)

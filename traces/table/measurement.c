@@ -65,7 +65,7 @@ static bool read_row(struct measurement_parser *parser, struct measurement *row)
     parser_accumulation(parser, &row->layout, &row->job);
     if (row->model.moe.experts && row->gpus > 1 && *parser_text(parser, COLUMN_EP) == '\0')
         parser_warn_once(parser, COLUMN_EP, measurement_columns[COLUMN_EP].name,
-                         "ep is not said of a mixture of experts: 1 is taken, all experts on every rank");
+                         "no ep is given for a mixture of experts; msim assumes 1: every rank has all experts");
     parser_assume_stack(parser, row);
     parser_adapt(parser, &row->layout, &row->job);
     parser_cluster(parser, row);
@@ -90,17 +90,17 @@ static void note_defaults(const struct measurement_parser *parser)
         enum column column;
         const char *taken;
     } defaults[] = {
-        {COLUMN_VOCAB, "51,200 (32,000 when LLaMA-like)"},
-        {COLUMN_GPUS_PER_NODE, "the GPU's usual"},
-        {COLUMN_NIC_GBPS, "the GPU's usual"},
+        {COLUMN_VOCAB, "51,200 (32,000 for LLaMA-like models)"},
+        {COLUMN_GPUS_PER_NODE, "usual for the GPU"},
+        {COLUMN_NIC_GBPS, "usual for the GPU"},
         {COLUMN_TP, "1"},
         {COLUMN_PP, "1"},
         {COLUMN_VPP, "1"},
         {COLUMN_CP, "1"},
         {COLUMN_ZERO, "1"},
-        {COLUMN_SEQUENCE_PARALLEL, "1 where tp > 1"},
-        {COLUMN_MICRO_BATCH, "1 or what is likely"},
-        {COLUMN_RECOMPUTE, "none where it fits"},
+        {COLUMN_SEQUENCE_PARALLEL, "1 if tp > 1"},
+        {COLUMN_MICRO_BATCH, "1 or a likely value"},
+        {COLUMN_RECOMPUTE, "none if it fits"},
         {COLUMN_PRECISION, "bf16"},
         {COLUMN_FEATURES, "none (eager code)"},
     };
@@ -113,12 +113,12 @@ static void note_defaults(const struct measurement_parser *parser)
             text_append(text, sizeof text, "%s%s %s%s", *text ? ", " : "", measurement_columns[defaults[i].column].name,
                         defaults[i].taken,
                         defaults[i].column == COLUMN_ZERO && parser->wide_gradients
-                            ? " with gradients in fp32 (bf16 where the cell says 1)"
+                            ? " with gradients in fp32 (in bf16 if the cell contains 1)"
                             : "");
     }
     struct place table = {.file = parser->csv->name};
     if (*text)
-        diag_note(parser->diags, table, "assumed where cells are empty: %s", text);
+        diag_note(parser->diags, table, "values assumed for empty cells: %s", text);
     if (parser->n_changes)
         diag_note(parser->diags, table, "features of %zu row%s, which begin with a sign, change those of current training stacks",
                   parser->n_changes, parser->n_changes == 1 ? "" : "s");

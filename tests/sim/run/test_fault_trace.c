@@ -133,7 +133,7 @@ static const struct refusal refusals[] = {
     {"time_s,node,down_s\n-1,0,5\n", 2, 1, "time_s '-1' is not a number from 0", 1},
     {"time_s,node,down_s\n1,-2,5\n", 2, 3, "node '-2' is not a whole number", 1},
     {"time_s,node,down_s\n1,1.5,5\n", 2, 3, "node '1.5' is not a whole number", 1},
-    {"time_s,node,down_s\n1,8,5\n", 2, 3, "node 8 is beyond the cluster; its nodes are 0 to 7", 1},
+    {"time_s,node,down_s\n1,8,5\n", 2, 3, "node 8 is not in the cluster; its nodes, with spares, are 0 to 7", 1},
     {"time_s,node,down_s\nsoon,0,5\n", 2, 1, "time_s 'soon' is not a number", 1},
     {"time_s,node,down_s\n1,0,\n", 2, 5, "down_s is empty", 1},
     {"time_s,node,down_s\n1,0,nan\n", 2, 5, "down_s 'nan'", 1},

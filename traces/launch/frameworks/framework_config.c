@@ -69,12 +69,14 @@ static enum status read_root(const struct frameworks *fs, const struct yaml_node
         bool ours = root->kind == YAML_MAPPING && yaml_find(root, "cluster");
         diag_error(
             diags, (struct place){.file = path},
-            ours ? "this is an experiment of msim already"
-                 : "no configuration that msim knows: NeMo has trainer and model, Megatron-Bridge train and model, torchtitan "
-                   "training and model, nanotron parallelism and tokens, Axolotl base_model, LLaMA-Factory finetuning_type, "
-                   "llm-foundry and OLMo device_train_microbatch_size, LitGPT train.micro_batch_size, MaxText "
+            ours ? "this is already an experiment of msim; give it to msim plan, step or run"
+                 : "not a configuration that msim knows. Frameworks are recognised by their keys: NeMo trainer and model, "
+                   "Megatron-Bridge train and model, torchtitan training and model, nanotron parallelism and tokens, Axolotl "
+                   "base_model, LLaMA-Factory finetuning_type, llm-foundry and OLMo device_train_microbatch_size, LitGPT "
+                   "train.micro_batch_size, MaxText "
                    "per_device_batch_size, OLMo-core data_loader and model, Colossal-AI plugin, accelerate distributed_type, "
-                   "DeepSpeed zero_optimization or batch sizes");
+                   "DeepSpeed zero_optimization or batch sizes. A config.json of Hugging Face describes only a model: specify "
+                   "it with --model");
         return STATUS_BAD_INPUT;
     }
     framework_read(words, root, framework);

@@ -12,7 +12,7 @@
  *
  * A file is YAML, JSON, TOML or, for Megatron-Bridge and NeMo 2, a program in Python (python_keys.h). Keys that no table has are
  * ignored: most of a configuration is about data and logging. A later release of a framework may rename a key; then the value
- * shows up as "not said".
+ * shows up as "not specified".
  */
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_CONFIG_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_CONFIG_H

@@ -356,8 +356,8 @@ void framework_write_config(const struct frameworks *fs, const char *framework, 
     for (int i = 0; i < n_heading; i++)
         fprintf(out, "# %s\n", heading[i]);
     for (int i = 0; i < c->exported.n_lost; i++) {
-        fprintf(out, "# Not said by any key: %s.\n", c->exported.lost[i]);
-        diag_warning(diags, PLACE_NONE, "--export: no key says %s", c->exported.lost[i]);
+        fprintf(out, "# Not exported: %s.\n", c->exported.lost[i]);
+        diag_warning(diags, PLACE_NONE, "--export: no key expresses %s", c->exported.lost[i]);
     }
     const struct exporter *exporter = exporter_of(c->framework);
     if (exporter->open)

@@ -83,7 +83,7 @@ static void write_model(const struct launch_description *d, const char *catalog,
                       {"max_seq_len", "model.max_seq_len", model->max_seq_len, known.max_seq_len},
                       {"rope_theta", "model.rope_theta", (int64_t)model->rope_theta, (int64_t)known.rope_theta}};
         const char *named = launch_origin_of(d, "model");
-        write_line(out, 2, "base", catalog, named ? named : "the shape that the arguments describe");
+        write_line(out, 2, "base", catalog, named ? named : "the catalog model with the shape of the arguments");
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
             char text[32];
             snprintf(text, sizeof text, "%lld", (long long)others[i].ours);

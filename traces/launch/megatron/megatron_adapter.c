@@ -297,7 +297,7 @@ static void tell_method(struct translation *m, enum method method)
 static const char *obstacle_of(const struct launch_job *job, const struct adapter *adapter)
 {
     if (adapter->rank == 0 || adapter->targets == 0)
-        return "its rank, or beside which matrices, is not said";
+        return "its rank or its target matrices are not specified";
     if (job->model.mtp_layers)
         return "it is not modelled beside prediction modules";
     if (transformer_is_hybrid(&job->model))

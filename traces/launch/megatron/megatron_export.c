@@ -579,7 +579,7 @@ static void write_youngest(const struct megatron_export *e, FILE *out)
         }
     }
     if (youngest)
-        fprintf(out, "# The youngest of these arguments is --%s, of Megatron-Core %s.\n", youngest->flag, youngest->since);
+        fprintf(out, "# Requires Megatron-Core %s or later (--%s).\n", youngest->since, youngest->flag);
 }
 
 void megatron_write_script(const struct launch_job *job, const char *const *heading, int n_heading, FILE *out,
@@ -594,8 +594,8 @@ void megatron_write_script(const struct launch_job *job, const char *const *head
     for (int i = 0; i < n_heading; i++)
         fprintf(out, "# %s\n", heading[i]);
     for (int i = 0; i < e->n_lost; i++) {
-        fprintf(out, "# Not said by any argument: %s.\n", e->lost[i]);
-        diag_warning(diags, PLACE_NONE, "--export: no argument says %s", e->lost[i]);
+        fprintf(out, "# Not exported: %s.\n", e->lost[i]);
+        diag_warning(diags, PLACE_NONE, "--export: no argument expresses %s", e->lost[i]);
     }
     write_youngest(e, out);
     fputs("ARGUMENTS=(\n", out);

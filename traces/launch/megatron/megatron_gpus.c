@@ -18,7 +18,7 @@ static int64_t gpus_launched(struct translation *m, int64_t nodes, int64_t per_n
     int64_t n = nodes ? nodes : translate_int(m, ARGUMENT_LAUNCHED_NODES, 1, 0);
     int64_t each = per_node ? per_node : translate_int(m, ARGUMENT_LAUNCHED_GPUS, 1, 0);
     bool own_nodes = !nodes && is_own(m, ARGUMENT_LAUNCHED_NODES), own_gpus = !per_node && is_own(m, ARGUMENT_LAUNCHED_GPUS);
-    char text[64] = "";
+    char text[96] = "";
     bool known = !m->arguments->of[ARGUMENT_NODES].unknown && !m->arguments->of[ARGUMENT_NODE_GPUS].unknown;
     const struct megatron_value *visible = &m->arguments->of[ARGUMENT_LAUNCHED_GPUS];
     if (by && known && !per_node && visible->unknown)

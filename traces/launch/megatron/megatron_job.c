@@ -144,7 +144,7 @@ static bool overlaps_replicas(struct translation *m)
     if (gradients && !parameters && l->dp > 1)
         translate_not_modelled(
             m, ARGUMENT_PARAMETER_OVERLAP,
-            "switched off: parameters are gathered after the step; msim assumes that gathering them is hidden, too");
+            "not set: the job gathers parameters after the step; msim assumes that it overlaps this exchange as well");
     return gradients;
 }
 

@@ -73,7 +73,7 @@ void translate_from(struct translation *m, const char *key, enum argument argume
     char place[80];
     place_text(value->at, place, sizeof place);
     if (!value->text && m->arguments->foreign)
-        launch_originate(m->description, key, "not said");
+        launch_originate(m->description, key, "not specified");
     else if (!value->text)
         launch_originate(m->description, key, "default of --%s", megatron_rows[argument].flag);
     else
