@@ -26,7 +26,12 @@ void table_column(struct table *table, const char *title, const char *unit, enum
 {
     table->columns = memory_grow(table->columns, &table->column_capacity, table->n_columns + 1, sizeof *table->columns);
     table->columns[table->n_columns++] =
-        (struct table_column){memory_copy_text(title), unit ? memory_copy_text(unit) : NULL, align};
+        (struct table_column){memory_copy_text(title), unit ? memory_copy_text(unit) : NULL, align, VIEW_BOTH};
+}
+
+void table_column_view(struct table *table, enum column_view view)
+{
+    table->columns[table->n_columns - 1].view = view;
 }
 
 void drop_sign_of_zero(char *text, bool plus)

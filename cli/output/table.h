@@ -22,9 +22,12 @@
 enum align { ALIGN_LEFT, ALIGN_RIGHT };
 enum tint { TINT_NONE, TINT_GOOD, TINT_WARN, TINT_BAD, TINT_DIM, TINT_STRONG };
 
+/* In which of two views of a text table a column is: both, the usual one, or the one with all columns. */
+enum column_view { VIEW_BOTH, VIEW_USUAL, VIEW_ALL };
 struct table_column {
     char *title, *unit;
     enum align align;
+    enum column_view view;
 };
 struct table_cell {
     char *text;
@@ -36,9 +39,12 @@ struct table {
     struct table_cell *cells;
     size_t n_cells, cell_capacity;
     enum tint next_tint;
+    bool all; /* show the view with all columns; a table with two views otherwise fits TABLE_WIDTH columns of text */
 };
+enum { TABLE_WIDTH = 100 };
 
 void table_column(struct table *table, const char *title, const char *unit, enum align align);
+void table_column_view(struct table *table, enum column_view view); /* of the column added last */
 void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 void table_tint(struct table *table, enum tint tint); /* of the next cell */
 /* "+1.25", and "0.00" for what the digits shown make none. */

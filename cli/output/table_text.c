@@ -20,6 +20,7 @@ struct view {
     char **titles; /* with units */
     int *widths;
     bool *hidden; /* said below */
+    bool *absent; /* of the other view */
 };
 
 /* --- pieces of texts -------------------------------------------------------------------------------------------------------- */
@@ -98,7 +99,7 @@ static int total_width(const struct view *view)
 {
     int width = -GAP;
     for (size_t c = 0; c < view->table->n_columns; c++)
-        width += view->hidden[c] ? 0 : view->widths[c] + GAP;
+        width += view->hidden[c] || view->absent[c] ? 0 : view->widths[c] + GAP;
     return width;
 }
 
@@ -132,7 +133,7 @@ static size_t most_generous(const struct view *view)
     size_t best = SIZE_MAX;
     int most = 0;
     for (size_t c = 0; c < view->table->n_columns; c++) {
-        bool texts = !view->hidden[c] && view->table->columns[c].align == ALIGN_LEFT;
+        bool texts = !view->hidden[c] && !view->absent[c] && view->table->columns[c].align == ALIGN_LEFT;
         int spare = texts ? view->widths[c] - least_width(view, c) : 0;
         if (spare > most) {
             most = spare;
@@ -159,7 +160,7 @@ static void fit(struct view *view)
         view->widths[c] = heading > cells ? heading : cells;
     }
     for (size_t c = 1; c < table->n_columns && too_wide(view); c++)
-        view->hidden[c] = says_the_same(table, c);
+        view->hidden[c] = !view->absent[c] && says_the_same(table, c);
     squeeze_texts(view);
 }
 
@@ -174,15 +175,21 @@ static char *title_with_unit(const struct table_column *column)
 static struct view view_of(const struct table *table, const struct invocation *call)
 {
     size_t n = table->n_columns;
+    bool two_views = false;
     struct view view = {.table = table, .out = call->out, .colour = call->colour, .width = call->width};
     view.titles = memory_new(n, sizeof *view.titles);
     view.widths = memory_new(n, sizeof *view.widths);
     view.hidden = memory_new(n, sizeof *view.hidden);
+    view.absent = memory_new(n, sizeof *view.absent);
     for (size_t c = 0; c < n; c++) {
         view.titles[c] = title_with_unit(&table->columns[c]);
         int heading = text_width(view.titles[c]), cells = widest_cell(table, c);
         view.widths[c] = heading > cells ? heading : cells;
+        view.absent[c] = table->columns[c].view == (table->all ? VIEW_USUAL : VIEW_ALL);
+        two_views |= table->columns[c].view != VIEW_BOTH;
     }
+    if (two_views && !table->all && view.width == 0)
+        view.width = TABLE_WIDTH;
     fit(&view);
     return view;
 }
@@ -194,6 +201,7 @@ static void view_free(struct view *view)
     free(view->titles);
     free(view->widths);
     free(view->hidden);
+    free(view->absent);
 }
 
 /* --- lines --- */
@@ -226,7 +234,7 @@ static void write_row(const struct view *view, const char **rest, const enum tin
     size_t n = view->table->n_columns;
     int *pieces = memory_new(n, sizeof *pieces), most = 1;
     for (size_t c = 0; c < n; c++) {
-        pieces[c] = view->hidden[c] ? 0 : count_pieces(rest[c], view->widths[c]);
+        pieces[c] = view->hidden[c] || view->absent[c] ? 0 : count_pieces(rest[c], view->widths[c]);
         most = pieces[c] > most ? pieces[c] : most;
     }
     for (int k = 0; k < most; k++) {
@@ -234,7 +242,7 @@ static void write_row(const struct view *view, const char **rest, const enum tin
         for (size_t c = 0; c < n; c++) {
             bool waits = heading && k < most - pieces[c];
             size_t length = waits ? 0 : piece_length(rest[c], view->widths[c]);
-            if (view->hidden[c])
+            if (view->hidden[c] || view->absent[c])
                 continue;
             line_text(&line, rest[c], length, view->widths[c], view->table->columns[c].align, tints[c]);
             rest[c] += length;

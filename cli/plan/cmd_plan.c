@@ -39,6 +39,8 @@ static enum status check_axis(const char *text, char *why, size_t size)
 #define TEXT_OF_TOKENS(x) #x
 #define TEXT_OF(x)        TEXT_OF_TOKENS(x)
 
+static const char *const column_choices[] = {"usual", "all", NULL};
+
 static const struct option_row options[] = {
     {.name = "space",
      .argument = "KEY=VALUES",
@@ -48,6 +50,11 @@ static const struct option_row options[] = {
              "schedule=zb-v,dualpipe,dualpipe-v; repeatable",
      .group = "Search"},
     {.name = "top", COUNT_FIELDS, .low = 1, .high = 100000, .initial = "20", .help = "show the N best plans", .group = "Search"},
+    {.name = "columns",
+     CHOICE_FIELDS("WHICH", column_choices),
+     .initial = "usual",
+     .help = "show a text table of 100 columns, or all columns: each dimension of the layout, the closed form's time",
+     .group = "Search"},
     {.name = "rerank",
      COUNT_FIELDS,
      .high = 100000,

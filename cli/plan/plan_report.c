@@ -82,6 +82,7 @@ struct plan_traits {
     bool crosses;      /* tensor parallelism, NVLink domains */
     bool uneven;       /* plan_is_uneven */
     bool unsimulated;
+    bool overlaps_differ;
 };
 
 static struct plan_traits traits_of(const struct plan_outcome *outcome)
@@ -99,6 +100,7 @@ static struct plan_traits traits_of(const struct plan_outcome *outcome)
         some.crosses |= layout->tp > setting->cluster->nvlink_domain;
         some.uneven |= plan_is_uneven(layout, setting);
         some.unsimulated |= !ranked->simulated;
+        some.overlaps_differ |= layout->features != outcome->found.plans[0].plan.layout.features;
     }
     return some;
 }
@@ -113,25 +115,42 @@ static void word_column(struct table *table, const char *title)
     table_column(table, title, NULL, ALIGN_LEFT);
 }
 
-static void plan_columns(struct table *table, const struct plan_traits *some)
+/* A column that only --columns all shows: the usual table has the layout as one text. */
+static void detail_column(struct table *table, const char *title, const char *unit, enum align align)
 {
-    static const char *const degrees[] = {"rank", "tp", "cp", "pp", "vpp", "dp"};
+    table_column(table, title, unit, align);
+    table_column_view(table, VIEW_ALL);
+}
+
+static void layout_columns(struct table *table, const struct plan_traits *some)
+{
+    static const char *const degrees[] = {"tp", "cp", "pp", "vpp", "dp"};
+    word_column(table, "layout");
+    table_column_view(table, VIEW_USUAL);
     for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++)
-        number_column(table, degrees[i], NULL);
+        detail_column(table, degrees[i], NULL, ALIGN_RIGHT);
     if (some->experts)
-        number_column(table, "ep", NULL);
-    number_column(table, "mb", NULL);
-    number_column(table, "zero", NULL);
-    number_column(table, "sp", NULL);
+        detail_column(table, "ep", NULL, ALIGN_RIGHT);
+    detail_column(table, "mb", NULL, ALIGN_RIGHT);
+    detail_column(table, "zero", NULL, ALIGN_RIGHT);
+    detail_column(table, "sp", NULL, ALIGN_RIGHT);
     if (some->exchanges)
-        word_column(table, "cp comm");
-    word_column(table, "recompute");
+        detail_column(table, "cp comm", NULL, ALIGN_LEFT);
+    detail_column(table, "recompute", NULL, ALIGN_LEFT);
     if (some->offloads)
-        word_column(table, "offload");
-    word_column(table, "schedule");
+        detail_column(table, "offload", NULL, ALIGN_LEFT);
+    detail_column(table, "schedule", NULL, ALIGN_LEFT);
     word_column(table, "overlap");
+    if (!some->overlaps_differ)
+        table_column_view(table, VIEW_ALL);
     if (some->chooses_loss)
         word_column(table, "loss");
+}
+
+static void plan_columns(struct table *table, const struct plan_traits *some)
+{
+    number_column(table, "rank", NULL);
+    layout_columns(table, some);
     number_column(table, "step", "s");
     number_column(table, "MFU", "%");
     if (some->rates_differ)
@@ -143,8 +162,8 @@ static void plan_columns(struct table *table, const struct plan_traits *some)
     number_column(table, "OOM", "%");
     number_column(table, "exposed", "%");
     number_column(table, "bubble", "%");
-    number_column(table, "closed form", "s");
-    number_column(table, "off", "%");
+    detail_column(table, "closed form", "s", ALIGN_RIGHT);
+    detail_column(table, "off", "%", ALIGN_RIGHT);
 }
 
 /* The ZeRO stage, and behind it among how many of the replicas: "3", "3/8". */
@@ -159,7 +178,9 @@ static void sharding_cell(struct table *table, const struct layout *l)
 static void layout_cells(struct table *table, const struct layout *l, const struct plan_traits *some,
                          const struct setting *setting)
 {
-    char overlap[48], recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT];
+    char overlap[48], recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT], brief[LAYOUT_TEXT];
+    table_cell(table, "%s%s%s", layout_brief(l, brief, sizeof brief), l->tp > setting->cluster->nvlink_domain ? " *" : "",
+               plan_is_uneven(l, setting) ? " ~" : "");
     table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
     table_cell(table, "%d", l->cp);
     table_cell(table, "%d", l->pp);
@@ -208,7 +229,7 @@ static void measure_cells(struct table *table, const struct ranked_plan *ranked,
 
 static void write_plans(const struct plan_outcome *outcome, const struct plan_traits *some, const struct invocation *call)
 {
-    struct table table = {0};
+    struct table table = {.all = option_choice(call, "columns") > 0};
     plan_columns(&table, some);
     for (int i = 0; i < outcome->n_shown; i++) {
         const struct ranked_plan *ranked = &outcome->found.plans[i];
@@ -217,14 +238,15 @@ static void write_plans(const struct plan_outcome *outcome, const struct plan_tr
         measure_cells(&table, ranked, i + 1, some, outcome->setting);
     }
     table_write(&table, call);
-    table_free(&table);
     if (some->unsimulated)
-        fprintf(call->out, "Rows with - under 'off' were not simulated: their times are those of the closed form.\n");
+        fprintf(call->out, table.all ? "Rows with - under 'off' were not simulated: their times are those of the closed form.\n"
+                                     : "Only the first plans were simulated; the other times are those of the closed form.\n");
     if (some->crosses)
         fprintf(call->out, "* tensor parallelism beyond the NVLink domain of %d GPUs\n",
                 outcome->setting->cluster->nvlink_domain);
     if (some->uneven)
         note_write(call->out, 2, UNEVEN_NOTE);
+    table_free(&table);
 }
 
 /* How long runs of the first plan's kind took for such predictions. */

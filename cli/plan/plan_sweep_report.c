@@ -176,17 +176,22 @@ static void text_columns(const struct plan_sweep *sweep, const struct sweep_trai
     if (some->offloads)
         table_column(table, "host", "GiB", ALIGN_RIGHT);
     table_column(table, "exposed", "%", ALIGN_RIGHT);
+    table_column_view(table, VIEW_ALL);
     table_column(table, "bubble", "%", ALIGN_RIGHT);
+    table_column_view(table, VIEW_ALL);
     table_column(table, "tokens/s", NULL, ALIGN_RIGHT);
     table_column(table, "a GPU", NULL, ALIGN_RIGHT);
+    table_column_view(table, VIEW_ALL);
     if (plan_axes_gpus(axes) >= 0)
         table_column(table, "scaling", "%", ALIGN_RIGHT);
     if (sweep->budgeted) {
         table_column(table, "days", NULL, ALIGN_RIGHT);
         table_column(table, "GPU-hours", NULL, ALIGN_RIGHT);
     }
-    if (some->energy)
+    if (some->energy) {
         table_column(table, "energy", "MWh", ALIGN_RIGHT);
+        table_column_view(table, sweep->least == LEAST_ENERGY ? VIEW_BOTH : VIEW_ALL);
+    }
     if (some->costs)
         table_column(table, "cost", NULL, ALIGN_RIGHT);
 }
@@ -269,7 +274,7 @@ static void text_row(const struct plan_sweep *sweep, const struct sweep_traits *
 static void write_text(const struct plan_sweep *sweep, const struct invocation *call)
 {
     const struct sweep_traits some = traits_of(sweep);
-    struct table table = {0};
+    struct table table = {.all = option_choice(call, "columns") > 0};
     write_heading(sweep, call->out);
     text_columns(sweep, &some, &table);
     for (int i = 0; i < sweep->axes.n_points; i++)
