@@ -41,7 +41,7 @@ struct table {
     enum tint next_tint;
     bool all; /* show the view with all columns; a table with two views otherwise fits TABLE_WIDTH columns of text */
 };
-enum { TABLE_WIDTH = 100 };
+enum { TABLE_WIDTH = 96 };
 
 void table_column(struct table *table, const char *title, const char *unit, enum align align);
 void table_column_view(struct table *table, enum column_view view); /* of the column added last */
