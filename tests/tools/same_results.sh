@@ -157,7 +157,7 @@ more() { # more SET BINARY TO
     for cluster in dgx-h100 megascale-a100 frontier; do
         add "fabric_$cluster" fabric show --cluster $cluster
     done
-    sed -i "s|$scratch|.|g" "$to"/*
+    [ -z "$(ls "$to")" ] || sed -i "s|$scratch|.|g" "$to"/*
     cd "$tools"
 }
 
@@ -166,7 +166,7 @@ results() { # results SET BINARY TO
     mkdir -p "$3"
     for name in calibrate validate plan experts $(ls "$1/commands"); do
         [ ! -f "$1/commands/$name" ] || ! mentions "$1/commands/$name" || echo "$name"
-    done | awk '!seen[$0]++' | xargs -P "$jobs" -I{} sh "$0" --only "$only" --replay "$1" {} "$2" "$3"
+    done | awk '!seen[$0]++' | xargs -P "$jobs" -I{} sh "$tools/same_results.sh" --only "$only" --replay "$1" {} "$2" "$3"
     more "$1" "$2" "$3"
 }
 

@@ -1,7 +1,7 @@
-# A result without what may differ between two versions of msim: the version, wall times, comments, and the sentences under assumptions,
-# notes, detail, source and (in CSV) meaning. KIND is json, csv, lines (YAML, scripts), figure (for gnuplot: only its data) or measured
-# (JSON of a real run: only its losses and counts). Options of a command are echoed in the order of its help, which may change; here
-# they are sorted.
+# A result without what may differ between two versions of msim: the version, wall times, comments, and the sentences under
+# assumptions, notes, detail, source, origins (where an imported value is from), why (a message) and (in CSV) meaning. KIND is json,
+# csv, lines (YAML, scripts), figure (for gnuplot: only its data) or measured (JSON of a real run: only its losses and counts).
+# Options of a command are echoed in the order of its help, which may change; here they are sorted.
 function cut_csv(line,    n, i, c, field, quoted, out)
 {
     out = ""
@@ -83,12 +83,12 @@ options { # a list goes on
 }
 /^  "options": {$/ { options = 1 }
 /^ *"msim": "/ || /^ *"([a-z]+_)?seconds": / { next }
-/^ *"(assumptions|notes|detail|source)": [\[{]$/ {
+/^ *"(assumptions|notes|detail|source|origins)": [\[{]$/ {
     print
     depth = 1
     next
 }
-/^ *"(assumptions|notes|detail|source)": / {
+/^ *"(assumptions|notes|detail|source|why)": / {
     sub(/:.*$/, ":")
     print
     next
