@@ -92,8 +92,8 @@ static void assume_network(struct step_report *report)
     if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
         assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
     if (report->flow == NULL)
-        assume(report, "analytic network: groups share links among themselves, and messages NICs with replicas' exchanges beside "
-                       "them; nothing else slows another down");
+        assume(report, "analytic network: groups of one kind share links, and pipeline messages share NICs with data-parallel "
+                       "exchanges; other contention is ignored");
     char narrow[OVERSUBSCRIBED_TEXT];
     if (report->flow == NULL && oversubscribed_text(layout, cluster, narrow, sizeof narrow) > 0)
         assume(report, "%s", narrow);
@@ -128,7 +128,7 @@ void step_report_complete(struct step_report *report)
     if ((layout->features & FEATURE_BIT(SLIDING_WINDOW)) && job->window == 0 && model->window == 0)
         assume(report, "no sliding-window width is given or published: 3/8 of the sequence");
     bool spread = report->setup->experiment.cluster.gpu.clock_spread > 0;
-    const char *pace = spread ? ", every GPU as fast as the slowest is expected to be" : ", no jitter";
+    const char *pace = spread ? ", every GPU at the expected speed of the slowest" : ", no jitter";
     if (report->folded)
         assume(report, "ranks of one stage behave alike: no stragglers%s; one rank per stage is simulated", pace);
     else
