@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/base/memory.h"
 #include "model/base/order.h"
@@ -290,6 +291,16 @@ enum status fabric_build(const struct fabric_shape *shape, struct place at, stru
     links_create(&built);
     *fabric = built;
     return STATUS_OK;
+}
+
+void fabric_copy(const struct fabric *fabric, struct fabric *copy)
+{
+    size_t links = fabric_links(fabric);
+    *copy = *fabric;
+    copy->rates = memory_new(links, sizeof *copy->rates);
+    copy->speed = memory_new(links, sizeof *copy->speed);
+    memcpy(copy->rates, fabric->rates, links * sizeof *copy->rates);
+    memcpy(copy->speed, fabric->speed, links * sizeof *copy->speed);
 }
 
 void fabric_free(struct fabric *fabric)

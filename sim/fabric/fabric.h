@@ -172,6 +172,8 @@ MUST_CHECK enum status fabric_affinity_parse(const char *text, struct fabric_sha
 /* Builds the fabric of a shape. */
 MUST_CHECK enum status fabric_build(const struct fabric_shape *shape, struct place at, struct fabric *fabric,
                                     struct diags *diags);
+/* A fabric of its own with the rates and speeds of another; free it, too. */
+void fabric_copy(const struct fabric *fabric, struct fabric *copy);
 void fabric_free(struct fabric *fabric);
 /* Writes the complete text form; FABRIC_TEXT_MAX bytes suffice. Returns buffer. */
 char *fabric_format(const struct fabric *fabric, char *buffer, size_t size);

@@ -1,7 +1,6 @@
 /* Fabrics, and transfers that share their links. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/base/memory.h"
 #include "sim/fabric/flows.h"
@@ -89,11 +88,6 @@ struct msim_flows {
     size_t n_transfers, capacity;
 };
 
-static void *copy_of(const void *items, size_t n, size_t size)
-{
-    return memcpy(memory_new(n, size), items, n * size);
-}
-
 enum msim_status msim_flows_create(const struct msim_fabric *fabric, enum msim_routing routing, uint64_t seed,
                                    struct msim_messages *messages, struct msim_flows **flows)
 {
@@ -108,9 +102,7 @@ enum msim_status msim_flows_create(const struct msim_fabric *fabric, enum msim_r
     struct msim_flows *handle = memory_new(1, sizeof *handle);
     double *rates = memory_new(n_links, sizeof *rates);
     fabric_rates_now(&fabric->fabric, rates);
-    handle->fabric = fabric->fabric;
-    handle->fabric.rates = copy_of(fabric->fabric.rates, n_links, sizeof *handle->fabric.rates);
-    handle->fabric.speed = copy_of(fabric->fabric.speed, n_links, sizeof *handle->fabric.speed);
+    fabric_copy(&fabric->fabric, &handle->fabric);
     handle->flows = flows_create(rates, n_links);
     handle->load = memory_new(n_links, sizeof *handle->load);
     handle->router = (struct router){
