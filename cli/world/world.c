@@ -1,6 +1,5 @@
 #include "cli/world/world.h"
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "model/base/processors.h"
 #include "runtime/cuda/cuda_comm.h"
 
 /* The number that a launcher without MPI gave this process; 0 where it gave none. */
@@ -39,10 +39,8 @@ static int environment_number(const char *const *names, size_t n, int otherwise)
 int world_processors(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}; /* Open MPI's, MPICH's */
-    cpu_set_t set;
-    CPU_ZERO(&set);
     int ranks_here = world_size() > 1 ? environment_number(names, 2, world_size()) : 1;
-    int own = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    int own = processors_available();
     int share = (int)sysconf(_SC_NPROCESSORS_ONLN) / (ranks_here > 0 ? ranks_here : 1);
     int n = own < share ? own : share;
     return n < 1 ? 1 : n > 256 ? 256 : n;

@@ -3,12 +3,12 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/processors.h"
 #include "model/cost/memory/footprint.h"
 #include "model/cost/step/min_recompute_layers.h"
 #include "model/cost/work/work.h"
@@ -380,19 +380,9 @@ static void *work_in_thread(void *worker)
     return NULL;
 }
 
-/* Processors this process may run on. */
-static int available_processors(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    return CPU_COUNT(&set);
-}
-
 static int thread_count(const struct search_options *options, uint32_t n_families)
 {
-    int n = options->threads > 0 ? options->threads : available_processors();
+    int n = options->threads > 0 ? options->threads : processors_available();
     if (n > MAX_THREADS)
         n = MAX_THREADS;
     if ((uint32_t)n > n_families)

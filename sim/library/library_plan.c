@@ -1,10 +1,10 @@
 /* The fastest layouts, and the layout that an experiment means. */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/memory.h"
+#include "model/base/processors.h"
 #include "sim/library/library_internal.h"
 #include "sim/search/layout_choice.h"
 #include "sim/search/plan_ranking.h"
@@ -15,18 +15,10 @@ struct msim_plans {
     size_t n;
 };
 
-/* Processors that this process may run on. */
-static int processors(void)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
-}
-
 enum status library_layout(const struct experiment *experiment, const char *text, struct layout *layout, struct diags *diags)
 {
     if (!text)
-        return layout_choose(experiment, processors(), layout, diags);
+        return layout_choose(experiment, processors_available(), layout, diags);
     struct experiment given = *experiment;
     given.layout.given = strcmp(text, "auto") != 0 && strncmp(text, "auto,", 5) != 0;
     if (!given.layout.given)
@@ -35,7 +27,7 @@ enum status library_layout(const struct experiment *experiment, const char *text
         diag_error(diags, PLACE_NONE, "the layout has more than %zu characters", sizeof given.layout.text - 1);
         return STATUS_BAD_INPUT;
     }
-    return layout_choose(&given, processors(), layout, diags);
+    return layout_choose(&given, processors_available(), layout, diags);
 }
 
 static void plan_fill(const struct ranked_plan *from, const struct setting *setting, struct msim_plan *plan)
@@ -79,7 +71,7 @@ enum msim_status msim_plans_search(const struct msim_experiment *experiment, con
         .n_simulate = options->simulate > 0   ? options->simulate
                       : options->simulate < 0 ? 0
                                               : PLANS_SIMULATED,
-        .threads = options->threads > 0 ? options->threads : processors(),
+        .threads = options->threads > 0 ? options->threads : processors_available(),
         .processes = one_process,
     };
     struct search_options search = {.keep = options->keep > 0 ? options->keep : PLANS_SIMULATED, .threads = ranking.threads};
