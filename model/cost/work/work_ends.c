@@ -1,4 +1,4 @@
-/* What stands before the first layer and after the last one. */
+/* The work before the first layer and after the last one. */
 #include "model/cost/work/adapter.h"
 #include "model/cost/work/work_layer.h"
 

@@ -37,7 +37,7 @@ static void add_rest(struct launch_words *words, const struct yaml_node *node, c
                                                  .by_dest = true});
 }
 
-/* So many tokens as sequences; a rest is no batch. */
+/* Tokens as a number of sequences; a remainder is no batch. */
 static void add_sequences(struct launch_words *words, const struct yaml_node *root, const char *const *paths, const char *name,
                           int64_t length)
 {
