@@ -103,33 +103,45 @@ void step_profile_complete(struct step_profile *with, const struct job_setup *se
 
 /* --- showing ------------------------------------------------------------------------------------------------------- */
 
-static void off_cells(struct table *table, double predicted_s, double measured_s, double step_s)
+/* The unit of a profile's times: milliseconds where a step takes less than a tenth of a second. */
+struct unit {
+    const char *name, *each; /* of a time, of a time in each step */
+    double per_s;
+};
+
+static struct unit unit_of(const struct step_profile *with)
 {
-    table_cell(table, "%.4f", predicted_s);
-    table_cell(table, "%.4f", measured_s);
-    table_cell(table, "%+.4f", predicted_s - measured_s);
+    return with->measured.step_s < 0.1 ? (struct unit){"ms", "ms a step", 1e3} : (struct unit){"s", "s a step", 1};
+}
+
+static void off_cells(struct table *table, struct unit unit, double predicted_s, double measured_s, double step_s)
+{
+    table_cell(table, "%.4f", unit.per_s * predicted_s);
+    table_cell(table, "%.4f", unit.per_s * measured_s);
+    table_cell(table, "%+.4f", unit.per_s * (predicted_s - measured_s));
     table_cell(table, "%+.1f", 100 * (predicted_s - measured_s) / step_s);
 }
 
 static void write_kinds(const struct step_profile *with, const struct invocation *call)
 {
+    struct unit unit = unit_of(with);
     struct table table = {0};
     table_column(&table, "on the device", NULL, ALIGN_LEFT);
-    table_column(&table, "predicted", "s", ALIGN_RIGHT);
-    table_column(&table, "measured", "s", ALIGN_RIGHT);
-    table_column(&table, "off", "s", ALIGN_RIGHT);
+    table_column(&table, "predicted", unit.name, ALIGN_RIGHT);
+    table_column(&table, "measured", unit.name, ALIGN_RIGHT);
+    table_column(&table, "off", unit.name, ALIGN_RIGHT);
     table_column(&table, "off", "% of step", ALIGN_RIGHT);
-    table_column(&table, "hidden", "s", ALIGN_RIGHT);
+    table_column(&table, "hidden", unit.name, ALIGN_RIGHT);
     for (int k = 0; k < N_PROFILE_KINDS; k++) {
         double predicted = with->predicted_s[k], measured = with->measured.exposed_s[k], hidden = with->measured.hidden_s[k];
         if (!(predicted > 0) && !(measured > 0) && !(hidden > 0))
             continue;
         table_cell(&table, "%s", profile_kind_text((enum profile_kind)k));
-        off_cells(&table, predicted, measured, with->measured.step_s);
-        table_cell(&table, hidden > 0 ? "%.4f" : "-", hidden);
+        off_cells(&table, unit, predicted, measured, with->measured.step_s);
+        table_cell(&table, hidden > 0 ? "%.4f" : "-", unit.per_s * hidden);
     }
     table_cell(&table, "step");
-    off_cells(&table, with->step_s, with->measured.step_s, with->measured.step_s);
+    off_cells(&table, unit, with->step_s, with->measured.step_s, with->measured.step_s);
     table_cell(&table, "%s", "");
     table_write_text(&table, call);
     table_free(&table);
@@ -139,19 +151,20 @@ static void write_kinds(const struct step_profile *with, const struct invocation
 static void write_kernels(const struct step_profile *with, const struct invocation *call)
 {
     const struct profile *p = &with->profile;
+    struct unit unit = unit_of(with);
     size_t steps = p->n_steps * (size_t)p->steps_each;
     struct table table = {0};
     table_column(&table, "longest kernels", NULL, ALIGN_LEFT);
     table_column(&table, "taken for", NULL, ALIGN_LEFT);
     table_column(&table, "launches", NULL, ALIGN_RIGHT);
-    table_column(&table, "time", "s", ALIGN_RIGHT);
+    table_column(&table, "time", unit.name, ALIGN_RIGHT);
     table_column(&table, "each", "us", ALIGN_RIGHT);
     for (size_t i = 0; i < p->n_kernels && i < KERNELS_SHOWN; i++) {
         const struct profile_kernel *k = &p->kernels[i];
         table_cell(&table, "%.60s", k->name);
         table_cell(&table, "%s", profile_kind_name(k->kind));
         table_cell(&table, "%lld", (long long)k->launches);
-        table_cell(&table, "%.4f", k->seconds);
+        table_cell(&table, "%.4f", unit.per_s * k->seconds);
         table_cell(&table, "%.1f", 1e6 * k->seconds / (double)k->launches);
     }
     table_write_text(&table, call);
@@ -170,6 +183,7 @@ static const char *side_of(const struct profile *p, int64_t kernel, const char *
 static void write_idles(const struct step_profile *with, const struct invocation *call)
 {
     const struct profile *p = &with->profile;
+    struct unit unit = unit_of(with);
     double steps = (double)p->n_steps * p->steps_each;
     struct profile_idle idles[IDLES_SHOWN];
     size_t n = profile_idles_of(p, idles, IDLES_SHOWN), shown = 0;
@@ -177,7 +191,7 @@ static void write_idles(const struct step_profile *with, const struct invocation
     table_column(&table, "idle after", NULL, ALIGN_LEFT);
     table_column(&table, "until", NULL, ALIGN_LEFT);
     table_column(&table, "gaps", "a step", ALIGN_RIGHT);
-    table_column(&table, "time", "s a step", ALIGN_RIGHT);
+    table_column(&table, "time", unit.each, ALIGN_RIGHT);
     table_column(&table, "longest", "ms", ALIGN_RIGHT);
     table_column(&table, "which began", p->marked ? "s into its step" : "s into the trace", ALIGN_RIGHT);
     for (; shown < n && idles[shown].seconds / steps >= IDLE_SHOWN * with->measured.step_s; shown++) {
@@ -185,7 +199,7 @@ static void write_idles(const struct step_profile *with, const struct invocation
         table_cell(&table, "%.40s", side_of(p, idle->after, p->marked ? "(the step begins)" : "(the trace begins)"));
         table_cell(&table, "%.40s", side_of(p, idle->before, p->marked ? "(the step ends)" : "(the trace ends)"));
         table_cell(&table, (double)idle->gaps / steps < 1000 ? "%.4g" : "%.0f", (double)idle->gaps / steps);
-        table_cell(&table, "%.4f", idle->seconds / steps);
+        table_cell(&table, "%.4f", unit.per_s * idle->seconds / steps);
         table_cell(&table, "%.3f", 1e3 * idle->longest_s);
         table_cell(&table, "%.4f", idle->longest_at_s);
     }
@@ -215,7 +229,7 @@ void step_profile_write(const struct step_profile *with, const struct invocation
 {
     const struct profile *p = &with->profile;
     size_t steps = p->n_steps * (size_t)p->steps_each;
-    fprintf(call->out, "beside %s: ", with->path);
+    fprintf(call->out, "compared with %s:\n", with->path);
     if (with->stage >= 0)
         fprintf(call->out, "rank %d of %d, stage %d, ", p->rank, p->world, with->stage);
     fprintf(call->out, "%s%smean of %zu step%s; predicted for %s\n", p->gpu, *p->gpu ? ", " : "", steps, steps == 1 ? "" : "s",

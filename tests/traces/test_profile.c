@@ -57,6 +57,23 @@ START_TEST(kernels_by_name)
         {"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>", PROFILE_OPTIMIZER},
         {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", PROFILE_EXCHANGE},
         {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", PROFILE_EXCHANGE},
+        {"void multimem_all_reduce_kernel<c10::BFloat16, 8>(c10::BFloat16*, unsigned long)", PROFILE_EXCHANGE},
+        {"void two_shot_all_reduce_kernel<c10::BFloat16, 16, 8>(c10::BFloat16*)", PROFILE_EXCHANGE},
+        {"void mscclpp::allreduce7<float>(float*, float*)", PROFILE_EXCHANGE},
+        {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>", PROFILE_EXCHANGE},
+        {"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1>", PROFILE_EXCHANGE},
+        {"void fbgemm_gpu::jagged_to_padded_dense_kernel<long, float>", PROFILE_OTHER},
+        {"void fbgemm_gpu::permute_2D_data_kernel<true, long, float>", PROFILE_OTHER},
+        {"void gemmk1_kernel<int, float, 256, 5, false>", PROFILE_PRODUCTS},
+        {"void gemv2T_kernel_val<int, int, __nv_bfloat16, 128>", PROFILE_PRODUCTS},
+        {"_ZN7ck_tile6kentryILi256ELi2ENS_10GemmKernelINS_17GemmTilePartition", PROFILE_PRODUCTS},
+        {"triton_tem_fused_mm_12", PROFILE_PRODUCTS},
+        {"triton_poi_fused__to_copy_mm_silu_3", PROFILE_OTHER},
+        {"triton_tem_fused_flex_attention_2", PROFILE_ATTENTION},
+        {"void sm90_fp8_gemm_1d2d_impl<7168u, 2048u>", PROFILE_PRODUCTS},
+        {"void vllm::moe::moe_align_block_size_kernel<int>", PROFILE_OTHER},
+        {"fused_moe_kernel", PROFILE_PRODUCTS},
+        {"void fast_hadamard_transform_kernel<64>", PROFILE_OTHER},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         ck_assert_msg(profile_kernel_kind(names[i].name) == names[i].kind, "%s", names[i].name);
@@ -368,7 +385,7 @@ START_TEST(steps_with_work_are_kept)
                 works[at / 10] = true;
     }
     for (unsigned i = 0; i < n_steps; i++) {
-        fprintf(out, "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%u\",\"ts\":%u,\"dur\":10}",
+        fprintf(out, "%s{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"ProfilerStep#%u\",\"ts\":%u,\"dur\":10}",
                 i ? "," : "", i, 10 * i);
         n_kept += works[i];
     }

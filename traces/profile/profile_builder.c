@@ -1,5 +1,4 @@
-/* What collects the work of a device: spans, launches by name, steps. */
-#include <math.h>
+/* Collects the work of a device: spans, kernels by name, marks, launches. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,10 +53,23 @@ void profile_add_span(struct profile_builder *b, enum profile_kind kind, const c
 {
     struct profile *p = &b->profile;
     p->spans = memory_grow(p->spans, &b->spans_capacity, p->n_spans + 1, sizeof *p->spans);
+    b->correlations = memory_grow(b->correlations, &b->correlations_capacity, p->n_spans + 1, sizeof *b->correlations);
+    b->correlations[p->n_spans] = -1;
     struct profile_kernel *kernel = kernel_named(b, name, kind);
     p->spans[p->n_spans++] = (struct profile_span){time.start_s, time.end_s, kind, kernel->number};
     kernel->launches++;
     kernel->seconds += time.end_s - time.start_s;
+}
+
+void profile_correlate_span(struct profile_builder *b, int64_t correlation)
+{
+    b->correlations[b->profile.n_spans - 1] = correlation;
+}
+
+void profile_add_launch(struct profile_builder *b, int64_t correlation, double at_s)
+{
+    b->launches = memory_grow(b->launches, &b->launches_capacity, b->n_launches + 1, sizeof *b->launches);
+    b->launches[b->n_launches++] = (struct profile_launch){correlation, at_s};
 }
 
 void profile_add_mark(struct profile_builder *b, bool on_device, int64_t number, struct profile_step time)
@@ -67,19 +79,7 @@ void profile_add_mark(struct profile_builder *b, bool on_device, int64_t number,
     marks->items[marks->n++] = (struct profile_mark){number, time};
 }
 
-/* --- steps --------------------------------------------------------------------------------------------------------- */
-
-static int compare_steps(const void *left, const void *right)
-{
-    const struct profile_step *a = left, *b = right;
-    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
-}
-
-static int compare_marks(const void *left, const void *right)
-{
-    const struct profile_mark *a = left, *b = right;
-    return (a->number > b->number) - (a->number < b->number);
-}
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 static int compare_kernels(const void *left, const void *right)
 {
@@ -102,106 +102,17 @@ static void order_kernels(struct profile *p)
     free(places);
 }
 
-/* The first of the steps that ends after `time_s`; of those that do not begin before it. Both are in order. */
-static size_t first_ending_after(const struct profile *p, double time_s)
-{
-    size_t low = 0, high = p->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->steps[middle].end_s > time_s)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-static size_t first_beginning_from(const struct profile *p, double time_s)
-{
-    size_t low = 0, high = p->n_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->steps[middle].start_s >= time_s)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-/* How many spans lie in each step, at least in part: at the first of a span's steps they become one more, behind its last one
- * less. */
-static int64_t *spans_of_steps(const struct profile *p)
-{
-    int64_t *n = memory_new(p->n_steps + 1, sizeof *n);
-    for (size_t i = 0; i < p->n_spans; i++) {
-        size_t from = first_ending_after(p, p->spans[i].start_s), to = first_beginning_from(p, p->spans[i].end_s);
-        if (from >= to)
-            continue;
-        n[from]++;
-        n[to]--;
-    }
-    for (size_t i = 1; i < p->n_steps; i++)
-        n[i] += n[i - 1];
-    return n;
-}
-
-/* One step of all marks of one number. */
-static void join_marks(struct profile_marks *marks, struct profile *p)
-{
-    if (marks->n == 0)
-        return;
-    qsort(marks->items, marks->n, sizeof *marks->items, compare_marks);
-    p->steps = memory_new(marks->n, sizeof *p->steps);
-    for (size_t i = 0; i < marks->n; i++) {
-        const struct profile_mark *mark = &marks->items[i];
-        if (i == 0 || mark->number != mark[-1].number) {
-            p->steps[p->n_steps++] = mark->time;
-            continue;
-        }
-        struct profile_step *step = &p->steps[p->n_steps - 1];
-        step->start_s = fmin(step->start_s, mark->time.start_s);
-        step->end_s = fmax(step->end_s, mark->time.end_s);
-    }
-    qsort(p->steps, p->n_steps, sizeof *p->steps, compare_steps);
-}
-
-/* A step ends where the next begins; those in which the device did nothing are left out. */
-static void settle_steps(struct profile_builder *b)
-{
-    struct profile *p = &b->profile;
-    join_marks(&b->marks[b->marks[true].n > 0], p);
-    for (size_t i = 0; i + 1 < p->n_steps; i++)
-        p->steps[i].end_s = p->steps[i + 1].start_s;
-    int64_t *n_spans = spans_of_steps(p);
-    size_t kept = 0;
-    for (size_t i = 0; i < p->n_steps; i++)
-        if (p->steps[i].end_s > p->steps[i].start_s && n_spans[i] > 0)
-            p->steps[kept++] = p->steps[i];
-    free(n_spans);
-    p->n_steps = kept;
-    p->marked = kept > 0;
-    if (p->marked)
-        return;
-    struct profile_step whole = {INFINITY, -INFINITY};
-    for (size_t i = 0; i < p->n_spans; i++) {
-        whole.start_s = fmin(whole.start_s, p->spans[i].start_s);
-        whole.end_s = fmax(whole.end_s, p->spans[i].end_s);
-    }
-    free(p->steps);
-    p->steps = memory_new(1, sizeof *p->steps);
-    p->steps[p->n_steps++] = whole;
-}
-
 enum status profile_finish(struct profile_builder *b, const char *path, struct profile *profile, struct diags *diags)
 {
     if (b->profile.n_spans == 0) {
-        diag_error(diags, (struct place){.file = path},
-                   "no kernel and no copy is in this trace; record the device too (ProfilerActivity.CUDA), and a step that ran");
+        diag_error(diags, (struct place){.file = path}, "%s",
+                   b->without_work ? b->without_work
+                                   : "this trace has no kernel and no copy; record the device too (ProfilerActivity.CUDA), and "
+                                     "a step that ran");
         profile_give_up(b);
         return STATUS_BAD_INPUT;
     }
-    settle_steps(b);
+    profile_settle_steps(b, path, diags);
     order_kernels(&b->profile);
     *profile = b->profile;
     b->profile = (struct profile){.rank = -1};
@@ -214,6 +125,8 @@ void profile_give_up(struct profile_builder *b)
     profile_free(&b->profile);
     free(b->marks[false].items);
     free(b->marks[true].items);
+    free(b->correlations);
+    free(b->launches);
     free(b->index);
 }
 

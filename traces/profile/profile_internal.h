@@ -17,6 +17,7 @@ enum profile_kind profile_exchange_kind(const struct exchange_words *words, cons
 struct profile_builder {
     const struct layout *layout;
     const struct watch *watch; /* progress through the text; may be NULL */
+    const char *without_work;  /* the error of a trace in which no device worked; NULL: the usual one */
     struct profile profile;
     size_t spans_capacity, kernels_capacity;
     struct profile_marks {
@@ -25,7 +26,14 @@ struct profile_builder {
             struct profile_step time;
         } * items;
         size_t n, capacity;
-    } marks[2]; /* on the host's clock, on the device's */
+    } marks[2];            /* on the host's clock, on the device's */
+    int64_t *correlations; /* of each span: the number of its launch; -1: unknown */
+    size_t correlations_capacity;
+    struct profile_launch {
+        int64_t correlation;
+        double at_s; /* on the host */
+    } * launches;
+    size_t n_launches, launches_capacity;
     struct kernel_index {
         uint64_t hash;
         size_t kernel; /* its number plus 1; 0: free */
@@ -36,9 +44,16 @@ struct profile_builder {
 /* Is this a possible time? Within about 3,000 years of the epoch, and at most eleven days long. */
 bool profile_is_time(double start_s, double length_s);
 void profile_add_span(struct profile_builder *b, enum profile_kind kind, const char *name, struct profile_step time);
+/* The host launched the span added last under this number. */
+void profile_correlate_span(struct profile_builder *b, int64_t correlation);
+/* The host launched something under this number at this time. */
+void profile_add_launch(struct profile_builder *b, int64_t correlation, double at_s);
 /* Adds a mark of step `number`. A device marks it on each of its streams: the step lasts from the first to the last mark of
  * that number. */
 void profile_add_mark(struct profile_builder *b, bool on_device, int64_t number, struct profile_step time);
+/* Turns the marks into steps in order, without overlaps: the marks of the device if it has any; else those of the host, moved to
+ * the device's clock by the launches; else one step of the whole trace. Reports work outside all steps. */
+void profile_settle_steps(struct profile_builder *b, const char *path, struct diags *diags);
 /* Settles steps and orders kernels; the caller then owns *profile. STATUS_BAD_INPUT if no device did anything. */
 MUST_CHECK enum status profile_finish(struct profile_builder *b, const char *path, struct profile *profile, struct diags *diags);
 void profile_give_up(struct profile_builder *b);

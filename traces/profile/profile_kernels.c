@@ -5,39 +5,83 @@
 
 #include "traces/profile/profile_internal.h"
 
-static bool has_any(const char *name, const char *const *parts)
+/* The words of a kernel's name. A word begins behind anything but a letter, and at a capital letter before or behind a small
+ * one: FlashAttnFwdSm90, LAMBStage1Functor, s16816gemm. */
+static bool begins_word(const char *name, const char *at)
 {
-    for (; *parts; parts++)
-        if (strcasestr(name, *parts))
+    unsigned char here = (unsigned char)at[0], next = here ? (unsigned char)at[1] : 0;
+    if (at == name)
+        return true;
+    unsigned char before = (unsigned char)at[-1];
+    if (!isalpha(before))
+        return isalnum(here);
+    return isupper(here) && (islower(before) || islower(next));
+}
+
+/* The end of `pattern` at this place: letters match in either case, and '_' matches any number of '_', '-' and ' ', also none.
+ * NULL if it does not match. */
+static const char *pattern_end(const char *at, const char *pattern)
+{
+    for (; *pattern && *pattern != '$'; pattern++) {
+        if (*pattern == '_')
+            at += strspn(at, "_- ");
+        else if (tolower((unsigned char)*at) == *pattern)
+            at++;
+        else
+            return NULL;
+    }
+    return at;
+}
+
+/* Does a word of the name begin with `pattern`? A pattern that ends in '$' is a whole word. */
+static bool has_pattern(const char *name, const char *pattern)
+{
+    bool whole = pattern[strlen(pattern) - 1] == '$';
+    for (const char *at = name; *at; at++) {
+        const char *end = begins_word(name, at) ? pattern_end(at, pattern) : NULL;
+        if (end && (!whole || !isalpha((unsigned char)*end) || begins_word(name, end)))
+            return true;
+    }
+    return false;
+}
+
+static bool has_any(const char *name, const char *const *patterns)
+{
+    for (; *patterns; patterns++)
+        if (has_pattern(name, *patterns))
             return true;
     return false;
 }
 
-/* In this order: NCCL's kernels carry names of types that others have too; losses and attention have a softmax; Hadamard's
- * transforms (of operands in 4 bits) hold an Adam; grouped and batched products of attention's libraries carry the word gemm.
- * Names of C++ are full of lambdas, which are no LAMB. */
+/* The first kind that has a pattern in the name. The order matters: NCCL's kernels carry names of types that others have too;
+ * losses and attention have a softmax; products of attention's libraries carry the word gemm; Inductor's fused kernels
+ * (triton_poi, red, per, for) are named after the products beside them, and only its templates (triton_tem) multiply. Patterns
+ * are beginnings of words, because fbgemm is a library, a lambda is no LAMB, and a Hadamard transform is no Adam. */
+static const struct kernel_words {
+    enum profile_kind kind;
+    const char *patterns[40];
+} kernel_words[] = {
+    {PROFILE_EXCHANGE,
+     {"nccl", "rccl", "nvshmem", "deep_ep", "mscclpp", "userbuffers", "multimem", "symm_mem", "nvls", "all_reduce", "all_gather",
+      "reduce_scatter", "all_to_all", "one_shot_all", "two_shot_all", "cross_device_reduce", "quick_reduce", "lamport"}},
+    {PROFILE_COPIES, {"rocclr_copy", "rocclr_fill"}},
+    {PROFILE_OTHER, {"cross_entropy", "log_softmax", "nll_loss", "hadamard"}},
+    {PROFILE_ATTENTION, {"flash", "fmha", "attention", "attn", "sdpa", "softmax", "mha$"}},
+    {PROFILE_OPTIMIZER,
+     {"adam", "fusedadam", "lamb$", "lambstage", "fusedlamb", "multi_tensor_apply", "multi_tensor_l2norm", "sgd", "optimizer"}},
+    {PROFILE_OTHER, {"triton_poi", "triton_red", "triton_per", "triton_for"}},
+    {PROFILE_PRODUCTS,
+     {"gemm",   "sgemm", "dgemm",  "hgemm",     "cgemm",      "zgemm",      "igemm",     "bgemm",    "groupedgemm",
+      "hsgemm", "gemv",  "nvjet",  "cublas",    "cijk",       "matmul",     "splitk",    "cutlass",  "xmma",
+      "mm$",    "bmm$",  "addmm$", "triton_mm", "triton_tem", "grouped_mm", "scaled_mm", "fused_moe"}},
+};
+
 enum profile_kind profile_kernel_kind(const char *name)
 {
-    static const char *const exchanges[] = {"nccl", "rccl", "nvshmem", "deep_ep", "deepep", "allreduce_", "userbuffers", NULL};
-    static const char *const copies[] = {"rocclr_copy", "rocclr_fill", NULL};
-    static const char *const others[] = {"cross_entropy", "crossentropy", "log_softmax", "logsoftmax",
-                                         "nll_loss",      "hadamard",     NULL};
-    static const char *const attentions[] = {"flash", "fmha", "attention", "attn", "sdpa", "softmax", NULL};
-    static const char *const updates[] = {"adam", "lambstage", "lamb_", "fusedlamb", "multi_tensor_apply", "multi_tensor_l2norm",
-                                          "sgd",  "optimizer", NULL};
-    static const char *const products[] = {"gemm",    "nvjet", "cublas", "cijk_",     "matmul",     "splitk",
-                                           "cutlass", "xmma",  "_mm_",   "triton_mm", "grouped_mm", NULL};
-    if (has_any(name, exchanges))
-        return PROFILE_EXCHANGE;
-    if (has_any(name, copies))
-        return PROFILE_COPIES;
-    if (has_any(name, others))
-        return PROFILE_OTHER;
-    if (has_any(name, attentions))
-        return PROFILE_ATTENTION;
-    if (has_any(name, updates))
-        return PROFILE_OPTIMIZER;
-    return has_any(name, products) ? PROFILE_PRODUCTS : PROFILE_OTHER;
+    for (size_t i = 0; i < sizeof kernel_words / sizeof *kernel_words; i++)
+        if (has_any(name, kernel_words[i].patterns))
+            return kernel_words[i].kind;
+    return PROFILE_OTHER;
 }
 
 /* Is `word` one of the text's words, which anything but letters divides? */
@@ -114,7 +158,7 @@ enum profile_kind profile_exchange_kind(const struct exchange_words *words, cons
     enum profile_kind kind = kind_of_description(words->group);
     if (kind != PROFILE_EXCHANGE)
         return kind;
-    static const char *const of_experts[] = {"deep_ep", "deepep", NULL}, *const of_tensors[] = {"userbuffers", NULL};
+    static const char *const of_experts[] = {"deep_ep", NULL}, *const of_tensors[] = {"userbuffers", NULL};
     if (layout->ep > 1 && has_any(words->kernel, of_experts))
         return PROFILE_EP;
     if (layout->tp > 1 && has_any(words->kernel, of_tensors))

@@ -1,6 +1,7 @@
 /* Chrome traces as torch.profiler (Kineto) exports them; events without a category are JAX's. */
 #include <ctype.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -21,6 +22,8 @@ struct parser {
     struct jax_trace jax;
     json_int_t device; /* of the first launch; -1: none yet */
     size_t n_others;   /* launches on other devices */
+    size_t n_host;     /* events of the host */
+    bool has_mtia;     /* Meta's accelerator recorded events */
     size_t told;       /* position of the last report to the watch */
 };
 
@@ -112,6 +115,14 @@ static bool is_of_other_device(struct parser *r, const json_t *event)
     return other;
 }
 
+static void add_work(struct parser *r, const json_t *event, enum profile_kind kind, struct profile_step time)
+{
+    const json_t *correlation = json_object_get(json_object_get(event, "args"), "correlation");
+    profile_add_span(r->builder, kind, event_text(event, "name"), time);
+    if (json_is_integer(correlation))
+        profile_correlate_span(r->builder, json_integer_value(correlation));
+}
+
 static void take_event(struct parser *r, const json_t *event)
 {
     const char *category = event_text(event, "cat"), *name = event_text(event, "name");
@@ -121,9 +132,23 @@ static void take_event(struct parser *r, const json_t *event)
     if (strncmp(name, "ProfilerStep#", 13) == 0)
         profile_add_mark(r->builder, strcmp(category, "gpu_user_annotation") == 0, strtoll(name + 13, NULL, 10), time);
     else if (strcasecmp(category, "kernel") == 0 && !is_of_other_device(r, event))
-        profile_add_span(r->builder, kind_of_event(event, name, r->builder->layout), name, time);
+        add_work(r, event, kind_of_event(event, name, r->builder->layout), time);
     else if (is_copy(category) && !is_of_other_device(r, event))
-        profile_add_span(r->builder, PROFILE_COPIES, name, time);
+        add_work(r, event, PROFILE_COPIES, time);
+    else
+        r->has_mtia = r->has_mtia || strncmp(category, "mtia_", 5) == 0;
+}
+
+/* What the trace shows instead of a device's work, for the error. */
+static const char *without_work(const struct parser *r)
+{
+    if (r->has_mtia)
+        return "this is a trace of an MTIA accelerator, whose events msim does not read: it reads kernels of NVIDIA and AMD GPUs "
+               "and "
+               "of TPUs";
+    if (r->n_host > 0)
+        return "this trace shows the host alone, no kernel and no copy; record the device too (ProfilerActivity.CUDA)";
+    return NULL;
 }
 
 /* Behind the object that begins here; 0 when it does not end. */
@@ -149,12 +174,38 @@ static size_t object_end(const struct cursor *c)
     return 0;
 }
 
-/* Most events tell what the host did: their objects are not parsed, only their ends are found. Old releases mark steps as
- * operations of the host. */
-static bool pass_event_of_host(struct cursor *c)
+/* The number behind a key of the object text [at, end); false if there is none. */
+static bool number_behind(const char *at, const char *end, const char *key, double *number)
 {
-    static const char *const categories[] = {"cpu_op", "cuda_runtime",     "cuda_driver", "python_function",  "ac2g",
-                                             "fwdbwd", "async_cpu_to_gpu", "hip_runtime", "forward_backward", "overhead"};
+    const char *found = memmem(at, (size_t)(end - at), key, strlen(key));
+    if (!found)
+        return false;
+    char *rest;
+    found += strlen(key) + strspn(found + strlen(key), " :");
+    *number = strtod(found, &rest);
+    return rest > found && rest < end && isfinite(*number);
+}
+
+/* A call of the CUDA or HIP runtime: the launch of the kernel with the same correlation number. */
+static void take_launch(struct parser *r, const char *at, const char *end)
+{
+    double correlation, at_us;
+    if (number_behind(at, end, "\"correlation\"", &correlation) && fabs(correlation) < 1e15 &&
+        number_behind(at, end, "\"ts\"", &at_us))
+        profile_add_launch(r->builder, (int64_t)correlation, 1e-6 * at_us);
+}
+
+/* Most events are the host's: their objects are not parsed, only their ends are found. Old releases mark steps as operations of
+ * the host, and begin the names of categories with capital letters. */
+static bool pass_event_of_host(struct parser *r)
+{
+    static const struct {
+        const char *name;
+        bool launches;
+    } categories[] = {{"cpu_op", false},           {"cuda_runtime", true}, {"cuda_driver", true},       {"hip_runtime", true},
+                      {"Runtime", true},           {"ac2g", false},        {"python_function", false},  {"fwdbwd", false},
+                      {"async_cpu_to_gpu", false}, {"overhead", false},    {"forward_backward", false}, {"Operator", false}};
+    struct cursor *c = &r->cursor;
     size_t end = peek(c) == '{' ? object_end(c) : 0;
     const char *at = end ? memmem(c->text + c->at, end - c->at, "\"cat\"", 5) : NULL;
     if (!at || memmem(c->text + c->at, end - c->at, "\"ProfilerStep#", 14))
@@ -162,11 +213,14 @@ static bool pass_event_of_host(struct cursor *c)
     for (at += 5; *at == ' ' || *at == ':'; at++) {
     }
     for (size_t i = 0; *at == '"' && i < sizeof categories / sizeof *categories; i++) {
-        size_t length = strlen(categories[i]);
-        if (strncmp(at + 1, categories[i], length) == 0 && at[1 + length] == '"') {
-            c->at = end;
-            return true;
-        }
+        size_t length = strlen(categories[i].name);
+        if (strncmp(at + 1, categories[i].name, length) != 0 || at[1 + length] != '"')
+            continue;
+        if (categories[i].launches)
+            take_launch(r, c->text + c->at, c->text + end);
+        c->at = end;
+        r->n_host++;
+        return true;
     }
     return false;
 }
@@ -226,7 +280,7 @@ static json_t *event_of_device(struct cursor *c)
 
 static bool read_event(struct parser *r)
 {
-    if (pass_event_of_host(&r->cursor))
+    if (pass_event_of_host(r))
         return true;
     json_t *event = event_of_device(&r->cursor);
     if (!event)
@@ -320,6 +374,7 @@ enum status profile_from_torch(const char *text, size_t n, const char *path, str
 {
     struct parser r = {.cursor = {.text = text, .path = path, .n = n, .diags = diags}, .builder = b, .device = -1};
     bool good = read_trace(&r);
+    b->without_work = without_work(&r);
     if (good)
         jax_mark_modules(&r.jax, b);
     if (good && r.n_others > 0)
