@@ -71,6 +71,12 @@ static void write_wrapped(const struct page *page, const char *text, int at, int
     write_words(page, text, at, indent, false);
 }
 
+void command_line_write(const char *text, int indent, FILE *out)
+{
+    struct page page = page_of(out);
+    write_words(&page, text, indent, indent, true);
+}
+
 static const char *group_of(const struct option_row *row)
 {
     return row->group ? row->group : "Options";
@@ -224,12 +230,13 @@ void help_program(const struct command *const *commands, FILE *out)
     fputs("\nHelp:\n"
           "  'msim COMMAND -h'       lists the options of a command\n"
           "  'msim COMMAND --help'   explains them, with examples\n"
+          "  'msim help --keys'      lists the keys of results: JSON, CSV and text\n"
           "  'man msim'              shows the manual, after installation\n"
           "  'msim --version'        shows the version and what this build supports\n"
           "\n"
           "Exit codes:\n"
           "  0 success, 1 failed while running, 2 wrong usage, 3 bad input, 4 missing capability,\n"
-          "  5 a check failed\n",
+          "  5 a check failed, or no plan fits\n",
           out);
 }
 

@@ -19,5 +19,7 @@ void help_dictionary(const struct command *const *commands, FILE *out); /* msim 
 /* What help adds to a row's sentence: " (a, b, c; default: a)", or nothing. */
 void help_row_note(const struct option_row *row, char *buffer, size_t size);
 void help_version(FILE *out); /* msim --version */
+/* A command to copy, and a newline; its later lines begin with `indent` blanks, as its first one does already. */
+void command_line_write(const char *text, int indent, FILE *out);
 
 #endif

@@ -1,0 +1,118 @@
+#include "cli/options/next_command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options/experiment_options.h"
+#include "cli/options/help.h"
+#include "cli/options/options.h"
+
+static const char NEXT[] = "next: ";
+
+/* As a shell reads it back. */
+static void put_quoted(const char *text, FILE *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
+    if (*text && !text[strspn(text, plain)]) {
+        fputs(text, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *text; text++)
+        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, out);
+    fputc('\'', out);
+}
+
+static bool has_row(const struct option_row *rows, const struct option_row *row)
+{
+    while (rows->name && rows != row)
+        rows++;
+    return rows->name;
+}
+
+static bool has_name(const char *const *names, const char *name)
+{
+    for (; names && *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_repeated(const struct invocation *call, const char *command, const struct option_value *value)
+{
+    const struct option_row *row = value->row;
+    bool shared = strcmp(row->name, "seed") == 0 || has_row(experiment_options, row);
+    bool same = strcmp(command, call->command->name) == 0 && !row->aside && !has_row(common_options, row);
+    return value->given && (shared || same);
+}
+
+/* --set layout.tp=4, where the layout is not repeated. */
+static bool sets_layout(const char *text, const char *const *without)
+{
+    return strncmp(text, "layout", 6) == 0 && has_name(without, "layout");
+}
+
+static void put_option(const struct option_value *value, const char *const *without, FILE *out)
+{
+    bool joined = value->row->type == OPTION_LIST;
+    char *list = NULL;
+    size_t size;
+    FILE *stream = joined ? open_memstream(&list, &size) : NULL;
+    for (int i = 0; stream && i < value->n_texts; i++)
+        fprintf(stream, "%s%s", i ? "," : "", value->texts[i]);
+    if (stream)
+        fclose(stream);
+    for (int i = 0; i < (joined ? 1 : value->n_texts); i++) {
+        const char *text = joined ? list : value->texts[i];
+        if (strcmp(value->row->name, "set") == 0 && sets_layout(text, without))
+            continue;
+        fprintf(out, " --%s", value->row->name);
+        if (value->row->type != OPTION_FLAG)
+            fputc(' ', out);
+        if (value->row->type != OPTION_FLAG)
+            put_quoted(text, out);
+    }
+    free(list);
+}
+
+static void write_line(const struct invocation *call, FILE *stream, char *text)
+{
+    fclose(stream);
+    fputs(NEXT, call->out);
+    command_line_write(text, (int)strlen(NEXT), call->out);
+    free(text);
+}
+
+void next_command_write(const struct invocation *call, const char *command, const char *const *without, const char *more)
+{
+    char *text = NULL;
+    size_t size;
+    for (int i = 0; i < call->n_operands; i++)
+        if (strcmp(call->operands[i], "-") == 0)
+            return;
+    FILE *out = call->verbosity < 0 ? NULL : open_memstream(&text, &size);
+    if (!out)
+        return;
+    fprintf(out, "msim %s", command);
+    for (int i = 0; i < call->n_operands; i++) {
+        fputc(' ', out);
+        put_quoted(call->operands[i], out);
+    }
+    for (int i = 0; i < call->n_values; i++)
+        if (is_repeated(call, command, &call->values[i]) && !has_name(without, call->values[i].row->name))
+            put_option(&call->values[i], without, out);
+    fprintf(out, "%s%s", *more ? " " : "", more);
+    write_line(call, out, text);
+}
+
+void next_plot_write(const struct invocation *call, const char *file)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = call->verbosity < 0 ? NULL : open_memstream(&text, &size);
+    if (!out)
+        return;
+    fputs("msim plot ", out);
+    put_quoted(file, out);
+    write_line(call, out, text);
+}
