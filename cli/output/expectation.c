@@ -37,18 +37,38 @@ char *expectation_unheard(const struct layout *layout, const struct setting *set
     return buffer;
 }
 
-json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s)
+/* A step that takes so long by prediction. */
+struct expected_step {
+    const struct track_record *record;
+    enum run_kind kind;
+    double step_s;
+    unsigned gaps;
+};
+
+static json_t *gaps_json(unsigned gaps)
 {
-    enum run_kind kind = run_kind_of(layout, setting->model);
-    const struct track_record *record = track_record_of(kind);
-    unsigned gaps = track_record_gaps(layout, setting);
     json_t *without = json_array();
     for (int gap = 0; gap < N_RECORD_GAPS; gap++)
         if (gaps >> gap & 1)
             json_array_append_new(without, json_string(record_gap_key((enum record_gap)gap)));
-    return json_pack("{s:s, s:f, s:f, s:i, s:i, s:b, s:o}", "kind", run_kind_name(kind), "low_s", step_s * record->low, "high_s",
-                     step_s * record->high, "runs", record->runs, "sources", record->sources, "gpu_among_them",
-                     !(gaps >> GAP_GPU & 1), "none_with", without);
+    return without;
+}
+
+#define LIKELY_ROWS(ROW)                                                                                                         \
+    ROW(expected_step, kind, as_text(run_kind_name(s->kind)), "", JSON, "kind of run: fused, eager, sharded or mixture")         \
+    ROW(expected_step, low_s, as_real(s->step_s * s->record->low), "s", JSON, "low end of the 80 % interval of the step time")   \
+    ROW(expected_step, high_s, as_real(s->step_s * s->record->high), "s", JSON, "its high end")                                  \
+    ROW(expected_step, runs, as_count(s->record->runs), "", JSON, "published runs of this kind")                                 \
+    ROW(expected_step, sources, as_count(s->record->sources), "", JSON, "number of their sources")                               \
+    ROW(expected_step, gpu_among_them, as_flag(!(s->gaps >> GAP_GPU & 1)), "", JSON, "whether some ran on this GPU")             \
+    ROW(expected_step, none_with, as_json(gaps_json(s->gaps)), "", JSON, "features of this run that none of them has")
+RESULT_ROWS(likely_rows, LIKELY_ROWS)
+
+json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s)
+{
+    enum run_kind kind = run_kind_of(layout, setting->model);
+    const struct expected_step step = {track_record_of(kind), kind, step_s, track_record_gaps(layout, setting)};
+    return rows_object(likely_rows, &step);
 }
 
 char *expectation_outcomes_text(const struct layout *layout, const struct setting *setting, char *buffer, size_t size)
@@ -63,10 +83,23 @@ char *expectation_outcomes_text(const struct layout *layout, const struct settin
     return buffer;
 }
 
+/* A GPU that is filled to `use` of its memory. */
+struct expected_memory {
+    double use;
+    int runs_of_kind;
+};
+
+#define OUT_OF_MEMORY_ROWS(ROW)                                                                                                  \
+    ROW(expected_memory, use_pct, as_real(100 * s->use), "%", JSON, "predicted use of the GPU's memory")                         \
+    ROW(expected_memory, share_pct, as_real(100 * memory_record_share(s->use)), "%", JSON,                                       \
+        "share of published runs with this use that ran out of memory")                                                          \
+    ROW(expected_memory, runs, as_count(memory_record()->runs), "", JSON, "published runs that report failures")                 \
+    ROW(expected_memory, runs_of_kind, as_count(s->runs_of_kind), "", JSON, "those of this kind")                                \
+    ROW(expected_memory, sources, as_count(memory_record()->sources), "", JSON, "number of their sources")
+RESULT_ROWS(out_of_memory_rows, OUT_OF_MEMORY_ROWS)
+
 json_t *expectation_memory_json(const struct layout *layout, const struct setting *setting, double use)
 {
-    const struct memory_record *record = memory_record();
-    return json_pack("{s:f, s:f, s:i, s:i, s:i}", "use_pct", 100 * use, "share_pct", 100 * memory_record_share(use), "runs",
-                     record->runs, "runs_of_kind", track_record_of(run_kind_of(layout, setting->model))->outcomes, "sources",
-                     record->sources);
+    const struct expected_memory memory = {use, track_record_of(run_kind_of(layout, setting->model))->outcomes};
+    return rows_object(out_of_memory_rows, &memory);
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cli/output/result_row.h"
 #include "model/cost/step/track_record.h"
 
 /* "80 % interval from 858 published runs of this kind (dense, fused kernels; 9 sources); none of them on b200". Returns buffer.
@@ -18,14 +19,16 @@ char *expectation_runs_text(const struct layout *layout, const struct setting *s
 enum { UNHEARD_TEXT = 256 };
 char *expectation_unheard(const struct layout *layout, const struct setting *setting, char *buffer, size_t size);
 
-/* {"kind", "low_s", "high_s", "runs", "sources", "gpu_among_them", "none_with"}; of a step of `step_s` seconds. none_with lists
- * what the text says none of these runs has: gpu, hybrid, muon, adapter, documents, offload, cp_comm, recompute. */
+/* The object `likely` of a result, with likely_rows; of a step of `step_s` seconds. none_with lists what the text says none of
+ * these runs has: gpu, hybrid, muon, adapter, documents, offload, cp_comm, recompute. */
+extern const struct result_row likely_rows[];
 json_t *expectation_json(const struct layout *layout, const struct setting *setting, double step_s);
 
 /* "646 published runs that report failures, 43 of this kind: dense, fused kernels". Returns buffer. */
 char *expectation_outcomes_text(const struct layout *layout, const struct setting *setting, char *buffer, size_t size);
 
-/* {"use_pct", "share_pct", "runs", "runs_of_kind", "sources"}: share_pct of the real runs with that use run out of memory. */
+/* The object `out_of_memory` of a result, with out_of_memory_rows. */
+extern const struct result_row out_of_memory_rows[];
 json_t *expectation_memory_json(const struct layout *layout, const struct setting *setting, double use);
 
 #endif

@@ -63,12 +63,16 @@ void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEM
     memcpy(parts, all, sizeof all);
 }
 
+#define MEMORY_ROWS(ROW)                                                                                                         \
+    ROW(footprint, weights, as_real(s->weights / GIB), "GiB", JSON, "weights")                                                   \
+    ROW(footprint, gradients, as_real(s->gradients / GIB), "GiB", JSON, "gradients")                                             \
+    ROW(footprint, optimizer, as_real(s->optimizer / GIB), "GiB", JSON, "optimizer states and master weights")                   \
+    ROW(footprint, activations, as_real(s->activations / GIB), "GiB", JSON, "activations kept for backward passes")              \
+    ROW(footprint, buffers, as_real(s->buffers / GIB), "GiB", JSON, "buffers of exchanges and of passes")                        \
+    ROW(footprint, framework, as_real(s->framework / GIB), "GiB", JSON, "memory of the framework and its libraries")
+RESULT_ROWS(memory_part_rows, MEMORY_ROWS)
+
 json_t *memory_parts_json(const struct footprint *memory)
 {
-    struct memory_part parts[N_MEMORY_PARTS];
-    json_t *json = json_object();
-    memory_parts(memory, parts);
-    for (int i = 0; i < N_MEMORY_PARTS; i++)
-        json_object_set_new(json, parts[i].name, json_real(parts[i].bytes / GIB));
-    return json;
+    return rows_object(memory_part_rows, memory);
 }

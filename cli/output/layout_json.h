@@ -30,7 +30,8 @@ struct memory_part {
     double bytes;
 };
 void memory_parts(const struct footprint *memory, struct memory_part parts[N_MEMORY_PARTS]);
-/* {part: GiB}, without the total. */
+/* {part: GiB}, without the total; memory_part_rows. */
+extern const struct result_row memory_part_rows[];
 json_t *memory_parts_json(const struct footprint *memory);
 
 #endif

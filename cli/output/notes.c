@@ -80,13 +80,17 @@ void trained_write(const struct setting *setting, feature_set features, FILE *ou
                adapter_wholes_text(adapter->whole, ", ", wholes, sizeof wholes));
 }
 
+#define PARAMETERS_ROWS(ROW)                                                                                                     \
+    ROW(adapted_model, parameters, as_real(s->total), "", JSON, "parameters of the model, where adapters are trained")           \
+    ROW(adapted_model, trained_parameters, as_real(s->trained), "", JSON, "those that are trained")
+RESULT_ROWS(parameters_rows, PARAMETERS_ROWS)
+
 void trained_json(const struct setting *setting, feature_set features, json_t *object)
 {
     if (!job_adapts(setting->job))
         return;
     struct adapted_model model = adapted_model_of(setting, features);
-    json_object_set_new(object, "parameters", json_real(model.total));
-    json_object_set_new(object, "trained_parameters", json_real(model.trained));
+    rows_json(parameters_rows, &model, object);
 }
 
 /* --- masks between documents --- */
@@ -111,14 +115,22 @@ void packed_write(const struct setting *setting, feature_set features, FILE *out
                    packing.skips ? "" : ", but all pairs are computed because attention is not fused");
 }
 
-void packed_json(const struct setting *setting, feature_set features, json_t *object)
+static double pairs_left_pct(const struct packing *packing)
+{
+    return packing->all_pairs > 0 ? 100 * packing->pairs / packing->all_pairs : 100;
+}
+
+#define DOCUMENTS_ROWS(ROW)                                                                                                      \
+    ROW(packing, pairs_left_pct, as_real(pairs_left_pct(s)), "%", JSON, "attention pairs that masks between documents keep")     \
+    ROW(packing, computed_pct, as_real(s->skips ? pairs_left_pct(s) : 100), "%", JSON, "attention pairs that are computed")
+RESULT_ROWS(documents_rows, DOCUMENTS_ROWS)
+
+json_t *packed_json(const struct setting *setting, feature_set features)
 {
     if (!job_masks_documents(setting->job))
-        return;
+        return NULL;
     struct packing packing = packing_of(setting, features);
-    double left = packing.all_pairs > 0 ? 100 * packing.pairs / packing.all_pairs : 100;
-    json_object_set_new(object, "documents",
-                        json_pack("{s:f, s:f}", "pairs_left_pct", left, "computed_pct", packing.skips ? left : 100.0));
+    return rows_object(documents_rows, &packing);
 }
 
 /* --- uneven experts --- */
@@ -189,16 +201,27 @@ void routing_write_waiting(const struct setting *setting, const struct layout *l
                dropping && load->dropped > 0 ? " after dropping" : "");
 }
 
-void routing_json(const struct setting *setting, const struct layout *layout, json_t *object)
+struct routing {
+    const struct expert_load *load;
+    int ep;
+    double waiting_s;
+};
+
+#define EXPERTS_ROWS(ROW)                                                                                                        \
+    ROW(routing, busiest_expert, as_real(fmax(1, s->load->busiest)), "", JSON, "tokens of the busiest expert over the mean")     \
+    ROW(routing, busiest_rank, as_real(expert_load_rank(s->load, s->ep)), "", JSON, "the same of the busiest rank")              \
+    ROW(routing, mean_rank, as_real(expert_load_mean(s->load)), "", JSON, "of an average rank; 1 without a capacity")            \
+    ROW(routing, dropped_pct, as_real(100 * s->load->dropped), "%", JSON, "dropped copies of tokens")                            \
+    ROW(routing, waiting_s, as_real(s->waiting_s), "s", JSON, "time that other ranks wait for the busiest one")
+RESULT_ROWS(experts_rows, EXPERTS_ROWS)
+
+json_t *routing_json(const struct setting *setting, const struct layout *layout)
 {
     const struct expert_load *load = &setting->job->load;
     if (!expert_load_given(load))
-        return;
-    double waiting = is_even(load, layout) ? 0 : waiting_seconds(setting, layout);
-    json_object_set_new(object, "experts",
-                        json_pack("{s:f,s:f,s:f,s:f,s:f}", "busiest_expert", fmax(1, load->busiest), "busiest_rank",
-                                  expert_load_rank(load, layout->ep), "mean_rank", expert_load_mean(load), "dropped_pct",
-                                  100 * load->dropped, "waiting_s", waiting));
+        return NULL;
+    const struct routing routing = {load, layout->ep, is_even(load, layout) ? 0 : waiting_seconds(setting, layout)};
+    return rows_object(experts_rows, &routing);
 }
 
 /* --- oversubscribed fabrics --- */
@@ -350,14 +373,25 @@ bool power_bounds_alike(const struct power_bound *a, const struct power_bound *b
            a->pue_assumed == b->pue_assumed;
 }
 
+struct energy {
+    const struct power_bound *bound;
+    double power_w, gpu_hours, tokens_per_s;
+};
+
+#define ENERGY_ROWS(ROW)                                                                                                         \
+    ROW(energy, counted, as_text(power_count_name(s->bound->count)), "", JSON, "boards of GPUs, or nodes")                       \
+    ROW(energy, each_w, as_real(s->bound->each_w), "W", JSON, "power of one of them, without PUE")                               \
+    ROW(energy, pue, as_real(s->bound->pue), "", JSON, "power of the building over that of its machines")                        \
+    ROW(energy, pue_assumed, as_flag(s->bound->pue_assumed), "", JSON, "whether the cluster has no PUE, so that 1 is assumed")   \
+    ROW(energy, power_w, as_real(s->power_w), "W", JSON, "upper bound of the job's power")                                       \
+    ROW(energy, energy_j, known_if(s->gpu_hours > 0, as_real(power_bound_energy(s->bound, s->gpu_hours))), "J", JSON,            \
+        "upper bound of its energy")                                                                                             \
+    ROW(energy, j_per_token, known_if(s->tokens_per_s > 0, as_real(s->power_w / s->tokens_per_s)), "J", JSON,                    \
+        "upper bound of the energy per token")
+RESULT_ROWS(energy_rows, ENERGY_ROWS)
+
 json_t *energy_json(const struct power_bound *bound, double gpus, double gpu_hours, double tokens_per_s)
 {
-    if (bound->count == POWER_UNKNOWN)
-        return json_null();
-    double power = bound->gpu_w * gpus;
-    json_t *json = json_pack("{s:s, s:f, s:f, s:b, s:f}", "counted", power_count_name(bound->count), "each_w", bound->each_w,
-                             "pue", bound->pue, "pue_assumed", bound->pue_assumed, "power_w", power);
-    json_object_set_new(json, "energy_j", gpu_hours > 0 ? json_real(power_bound_energy(bound, gpu_hours)) : json_null());
-    json_object_set_new(json, "j_per_token", tokens_per_s > 0 ? json_real(power / tokens_per_s) : json_null());
-    return json;
+    const struct energy energy = {bound, bound->gpu_w * gpus, gpu_hours, tokens_per_s};
+    return bound->count == POWER_UNKNOWN ? json_null() : rows_object(energy_rows, &energy);
 }

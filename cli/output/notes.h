@@ -12,6 +12,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cli/output/result_row.h"
 #include "model/base/diag.h"
 #include "model/cost/step/energy.h"
 #include "model/layout/layout.h"
@@ -22,21 +23,24 @@ void note_write(FILE *out, int indent, const char *format, ...) PRINTF_LIKE(3, 4
 
 /* Which parameters are trained, where that is adapters. */
 void trained_write(const struct setting *setting, feature_set features, FILE *out);
-/* The same as keys: parameters, trained_parameters (counts). */
+/* The same as keys, those of parameters_rows. */
+extern const struct result_row parameters_rows[];
 void trained_json(const struct setting *setting, feature_set features, json_t *object);
 
 /* The share of attention pairs that masks between documents keep. */
 void packed_write(const struct setting *setting, feature_set features, FILE *out);
-/* "documents": {pairs_left_pct, computed_pct}. */
-void packed_json(const struct setting *setting, feature_set features, json_t *object);
+/* The object `documents` of a result, with documents_rows; NULL: the job has none. */
+extern const struct result_row documents_rows[];
+json_t *packed_json(const struct setting *setting, feature_set features);
 #define PACKED_MFU_NOTE "MFU also counts the attention that masks between documents skip, so it can exceed 100 %%."
 
 /* How uneven the router is. */
 void routing_write(const struct setting *setting, FILE *out);
 /* How long the other ranks wait for the busiest one. */
 void routing_write_waiting(const struct setting *setting, const struct layout *layout, FILE *out);
-/* "experts": {busiest_expert, busiest_rank, mean_rank (over the mean without a capacity), dropped_pct, waiting_s}. */
-void routing_json(const struct setting *setting, const struct layout *layout, json_t *object);
+/* The object `experts` of a result, with experts_rows; NULL: the job says nothing of them. */
+extern const struct result_row experts_rows[];
+json_t *routing_json(const struct setting *setting, const struct layout *layout);
 #define DROPPED_NOTE "MFU also counts the FLOPs of dropped token copies."
 
 /*
@@ -67,8 +71,9 @@ const char *power_count_text(enum power_count count);
 const char *power_count_name(enum power_count count);
 /* Do they count the same at the same watts and PUE? */
 bool power_bounds_alike(const struct power_bound *a, const struct power_bound *b);
-/* "energy_at_most" of a result, for that many GPUs, GPU-hours (0: unknown) and tokens per second (0: none); null where no power
- * is published. */
+/* The object `energy_at_most` of a result, with energy_rows, for that many GPUs, GPU-hours (0: unknown) and tokens per second (0:
+ * none); null where no power is published. */
+extern const struct result_row energy_rows[];
 json_t *energy_json(const struct power_bound *bound, double gpus, double gpu_hours, double tokens_per_s);
 
 #endif

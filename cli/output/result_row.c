@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,11 @@ struct value as_classes(const struct cost_by_class *classes)
     return (struct value){.kind = VALUE_CLASSES, .classes = classes};
 }
 
+struct value as_classes_among(const struct cost_by_class *classes, const struct cost_by_class *among)
+{
+    return (struct value){.kind = VALUE_CLASSES, .classes = classes, .among = among};
+}
+
 struct value unknown(void)
 {
     return (struct value){.kind = VALUE_UNKNOWN};
@@ -80,6 +86,23 @@ struct value present_if(bool present, struct value value)
 struct value tinted(struct value value, enum tint tint)
 {
     value.tint = tint;
+    return value;
+}
+
+struct value shown_as(struct value value, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    free(value.text);
+    if (vasprintf(&value.text, format, args) < 0)
+        value.text = NULL;
+    va_end(args);
+    return value;
+}
+
+struct value in_text_if(bool shown, struct value value)
+{
+    value.hidden = !shown;
     return value;
 }
 
@@ -208,7 +231,7 @@ void rows_csv_cells(const struct result_row *rows, const void *subject, bool fir
 
 static bool is_shown(const struct result_row *row, const struct value *value)
 {
-    return row->show && value->kind != VALUE_ABSENT;
+    return row->show && value->kind != VALUE_ABSENT && !value->hidden;
 }
 
 static const char *title_of(const struct result_row *row)
@@ -221,26 +244,42 @@ static const char *unit_of(const struct result_row *row)
     return row->text_unit ? row->text_unit : row->unit;
 }
 
+/* "%s", "%.60s". */
+static bool shows_text(const struct result_row *row)
+{
+    return row->show[strlen(row->show) - 1] == 's';
+}
+
 static char *value_text(const struct result_row *row, const struct value *value, char *buffer, size_t size)
 {
     double number = value->kind == VALUE_REAL ? value->real : (double)value->integer;
     if (value->kind == VALUE_UNKNOWN)
         snprintf(buffer, size, "-");
-    else if (value->kind == VALUE_TEXT)
-        snprintf(buffer, size, "%s", value->text);
+    else if (value->text)
+        snprintf(buffer, size, value->kind == VALUE_TEXT ? row->show : "%s", value->text); // NOLINT: a row's own
     else
         snprintf(buffer, size, row->show, number * (row->scale > 0 ? row->scale : 1)); // NOLINT: a row's own
     drop_sign_of_zero(buffer, row->show[1] == '+');
     return buffer;
 }
 
+/* Has the text a column of this class? */
+static bool has_class(const struct value *value, int c)
+{
+    return value->classes && (!value->among || value->among->s[c] > 0);
+}
+
 void rows_columns(const struct result_row *rows, const void *subject, struct table *table)
 {
     for (; rows->key; rows++) {
         struct value value = rows->get(subject);
-        if (is_shown(rows, &value))
-            table_column(table, title_of(rows), *unit_of(rows) ? unit_of(rows) : NULL,
-                         strcmp(rows->show, "%s") == 0 ? ALIGN_LEFT : ALIGN_RIGHT);
+        bool shown = is_shown(rows, &value);
+        const char *unit = *unit_of(rows) ? unit_of(rows) : NULL;
+        for (int c = 0; c < N_WORK_CLASSES && shown; c++)
+            if (has_class(&value, c))
+                table_column(table, work_class_name((enum work_class)c), unit, ALIGN_RIGHT);
+        if (shown && !value.classes)
+            table_column(table, title_of(rows), unit, shows_text(rows) ? ALIGN_LEFT : ALIGN_RIGHT);
         value_free(&value);
     }
 }
@@ -250,7 +289,11 @@ void rows_cells(const struct result_row *rows, const void *subject, struct table
     char text[512];
     for (; rows->key; rows++) {
         struct value value = rows->get(subject);
-        if (is_shown(rows, &value)) {
+        bool shown = is_shown(rows, &value);
+        for (int c = 0; c < N_WORK_CLASSES && shown; c++)
+            if (has_class(&value, c))
+                table_cell(table, rows->show, value.classes->s[c]); // NOLINT: a row's own
+        if (shown && !value.classes) {
             table_tint(table, value.tint);
             table_cell(table, "%s", value_text(rows, &value, text, sizeof text));
         }
@@ -273,7 +316,8 @@ void rows_line(const struct result_row *rows, const char *key, const void *subje
 static void describe_row(const char *path, const struct result_row *row, struct table *table)
 {
     char formats[32] = "";
-    table_cell(table, "%s%s%s%s%s", path, *path ? "." : "", row->inside ? row->inside : "", row->inside ? "." : "", row->key);
+    const char *name = row->column && !(row->formats & JSON) ? row->column : row->key;
+    table_cell(table, "%s%s%s%s%s", path, *path ? "." : "", row->inside ? row->inside : "", row->inside ? "." : "", name);
     table_cell(table, "%s", row->unit);
     if (row->formats & JSON)
         text_append(formats, sizeof formats, "json");

@@ -30,10 +30,12 @@ struct value {
     enum value_kind kind;
     double real;
     int64_t integer;                     /* or a flag */
-    char *text;                          /* a copy, which the writer frees */
+    char *text;                          /* a copy, which the writer frees; of other kinds what text shows instead */
     json_t *json;                        /* released or taken over by the writer */
-    const struct cost_by_class *classes; /* JSON: {class: seconds}; CSV: a column of each class */
+    const struct cost_by_class *classes; /* JSON: {class: seconds}; CSV and text: a column of each class */
+    const struct cost_by_class *among;   /* text has only classes with some time here; NULL: all */
     enum tint tint;
+    bool hidden; /* not in text */
 };
 
 enum result_format { JSON = 1, CSV = 2, TEXT = 4 };
@@ -49,7 +51,7 @@ struct result_row {
     const char *digits;    /* the number in CSV, such as "%.12g"; NULL: the shortest text that reads back equal */
     const char *title;     /* in text; NULL: the key */
     const char *text_unit; /* the unit in text, where it is another one; NULL: `unit` */
-    const char *show;      /* the number in text, such as "%.1f"; NULL: not in text */
+    const char *show;      /* the number in text, such as "%.1f", or the text, such as "%.60s"; NULL: not in text */
     double scale;          /* text shows the value times this; 0: 1 */
 };
 
@@ -66,10 +68,15 @@ struct value as_flag(bool flag);
 struct value as_text(const char *text); /* copied; NULL: unknown */
 struct value as_json(json_t *json);     /* NULL: absent */
 struct value as_classes(const struct cost_by_class *classes);
+/* Only classes that take some of `among` in text. */
+struct value as_classes_among(const struct cost_by_class *classes, const struct cost_by_class *among);
 struct value unknown(void);
 struct value known_if(bool known, struct value value);     /* unknown otherwise */
 struct value present_if(bool present, struct value value); /* absent otherwise */
 struct value tinted(struct value value, enum tint tint);
+/* Text shows this instead of the value. */
+struct value shown_as(struct value value, const char *format, ...) PRINTF_LIKE(2, 3);
+struct value in_text_if(bool shown, struct value value);
 
 /* The row of a key, which must be there. */
 const struct result_row *row_of(const struct result_row *rows, const char *key);

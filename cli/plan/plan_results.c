@@ -29,7 +29,8 @@ enum status plan_report_write_json(const struct plan_outcome *outcome, struct in
     json_t *json = result_create(call, config);
     free(config);
     trained_json(outcome->setting, outcome->setting->job->features, json);
-    packed_json(outcome->setting, outcome->setting->job->features, json);
+    if (job_masks_documents(outcome->setting->job))
+        json_object_set_new(json, "documents", packed_json(outcome->setting, outcome->setting->job->features));
     json_object_set_new(json, "layouts_in_space", count_json(counts->in_space));
     json_object_set_new(json, "layouts_ruled_out", count_json(counts->ruled_out));
     json_object_set_new(json, "layouts_examined", count_json(counts->examined));

@@ -172,7 +172,8 @@ static enum status write_json(struct invocation *call, const struct job_setup *s
         json_object_set_new(time, share_names[i], json_real(spread->at[i]));
     json_object_set_new(result, "layout", layout_json(&setup->layout));
     json_object_set_new(result, "features", features_json(setup->layout.features));
-    packed_json(&setup->setting, setup->layout.features, result);
+    if (job_masks_documents(&setup->experiment.job))
+        json_object_set_new(result, "documents", packed_json(&setup->setting, setup->layout.features));
     json_object_set_new(result, "layout_chosen", json_boolean(setup->chosen));
     json_object_set_new(result, "replicas", json_integer((json_int_t)spread->n));
     json_object_set_new(result, "jitter_pct", json_real(100 * spread->jitter));

@@ -80,7 +80,8 @@ enum status step_report_write_json(const struct step_report *report, struct invo
     json_object_set_new(result, "layout", layout_json(&report->setup->layout));
     json_object_set_new(result, "features", features_json(report->setup->layout.features));
     trained_json(&report->setup->setting, report->setup->layout.features, result);
-    packed_json(&report->setup->setting, report->setup->layout.features, result);
+    if (job_masks_documents(&report->setup->experiment.job))
+        json_object_set_new(result, "documents", packed_json(&report->setup->setting, report->setup->layout.features));
     json_object_set_new(result, "layout_chosen", json_boolean(report->setup->chosen));
     json_object_set_new(result, "step_time_s", json_real(r->step_time_s));
     json_object_set_new(result, "likely", expectation_json(&report->setup->layout, &report->setup->setting, r->step_time_s));
@@ -99,7 +100,8 @@ enum status step_report_write_json(const struct step_report *report, struct invo
         result, "out_of_memory",
         expectation_memory_json(&report->setup->layout, &report->setup->setting, r->memory.total / report->capacity_bytes));
     json_object_set_new(result, "breakdown", cost_by_class_json(&r->breakdown));
-    routing_json(&report->setup->setting, &report->setup->layout, result);
+    if (expert_load_given(&report->setup->experiment.job.load))
+        json_object_set_new(result, "experts", routing_json(&report->setup->setting, &report->setup->layout));
     json_object_set_new(result, "stages", stages_json(report));
     if (report->flow != NULL)
         step_flow_json(report->flow, result);
