@@ -80,17 +80,6 @@ struct operand operand_wide(const void *data)
     return (struct operand){.data = data};
 }
 
-struct operand operand_from(struct operand whole, int64_t row, int64_t cols, size_t element_bytes)
-{
-    struct operand part = whole;
-    if (!whole.data)
-        return part;
-    part.data = (const char *)whole.data + (size_t)(row * cols) * (whole.as.format ? 1 : element_bytes);
-    if (whole.as.blocks)
-        part.as.blocks += whole.as.down ? row / NARROW_BLOCK * cols : narrow_blocks(row, cols, false);
-    return part;
-}
-
 /* --- casts */
 
 /* The largest number of all of the tensor-parallel group, whose ranks hold parts of one tensor: an exchange of one number within

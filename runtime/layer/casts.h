@@ -29,7 +29,16 @@ struct operand {
 struct operand operand_of(const struct tensor *tensor, bool down);
 struct operand operand_wide(const void *data);
 /* From row `row` on. */
-struct operand operand_from(struct operand whole, int64_t row, int64_t cols, size_t element_bytes);
+static inline struct operand operand_from(struct operand whole, int64_t row, int64_t cols, size_t element_bytes)
+{
+    struct operand part = whole;
+    if (!whole.data)
+        return part;
+    part.data = (const char *)whole.data + (size_t)(row * cols) * (whole.as.format ? 1 : element_bytes);
+    if (whole.as.blocks)
+        part.as.blocks += whole.as.down ? row / NARROW_BLOCK * cols : narrow_blocks(row, cols, false);
+    return part;
+}
 
 /* Formats of a precision; all NARROW_NONE where operands are not narrow. */
 struct narrow_recipe narrow_recipe_of(enum precision precision);

@@ -2,9 +2,6 @@
 #include "runtime/layer/ends.h"
 #include "model/cost/work/work.h"
 
-/* DeepSeek-V3 (arXiv:2412.19437, section 4.2), for the first 10 T tokens. */
-static const double PREDICTION_WEIGHT = 0.3;
-
 static struct tensor *activation_new(struct step_context *c, int64_t rows, int64_t cols)
 {
     return tensor_new(c->rank, (size_t)(rows * cols) * device_element_bytes(c->rank->device));
@@ -15,19 +12,7 @@ static void drop(struct step_context *c, struct tensor **tensor)
     tensor_drop(c->rank, tensor, c->stream);
 }
 
-static const struct unit_state *unit_at(const struct step_context *c, int index)
-{
-    return index >= 0 ? &c->chunk->states[index] : NULL;
-}
-
 /* --- embedding */
-
-/* Those of this micro-batch, `ahead` places further. */
-static const int32_t *tokens_at(const struct step_context *c, int ahead)
-{
-    int64_t tokens = c->rank->shape.tokens;
-    return c->rank->tokens + (ahead * c->rank->micro_batches + c->micro_batch) * tokens;
-}
 
 /* What an embedding makes, what its gradient is: the model's own, or a prediction module's. */
 static struct tensor **embedded(const struct step_context *c, int ahead)
@@ -50,7 +35,7 @@ static struct kernel_call embedding_call_of(const struct step_context *c, int ah
                                               .first = s->vocab_first,
                                               .count = s->vocab_count,
                                               .at = s->at,
-                                              .tokens = tokens_at(c, ahead)}};
+                                              .tokens = ends_tokens(c, ahead)}};
 }
 
 /* A chunk without layers sends what the embedding made. */
@@ -68,7 +53,7 @@ static void embedding_leave(struct step_context *c)
 /* Positions are the model's own embedding's: the state that a prediction module reads has them. */
 static const struct unit_state *positions_of(const struct step_context *c, int ahead)
 {
-    return ahead ? NULL : unit_at(c, c->chunk->units.positions);
+    return ahead ? NULL : ends_unit(c, c->chunk->units.positions);
 }
 
 static void embed_step(struct step_context *c, int ahead)
@@ -108,22 +93,6 @@ static void embed_backward_step(struct step_context *c, int ahead)
  *
  * Shares of the vocabulary may differ by one word: each rank sends as many elements as the largest share has, its own standing
  * at the beginning. */
-
-static bool gathers_logits(const struct rank *rank)
-{
-    return rank->shape.tp > 1 && head_gathers(rank->layout, rank->setting->model);
-}
-
-/* [t, v] that this rank computes with in its loss. */
-struct vocabulary {
-    int64_t first, count;
-};
-
-static struct vocabulary loss_vocabulary(const struct rank *rank)
-{
-    const struct shape *s = &rank->shape;
-    return gathers_logits(rank) ? (struct vocabulary){0, s->vocab} : (struct vocabulary){s->vocab_first, s->vocab_count};
-}
 
 static int64_t largest_share(const struct shape *s)
 {
@@ -177,35 +146,6 @@ static void take_columns(struct step_context *c, struct head_state *h)
 
 /* --- output matrix */
 
-static const struct unit_state *output_unit(const struct step_context *c)
-{
-    return c->rank->shape.tied ? rank_table(c->rank) : unit_at(c, c->chunk->units.head);
-}
-
-static enum parameter_kind output_kind(const struct step_context *c)
-{
-    return c->rank->shape.tied ? PARAMETER_TABLE : PARAMETER_HEAD;
-}
-
-float *ends_output_gradient(const struct step_context *c)
-{
-    return unit_gradients(output_unit(c), output_kind(c));
-}
-
-void *ends_row(const struct step_context *c, const struct tensor *tensor, int64_t row, int64_t width)
-{
-    return tensor ? (char *)tensor->data + (size_t)(row * width) * device_element_bytes(c->rank->device) : NULL;
-}
-
-struct kernel_call ends_output_call(const struct step_context *c, int64_t rows, enum kernel kernel)
-{
-    const struct shape *s = &c->rank->shape;
-    return (struct kernel_call){
-        .kernel = kernel,
-        .linear = {
-            .t = rows, .in = s->hidden, .out = s->vocab_count, .w = unit_weights(c->rank, output_unit(c), output_kind(c))}};
-}
-
 /* The norm before the output matrix: the model's, or a prediction module's. */
 struct final_norm {
     const struct unit_state *unit;
@@ -214,7 +154,7 @@ struct final_norm {
 
 static struct final_norm final_norm_of(const struct step_context *c, int ahead)
 {
-    struct final_norm own = {unit_at(c, c->chunk->units.final_norm), PARAMETER_FINAL_GAIN};
+    struct final_norm own = {ends_unit(c, c->chunk->units.final_norm), PARAMETER_FINAL_GAIN};
     if (ahead)
         own = (struct final_norm){chunk_layer_unit(c->chunk, c->chunk->range.count + ahead - 1), PARAMETER_PREDICTION_FINAL_GAIN};
     return own;
@@ -233,76 +173,12 @@ static void final_norm_step(struct step_context *c, struct head_state *h, int ah
 static void logits_step(struct step_context *c, struct head_state *h)
 {
     const struct shape *s = &c->rank->shape;
-    h->logits = activation_new(c, s->tokens, gathers_logits(c->rank) ? largest_share(s) : s->vocab_count);
+    h->logits = activation_new(c, s->tokens, ends_gather_logits(c->rank) ? largest_share(s) : s->vocab_count);
     struct kernel_call call = ends_output_call(c, s->tokens, KERNEL_LINEAR_FORWARD);
     call.linear.x = h->n_full->data;
     call.linear.y = h->logits->data;
     rank_launch(c->rank, c->stream, &call);
     drop(c, &h->n);
-}
-
-/* --- loss */
-
-/* Of the loss: a mean over the batch's tokens; the modules' predictions count PREDICTION_WEIGHT together. */
-static double loss_scale(const struct rank *rank, int ahead)
-{
-    const struct job *job = rank->setting->job;
-    double mean = 1.0 / ((double)job->global_batch * (double)job->seq_len);
-    return ahead ? mean * PREDICTION_WEIGHT / rank->shape.predictions : mean;
-}
-
-static struct kernel_call logits_call_of(const struct step_context *c, struct head_state *h, int ahead, struct token_rows rows,
-                                         enum kernel kernel)
-{
-    struct vocabulary vocabulary = loss_vocabulary(c->rank);
-    return (struct kernel_call){.kernel = kernel,
-                                .logits = {.t = rows.n,
-                                           .v = vocabulary.count,
-                                           .first = vocabulary.first,
-                                           .targets = tokens_at(c, ahead + 1) + rows.first,
-                                           .logits = tensor_data(h->logits),
-                                           .max = (float *)tensor_data(h->max) + rows.first,
-                                           .sums = (float *)tensor_data(h->sums) + 2 * rows.first,
-                                           .scale = (float)loss_scale(c->rank, ahead),
-                                           .loss = c->rank->loss}};
-}
-
-static void vocabulary_reduce(struct step_context *c, float *data, enum reduction reduction, int64_t count)
-{
-    struct exchange_call call = {.exchange = EXCHANGE_ALL_REDUCE,
-                                 .element = ELEMENT_FP32,
-                                 .reduction = reduction,
-                                 .in = data,
-                                 .out = data,
-                                 .count = count,
-                                 .what = "cross entropy"};
-    if (!gathers_logits(c->rank))
-        rank_exchange(c->rank, c->rank->side[GROUP_TP], c->stream, &call);
-}
-
-void ends_sums_new(struct step_context *c, struct head_state *h)
-{
-    size_t bytes = (size_t)c->rank->shape.tokens * sizeof(float);
-    h->max = tensor_new(c->rank, bytes);
-    h->sums = tensor_new(c->rank, 2 * bytes);
-}
-
-void ends_loss(struct step_context *c, struct head_state *h, int ahead, struct token_rows rows)
-{
-    struct kernel_call call = logits_call_of(c, h, ahead, rows, KERNEL_LOGITS_MAX);
-    rank_launch(c->rank, c->stream, &call);
-    vocabulary_reduce(c, call.logits.max, REDUCTION_MAX, rows.n);
-    call.kernel = KERNEL_LOGITS_SUM;
-    rank_launch(c->rank, c->stream, &call);
-    vocabulary_reduce(c, call.logits.sums, REDUCTION_SUM, 2 * rows.n);
-    call.kernel = KERNEL_LOGITS_LOSS;
-    rank_launch(c->rank, c->stream, &call);
-}
-
-void ends_loss_backward(struct step_context *c, struct head_state *h, int ahead, struct token_rows rows)
-{
-    struct kernel_call call = logits_call_of(c, h, ahead, rows, KERNEL_LOGITS_BACKWARD);
-    rank_launch(c->rank, c->stream, &call);
 }
 
 static struct token_rows all_rows(const struct step_context *c)
@@ -323,7 +199,7 @@ static void cross_entropy_backward_step(struct step_context *c, struct head_stat
     ends_loss_backward(c, h, ahead, all_rows(c));
     drop(c, &h->max);
     drop(c, &h->sums);
-    if (gathers_logits(c->rank))
+    if (ends_gather_logits(c->rank))
         take_columns(c, h);
 }
 

@@ -12,6 +12,12 @@ struct token_rows {
     int64_t first, n;
 };
 
+/* A unit of the chunk; NULL where `index` is negative. */
+const struct unit_state *ends_unit(const struct step_context *c, int index);
+/* Tokens of this micro-batch, each `ahead` positions later in its sequence. */
+const int32_t *ends_tokens(const struct step_context *c, int ahead);
+/* Whether each rank of the tensor-parallel group computes the loss of the whole vocabulary. */
+bool ends_gather_logits(const struct rank *rank);
 /* Row `row` of a tensor in the device's precision, each of `width` elements. */
 void *ends_row(const struct step_context *c, const struct tensor *tensor, int64_t row, int64_t width);
 /* The output matrix, for a product of `rows` rows; where its gradient is added up. */

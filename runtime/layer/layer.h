@@ -99,6 +99,8 @@ struct cast {
     bool gradient, shared; /* its format; see narrow_cast */
     const int32_t *count;
 };
+/* A cast of `wide` [rows, cols]. */
+struct tensor *layer_cast_of(const struct layer_context *c, const struct tensor *wide, int64_t cols, struct cast cast);
 /* *at [rows, cols] becomes its cast. */
 void layer_cast(const struct layer_context *c, struct tensor **at, int64_t cols, struct cast cast);
 /* Of the gradient of what `p` gives; its bias's gradient comes with that. */

@@ -55,6 +55,10 @@ void steps_reduce(struct builder *b, enum step_kind kind);
 /* Where gradients are not added inside their products: `product`, a weight gradient's, leaves that to the step that follows. */
 void steps_leave_sum(const struct builder *b, struct step *product);
 void steps_add_sum(struct builder *b);
+/* Whether what the layer's next product gives is kept: of the first, the third, ... */
+bool steps_next_is_kept(struct builder *b);
+/* The products of one input forward; `gathers`: the input is exchanged first. Backward, for the gradients asked for. */
+void steps_group_forward(struct builder *b, const struct column_group *group, bool gathers);
 void steps_group_backward(struct builder *b, const struct column_group *group, bool exchanges, bool input, bool weight);
 /* A mixer with a state, between the products of its input and the one of its output. */
 struct column_group steps_mixer_inputs(const struct builder *b);

@@ -472,6 +472,15 @@ static void summarise(double *times, double *works, struct probe_row *row)
     row->spread = row->seconds > 0 ? (times[BATCHES - 1] - times[0]) / row->seconds : 0;
 }
 
+double probe_shortest_exchange(const struct probe_result *result)
+{
+    double shortest = INFINITY;
+    for (int i = 0; i < result->n_rows; i++)
+        if (result->rows[i].ranks)
+            shortest = fmin(shortest, result->rows[i].bytes);
+    return shortest;
+}
+
 int probe_cores(const struct probe_options *options)
 {
     return options->cores > 0 ? options->cores : cores_here();

@@ -49,6 +49,10 @@ void probe_cases_make(const struct probe_options *options, struct device *device
 /* What that is made of: cases of a job (probe_job.c), and the parts of theirs. */
 void probe_cases_of_job(const struct probe_options *options, struct probe_cases *cases);
 
+/* --- probe_kernels.c */
+
+/* A case of `op` whose largest operand has that many bytes; the caller fills in the rest. The pointer holds until the next. */
+struct probe_case *probe_add(struct probe_cases *cases, const char *op, size_t bytes);
 /* The three products of a linear layer, each executed that many times. */
 void probe_add_products(struct probe_cases *cases, double times, bool biased, int64_t t, int64_t in, int64_t out);
 void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape);

@@ -191,15 +191,6 @@ double probe_copy_rate(const struct probe_result *result)
     return rate > 0 ? rate : 1e9;
 }
 
-double probe_shortest_exchange(const struct probe_result *result)
-{
-    double shortest = INFINITY;
-    for (int i = 0; i < result->n_rows; i++)
-        if (result->rows[i].ranks)
-            shortest = fmin(shortest, result->rows[i].bytes);
-    return shortest;
-}
-
 struct exchange_sums {
     double times, bytes, seconds;
 };

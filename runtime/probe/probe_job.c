@@ -1,6 +1,6 @@
 /*
  * probe_job.c - the kernels and exchanges of one rank of a job, with the operands that a step gives them (layer_forward.c,
- * layer_backward.c, ends.c and update.c are where they are launched).
+ * layer_backward.c, ends.c and update_part.c launch them).
  */
 #include "model/base/memory.h"
 #include "model/cost/work/work.h"

@@ -24,13 +24,6 @@ void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int whi
     }
 }
 
-/* Integers of a routing, one part behind the other: [copies] experts, [copies] places, [experts + 1] offsets, [experts] counts.
- */
-int64_t probe_routing_integers(const struct probe_routing *r)
-{
-    return 2 * r->copies + 2 * r->experts + 1;
-}
-
 void probe_routing_fill(const struct probe_routing *r, int32_t *integers)
 {
     int64_t n = r->copies;

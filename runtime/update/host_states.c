@@ -1,6 +1,6 @@
 /*
  * host_states.c - optimizer states, gradients and weights in the memory of the host: how they get there and back. What is
- * computed with them is in update.c.
+ * computed with them is in update_part.c.
  *
  * The elements of a unit that are updated here (all, or this rank's slice) are divided once: of the first host.n the host has
  * master weights, moments and gradients, of the first host.fetched of those also the weights. The rest is on the device.

@@ -1,83 +1,14 @@
 /* shards.c - weights and gradients between ranks that hold copies of them.
  *
  * An operation of the data-parallel stream concerns a run of layers of a chunk (with the embedding before the first and the head
- * after the last); here it becomes one exchange per unit, started together. Which layers: from the operation's first layer to
- * that of the next operation of its kind in the same chunk. */
+ * after the last); here it becomes one exchange per unit, started together. shards_units.c decides which units. */
+#include "runtime/update/update_internal.h"
 #include "runtime/update/update_muon.h"
-
-/* Weights are gathered for each pass. */
-static bool is_sharded(const struct rank *rank)
-{
-    const struct layout *layout = rank->layout;
-    return layout->zero == 3 && (layout_group_size(layout, GROUP_DP) > 1 || layout_group_size(layout, GROUP_EXPERT_DP) > 1);
-}
 
 /* The group that holds copies of a unit. */
 static enum group_kind group_of(const struct unit_state *u)
 {
     return u->unit->is_experts ? GROUP_EXPERT_DP : GROUP_DP;
-}
-
-/* --- which units */
-
-struct run {
-    int first, end; /* layers, of the whole model */
-    bool embedding, head, layers;
-};
-
-/* The smallest first layer above `layer` of operations like this one, or the chunk's end. */
-static int run_end(const struct rank *rank, const struct chunk_state *chunk, const struct op *op)
-{
-    const struct script *script = &rank->program->scripts[rank->stage];
-    int end = chunk->range.first + chunk->range.count;
-    for (uint32_t i = 0; i < script->n_ops; i++) {
-        const struct op *other = &rank->program->ops[script->first_op + i];
-        if (other->kind == OP_COLLECTIVE && other->pass == N_PASSES && other->chunk == op->chunk &&
-            other->collective == op->collective && other->role == op->role && other->layer > op->layer && other->layer < end)
-            end = other->layer;
-    }
-    return end;
-}
-
-static struct run run_of(const struct rank *rank, const struct chunk_state *chunk, const struct op *op)
-{
-    int first = chunk->range.first, end = first + chunk->range.count;
-    if (is_sharded(rank)) /* layers one by one, and the ends together */
-        return op->layer < 0 ? (struct run){.embedding = true, .head = true}
-                             : (struct run){.first = op->layer, .end = op->layer + 1, .layers = true};
-    if (op->layer < 0)
-        return (struct run){first, end, true, true, true};
-    struct run run = {.first = op->layer, .end = run_end(rank, chunk, op), .layers = true};
-    run.embedding = run.first == first;
-    run.head = run.end == end;
-    return run;
-}
-
-/* Of copies to the host and back and its updates: single layers, the embedding with the first and the head with the last; where
- * weights are gathered both ends are a unit of their own, whose gradients are complete with the first layer's. */
-static struct run copied_run(const struct rank *rank, const struct chunk_state *chunk, const struct op *op)
-{
-    int first = chunk->range.first, last = first + chunk->range.count - 1;
-    bool in_pass = op->micro_batch >= 0;
-    if (is_sharded(rank) && in_pass && op->role == COPIED_WEIGHTS)
-        return run_of(rank, chunk, op);
-    if (op->layer < 0)
-        return (struct run){.embedding = true, .head = true};
-    bool ends_first = is_sharded(rank) && in_pass;
-    return (struct run){.first = op->layer,
-                        .end = op->layer + 1,
-                        .embedding = op->layer == first,
-                        .head = op->layer == (ends_first ? first : last),
-                        .layers = true};
-}
-
-static bool run_has(const struct chunk_state *chunk, const struct run *run, int unit)
-{
-    const struct unit *u = &chunk->units.items[unit];
-    if (u->layer >= 0 && !u->is_head)
-        return run->layers && u->layer >= run->first && u->layer < run->end;
-    bool before = unit < chunk->units.first_layer && chunk->embedding;
-    return before ? run->embedding : run->head;
 }
 
 /* --- exchanges */
@@ -155,11 +86,11 @@ static void add_own(struct rank *rank, const struct op *op, struct unit_state *u
 static void exchange_run(struct rank *rank, const struct op *op, struct device_stream *stream)
 {
     struct chunk_state *chunk = &rank->chunks[op->chunk];
-    struct run run = run_of(rank, chunk, op);
+    struct shard_run run = shard_run_of(rank, chunk, op);
     bool gathers = op->collective == COLLECTIVE_ALL_GATHER;
     for (int i = 0; i < chunk->units.n_items && rank->status == STATUS_OK; i++) {
         struct unit_state *u = &chunk->states[i];
-        if (!run_has(chunk, &run, i) || (!adds_own(op) && op->role != group_of(u)))
+        if (!shard_run_has(chunk, &run, i) || (!adds_own(op) && op->role != group_of(u)))
             continue;
         if (adds_own(op))
             add_own(rank, op, u, stream);
@@ -183,16 +114,6 @@ static void exchange_embedding(struct rank *rank, struct device_stream *stream)
                                  .count = u->owned,
                                  .what = "gradients of the tied embedding"};
     rank_exchange(rank, rank->groups[GROUP_EMBEDDING], stream, &call);
-}
-
-void shards_visit(struct rank *rank, const struct op *op, visit_unit *visit, struct device_stream *stream)
-{
-    struct chunk_state *chunk = &rank->chunks[op->chunk];
-    struct run run = copied_run(rank, chunk, op);
-    bool returns = op->stream == STREAM_UP && op->role == COPIED_GRADIENTS;
-    for (int i = 0; i < chunk->units.n_items && rank->status == STATUS_OK; i++)
-        if (run_has(chunk, &run, i) || (returns && run.head && chunk_shares_table(rank, chunk, i)))
-            visit(rank, op, &chunk->states[i], stream);
 }
 
 void shards_exchange(struct rank *rank, const struct op *op, struct device_stream *stream)
