@@ -1,22 +1,29 @@
 /*
- * comm.h - what the executor needs of a network: exchanges among ranks, enqueued on device streams. One table per backend.
+ * comm.h - exchanges among ranks on device streams: one table of functions per backend (threads, MPI, NCCL, alone).
  *
- * A world is all ranks of a program, one device each, and one clock. Communicators are made from it before the step begins, by
- * all ranks in the same order, and belong to one list of ranks; a rank that is not in the list takes part in the making and gets
- * NULL. Exchanges on one communicator are matched in the order of enqueueing, so every member enqueues them in one order. A
- * channel for messages is a communicator of two ranks used in one direction.
+ * Example: ranks 0 and 2 of a world of four add up 1000 gradients.
  *
- * Semantics. An exchange runs on its stream when the stream gets there. A send does not wait for its receiver beyond what the
- * backend can buffer; a receive waits for its send; a collective ends when all members have brought their part. In and out may be
- * the same buffer for all-reduce and broadcast; for all-gather the own part may stand in its place in the result; for
- * reduce-scatter the result may be the own part of the input.
+ *     world->api->communicator_new(world, (int[]){0, 2}, 2, &pair, &diags);        all four ranks call it; 1 and 3 get NULL
+ *     struct exchange_call call = {
+ *         .exchange = EXCHANGE_ALL_REDUCE, .in = g, .out = g, .count = 1000, .what = "gradients"};
+ *     world->api->enqueue(pair, stream, &call, &diags);                            returns at once; g is the sum when the stream
+ *                                                                                  has passed it
  *
- * Sums are taken in an order that depends on nothing but the ranks' order in the list: two runs give the same bits on the CPU
- * backend; on NCCL when its algorithm is pinned.
+ * A world is all ranks of a program, one device each, and one clock. All ranks make communicators in the same order, before the
+ * first step. Exchanges on one communicator are matched in the order of enqueueing, so every member must enqueue them in the
+ * same order. A channel for messages is a communicator of two ranks that is used in one direction.
  *
- * Failure. Every wait is bounded by the world's timeout. When it passes, or a rank is known to be gone, everything pending on
- * this rank ends and stream_synchronise returns STATUS_FAILED with a sentence that names this rank, the operation and the ranks
- * that did not come: "rank 2: all_gather dp: rank 3 did not arrive within 10 s".
+ * Semantics. An exchange runs when its stream reaches it. A send waits for its receiver only when the backend's buffers are
+ * full; a receive waits for its send; a collective ends when all members have contributed. `in` and `out` may be the same buffer
+ * for all-reduce and broadcast. In an all-gather, `in` may be this member's place in `out`; in a reduce-scatter, `out` may be
+ * this member's part of `in`.
+ *
+ * Sums follow the order of ranks in the list. Two runs give the same bits on CPU backends, and on NCCL if its algorithm is
+ * pinned.
+ *
+ * Failure. Every wait is bounded by the world's timeout. When it passes, or when a rank is known to be gone, all pending
+ * exchanges of this rank end. stream_synchronise then returns STATUS_FAILED and names this rank, the exchange and the missing
+ * ranks: "rank 2: all_gather dp: rank 3 did not arrive within 10 s".
  */
 #ifndef MSIM_RUNTIME_BASE_COMM_H
 #define MSIM_RUNTIME_BASE_COMM_H
@@ -45,23 +52,22 @@ static inline size_t element_bytes(enum element element)
 }
 enum reduction { REDUCTION_SUM, REDUCTION_MAX };
 
-/* Parts of different sizes: an exchange whose members bring and get as many rows of `count` elements as numbers in device memory
- * say. Parts stand one after the other in the order of members.
+/* Parts of different sizes, in rows of `count` elements. The numbers of rows are in device memory. Parts follow each other in the
+ * order of members.
  *   all-to-all       sent[n] rows to and received[n] rows from each member
- *   all-gather       received[n] rows of each member, the own ones among them
+ *   all-gather       received[n] rows from each member, including this one
  *   reduce-scatter   sent[n] rows of each member's part
- * NULL where all parts are equal. On NCCL, which must be told sizes by the host, the host waits for the numbers. `even`: rows
- * that a member brings when all bring as many, for who has nobody to exchange with (comm_alone.h). */
+ * NULL: all parts are equal. NCCL needs the numbers on the host, so the host waits for them. `even`: rows of each member if all
+ * bring the same number; a rank without partners uses it (comm_alone.h). */
 struct ragged {
     const int32_t *sent, *received;
     int64_t even;
 };
 
 /*
- * Blocks. What a member has of an all-gather's result, or of a reduce-scatter's input, may stand there in several equal blocks
- * instead of one piece: block b of member m is the (b n + m)-th of the whole, [blocks][n][count / blocks], and the b-th of what
- * the member has. Several all-gathers of one block each give the same; on NCCL that is what they are, launched together. Then
- * neither may lie inside the other.
+ * Blocks. The part of a member in the result of an all-gather, or in the input of a reduce-scatter, may consist of several equal
+ * blocks. The whole is then [blocks][n][count / blocks]: block b of member m is at index b n + m. The result equals that of one
+ * all-gather per block, and NCCL executes it that way, as one group. With blocks, `in` and `out` may not overlap.
  */
 struct exchange_call {
     enum exchange exchange;
@@ -82,9 +88,9 @@ static inline int exchange_blocks(const struct exchange_call *call)
 
 struct comm_api {
     const char *name; /* "threads", "nccl" */
-    /* Leave the world; pending exchanges must have ended. Communicators go with it. */
+    /* Leaves the world and frees its communicators; pending exchanges must have ended. */
     void (*close)(struct world *world);
-    /* `members` in group order, the same on all ranks. *communicator is NULL on ranks outside. */
+    /* `members` in group order, the same on all ranks. *communicator is NULL on ranks that are not members. */
     enum status (*communicator_new)(struct world *world, const int *members, int n, struct communicator **communicator,
                                     struct diags *diags);
     enum status (*enqueue)(struct communicator *communicator, struct device_stream *stream, const struct exchange_call *call,
@@ -92,9 +98,9 @@ struct comm_api {
     /* Exchanges enqueued between the two start together (ncclGroupStart/End); may be no-ops. */
     enum status (*group_begin)(struct world *world, struct diags *diags);
     enum status (*group_end)(struct world *world, struct diags *diags);
-    /* All ranks meet on the host; also sets the epoch when `clock`. */
+    /* Waits on the host until all ranks have called it. `clock`: the world's clock starts again at 0. */
     enum status (*barrier)(struct world *world, bool clock, struct diags *diags);
-    /* Tell everybody that this rank is going: their waits for it end at once. */
+    /* Tells all ranks that this one gives up: their waits end at once, with `why` in the message. */
     void (*abandon)(struct world *world, const char *why);
 };
 

@@ -1,16 +1,24 @@
 /*
- * device.h - what the executor needs of a device: memory, streams, events, kernels. One table of functions per backend.
+ * device.h - a device as the executor sees it: memory, streams, events and kernels. One table of functions per backend.
  *
- * Model. Work is enqueued on streams. A stream runs what was enqueued in order and returns to the caller at once; streams run
- * beside each other. An event marks a point of a stream; another stream can wait for it. This is CUDA's model; the CPU backend
- * (device_cpu.c) has a thread per stream. All enqueueing of one device is done by one thread.
+ * Example: one kernel on the compute stream, and a copy of its result on another stream.
  *
- * Failure. Enqueueing fails at once for what is known at once (STATUS_FAILED with the backend's text and code in diags). What
- * fails later (a kernel, an exchange, a lost peer) is reported by stream_synchronise: work behind a failure is not executed, and
- * every wait is bounded, so synchronising always returns.
+ *     api->memory_new(device, 4096, &y, &diags);
+ *     api->launch(compute, &call, &diags);                      returns at once
+ *     api->event_record(done, compute, &diags);
+ *     api->event_wait(done, copies, &diags);                    copies starts when compute has passed `done`
+ *     api->copy_out(copies, host, y, 4096, &diags);
+ *     api->stream_synchronise(copies, &diags);                  waits on the host
  *
- * Time. Events carry times, in nanoseconds since the epoch of the world (comm.h), one clock for all ranks as well as the machine
- * can tell it. Valid after the stream was synchronised.
+ * This is CUDA's model. A stream executes in the order of enqueueing; streams run concurrently. The CPU backend (device_cpu.c)
+ * has one thread per stream. Only one thread enqueues on a device.
+ *
+ * Failure. Errors that are known at once are returned by the enqueueing function (STATUS_FAILED, with the backend's text and
+ * code in diags). Later errors (a kernel, an exchange, a lost peer) are returned by stream_synchronise: work behind an error is
+ * not executed. Every wait is bounded, so stream_synchronise always returns.
+ *
+ * Time. Events carry times in nanoseconds since the world's epoch (comm.h). All ranks use one clock, as far as the machine
+ * allows. Times are valid after the stream has been synchronised.
  */
 #ifndef MSIM_RUNTIME_BASE_DEVICE_H
 #define MSIM_RUNTIME_BASE_DEVICE_H
@@ -29,52 +37,51 @@ struct device_api {
 
     void (*close)(struct device *device);
 
-    /* Memory, zeroed. STATUS_FAILED when there is not enough, with the bytes asked for and free. */
+    /* Zeroed memory. STATUS_FAILED if there is not enough; the message has the requested and the free bytes. */
     enum status (*memory_new)(struct device *device, size_t bytes, void **memory, struct diags *diags);
     void (*memory_free)(struct device *device, void *memory, size_t bytes);
-    /* Between host and device; host memory must stay as it is until the stream has passed. copy_out may wait for that. */
+    /* Copies between host and device. Host memory must not change until the stream has passed the copy. copy_out may wait. */
     enum status (*copy_in)(struct device_stream *stream, void *to, const void *host, size_t bytes, struct diags *diags);
     enum status (*copy_out)(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags);
 
-    /* Memory of the host that copies go to and come from directly, beside what runs on other streams; not zeroed. */
+    /* Host memory for direct copies that overlap with other streams (page-locked on GPUs); not zeroed. */
     enum status (*host_new)(struct device *device, size_t bytes, void **memory, struct diags *diags);
     void (*host_free)(struct device *device, void *memory, size_t bytes);
     enum status (*copy_between)(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags);
 
     enum status (*stream_new)(struct device *device, bool urgent, struct device_stream **stream, struct diags *diags);
     void (*stream_free)(struct device_stream *stream);
-    /* Until everything enqueued has run or something failed. */
+    /* Waits until everything enqueued has run or an error has occurred. */
     enum status (*stream_synchronise)(struct device_stream *stream, struct diags *diags);
 
     enum status (*event_new)(struct device *device, struct device_event **event, struct diags *diags);
     void (*event_free)(struct device_event *event);
     enum status (*event_record)(struct device_event *event, struct device_stream *stream, struct diags *diags);
-    /* Waits for the latest record enqueued before; an event never recorded is waited for by nobody. */
+    /* Waits for the last event_record enqueued before this call; does nothing if there was none. */
     enum status (*event_wait)(struct device_event *event, struct device_stream *stream, struct diags *diags);
     enum status (*event_time)(struct device_event *event, nanos *time, struct diags *diags);
-    /* Processor time that the stream has used up to the event: what went by without what it waited for a core. NULL where a
-     * device is shared with nobody. */
+    /* Processor time that the stream has used up to the event. It is less than the time that has passed if the stream waited for
+     * a core. NULL: no other rank uses the device, so the two are equal. */
     enum status (*event_work)(struct device_event *event, nanos *time, struct diags *diags);
 
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
-    /* An optimizer's kernel by the host's cores, when the stream gets there, on memory of host_new: KERNEL_ADAM, KERNEL_SGD. */
+    /* Runs KERNEL_ADAM or KERNEL_SGD on the host's cores when the stream reaches it, on memory of host_new. */
     enum status (*launch_host)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
-    /* Bytes of the workspace of attention_call and stretch_call, forward or backward, for `rows` queries of all sequences and
-     * heads. */
+    /* Bytes of the workspace of attention_call and stretch_call, for `rows` queries of all sequences and heads together. */
     size_t (*attention_workspace)(struct device *device, int64_t rows, bool backward);
     /* Bytes of scan_call.workspace. */
     size_t (*scan_workspace)(struct device *device, const struct scan_call *call, bool backward);
-    /* Whether the kernels of packed attention have heads of this size; those for stretches of queries do others. */
+    /* Whether the kernels of packed attention support this head size; if not, use stretch_call. */
     bool (*attention_fits)(struct device *device, int head_dim);
     /* Bytes of linear_call.scratch or grouped_call.scratch. */
     size_t (*product_scratch)(struct device *device, const struct kernel_call *call);
-    /* STATUS_MISSING with a sentence where it has no products of this precision, one of less than 16 bits. */
+    /* STATUS_MISSING with a message if the device cannot multiply in this precision, which has fewer than 16 bits. */
     enum status (*multiplies)(struct device *device, enum precision precision, struct diags *diags);
 
-    /* Times of events count from where `stream` is now, for a world without a clock of its own. */
+    /* Sets the epoch of event times to the present position of `stream`, for a world without a clock. */
     enum status (*mark_epoch)(struct device *device, struct device_stream *stream, struct diags *diags);
 
-    /* Do nothing on a stream for so long: a straggler on request. May be NULL. */
+    /* Keeps a stream idle for `duration`, to simulate a straggler. May be NULL. */
     enum status (*pause)(struct device_stream *stream, nanos duration, struct diags *diags);
 };
 
@@ -93,7 +100,7 @@ struct device_event {
     struct device *device;
 };
 
-/* So many bytes of host_new more. */
+/* Counts `bytes` more of host_new. */
 static inline void device_count_host(struct device *device, size_t bytes)
 {
     device->host_in_use += bytes;

@@ -1,7 +1,12 @@
 /*
- * kernel_call.h - what the runtime asks of a device: one kernel with its operands, as kernels/kernels.h defines them.
+ * kernel_call.h - the kernel calls that a device executes; the runtime gets them from kernels/kernels.h through this header.
  *
- * A call is copied when it is enqueued; the buffers it points to are the device's and must stay until the stream has passed it.
+ * Example: zero 4096 bytes of a device.
+ *
+ *     struct kernel_call call = {.kernel = KERNEL_ZERO, .zero = {.at = y, .bytes = 4096}};
+ *     device->api->launch(stream, &call, &diags);
+ *
+ * Enqueueing copies the call. The buffers it points to belong to the device and must stay until the stream has passed it.
  */
 #ifndef MSIM_RUNTIME_BASE_KERNEL_CALL_H
 #define MSIM_RUNTIME_BASE_KERNEL_CALL_H

@@ -1,13 +1,19 @@
 /*
- * steps.h - what a pass of a model chunk does, step by step, and which steps each operation of a script stands for.
+ * steps.h - the passes of a model chunk as lists of steps, and the steps that each operation of a script executes.
  *
- * The program says which pass of which chunk and micro-batch runs when, as one operation per pass, layer or kernel. The runtime
- * knows the transformer as a list of steps per pass: norm, gather, product, ... Binding lays the one over the other: leaf by leaf
- * of the operation's work, label by label, so a program that asks for something else than the runtime would do is refused before
- * it starts.
+ * Example: the forward pass of a dense layer with tp=2 and sequence parallelism is
  *
- * A product and the exchange of its input or output (tp_overlap), or attention and the ring of context parallelism, are two steps
- * one behind the other, done in as many pieces as the cost model takes for the best (work_parts_of); see pipelined.c.
+ *     norm, gather, qkv, rotary, attention, projection, reduce, residual, norm, gather, up, activation, down, reduce, residual
+ *
+ * A program of detail "layer" has one operation for this pass of this layer, and binding_build() gives it all fifteen steps. A
+ * program of detail "kernel" has one operation for each of them.
+ *
+ * Binding compares the two descriptions leaf by leaf: the labels of the operation's work (model/cost/work) and the labels of the
+ * steps. If they differ, the program is refused before it starts, so the runtime never executes something else than was
+ * predicted.
+ *
+ * A product and the exchange of its input or output (tp_overlap), or attention and the ring of context parallelism, are two
+ * consecutive steps in pieces. The number of pieces is the one that the cost model finds best (work_parts_of); see pipelined.c.
  */
 #ifndef MSIM_RUNTIME_BASE_STEPS_H
 #define MSIM_RUNTIME_BASE_STEPS_H
@@ -28,11 +34,11 @@ enum step_kind {
     STEP_KV_UP,
     STEP_HEAD_NORMS,
     STEP_ROTARY,
-    STEP_HEADS_PACK, /* context parallelism that exchanges heads: what goes to a rank stands together; */
-    STEP_HEADS_SWAP, /* heads for tokens, or back; */
+    STEP_HEADS_PACK, /* context parallelism that exchanges heads: sorts rows by the rank they go to, */
+    STEP_HEADS_SWAP, /* exchanges heads for tokens, or back, */
     STEP_HEADS_PLACE,
     STEP_KV_GATHER, /* keys and values of the other context-parallel ranks */
-    STEP_KV_ORDER,  /* where that is a step of its own: into the order of the sequence */
+    STEP_KV_ORDER,  /* puts them into the order of the sequence, where that is a separate step */
     STEP_ATTENTION,
     STEP_PROJECTION,
     STEP_MIXER_IN, /* a mixer with a state */
@@ -69,27 +75,27 @@ enum step_kind {
     STEP_SHARED_DOWN,
     STEP_SHARED_REDUCE,
     STEP_RESIDUAL2,
-    STEP_CAST,        /* an operand to 8 bits, in front of the product `of` which it is read by */
-    STEP_EXPERT_SORT, /* in front of that, in such a precision: copies in the order of experts */
+    STEP_CAST,        /* casts an operand to 8 bits, in front of the product `of` that reads it */
+    STEP_EXPERT_SORT, /* before that: copies in the order of experts */
     STEP_FINAL_NORM,
     STEP_HEAD_GATHER,
     STEP_LOGITS,
-    STEP_LOGITS_GATHER, /* eager stacks: every rank takes the loss of the whole vocabulary */
+    STEP_LOGITS_GATHER, /* eager stacks: every rank computes the loss over the whole vocabulary */
     STEP_CROSS_ENTROPY,
-    STEP_CHUNK_LOGITS, /* fused_linear_loss: of a piece of tokens logits, loss, and both gradients */
+    STEP_CHUNK_LOGITS, /* fused_linear_loss: logits, loss and both gradients of a piece of tokens */
     STEP_CHUNK_LOSS,
     STEP_CHUNK_INPUT,
     STEP_CHUNK_WEIGHT,
-    STEP_CUT_LOSS,         /* cut_loss: of all pieces; no logits stay */
+    STEP_CUT_LOSS,         /* cut_loss: the loss of all pieces; logits are not kept */
     STEP_PREDICTION_NORMS, /* before the layer of a prediction module */
     STEP_PREDICTION_GATHER,
     STEP_PREDICTION_PROJECTION,
     STEP_PREDICTION_COLUMNS,
     /* backward: _INPUT and _WEIGHT are the gradients of a product's input and weights */
     STEP_CROSS_ENTROPY_BACKWARD,
-    STEP_LOSS_SCALE, /* fused_linear_loss: what the forward pass made is handed on */
-    STEP_CUT_AGAIN,  /* cut_loss: logits once more, and of each piece the gradients that the pass asks for; */
-    STEP_CUT_DONE,   /* which stand for products of their own */
+    STEP_LOSS_SCALE, /* fused_linear_loss: passes on the gradients of the forward pass */
+    STEP_CUT_AGAIN,  /* cut_loss: logits again, and the gradients of each piece; */
+    STEP_CUT_DONE,   /* the products of the work that the step before has already computed */
     STEP_LOGITS_INPUT,
     STEP_LOGITS_WEIGHT,
     STEP_HEAD_REDUCE_BACKWARD,
@@ -176,9 +182,9 @@ enum step_kind {
     STEP_NORM1_BACKWARD,
     STEP_EMBED_GATHER_BACKWARD,
     STEP_EMBED_BACKWARD,
-    STEP_QKV_SUM, /* of what matrices that stand apart give for their input's gradient */
+    STEP_QKV_SUM, /* the input's gradients of separate matrices, added up */
     STEP_UP_SUM,
-    STEP_GRADIENT_SUM, /* the weights' gradient of the product before is added to what there is */
+    STEP_GRADIENT_SUM, /* adds the weight gradient of the product before to the sum of earlier micro-batches */
     N_STEP_KINDS
 };
 
@@ -186,24 +192,24 @@ struct step {
     enum step_kind kind;
     enum step_kind of;  /* of a cast */
     int layer;          /* within the chunk, prediction modules behind its layers; -1: embedding or head */
-    int ahead;          /* of an embedding or a head: the number of the prediction module, from 1; 0: the model's own */
-    bool recompute;     /* forward work of the backward pass */
-    bool first, last;   /* of its layer (or of the embedding, the head) in this pass */
-    bool repeated;      /* of a layer that the backward pass repeats */
-    bool continues;     /* from what the layer before it gives then: of its input nothing is kept */
-    bool hands_on;      /* and gives the layer behind it that */
-    bool anew;          /* with weights that were gathered a second time */
-    int part, parts;    /* of matrices that read one input, of pieces of tokens: which one of how many */
-    bool input, weight; /* of a loss that makes gradients of its product: which ones */
-    bool sums;          /* of a product for weights: its gradient is added up by a step of its own */
-    bool alone;         /* of their exchanges: of this one's part, not of what all of them give */
-    bool context;       /* of heads exchanged: what attention gives, not queries, keys and values */
-    bool kept;          /* what the product (or the branch) gives is kept for the backward pass, which recomputes the rest;
-                         * recomputing: is taken from there. No work stands for that, so no operation asks for it */
-    int pieces;         /* of a product and of its exchange: both are cut into this number; 1: whole */
-    bool leads;         /* the first of two steps in pieces, whose pieces the other one waits for one by one */
-    const char *label;  /* of the work it belongs to */
-    bool exchange;      /* then the label is not looked at, but what is exchanged */
+    int ahead;          /* embedding or head: number of the prediction module, from 1; 0: the model's own */
+    bool recompute;     /* forward work in the backward pass */
+    bool first, last;   /* first or last step of its layer (or of the embedding, the head) in this pass */
+    bool repeated;      /* the backward pass repeats this layer's forward pass */
+    bool continues;     /* repeated: its input is the output of the repeated layer before it, so no input is kept */
+    bool hands_on;      /* repeated: passes its output to the repeated layer behind it */
+    bool anew;          /* uses weights that were gathered a second time */
+    int part, parts;    /* this is part `part` of `parts`: matrices that read one input, or pieces of tokens */
+    bool input, weight; /* a loss that makes gradients of its product: which of the two */
+    bool sums;          /* weight gradient: a separate step adds it up */
+    bool alone;         /* exchange of an input's gradient: of one part, not of the sum of all parts */
+    bool context;       /* exchange of heads: attention's output, not queries, keys and values */
+    bool kept;          /* forward: the result is kept for the backward pass, which recomputes the rest; recomputing: the kept
+                         * result is used. This costs no work, so no operation contains it */
+    int pieces;         /* number of pieces of a product and of its exchange; 1: whole */
+    bool leads;         /* the first of two steps in pieces; the second waits for its pieces one by one */
+    const char *label;  /* of its work */
+    bool exchange;      /* an exchange: compared by collective and group instead of the label */
     uint8_t collective, group;
 };
 
@@ -211,7 +217,7 @@ struct step_list {
     struct step *items;
     size_t n_items, capacity;
 };
-/* Whether a step stands for no work of the program: it is done with the step that follows. */
+/* Whether a step has no work in the program: it belongs to the operation of the step that follows. */
 static inline bool step_is_silent(const struct step *step)
 {
     return step->kept && step->recompute && !step->exchange;
@@ -220,28 +226,27 @@ static inline bool step_is_silent(const struct step *step)
 void step_list_build(const struct layout *layout, const struct setting *setting, enum pass pass, struct layer_range range,
                      bool embedding, bool head, struct step_list *list);
 
-/* What an operation of a script does: steps [first, first + n) of the pass it belongs to. Of a pipelined pair (a computation and,
- * as the next operation, its exchange) the one that reads what the other makes comes after it. */
+/* The steps of an operation: [first, first + n) of its pass. In a pipelined pair (a computation and, as the next operation, its
+ * exchange), the operation that reads the other's result runs after it. */
 enum pairing { PAIRING_NONE, PAIRING_AFTER_NEXT, PAIRING_AFTER_PREVIOUS };
 struct bound_op {
     uint32_t first, n;
     enum pairing pairing;
-    int pieces; /* of a pair's two operations; otherwise 0 */
+    int pieces; /* of a pair's two operations; 0: no pair */
 };
 
 struct binding {
     int vpp;
-    int slices;              /* most pieces of any exchange of the tensor-parallel group, at least 1 */
+    int slices;              /* largest number of pieces of an exchange of the tensor-parallel group, at least 1 */
     struct step_list *lists; /* [vpp][N_PASSES] */
     struct bound_op *ops;    /* [n_ops of the script] */
 };
 
-/* What the runtime cannot execute is refused with STATUS_MISSING and a sentence: jobs, and layouts of them that are else legal
- * (supported.c). */
+/* STATUS_MISSING with a message for jobs, and for legal layouts, that the runtime cannot execute (supported.c). */
 MUST_CHECK enum status runtime_supports(const struct setting *setting, struct diags *diags);
 MUST_CHECK enum status runtime_supports_layout(const struct layout *layout, const struct setting *setting, struct diags *diags);
 
-/* The steps of each operation of a script; STATUS_MISSING where the layout is not supported or an operation has none. */
+/* Finds the steps of each operation of a script. STATUS_MISSING if the layout is not supported or the two descriptions differ. */
 MUST_CHECK enum status binding_build(const struct program *program, int script, const struct setting *setting,
                                      struct binding *binding, struct diags *diags);
 void binding_free(struct binding *binding);
