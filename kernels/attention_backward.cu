@@ -41,7 +41,7 @@ template <int DK, int DV> struct tiles {
 };
 
 /* delta[batch, heads, queries]; a row of LANES lanes, 8 elements each. */
-template <int LANES> __global__ void __launch_bounds__(ATTENTION_THREADS) delta_kernel(stretch_call call, bool vectors)
+template <int LANES> __global__ void __launch_bounds__(ATTENTION_THREADS) delta_kernel(query_range_call call, bool vectors)
 {
     const int64_t item = ((int64_t)blockIdx.x * ATTENTION_THREADS + threadIdx.x) / LANES;
     const int64_t n = call.batch * call.queries * call.heads; /* [batch, queries, heads], as out mostly is */
@@ -65,14 +65,14 @@ template <int LANES> __global__ void __launch_bounds__(ATTENTION_THREADS) delta_
         ((float *)call.workspace)[(batch * call.heads + head) * call.queries + query] = sum;
 }
 
-__device__ static inline int64_t statistics_at(const stretch_call &call, int head)
+__device__ static inline int64_t statistics_at(const query_range_call &call, int head)
 {
     return ((int64_t)blockIdx.z * call.heads + head) * call.queries;
 }
 
 /* Queries, dout and their statistics of one step of the pass over queries. */
 template <int DK, int DV>
-__device__ static inline void load_queries(const stretch_call &call, const tiles<DK, DV> &t, int step, int head, int query,
+__device__ static inline void load_queries(const query_range_call &call, const tiles<DK, DV> &t, int step, int head, int query,
                                            bool vectors)
 {
     enum { PASSING = tiles<DK, DV>::PASSING };
@@ -87,7 +87,7 @@ __device__ static inline void load_queries(const stretch_call &call, const tiles
 }
 
 /* One head's slope, of scores before they are scaled. */
-__device__ static inline float slope_of(const stretch_call &call, int head, float plain_scale)
+__device__ static inline float slope_of(const query_range_call &call, int head, float plain_scale)
 {
     return call.slopes ? call.slopes[head] / plain_scale : 0;
 }
@@ -113,7 +113,7 @@ struct query_step {
     }
 };
 
-template <int PASSING> __device__ static inline query_step first_queries(const stretch_call &call, int key, int head)
+template <int PASSING> __device__ static inline query_step first_queries(const query_range_call &call, int key, int head)
 {
     const int64_t last = key + ROWS - 1 + call.window - call.first;
     const int begin = key > call.first ? (int)(key - call.first) / PASSING * PASSING : 0;
@@ -131,7 +131,7 @@ template <int PASSING> __device__ static inline query_step after(query_step step
 /* WANT_K, WANT_V: which gradients; `add`: to what is there. */
 template <int DK, int DV, bool WANT_K, bool WANT_V>
 __global__ void __launch_bounds__(ATTENTION_THREADS)
-    keys_kernel(stretch_call call, bool vectors, bool add, float scale, float plain_scale)
+    keys_kernel(query_range_call call, bool vectors, bool add, float scale, float plain_scale)
 {
     enum { PASSING = tiles<DK, DV>::PASSING, N_TILES = PASSING / 8 };
     const tiles<DK, DV> t;
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(ATTENTION_THREADS)
 }
 
 template <int DK, int DV>
-__device__ static inline void load_keys(const stretch_call &call, const tiles<DK, DV> &t, int step, int head, int key,
+__device__ static inline void load_keys(const query_range_call &call, const tiles<DK, DV> &t, int step, int head, int key,
                                         bool vectors)
 {
     enum { PASSING = tiles<DK, DV>::PASSING };
@@ -195,7 +195,7 @@ __device__ static inline void load_keys(const stretch_call &call, const tiles<DK
 
 template <int DK, int DV>
 __global__ void __launch_bounds__(ATTENTION_THREADS)
-    queries_kernel(stretch_call call, bool vectors, float scale, float plain_scale)
+    queries_kernel(query_range_call call, bool vectors, float scale, float plain_scale)
 {
     enum { PASSING = tiles<DK, DV>::PASSING, N_TILES = PASSING / 8 };
     const tiles<DK, DV> t;
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(ATTENTION_THREADS)
                      plain_scale, call.accumulate, vectors);
 }
 
-static cudaError_t launch_delta(const struct cuda_launch *launch, const struct stretch_call *call)
+static cudaError_t launch_delta(const struct cuda_launch *launch, const struct query_range_call *call)
 {
     const int lanes = call->value_dim <= 64 ? 8 : call->value_dim <= 128 ? 16 : 32;
     const int64_t n = call->batch * call->queries * call->heads, items = ATTENTION_THREADS / lanes;
@@ -246,13 +246,13 @@ static cudaError_t launch_delta(const struct cuda_launch *launch, const struct s
                          : lanes == 16 ? delta_kernel<16>
                                        : delta_kernel<32>,
                          dim3((unsigned)((n + items - 1) / items)), dim3(ATTENTION_THREADS), 0, launch->stream, *call,
-                         stretch_in_vectors(call));
+                         query_range_in_vectors(call));
 }
 
 /* The two passes, behind delta; `add`: the gradients of keys and values to what is there. */
 struct backward_passes {
     const struct cuda_launch *launch;
-    const struct stretch_call *call;
+    const struct query_range_call *call;
     bool add;
 
     static unsigned blocks(int64_t rows)
@@ -273,7 +273,7 @@ struct backward_passes {
         if (error != cudaSuccess || call->keys <= 0)
             return error;
         return launch_kernel(keys_kernel<DK, DV, WANT_K, WANT_V>, grid, dim3(ATTENTION_THREADS), bytes, launch->stream, *call,
-                             stretch_in_vectors(call), add, (float)LOG2_E * plain_scale(), plain_scale());
+                             query_range_in_vectors(call), add, (float)LOG2_E * plain_scale(), plain_scale());
     }
 
     template <int DK, int DV> cudaError_t run(void) const
@@ -288,14 +288,14 @@ struct backward_passes {
             error = allow_shared(queries_kernel<DK, DV>, bytes);
         if (error == cudaSuccess)
             error = launch_kernel(queries_kernel<DK, DV>, grid, dim3(ATTENTION_THREADS), bytes, launch->stream, *call,
-                                  stretch_in_vectors(call), (float)LOG2_E * plain_scale(), plain_scale());
+                                  query_range_in_vectors(call), (float)LOG2_E * plain_scale(), plain_scale());
         return error;
     }
 };
 
-int stretch_backward_cuda(const struct cuda_launch *launch, const struct stretch_call *call)
+int query_range_backward_cuda(const struct cuda_launch *launch, const struct query_range_call *call)
 {
-    if (!stretch_fits(call) || !call->workspace)
+    if (!query_range_fits(call) || !call->workspace)
         return cudaErrorInvalidValue;
     if (call->queries <= 0 || call->batch <= 0)
         return cudaSuccess;
@@ -305,19 +305,19 @@ int stretch_backward_cuda(const struct cuda_launch *launch, const struct stretch
 
 int attention_backward_cuda(const struct cuda_launch *launch, const struct attention_call *call)
 {
-    const struct stretch_call stretch = stretch_of(call);
-    if (!stretch_fits(&stretch) || !call->workspace)
+    const struct query_range_call range = query_range_of(call);
+    if (!query_range_fits(&range) || !call->workspace)
         return cudaErrorInvalidValue;
     if (call->batch <= 0 || call->seq_len <= 0)
         return cudaSuccess;
-    cudaError_t error = launch_delta(launch, &stretch);
+    cudaError_t error = launch_delta(launch, &range);
     if (error == cudaSuccess && !launch->portable && hopper_fits(call)) {
         error = (cudaError_t)attention_backward_hopper_cuda(launch, call);
         if (error != cudaErrorNotSupported)
             return error;
         error = cudaSuccess;
     }
-    return error != cudaSuccess ? error : with_widths(&stretch, backward_passes{launch, &stretch, false});
+    return error != cudaSuccess ? error : with_widths(&range, backward_passes{launch, &range, false});
 }
 
 bool attention_cuda_fits(int head_dim)

@@ -30,7 +30,7 @@ struct warp_sight {
 };
 
 /* At the first step of a block whose first query has this position. */
-__device__ static inline warp_sight sight_at(const stretch_call &call, int position, int warp_row, float scale)
+__device__ static inline warp_sight sight_at(const query_range_call &call, int position, int warp_row, float scale)
 {
     const int window = (int)call.window, seen = window > 0 && position + 1 > window ? position + 1 - window : 0;
     const float slope = call.slopes ? call.slopes[blockIdx.y] * (float)LOG2_E / scale : 0;
@@ -54,7 +54,7 @@ __device__ static inline void weigh_scores(float (*s)[4], const warp_sight &sigh
 
 /* Outputs of a warp's 16 queries from `query` on, and their log-sum-exp; `tile`: rows that it has for itself. */
 template <int DV>
-__device__ static inline void finish_queries(const stretch_call &call, int query, bf16 *tile, int row0, float (*out)[4],
+__device__ static inline void finish_queries(const query_range_call &call, int query, bf16 *tile, int row0, float (*out)[4],
                                              const float max[2], const float sum[2], float scale, bool vectors)
 {
     const int head = blockIdx.y, limit = (int)call.queries - query;
@@ -71,7 +71,7 @@ __device__ static inline void finish_queries(const stretch_call &call, int query
 }
 
 template <int DK, int DV>
-__global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward_kernel(stretch_call call, bool vectors, float scale)
+__global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward_kernel(query_range_call call, bool vectors, float scale)
 {
     enum { M_TILES = ownership<DV>::M_TILES, QUERIES = ownership<DV>::QUERIES };
     bf16 *q_tile = (bf16 *)dynamic_shared(), *k_tile = q_tile + QUERIES * tile_row<DK>::STRIDE;
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward_kernel(st
 
 struct forward_pass {
     const struct cuda_launch *launch;
-    const struct stretch_call *call;
+    const struct query_range_call *call;
     template <int DK, int DV> cudaError_t run(void) const
     {
         enum { QUERIES = ownership<DV>::QUERIES };
@@ -131,13 +131,13 @@ struct forward_pass {
         if (error != cudaSuccess)
             return error;
         return launch_kernel(attention_forward_kernel<DK, DV>, grid, dim3(ATTENTION_THREADS), shared, launch->stream, *call,
-                             stretch_in_vectors(call), LOG2_E / sqrtf((float)call->head_dim));
+                             query_range_in_vectors(call), LOG2_E / sqrtf((float)call->head_dim));
     }
 };
 
-int stretch_forward_cuda(const struct cuda_launch *launch, const struct stretch_call *call)
+int query_range_forward_cuda(const struct cuda_launch *launch, const struct query_range_call *call)
 {
-    if (!stretch_fits(call))
+    if (!query_range_fits(call))
         return cudaErrorInvalidValue;
     if (call->queries <= 0 || call->batch <= 0)
         return cudaSuccess;
@@ -153,6 +153,6 @@ int attention_forward_cuda(const struct cuda_launch *launch, const struct attent
         if (error != cudaErrorNotSupported)
             return error;
     }
-    const struct stretch_call stretch = stretch_of(call);
-    return stretch_forward_cuda(launch, &stretch);
+    const struct query_range_call range = query_range_of(call);
+    return query_range_forward_cuda(launch, &range);
 }

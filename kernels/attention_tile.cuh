@@ -220,14 +220,14 @@ __device__ static inline void statistics_of_rows(const float *log_sum_exp, const
 }
 
 /* Packed attention as one of all queries. */
-static inline struct stretch_call stretch_of(const struct attention_call *call)
+static inline struct query_range_call query_range_of(const struct attention_call *call)
 {
     const int64_t d = call->head_dim, keys = call->heads * d, values = keys + call->kv_heads * d,
                   row = values + call->kv_heads * d;
     const struct strided packed = {row, call->seq_len * row}, apart = {keys, call->seq_len * keys};
     const bf16 *qkv = (const bf16 *)call->qkv;
     bf16 *dqkv = (bf16 *)call->dqkv;
-    struct stretch_call s = {};
+    struct query_range_call s = {};
     s.batch = call->batch, s.queries = s.keys = call->seq_len, s.window = call->window;
     s.heads = call->heads, s.kv_heads = call->kv_heads, s.head_dim = s.value_dim = call->head_dim;
     s.q_at = s.k_at = s.v_at = packed, s.out_at = apart;
@@ -238,7 +238,7 @@ static inline struct stretch_call stretch_of(const struct attention_call *call)
     return s;
 }
 
-static inline bool stretch_fits(const struct stretch_call *call)
+static inline bool query_range_fits(const struct query_range_call *call)
 {
     return call->head_dim <= ATTENTION_MOST_DIM && call->value_dim <= ATTENTION_MOST_DIM && call->kv_heads > 0 &&
            call->heads % call->kv_heads == 0 && call->queries < INT32_MAX && call->keys < INT32_MAX && call->window < INT32_MAX &&
@@ -250,7 +250,7 @@ static inline bool strided_in_vectors(const struct strided &at, const void *a, c
     return at.row % VECTOR == 0 && at.batch % VECTOR == 0 && aligned(a) && aligned(b);
 }
 
-static inline bool stretch_in_vectors(const struct stretch_call *call)
+static inline bool query_range_in_vectors(const struct query_range_call *call)
 {
     return call->head_dim % VECTOR == 0 && call->value_dim % VECTOR == 0 && strided_in_vectors(call->q_at, call->q, call->dq) &&
            strided_in_vectors(call->k_at, call->k, call->dk) && strided_in_vectors(call->v_at, call->v, call->dv) &&
@@ -258,7 +258,7 @@ static inline bool stretch_in_vectors(const struct stretch_call *call)
 }
 
 /* pass.run<DK, DV>() with the narrowest tiles that hold the call's keys and values. */
-template <class Pass> static cudaError_t with_widths(const struct stretch_call *call, const Pass &pass)
+template <class Pass> static cudaError_t with_widths(const struct query_range_call *call, const Pass &pass)
 {
     const int k = call->head_dim, v = call->value_dim;
     if (k <= 64 && v <= 64)

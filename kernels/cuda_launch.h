@@ -45,7 +45,7 @@ bool attention_backward_has_hopper(const struct attention_call *call);
 #define ATTENTION_TRIAL_TOLERANCE 0.05f
 int attention_trial_cuda(const struct cuda_launch *launch, int head_dim, bool windowed, const float **difference);
 
-/* Bytes of the workspace of attention_call and stretch_call on a CUDA device, for `rows` rows (queries of all sequences and
+/* Bytes of the workspace of attention_call and query_range_call on a CUDA device, for `rows` rows (queries of all sequences and
  * heads): one float each, backward only. */
 size_t attention_cuda_workspace(int64_t rows, bool backward);
 /* The same of scan_call, in both passes. */

@@ -68,8 +68,8 @@
     PRODUCT(GROUPED_FORWARD, grouped_forward, grouped)                                                                           \
     PRODUCT(GROUPED_BACKWARD_INPUT, grouped_backward_input, grouped)                                                             \
     PRODUCT(GROUPED_BACKWARD_WEIGHT, grouped_backward_weight, grouped)                                                           \
-    X(STRETCH_FORWARD, stretch_forward, stretch)                                                                                 \
-    X(STRETCH_BACKWARD, stretch_backward, stretch)                                                                               \
+    X(QUERY_RANGE_FORWARD, query_range_forward, query_range)                                                                     \
+    X(QUERY_RANGE_BACKWARD, query_range_backward, query_range)                                                                   \
     X(HEAD_NORM_FORWARD, head_norm_forward, head_norm)                                                                           \
     X(HEAD_NORM_BACKWARD, head_norm_backward, head_norm)                                                                         \
     X(LAMB_UPDATE, lamb_update, lamb_part)                                                                                       \
@@ -143,7 +143,7 @@ struct linear_call {
     void *scratch;
 };
 
-/* Where in its sequence a row is. A rank of context parallelism holds two stretches of every sequence, one early and one late,
+/* Where in its sequence a row is. A rank of context parallelism holds two ranges of every sequence, one early and one late,
  * which makes causal attention equal work on all of them: row p = row mod seq_len of `seq_len` local ones has the position
  * first + p, and in the second half of them + jump. All zero: the whole sequence, position p. */
 struct positions {
@@ -407,7 +407,7 @@ struct rows_call {
     void *to;
 };
 
-/* Causal attention of a stretch of queries to a stretch of keys, in any memory order: query i has the position first + i where
+/* Causal attention of a range of queries to a range of keys, in any memory order: query i has the position first + i where
  * key i has the position i, so first may be anything; head sizes of keys and values may differ; the rest as attention_call.
  * Distances in elements: `row` from one position to the next, `batch` from one sequence to the next; heads stand side by side.
  *   slopes      [heads] in device memory: -slope * distance is added to a score (ALiBi, Press and others 2022); NULL: none
@@ -417,7 +417,7 @@ struct rows_call {
 struct strided {
     int64_t row, batch;
 };
-struct stretch_call {
+struct query_range_call {
     int64_t batch, queries, keys, first, window;
     int heads, kv_heads, head_dim, value_dim;
     const float *slopes;
@@ -475,7 +475,7 @@ struct kernel_call {
         struct expert_arrivals_call expert_arrivals;
         struct combine_call combine;
         struct grouped_call grouped;
-        struct stretch_call stretch;
+        struct query_range_call query_range;
         struct head_norm_call head_norm;
         struct lamb_part_call lamb_part;
         struct sgd_call sgd;

@@ -342,11 +342,11 @@ int unit_backward_cuda(const struct cuda_launch *launch, const struct unit_call 
     return unit<true>(launch, call);
 }
 
-/* --- gate and norm: a block per stretch */
+/* --- gate and norm: a block per segment */
 
 enum { MOST_GATED_THREADS = 256 };
 
-/* V elements of a stretch, and what both passes make of them: z the gate's value, u what is normed. */
+/* V elements of a segment, and what both passes make of them: z the gate's value, u what is normed. */
 template <int V> struct gated_items {
     float x[V], gate[V], gain[V], dy[V];
     __device__ void read(const gated_norm_call &call, const bf16 *from, const bf16 *gates, const bf16 *gains, const bf16 *dys)
@@ -370,7 +370,7 @@ template <int V> struct gated_items {
     }
 };
 
-/* Stretch number i: where its elements begin. */
+/* Segment number i: where its elements begin. */
 struct gated_place {
     int64_t at, gate_at, gain_at;
 };
@@ -408,7 +408,7 @@ template <int V> __global__ void __launch_bounds__(MOST_GATED_THREADS) gated_nor
     }
 }
 
-/* What one pass over a stretch makes of V of its elements: gradients, given the sum of d n over the width. */
+/* What one pass over a segment makes of V of its elements: gradients, given the sum of d n over the width. */
 template <int V>
 __device__ static inline void gated_gradients(const gated_norm_call &call, gated_items<V> &item, float rstd, float along,
                                               float dgain[V])
@@ -423,7 +423,7 @@ __device__ static inline void gated_gradients(const gated_norm_call &call, gated
     }
 }
 
-/* Stretches blockIdx.x, + gridDim.x, ...: of all, or of those that have gain blockIdx.y. partial[blockIdx.x][gains]. A thread's
+/* Segments blockIdx.x, + gridDim.x, ...: of all, or of those that have gain blockIdx.y. partial[blockIdx.x][gains]. A thread's
  * sums in shared memory are its own. */
 template <int V>
 __global__ void __launch_bounds__(MOST_GATED_THREADS) gated_norm_backward_kernel(gated_norm_call call, float *partial)
@@ -468,7 +468,7 @@ __global__ void __launch_bounds__(MOST_GATED_THREADS) gated_norm_backward_kernel
             partial[((int64_t)blockIdx.x * gridDim.y + blockIdx.y) * call.width + k + j] = sums[k + j];
 }
 
-static bool stretches_are_wide(const struct gated_norm_call *call)
+static bool segments_are_wide(const struct gated_norm_call *call)
 {
     return call->width % LANES_WIDE == 0 && call->gate_row % LANES_WIDE == 0 && aligned(call->x) && aligned(call->gate) &&
            aligned(call->gain) && aligned(call->y) && aligned(call->dy) && aligned(call->dx) && aligned(call->dgate);
@@ -476,7 +476,7 @@ static bool stretches_are_wide(const struct gated_norm_call *call)
 
 static int threads_of(const struct gated_norm_call *call)
 {
-    const int64_t each = WARP * (stretches_are_wide(call) ? LANES_WIDE : 1), threads = (call->width + each - 1) / each * WARP;
+    const int64_t each = WARP * (segments_are_wide(call) ? LANES_WIDE : 1), threads = (call->width + each - 1) / each * WARP;
     return (int)(threads < MOST_GATED_THREADS ? threads : (int64_t)MOST_GATED_THREADS);
 }
 
@@ -484,7 +484,7 @@ int gated_norm_forward_cuda(const struct cuda_launch *launch, const struct gated
 {
     if (call->t * call->n <= 0)
         return cudaSuccess;
-    return launch_kernel(stretches_are_wide(call) ? gated_norm_forward_kernel<LANES_WIDE> : gated_norm_forward_kernel<1>,
+    return launch_kernel(segments_are_wide(call) ? gated_norm_forward_kernel<LANES_WIDE> : gated_norm_forward_kernel<1>,
                          dim3(blocks_for(launch, call->t * call->n, 1, BLOCKS_IN_TURN)), dim3(threads_of(call)), 0,
                          launch->stream, *call);
 }
@@ -497,7 +497,7 @@ int gated_norm_backward_cuda(const struct cuda_launch *launch, const struct gate
     const int64_t parts = parts_of(launch, apart, n, gains);
     const size_t shared_bytes = call->gain ? (size_t)call->width * sizeof(float) : 0;
     void (*kernel)(gated_norm_call, float *) =
-        stretches_are_wide(call) ? gated_norm_backward_kernel<LANES_WIDE> : gated_norm_backward_kernel<1>;
+        segments_are_wide(call) ? gated_norm_backward_kernel<LANES_WIDE> : gated_norm_backward_kernel<1>;
     if (parts < 1)
         return cudaErrorInvalidValue;
     float *partial = (float *)launch->workspace;

@@ -165,7 +165,7 @@ void unit_backward_reference(const struct unit_call *call)
 
 /* --- gate and norm */
 
-/* A stretch of a token: its elements, its gate's, their gain's first. */
+/* A segment of a token: its elements, its gate's, their gain's first. */
 struct gated {
     const float *x, *gate, *gain;
     int64_t at; /* of x; the gate's gradient stands at gate_at */
@@ -174,10 +174,10 @@ struct gated {
 
 static struct gated gated_of(const struct gated_norm_call *call, int64_t i)
 {
-    int64_t row = i / call->n, stretch = i % call->n;
+    int64_t row = i / call->n, segment = i % call->n;
     struct gated g = {.at = i * call->width,
-                      .gate_at = row * call->gate_row + stretch * call->width,
-                      .gain_at = call->shared ? 0 : stretch * call->width};
+                      .gate_at = row * call->gate_row + segment * call->width,
+                      .gain_at = call->shared ? 0 : segment * call->width};
     g.x = (const float *)call->x + g.at;
     g.gate = (const float *)call->gate + g.gate_at;
     g.gain = call->gain ? (const float *)call->gain + g.gain_at : NULL;

@@ -97,12 +97,12 @@ struct scan_call {
  * What heads give becomes what the output projection reads, with z the gate's activation, silu or (`sigmoid`) the sigmoid:
  *   y = norm(x z) gain       where `gate_first` (Mamba-2)
  *   y = norm(x) gain z       otherwise
- * norm(x) = x rsqrt(mean of x^2 + epsilon) over each of n stretches of `width` elements; without `gain` there is none.
+ * norm(x) = x rsqrt(mean of x^2 + epsilon) over each of n segments of `width` elements; without `gain` there is none.
  */
 struct gated_norm_call {
     int64_t t, n, width;
     bool gate_first, sigmoid;
-    bool shared; /* one gain [width] for all stretches; otherwise [n, width] */
+    bool shared; /* one gain [width] for all segments; otherwise [n, width] */
     float epsilon;
     int64_t gate_row; /* elements from one token to the next, also of dgate */
     const void *x, *gate, *gain;

@@ -13,7 +13,7 @@
 
 enum { HOST_THREADS_MAX = 64, HOST_ELEMENTS_LEAST = 1 << 16 /* that are worth a thread: it takes some 20 us to begin */ };
 
-struct stretch {
+struct part {
     const struct kernel_call *call;
     int64_t first, n;
 };
@@ -44,7 +44,7 @@ static float inverse_correction(float beta, int64_t step)
     return (float)(1 / (1 - pow((double)beta, (double)step)));
 }
 
-static void adam_stretch(const struct adam_call *call, int64_t first, int64_t n)
+static void adam_part(const struct adam_call *call, int64_t first, int64_t n)
 {
     float *restrict p = call->p + first, *restrict m = call->m + first, *restrict v = call->v + first;
     const float *restrict g = call->g + first;
@@ -61,7 +61,7 @@ static void adam_stretch(const struct adam_call *call, int64_t first, int64_t n)
         to_bf16((uint16_t *)call->compute + first, p, n);
 }
 
-static void sgd_stretch(const struct sgd_call *call, int64_t first, int64_t n)
+static void sgd_part(const struct sgd_call *call, int64_t first, int64_t n)
 {
     float *restrict p = call->p + first, *restrict m = call->m + first;
     const float *restrict g = call->g + first;
@@ -75,23 +75,23 @@ static void sgd_stretch(const struct sgd_call *call, int64_t first, int64_t n)
 }
 
 /* In parts that a core's second cache holds, so that what was updated is cast from there. */
-static void *stretch_run(void *argument)
+static void *part_run(void *argument)
 {
     enum { PART = 1 << 13 };
-    const struct stretch *stretch = argument;
-    for (int64_t at = 0; at < stretch->n; at += PART) {
-        int64_t n = stretch->n - at < PART ? stretch->n - at : PART;
-        if (stretch->call->kernel == KERNEL_SGD)
-            sgd_stretch(&stretch->call->sgd, stretch->first + at, n);
+    const struct part *part = argument;
+    for (int64_t at = 0; at < part->n; at += PART) {
+        int64_t n = part->n - at < PART ? part->n - at : PART;
+        if (part->call->kernel == KERNEL_SGD)
+            sgd_part(&part->call->sgd, part->first + at, n);
         else
-            adam_stretch(&stretch->call->adam, stretch->first + at, n);
+            adam_part(&part->call->adam, part->first + at, n);
     }
     return NULL;
 }
 
 void optimizer_host_run(const struct kernel_call *call, int threads)
 {
-    struct stretch stretches[HOST_THREADS_MAX];
+    struct part parts[HOST_THREADS_MAX];
     pthread_t others[HOST_THREADS_MAX];
     bool runs[HOST_THREADS_MAX] = {false};
     int64_t all = call->kernel == KERNEL_SGD ? call->sgd.n : call->adam.n, most = all / HOST_ELEMENTS_LEAST;
@@ -99,12 +99,12 @@ void optimizer_host_run(const struct kernel_call *call, int threads)
     n = n < most ? n : (int)most;
     n = n > 1 ? n : 1;
     for (int t = 0; t < n; t++)
-        stretches[t] = (struct stretch){call, all * t / n, all * (t + 1) / n - all * t / n};
+        parts[t] = (struct part){call, all * t / n, all * (t + 1) / n - all * t / n};
     for (int t = 1; t < n; t++)
-        runs[t] = pthread_create(&others[t], NULL, stretch_run, &stretches[t]) == 0;
+        runs[t] = pthread_create(&others[t], NULL, part_run, &parts[t]) == 0;
     for (int t = 0; t < n; t++)
         if (!runs[t])
-            stretch_run(&stretches[t]);
+            part_run(&parts[t]);
     for (int t = 1; t < n; t++)
         if (runs[t])
             pthread_join(others[t], NULL);

@@ -27,15 +27,15 @@ static size_t uses_of(const json_t *total, const char *uses[MAX_USES])
     return n;
 }
 
-/* What a line of $shares says: a stretch of bins. Times in days, the rest in percent. */
-struct stretch {
+/* One line of $shares: a range of bins. Times in days, the rest in percent. */
+struct share {
     double start, end, goodput, mfu; /* mfu NaN: unknown */
     double uses[MAX_USES];           /* each with those before it */
 };
 
-static struct stretch stretch_of(const json_t *series, size_t first, size_t end, const char *const *uses, size_t n_uses)
+static struct share share_of(const json_t *series, size_t first, size_t end, const char *const *uses, size_t n_uses)
 {
-    struct stretch s = {.start = figure_number(json_array_get(series, first), "start_s") / DAY};
+    struct share s = {.start = figure_number(json_array_get(series, first), "start_s") / DAY};
     double length = 0, use_s[MAX_USES] = {0}, sum = 0;
     for (size_t i = first; i < end; i++) {
         const json_t *bin = json_array_get(series, i);
@@ -55,7 +55,7 @@ static struct stretch stretch_of(const json_t *series, size_t first, size_t end,
     return s;
 }
 
-static void write_stretch(const struct stretch *s, double time, size_t n_uses, FILE *out)
+static void write_share(const struct share *s, double time, size_t n_uses, FILE *out)
 {
     fprintf(out, "%.6g\t%.6g\t%.6g", time, s->goodput, s->mfu);
     for (size_t u = 0; u < n_uses; u++)
@@ -66,13 +66,13 @@ static void write_stretch(const struct stretch *s, double time, size_t n_uses, F
 static void write_series(const json_t *series, const char *const *uses, size_t n_uses, FILE *out)
 {
     size_t n = json_array_size(series), stride = stride_of(series);
-    struct stretch last = {0};
+    struct share last = {0};
     fputs("$shares << EOD\n", out);
     for (size_t i = 0; i < n; i += stride) {
-        last = stretch_of(series, i, i + stride < n ? i + stride : n, uses, n_uses);
-        write_stretch(&last, last.start, n_uses, out);
+        last = share_of(series, i, i + stride < n ? i + stride : n, uses, n_uses);
+        write_share(&last, last.start, n_uses, out);
     }
-    write_stretch(&last, last.end, n_uses, out); /* where the last step ends */
+    write_share(&last, last.end, n_uses, out); /* where the last step ends */
     fputs("EOD\n$uses << EOD\n", out);
     for (size_t u = 0; u < n_uses; u++) {
         fprintf(out, "%u\t", (unsigned)palette_of(uses[u]));

@@ -67,11 +67,11 @@ struct device_api {
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
     /* Runs KERNEL_ADAM or KERNEL_SGD on the host's cores when the stream reaches it, on memory of host_new. */
     enum status (*launch_host)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
-    /* Bytes of the workspace of attention_call and stretch_call, for `rows` queries of all sequences and heads together. */
+    /* Bytes of the workspace of attention_call and query_range_call, for `rows` queries of all sequences and heads together. */
     size_t (*attention_workspace)(struct device *device, int64_t rows, bool backward);
     /* Bytes of scan_call.workspace. */
     size_t (*scan_workspace)(struct device *device, const struct scan_call *call, bool backward);
-    /* Whether the kernels of packed attention support this head size; if not, use stretch_call. */
+    /* Whether the kernels of packed attention support this head size; if not, use query_range_call. */
     bool (*attention_fits)(struct device *device, int head_dim);
     /* Bytes of linear_call.scratch or grouped_call.scratch. */
     size_t (*product_scratch)(struct device *device, const struct kernel_call *call);

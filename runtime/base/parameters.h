@@ -158,7 +158,7 @@ struct shape shape_of(const struct layout *layout, const struct setting *setting
 /* What attention computes with on that rank: that, or of as many tokens more as heads are fewer where context parallelism
  * exchanges them; cp_rank among those that keys and values travel between. */
 struct shape shape_of_core(const struct layout *layout, const struct setting *setting, int rank);
-/* Whether a device's kernels of packed attention do this shape's; otherwise those for stretches of queries do. */
+/* Whether a device's kernels of packed attention do this shape's; otherwise those for ranges of queries do. */
 bool shape_is_packed(const struct shape *shape, struct device *device);
 
 enum { PIECES_MAX = N_MIXER_STRIPES };

@@ -202,13 +202,13 @@ struct piece_marks {
 };
 
 /*
- * Pieces. What the tensor-parallel group divides of a sequence of T tokens stands on rank r of n in `slices` equal stretches, one
+ * Pieces. What the tensor-parallel group divides of a sequence of T tokens stands on rank r of n in `slices` equal ranges, one
  * of every T / slices tokens:
  *
  *     whole  [slices][n][T / (slices n)]      of rank r: [slices][T / (slices n)]
  *
- * so that a piece, one or several slices of all ranks, is a stretch of the whole: one exchange brings it where one product reads
- * it, or takes it from where one product wrote it. Without pieces there is one slice: r's tokens are one stretch.
+ * so that a piece, one or several slices of all ranks, is a range of the whole: one exchange brings it where one product reads
+ * it, or takes it from where one product wrote it. Without pieces there is one slice: r's tokens are one range.
  */
 struct pipeline {
     int slices;
@@ -365,13 +365,13 @@ void update_settle_norm(struct rank *rank, struct device_stream *stream);
 /* An operation of the optimizer: all of it; or the norm, what the device updates, what the host does, casts. */
 void update_enqueue(struct rank *rank, const struct op *op, struct device_stream *stream);
 /* Elements of a unit, counted from the first that is owned; what is owned of its elements [first, first + n). */
-struct stretch {
+struct element_range {
     int64_t first, n;
 };
-struct stretch owned_stretch(const struct unit_state *unit, int64_t first, int64_t n);
+struct element_range owned_range(const struct unit_state *unit, int64_t first, int64_t n);
 struct clipping update_clipping(const struct rank *rank);
-/* Adam, by the device, on a stretch whose second moments begin at v[second_moment]. */
-void update_adam(struct rank *rank, const struct unit_state *unit, struct stretch stretch, int64_t second_moment,
+/* Adam, by the device, on a range whose second moments begin at v[second_moment]. */
+void update_adam(struct rank *rank, const struct unit_state *unit, struct element_range range, int64_t second_moment,
                  struct device_stream *stream);
 void update_close(struct rank *rank);
 
@@ -408,7 +408,7 @@ void pipeline_launch(struct step_context *context, const struct kernel_call *cal
 void pipeline_piece_begin(const struct step_context *context, int piece);
 void pipeline_piece_end(const struct step_context *context, int piece);
 void pipeline_exchange(struct step_context *context, const struct exchange_call *call);
-/* The k-th of `slices` stretches of this rank's tokens: its first row among the micro-batch's. */
+/* The k-th of `slices` ranges of this rank's tokens: its first row among the micro-batch's. */
 int64_t pipeline_row(const struct rank *rank, int k);
 
 /* Exchanges of rows of hidden (_rows: `width`) elements over the tensor-parallel group. */

@@ -1,10 +1,10 @@
 /* layer_attention.c - the core of attention.
  *
  * Two kernels do it: the one that takes queries, keys and values packed in one tensor, and where it does not do, one that takes
- * stretches of queries (`stretch_call`): context parallelism, ALiBi, latent attention, heads of a size that the device's packed
+ * ranges of queries (`query_range_call`): context parallelism, ALiBi, latent attention, heads of a size that the device's packed
  * one has not.
  *
- * Context parallelism. A rank, or all that exchange heads with it (layer_heads.c), holds two stretches of every sequence, chunks
+ * Context parallelism. A rank, or all that exchange heads with it (layer_heads.c), holds two ranges of every sequence, chunks
  * r and 2 cp - 1 - r of 2 cp. Keys and values of all ranks are gathered (the program's exchange over the context-parallel group),
  * put into the order of the sequence, and each range of queries attends to the tokens before its end. In pieces (pipelined.c)
  * those of some ranks come after those of others: attention takes in those that are here while the next ones travel. Backward the
@@ -219,48 +219,48 @@ static void launch_packed(const struct layer_context *c, bool backward)
     launch_attention(c, &call, &call.attention.workspace, s->tokens * s->heads, backward);
 }
 
-/* Stretch `i` of the queries against the keys of the whole sequence. */
-static struct kernel_call stretch_of(const struct layer_context *c, int i, enum kernel kernel)
+/* Range `i` of the queries against the keys of the whole sequence. */
+static struct kernel_call query_range_of(const struct layer_context *c, int i, enum kernel kernel)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
     struct heads_view own = attention_heads(c, false);
     int64_t n = s->cp > 1 ? s->seq_len / 2 : s->seq_len, whole = s->seq_len * s->cp, width = shape_kv_width(s);
     struct kernel_call call = {.kernel = kernel,
-                               .stretch = {.batch = s->micro_batch,
-                                           .queries = n,
-                                           .keys = whole,
-                                           .first = position_of(&s->at, s->seq_len, i * n),
-                                           .window = window_of(c),
-                                           .heads = s->heads,
-                                           .kv_heads = s->kv_heads,
-                                           .head_dim = s->head_dim,
-                                           .value_dim = (int)(s->context_width / s->heads),
-                                           .slopes = c->rank->slopes,
-                                           .q_at = {own.q_row, s->seq_len * own.q_row},
-                                           .k_at = {own.k_row, s->seq_len * own.k_row},
-                                           .v_at = {own.v_row, s->seq_len * own.v_row},
-                                           .out_at = {s->context_width, s->seq_len * s->context_width},
-                                           .q = layer_row(c, own.q, i * n * own.q_row),
-                                           .k = own.k,
-                                           .v = own.v,
-                                           .out = layer_row(c, l->context->data, i * n * s->context_width),
-                                           .log_sum_exp = (float *)l->log_sum_exp->data + i * n * s->micro_batch * s->heads}};
+                               .query_range = {.batch = s->micro_batch,
+                                               .queries = n,
+                                               .keys = whole,
+                                               .first = position_of(&s->at, s->seq_len, i * n),
+                                               .window = window_of(c),
+                                               .heads = s->heads,
+                                               .kv_heads = s->kv_heads,
+                                               .head_dim = s->head_dim,
+                                               .value_dim = (int)(s->context_width / s->heads),
+                                               .slopes = c->rank->slopes,
+                                               .q_at = {own.q_row, s->seq_len * own.q_row},
+                                               .k_at = {own.k_row, s->seq_len * own.k_row},
+                                               .v_at = {own.v_row, s->seq_len * own.v_row},
+                                               .out_at = {s->context_width, s->seq_len * s->context_width},
+                                               .q = layer_row(c, own.q, i * n * own.q_row),
+                                               .k = own.k,
+                                               .v = own.v,
+                                               .out = layer_row(c, l->context->data, i * n * s->context_width),
+                                               .log_sum_exp = (float *)l->log_sum_exp->data + i * n * s->micro_batch * s->heads}};
     if (s->cp > 1) {
-        call.stretch.k_at = call.stretch.v_at = (struct strided){width, whole * width};
-        call.stretch.k = tensor_data(l->kv);
-        call.stretch.v = layer_row(c, tensor_data(l->kv), shape_keys_width(s));
+        call.query_range.k_at = call.query_range.v_at = (struct strided){width, whole * width};
+        call.query_range.k = tensor_data(l->kv);
+        call.query_range.v = layer_row(c, tensor_data(l->kv), shape_keys_width(s));
     }
     return call;
 }
 
-static int stretches(const struct shape *s)
+static int query_ranges(const struct shape *s)
 {
     return s->cp > 1 ? 2 : 1;
 }
 
-/* Gradients of stretch `i`, and where those of its keys and values are added up. */
-static void add_gradients(const struct layer_context *c, struct stretch_call *call, int i, const struct heads_view *d,
+/* Gradients of range `i`, and where those of its keys and values are added up. */
+static void add_gradients(const struct layer_context *c, struct query_range_call *call, int i, const struct heads_view *d,
                           struct tensor *d_kv)
 {
     const struct shape *s = c->shape;
@@ -272,7 +272,7 @@ static void add_gradients(const struct layer_context *c, struct stretch_call *ca
 }
 
 /* The same with keys of a range only, of which the first one holds what every query sees. */
-static void limit_keys(struct stretch_call *call, struct key_range range, size_t element_bytes)
+static void limit_keys(struct query_range_call *call, struct key_range range, size_t element_bytes)
 {
     call->keys = range.end - range.begin;
     call->first -= range.begin;
@@ -283,31 +283,31 @@ static void limit_keys(struct stretch_call *call, struct key_range range, size_t
     call->dv = call->dv ? (char *)call->dv + (size_t)(range.begin * call->v_at.row) * element_bytes : NULL;
 }
 
-static bool sees_any(const struct stretch_call *call)
+static bool sees_any(const struct query_range_call *call)
 {
     return call->keys > 0 && call->first + call->queries > 0;
 }
 
-/* Stretch `i` of the queries to keys of a range. d, d_kv: backward, gradients. */
+/* Range `i` of the queries to keys of a range. d, d_kv: backward, gradients. */
 static void attend(const struct layer_context *c, int i, struct key_range range, const struct heads_view *d, struct tensor *d_kv)
 {
     const struct shape *s = c->shape;
-    struct kernel_call call = stretch_of(c, i, d ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD);
+    struct kernel_call call = query_range_of(c, i, d ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD);
     if (d)
-        add_gradients(c, &call.stretch, i, d, d_kv);
-    limit_keys(&call.stretch, range, device_element_bytes(c->rank->device));
-    if (sees_any(&call.stretch) && c->rank->status == STATUS_OK)
-        launch_attention(c, &call, &call.stretch.workspace, s->micro_batch * call.stretch.queries * s->heads, d != NULL);
+        add_gradients(c, &call.query_range, i, d, d_kv);
+    limit_keys(&call.query_range, range, device_element_bytes(c->rank->device));
+    if (sees_any(&call.query_range) && c->rank->status == STATUS_OK)
+        launch_attention(c, &call, &call.query_range.workspace, s->micro_batch * call.query_range.queries * s->heads, d != NULL);
 }
 
 /* Piece by piece as keys and values come; the first one is here. */
-static void each_stretch(const struct layer_context *c, const struct heads_view *d, struct tensor *d_kv)
+static void each_range(const struct layer_context *c, const struct heads_view *d, struct tensor *d_kv)
 {
     for (int piece = 0; piece < pieces_of(c); piece++) {
         if (piece > 0)
             pipeline_piece_begin(c->step, piece);
         for (int late = 0; late < 2; late++)
-            for (int i = 0; i < stretches(c->shape); i++)
+            for (int i = 0; i < query_ranges(c->shape); i++)
                 attend(c, i, range_of(c, piece, late), d, d_kv);
         pipeline_piece_end(c->step, piece);
     }
@@ -337,7 +337,7 @@ static void forward_step(const struct layer_context *c)
     if (is_packed(c))
         launch_packed(c, false);
     else
-        each_stretch(c, NULL, NULL);
+        each_range(c, NULL, NULL);
     drop_keys(c);
     forget_input(c);
     layer_forget(c, &l->latent.kv_down, RECOMPUTE_FULL); /* its norm has been, and the part that heads share been given to them */
@@ -349,8 +349,8 @@ static void clear(const struct layer_context *c, struct tensor *tensor)
     layer_launch(c, &zero);
 }
 
-/* Gradients of keys and values are added up over stretches. */
-static void stretches_backward(const struct layer_context *c)
+/* Gradients of keys and values are added up over ranges. */
+static void ranges_backward(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct layer_state *l = c->state;
@@ -358,7 +358,7 @@ static void stretches_backward(const struct layer_context *c)
     l->d_kv = s->cp > 1 ? layer_tensor(c, s->tokens * s->cp, shape_kv_width(s)) : NULL;
     if (l->d_kv)
         clear(c, l->d_kv);
-    each_stretch(c, &d, l->d_kv);
+    each_range(c, &d, l->d_kv);
     if (l->d_kv && !orders_apart(c)) {
         order_gradients(c);
         reduce_gradients(c, c->rank->side[GROUP_CP]);
@@ -392,7 +392,7 @@ static void backward_step(const struct layer_context *c)
     if (is_packed(c))
         launch_packed(c, true);
     else
-        stretches_backward(c);
+        ranges_backward(c);
     layer_drop(c, &l->d_context);
     layer_drop(c, &l->qkv);
     layer_drop(c, &l->latent.q);

@@ -1,7 +1,7 @@
 /* layer_residual.c - the sum of a branch and what goes around it, with the branch's bias and dropout.
  *
  * What dropout keeps is a function of the step, the layer, the branch and the place in the global batch, so every layout drops
- * the same. Rows of this rank are stretches of that batch: all of them one, or with context parallelism two per sequence. */
+ * the same. Rows of this rank are ranges of that batch: all of them one, or with context parallelism two per sequence. */
 #include "model/base/random.h"
 #include "runtime/layer/layer.h"
 
@@ -22,8 +22,8 @@ static int64_t place_of(const struct layer_context *c, int64_t row)
     return sample * whole + position_of(&s->at, s->seq_len, row);
 }
 
-/* Rows from `row` on that stand one behind the other there. */
-static int64_t stretch_from(const struct shape *s, int64_t row, int64_t end)
+/* Number of rows from `row` on that are consecutive in the batch. */
+static int64_t rows_in_range(const struct shape *s, int64_t row, int64_t end)
 {
     int64_t half = s->seq_len / 2, next = (row / half + 1) * half;
     return s->cp > 1 && next < end ? next - row : end - row;
@@ -36,7 +36,7 @@ static void drop_out_slice(const struct layer_context *c, struct kernel_call *ca
     struct dropout_call whole = call->dropout, *part = &call->dropout;
     for (int64_t row = begin, n; row < end; row += n) {
         int64_t at = (slice * rows + row - begin) * s->hidden;
-        n = stretch_from(s, row, end);
+        n = rows_in_range(s, row, end);
         part->n = n * s->hidden;
         part->h = s->hidden;
         part->p = c->rank->dropout;

@@ -81,8 +81,8 @@ static void enqueue_kernel(struct prober *p, const struct probe_case *c)
     probe_case_turn(&call, p->cases.weight_bytes, device_element_bytes(p->device), p->turn++);
     if (call.kernel == KERNEL_ATTENTION_BACKWARD)
         call.attention.workspace = p->buffers[6];
-    if (call.kernel == KERNEL_STRETCH_BACKWARD)
-        call.stretch.workspace = p->buffers[6];
+    if (call.kernel == KERNEL_QUERY_RANGE_BACKWARD)
+        call.query_range.workspace = p->buffers[6];
     if (p->status == STATUS_OK)
         p->status = p->device->api->launch(p->stream, &call, &p->diags);
 }

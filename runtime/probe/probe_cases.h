@@ -56,8 +56,8 @@ struct probe_case *probe_add(struct probe_cases *cases, const char *op, size_t b
 /* The three products of a linear layer, each executed that many times. */
 void probe_add_products(struct probe_cases *cases, double times, bool biased, int64_t t, int64_t in, int64_t out);
 void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape);
-/* The same by the kernels for stretches of queries: of whole sequences, whatever the call's strides. */
-void probe_add_stretch(struct probe_cases *cases, const struct stretch_call *shape);
+/* The same by the kernels for ranges of queries: of whole sequences, whatever the call's strides. */
+void probe_add_query_range(struct probe_cases *cases, const struct query_range_call *shape);
 /* A kernel that streams: `passes` over an operand of that many elements, executed `times` in an operation of `part`. */
 struct probe_case *probe_add_streaming(struct probe_cases *cases, struct kernel_call call, enum memory_kernel part, double times,
                                        const char *op, int64_t operand, double passes);

@@ -82,18 +82,18 @@ static void add_job_core(const struct job_probe *j)
                                     .heads = s->heads,
                                     .kv_heads = s->kv_heads,
                                     .head_dim = s->head_dim};
-    struct stretch_call stretch = {.batch = s->micro_batch,
-                                   .queries = s->seq_len,
-                                   .keys = s->seq_len,
-                                   .window = window,
-                                   .heads = s->heads,
-                                   .kv_heads = s->kv_heads,
-                                   .head_dim = s->head_dim,
-                                   .value_dim = (int)(s->context_width / s->heads)};
+    struct query_range_call range = {.batch = s->micro_batch,
+                                     .queries = s->seq_len,
+                                     .keys = s->seq_len,
+                                     .window = window,
+                                     .heads = s->heads,
+                                     .kv_heads = s->kv_heads,
+                                     .head_dim = s->head_dim,
+                                     .value_dim = (int)(s->context_width / s->heads)};
     if (shape_is_packed(s, j->cases->device))
         probe_add_attention(j->cases, &packed);
     else
-        probe_add_stretch(j->cases, &stretch);
+        probe_add_query_range(j->cases, &range);
 }
 
 static void add_job_attention(const struct job_probe *j)

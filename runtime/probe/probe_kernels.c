@@ -75,7 +75,7 @@ void probe_add_products(struct probe_cases *cases, double times, bool biased, in
 /* --- attention */
 
 /* One pass of attention as a table describes it: heads of keys and of values are `row` elements wide together. */
-static void add_attention(struct probe_cases *cases, struct kernel_call call, bool backward, const struct stretch_call *shape)
+static void add_attention(struct probe_cases *cases, struct kernel_call call, bool backward, const struct query_range_call *shape)
 {
     size_t row =
         (size_t)(shape->heads + shape->kv_heads) * (size_t)shape->head_dim + (size_t)(shape->kv_heads * shape->value_dim);
@@ -93,13 +93,13 @@ static void add_attention(struct probe_cases *cases, struct kernel_call call, bo
 
 void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape)
 {
-    struct stretch_call whole = {.batch = shape->batch,
-                                 .queries = shape->seq_len,
-                                 .window = shape->window,
-                                 .heads = shape->heads,
-                                 .kv_heads = shape->kv_heads,
-                                 .head_dim = shape->head_dim,
-                                 .value_dim = shape->head_dim};
+    struct query_range_call whole = {.batch = shape->batch,
+                                     .queries = shape->seq_len,
+                                     .window = shape->window,
+                                     .heads = shape->heads,
+                                     .kv_heads = shape->kv_heads,
+                                     .head_dim = shape->head_dim,
+                                     .value_dim = shape->head_dim};
     for (int backward = 0; backward < 2; backward++) {
         struct kernel_call call = {.kernel = backward ? KERNEL_ATTENTION_BACKWARD : KERNEL_ATTENTION_FORWARD,
                                    .attention = *shape};
@@ -107,10 +107,11 @@ void probe_add_attention(struct probe_cases *cases, const struct attention_call 
     }
 }
 
-void probe_add_stretch(struct probe_cases *cases, const struct stretch_call *shape)
+void probe_add_query_range(struct probe_cases *cases, const struct query_range_call *shape)
 {
     for (int backward = 0; backward < 2; backward++) {
-        struct kernel_call call = {.kernel = backward ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, .stretch = *shape};
+        struct kernel_call call = {.kernel = backward ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD,
+                                   .query_range = *shape};
         add_attention(cases, call, backward, shape);
     }
 }

@@ -81,7 +81,7 @@ static void place_attention(struct attention_call *c, buffers b)
 }
 
 /* Queries, keys and values of a token one behind the other. */
-static void place_stretch(struct stretch_call *c, buffers b, size_t element_bytes)
+static void place_query_range(struct query_range_call *c, buffers b, size_t element_bytes)
 {
     int64_t keys = (int64_t)c->heads * c->head_dim, values = keys + (int64_t)c->kv_heads * c->head_dim;
     int64_t row = values + (int64_t)c->kv_heads * c->value_dim, out = (int64_t)c->heads * c->value_dim;
@@ -366,8 +366,8 @@ struct kernel_call probe_case_place(const struct probe_case *c, void *const b[PR
     case KERNEL_GROUPED_BACKWARD_WEIGHT: place_grouped(&call.grouped, &c->routing, b); break;
     case KERNEL_ATTENTION_FORWARD:
     case KERNEL_ATTENTION_BACKWARD: place_attention(&call.attention, b); break;
-    case KERNEL_STRETCH_FORWARD:
-    case KERNEL_STRETCH_BACKWARD: place_stretch(&call.stretch, b, element_bytes); break;
+    case KERNEL_QUERY_RANGE_FORWARD:
+    case KERNEL_QUERY_RANGE_BACKWARD: place_query_range(&call.query_range, b, element_bytes); break;
     case KERNEL_NORM_FORWARD: place_norm_forward(&call.norm_forward, b); break;
     case KERNEL_NORM_BACKWARD: place_norm_backward(&call.norm_backward, c->extras, b); break;
     case KERNEL_ACTIVATION_FORWARD:

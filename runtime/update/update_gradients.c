@@ -45,7 +45,7 @@ static int64_t copy_partial(struct rank *rank, struct device_stream *stream, con
 {
     const struct partial_rows rows = partial_rows_of(&rank->shape, p);
     for (int i = rows.first_piece; i < p->n_pieces && rank->partial; i++) {
-        const struct stretch s = owned_stretch(u, p->offset + p->pieces[i].local * p->cols, p->pieces[i].count * p->cols);
+        const struct element_range s = owned_range(u, p->offset + p->pieces[i].local * p->cols, p->pieces[i].count * p->cols);
         if (!s.n)
             continue;
         int64_t begin = u->first + s.first - p->offset - p->pieces[i].local * p->cols;

@@ -4,7 +4,7 @@
 /* --- LAMB
  *
  * The length of a step is measured against that of the tensor it belongs to: a parameter of the whole model, or one expert's.
- * What a rank has of a tensor are stretches of the unit, one per piece and expert. Every rank adds what it has to the tensors'
+ * What a rank has of a tensor are ranges of the unit, one per piece and expert. Every rank adds what it has to the tensors'
  * two numbers; the sums over the ranks among which a tensor is divided come back. Experts are divided otherwise than the rest, so
  * their numbers stand behind the others'. */
 
@@ -15,9 +15,9 @@ struct lamb {
     int64_t tensor, element; /* next of each */
 };
 
-/* A stretch that other ranks of the tensor-parallel group have too adds nothing to the sums over that group: its lengths go to
+/* A range that other ranks of the tensor-parallel group have too adds nothing to the sums over that group: its lengths go to
  * the place behind all tensors. */
-static void lamb_stretch(struct lamb *b, const struct unit_state *u, struct stretch s, float *norms)
+static void lamb_range(struct lamb *b, const struct unit_state *u, struct element_range s, float *norms)
 {
     struct rank *rank = b->rank;
     const struct update_part part = b->on_host ? update_part_of_host(rank, u) : update_part_of_device(rank, u);
@@ -55,7 +55,7 @@ static void lamb_parameter(struct lamb *b, const struct unit_state *u, const str
             int64_t first = p->offset + (k * p->block + p->pieces[i].local) * p->cols;
             bool measured = b->apply || p->pieces[i].counted;
             float *norms = b->rank->norms + 2 * (measured ? b->tensor : b->rank->n_norms);
-            lamb_stretch(b, u, owned_stretch(u, first, p->pieces[i].count * p->cols), norms);
+            lamb_range(b, u, owned_range(u, first, p->pieces[i].count * p->cols), norms);
         }
 }
 

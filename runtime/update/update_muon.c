@@ -6,7 +6,7 @@
  * is sent is what is received.
  *
  * Matrices of one rank and group stand in one order, the largest first, which is the same on all ranks of the group and of the
- * tensor-parallel group: owners are dealt them in turn. Each rank's slice of a unit has a stretch of some of its matrices. */
+ * tensor-parallel group: owners are dealt them in turn. Each rank's slice of a unit has a range of some of its matrices. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -86,7 +86,7 @@ int64_t muon_adam_elements(const struct unit_state *u)
     for (int k = 0; k < u->unit->n_parameters; k++) {
         const struct parameter *p = &u->unit->parameters[k];
         if (!muon_has(p->kind))
-            n += owned_stretch(u, p->offset, p->rows * p->cols).n;
+            n += owned_range(u, p->offset, p->rows * p->cols).n;
     }
     return n;
 }
@@ -129,13 +129,13 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Elements of a matrix in a rank's slice of its unit, counted from the matrix's first. */
-static struct stretch stretch_of(const struct dealing *d, const struct matrix *m, int rank)
+static struct element_range range_of(const struct dealing *d, const struct matrix *m, int rank)
 {
     const struct unit *unit = m->unit->unit;
     int64_t first = d->ranks > 1 ? rank * unit->slice : 0, end = d->ranks > 1 ? first + unit->slice : unit->elements;
     int64_t begin = m->first > first ? m->first : first, last = m->first + m->rows * m->cols;
     last = last < end ? last : end;
-    return (struct stretch){begin - m->first, last > begin ? last - begin : 0};
+    return (struct element_range){begin - m->first, last > begin ? last - begin : 0};
 }
 
 /* Elements become places. */
@@ -158,9 +158,9 @@ static void deal(struct dealing *d)
     for (size_t i = 0; i < d->n; i++) {
         struct matrix *m = &d->items[i];
         m->owner = (int)(i % (size_t)d->ranks);
-        d->out.first[m->owner] += stretch_of(d, m, d->me).n;
+        d->out.first[m->owner] += range_of(d, m, d->me).n;
         for (int r = 0; r < d->ranks && m->owner == d->me; r++)
-            d->in.first[r] += stretch_of(d, m, r).n;
+            d->in.first[r] += range_of(d, m, r).n;
     }
     line_up(d->out.first, d->ranks);
     line_up(d->in.first, d->ranks);
@@ -292,8 +292,8 @@ struct enqueueing {
     struct device_stream *stream;
 };
 
-/* Updates of this rank's stretch of a matrix, or the weights by what came back. */
-static void update_stretch(const struct enqueueing *at, const struct matrix *m, struct stretch s, void *update, bool apply)
+/* Updates of this rank's range of a matrix, or the weights by what came back. */
+static void update_range(const struct enqueueing *at, const struct matrix *m, struct element_range s, void *update, bool apply)
 {
     struct rank *rank = at->rank;
     const struct unit_state *u = m->unit;
@@ -318,9 +318,9 @@ static void update_own(const struct enqueueing *at, const struct dealing *d, boo
     int64_t *sent = memory_new((size_t)d->ranks, sizeof *sent);
     for (size_t i = 0; i < d->n; i++) {
         const struct matrix *m = &d->items[i];
-        struct stretch s = stretch_of(d, m, d->me);
+        struct element_range s = range_of(d, m, d->me);
         if (s.n)
-            update_stretch(at, m, s, element_at(at->rank, d->out.data, d->out.first[m->owner] + sent[m->owner]), apply);
+            update_range(at, m, s, element_at(at->rank, d->out.data, d->out.first[m->owner] + sent[m->owner]), apply);
         sent[m->owner] += s.n;
     }
     free(sent);
@@ -442,13 +442,13 @@ static void *own_block(const struct enqueueing *at, const struct muon *muon, con
     return muon->y;
 }
 
-/* Stretches of a matrix among what was received, to or from it in one piece. */
-static void move_stretches(const struct enqueueing *at, const struct dealing *d, const struct matrix *m, int64_t *received,
-                           void *matrix, bool back)
+/* Ranges of a matrix among what was received, to or from it in one piece. */
+static void move_ranges(const struct enqueueing *at, const struct dealing *d, const struct matrix *m, int64_t *received,
+                        void *matrix, bool back)
 {
     const struct parts *in = d->ranks > 1 ? &d->in : &d->out;
     for (int r = 0; r < d->ranks; r++) {
-        struct stretch s = stretch_of(d, m, r);
+        struct element_range s = range_of(d, m, r);
         void *part = element_at(at->rank, in->data, in->first[r] + received[r]), *place = element_at(at->rank, matrix, s.first);
         copy(at->rank, at->stream, back ? part : place, back ? place : part, s.n);
         if (back)
@@ -465,11 +465,11 @@ static void make_orthogonal(const struct enqueueing *at, const struct dealing *d
         bool gathered = is_gathered(at->rank, m);
         if (m->owner != d->me)
             continue;
-        move_stretches(at, d, m, received, gathered ? muon->y : muon->x, false);
+        move_ranges(at, d, m, received, gathered ? muon->y : muon->x, false);
         if (gathered)
             gather_blocks(at, muon, m);
         newton_schulz(at, muon, gathered ? m->model_rows : m->rows, gathered ? m->model_cols : m->cols);
-        move_stretches(at, d, m, received, gathered ? own_block(at, muon, m) : muon->x, true);
+        move_ranges(at, d, m, received, gathered ? own_block(at, muon, m) : muon->x, true);
     }
     free(received);
 }
@@ -503,7 +503,7 @@ static void update_adam_rest(struct rank *rank, struct device_stream *stream)
             int64_t second_moment = 0;
             for (int k = 0; k < u->unit->n_parameters; k++) {
                 const struct parameter *p = &u->unit->parameters[k];
-                struct stretch s = owned_stretch(u, p->offset, p->rows * p->cols);
+                struct element_range s = owned_range(u, p->offset, p->rows * p->cols);
                 if (muon_has(p->kind) || !s.n)
                     continue;
                 update_adam(rank, u, s, second_moment, stream);

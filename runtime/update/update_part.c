@@ -66,14 +66,14 @@ static struct kernel_call sgd_call(const struct rank *rank, const struct update_
                                         .clip = part->clip}};
 }
 
-struct stretch owned_stretch(const struct unit_state *u, int64_t first, int64_t n)
+struct element_range owned_range(const struct unit_state *u, int64_t first, int64_t n)
 {
     int64_t begin = first > u->first ? first : u->first;
     int64_t end = first + n < u->first + u->owned ? first + n : u->first + u->owned;
-    return (struct stretch){begin - u->first, end > begin ? end - begin : 0};
+    return (struct element_range){begin - u->first, end > begin ? end - begin : 0};
 }
 
-void update_adam(struct rank *rank, const struct unit_state *u, struct stretch s, int64_t second_moment,
+void update_adam(struct rank *rank, const struct unit_state *u, struct element_range s, int64_t second_moment,
                  struct device_stream *stream)
 {
     struct update_part part = update_part_of_device(rank, u);

@@ -167,7 +167,7 @@ export -f check_kernels
 # time_kernels REPEATS: part by part, so that a kernel that breaks ends its part only.
 time_kernels() {
     local part rc worst=0
-    for part in norms pointwise ends optimizers mixture mixers attention stretches experts products; do
+    for part in norms pointwise ends optimizers mixture mixers attention query_ranges experts products; do
         timeout --foreground -k 5 40 "$bin/kernel_time" "$1" "$part" >>"$out/kernel_time.csv"
         rc=$?
         [ $rc -eq 77 ] && return $rc

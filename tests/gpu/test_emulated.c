@@ -208,7 +208,7 @@ static const struct rank_case {
                       /* clamped gates, experts' biases, windows; split experts of shares that are not alike */
                       {.model = TOY_OSS, .layout = "dp=2,ep=2,zero=1,mb=1"},
                       {.model = TOY_OSS, .layout = "tp=2,sp=0,mb=1", .seq_len = 15},
-                      /* latent attention with biases and norms of heads, in stretches */
+                      /* latent attention with biases and norms of heads, in ranges */
                       {.model = TOY_LATENT_NORMS, .layout = "tp=2,sp=1,mb=1"},
                       {.model = TOY_LATENT_NORMS, .layout = "cp=2,zero=1,mb=1"},
                       /* heads of no size that the packed kernels have */

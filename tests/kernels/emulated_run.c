@@ -49,20 +49,20 @@ void emulated_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_bloc
     kernel_case_draw_bytes(c, kernel, in_blocks, linear_narrow_scratch, &random);
 }
 
-void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct stretch_call stretch)
+void emulated_draw_query_range(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct query_range_call range)
 {
     struct random_stream random = random_stream_named(seed, 18, 0);
-    struct draw draw = {.kernel = kernel, .c = c, .random = &random, .size = stretch.keys};
-    const int64_t d = stretch.head_dim, v = stretch.value_dim;
-    stretch.batch = stretch.heads = stretch.kv_heads = 1;
-    stretch.q_at = (struct strided){d, stretch.queries * d};
-    stretch.k_at = (struct strided){d, stretch.keys * d};
-    stretch.v_at = (struct strided){v, stretch.keys * v};
-    stretch.out_at = (struct strided){v, stretch.queries * v};
-    *c = (struct kernel_case){.call = {.kernel = kernel, .stretch = stretch}};
-    draw_text(&draw, "from %lld window %lld dims %lld %lld", (long long)stretch.first, (long long)stretch.window, (long long)d,
+    struct draw draw = {.kernel = kernel, .c = c, .random = &random, .size = range.keys};
+    const int64_t d = range.head_dim, v = range.value_dim;
+    range.batch = range.heads = range.kv_heads = 1;
+    range.q_at = (struct strided){d, range.queries * d};
+    range.k_at = (struct strided){d, range.keys * d};
+    range.v_at = (struct strided){v, range.keys * v};
+    range.out_at = (struct strided){v, range.queries * v};
+    *c = (struct kernel_case){.call = {.kernel = kernel, .query_range = range}};
+    draw_text(&draw, "from %lld window %lld dims %lld %lld", (long long)range.first, (long long)range.window, (long long)d,
               (long long)v);
-    draw_stretch_operands(&draw);
+    draw_query_range_operands(&draw);
 }
 
 void emulated_draw_scan(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct scan_call scan, bool packed)

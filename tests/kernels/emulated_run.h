@@ -16,7 +16,7 @@ bool emulated_agrees(struct kernel_case *c, bool twice, char *why, size_t size);
 void emulated_draw_bytes(struct kernel_case *c, enum kernel kernel, bool in_blocks, uint64_t seed);
 
 /* One head, with this place, window and head sizes. */
-void emulated_draw_stretch(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct stretch_call stretch);
+void emulated_draw_query_range(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct query_range_call range);
 
 /* kernel_case_draw_scan. */
 void emulated_draw_scan(struct kernel_case *c, enum kernel kernel, uint64_t seed, struct scan_call scan, bool packed);

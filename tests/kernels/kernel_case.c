@@ -180,7 +180,7 @@ double kernel_tolerance(enum kernel kernel)
     case KERNEL_EXPERT_SORT:
     case KERNEL_EXPERT_ARRIVALS: return 0;
     case KERNEL_ATTENTION_FORWARD: return 8e-3;
-    case KERNEL_STRETCH_BACKWARD:
+    case KERNEL_QUERY_RANGE_BACKWARD:
     case KERNEL_ATTENTION_BACKWARD: return 2e-2; /* p and ds are rounded before the products that sum them */
     case KERNEL_LOGITS_MAX: return 0;
     case KERNEL_LOGITS_SUM:

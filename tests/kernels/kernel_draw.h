@@ -52,7 +52,7 @@ void draw_rounded(float *values, int64_t n);
 KERNELS(X, X)
 #undef X
 /* Of calls whose sizes are there. */
-void draw_stretch_operands(struct draw *d);
+void draw_query_range_operands(struct draw *d);
 void draw_scan_operands(struct draw *d);
 
 #endif

@@ -165,7 +165,7 @@ void draw_grouped(struct draw *d)
 
 /* Sizes of heads: mostly small ones, each width of tiles wholly filled, anything up to the widest, and some that are not in
  * vectors. */
-static void draw_heads(struct draw *d, struct stretch_call *call)
+static void draw_heads(struct draw *d, struct query_range_call *call)
 {
     static const int sizes[][2] = {{192, 128}, {256, 256}, {96, 96}, {128, 128}, {64, 64}};
     int form = (int)draw_between(d, 0, 6 + (int64_t)(sizeof sizes / sizeof *sizes));
@@ -196,8 +196,8 @@ static int64_t draw_length(struct draw *d, int64_t most)
     return draw_coin(d) || steps == 0 ? draw_between(d, 1, most) : 64 * draw_between(d, 1, steps) + draw_between(d, -1, 1);
 }
 
-/* Queries among the keys, or some of them or all before or behind: as far as a rank's late stretch is from the first keys. */
-static void draw_place(struct draw *d, struct stretch_call *call)
+/* Queries among the keys, or some of them or all before or behind: as far as a rank's late range is from the first keys. */
+static void draw_place(struct draw *d, struct query_range_call *call)
 {
     int form = (int)draw_between(d, 0, 2);
     call->keys = draw_length(d, d->size);
@@ -210,7 +210,7 @@ static void draw_place(struct draw *d, struct stretch_call *call)
 }
 
 /* Whether any query sees two keys. */
-static bool sees_two(const struct stretch_call *call)
+static bool sees_two(const struct query_range_call *call)
 {
     for (int64_t position = call->first; position < call->first + call->queries; position++) {
         int64_t begin = call->window > 0 && position + 1 > call->window ? position + 1 - call->window : 0;
@@ -222,10 +222,10 @@ static bool sees_two(const struct stretch_call *call)
 }
 
 /* The gradient of a query that sees one key is 0 but for rounding, which no relative error bounds: added to something it does. */
-static struct stretch_call stretch_shape(struct draw *d, bool forward)
+static struct query_range_call query_range_shape(struct draw *d, bool forward)
 {
     int kv = (int)draw_between(d, 1, 2);
-    struct stretch_call call = {
+    struct query_range_call call = {
         .batch = draw_between(d, 1, 2), .kv_heads = kv, .heads = kv * (int)draw_between(d, 1, 3), .accumulate = draw_coin(d)};
     draw_heads(d, &call);
     draw_place(d, &call);
@@ -241,40 +241,40 @@ static struct stretch_call stretch_shape(struct draw *d, bool forward)
     return call;
 }
 
-void draw_stretch_operands(struct draw *d)
+void draw_query_range_operands(struct draw *d)
 {
-    struct stretch_call *call = &d->c->call.stretch;
-    bool forward = d->kernel == KERNEL_STRETCH_FORWARD;
+    struct query_range_call *call = &d->c->call.query_range;
+    bool forward = d->kernel == KERNEL_QUERY_RANGE_FORWARD;
     int64_t queries = call->batch * call->queries, q = call->batch * call->q_at.batch, k = call->batch * call->k_at.batch;
     int64_t v = call->batch * call->v_at.batch, out = call->batch * call->out_at.batch;
     bool accumulate = call->accumulate;
     enum operand_role role = !forward ? ROLE_IN : accumulate ? ROLE_IN_OUT : ROLE_OUT;
     if (draw_coin(d))
-        POSITIVE("slopes", ROLE_IN, stretch.slopes, call->heads);
-    draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.q), q, -2, 2);
-    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.k), k, -2, 2);
-    draw_numbers(d, "v", OPERAND_ACTIVATION, ROLE_IN, SLOT(stretch.v), v, -2, 2);
-    draw_numbers(d, "out", OPERAND_ACTIVATION, role, SLOT(stretch.out), out, -1, 1);
-    float *lse = draw_numbers(d, "log_sum_exp", OPERAND_FLOAT, role, SLOT(stretch.log_sum_exp), queries * call->heads, -1, 3);
+        POSITIVE("slopes", ROLE_IN, query_range.slopes, call->heads);
+    draw_numbers(d, "q", OPERAND_ACTIVATION, ROLE_IN, SLOT(query_range.q), q, -2, 2);
+    draw_numbers(d, "k", OPERAND_ACTIVATION, ROLE_IN, SLOT(query_range.k), k, -2, 2);
+    draw_numbers(d, "v", OPERAND_ACTIVATION, ROLE_IN, SLOT(query_range.v), v, -2, 2);
+    draw_numbers(d, "out", OPERAND_ACTIVATION, role, SLOT(query_range.out), out, -1, 1);
+    float *lse = draw_numbers(d, "log_sum_exp", OPERAND_FLOAT, role, SLOT(query_range.log_sum_exp), queries * call->heads, -1, 3);
     for (int64_t i = 0; forward && accumulate && i < queries * call->heads; i += 5)
         lse[i] = -INFINITY; /* nothing seen so far */
     if (forward)
         return;
     call->accumulate = false;
-    kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_STRETCH_FORWARD, .stretch = *call});
+    kernel_reference_run(&(struct kernel_call){.kernel = KERNEL_QUERY_RANGE_FORWARD, .query_range = *call});
     call->accumulate = accumulate;
     draw_rounded(call->out, out);
-    IN("dout", stretch.dout, out);
-    draw_numbers(d, "dq", OPERAND_ACTIVATION, accumulate ? ROLE_IN_OUT : ROLE_OUT, SLOT(stretch.dq), q, -1, 1);
-    draw_numbers(d, "dk", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dk), k, -1, 1);
-    draw_numbers(d, "dv", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(stretch.dv), v, -1, 1);
-    draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(stretch.workspace), queries * call->heads * 4 + 16);
+    IN("dout", query_range.dout, out);
+    draw_numbers(d, "dq", OPERAND_ACTIVATION, accumulate ? ROLE_IN_OUT : ROLE_OUT, SLOT(query_range.dq), q, -1, 1);
+    draw_numbers(d, "dk", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(query_range.dk), k, -1, 1);
+    draw_numbers(d, "dv", OPERAND_ACTIVATION, ROLE_IN_OUT, SLOT(query_range.dv), v, -1, 1);
+    draw_operand(d, "workspace", OPERAND_SCRATCH, ROLE_OUT, SLOT(query_range.workspace), queries * call->heads * 4 + 16);
 }
 
-void draw_stretch(struct draw *d)
+void draw_query_range(struct draw *d)
 {
-    d->c->call.stretch = stretch_shape(d, d->kernel == KERNEL_STRETCH_FORWARD);
-    draw_stretch_operands(d);
+    d->c->call.query_range = query_range_shape(d, d->kernel == KERNEL_QUERY_RANGE_FORWARD);
+    draw_query_range_operands(d);
 }
 
 void draw_head_norm(struct draw *d)

@@ -1,6 +1,6 @@
 /*
  * kernel_time [REPEATS [PART]] - every kernel at sizes that fill a GPU: CSV on stdout with medians and spread. PART: norms,
- * pointwise, ends, optimizers, mixture, mixers, attention, stretches, experts or products. Exit 77 without a GPU, 3 when it
+ * pointwise, ends, optimizers, mixture, mixers, attention, query_ranges, experts or products. Exit 77 without a GPU, 3 when it
  * failed for good, 1 when something could not be launched.
  *
  * Each repetition goes through a buffer larger than the second-level cache first, so inputs come from memory: it is written
@@ -246,15 +246,15 @@ static void time_attention(struct bench *b, int64_t batch, int64_t s, int heads,
     time_both_ways(b, sizes, &call, attention_backward_has_hopper(&a), 2.0 * (double)(t * (2 * row + 2 * out)), 2.5 * flops);
 }
 
-/* Latent attention, ALiBi, a stretch of queries with the keys of all before them: `first` keys stand before the queries. */
-static void time_stretch(struct bench *b, int64_t s, int64_t first, int heads, int dk, int dv, bool alibi)
+/* Latent attention, ALiBi, a range of queries with the keys of all before them: `first` keys stand before the queries. */
+static void time_query_range(struct bench *b, int64_t s, int64_t first, int heads, int dk, int dv, bool alibi)
 {
     char sizes[96];
     const int64_t keys = first + s, q = (int64_t)heads * dk, out = (int64_t)heads * dv;
     const double flops = 2.0 * (double)(dk + dv) * heads * (pairs(keys, 0) - pairs(first, 0));
     snprintf(sizes, sizeof sizes, "s=%lld first=%lld heads=%d d=%d/%d%s", (long long)s, (long long)first, heads, dk, dv,
              alibi ? " alibi" : "");
-    struct stretch_call a = {.batch = 1, .queries = s, .keys = keys, .first = first, .heads = heads, .kv_heads = heads};
+    struct query_range_call a = {.batch = 1, .queries = s, .keys = keys, .first = first, .heads = heads, .kv_heads = heads};
     a.head_dim = dk, a.value_dim = dv;
     a.q_at.row = a.k_at.row = q, a.v_at.row = a.out_at.row = out;
     a.slopes = alibi ? positive_floats(b, heads) : NULL;
@@ -262,8 +262,8 @@ static void time_stretch(struct bench *b, int64_t s, int64_t first, int heads, i
     a.log_sum_exp = floats(b, s * heads), a.workspace = floats(b, s * heads);
     a.dout = bf16s(b, s * out), a.dq = bf16s(b, s * q), a.dk = bf16s(b, keys * q), a.dv = bf16s(b, keys * out);
     const double bytes = 2.0 * (double)(s * (q + out) + keys * (q + out));
-    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_STRETCH_FORWARD, .stretch = a}, bytes, flops);
-    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_STRETCH_BACKWARD, .stretch = a}, 2 * bytes, 2.5 * flops);
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_QUERY_RANGE_FORWARD, .query_range = a}, bytes, flops);
+    time_kernel(b, sizes, &(struct kernel_call){.kernel = KERNEL_QUERY_RANGE_BACKWARD, .query_range = a}, 2 * bytes, 2.5 * flops);
 }
 
 /* `t` rows of tokens for `experts` experts, the last with three times its share. */
@@ -522,12 +522,12 @@ static void attention(struct bench *b)
 }
 
 /* DeepSeek-V3's heads, BLOOM's, Llama's on the second of two ranks, and heads of 80. */
-static void stretches(struct bench *b)
+static void query_ranges(struct bench *b)
 {
-    time_stretch(b, 4096, 0, 32, 192, 128, false);
-    time_stretch(b, 4096, 0, 32, 128, 128, true);
-    time_stretch(b, 4096, 4096, 32, 128, 128, false);
-    time_stretch(b, 4096, 0, 32, 80, 80, false);
+    time_query_range(b, 4096, 0, 32, 192, 128, false);
+    time_query_range(b, 4096, 0, 32, 128, 128, true);
+    time_query_range(b, 4096, 4096, 32, 128, 128, false);
+    time_query_range(b, 4096, 0, 32, 80, 80, false);
 }
 
 /* Mixtral's and DeepSeek-V3's, of which a rank has eight and 16. */
@@ -552,7 +552,7 @@ static const struct {
     const char *name;
     void (*time)(struct bench *);
 } parts[] = {{"norms", norms},     {"pointwise", pointwise}, {"ends", ends},           {"optimizers", optimizers},
-             {"mixture", mixture}, {"mixers", mixers},       {"attention", attention}, {"stretches", stretches},
+             {"mixture", mixture}, {"mixers", mixers},       {"attention", attention}, {"query_ranges", query_ranges},
              {"experts", experts}, {"products", products}};
 
 int main(int argc, char **argv)

@@ -317,7 +317,7 @@ START_TEST(head_norm)
 END_TEST
 
 /* Queries that begin late, narrow values, shared keys; in a window, with slopes. */
-START_TEST(stretch)
+START_TEST(query_range)
 {
     enum { QUERIES = 3, KEYS = 6, HEADS = 2, D = 4, V = 2, Q = HEADS * D, OUT = HEADS * V };
     float q[QUERIES * Q], k[KEYS * D], v[KEYS * V], out[QUERIES * OUT], w[QUERIES * OUT], log_sum_exp[HEADS * QUERIES];
@@ -325,32 +325,32 @@ START_TEST(stretch)
     static const float slopes[HEADS] = {0.5f, 0.25f};
     fill(q, QUERIES * Q, 1), fill(k, KEYS * D, 2), fill(v, KEYS * V, 3), fill(w, QUERIES * OUT, 4);
     struct probe probe = {.out = out, .weight = w, .n_out = QUERIES * OUT};
-    probe.forward.kernel = KERNEL_STRETCH_FORWARD;
-    probe.forward.stretch = (struct stretch_call){.batch = 1,
-                                                  .queries = QUERIES,
-                                                  .keys = KEYS,
-                                                  .first = 2,
-                                                  .window = _i ? 3 : 0,
-                                                  .heads = HEADS,
-                                                  .kv_heads = 1,
-                                                  .head_dim = D,
-                                                  .value_dim = V,
-                                                  .slopes = _i ? slopes : NULL,
-                                                  .q_at = {Q, 0},
-                                                  .k_at = {D, 0},
-                                                  .v_at = {V, 0},
-                                                  .out_at = {OUT, 0},
-                                                  .q = q,
-                                                  .k = k,
-                                                  .v = v,
-                                                  .out = out,
-                                                  .log_sum_exp = log_sum_exp};
+    probe.forward.kernel = KERNEL_QUERY_RANGE_FORWARD;
+    probe.forward.query_range = (struct query_range_call){.batch = 1,
+                                                          .queries = QUERIES,
+                                                          .keys = KEYS,
+                                                          .first = 2,
+                                                          .window = _i ? 3 : 0,
+                                                          .heads = HEADS,
+                                                          .kv_heads = 1,
+                                                          .head_dim = D,
+                                                          .value_dim = V,
+                                                          .slopes = _i ? slopes : NULL,
+                                                          .q_at = {Q, 0},
+                                                          .k_at = {D, 0},
+                                                          .v_at = {V, 0},
+                                                          .out_at = {OUT, 0},
+                                                          .q = q,
+                                                          .k = k,
+                                                          .v = v,
+                                                          .out = out,
+                                                          .log_sum_exp = log_sum_exp};
     struct kernel_call backward = probe.forward;
-    backward.kernel = KERNEL_STRETCH_BACKWARD;
-    backward.stretch.dout = w;
-    backward.stretch.dq = dq;
-    backward.stretch.dk = dk;
-    backward.stretch.dv = dv;
+    backward.kernel = KERNEL_QUERY_RANGE_BACKWARD;
+    backward.query_range.dout = w;
+    backward.query_range.dq = dq;
+    backward.query_range.dk = dk;
+    backward.query_range.dv = dv;
     kernel_reference_run(&probe.forward);
     kernel_reference_run(&backward);
     gradient_holds(&probe, "q", q, dq, QUERIES * Q);
@@ -361,27 +361,28 @@ END_TEST
 
 /* One call for all keys, and one for each half of them, the second taking in what the first gave: the same results and gradients.
  * The first query sees nothing of the second half. */
-START_TEST(stretch_in_halves)
+START_TEST(query_range_in_halves)
 {
     enum { QUERIES = 4, KEYS = 6, HEADS = 2, D = 4, HALF = KEYS / 2, Q = QUERIES * HEADS * D };
     float q[Q], k[KEYS * D], v[KEYS * D], w[Q], out[2][Q], lse[2][HEADS * QUERIES];
     float dq[2][Q], dk[2][KEYS * D] = {{0}}, dv[2][KEYS * D] = {{0}};
     fill(q, Q, 1), fill(k, KEYS * D, 2), fill(v, KEYS * D, 3), fill(w, Q, 4);
-    struct stretch_call whole = {.batch = 1, .queries = QUERIES, .keys = KEYS, .first = 2, .heads = HEADS, .kv_heads = 1};
+    struct query_range_call whole = {.batch = 1, .queries = QUERIES, .keys = KEYS, .first = 2, .heads = HEADS, .kv_heads = 1};
     whole.head_dim = whole.value_dim = D;
     whole.window = _i ? 4 : 0;
     whole.q_at.row = whole.out_at.row = HEADS * D, whole.k_at.row = whole.v_at.row = D;
     whole.q = q, whole.dout = w;
     for (int backward = 0; backward < 2; backward++)
         for (int part = 0; part < 3; part++) { /* the whole, the halves */
-            struct kernel_call call = {.kernel = backward ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, .stretch = whole};
+            struct kernel_call call = {.kernel = backward ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD,
+                                       .query_range = whole};
             int which = part > 0, first = part == 2 ? HALF : 0;
-            call.stretch.k = k + first * D, call.stretch.v = v + first * D;
-            call.stretch.dk = dk[which] + first * D, call.stretch.dv = dv[which] + first * D;
-            call.stretch.dq = dq[which], call.stretch.out = out[which], call.stretch.log_sum_exp = lse[which];
-            call.stretch.keys = part ? HALF : KEYS;
-            call.stretch.first -= first;
-            call.stretch.accumulate = part == 2;
+            call.query_range.k = k + first * D, call.query_range.v = v + first * D;
+            call.query_range.dk = dk[which] + first * D, call.query_range.dv = dv[which] + first * D;
+            call.query_range.dq = dq[which], call.query_range.out = out[which], call.query_range.log_sum_exp = lse[which];
+            call.query_range.keys = part ? HALF : KEYS;
+            call.query_range.first -= first;
+            call.query_range.accumulate = part == 2;
             kernel_reference_run(&call);
         }
     for (int i = 0; i < Q; i++) {
@@ -438,8 +439,8 @@ int main(void)
     tcase_add_test(tcase, combine);
     tcase_add_loop_test(tcase, route, 0, 2);
     tcase_add_loop_test(tcase, head_norm, 0, 2);
-    tcase_add_loop_test(tcase, stretch, 0, 2);
-    tcase_add_loop_test(tcase, stretch_in_halves, 0, 2);
+    tcase_add_loop_test(tcase, query_range, 0, 2);
+    tcase_add_loop_test(tcase, query_range_in_halves, 0, 2);
     tcase_add_test(tcase, grouped);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

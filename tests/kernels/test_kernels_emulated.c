@@ -77,34 +77,35 @@ START_TEST(linear_of_bytes)
 END_TEST
 
 /* Every width of tiles; queries of several blocks before, among and behind keys of several steps. */
-START_TEST(emulated_stretches)
+START_TEST(emulated_query_ranges)
 {
     enum { SEEDS = 12 };
     for (uint64_t seed = 0; seed < (uint64_t)suite_draws(SEEDS, SEEDS); seed++)
-        check_case(_i % 2 ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, seed + SEEDS * (uint64_t)_i, seed % 3 ? 130 : 270);
+        check_case(_i % 2 ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD, seed + SEEDS * (uint64_t)_i,
+                   seed % 3 ? 130 : 270);
 }
 END_TEST
 
-static void check_stretch(enum kernel kernel, uint64_t seed, struct stretch_call stretch)
+static void check_query_range(enum kernel kernel, uint64_t seed, struct query_range_call range)
 {
     struct kernel_case c;
-    emulated_draw_stretch(&c, kernel, seed, stretch);
+    emulated_draw_query_range(&c, kernel, seed, range);
     check_drawn(&c);
 }
 
 /* Queries whose first or last key stands at the edge of a step, in windows so narrow that one key more or less shows. */
-START_TEST(stretches_at_the_edges_of_steps)
+START_TEST(query_ranges_at_the_edges_of_steps)
 {
     enum { DIM = 8, QUERIES = 129, FIRST = 62, N_FIRST = 6, WINDOWS = 4 };
     for (int i = 0; i < N_FIRST * WINDOWS; i += suite_is_long() ? 1 : WINDOWS + 1) {
         const int64_t first = FIRST + i / WINDOWS, window = i % WINDOWS ? i % WINDOWS + 1 : 0;
-        check_stretch(_i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, (uint64_t)i,
-                      (struct stretch_call){.queries = QUERIES,
-                                            .keys = first + QUERIES + 1,
-                                            .first = first,
-                                            .window = window,
-                                            .head_dim = DIM,
-                                            .value_dim = DIM});
+        check_query_range(_i ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD, (uint64_t)i,
+                          (struct query_range_call){.queries = QUERIES,
+                                                    .keys = first + QUERIES + 1,
+                                                    .first = first,
+                                                    .window = window,
+                                                    .head_dim = DIM,
+                                                    .value_dim = DIM});
     }
 }
 END_TEST
@@ -115,8 +116,8 @@ START_TEST(heads_at_the_edges_of_tiles)
     static const int sizes[][2] = {{64, 64},   {72, 64},   {64, 72},   {96, 96},   {104, 96},  {96, 104},  {128, 128},
                                    {136, 128}, {128, 136}, {192, 128}, {200, 128}, {192, 136}, {256, 256}, {8, 256}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        check_stretch(_i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, i,
-                      (struct stretch_call){.queries = 9, .keys = 9, .head_dim = sizes[i][0], .value_dim = sizes[i][1]});
+        check_query_range(_i ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD, i,
+                          (struct query_range_call){.queries = 9, .keys = 9, .head_dim = sizes[i][0], .value_dim = sizes[i][1]});
 }
 END_TEST
 
@@ -126,9 +127,9 @@ START_TEST(queries_behind_their_keys)
 {
     enum { QUERIES = 100, KEYS = 70, WINDOWS = 6 };
     for (int64_t window = 2; window <= WINDOWS; window++) /* of one key alone the gradient is nought */
-        check_stretch(
-            _i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, (uint64_t)window,
-            (struct stretch_call){
+        check_query_range(
+            _i ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD, (uint64_t)window,
+            (struct query_range_call){
                 .queries = QUERIES, .keys = KEYS, .first = KEYS - 8, .window = window, .head_dim = 64, .value_dim = 64});
 }
 END_TEST
@@ -150,9 +151,9 @@ START_TEST(scores_far_below_zero)
     enum { ROWS = 90, DIM = 64 };
     struct kernel_case c;
     if (_i == 0) {
-        emulated_draw_stretch(&c, KERNEL_STRETCH_FORWARD, 1,
-                              (struct stretch_call){.queries = ROWS, .keys = ROWS, .head_dim = DIM, .value_dim = DIM});
-        oppose((float *)c.call.stretch.q, (float *)c.call.stretch.k, ROWS, DIM, DIM, DIM);
+        emulated_draw_query_range(&c, KERNEL_QUERY_RANGE_FORWARD, 1,
+                                  (struct query_range_call){.queries = ROWS, .keys = ROWS, .head_dim = DIM, .value_dim = DIM});
+        oppose((float *)c.call.query_range.q, (float *)c.call.query_range.k, ROWS, DIM, DIM, DIM);
     } else {
         emulated_draw_attention(&c, KERNEL_ATTENTION_FORWARD, 0);
         const struct attention_call *call = &c.call.attention;
@@ -171,8 +172,9 @@ START_TEST(heads_that_are_too_wide)
         struct kernel_case c;
         struct diags diags = {0};
         struct cuda_launch launch = {.multiprocessors = 2};
-        emulated_draw_stretch(&c, _i ? KERNEL_STRETCH_BACKWARD : KERNEL_STRETCH_FORWARD, i,
-                              (struct stretch_call){.queries = 9, .keys = 9, .head_dim = sizes[i][0], .value_dim = sizes[i][1]});
+        emulated_draw_query_range(
+            &c, _i ? KERNEL_QUERY_RANGE_BACKWARD : KERNEL_QUERY_RANGE_FORWARD, i,
+            (struct query_range_call){.queries = 9, .keys = 9, .head_dim = sizes[i][0], .value_dim = sizes[i][1]});
         ck_assert_int_ne(kernel_cuda_launch(&launch, &c.call, &diags), STATUS_OK);
         ck_assert_int_gt(diags.n_items, 0);
         diags_free(&diags);
@@ -260,13 +262,13 @@ int main(void)
     TCase *groups = tcase_create("groups of rows");
     tcase_add_loop_test(groups, emulated_groups, 0, KERNEL_GROUPED_BACKWARD_WEIGHT - KERNEL_GROUPED_FORWARD + 1);
     suite_add_tcase(suite, groups);
-    TCase *stretches = tcase_create("stretches");
-    tcase_add_loop_test(stretches, emulated_stretches, 0, 4);
-    tcase_add_loop_test(stretches, stretches_at_the_edges_of_steps, 0, 2);
-    tcase_add_loop_test(stretches, heads_at_the_edges_of_tiles, 0, 2);
-    tcase_add_loop_test(stretches, heads_that_are_too_wide, 0, 2);
-    tcase_add_loop_test(stretches, queries_behind_their_keys, 0, 2);
-    tcase_add_loop_test(stretches, scores_far_below_zero, 0, 2);
-    suite_add_tcase(suite, stretches);
+    TCase *query_ranges = tcase_create("query_ranges");
+    tcase_add_loop_test(query_ranges, emulated_query_ranges, 0, 4);
+    tcase_add_loop_test(query_ranges, query_ranges_at_the_edges_of_steps, 0, 2);
+    tcase_add_loop_test(query_ranges, heads_at_the_edges_of_tiles, 0, 2);
+    tcase_add_loop_test(query_ranges, heads_that_are_too_wide, 0, 2);
+    tcase_add_loop_test(query_ranges, queries_behind_their_keys, 0, 2);
+    tcase_add_loop_test(query_ranges, scores_far_below_zero, 0, 2);
+    suite_add_tcase(suite, query_ranges);
     return suite_run(suite);
 }

@@ -196,8 +196,8 @@ static void add_all_cases(void)
                                        KERNEL_COMBINE_FORWARD,   KERNEL_COMBINE_BACKWARD, KERNEL_HEAD_NORM_FORWARD,
                                        KERNEL_HEAD_NORM_BACKWARD};
     add_cases(MAXIMA, N_KERNELS, 1, 0);
-    add_cases(UNSEEN, KERNEL_STRETCH_FORWARD, 1, 130);
-    add_cases(UNSEEN, KERNEL_STRETCH_BACKWARD, 1, 130);
+    add_cases(UNSEEN, KERNEL_QUERY_RANGE_FORWARD, 1, 130);
+    add_cases(UNSEEN, KERNEL_QUERY_RANGE_BACKWARD, 1, 130);
     for (int k = 0; k < N_KERNELS; k++)
         if (k == KERNEL_LINEAR_FORWARD || k == KERNEL_LINEAR_BACKWARD_INPUT || k == KERNEL_LINEAR_BACKWARD_WEIGHT)
             add_cases(BYTES, (enum kernel)k, 2, 0);
@@ -209,8 +209,8 @@ static void add_all_cases(void)
     add_cases(PLAIN, KERNEL_GROUPED_BACKWARD_WEIGHT, 12, 50);
     for (int k = KERNEL_GROUPED_FORWARD; k <= KERNEL_GROUPED_BACKWARD_WEIGHT; k++)
         add_cases(PLAIN, (enum kernel)k, 1, 500);
-    add_cases(PLAIN, KERNEL_STRETCH_FORWARD, 3, 200);
-    add_cases(PLAIN, KERNEL_STRETCH_BACKWARD, 1, 200);
+    add_cases(PLAIN, KERNEL_QUERY_RANGE_FORWARD, 3, 200);
+    add_cases(PLAIN, KERNEL_QUERY_RANGE_BACKWARD, 1, 200);
     add_cases(CHUNKS, KERNEL_SCAN_FORWARD, 4, 200);
     add_cases(CHUNKS, KERNEL_SCAN_BACKWARD, 4, 200);
     add_cases(HOPPER, KERNEL_ATTENTION_FORWARD, 2, 0);
@@ -235,7 +235,7 @@ static void add_small_cases(void)
 static void draw_case(struct kernel_case *c, const drawn &d)
 {
     struct random_stream random = random_stream_named((uint64_t)d.seed, 19, (uint64_t)d.kernel);
-    struct stretch_call unseen = {};
+    struct query_range_call unseen = {};
     unseen.queries = unseen.keys = d.size, unseen.first = 2 * d.size, unseen.window = 3;
     unseen.head_dim = 192, unseen.value_dim = 128;
     struct scan_call scan = {};
@@ -249,7 +249,7 @@ static void draw_case(struct kernel_case *c, const drawn &d)
     else if (d.kind == BYTES)
         emulated_draw_bytes(c, d.kernel, d.seed % 2, (uint64_t)d.seed);
     else if (d.kind == UNSEEN)
-        emulated_draw_stretch(c, d.kernel, (uint64_t)d.seed, unseen);
+        emulated_draw_query_range(c, d.kernel, (uint64_t)d.seed, unseen);
     else
         kernel_case_draw(c, d.kernel, &random, d.size);
     kernel_case_align(c);

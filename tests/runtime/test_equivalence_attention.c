@@ -4,7 +4,7 @@
 
 #include "tests/runtime/equivalence.h"
 
-/* Stretches of every sequence on cp ranks. */
+/* Ranges of every sequence on cp ranks. */
 static const struct variant contexts[] = {
     {"cp=2,zero=0", 0},
     {"cp=2,mb=2,zero=1", DP},

@@ -21,7 +21,7 @@ static const struct device_api *own;
 static nanos ahead;     /* that each rank's clock is of the one before it */
 static int fails, says; /* this rank's launches fail from the `says`-th on; -1: nobody's */
 
-/* Of the rank whose thread this is: the n-th mark is taken at n^2 ticks, so that every stretch is longer than the one before. */
+/* Of the rank whose thread this is: the n-th mark is taken at n^2 ticks, so that every interval is longer than the one before. */
 static _Thread_local struct {
     int rank, n_events, n_launches;
     int64_t marks;
@@ -133,7 +133,7 @@ static void job_of(struct toy *toy, const char *layout, struct probe_options *op
     ahead = 0;
 }
 
-/* Stretches grow evenly, so the median of a case is in the middle between its shortest and its longest. */
+/* Ranges grow evenly, so the median of a case is in the middle between its shortest and its longest. */
 START_TEST(a_row_is_the_median_of_its_batches)
 {
     struct toy toy;

@@ -21,7 +21,7 @@ static float *at_writable(void *tensor, struct strided strides, int64_t batch, i
     return tensor ? (float *)tensor + batch * strides.batch + row * strides.row + column : NULL;
 }
 
-static struct query query_of(const struct stretch_call *call, int64_t batch, int head, int64_t row)
+static struct query query_of(const struct query_range_call *call, int64_t batch, int head, int64_t row)
 {
     int64_t kv = head / (call->heads / call->kv_heads), d = call->head_dim, v = call->value_dim;
     struct query query = {.q = at(call->q, call->q_at, batch, row, head * d),
@@ -49,7 +49,7 @@ static double dot(const float *a, const float *b, int n)
     return sum;
 }
 
-static double score_of(const struct stretch_call *call, const struct query *query, int64_t key)
+static double score_of(const struct query_range_call *call, const struct query *query, int64_t key)
 {
     return dot(query->q, query->k + key * call->k_at.row, call->head_dim) / sqrt(call->head_dim) -
            query->slope * (double)(query->position - key);
@@ -62,7 +62,7 @@ static void add_scaled(float *to, const float *from, double factor, int n)
 }
 
 /* Two passes over the keys: the sum of the weights, then the weighted values. What the query has seen before has one weight. */
-static void query_forward(const struct stretch_call *call, const struct query *query, float *out)
+static void query_forward(const struct query_range_call *call, const struct query *query, float *out)
 {
     double before = call->accumulate ? (double)*query->log_sum_exp : -INFINITY, max = before, sum = isinf(before) ? 0 : 1;
     for (int64_t key = query->first_key; key < query->end; key++) {
@@ -78,7 +78,7 @@ static void query_forward(const struct stretch_call *call, const struct query *q
     *query->log_sum_exp = sum > 0 ? (float)(max + log(sum)) : -INFINITY;
 }
 
-static void query_backward(const struct stretch_call *call, const struct query *query)
+static void query_backward(const struct query_range_call *call, const struct query *query)
 {
     double scale = 1 / sqrt(call->head_dim), delta = dot(query->dout, query->out, call->value_dim);
     if (!call->accumulate)
@@ -93,7 +93,7 @@ static void query_backward(const struct stretch_call *call, const struct query *
     }
 }
 
-static void each_query(const struct stretch_call *call, bool backward)
+static void each_query(const struct query_range_call *call, bool backward)
 {
     for (int64_t batch = 0; batch < call->batch; batch++)
         for (int head = 0; head < call->heads; head++)
@@ -106,12 +106,12 @@ static void each_query(const struct stretch_call *call, bool backward)
             }
 }
 
-void stretch_forward_reference(const struct stretch_call *call)
+void query_range_forward_reference(const struct query_range_call *call)
 {
     each_query(call, false);
 }
 
-void stretch_backward_reference(const struct stretch_call *call)
+void query_range_backward_reference(const struct query_range_call *call)
 {
     each_query(call, true);
 }
