@@ -1,22 +1,25 @@
 /*
- * experts.h - the calls of mixtures of experts.
+ * experts.h - the kernel calls of mixtures of experts: routing, sorting copies of tokens, products per expert, combining.
  *
- * A token goes to its top_k experts. Copies of tokens are numbered token * top_k + j; the copies that a rank sends stand in the
- * order of their experts, those for one expert in the order of tokens. `place` says where a copy stands. No copy is dropped, so
- * how many there are for an expert is known on the device only.
+ * Example: two tokens, top_k 2, four experts. Token 0 chooses experts 2 and 0, token 1 experts 2 and 3. Copies 0 to 3 are then
+ * for experts 2, 0, 2, 3. Sorted by expert they are copies 1, 0, 2, 3, so place = {1, 0, 2, 3} and counts = {1, 0, 2, 1}.
+ *
+ * A token goes to its top_k experts. Copy token * top_k + j is the one for its j-th expert. A rank sends its copies in the order
+ * of their experts, and within an expert in the order of tokens; place[copy] is the row of a copy. No copy is dropped, so the
+ * number of rows for an expert is known on the device only.
  */
 #ifndef MSIM_KERNELS_EXPERTS_H
 #define MSIM_KERNELS_EXPERTS_H
 
 #include "kernels/narrow.h"
 
-/* The top_k largest logits of a token, largest first (of equals the first expert), and their softmax among themselves (Mixtral,
- * arXiv:2401.04088, section 2.1). With `groups` of experts, only those of the top_groups groups with the largest logits are
- * looked at (DeepSeek-V2, arXiv:2405.04434, section 2.2.2). Backward: dlogits from dgate; 0 for experts not chosen. */
+/* The top_k largest logits of a token, largest first (ties: the lower expert first), and the softmax over these top_k (Mixtral,
+ * arXiv:2401.04088, section 2.1). With `groups` of experts, only the top_groups groups with the largest logits are candidates
+ * (DeepSeek-V2, arXiv:2405.04434, section 2.2.2). Backward: dlogits from dgate; 0 for experts not chosen. */
 struct route_call {
     int64_t t;
     int experts, top_k;
-    int groups, top_groups; /* 0: all together */
+    int groups, top_groups; /* 0: no groups */
     const void *logits;     /* [t, experts] forward */
     float *gate;            /* [t, top_k]; backward: read */
     int32_t *expert;        /* [t, top_k]; backward: read */
@@ -24,7 +27,7 @@ struct route_call {
     void *dlogits;          /* [t, experts] backward */
 };
 
-/* counts[e] = copies for expert e; place[copy] = where it stands. */
+/* counts[e] = copies for expert e; place[copy] = its row in the order of experts. */
 struct expert_sort_call {
     int64_t n; /* copies */
     int experts;
@@ -33,12 +36,12 @@ struct expert_sort_call {
     int32_t *place;        /* [n] */
 };
 
-/* What arrives at a rank with `experts` experts, from the ranks of its expert-parallel group (ep) and through the tensor-parallel
- * group (tp members, of which it is number `me`): rows in the order (member, source, expert).
+/* The rows that arrive at a rank with `experts` experts: from the ranks of its expert-parallel group (ep), through the members of
+ * its tensor-parallel group (tp; this rank is member `me`), in the order (member, source, expert).
  *   sent[ep], received[ep]   rows to and from every rank of the expert-parallel group
  *   members[tp]              rows that each member of the tensor-parallel group received
  *   offsets[experts + 1]     of the experts' rows, in expert order; the last is the number of rows
- *   order[rows]              where an arriving row stands in expert order: (expert, member, source) */
+ *   order[rows]              place of an arriving row in expert order: (expert, member, source) */
 struct expert_arrivals_call {
     int ep, tp, me, experts;
     const int32_t *counts;  /* [ep, experts] own copies by expert */
@@ -46,7 +49,7 @@ struct expert_arrivals_call {
     int32_t *sent, *received, *members, *offsets, *order;
 };
 
-/* Results of a token's copies, weighted and added up in the order of j: y[t] = sum gate[t, j] * rows[place[t, j]]. gate NULL: 1.
+/* Adds up the results of a token's copies in the order of j: y[t] = sum gate[t, j] * rows[place[t, j]]. gate NULL: 1.
  * Backward: drows[place[t, j]] = gate[t, j] * dy[t]; dgate[t, j] = dy[t] . rows[place[t, j]]. */
 struct combine_call {
     int64_t t, h;
@@ -60,8 +63,8 @@ struct combine_call {
     float *dgate;         /* [t, top_k] backward */
 };
 
-/* A linear layer per group of rows: rows [offsets[g], offsets[g + 1]) go through w[g]. As linear_call otherwise (`overwrite`: a
- * group without rows has gradients of 0). `most`: rows that x and y have room for. */
+/* One linear layer per group of rows: rows [offsets[g], offsets[g + 1]) are multiplied by w[g]. For the rest, see linear_call.
+ * With `overwrite`, a group without rows has gradients of 0. `most`: capacity of x and y, in rows. */
 struct grouped_call {
     int groups;
     int64_t most, in, out;
@@ -72,7 +75,7 @@ struct grouped_call {
     void *y;                /* [most, out] */
     const void *dy;
     void *dx;
-    float *dw, *dbias; /* dw NULL: the biases' gradients alone */
+    float *dw, *dbias; /* dw NULL: only the gradients of the biases */
     bool overwrite;
     struct narrow_operand x_as, w_as, dy_as;
     void *scratch; /* as linear_call */

@@ -1,21 +1,25 @@
 /*
- * kernels.h - the operations that training a transformer is made of: one struct each, run by the C reference or by CUDA.
+ * kernels.h - the operations of training a transformer: one struct per operation, executed by the C reference or by CUDA.
  *
- * A call is a value: sizes, numbers, and pointers to buffers that belong to the caller. Two functions take it:
+ * Example: a linear layer without bias, y[8, 32] = x[8, 16] w[32, 16]^T.
  *
- *     kernel_reference_run   plain C on host memory, fp32; the definition of what the operation computes (this header)
- *     kernel_cuda_launch     one or more CUDA kernels on a stream, bf16 with fp32 accumulation (kernels/cuda_launch.h)
+ *     struct kernel_call call = {
+ *         .kernel = KERNEL_LINEAR_FORWARD, .linear = {.t = 8, .in = 16, .out = 32, .x = x, .w = w, .y = y}};
+ *     kernel_reference_run(&call);                       plain C on host memory, fp32: the definition of the operation
+ *     kernel_cuda_launch(&launch, &call, &diags);        CUDA kernels on a stream, bf16 with fp32 sums (kernels/cuda_launch.h)
  *
- * so a check fills one struct twice and compares, and a device backend is one line. Matrices are row-major without gaps.
+ * A call is a value: sizes, numbers and pointers to buffers of the caller. A check fills one struct twice and compares the
+ * results. Matrices are row-major without gaps.
  *
- * Types. `void` operands (activations, compute weights) hold elements of the device's precision: fp32 in the reference, bf16 on a
- * GPU. `float` operands (master weights, weight gradients, statistics, losses, optimizer states) are fp32 everywhere. Gradients
- * of weights are added to what is there; all else is overwritten unless the field says otherwise.
+ * Types. `void` operands (activations, compute weights) have the device's precision: fp32 in the reference, bf16 on a GPU.
+ * `float` operands (master weights, weight gradients, statistics, losses, optimizer states) are fp32 everywhere. Gradients of
+ * weights are added to the present values. All other results overwrite, unless the field says otherwise.
  *
- * Same bits. Every kernel adds in an order that depends on nothing but the sizes, so two runs give the same bits (matrix
- * products: as far as BLAS and cuBLASLt promise it).
+ * Same bits. The order of every sum depends only on the sizes, so two runs give the same bits. For matrix products this holds as
+ * far as BLAS and cuBLASLt promise it.
  *
- * Symbols: t tokens of this rank, h hidden, f feed-forward width of this rank, in/out of a linear layer on this rank.
+ * Symbols: t tokens of this rank, h hidden size, f feed-forward width on this rank, in/out widths of a linear layer on this
+ * rank.
  */
 #ifndef MSIM_KERNELS_KERNELS_H
 #define MSIM_KERNELS_KERNELS_H
@@ -25,9 +29,9 @@
 #include "kernels/narrow.h"
 #include "model/base/hash.h"
 
-/* Every operation, one row each: its KERNEL_ name, the stem of the functions that do it (norm_forward_reference,
- * norm_forward_cuda), which is also what it is called, and its member of kernel_call, whose struct is named like it
- * (linear_call). A PRODUCT is a matrix product: one definition, but several ways to do it on a GPU, by the operands' types. */
+/* One row per operation: its KERNEL_ name; the stem of its functions (norm_forward_reference, norm_forward_cuda), which is also
+ * the text of kernel_name(); its member of kernel_call (linear: struct linear_call). A PRODUCT is a matrix product, for which a
+ * GPU has several implementations, depending on the types of the operands. */
 #define KERNELS(X, PRODUCT)                                                                                                      \
     X(NORM_FORWARD, norm_forward, norm_forward)                                                                                  \
     X(NORM_BACKWARD, norm_backward, norm_backward)                                                                               \
@@ -88,7 +92,7 @@
     X(SCAN_BACKWARD, scan_backward, scan)                                                                                        \
     X(GATED_NORM_FORWARD, gated_norm_forward, gated_norm)                                                                        \
     X(GATED_NORM_BACKWARD, gated_norm_backward, gated_norm)
-#define KERNEL_SKIPPED(ID, stem, of) /* instead of X or PRODUCT: without these rows */
+#define KERNEL_SKIPPED(ID, stem, of) /* pass this as X or PRODUCT to leave out those rows */
 
 enum kernel {
 #define X(ID, stem, of) KERNEL_##ID,
@@ -109,7 +113,7 @@ struct norm_forward_call {
     float *mean, *rstd;      /* [t], kept for the backward pass; mean may be NULL for RMS norm */
 };
 
-/* dx = gradient of the norm's input, + `add` where that is not NULL (the gradient that went around the branch; may be dx). */
+/* dx = gradient of the norm's input. `add`, if not NULL, is added: the gradient of the residual path. It may be dx. */
 struct norm_backward_call {
     int64_t t, h;
     bool rms;
@@ -125,9 +129,9 @@ struct norm_backward_call {
  *   forward          y[t, out] = x[t, in] w^T + bias[out], added to y when `accumulate`
  *   backward input   dx[t, in] = dy[t, out] w, added to dx when `accumulate`
  *   backward weight  dw[out, in] += dy^T x (`overwrite`: = dy^T x), dbias[out] += column sums of dy
- * Operands of 8 bits: both of a product are; products are of what the bytes mean and are summed in fp32. Blocks of scales lie
- * along what is summed over. `scratch` then has what linear_narrow_scratch or linear_reference_scratch asks for, and a
- * bias's gradient is summed elsewhere. */
+ * Operands of 8 bits: both operands of a product are. Sums are fp32. Blocks with one scale lie along the dimension that is summed
+ * over. `scratch` then has the bytes of linear_narrow_scratch or linear_reference_scratch, and the caller sums the gradient of
+ * the bias. */
 struct linear_call {
     int64_t t, in, out;
     const void *x;    /* forward, backward weight */
@@ -143,17 +147,17 @@ struct linear_call {
     void *scratch;
 };
 
-/* Where in its sequence a row is. A rank of context parallelism holds two ranges of every sequence, one early and one late,
- * which makes causal attention equal work on all of them: row p = row mod seq_len of `seq_len` local ones has the position
- * first + p, and in the second half of them + jump. All zero: the whole sequence, position p. */
+/* The position of a row in its sequence. A rank of context parallelism holds two ranges of every sequence, one early and one
+ * late, so that causal attention is equal work on all ranks. Of `seq_len` local rows, row p has the position first + p in the
+ * first half and first + p + jump in the second. All zero: the whole sequence, position p. */
 struct positions {
     int64_t first, jump;
 };
 
 /* Rotary position embedding in place. Rows are `row` elements apart (0: packed queries, keys and values, (heads + 2 kv_heads) *
- * head_dim); the first heads + kv_heads heads of a row are turned, `stride` elements apart (0: head_dim). Dimension i of a head
- * pairs with i + head_dim / 2; angle = position * base^(-2i / head_dim), position by row mod seq_len. `inverse` turns back (the
- * backward pass). */
+ * head_dim); the first heads + kv_heads heads of a row are rotated, `stride` elements apart (0: head_dim). Dimension i of a head
+ * pairs with i + head_dim / 2; angle = position * base^(-2i / head_dim), position by row mod seq_len. `inverse` rotates back, for
+ * the backward pass. */
 struct rotary_call {
     int64_t t, seq_len;
     int heads, kv_heads, head_dim;
@@ -178,11 +182,11 @@ struct attention_call {
     void *workspace;    /* attention_workspace bytes of the device; NULL when that is 0 */
 };
 
-/* GeLU (tanh form): a[t, f] from u[t, f]. Gated (SwiGLU): u is [t, 2f], gate then up; a = silu(gate) * up. Where `gate` is not
- * NULL the two are apart, [t, f] each: gate and u, backward dgate and du.
- * Gated and clamped (gpt-oss, arXiv:2508.10925 and its reference code): limit > 0. With g = gate where that is below the limit,
- * otherwise the limit, and x = up within plus and minus the limit: a = g sigmoid(1.702 g) (x + 1). What is clamped has no
- * gradient. */
+/* GeLU (tanh form): a[t, f] from u[t, f]. Gated (SwiGLU): u is [t, 2f], gate then up; a = silu(gate) * up. If `gate` is not NULL,
+ * the two are separate tensors [t, f]: gate and u, backward dgate and du.
+ * Gated and clamped (gpt-oss, arXiv:2508.10925 and its reference code): limit > 0. With g = min(gate, limit) and x = up clamped
+ * to
+ * [-limit, limit]: a = g sigmoid(1.702 g) (x + 1). Clamped elements have no gradient. */
 struct activation_call {
     int64_t t, f;
     bool gated;
@@ -191,8 +195,8 @@ struct activation_call {
     void *a;              /* forward */
     const void *da;       /* backward */
     void *du;             /* backward; may not be u */
-    const void *gate;     /* gated: NULL, or apart */
-    void *dgate;          /* backward, where gate is apart */
+    const void *gate;     /* gated: a separate tensor, or NULL */
+    void *dgate;          /* backward, with a separate gate */
     const int32_t *count; /* one number in device memory: only the first count of the t rows; NULL: all */
 };
 
@@ -208,8 +212,9 @@ struct add_call {
 /* Bias, dropout, residual:
  *   forward   y[i] = residual[i] + keep(i) / (1 - p) * (x[i] + bias[i mod h])
  *   backward  dx[i] = keep(i) / (1 - p) * dy[i]; the residual's gradient is dy itself, the bias's is the column sum of dx
- * keep(i) is a function of (seed, first + i) alone: a generator by counter (dropout_keeps), so the backward pass, a recomputation
- * and a rank that holds another part of the same tensor (`first`: index of its first element in the whole) draw the same mask. */
+ * keep(i) depends only on (seed, first + i), through a counter-based generator (dropout_keeps). So the backward pass, a
+ * recomputation, and ranks that hold other parts of the tensor use the same mask. `first`: index of element 0 in the whole
+ * tensor. */
 struct dropout_call {
     int64_t n, h;
     float p; /* in [0, 1) */
@@ -228,7 +233,7 @@ struct column_sum_call {
     float *sum;
 };
 
-/* *largest = the largest |x|, 0 where there is none. `count` (device memory, NULL: all): only the first count rows. */
+/* *largest = the largest |x|; 0 without rows. `count` (device memory, NULL: all): only the first count rows. */
 struct largest_call {
     int64_t rows, cols;
     const int32_t *count;
@@ -236,8 +241,7 @@ struct largest_call {
     float *largest;
 };
 
-/* x in 8 bits with one scale for all: *scale = the power of two for *largest, y = x / *scale rounded. Rows behind `count` become
- * 0. */
+/* x in 8 bits with one scale: *scale = the power of two for *largest, y = x / *scale, rounded. Rows behind `count` become 0. */
 struct quantise_call {
     int64_t rows, cols;
     enum narrow_format format;
@@ -248,7 +252,7 @@ struct quantise_call {
     float *scale;
 };
 
-/* x in 8 bits with a scale for each block of 32 numbers of a row, or of a column (`down`). Rows behind `count` are 0. */
+/* x in 8 bits with a scale for each block of 32 numbers of a row, or of a column (`down`). Rows behind `count` become 0. */
 struct quantise_blocks_call {
     int64_t rows, cols;
     enum narrow_format format;
@@ -259,8 +263,8 @@ struct quantise_blocks_call {
     uint8_t *blocks; /* narrow_blocks(rows, cols, down) */
 };
 
-/* Token (and position) lookup in the rows [first, first + count) of the vocabulary that this rank holds; other tokens give zero.
- * `positions` is NULL for none. Backward adds into the gradients; dpositions may be NULL. */
+/* Lookup of tokens (and positions) in rows [first, first + count) of the vocabulary, which this rank holds; other tokens give 0.
+ * `positions` may be NULL. Backward adds to the gradients; dpositions may be NULL. */
 struct embedding_call {
     int64_t t, h, seq_len, first, count;
     const int32_t *tokens; /* [t] */
@@ -288,23 +292,23 @@ struct logits_call {
     double *loss; /* one number in device memory */
 };
 
-/* *sum += sum of x[i]^2, in an order that does not change from run to run. */
+/* *sum += sum of x[i]^2. */
 struct square_sum_call {
     int64_t n;
     const float *x;
     float *sum;
 };
 
-/* Gradients above a length are shortened to it: an optimizer multiplies them by min(1, most / sqrt(*square)) where `square` is
- * not NULL: one number in device memory, the squared norm of all gradients of the model. */
+/* Gradient clipping: if `square` is not NULL, the optimizer multiplies gradients by min(1, most / sqrt(*square)). *square, in
+ * device memory, is the squared norm of all gradients of the model. */
 struct clipping {
     const float *square;
     float most;
 };
 
 /* Adam (Kingma and Ba, 2015) with decoupled weight decay: m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
- * p -= rate * (m / c1 / (sqrt(v / c2) + epsilon) + decay * p), c = 1 - b^step. `compute` gets p in the device's precision when it
- * is not NULL. g is multiplied by gradient_scale first. */
+ * p -= rate * (m / c1 / (sqrt(v / c2) + epsilon) + decay * p), c = 1 - b^step. `compute`, if not NULL, receives p in the device's
+ * precision. g is multiplied by gradient_scale first. */
 struct adam_call {
     int64_t n;
     float *p, *m, *v;
@@ -325,9 +329,8 @@ struct sgd_call {
     struct clipping clip;
 };
 
-/* LAMB (You and others, 2020) on one tensor: Adam's step u = m / c1 / (sqrt(v / c2) + epsilon) + decay * p, its length scaled to
- * the tensor's: p -= rate * |p| / |u| * u (the ratio is 1 where either norm is 0). Norms over the n elements of the call, so
- * a tensor is updated whole. */
+/* LAMB (You and others, 2020) on one whole tensor: Adam's step u = m / c1 / (sqrt(v / c2) + epsilon) + decay * p, scaled to the
+ * tensor's length: p -= rate * |p| / |u| * u (the ratio is 1 if either norm is 0). Norms are over the n elements of the call. */
 struct lamb_call {
     int64_t n;
     float *p, *m, *v; /* [n] */
@@ -339,7 +342,7 @@ struct lamb_call {
     int64_t step; /* from 1 */
 };
 
-/* LAMB where a tensor is divided among ranks, in two kernels with an exchange of norms between them:
+/* LAMB on a tensor that is divided among ranks: two kernels with an exchange of norms between them.
  *   update   m, v and u of n elements; norms[0] += |p|^2, norms[1] += |u|^2
  *   apply    p -= rate * sqrt(norms[0] / norms[1]) * u (the ratio is 1 where either is 0) */
 struct lamb_part_call {
@@ -354,10 +357,9 @@ struct lamb_part_call {
     int64_t step; /* from 1 */
 };
 
-/* Muon (K. Jordan and others, 2024), what its step does beside products. `void` operands are of the device's precision.
+/* The parts of Muon's step (K. Jordan and others, 2024) that are not products. `void` operands have the device's precision.
  *   update   m = momentum m + g; update = g + momentum m (Nesterov)
- *   combine  y = alpha x / (sqrt(*square) + 1e-7) + beta z, without the quotient where square is NULL, without z where that is;
- *            y may be x or z
+ *   combine  y = alpha x / (sqrt(*square) + 1e-7) + beta z; square NULL: no division; z NULL: no second term; y may be x or z
  *   apply    p -= rate (update + decay p) */
 struct muon_call {
     int64_t n;
@@ -393,27 +395,27 @@ struct cast_call {
     bool widen; /* device precision to fp32 */
 };
 
-/* Rows moved. Row i of n comes from row i / share and goes to row i; `index` [n] says where instead: it comes from row index[i],
- * or with `scatter` goes there. `fold`: row i is the sum of rows [i fold, (i + 1) fold), without share and index. `count` (device
- * memory, NULL: n): only the first count rows. */
+/* Copies n rows. Row i comes from row i / share and goes to row i. With `index` [n], it comes from row index[i], or with
+ * `scatter` goes to row index[i]. `fold`: row i is the sum of rows [i fold, (i + 1) fold), without share and index. `count`
+ * (device memory, NULL: n): only the first count rows. */
 struct rows_call {
     int64_t n, width;         /* elements of a row */
     int64_t from_row, to_row; /* elements from one row to the next */
-    int64_t share, fold;      /* rows made of one, of many one; 0 is 1 */
-    bool scatter, accumulate; /* added to what is there */
+    int64_t share, fold;      /* result rows per source row; source rows per result row; 0 means 1 */
+    bool scatter, accumulate; /* accumulate: added to the present values */
     const int32_t *index;
     const int32_t *count;
     const void *from;
     void *to;
 };
 
-/* Causal attention of a range of queries to a range of keys, in any memory order: query i has the position first + i where
- * key i has the position i, so first may be anything; head sizes of keys and values may differ; the rest as attention_call.
- * Distances in elements: `row` from one position to the next, `batch` from one sequence to the next; heads stand side by side.
- *   slopes      [heads] in device memory: -slope * distance is added to a score (ALiBi, Press and others 2022); NULL: none
- *   accumulate  the keys are more of those that the queries see: out and log_sum_exp hold what they gave so far, and become
- *               those of all; backward (out and log_sum_exp of all) dq is added to
- * A query that sees no key has out 0 and log_sum_exp -inf. Backward writes dq and adds to dk and dv, which lie as q, k, v do. */
+/* Causal attention of a range of queries to a range of keys, in any memory order. Query i has the position first + i and key i
+ * the position i; first may be negative or beyond the keys. Head sizes of keys and values may differ. For the rest, see
+ * attention_call. Distances are in elements: `row` from one position to the next, `batch` from one sequence to the next; heads
+ * are consecutive. slopes      [heads] in device memory: -slope * distance is added to a score (ALiBi, Press and others 2022);
+ * NULL: none accumulate  the queries have seen other keys before: out and log_sum_exp hold the result so far and become the
+ * result over all keys. Backward (with out and log_sum_exp over all keys): adds to dq A query that sees no key has out 0 and
+ * log_sum_exp -inf. Backward writes dq and adds to dk and dv, in the layout of q, k, v. */
 struct strided {
     int64_t row, batch;
 };
@@ -431,8 +433,8 @@ struct query_range_call {
     void *workspace; /* backward: as attention_call's, of batch * heads * queries rows */
 };
 
-/* A norm of every head for itself, with one gain (and bias) for all: y = norm(x) * gain + bias over head_dim elements. Rows are
- * x_row and y_row elements apart, heads stand side by side. Backward: dx may be dy. */
+/* A norm over each head, with one gain (and bias) for all heads: y = norm(x) * gain + bias over head_dim elements. Rows are x_row
+ * and y_row elements apart; the heads of a row are consecutive. Backward: dx may be dy. */
 struct head_norm_call {
     int64_t t;
     int heads, head_dim;
@@ -488,27 +490,27 @@ struct kernel_call {
     };
 };
 
-/* The operation in plain C on host memory, `void` operands fp32. Allocates nothing and needs no workspace. Safe to call
- * from several threads on different outputs. */
+/* Executes the operation in plain C on host memory; `void` operands are fp32. Allocates nothing. Several threads may call it with
+ * different outputs. */
 void kernel_reference_run(const struct kernel_call *call);
 
-/* KERNEL_ADAM or KERNEL_SGD on host memory with the device's arithmetic, `compute` bf16, by `threads` threads: the same bits for
- * any number of them, and element by element what the device's kernel gives to a few roundings. */
+/* Executes KERNEL_ADAM or KERNEL_SGD on host memory with `threads` threads, in the device's arithmetic with `compute` in bf16.
+ * The bits do not depend on the number of threads. Each element equals that of the device's kernel up to a few roundings. */
 void optimizer_host_run(const struct kernel_call *call, int threads);
 
-/* Bytes of linear_call.scratch and grouped_call.scratch for the reference: operands of 8 bits are widened there. */
+/* Bytes of linear_call.scratch and grouped_call.scratch for the reference, which widens operands of 8 bits there. */
 size_t linear_reference_scratch(const struct kernel_call *call);
 
-/* One number of 8 bits: the nearest to x, and what a byte stands for. */
+/* The byte nearest to x, and the value of a byte. */
 uint8_t narrow_from_float(float x, enum narrow_format format);
 float narrow_to_float(uint8_t byte, enum narrow_format format);
 
-/* Threads of the BLAS library under the reference's matrix products, process-wide; ignored where it has no such switch. A program
- * that runs many ranks as threads wants 1. */
+/* Sets the number of threads of the BLAS library, process-wide; ignored if the library has no such setting. A program whose ranks
+ * are threads sets 1. */
 void gemm_reference_threads(int n_threads);
 
-/* C[m, n] = A[m, k] B[k, n] + beta C, fp32, through CBLAS; transposed operands are stored as [k, m] and [n, k]. beta 0 ignores
- * what C held. */
+/* C[m, n] = A[m, k] B[k, n] + beta C, fp32, through CBLAS. Transposed operands are stored as [k, m] and [n, k]. With beta 0 the
+ * present values of C are ignored. */
 struct gemm_call {
     int64_t m, n, k;
     bool transpose_a, transpose_b;
@@ -524,8 +526,8 @@ static inline int64_t position_of(const struct positions *at, int64_t seq_len, i
     return at->first + p + (2 * p >= seq_len ? at->jump : 0);
 }
 
-/* Whether dropout keeps element `index`: the upper 32 bits of a SplitMix64 mix of (seed, index), compared with p * 2^32. Cheap in
- * integer registers, the same on host and device. */
+/* Whether dropout keeps element `index`: compares the upper 32 bits of a SplitMix64 mix of (seed, index) with p * 2^32. Host and
+ * device give the same answer. */
 static inline uint32_t dropout_bits(uint64_t seed, uint64_t index)
 {
     return (uint32_t)(hash_mix(seed + (index + 1) * HASH_GOLDEN) >> 32);

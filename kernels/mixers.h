@@ -1,24 +1,28 @@
 /*
- * mixers.h - what a mixer with a state (model/spec/transformer.h) computes beside products of its input and output.
+ * mixers.h - the kernel calls of mixers with a state (Mamba-2, linear attention, delta rule): the recurrence and its
+ * surroundings.
  *
- * One recurrence is behind all of them. Of each head a state S[N, P], of each token t a key k and a query q [N], a value v [P], a
- * decay, which is a number a head or one for each row of the state, and a strength w:
+ * Example: one head with N = 1 and P = 1, decay g = 0, scale 1, and three tokens with k = q = 1 and values 1, 2, 3. The state
+ * adds up the values, so the results y are 1, 3, 6. With the delta rule the state is replaced by each value: y = 1, 2, 3.
+ *
+ * All mixers use one recurrence. For each head: a state S[N, P]. For each token t: a key k and a query q [N], a value v [P], a
+ * strength w, and a decay g, which is one number per head or one per row of the state.
  *
  *     S_t = diag(exp(g_t)) S_(t-1) + k_t u_t^T,    y_t = scale S_t^T q_t + skip v_t
  *     u_t = w_t v_t                                          (SSD, arXiv:2405.21060; linear attention, arXiv:2501.08313)
  *     u_t = w_t (v_t - (diag(exp(g_t)) S_(t-1))^T k_t)       (`delta`: arXiv:2412.06464, arXiv:2510.26692)
  *
- * and its gradients, with dS that of all later tokens and S' = diag(exp(g_t)) S_(t-1):
+ * Its gradients, with dS that of all later tokens and S' = diag(exp(g_t)) S_(t-1):
  *
  *     dS += scale q dy^T;  dq = scale S dy;  du = dS^T k;  dk = dS u;  dv = w du + skip dy;  dw = du . u / w
  *     delta: dk -= S' (w du);  dS -= k (w du)^T;     dg = row sums of dS * S';     dS_(t-1) = diag(exp(g_t)) dS
  *
- * A chunk is as many tokens as the backward pass has states of at a time: it keeps the state at each chunk's beginning and goes
- * through the chunks from the last to the first, through the tokens of each once more. (What a device computes by products of
- * whole chunks has chunks of its own.) No exponent is above 0, so nothing overflows, whatever the decays.
+ * The backward pass keeps only the state at the beginning of each chunk of tokens. It goes through the chunks from the last to
+ * the first and repeats the tokens of each chunk. (A device that computes chunks by products chooses its own chunk length.) No
+ * exponent is above 0, so nothing overflows, whatever the decays.
  *
- * Around it, token by token: `convolution` in front of keys, queries and values; `gates`, which make decays and strengths;
- * `unit`, keys and queries of length 1; `gated_norm` behind it.
+ * Around the recurrence, for each token: `convolution` in front of keys, queries and values; `gates`, which make decays and
+ * strengths; `unit`, which normalises keys and queries to length 1; `gated_norm` behind it.
  */
 #ifndef MSIM_KERNELS_MIXERS_H
 #define MSIM_KERNELS_MIXERS_H
@@ -27,7 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* y[t, c] = silu(bias[c] + sum over k of w[c, k] x[t - taps + 1 + k, c]), each sequence for itself; taps 0: silu(x). */
+/* y[t, c] = silu(bias[c] + sum over k of w[c, k] x[t - taps + 1 + k, c]), within each sequence; taps 0: silu(x). */
 struct convolution_call {
     int64_t batch, seq_len, channels;
     int taps;
@@ -41,8 +45,8 @@ struct convolution_call {
     float *dw, *dbias; /* backward, added to; dbias NULL: none */
 };
 
-/* Decays and strengths of tokens: with s = softplus(steps + bias), decay = -exp(rates) s. Strength is s (`by_step`; one number a
- * head then), or the sigmoid of `strengths`. */
+/* Decays and strengths of tokens: with s = softplus(steps + bias), decay = -exp(rates) s. The strength is s (`by_step`, one
+ * number per head), or the sigmoid of `strengths`. */
 struct gates_call {
     int64_t t;
     int heads, rows; /* numbers of a head: 1, or the rows of a state */
@@ -59,7 +63,7 @@ struct gates_call {
     float *drates, *dbias;            /* backward, added to */
 };
 
-/* y = x / |x|, of n vectors of a token: x rsqrt(sum of x^2 + epsilon). */
+/* y = x rsqrt(sum of x^2 + epsilon) for each of the n vectors of a token: vectors of length 1. */
 struct unit_call {
     int64_t t, n, width;
     float epsilon;
@@ -70,8 +74,8 @@ struct unit_call {
     void *dx;       /* backward */
 };
 
-/* The recurrence. Heads of one of `groups` groups share keys and queries; their gradients are the sums over the heads. Rows are
- * `v_row` and `k_row` elements apart (of gradients too), those of y packed; heads stand side by side. */
+/* The recurrence. The heads of a group share keys and queries, whose gradients are sums over these heads. Rows of tokens are
+ * `v_row` and `k_row` elements apart, also those of gradients; y is packed. The heads of a row are consecutive. */
 struct scan_call {
     int64_t batch, seq_len, chunk;
     int heads, groups, state, head_dim; /* H, G, N, P */
@@ -94,9 +98,9 @@ struct scan_call {
 };
 
 /*
- * What heads give becomes what the output projection reads, with z the gate's activation, silu or (`sigmoid`) the sigmoid:
- *   y = norm(x z) gain       where `gate_first` (Mamba-2)
- *   y = norm(x) gain z       otherwise
+ * Gate and norm between the recurrence and the output projection. z is silu of the gate or, with `sigmoid`, its sigmoid:
+ *   y = norm(x z) gain       with `gate_first` (Mamba-2)
+ *   y = norm(x) gain z       without
  * norm(x) = x rsqrt(mean of x^2 + epsilon) over each of n segments of `width` elements; without `gain` there is none.
  */
 struct gated_norm_call {

@@ -1,18 +1,21 @@
 /*
- * narrow.h - numbers of 8 bits, as operands of matrix products.
+ * narrow.h - numbers of 8 bits as operands of matrix products: formats, scales, and where they are stored.
  *
- * Formats (Micikevicius and others 2022, arXiv:2209.05433): e4m3 has a sign, 4 bits of exponent (bias 7) and 3 of mantissa, its
- * largest number is 448 and it has no infinity; e5m2 has 5 bits of exponent (bias 15) and 2 of mantissa, its largest is 57344.
- * Rounding is to nearest even, and what is larger than the largest number becomes the largest.
+ * Example: the tensor {3, -1000, 0.02} in e4m3 with one scale. The largest magnitude is 1000, the largest e4m3 number 448, so
+ * the scale is 4. The bytes hold 0.75, -256 and 0.005 (rounded to 0.00586); with the scale they mean 3, -1024 and 0.0234.
  *
- * Scales are powers of two: the smallest by which the largest magnitude of the tensor, or of the block, does not become too
- * large. A power of two loses nothing, so how a number above the format's smallest normal one is rounded does not depend on the
- * scale, and so not on which other numbers share it: a part of a tensor becomes what it would have become in the whole, but for
- * numbers below 2^-15 (e4m3; e5m2: 2^-30) of the largest, which may be rounded in steps of 2^-18 (2^-32) of that.
+ * Formats (Micikevicius and others 2022, arXiv:2209.05433): e4m3 has a sign, 4 bits of exponent (bias 7) and 3 of mantissa; its
+ * largest number is 448 and it has no infinity. e5m2 has 5 bits of exponent (bias 15) and 2 of mantissa; its largest is 57344.
+ * Rounding is to nearest even. Values beyond the largest number become the largest.
  *
- *   per tensor   one fp32 scale in device memory (Transformer Engine's current scaling, with powers of two)
- *   in blocks    of 32 along the dimension that a product sums over, a byte each: 2^(byte - 127), "E8M0" (OCP Microscaling
- * formats 1.0; rounded up instead of down as Transformer Engine does, so that nothing is cut off)
+ * Scales are powers of two: the smallest that brings the largest magnitude of the tensor, or of the block, into the format's
+ * range. Dividing by a power of two is exact, so rounding a number in the format's normal range does not depend on the scale,
+ * nor on the other numbers that share it. A part of a tensor therefore gets the same bytes as within the whole. The exception
+ * are numbers below 2^-15 (e4m3; e5m2: 2^-30) of the largest, which may be rounded in steps of 2^-18 (2^-32) of it.
+ *
+ *   per tensor   one fp32 scale in device memory (Transformer Engine's current scaling, but powers of two)
+ *   in blocks    one byte per block of 32 numbers along the dimension that a product sums over: 2^(byte - 127), "E8M0" (OCP
+ *                Microscaling formats 1.0; rounded up as in Transformer Engine, so that no number exceeds the range)
  */
 #ifndef MSIM_KERNELS_NARROW_H
 #define MSIM_KERNELS_NARROW_H
@@ -24,9 +27,9 @@
 enum narrow_format { NARROW_NONE, NARROW_E4M3, NARROW_E5M2 };
 enum { NARROW_BLOCK = 32 };
 
-/* What the bytes of an operand [rows, cols] mean: number (i, j) is its byte's value times *scale, or where that is NULL times the
- * power of two of its block: blocks[i][j / 32], or with `down` blocks[i / 32][j]; the last block of a row or column may be
- * shorter. NARROW_NONE: the operand is in the device's precision. */
+/* The meaning of the bytes of an operand [rows, cols]. Number (i, j) is the value of its byte times *scale. With scale NULL, it
+ * is times the power of two of its block: blocks[i][j / 32], or with `down` blocks[i / 32][j]. The last block of a row or column
+ * may be shorter. NARROW_NONE: the operand has the device's precision. */
 struct narrow_operand {
     enum narrow_format format;
     bool down;
@@ -34,14 +37,14 @@ struct narrow_operand {
     const uint8_t *blocks;
 };
 
-/* Blocks, and so bytes of scales, of an operand. */
+/* Number of blocks of an operand, which is also the bytes of their scales. */
 static inline int64_t narrow_blocks(int64_t rows, int64_t cols, bool down)
 {
     return down ? (rows + NARROW_BLOCK - 1) / NARROW_BLOCK * cols : rows * ((cols + NARROW_BLOCK - 1) / NARROW_BLOCK);
 }
 
-/* The exponent of the scale for a largest magnitude given as a float's bits: 2^e is at least largest / 448 (/ 57344), whose
- * mantissa is 1.75. Zero has the smallest; never below -126, where fp32 has its smallest normal number. */
+/* The exponent e of the scale for the largest magnitude, given as the bits of a float: the smallest 2^e >= largest / 448 (e5m2:
+ * / 57344; both have the mantissa 1.75). At least -126, the exponent of the smallest normal fp32 number. */
 static inline int narrow_exponent(uint32_t largest_bits, enum narrow_format format)
 {
     int exponent = (int)(largest_bits >> 23 & 0xff) - 127, most = format == NARROW_E5M2 ? 15 : 8;

@@ -1,10 +1,10 @@
 /*
- * reference.h - one plain C function per operation of kernels.h, fp32 on host memory: the definition that CUDA is checked
- * against.
+ * reference.h - one plain C function per operation of kernels.h, fp32 on host memory; tests compare CUDA with these.
  *
- * Written to be read, not to be fast: sums over a row run in double, nothing is blocked or vectorised by hand. Matrix products
- * are the exception (CBLAS). Each operates on the struct of its operation; shapes stand there, beside the pointers. `void`
- * operands are float here.
+ * Example: norm_forward_reference(&call.norm_forward) computes y, mean and rstd of struct norm_forward_call.
+ *
+ * The functions are written for readers: sums over a row are in double, and nothing is blocked or vectorised by hand. Only matrix
+ * products use a library (CBLAS). Shapes are in the comments of the structs. `void` operands are float here.
  */
 #ifndef MSIM_KERNELS_REFERENCE_H
 #define MSIM_KERNELS_REFERENCE_H
