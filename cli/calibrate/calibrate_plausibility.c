@@ -148,3 +148,22 @@ void calibration_warn_of_misfit(const struct calibration *c, struct diags *diags
                          c->groups[g].label, a.median_ape_pct, c->cluster.gpu.name);
     }
 }
+
+enum status calibration_check_better(const struct calibration *c, bool writes, struct diags *diags)
+{
+    const struct calibration_loss loss = calibration_worst_loss(c);
+    if (loss.group == c->n_groups)
+        return STATUS_OK;
+    const char *label = c->groups[loss.group].label;
+    if (!writes) {
+        diag_warning(diags, PLACE_NONE, "%s: the fit is worse than %.60s: mean error %.1f %%, before %.1f %%", label, c->base,
+                     loss.after_pct, loss.before_pct);
+        return STATUS_OK;
+    }
+    diag_error(diags, PLACE_NONE,
+               "%s: the fit is worse than %.60s: mean error %.1f %%, before %.1f %%; msim does not write this entry", label,
+               c->base, loss.after_pct, loss.before_pct);
+    diag_note(diags, PLACE_NONE,
+              "run without -o to see the report; fit these rows alone, or choose other --parameters that they determine");
+    return STATUS_BAD_INPUT;
+}

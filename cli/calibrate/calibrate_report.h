@@ -16,6 +16,8 @@ MUST_CHECK enum status calibration_check_determined(const struct calibration *ca
 void calibration_warn_of_values(const struct calibration *calibration, struct diags *diags);
 /* A fit can be the best there is and still be none. */
 void calibration_warn_of_misfit(const struct calibration *calibration, struct diags *diags);
+/* A fit that predicts a group of its rows worse than the base: a warning, or the error of an entry that is not written. */
+MUST_CHECK enum status calibration_check_better(const struct calibration *calibration, bool writes, struct diags *diags);
 /* A table's name without its folder. */
 const char *calibration_title(const char *path);
 /* Runs that the fit leaves more than 10 % off, the worst first: a table after the report, a list of objects. */

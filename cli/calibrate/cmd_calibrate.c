@@ -24,6 +24,7 @@ static struct cluster host_of(const struct gpu *gpu)
         .nics_per_node = gpu->gpus_per_node,
         .nic_rate = gpu->nic_rate,
         .net_fraction = 1,
+        .net_fill_bytes = 0x1p24,
         .fabric_layers = 1,
         .leaf_nodes = 1,
         .leaf_oversubscription = 1,
@@ -146,7 +147,8 @@ static enum status calibrate(struct calibration *c, struct invocation *call)
     calibration_predict_after(c);
     calibration_warn_of_values(c, &call->diags);
     calibration_warn_of_misfit(c, &call->diags);
-    return write_all(c, call);
+    status = calibration_check_better(c, option_given(call, "output"), &call->diags);
+    return status == STATUS_OK ? write_all(c, call) : status;
 }
 
 static enum status run(struct invocation *call)
@@ -192,6 +194,8 @@ static const struct option_row options[] = {
 
 static const struct example examples[] = {
     {"msim calibrate gemm.csv.gz --base h100-sxm -o mine.yaml", "fit matrix multiplications of every precision in the table"},
+    {"msim calibrate all_reduce.log --base mycluster.yaml -o measured.yaml",
+     "fit the network of a cluster to a log of nccl-tests on several nodes"},
     {"msim calibrate runs.csv --base dgx-h100 --holdout 0 -o ours.yaml", "fit twenty steps of your own cluster"},
     {"msim calibrate runs.csv --base h100-sxm --parameters sustained_clock,host_launch",
      "fit two parameters, and write only the report"},
@@ -216,10 +220,11 @@ const struct command command_calibrate = {
     .description = "Fits parameters of a GPU or cluster entry to measured kernels and to measured training steps.\n"
                    "\n"
                    "Kernel tables have the columns gpu, op, dtype, time_us and the shape; op is gemm, attention_forward, "
-                   "attention_backward, all_reduce and so on. Step tables have the columns of 'msim compare'. -o writes the "
+                   "attention_backward, all_reduce and so on; logs of nccl-tests are read as they are. Step tables have the "
+                   "columns of 'msim compare'. -o writes the "
                    "new entry with its changes and their origin; the report then goes to standard output. Without -o only the "
                    "report is written.",
-    .operands = "TABLE.csv...",
+    .operands = "TABLE.csv|NCCL.log...",
     .min_operands = 1,
     .max_operands = -1,
     .options = options,

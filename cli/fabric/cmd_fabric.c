@@ -6,6 +6,7 @@
 
 #include "cli/fabric/fabric_load.h"
 #include "cli/fabric/fabric_packets.h"
+#include "cli/fabric/fabric_time.h"
 #include "cli/options/fabric_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/output/result.h"
@@ -24,6 +25,7 @@ static const struct option_row options[] = {
      .help = "replace the cluster's GPU; without --cluster, use the fabric of as many usual nodes of this GPU as --gpus needs",
      .group = FABRIC_GROUP},
     FABRIC_OPTION_ROWS,
+    FABRIC_TIME_OPTION_ROWS,
     FABRIC_LOAD_OPTION_ROWS,
     LOAD_NETWORK_ROW,
     PACKETS_OPTION_ROWS,
@@ -282,7 +284,7 @@ static const struct verb {
     const char *name;
     int operands;
     enum status (*run)(struct invocation *call, const struct fabric *fabric, int queue_pairs);
-} verbs[] = {{"show", 1, show}, {"check", 1, check}, {"route", 3, route}, {"load", 1, fabric_load}};
+} verbs[] = {{"show", 1, show}, {"check", 1, check}, {"route", 3, route}, {"load", 1, fabric_load}, {"time", 1, NULL}};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static const struct verb *verb_find(struct invocation *call)
@@ -302,7 +304,7 @@ static const struct verb *verb_find(struct invocation *call)
     }
     char hint[96];
     diag_error(&call->diags, PLACE_NONE, "msim fabric: there is no '%.40s'; %s", call->operands[0],
-               name_hint(call->operands[0], names, N_VERBS, "it is show, check, route or load", hint, sizeof hint));
+               name_hint(call->operands[0], names, N_VERBS, "it is show, check, route, load or time", hint, sizeof hint));
     return NULL;
 }
 
@@ -324,15 +326,33 @@ static enum status cluster_find(struct invocation *call, struct cluster *cluster
     return status == STATUS_OK && gpu != NULL ? catalog_gpu(gpu, &cluster->gpu, &call->diags) : status;
 }
 
-/* What only a load has. */
+/* msim fabric time needs a cluster with its GPU, and no fabric. */
+static enum status time_of_cluster(struct invocation *call)
+{
+    struct cluster cluster;
+    if (option_text(call, "fabric") != NULL || (option_text(call, "cluster") == NULL && option_text(call, "gpu") == NULL)) {
+        diag_error(
+            &call->diags, PLACE_NONE,
+            "msim fabric time needs the GPUs' rates, too; specify --cluster NAME, or --gpu NAME --gpus N, without --fabric");
+        return STATUS_USAGE;
+    }
+    enum status status = cluster_find(call, &cluster);
+    return status == STATUS_OK ? fabric_time(call, &cluster) : status;
+}
+
+/* Options of traffic, where the verb simulates none; options of routes and links, where it predicts a time by the cluster's
+ * entry alone. */
 static void note_without_load(struct invocation *call, const struct verb *verb)
 {
     for (int i = 0; i < call->n_values && verb->run != fabric_load; i++) {
         const struct option_row *row = call->values[i].row;
         bool of_load = row->group != NULL && (strcmp(row->group, LOAD_GROUP) == 0 || strcmp(row->group, PACKETS_GROUP) == 0);
-        bool idle = of_load && strcmp(row->name, "gpus") != 0; /* which may say how large the fabric of a GPU is */
-        if (call->values[i].given && idle)
-            diag_note(&call->diags, PLACE_NONE, "--%s has no effect with msim fabric %s, which sends no traffic", row->name,
+        bool idle = of_load && strcmp(row->name, "gpus") != 0; /* --gpus is also the size of the fabric of a GPU */
+        bool timed = verb->run == NULL && strcmp(row->name, "bytes") == 0;
+        bool of_links = verb->run == NULL && row->group != NULL && strcmp(row->group, FABRIC_GROUP) == 0 &&
+                        strcmp(row->name, "cluster") != 0 && strcmp(row->name, "gpu") != 0;
+        if (call->values[i].given && (of_links || (idle && !timed)))
+            diag_note(&call->diags, PLACE_NONE, "--%s has no effect with msim fabric %s, which simulates no traffic", row->name,
                       verb->name);
     }
 }
@@ -346,13 +366,16 @@ static enum status run(struct invocation *call)
 
     if (verb == NULL)
         return STATUS_USAGE;
+    note_without_load(call, verb);
+    if (verb->run == NULL) {
+        return time_of_cluster(call);
+    }
     if (!of_cluster && option_text(call, "fabric") == NULL) {
         diag_error(&call->diags, PLACE_NONE,
                    "the fabric is missing; specify --cluster NAME, --gpu NAME --gpus N, or --fabric 'clos hosts:... tor:...' or "
                    "'dragonfly ...'");
         return STATUS_USAGE;
     }
-    note_without_load(call, verb);
     enum status status = of_cluster ? cluster_find(call, &cluster) : STATUS_OK;
     if (status == STATUS_OK)
         status = fabric_options_load(call, &cluster, &fabric);
@@ -366,6 +389,8 @@ static enum status run(struct invocation *call)
 static const struct example examples[] = {
     {"msim fabric show --cluster megascale-a100", "show switches, cables and bisection of 12,288 GPUs"},
     {"msim fabric route 0 9000 --cluster megascale-a100 --queue-pairs 4", "list the links between two GPUs"},
+    {"msim fabric time --op all_reduce --bytes 1GiB --gpus 64 --cluster dgx-h100",
+     "predict the time of one all-reduce over 8 nodes, and its parts"},
     {"msim fabric load --fabric 'clos hosts:12288 tor:32x400G/32x400G agg:32x400G/32x400G core:12x400G'",
      "simulate a random permutation of 12,288 hosts, with hash collisions"},
     {"msim fabric load --fabric 'clos hosts:16 tor:16x400G' --pattern incast --bytes 20MB --network packet "
@@ -405,15 +430,17 @@ const struct command command_fabric = {
     .summary = "show and check the network of a cluster, trace paths, and simulate traffic",
     .description = "show counts switches, cables and bisection. check verifies ports, cables, counts and connectivity. route "
                    "A B lists the links on the path between two GPUs. load simulates a traffic pattern and reports the "
-                   "bandwidth of each connection.\n"
+                   "bandwidth of each connection. time predicts the time of one collective and its parts; without --bytes, of "
+                   "a ladder of sizes as nccl-tests runs it.\n"
                    "\n"
                    "The fabric is that of a cluster entry (--cluster), that of as many usual nodes of a GPU as --gpus needs "
                    "(--gpu), or one line (--fabric).",
-    .operands = "show|check|route A B|load",
+    .operands = "show|check|route A B|load|time",
     .min_operands = 1,
     .max_operands = 3,
     .options = options,
     .notes = notes,
     .examples = examples,
+    .keys = fabric_keys,
     .run = run,
 };

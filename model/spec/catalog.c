@@ -93,6 +93,7 @@ enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_r
     c.nic_latency_s = 2.5e-6; /* the defaults of cluster_schema.c */
     c.hop_latency_s = 0.6e-6;
     c.net_fraction = 0.9;
+    c.net_fill_bytes = 0x1p24;
     c.data_sample_s = 1e-4;
     c.leaf_oversubscription = c.pod_oversubscription = 1;
     c.nic_split = 1;

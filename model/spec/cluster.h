@@ -58,6 +58,11 @@ struct cluster {
     double nic_latency_s; /* one message, host to host, one switch */
     double hop_latency_s; /* each further switch */
     double net_fraction;  /* of nic_rate that NCCL sustains on an idle fabric */
+    /* Of a collective between nodes, beyond what the GPU's NCCL parameters and the latencies above give; 0 unless measured. A
+     * transport through host memory (GPUDirect-TCPXO, plain TCP) has both; see model/cost/kernel/collective.h. */
+    double net_base_s;     /* start and end */
+    double net_fill_s;     /* filling the pipeline of a message of net_fill_bytes or more; a shorter one fills its part */
+    double net_fill_bytes; /* bytes */
     enum collective_algorithm collective_algorithm;
     enum topology topology;
     /* Of a Clos (a dragonfly leaves them 0, and oversubscription 1): */

@@ -1,6 +1,7 @@
 /* calibration.c - fits parameters of a GPU or cluster entry to measured kernels and training steps. */
 #include "sim/search/calibration.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/base/memory.h"
@@ -38,15 +39,27 @@ static size_t training_first(struct calibration *c)
     return n_training;
 }
 
+/* A ladder of message sizes has as many rows below 1 MiB as above, while jobs spend their time in large messages: a message of
+ * 8 B counts a third of one of 1 GiB. */
+static double weight_of(const struct calibration_row *row)
+{
+    enum { ROOT = 16 };
+    const double whole = 0x1p30; /* bytes of a message that counts 1 */
+    if (!row->kernel || row->kernel->op != MEASURED_COLLECTIVE)
+        return 1;
+    return pow(row->kernel->collective.bytes / whole, 1.0 / ROOT);
+}
+
 static bool fit(struct calibration *c)
 {
     struct calibrate_parameter parameters[CALIBRATION_PARAMETERS_MAX];
     struct calibrate_estimate estimates[CALIBRATION_PARAMETERS_MAX];
     size_t n = training_first(c);
-    double *measured = memory_new(n, sizeof *measured);
+    double *measured = memory_new(n, sizeof *measured), *weights = memory_new(n, sizeof *weights);
     uint64_t *cases = memory_new(n, sizeof *cases);
     for (size_t i = 0; i < n; i++) {
         measured[i] = c->rows[i].measured;
+        weights[i] = weight_of(&c->rows[i]);
         cases[i] = calibration_case(&c->rows[i]);
     }
     for (size_t k = 0; k < c->n_parameters; k++) {
@@ -57,6 +70,7 @@ static bool fit(struct calibration *c)
     struct calibrate_problem problem = {.parameters = parameters,
                                         .n_parameters = c->n_parameters,
                                         .measured = measured,
+                                        .weights = weights,
                                         .cases = cases,
                                         .n_rows = n,
                                         .predict = calibration_predict,
@@ -70,6 +84,7 @@ static bool fit(struct calibration *c)
         p->after = changed ? entry_parameter_round(&p->entry, estimates[k].value) : p->before;
     }
     free(measured);
+    free(weights);
     free(cases);
     return any;
 }

@@ -118,6 +118,14 @@ struct accuracy calibration_accuracy(const struct calibration *calibration, size
 
 /* --- how plausible a fit is */
 
+/* A group whose rows, fitted and held out, are predicted worse after the fit than before: mean errors in percent. `group` is
+ * n_groups if there is none. A fit of parameters that several groups share may trade one group for another. */
+struct calibration_loss {
+    size_t group;
+    double before_pct, after_pct;
+};
+struct calibration_loss calibration_worst_loss(const struct calibration *calibration);
+
 /* Different cases among all rows, those held out too. */
 size_t calibration_cases(const struct calibration *calibration);
 /* A fitted value that hardly can be, where runs determine it and no kernel that was timed alone. */

@@ -144,29 +144,12 @@ static struct calibration_section collective_about(const struct kernel_measureme
                                    : (struct calibration_section){.key = "nccl"};
 }
 
-/* Consecutive ranks on whole hosts. */
-static struct group_span span_of(const struct cluster *cluster, const struct kernel_collective *k)
-{
-    int per_node = k->ranks / k->nodes, hosts = cluster->nvlink_domain / cluster->gpus_per_node;
-    int leaf = cluster_leaf_nodes(cluster), pod = cluster_pod_nodes(cluster);
-    struct group_span span = {
-        .ranks = k->ranks, .ranks_per_domain = k->ranks, .domains = 1, .leaves = 1, .pods = 1, .sharing = 1};
-    if (k->nodes == 1)
-        return span;
-    hosts = hosts > 1 ? hosts : 1;
-    span.domains = (k->nodes + hosts - 1) / hosts;
-    span.ranks_per_domain = span.domains > 1 ? per_node * hosts : k->ranks;
-    span.leaves = (k->nodes + leaf - 1) / leaf;
-    span.pods = pod > 0 ? (k->nodes + pod - 1) / pod : 1;
-    return span;
-}
-
 static double collective_seconds(const struct calibration *c, const struct cluster *cluster, double casts[][N_CAST_PARTS],
                                  const struct kernel_measurement *k)
 {
     (void)c, (void)casts;
-    return cost_seconds(
-        collective_time(cluster, k->collective.collective, span_of(cluster, &k->collective), k->collective.bytes));
+    struct group_span span = collective_span_of_nodes(cluster, k->collective.ranks, k->collective.nodes);
+    return cost_seconds(collective_time(cluster, k->collective.collective, span, k->collective.bytes));
 }
 
 static void collective_text(const struct kernel_measurement *k, char text[CALIBRATION_TEXT])

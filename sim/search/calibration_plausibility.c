@@ -25,6 +25,35 @@ size_t calibration_cases(const struct calibration *c)
     return n;
 }
 
+#define LOSS_SHARE  0.1 /* more error by this share and by this many points is worse, less is noise (assumption) */
+#define LOSS_POINTS 1.0
+
+static double mean_error_pct(const struct calibration *c, size_t group, bool after)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_rows; i++) {
+        const struct calibration_row *row = &c->rows[i];
+        if (row->group != group)
+            continue;
+        sum += fabs((after ? row->after : row->before) / row->measured - 1);
+        n++;
+    }
+    return n ? 100 * sum / (double)n : 0;
+}
+
+struct calibration_loss calibration_worst_loss(const struct calibration *c)
+{
+    struct calibration_loss worst = {.group = c->n_groups};
+    for (size_t g = 0; g < c->n_groups; g++) {
+        struct calibration_loss loss = {g, mean_error_pct(c, g, false), mean_error_pct(c, g, true)};
+        double more = loss.after_pct - loss.before_pct;
+        if (more > LOSS_POINTS && more > LOSS_SHARE * loss.before_pct && more > worst.after_pct - worst.before_pct)
+            worst = loss;
+    }
+    return worst;
+}
+
 #define BAND_MARGIN 1.25 /* beyond the least and the most of the catalog a value may be before it is doubted (assumption) */
 #define FAR_ERRORS  3.0  /* standard errors from what the entry had: one in 400 fits by chance */
 #define FAR_SHARE   0.1  /* of what the entry had: less is no contradiction, however sure it is (assumption) */

@@ -38,6 +38,9 @@ static void add_parameter(struct calibration *c, const struct entry_parameter *e
         (struct calibration_parameter){.entry = *entry, .cast = -1, .before = value, .after = value};
 }
 
+/* The parameters that collectives between nodes determine together: where messages are long, where short, and between. */
+static const char *const net_keys[] = {"net_fraction", "net_base", "net_fill", "net_fill_bytes"};
+
 /* All parameters below a key; with `except` but for that one and for deeper groups. Whether there is one. */
 static bool add_section(struct calibration *c, const char *section, const char *except, bool even_absent)
 {
@@ -78,10 +81,28 @@ static void choose_for_row(struct calibration *c, const struct calibration_row *
         return;
     }
     struct calibration_section about = calibration_kernels[row->kernel->op].about(row->kernel);
-    if (about.of_cluster)
-        add_section(c, about.key, about.except, false);
-    else
+    if (!about.of_cluster)
         add_gpu_section(c, about.key, about.except);
+}
+
+/* As many of net_keys as the cases of collectives between nodes can determine: fewer than there are cases. */
+static void choose_between_nodes(struct calibration *c)
+{
+    uint64_t cases[sizeof net_keys / sizeof *net_keys + 1];
+    size_t n_keys = sizeof net_keys / sizeof *net_keys, n = 0;
+    for (size_t i = 0; i < c->n_rows && n <= n_keys; i++) {
+        const struct calibration_row *row = &c->rows[i];
+        if (!row->kernel || row->held_out || !calibration_kernels[row->kernel->op].about(row->kernel).of_cluster)
+            continue;
+        uint64_t here = calibration_case(row);
+        bool seen = false;
+        for (size_t k = 0; k < n && !seen; k++)
+            seen = cases[k] == here;
+        if (!seen)
+            cases[n++] = here;
+    }
+    for (size_t k = 0; k < n_keys && (k == 0 ? n > 0 : k + 1 < n); k++)
+        add_section(c, net_keys[k], NULL, false);
 }
 
 static void add_cast(struct calibration *c, enum precision precision, enum cast_part part)
@@ -150,6 +171,8 @@ enum status calibration_choose(struct calibration *c, const char *const *names, 
     }
     for (size_t i = 0; i < c->n_rows && !c->chosen; i++)
         choose_for_row(c, &c->rows[i]);
+    if (!c->chosen)
+        choose_between_nodes(c);
     tie_twins(c);
     if (c->n_parameters == CALIBRATION_PARAMETERS_MAX)
         diag_error(diags, PLACE_NONE, "more than %d parameters in one fit; name fewer", CALIBRATION_PARAMETERS_MAX - 1);

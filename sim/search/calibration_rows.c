@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/file.h"
 #include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "model/base/random.h"
 #include "model/spec/schema.h"
+#include "traces/table/nccl_log.h"
 
 enum { PURPOSE_HOLDOUT = 0x686f6c64 }; /* of the random streams */
+#define TABLE_BYTES_MAX ((size_t)1 << 30)
 
 /* --- groups -------------------------------------------------------------------------------------------------------- */
 
@@ -167,10 +170,23 @@ static void add_runs(struct calibration *c, const struct calibration_table *tabl
     }
 }
 
+/* A table, or the output of nccl-tests as one. */
+static enum status read_csv(const char *path, struct csv_table *csv, struct diags *diags)
+{
+    char *text;
+    size_t n;
+    enum status status = file_read(path, TABLE_BYTES_MAX, &text, &n, diags);
+    if (status != STATUS_OK)
+        return status;
+    status = nccl_log_is(text, n) ? nccl_log_parse(path, text, n, csv, diags) : csv_table_parse(path, text, n, csv, diags);
+    free(text);
+    return status;
+}
+
 static enum status read_table(const char *path, struct calibration_table *table, struct diags *diags)
 {
     struct csv_table csv;
-    enum status status = csv_table_read(path, &csv, diags);
+    enum status status = read_csv(path, &csv, diags);
     table->path = path;
     if (status != STATUS_OK)
         return status;

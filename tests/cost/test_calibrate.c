@@ -218,6 +218,28 @@ START_TEST(outliers_do_not_pull)
 }
 END_TEST
 
+/* Every other row is a fifth too slow: with equal weights the rate ends between the halves, with a hundredth of the weight for the
+ * slow ones at the truth. */
+START_TEST(weights_say_which_rows_count)
+{
+    struct line line;
+    struct calibrate_estimate equal[2], weighted[2];
+    double weights[ROWS];
+    line_make(&line, 5e-6, 2e12, 0, 3);
+    for (size_t i = 0; i < ROWS; i++) {
+        weights[i] = i % 2 ? 0.01 : 1;
+        line.measured[i] *= i % 2 ? 1.2 : 1;
+    }
+    struct calibrate_problem problem = line_problem(&line, 2, ROWS);
+    ck_assert(calibrate_fit(&problem, equal));
+    problem.weights = weights;
+    ck_assert(calibrate_fit(&problem, weighted));
+    ck_assert_double_lt(equal[1].value, 0.96 * 2e12);
+    ck_assert_double_eq_tol(weighted[1].value / 2e12, 1, 1e-3);
+    ck_assert_double_eq_tol(weighted[0].value / 5e-6, 1, 1e-3);
+}
+END_TEST
+
 START_TEST(a_parameter_without_influence_is_held)
 {
     struct line line;
@@ -493,6 +515,7 @@ int main(void)
     tcase_add_test(fits, what_jumps_is_held_while_a_fit_goes_down);
     tcase_add_test(fits, standard_errors_are_those_of_the_intervals);
     tcase_add_test(fits, outliers_do_not_pull);
+    tcase_add_test(fits, weights_say_which_rows_count);
     tcase_add_test(fits, a_parameter_without_influence_is_held);
     tcase_add_test(fits, too_few_cases_are_refused);
     tcase_add_test(fits, no_rows_at_all_are_refused);

@@ -42,6 +42,27 @@ START_TEST(ring_inside_a_node_is_alpha_beta)
 }
 END_TEST
 
+/* A measured cluster adds to the base, and to large messages the time that fills the pipeline: half of it to one of half of
+ * net_fill_bytes. Inside a node nothing changes. */
+START_TEST(a_measured_network_adds_base_and_fill)
+{
+    struct shape plain, s;
+    const enum collective all[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
+                                   COLLECTIVE_ALL_TO_ALL, COLLECTIVE_BROADCAST};
+    plain_cluster(&plain);
+    s = plain;
+    s.cluster.net_base_s = 80e-6;
+    s.cluster.net_fill_s = 700e-6;
+    s.cluster.net_fill_bytes = 16e6;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct group_span two = spread_over(2, 8), four = spread_over(4, 8);
+        ck_assert_double_eq_tol(seconds(&s, all[i], two, 8e9) - seconds(&plain, all[i], two, 8e9), 780e-6, 1e-9);
+        ck_assert_double_eq_tol(seconds(&s, all[i], four, 8e6) - seconds(&plain, all[i], four, 8e6), 430e-6, 1e-9);
+        ck_assert_double_eq_tol(seconds(&s, all[i], node_of(8), 8e9), seconds(&plain, all[i], node_of(8), 8e9), 1e-15);
+    }
+}
+END_TEST
+
 /* Its own eighth, half as long as sending it; half of that again in an all-reduce, as long as any message in an all-to-all. */
 START_TEST(a_rank_moves_its_own_part_too)
 {
@@ -293,6 +314,7 @@ Suite *suite_collective(void)
     Suite *suite = suite_create("collective");
     TCase *all = tcase_create("all");
     tcase_add_test(all, ring_inside_a_node_is_alpha_beta);
+    tcase_add_test(all, a_measured_network_adds_base_and_fill);
     tcase_add_test(all, a_rank_moves_its_own_part_too);
     tcase_add_test(all, slower_rings_fill_with_less);
     tcase_add_test(all, boards_of_a_node_are_joined_by_pcie);

@@ -54,6 +54,7 @@ struct calibrate_problem {
     const struct calibrate_parameter *parameters;
     size_t n_parameters;
     const double *measured; /* [n_rows] seconds, above 0 */
+    const double *weights;  /* [n_rows] above 0: a factor of r_i; NULL: all 1 */
     const uint64_t *cases;  /* [n_rows] rows of the same case differ in nothing but noise */
     size_t n_rows;
     calibrate_predict_function *predict;

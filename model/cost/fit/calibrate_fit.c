@@ -98,13 +98,14 @@ static const double *predicted_near(const struct calibrate_fit *fit)
     return seconds;
 }
 
-/* log(predicted / measured) of the fit's rows. */
+/* log(predicted / measured) of the fit's rows, times their weights. */
 static void residuals_of(const struct calibrate_fit *fit, const double *seconds, double *residuals)
 {
     const struct calibrate_problem *problem = fit->problem;
     for (size_t i = 0; i < fit->n_rows; i++) {
         bool good = isfinite(seconds[i]) && seconds[i] > 0;
-        residuals[i] = good ? log(seconds[i] / problem->measured[fit->rows[i]]) : FAR_OFF;
+        double weight = problem->weights ? problem->weights[fit->rows[i]] : 1;
+        residuals[i] = good ? weight * log(seconds[i] / problem->measured[fit->rows[i]]) : FAR_OFF;
     }
 }
 

@@ -114,6 +114,19 @@ static double ring_outward(const struct cluster *cluster, enum collective collec
     return collective_ring_bytes(collective, span, bytes) / nics_rate(cluster, span, oversubscription_of_rings(cluster, span));
 }
 
+/* Where messages between nodes pass through host memory, the first of them fill more stages, each for as long as it takes one
+ * buffer; a message shorter than all these buffers fills some. */
+static double network_fill(const struct cluster *cluster, double bytes)
+{
+    return cluster->net_fill_s > 0 ? cluster->net_fill_s * fmin(1, bytes / cluster->net_fill_bytes) : 0;
+}
+
+/* Start and end of a collective between nodes. */
+static double network_base(const struct cluster *cluster)
+{
+    return cluster->gpu.nccl_base_s + cluster->net_base_s;
+}
+
 static struct cost network_ring(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
     const struct gpu *gpu = &cluster->gpu;
@@ -122,20 +135,20 @@ static struct cost network_ring(const struct cluster *cluster, enum collective c
     double local_steps = fmax(0, steps_of(collective, n) - net_steps);
     double inward = collective_ring_bytes(collective, span, bytes) / local_rate(gpu, span);
     return (struct cost){
-        .latency_s = gpu->nccl_base_s + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
-        .bandwidth_s = fmax(ring_outward(cluster, collective, span, bytes), inward) * network_ramp(cluster, span, bytes),
+        .latency_s = network_base(cluster) + local_steps * LOCAL_HOP_S + net_steps * network_hop(cluster, span),
+        .bandwidth_s = fmax(ring_outward(cluster, collective, span, bytes), inward) * network_ramp(cluster, span, bytes) +
+                       network_fill(cluster, bytes),
     };
 }
 
 /* A ring on every rail, over one rank of each domain: each of r rails carries a part S / r. */
 static struct cost network_rails(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
 {
-    const struct gpu *gpu = &cluster->gpu;
     double d = span.domains, passes = passes_of(collective);
     double rate = nics_rate(cluster, span, oversubscription_of_rings(cluster, span));
     return (struct cost){
-        .latency_s = gpu->nccl_base_s + passes * (d - 1) * network_hop(cluster, span),
-        .bandwidth_s = bytes * (d - 1) / d * passes / rate * network_ramp(cluster, span, bytes),
+        .latency_s = network_base(cluster) + passes * (d - 1) * network_hop(cluster, span),
+        .bandwidth_s = bytes * (d - 1) / d * passes / rate * network_ramp(cluster, span, bytes) + network_fill(cluster, bytes),
     };
 }
 
@@ -175,9 +188,10 @@ static struct cost network_tree(const struct cluster *cluster, struct group_span
     const struct gpu *gpu = &cluster->gpu;
     double depth = ceil(log2(span.domains)), r = span.ranks_per_domain;
     return (struct cost){
-        .latency_s = gpu->nccl_base_s + 2 * ((r - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
+        .latency_s = network_base(cluster) + 2 * ((r - 1) * gpu->nccl_hop_s + depth * network_hop(cluster, span)),
         .bandwidth_s =
-            fmax(tree_outward(cluster, span, bytes), tree_inward(gpu, span, bytes)) * network_ramp(cluster, span, bytes),
+            fmax(tree_outward(cluster, span, bytes), tree_inward(gpu, span, bytes)) * network_ramp(cluster, span, bytes) +
+            network_fill(cluster, bytes),
     };
 }
 
@@ -193,8 +207,8 @@ static struct cost network_all_to_all(const struct cluster *cluster, struct grou
     double arriving = bytes * (n - inside) / n - leaving; /* copies made on arrival */
     double inward = (bytes * (inside - 1) / n + arriving) / local_rate(&cluster->gpu, span);
     return (struct cost){
-        .latency_s = cluster->gpu.nccl_base_s + network_hop(cluster, span),
-        .bandwidth_s = fmax(outward, inward) * ramp_of(cluster->gpu.nccl_ramp_bytes, mean),
+        .latency_s = network_base(cluster) + network_hop(cluster, span),
+        .bandwidth_s = fmax(outward, inward) * ramp_of(cluster->gpu.nccl_ramp_bytes, mean) + network_fill(cluster, mean),
     };
 }
 
@@ -221,6 +235,21 @@ struct collective_phases collective_phases(const struct cluster *cluster, enum c
         bytes > 0)
         return hierarchical(cluster, collective, span, bytes);
     return (struct collective_phases){.network = pipelined_time(cluster, collective, span, bytes)};
+}
+
+struct group_span collective_span_of_nodes(const struct cluster *cluster, int ranks, int nodes)
+{
+    int per_node = ranks / nodes, hosts = cluster->nvlink_domain / cluster->gpus_per_node;
+    int leaf = cluster_leaf_nodes(cluster), pod = cluster_pod_nodes(cluster);
+    struct group_span span = {.ranks = ranks, .ranks_per_domain = ranks, .domains = 1, .leaves = 1, .pods = 1, .sharing = 1};
+    if (nodes == 1)
+        return span;
+    hosts = hosts > 1 ? hosts : 1;
+    span.domains = (nodes + hosts - 1) / hosts;
+    span.ranks_per_domain = span.domains > 1 ? per_node * hosts : ranks;
+    span.leaves = (nodes + leaf - 1) / leaf;
+    span.pods = pod > 0 ? (nodes + pod - 1) / pod : 1;
+    return span;
 }
 
 struct cost collective_time(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes)
@@ -270,7 +299,7 @@ double collective_nics_s(const struct cluster *cluster, enum collective collecti
         return 0;
     bool tree = collective == COLLECTIVE_ALL_REDUCE && collective_takes_tree(cluster, span, bytes);
     double outward = tree ? tree_outward(cluster, span, bytes) : ring_outward(cluster, collective, span, bytes);
-    return outward * network_ramp(cluster, span, bytes);
+    return outward * network_ramp(cluster, span, bytes) + network_fill(cluster, bytes);
 }
 
 double collective_sending_s(const struct cluster *cluster, enum collective collective, struct group_span span, double bytes,
