@@ -1,6 +1,6 @@
 /*
- * The formula: what passes take (closed_form_passes.h) put together by the schedule (closed_form_schedule.h), then what replicas
- * exchange (closed_form_replicas.h), the optimizer, and what the host does apart.
+ * closed_form.c - combine passes (closed_form_passes.h), schedule (closed_form_schedule.h), exchanges among replicas
+ * (closed_form_replicas.h), optimizer and separate host time into a step.
  *
  *     step = passes of a stage on average + bubble + exposed p2p + exposed DP + optimizer + host
  */
@@ -17,7 +17,7 @@
 #include "model/cost/step/closed_form_replicas.h"
 #include "model/cost/step/closed_form_schedule.h"
 
-/* What a message between stages depends on, and what it takes. */
+/* The key and the cost of a message between stages. */
 struct message {
     int tp, cp, pp, dp, micro_batch; /* tp 0: none */
     enum schedule schedule;

@@ -1,4 +1,6 @@
-/* closed_form_exposed.c - what of the replicas' exchanges is exposed, stage by stage, for the closed form. */
+/*
+ * closed_form_exposed.c - the exposed part of the exchanges among replicas, stage by stage, for the closed form.
+ */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,6 @@
-/* closed_form_folded.c - how long schedules take that go both ways: ZB-V, DualPipe and its half on a V. */
+/*
+ * closed_form_folded.c - the times of schedules that run in both directions: ZB-V, DualPipe and DualPipe-V.
+ */
 #include <math.h>
 
 #include "model/cost/step/closed_form_schedule_internal.h"

@@ -2,10 +2,11 @@
  * closed_form_layers.c - a model in one stage, layer by layer: where weights or gradients are sharded (ZeRO-3, ZeRO-2), or
  * gradients or activations are in the memory of the host.
  *
- * Computations, exchanges among replicas and copies in either direction go on beside one another, and a layer waits for whichever
- * is last. With two or three buffers between them that is no longer a matter of rates alone, so it is followed as the programs
- * have it (replicas.c and host.c there): four times at which a stream is free, and the ends that later layers wait for. After the
- * first micro-batches each takes what the one before it did; so few are followed, the rest are as long as the third.
+ * Computations, exchanges among replicas and copies in both directions overlap, and a layer waits for the last of them. With
+ * two or three buffers between them this is not a matter of rates alone. So the streams are followed as in programs (replicas.c
+ * and host.c there): four times at which a stream becomes free, and the end times that later layers wait for. After the first
+ * micro-batches each one takes the same time as the one before. So only three are followed, and the rest take as long as the
+ * third.
  */
 #include <math.h>
 #include <stdlib.h>

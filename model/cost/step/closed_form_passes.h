@@ -1,20 +1,26 @@
 /*
- * closed_form_passes.h - what passes take, for the closed form (private to it).
+ * closed_form_passes.h - the times of forward and backward passes, for the closed form (private to it).
  *
- * A pass of a virtual stage is layers, and at the ends the embedding or the head. Each of these has a time of the device and a
- * time of the host; both add up, and the two sums make the pass: (device^3 + host^3)^(1/3), as the programs' works do
- * (starved_seconds). So parts are costed once for each distinct (tp, cp, ep, sp, micro-batch, recomputation and who does it, one
- * micro-batch or more, features) and put together for any division of the layers. Where a pattern, or windows that only some
- * have, give layers kinds that take different times, a stage's passes are those of the layers that it has; otherwise of a number
- * average ones. Where some layers are repeated and others keep everything, both are costed as if all were such, and a pass has so
- * many of each.
+ * Example: a stage of eight equal layers and the embedding.
  *
- * Copies. Of what layers keep in the host's memory (host_memory.h), with two buffers in each direction, a pass of n layers of t
- * seconds of which the first k leave, and whose copies take c, waits max(0, c - t) for k - 2 of them, as two are under way while
- * others are at work; a forward and a backward pass together take not less than k c.
+ *     device_s = embedding.device_s + 8 * layer.device_s
+ *     host_s   = embedding.host_s + 8 * layer.host_s
+ *     pass     = (device_s^3 + host_s^3)^(1/3)
  *
- * Symbols: F, B forward and backward pass, I and W the backward pass's two parts where a schedule divides it; p stages of v
- * chunks, V virtual stages (layout_virtual_stages).
+ * A pass of a virtual stage consists of layers and, at the ends of the model, the embedding or the head. Each part has a device
+ * time and a host time (the time to enqueue it). The two sums are combined as in the works of programs (starved_seconds). Parts
+ * are therefore computed once per distinct struct pass_key, and combined for any division of the layers.
+ *
+ * Kinds of layers. Where layers differ, by a pattern or because only some have a window, each stage's passes are computed from
+ * its own layers. Elsewhere all layers count as the average one. Where only some layers are recomputed, all parts are computed
+ * twice, as if every layer were recomputed and as if none were, and a pass takes the right number of each.
+ *
+ * Copies of activations to the host's memory (host_memory.h) use two buffers in each direction. In a pass of n layers of t
+ * seconds each, the first k layers leave and each copy takes c seconds. The pass waits max(0, c - t) for k - 2 of them, because
+ * two copies are under way while other layers compute. A forward and a backward pass together take at least k c.
+ *
+ * Symbols: F, B forward and backward pass; I and W the two parts of the backward pass where a schedule divides it; p stages of
+ * v chunks; V virtual stages (layout_virtual_stages).
  */
 #ifndef MSIM_MODEL_COST_STEP_CLOSED_FORM_PASSES_H
 #define MSIM_MODEL_COST_STEP_CLOSED_FORM_PASSES_H
@@ -24,15 +30,15 @@
 #include "model/cost/work/documents.h"
 #include "model/cost/work/work.h"
 
-/* Seconds of one pass of one micro-batch. */
+/* One part of a pass, for one micro-batch. Seconds. */
 struct part {
     struct cost_by_class device;
     double device_s; /* its total */
     double host_s;   /* to enqueue it */
 };
 
-/* What a pass is made of. Layers are means over the model's: over all of them, and over those behind the dense ones that a
- * mixture begins with, which is what every stage but the first has. */
+/* The parts of a pass. PART_MEAN_LAYER is the average over all layers of the model. PART_LAYER is the average over the layers
+ * after the dense ones with which a mixture model begins; every stage except the first has only these. */
 enum pass_part { PART_MEAN_LAYER, PART_LAYER, PART_EMBEDDING, PART_HEAD, N_PASS_PARTS };
 
 /* The two times of a part. */
@@ -44,37 +50,38 @@ struct pass_times {
     double s[N_PASSES]; /* by enum pass */
 };
 
-/* Layers, and those among them that keep everything where others are repeated. */
+/* A number of layers: n in total, and `whole` of these keep all activations although others are recomputed. */
 struct layer_count {
     double n, whole;
 };
 
-/* The stages of one pipeline, a micro-batch through each: all of a stage's chunks. */
+/* The times of a pipeline for one micro-batch: through one stage (all its chunks), one chunk, or all stages. Seconds. */
 struct stage_times {
-    bool complete;                /* not only what inner_times_of fills in */
-    int pp, vpp;                  /* whose: the memo's key */
-    enum arrangement arrangement; /* of it too */
-    struct recompute recompute;   /* and that */
-    bool by_direction;            /* and whether copies of all forward passes come before those of all backward ones */
-    double whole;                 /* the share of the model's layers that keep everything where others are repeated */
-    double checkpoints[3];        /* repetitions on the fullest stage, on that with the head, on all; where all layers are
-                                   * repeated, one per layer of these */
-    double fullest;               /* layers of the fullest stage; of DualPipe's, that a micro-batch meets on average;
-                                   * by a pattern, average layers that take as long as the slowest stage */
-    double head_layers;           /* of the stage with the head, its other chunks included */
-    int first_full, last_full;    /* of stages of one chunk the first and the last that are as full (by a pattern: as slow) */
-    struct pass_times inner, head, first; /* the fullest stage without ends; with the head; with the embedding (V-shaped: both) */
-    struct pass_times sum;                /* over all stages, of one micro-batch's whole way */
-    struct pass_times chunk;              /* a chunk of the fullest stage */
-    struct pass_times layers, layer;      /* the model's, and one of them on average */
-    double least_chunks; /* number of `chunk`s that come before and behind the fullest stage of an interleaved one */
-    double fill_chunks;  /* number of these that fill an interleaved pipeline and drain it */
-    double copies;       /* of what a chunk of the fullest stage keeps, to the host or back; 0: it stays */
-    double behind;       /* of its passes what they wait for as their copies take longer than both, half in each */
-    double lockstep;     /* a micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
-    double rounds;       /* the same where they keep step by rounds of p passes; 0 but where layers differ */
+    bool complete; /* false: only the members that inner_times_of fills in are valid */
+    int pp, vpp;   /* of the pipeline; these members to by_direction are the key of the memo */
+    enum arrangement arrangement;
+    struct recompute recompute;
+    bool by_direction;     /* copies of all forward passes come before those of all backward passes */
+    double whole;          /* share of the layers that keep all activations where others are recomputed */
+    double checkpoints[3]; /* recomputed groups on the fullest stage, on the stage with the head, on all; where all layers are
+                              recomputed: one per layer */
+    double fullest; /* layers of the fullest stage. DualPipe: layers that a micro-batch meets on average. With a pattern: average
+                       layers that take as long as the slowest stage */
+    double head_layers;        /* layers of all chunks of the stage with the head */
+    int first_full, last_full; /* one chunk per stage: first and last stage that are as full (with a pattern: as slow) */
+    struct pass_times inner, head, first; /* the fullest stage without embedding and head; the stage with the head; that with the
+                                             embedding (V-shaped: with both) */
+    struct pass_times sum;                /* one micro-batch through all stages */
+    struct pass_times chunk;              /* one chunk of the fullest stage */
+    struct pass_times layers, layer;      /* all layers of the model; one layer on average */
+    double least_chunks; /* number of `chunk`s that run before and after the fullest stage of an interleaved pipeline */
+    double fill_chunks;  /* number of `chunk`s that fill and drain an interleaved pipeline */
+    double copies;       /* time to copy what a chunk of the fullest stage keeps, to the host or back; 0: nothing is copied */
+    double behind;       /* time that its passes wait because copies take longer than both passes; half in each */
+    double lockstep;     /* one micro-batch through an interleaved pipeline whose stages keep step; 0 where chunks are equal */
+    double rounds;       /* the same where stages keep step by rounds of p passes; 0 unless layers differ */
     bool uneven;         /* chunks of an interleaved pipeline take different times */
-    bool follows;        /* and are followed (stage_times_follow): */
+    bool follows;        /* and stage_times_follow has followed them, for these arguments: */
     double followed_m, followed_message, followed_s;
     bool followed_blocking;
 };
@@ -82,36 +89,39 @@ struct stage_times {
 struct pass_key {
     int tp, cp, cp_comm, ep, micro_batch, by_need, sequence_parallel, expert_tp;
     enum recompute_what recompute;
-    int partial;                    /* not of all layers */
-    int accumulates;                /* more than one micro-batch: gradients are added up */
+    int partial;                    /* only some layers are recomputed */
+    int accumulates;                /* more than one micro-batch: gradients are accumulated */
     struct offload_amount offloads; /* of activations */
     feature_set features;
 };
 
-/* How far parts are known. At first nothing is; then what layers take at least, without a host and on GPUs at full clock, which
- * rules most layouts out at a small part of the cost (models with a pattern skip this; of layers that differ by windows the mean
- * stage is what the slowest takes at least); at last all. */
+/* How much of the parts is computed. PARTS_LEAST is a lower bound: layers without host time, on GPUs at full clock. It rules
+ * out most layouts at a small part of the cost. Models with a pattern skip it. Where layers differ by windows, the average
+ * stage is the bound of the slowest one. */
 enum parts_known { PARTS_UNKNOWN, PARTS_LEAST, PARTS_ALL };
 
 struct pass_costs {
     struct pass_key key;
     enum parts_known known;
-    double pace;                         /* of the machine under this key */
-    struct gemm_memo *gemms;             /* the cache's */
-    struct documents_memo *walks;        /* and this */
-    struct pass_costs *repeated, *whole; /* partial: layers that are repeated (these parts but for the head), and the others */
+    double pace;                  /* machine_pace of this key */
+    struct gemm_memo *gemms;      /* owned by the cache */
+    struct documents_memo *walks; /* owned by the cache */
+    struct pass_costs *repeated,
+        *whole; /* partial: parts of recomputed layers (these parts, except the head) and of the others */
     struct part parts[N_PASSES][N_PASS_PARTS];
-    bool differ;                                 /* layers: by a pattern, or by windows that some have and others not */
-    struct part_seconds (*kinds)[N_LAYER_KINDS]; /* by pass: where they differ and all is known, one of each; otherwise NULL */
-    struct part_seconds *before[N_PASSES];       /* and all layers before each, and before the end */
-    double copy_s;      /* what a layer keeps, to the host or back, on average over the model's; 0: it stays */
-    bool divided_known; /* the backward pass's two parts are there */
+    bool differ;                                 /* layers differ, by a pattern or because only some have a window */
+    struct part_seconds (*kinds)[N_LAYER_KINDS]; /* where layers differ and all parts are known: [N_PASSES], one layer of each
+                                                    kind; NULL elsewhere */
+    struct part_seconds *before[N_PASSES];       /* [layers + 1] per pass: the sum of all layers before each one */
+    double copy_s;      /* time to copy what an average layer keeps, to the host or back; 0: nothing is copied */
+    bool divided_known; /* the two parts of the backward pass are computed */
     bool pairs_known;
     struct cost_by_class layer_pair; /* one layer forward and backward in a pair of passes */
     double pair_s;                   /* its total */
-    struct stage_times stages;       /* asked for last; pp 0: none */
-    double *chunks;  /* theirs where they are uneven: forward passes of all virtual stages with their ends, then backward ones */
-    size_t n_chunks; /* room for */
+    struct stage_times stages;       /* the last result of stage_times_of or inner_times_of; pp 0: none */
+    double *chunks;  /* times of the chunks where they are uneven: forward passes of all virtual stages with their ends, then
+                        backward ones */
+    size_t n_chunks; /* capacity */
 };
 
 struct pass_cache {
@@ -123,38 +133,38 @@ struct pass_cache {
 void pass_cache_init(struct pass_cache *cache);
 void pass_cache_free(struct pass_cache *cache);
 
-/* The passes of a layout. Valid as long as the cache. */
+/* The passes of a layout. The result stays valid as long as the cache. */
 struct pass_costs *pass_costs_of(struct pass_cache *cache, const struct setting *setting, const struct layout *layout);
-/* Their parts, at least so far; `layout` is one that they are of. */
+/* Compute the parts at least to PARTS_LEAST or PARTS_ALL. `layout` must have the key of `costs`. */
 void pass_costs_know_least(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 void pass_costs_know_all(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
-/* Fills in, once all parts are known, what pairs of a forward and a backward pass take. */
+/* Computes layer_pair and pair_s. All parts must be known. */
 void pass_costs_pair(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
-/* The two parts of backward passes, as far as parts are known. */
+/* Computes the two parts of the backward pass, to the degree that parts are known. */
 void pass_costs_divide(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 
-/* Of `layers` of a stage's layers those whose activations leave; and of these those that wait for copies where copies are the
- * slower. */
+/* The number of layers, among `layers` of a stage with `stage_layers`, whose activations leave for the host; and the number of
+ * those that wait for their copies where copies are slower than passes. */
 double pass_leaving_layers(const struct layout *layout, double stage_layers, double layers);
 double pass_waiting_layers(double leaving);
 
-/* closed_form_layers.c: what the passes of the last of a model's chunks wait for copies of its first `leaving` layers, where each
- * micro-batch turns round at once, one (of one: `once`) after the other: the last two layers stay, and the last to leave is the
- * first to come. */
+/* closed_form_layers.c: seconds, by pass, that the passes of the last chunk of a model wait for copies of its first `leaving`
+ * layers. Each micro-batch turns from its forward to its backward pass at once. `once`: there is one micro-batch. The last two
+ * layers stay on the GPU, and the last layer to leave is the first to return. */
 void turning_copies(const struct pass_costs *costs, int layers, int leaving, bool once, double waited[PASS_BACKWARD + 1]);
 
-/* Of `chunks` equal chunks that have `layers` layers together, on average. */
+/* The average number of layers of each kind in one of `chunks` equal chunks that have `layers` layers together. */
 struct layer_count pass_layers(struct recompute recompute, double layers, double chunks);
-/* A pass of n layers (of kind `layer`), with or without an end. */
+/* Seconds of a pass of `layers` layers (of kind `layer`), with or without the embedding and the head. */
 double pass_seconds(const struct pass_costs *costs, enum pass pass, enum pass_part layer, struct layer_count layers,
                     bool embedding, bool head);
-/* Layers that take so long, with or without an end. */
+/* Seconds of a pass whose layers take `layers` together, with or without the embedding and the head. */
 double pass_with_ends(const struct part *parts, struct part_seconds layers, bool embedding, bool head);
 
-/* closed_form_stages.c; valid until asked for another pipeline. The first, which costs much less, fills in `inner`, `chunk`,
- * `layers`, `layer`, `fullest`, `last_full`, `whole`, `least_chunks` and `fill_chunks`: nothing of ends and copies, all of a
- * pipeline of one stage. */
+/* closed_form_stages.c. The result is valid until the next call for another pipeline. inner_times_of costs much less. It fills
+ * in `inner`, `chunk`, `layers`, `layer`, `fullest`, `last_full`, `whole`, `least_chunks` and `fill_chunks`: nothing about ends
+ * and copies. For a pipeline of one stage it fills in everything. */
 const struct stage_times *inner_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 const struct stage_times *stage_times_of(struct pass_costs *costs, const struct setting *setting, const struct layout *layout);
 

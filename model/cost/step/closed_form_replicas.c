@@ -1,4 +1,7 @@
-/* The exchanges of gradients and parameters among replicas, of stages and of layers, and the memo of what they take. */
+/*
+ * closed_form_replicas.c - the exchanges of gradients and parameters among replicas, by stage and by layer, and the memo of
+ * their times.
+ */
 #include "model/cost/step/closed_form_replicas.h"
 
 #include <math.h>

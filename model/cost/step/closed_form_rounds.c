@@ -1,26 +1,26 @@
 /*
- * closed_form_rounds.c - interleaved pipelines whose chunks differ, followed pass by pass.
+ * closed_form_rounds.c - follow interleaved pipelines with different chunks pass by pass.
  *
- * Where chunks take different times no few paths are always among the longest: a stage that is ahead of the others in one chunk
- * waits in the next, and what it was ahead by is used up over rounds. So passes are taken one after the other, in the order that
- * stages have them (schedule_interleaved.c): rounds of p micro-batches through all chunks. In turn t stage r has
+ * Where chunks take different times, no small set of paths always contains the longest. A stage that is ahead of the others in
+ * one chunk waits in the next, and its lead is used up over rounds. So passes are followed one after the other in the order of
+ * the stages (schedule_interleaved.c): rounds of p micro-batches through all chunks. In turn t stage r has
  *
  *     forward pass i = t - r,    then backward pass j = t + r - D,    D = (v - 1) p + 2 (p - 1),
  *
- * of its p v in a round (with one round, where all forward passes come first, D is behind them), and both need what a neighbour
- * on the ring of stages did in the turn before:
+ * of its p v passes in a round. (With one round all forward passes come first, and D comes after them.) Both need a result of a
+ * neighbour on the ring of stages from the turn before:
  *
  *     end = max(end of the stage's pass before, arrival) + time,    arrival = max(end at the neighbour, its link free) + message,
  *
- * as a stage sends one message at a time. (That it also gets one at a time is left out: too short by up to 5 % where messages
- * take nearly as long as passes.)
+ * as a stage sends one message at a time. It also receives one at a time; leaving this out makes the result too short by up to
+ * 5 % where messages take nearly as long as passes.
  *
- * Messages that block (program.h) are exchanged behind each turn: what a stage's passes made against what those of its next turn
- * need, a forward's before a backward's. A stage sends, one message at a time, once its passes are over, and gets one at a time
- * what has begun to be sent to it; its passes go on when it has done both.
+ * Blocking messages (program.h) are exchanged after each turn: the results of a stage's passes, and the inputs of its next
+ * turn, a forward's before a backward's. A stage sends one message at a time once its passes are over. It receives, one at a
+ * time, what has begun to be sent to it. Its passes continue when it has done both.
  *
- * With more than ROUNDS full rounds turns are periodic, up to what filling and draining still change: each further round takes
- * what the last full one does, in which all stages have passes of both directions.
+ * With more than ROUNDS full rounds turns are periodic, except for filling and draining. Each further round takes the time of
+ * the last full one, in which all stages have passes of both directions.
  */
 #include <limits.h>
 #include <math.h>

@@ -1,4 +1,6 @@
-/* closed_form_schedule.c - the schedules whose micro-batches go one way, and all of them asked and put together. */
+/*
+ * closed_form_schedule.c - schedules whose micro-batches go in one direction, and the choice of the formula for every schedule.
+ */
 #include "model/cost/step/closed_form_schedule.h"
 
 #include <math.h>

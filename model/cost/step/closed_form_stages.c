@@ -1,4 +1,6 @@
-/* closed_form_stages.c - what the stages of a pipeline take, of the passes of their layers. */
+/*
+ * closed_form_stages.c - the times of pipeline stages, summed over the passes of their layers.
+ */
 #include <math.h>
 #include <stdlib.h>
 

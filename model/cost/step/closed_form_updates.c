@@ -1,5 +1,5 @@
 /*
- * closed_form_updates.c - the optimizer's step of a stage, for the closed form: on the GPU, by the host's cores, or Muon's parts.
+ * closed_form_updates.c - the optimizer step of a stage, for the closed form: on the GPU, by the host's cores, or Muon's parts.
  */
 #include "model/cost/step/closed_form_replicas.h"
 

@@ -1,4 +1,6 @@
-/* step_rates.c - a step as the rates that papers and frameworks state. */
+/*
+ * step_rates.c - a step time as the rates that papers and frameworks report.
+ */
 #include "model/cost/step/step_rates.h"
 
 #include "model/cost/work/work.h"

@@ -1,17 +1,21 @@
 /*
- * track_record.h - how far predictions have been from real runs.
+ * track_record.h - how predictions compared with published runs: intervals for step times, and risk of running out of memory.
  *
- * Step times. Kinds of runs differ in what decides how their time is spent: whether there are experts, whether FSDP shards the
- * weights, and whether kernels are fused. For each kind there is what the published runs of the accuracy record (tests/accuracy)
- * say of the ratio of measured over predicted step time: its 10th, 50th and 90th percentile, each source weighing the same
- * whatever the number of its runs, for a new job is one more source. Parameters were fitted to at most half of these runs
- * (model/cost/step/RECORD.md), so it is not all out of sample; RECORD.md says how well the range of some sources holds for
- * another.
+ * Example: a dense job with ZeRO-3 whose predicted step is 3.00 s.
  *
- * Memory. Of a run whose predicted use of the memory is u = need / capacity it is known whether it ran. With the true need over
- * the predicted one log-logistic (median m, scale s; fitted to the outcomes as traces/table/outcomes.h says) the share of such
- * runs that run out of memory is 1 / (1 + (m u)^(-1/s)). Most of the outcomes are of eager stacks, and the constants of their
- * memory were calibrated to the same ones: RECORD.md says how well the shares hold for outcomes left out.
+ *     track_record_of(RUN_SHARDED)      low 0.93, high 1.05: 80 % interval 2.80 s to 3.16 s, from 151 runs of 3 sources
+ *     memory_record_share(0.97)         share of the runs with this predicted use of memory that ran out of it
+ *
+ * Step times. Runs are grouped by what decides how their time is spent: experts, sharded weights (FSDP), fused kernels. For
+ * each kind the record holds the 10th, 50th and 90th percentile of measured over predicted step time, over the published runs
+ * of the accuracy record (tests/accuracy). Each source has the same weight whatever the number of its runs, because a new job
+ * is one more source. Parameters were fitted to at most half of these runs, so the record is not entirely out of sample.
+ * RECORD.md reports how well the interval from some sources holds for another source.
+ *
+ * Memory. For a run with a predicted use u = need / capacity it is known whether it ran. The true need over the predicted one
+ * is log-logistic (median m, scale s; traces/table/outcomes.h fits them to the outcomes). The share of such runs that run out
+ * of memory is then 1 / (1 + (m u)^(-1/s)). Most outcomes come from eager stacks, and the constants of their memory were
+ * calibrated to the same outcomes. RECORD.md reports how well the shares hold for outcomes that were left out.
  */
 #ifndef MSIM_MODEL_COST_STEP_TRACK_RECORD_H
 #define MSIM_MODEL_COST_STEP_TRACK_RECORD_H
@@ -33,14 +37,14 @@ const char *run_kind_text(enum run_kind kind); /* "dense, fused kernels" */
 struct track_record {
     int runs, sources;
     double low, middle, high; /* measured over predicted: 10th, 50th and 90th percentile */
-    const char *gpus;         /* catalog names of those the runs had, between spaces */
-    int outcomes;             /* runs of sources that tell of failures, too: what the record of memory has of this kind */
+    const char *gpus;         /* catalog names of the GPUs of these runs, between spaces */
+    int outcomes;             /* runs from sources that report failures, too: this kind's part of the memory record */
 };
 
 const struct track_record *track_record_of(enum run_kind kind);
 bool track_record_has_gpu(const struct track_record *record, const char *gpu);
 
-/* What no run of the record of its kind has, though the job does: bits 1 << enum record_gap. */
+/* Properties of a job that no run in the record of its kind has: bits 1 << enum record_gap. */
 #define RECORD_GAPS(X)                                                                                                           \
     X(GPU, "gpu")                                                                                                                \
     X(HYBRID, "hybrid")                                                                                                          \
@@ -63,19 +67,19 @@ unsigned track_record_gaps(const struct layout *layout, const struct setting *se
 
 struct memory_record {
     int runs, failed, sources;
-    double median, scale; /* of the need over the predicted one */
+    double median, scale; /* of the true need over the predicted one */
 };
 
 const struct memory_record *memory_record(void);
-/* What a share `below` (0 to 1) of runs needs at most, over the prediction, of a record's log-logistic. */
+/* The need over the prediction that a share `below` (0 to 1) of runs does not exceed, by the log-logistic of a record. */
 double memory_quantile(double median, double scale, double below);
-/* Share of the runs of a predicted use that run out of memory, and the use of which that is the share (0 < share < 1). */
+/* The share of runs with a predicted use that run out of memory, and the inverse: the use with that share (0 < share < 1). */
 double memory_record_share(double use);
 double memory_record_use(double share);
 
-/* A share nearer than this to none or all of the runs is not worth a word. */
+/* A share closer than this to 0 or 1 is not reported. */
 #define SHARE_WORTH_TELLING 0.05
-/* The margin of memory that leaves this share of runs out of memory: a fraction of the capacity, in whole percent. */
+/* The margin of memory, as a fraction of the capacity in whole percent, with which this share of runs runs out of memory. */
 #define SHARE_WITH_MARGIN 0.1
 double memory_record_margin(void);
 
