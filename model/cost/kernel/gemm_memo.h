@@ -1,8 +1,14 @@
 /*
- * gemm_memo.h - what the products of one GPU take, remembered.
+ * gemm_memo.h - a memo of gemm_cost for one GPU.
  *
- * Passes of different layouts share most of their products: recomputation, sequence parallelism and overlaps change the work
- * around them. All zero is an empty memo; it belongs to one GPU and one thread, and answers what gemm_cost does.
+ * Example:
+ *
+ *     struct gemm_memo memo = {0};
+ *     gemm_memo_cost(&memo, gpu, &gemm)       computes; the second call looks it up
+ *     gemm_memo_free(&memo);
+ *
+ * Passes of different layouts share most of their products: recomputation, sequence parallelism and overlaps change only the
+ * work around them. An all-zero memo is empty. It belongs to one GPU and one thread, and returns the same values as gemm_cost.
  */
 #ifndef MSIM_MODEL_COST_KERNEL_GEMM_MEMO_H
 #define MSIM_MODEL_COST_KERNEL_GEMM_MEMO_H

@@ -13,8 +13,8 @@
 #include "model/cost/kernel/oversubscription.h"
 #include "model/cost/work/host_memory.h"
 
-/* SMs that an exchange inside a layer occupies while it runs beside its product: hand-tuned kernels (user buffers) and copy
- * engines leave most to the product (assumption: 16 CTAs). */
+/* SMs that an exchange inside a layer occupies while it overlaps with its product. Hand-tuned kernels (user buffers) and copy
+ * engines leave most SMs to the product (assumption: 16 CTAs). */
 #define PIPELINED_SMS 16.0
 /* NCCL's own kernels: a channel is a CTA that has an SM for itself; it makes 24 on nodes of A100 and H100, 16 where those have
  * eight NICs. */

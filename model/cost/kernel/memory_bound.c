@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-/* Of what a kernel moves, half is what the kernel before it has just written, and needs no trip to memory while it is still in
- * the L2. Its lines are replaced about at random: one survives until `bytes` more have passed with probability exp(-bytes / l2).
- * The optimizer's kernels read what was written a pass ago; bytes of no kernel (count 0) come on top of another's. */
+/* Half of the bytes that a kernel moves were just written by the kernel before it and need no trip to memory while they are in
+ * the L2. Cache lines are replaced about at random: a line survives until `bytes` more have passed with probability exp(-bytes
+ * / l2). The kernels of the optimizer read data written a pass ago. Bytes of no kernel (count 0) come on top of another's. */
 static double found_in_l2(const struct gpu *gpu, const struct work_memory *memory)
 {
     if (memory->kernel == MEMORY_OPTIMIZER || memory->count == 0 || gpu->l2_bytes <= 0)

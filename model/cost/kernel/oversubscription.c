@@ -4,7 +4,7 @@
 
 #include "model/base/order.h"
 
-/* What NICs send over what the links above the leaves carry; 0: there are none. */
+/* The rate of the NICs over that of the links above the leaves; 0: there are no such links. */
 static double above_leaves(const struct cluster *cluster)
 {
     bool none = cluster->topology == TOPOLOGY_CLOS && cluster->fabric_layers < 2;
