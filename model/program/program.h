@@ -1,41 +1,54 @@
 /*
  * program.h - a training step as plain data: for each rank an ordered list of operations on named streams.
  *
+ * Example: two stages, two micro-batches, 1F1B, blocking messages. program_dump prints the first rank's operations:
+ *
+ *     0 compute compute forward chunk=0 mb=0 layer=0 work=forward
+ *     1 send send forward chunk=0 mb=0 to=1 tag=0 bytes=1048576 after=0
+ *     2 compute compute forward chunk=0 mb=1 layer=0 work=forward after=1
+ *     ...
+ *     8 dp collective all_reduce group=model bytes=4 after=7
+ *     9 compute compute work=optimizer after=8
+ *
  * All ranks of one pipeline stage run the same list, so they share one *script*. An operation names its peer and its group by
- * role (previous stage, next stage, tensor-parallel group, ...), and each rank resolves the role to rank numbers. Example: 12,288
- * ranks with pp = 8 need eight scripts.
+ * role (previous stage, next stage, tensor-parallel group, ...), and each rank resolves the role to rank numbers. 12,288 ranks
+ * with pp = 8 need eight scripts.
  *
- * Order. Operations on one stream run one after the other in list order. An operation also waits for up to OP_DEPS operations of
- * its own rank on other streams (`deps`, indices within the script, each smaller than its own). A send completes the matching
- * receive: the k-th send from rank a to rank b with tag t matches the k-th receive at b from a with tag t. A send does not wait
- * for its receiver; a receive waits for its send. A collective starts when every member of the group has entered it; members
- * enter the collectives of one group in one order, and a script has all its collectives of one kind of group on one stream.
+ * Order. Operations on one stream run one after the other in list order. An operation also waits for up to OP_DEPS operations
+ * of its own rank on other streams (`deps`, indices within the script, each smaller than its own). A send completes the
+ * matching receive:
+ * the k-th send from rank a to rank b with tag t matches the k-th receive at b from a with tag t. A send does not wait for its
+ * receiver; a receive waits for its send. A collective starts when every member of the group has entered it. Members enter the
+ * collectives of one group in one order, and a script has all its collectives of one kind of group on one stream.
  *
- * Detail, an operation per:
- *   chunk    pass of a model chunk; its cost includes the exchanges inside it
- *   layer    pass of a layer
- *   kernel   kernel, on the compute stream, and exchange of a layer, on the stream of such exchanges
- * Within a pass the host runs ahead of the device. Where the host is the limit, each layer gets its share of the pass, so a step
- * is as long at layer detail as at chunk detail. At kernel detail the host never limits, so such a step is shorter. A pass that
- * overlaps with exchanges of weights or gradients is cut into runs of layers at any detail, with ZeRO-3 into single layers.
+ * Detail. An operation is
  *
- * Pairs. DualPipe, and interleaved 1F1B with ep_overlap, run a forward and a backward pass of different micro-batches side by
- * side. They are two operations, one after the other, with WORK_PART works: each takes its share of what the pair does. At
- * kernel detail they are two plain passes.
+ *     chunk    a pass of a model chunk; its cost includes the exchanges inside it
+ *     layer    a pass of a layer
+ *     kernel   a kernel, on the compute stream, or an exchange of a layer, on the stream of such exchanges
  *
- * Messages. Without pp_overlap a stage's sends and receives block it: what a pass made is sent and what the next one needs is
- * received between the two (interleaved: once per pair of a forward and a backward pass). With pp_overlap, and always in
- * zero-bubble and bidirectional schedules, they run beside computation and receives are posted one pass ahead; pairs
- * begin with what both need and send when both are done.
+ * Within a pass the host runs ahead of the device. Where the host is the limit, each layer gets its share of the pass, so a
+ * step takes the same time at layer detail as at chunk detail. At kernel detail the host never limits, so the step is shorter.
+ * A pass that overlaps with exchanges of weights or gradients is cut into runs of layers at any detail, with ZeRO-3 into single
+ * layers.
  *
- * Data. Without async_data the stages that hold the embedding or the head load the step's batch (host stream) before their first
- * forward pass.
+ * Pairs. DualPipe, and interleaved 1F1B with ep_overlap, overlap a forward and a backward pass of different micro-batches. A
+ * pair is two operations, one after the other, with WORK_PART works: each takes its share of the pair's time. At kernel detail
+ * a pair is two plain passes.
  *
- * Offloading. What goes to the host's memory and comes back are computations of copy works on a stream of either direction,
- * beside the passes; host.c says which, and what waits for them. What the host's cores do is on the host's stream.
+ * Messages. Without pp_overlap a stage's sends and receives block it: between two passes it sends the output of the first and
+ * receives the input of the second (interleaved: once per pair of a forward and a backward pass). With pp_overlap, and always
+ * in zero-bubble and bidirectional schedules, messages overlap with computation, and receives are posted one pass ahead. A pair
+ * begins when the inputs of both passes have arrived, and sends when both passes are done.
  *
- * Streams: compute; tensor/context/expert exchanges; pipeline sends; pipeline receives; data-parallel exchanges; host; copies
- * down to the host's memory and up from there.
+ * Data. Without async_data the stages that hold the embedding or the head load the step's batch (host stream) before their
+ * first forward pass.
+ *
+ * Offloading. Copies to the host's memory and back are computations with copy works on one stream per direction, and overlap
+ * with the passes. host.h explains them, and which operations wait for them. Work of the host's cores is on the host's stream.
+ *
+ * Streams: compute; tensor, context and expert exchanges; pipeline sends; pipeline receives; data-parallel exchanges; host;
+ * copies down to the host's memory; copies up from there.
  */
 #ifndef MSIM_MODEL_PROGRAM_PROGRAM_H
 #define MSIM_MODEL_PROGRAM_PROGRAM_H
@@ -44,29 +57,29 @@
 #include "model/base/units.h"
 #include "model/cost/work/work.h"
 
-enum op_kind { OP_COMPUTE, OP_SEND, OP_RECV, OP_COLLECTIVE, OP_JOIN /* takes no time: gathers dependencies */, N_OP_KINDS };
+enum op_kind { OP_COMPUTE, OP_SEND, OP_RECV, OP_COLLECTIVE, OP_JOIN /* no time; joins dependencies */, N_OP_KINDS };
 enum stream { STREAM_COMPUTE, STREAM_TP, STREAM_SEND, STREAM_RECV, STREAM_DP, STREAM_HOST, STREAM_DOWN, STREAM_UP, N_STREAMS };
-enum peer { PEER_PREVIOUS, PEER_NEXT, N_PEERS }; /* stage - 1 and + 1, around the ring */
-/* Of copies to the host's memory and back. */
+enum peer { PEER_PREVIOUS, PEER_NEXT, N_PEERS }; /* stage - 1 and stage + 1, around the ring */
+/* What a copy to or from the host's memory carries. */
 enum copied { COPIED_ACTIVATIONS, COPIED_GRADIENTS, COPIED_WEIGHTS, N_COPIED };
 enum { OP_DEPS = 4 };
 #define NO_OP UINT32_MAX
 
 struct op {
-    uint8_t kind;        /* enum op_kind */
-    uint8_t stream;      /* enum stream */
-    uint8_t pass;        /* enum pass, or N_PASSES: optimizer, exchange of parameters, ... */
-    uint8_t class;       /* enum work_class, for the breakdown when this operation is what is waited for */
-    int16_t chunk;       /* model chunk on this stage, -1 none */
-    uint8_t collective;  /* enum collective */
-    uint8_t role;        /* enum peer of a send or receive, enum group_kind of a collective, enum copied on a stream of copies */
-    int32_t micro_batch; /* -1 none */
-    int32_t layer;       /* first layer concerned, -1 none */
-    int32_t work;        /* of a compute operation; of an exchange beside one, the WORK_OVERLAPPED pair: as long as the
-                          * pair takes from its start, the exchange holds up what follows; of a dispatch of token copies
-                          * the WORK_COLLECTIVE, which knows what its bytes alone do not say; -1 none */
-    uint32_t tag;        /* of a send or receive: what matches what */
-    double bytes;        /* sent, received, or of the full buffer of a collective */
+    uint8_t kind;           /* enum op_kind */
+    uint8_t stream;         /* enum stream */
+    uint8_t pass;           /* enum pass, or N_PASSES: optimizer, exchange of parameters, ... */
+    uint8_t class;          /* enum work_class of the time while this operation is waited for */
+    int16_t chunk;          /* model chunk on this stage, -1 none */
+    uint8_t collective;     /* enum collective */
+    uint8_t role;           /* send, receive: enum peer; collective: enum group_kind; on a stream of copies: enum copied */
+    int32_t micro_batch;    /* -1 none */
+    int32_t layer;          /* first layer concerned, -1 none */
+    int32_t work;           /* index in program.works, -1 none. Compute: its work. Exchange that overlaps with a computation: the
+                               WORK_OVERLAPPED pair; the exchange delays later operations until the time of the pair, from its start, is
+                               over. Dispatch of token copies: the WORK_COLLECTIVE with properties that `bytes` lacks */
+    uint32_t tag;           /* send, receive: pairs a send with its receive */
+    double bytes;           /* sent or received; collective: of the full buffer */
     uint32_t deps[OP_DEPS]; /* NO_OP: none */
 };
 
@@ -90,9 +103,9 @@ enum detail { DETAIL_CHUNK, DETAIL_LAYER, DETAIL_KERNEL };
 struct program {
     struct layout layout;
     enum detail detail;
-    bool rolling; /* stages begin the next step without waiting for one another (zb-2p and zb-v with post-validation of the
-                   * optimizer step): a step then takes as long as a rank is in it, from its first pass to its optimizer, not to
-                   * the end of the last */
+    bool rolling; /* stages begin the next step without waiting for each other (zb-2p and zb-v with post-validation of the
+                     optimizer step). The step time is then the longest time of one rank from its first pass to its optimizer, not
+                     the time to the end of the last rank */
     struct op *ops;
     uint32_t n_ops;
     struct script *scripts;
@@ -106,24 +119,25 @@ struct program {
     struct work_table works;
 };
 
-/* Build the program of a legal layout (another one is refused with the reason). `folded`: one rank per stage stands for all its
- * tensor-, context- and data-parallel peers (n_ranks = pp; groups keep one member per stage, their cost still that of the whole
- * group); otherwise every rank is there. 12,288 ranks at chunk detail take a few milliseconds. *program is written only on
- * success; free it with program_free. */
+/* Builds the program of a legal layout; an illegal one is refused with the reason. `folded`: one rank per stage stands for all
+ * its tensor-, context- and data-parallel peers (n_ranks = pp; groups keep one member per stage, and their cost is still that
+ * of the whole group). If not folded, every rank is in the program. 12,288 ranks at chunk detail cost a few milliseconds.
+ * *program is written only on success; free it with program_free. */
 MUST_CHECK enum status program_build(const struct layout *layout, const struct setting *setting, enum detail detail, bool folded,
                                      struct program *program, struct diags *diags);
 void program_free(struct program *program);
 
-/* The program of one rank a stage that program_build would fold this one to: what it does is shared with `program`, who does it
- * is its own. To be freed, before `program`, by program_fold_free. */
+/* The program that program_build would build folded: one rank per stage. Its operations are shared with `program`; its ranks
+ * and groups are its own. Free it with program_fold_free, before `program`. */
 void program_fold(const struct program *program, struct program *folded);
 void program_fold_free(struct program *folded);
 
-/* Sends match receives with equal bytes, every collective is entered by all its group in one order with equal bytes, dependencies
- * point backwards, nothing waits in a circle, indices are in range. O(operations of all ranks). */
+/* Checks a program: sends match receives with equal bytes; all members of a group enter its collectives in one order with equal
+ * bytes; dependencies point backwards; nothing waits in a circle; indices are in range. O(operations of all ranks). Reports
+ * mistakes to `diags`. */
 MUST_CHECK enum status program_verify(const struct program *program, struct diags *diags);
 
-/* One line per operation of one rank, for people and golden tests. */
+/* Prints one line per operation of one rank, as in the example above. */
 void program_dump(const struct program *program, int rank, FILE *out);
 
 #endif

@@ -1,35 +1,37 @@
 /*
- * replicas.c - what data-parallel replicas exchange, and the end of the step.
+ * replicas.c - exchanges among data-parallel replicas, and the end of the step.
  *
- *   ZeRO-0    gradients are all-reduced
- *   ZeRO-1    gradients are reduce-scattered; each rank updates its share of the parameters; parameters are all-gathered
- *   ZeRO-2    of gradients, too, a rank keeps its share alone: each layer's are scattered after every backward pass (DeepSpeed's
- *             stage 2, PyTorch FSDP's SHARD_GRAD_OP). With a pipeline they add up whole, and it is ZeRO-1
- *   ZeRO-3    weights are sharded too: the parameters of each layer are gathered before its forward and again before its backward
- *             pass and dropped afterwards, its gradients reduce-scattered after every backward pass
+ *     ZeRO-0    gradients are all-reduced
+ *     ZeRO-1    gradients are reduce-scattered; each rank updates its share of the parameters; parameters are all-gathered
+ *     ZeRO-2    a rank also keeps only its share of the gradients: those of each layer are reduce-scattered after every backward
+ *               pass (DeepSpeed's stage 2, PyTorch FSDP's SHARD_GRAD_OP). With a pipeline gradients accumulate whole, as in
+ * ZeRO-1 ZeRO-3    weights are sharded too: the parameters of each layer are gathered before its forward and again before its
+ *               backward pass and dropped afterwards; its gradients are reduce-scattered after every backward pass
  *
- * Without overlap gradients are exchanged after the last pass and parameters after the optimizer. With overlap (dp_overlap;
- * MegaScale, section 3.2; Megatron-LM's overlap_grad_reduce and overlap_param_gather) the gradients of a model chunk leave after
- * its last backward pass, and its parameters are gathered at the beginning of the next step, before its first forward pass: of
- * several chunks only the first's gather and the last's reduction are not covered. A stage that is one chunk exchanges it in
- * buckets of layers. ZeRO-3 gathers a layer while the one before it is computed. With overlap (PyTorch FSDP) the weights gathered
- * for a layer's backward pass also serve its recomputation, and reductions run beside the passes; without (DeepSpeed's hooks
- * around modules, as of 2021) recomputation is one more forward pass with a gather of its own, and each reduction is waited for.
+ * Without overlap gradients are exchanged after the last pass, and parameters after the optimizer. With overlap (dp_overlap;
+ * MegaScale, section 3.2; Megatron-LM's overlap_grad_reduce and overlap_param_gather) the gradients of a model chunk leave
+ * after its last backward pass. Its parameters are gathered at the beginning of the next step, before its first forward pass.
+ * Of several chunks only the first gather and the last reduction are exposed. A stage with one chunk exchanges it in buckets of
+ * layers.
  *
- * Hybrid sharding: gradients are scattered among the ranks that hold a stage between them, after every backward pass as ZeRO-3
- * does it, and what each gets is added up once a step with the others that hold the same share (FSDP2's
+ * ZeRO-3 gathers a layer while the one before it is computed. With overlap (PyTorch FSDP) the weights gathered for the backward
+ * pass of a layer also serve its recomputation, and reductions overlap with passes. Without (DeepSpeed's hooks around modules,
+ * as of 2021) recomputation is one more forward pass with a gather of its own, and the passes wait for each reduction.
+ *
+ * Hybrid sharding: gradients are reduce-scattered among the ranks that together hold a stage, after every backward pass as in
+ * ZeRO-3. Once per step each rank all-reduces its share with the other ranks that hold the same share (FSDP2's
  * set_requires_all_reduce; Megatron-LM's instances of the distributed optimizer).
  *
- * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and go over their
+ * Gradients are exchanged in job.gradient_precision, parameters in 2 bytes. Expert weights have fewer replicas and use their
  * own groups. Gradients that the host keeps leave with every backward pass (host.h), so they are reduced then, layer by layer;
- * without overlap the passes wait for that. DualPipe holds every weight in two stages: what is left of a
- * gradient after the exchange among replicas is added up between the two, and each updates its copy.
+ * without overlap the passes wait for that. DualPipe holds every weight in two stages: after the exchange among replicas the
+ * two add up their gradients, and each updates its copy.
  *
- * Where adapters are trained, gradients and what is gathered behind their update are theirs, and those of tables trained beside
- * them; ZeRO-3 gathers frozen weights all the same.
+ * Where adapters are trained, only their gradients and parameters are exchanged, and those of tables trained with them. ZeRO-3
+ * also gathers frozen weights.
  *
- * Muon's step is three computations, with the updates of matrices on their way to owners and back between them; where owners have
- * whole parameters gradients are all-reduced as under ZeRO-0, and all weights gathered when the step is done (muon.h).
+ * Muon's step is three computations; between them matrices of updates go to their owners and back. Where owners have whole
+ * parameters, gradients are all-reduced as under ZeRO-0, and all weights are gathered at the end of the step (muon.h).
  */
 #include "model/base/memory.h"
 #include "model/cost/work/adapter.h"

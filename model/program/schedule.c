@@ -1,4 +1,6 @@
-/* schedule.c - which function makes the slots of a schedule. */
+/*
+ * schedule.c - choose the function that fills the slots of a schedule.
+ */
 #include "model/program/schedule.h"
 
 bool schedule_splits_backward(enum schedule schedule)

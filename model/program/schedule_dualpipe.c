@@ -1,24 +1,25 @@
 /*
- * DualPipe (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.2.1, and its published implementation).
+ * schedule_dualpipe.c - DualPipe (DeepSeek-V3 technical report, arXiv:2412.19437, section 3.2.1, and its published
+ * implementation).
  *
- * P pipeline places; half of the micro-batches enter at either end, and every place holds the layers it needs for both
- * directions, so weights are there twice. In the steady phase each forward pass of one direction is paired with a backward pass
- * of the other; weight gradients are divided off the backward pass only where they fill a gap, at the beginning and at the end.
- * Bubble (P/2 - 1)(F&B + B - 3W) with B the whole backward pass and F&B a pair, in which either pass's exchanges hide under the
- * other's compute. P + 1 of the micro-batches fill and drain the pipeline unpaired, in F + B. It holds the activations of P + 1
- * micro-batches, each of 1/P of the model.
+ * P pipeline places. Half of the micro-batches enter at either end, and every place holds the layers that it needs for both
+ * directions, so each weight is held twice. In the steady phase each forward pass of one direction is paired with a backward
+ * pass of the other. The weight-gradient part is divided off the backward pass only where it fills a gap, at the beginning and
+ * at the end. The bubble is (P/2 - 1)(F&B + B - 3W), with B the whole backward pass and F&B a pair, in which the exchanges of
+ * either pass hide under the computation of the other. P + 1 of the micro-batches fill and drain the pipeline unpaired, in F +
+ * B. A place holds the activations of P + 1 micro-batches, each of 1/P of the model.
  *
  * Chunk 0 is the direction that reaches a place first: for the first half of the places the micro-batches that entered at place
- * 0, for the second half the others. So place r and its mirror image P - 1 - r run one list of slots. With h = min(r, P - 1 - r),
- * H = P / 2, n micro-batches per direction:
+ * 0, for the second half the others. So place r and its mirror image P - 1 - r run the same list of slots. With h = min(r, P -
+ * 1 - r), H = P / 2, n micro-batches per direction:
  *
- *   1. 2(H - h - 1) times F0            5. H - h - 1 times B1, F1 with B0
- *   2. h + 1 times F0 F1                6. h + 1 times B1 B0, the later half without W
- *   3. H - h - 1 times B1 W F1          7. H - h - 1 times W, B0 without W
- *   4. n - P + h + 1 times F0 with B1, F1 with B0    8. h + 1 times W
+ *     1. 2(H - h - 1) times F0            5. H - h - 1 times B1, F1 with B0
+ *     2. h + 1 times F0 F1                6. h + 1 times B1 B0, the later half without W
+ *     3. H - h - 1 times B1 W F1          7. H - h - 1 times W, B0 without W
+ *     4. n - P + h + 1 times F0 with B1, F1 with B0    8. h + 1 times W
  *
- * DualPipe-V is one half of it: p = H places run the first half's lists, what left for the second half comes back as the other
- * arm of a V, and all n micro-batches pass both arms. One copy of the weights.
+ * DualPipe-V is one half of it: p = H places run the lists of the first half. Messages for the second half come back as the
+ * other arm of a V, and all n micro-batches pass both arms. There is one copy of the weights.
  */
 #include "model/program/schedule.h"
 

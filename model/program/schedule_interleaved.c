@@ -1,17 +1,18 @@
 /*
- * Interleaved 1F1B (Narayanan et al. 2021, section 2.2.2; the order is Megatron-LM's).
+ * schedule_interleaved.c - interleaved 1F1B (Narayanan et al. 2021, section 2.2.2; the order is Megatron-LM's).
  *
  * A stage works on its m * v (micro-batch, chunk) pairs in rounds of p micro-batches: p of them through chunk 0, the same p
- * through chunk 1, and so on; backward from the last chunk to the first. Stage r fills the pipeline with 2(p - r - 1) + (v - 1)p
- * forward passes, or with all of them when there is only one round, and then alternates.
+ * through chunk 1, and so on; backward from the last chunk to the first. Stage r fills the pipeline with 2(p - r - 1) + (v -
+ * 1)p forward passes, or with all of them when there is only one round, and then alternates.
  *
- * m need not be a multiple of p (Llama 3, arXiv:2407.21783, section 3.3.2): the last round is then that of p micro-batches with
- * the passes of those that do not exist left out. Whatever waits for something in it did so in the whole round, so nothing waits
- * in a circle; the micro-batches of the short round still go round the ring of p stages once per chunk.
+ * m need not be a multiple of p (Llama 3, arXiv:2407.21783, section 3.3.2). The last round is then a round of p micro-batches
+ * without the passes of those that do not exist. Every wait in it also exists in the whole round, so nothing waits in a circle.
+ * The micro-batches of the short round still go round the ring of p stages once per chunk.
  *
- * Paired (ep_overlap; Megatron-Core's overlap of expert exchanges in 1F1B), a forward and the backward pass after it are one: the
- * exchanges of either hide under the other. For that they must not be of one micro-batch, as they would be on the last stage, so
- * every stage fills the pipeline with one more forward pass. Those of a short round wait for the ring and are not paired.
+ * Pairs (ep_overlap; Megatron-Core's overlap of expert exchanges in 1F1B): a forward pass and the backward pass after it are
+ * one, and the exchanges of either hide under the other. They must belong to different micro-batches, which they would not on
+ * the last stage. So every stage fills the pipeline with one more forward pass. Passes of a short round wait for the ring and
+ * are not paired.
  *
  * Where exchanges block, Megatron-LM does those of a forward and a backward pass together once the alternation has begun.
  */

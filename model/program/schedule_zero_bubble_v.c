@@ -1,14 +1,17 @@
 /*
- * ZB-V (Qi et al., ICLR 2024, section 6): the model is folded into a V of two chunks per stage, so the first stage has both ends
- * and every stage gets its first gradient equally late; zero bubble with the activations of 1F1B's first stage (2p chunks).
+ * schedule_zero_bubble_v.c - ZB-V (Qi et al., ICLR 2024, section 6).
+ *
+ * The model is folded into a V of two chunks per stage. So the first stage has both ends, and every stage gets its first
+ * gradient equally late. There is no bubble, with the activations of 1F1B's first stage (2p chunks).
  *
  * Stage r of p:
- *   1. 2(p - r) - 1 forward passes of chunk 0, then r pairs of a forward pass of chunk 1 and one of chunk 0: 2p - 1 in flight
- *   2. p - r times F1 B1 W1: the point of the V turns round at once
- *   3. in turn F0 B0 W0 F1 B1 W1, until all micro-batches are forward
- *   4. r pairs B0 B1 without their weight gradients, then p - r times B0 with the weight gradient of an earlier one; what is left
+ *     1. 2(p - r) - 1 forward passes of chunk 0, then r pairs of a forward pass of chunk 1 and one of chunk 0: 2p - 1 in flight
+ *     2. p - r times F1 B1 W1: at the point of the V micro-batches turn round at once
+ *     3. in turn F0 B0 W0 F1 B1 W1, until all micro-batches are forward
+ *     4. r pairs B0 B1 without their weight gradients, then p - r times B0 with the weight gradient of an earlier one; then the
+ * rest
  *
- * With F = B = W no stage waits between its first and its last pass; stages begin and end one after another, so, as with ZB-H2,
+ * With F = B = W no stage waits between its first and its last pass. Stages begin and end one after another, so, as with ZB-H2,
  * the gain needs the next step to begin without a barrier (program.rolling). The pattern is that of at least 2p - 1
  * micro-batches; with fewer, the passes of those that do not exist are left out.
  */

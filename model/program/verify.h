@@ -1,15 +1,17 @@
 /*
  * verify.h - the parts of the program verifier (private to the program folder).
  *
- * Thousands of ranks share a handful of scripts, so what can be said of scripts is said once:
+ * Example of a report: "op 12 (send of forward 3, chunk 1)" has no receive.
  *
- *   verify_tables.c      indices are in range, dependencies point backwards; per script
- *   verify_collectives.c members of a group enter equal collectives in one order; per script and kind, then per member
- *   verify_messages.c    sends match receives; per pair of neighbouring scripts
- *   verify_copies.c      what layers give to the host comes back, once; per script
- *   verify_progress.c    nothing waits in a circle: the program is run without times; per rank and operation
+ * Thousands of ranks share a handful of scripts, so whatever holds for a script is checked once:
  *
- * Each part relies on those before it having found nothing. A rank's streams are queues; `struct script_view` has the position
+ *     verify_tables.c      indices are in range, dependencies point backwards; per script
+ *     verify_collectives.c members of a group enter equal collectives in one order; per script and kind, then per member
+ *     verify_messages.c    sends match receives; per pair of neighbouring scripts
+ *     verify_copies.c      all that layers give to the host comes back, once; per script
+ *     verify_progress.c    nothing waits in a circle: the program is run without times; per rank and operation
+ *
+ * Each part needs the parts before it to have found nothing. A rank's streams are queues; `struct script_view` has the position
  * of each operation in its queue.
  */
 #ifndef MSIM_MODEL_PROGRAM_VERIFY_H
@@ -20,7 +22,7 @@
 
 enum { REPORTS_MAX = 10 }; /* mistakes reported before a part of the verifier stops looking */
 
-/* A script prepared for looking things up. */
+/* Indices over a script, for fast lookup. */
 struct script_view {
     const struct op *ops;
     uint32_t n_ops;
@@ -32,11 +34,11 @@ struct script_view {
     uint32_t *storage;
 };
 
-/* What a rank's receives are matched with: shared by all ranks with the same script and the same scripts around them. */
+/* The sends that complete the receives of a script. Ranks with the same script and the same scripts around them share it. */
 struct matching {
     int32_t script, peers[N_PEERS];     /* scripts, -1 none */
-    uint8_t own[N_PEERS], its[N_PEERS]; /* roles that lead to the peer, and from it back */
-    uint32_t *send_of;                  /* [n_ops of script]: the peer's send that a receive is completed by */
+    uint8_t own[N_PEERS], its[N_PEERS]; /* roles that lead to the peer, and from the peer back */
+    uint32_t *send_of;                  /* [n_ops of script] the peer's send that completes a receive */
 };
 
 struct verifier {

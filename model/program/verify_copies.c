@@ -1,4 +1,6 @@
-/* verify_copies.c - what a layer keeps and gives to the host comes back, all of it and once. */
+/*
+ * verify_copies.c - check that all that a layer gives to the host comes back, once.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /*
- * verify_messages.c - every send meets its receive, with as many bytes.
+ * verify_messages.c - check that every send meets its receive, with the same bytes.
  *
- * What two neighbours say to one another follows from their scripts and from the roles that lead from one to the other and back,
- * so each such combination is matched once, however many ranks it holds for.
+ * The messages between two neighbours follow from their scripts and from the roles that lead from one to the other and back. So
+ * each such combination is matched once, however many ranks it holds for.
  */
 #include <inttypes.h>
 #include <stdlib.h>

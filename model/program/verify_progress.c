@@ -1,8 +1,9 @@
 /*
- * verify_progress.c - the program is run without times: does every operation end?
+ * verify_progress.c - check that every operation ends, by running the program without times.
  *
- * A rank's state is how far each of its streams has come; an operation has ended when its stream is past it. Ranks that may be
- * able to go on wait in a list. What is left when the list is empty waits in a circle, and following who waits for whom finds it.
+ * A rank's state is the position of each of its streams; an operation has ended when its stream is past it. Ranks that may be
+ * able to continue are in a list. Operations that are left when the list is empty wait in a circle, which is found by following
+ * the waits.
  */
 #include <inttypes.h>
 #include <stdio.h>
