@@ -1,4 +1,4 @@
-/* Batches and the replicas that they divide among. */
+/* batch_fit.c - batches and the numbers of replicas that divide them. */
 #include "model/plan/batch_fit.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The best layouts of a setting, or why there are none. */
+/* best.c - the best layouts of a setting, or the reasons why there are none. */
 #include "model/plan/remedy.h"
 #include "model/plan/search.h"
 

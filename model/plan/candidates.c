@@ -1,4 +1,4 @@
-/* Candidate values of each dimension. */
+/* candidates.c - candidate values of each dimension. */
 #include "model/plan/candidates.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* levers.c - what could be different about a job, one thing at a time. */
+/* levers.c - the table of levers, and the functions that make each change. */
 #include "model/plan/levers.h"
 
 #include <stdio.h>

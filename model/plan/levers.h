@@ -1,5 +1,5 @@
 /*
- * levers.h - what could be different about a job, one thing at a time.
+ * levers.h - changes of a job, its layouts or its cluster, one at a time, to find out which would help most.
  *
  * Example: the job with twice the bandwidth between nodes, searched like the job itself:
  *
@@ -17,7 +17,7 @@
 #include "model/plan/space.h"
 #include "model/spec/experiment.h"
 
-/* Who can pull it. */
+/* Who can make the change. */
 enum plan_lever_kind {
     LEVER_SOFTWARE,
     LEVER_PRECISION,
@@ -53,12 +53,12 @@ struct plan_lever {
     enum plan_lever_kind kind;
     enum plan_change what;
     char change[64]; /* "feature ep_overlap" */
-    /* Changes an experiment, or the limits of its layouts. False: there is nothing to change, and both are undefined then. */
+    /* Changes an experiment or the limits of its layouts. False: there is nothing to change, and both are then undefined. */
     bool (*turn)(struct experiment *experiment, struct space_limits *limits, int argument);
-    int argument; /* of turn */
+    int argument; /* for turn */
 };
 
-/* One for each feature, in their order, and others. */
+/* One lever per feature, in the order of features, then the others. */
 enum { N_PLAN_LEVERS = N_FEATURES + 16 };
 struct plan_lever plan_lever_at(int i);
 

@@ -1,4 +1,4 @@
-/* What would make a job fit. */
+/* remedy.c - try changes that would make a job fit. */
 #include "model/plan/remedy.h"
 
 #include <math.h>

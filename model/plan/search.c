@@ -1,4 +1,4 @@
-/* The search: families of layouts handed out to threads, each with its own cost model and shortlist. */
+/* search.c - the search: families of layouts are handed out to threads; each has its own cost model and shortlist. */
 #include "model/plan/search.h"
 
 #include <math.h>

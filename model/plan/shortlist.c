@@ -1,4 +1,4 @@
-/* The order of plans, and a bounded heap of them. */
+/* shortlist.c - the order of plans, and a bounded heap of them. */
 #include "model/plan/shortlist.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The space of layouts: blocks, and mixed-radix numbers within a block. */
+/* space.c - the space of layouts: blocks, and mixed-radix numbers within a block. */
 #include "model/plan/space.h"
 
 #include <limits.h>

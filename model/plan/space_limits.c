@@ -1,4 +1,4 @@
-/* Restrictions of the space: reading them, and asking them. */
+/* space_limits.c - parse and apply restrictions of the space. */
 #include "model/plan/space.h"
 
 #include <errno.h>
