@@ -66,18 +66,19 @@ enum { OP_DEPS = 4 };
 #define NO_OP UINT32_MAX
 
 struct op {
-    uint8_t kind;           /* enum op_kind */
-    uint8_t stream;         /* enum stream */
-    uint8_t pass;           /* enum pass, or N_PASSES: optimizer, exchange of parameters, ... */
-    uint8_t class;          /* enum work_class of the time while this operation is waited for */
-    int16_t chunk;          /* model chunk on this stage, -1 none */
-    uint8_t collective;     /* enum collective */
-    uint8_t role;           /* send, receive: enum peer; collective: enum group_kind; on a stream of copies: enum copied */
-    int32_t micro_batch;    /* -1 none */
-    int32_t layer;          /* first layer concerned, -1 none */
-    int32_t work;           /* index in program.works, -1 none. Compute: its work. Exchange that overlaps with a computation: the
-                               WORK_OVERLAPPED pair; the exchange delays later operations until the time of the pair, from its start, is
-                               over. Dispatch of token copies: the WORK_COLLECTIVE with properties that `bytes` lacks */
+    uint8_t kind;        /* enum op_kind */
+    uint8_t stream;      /* enum stream */
+    uint8_t pass;        /* enum pass, or N_PASSES: optimizer, exchange of parameters, ... */
+    uint8_t class;       /* enum work_class of the time while this operation is waited for */
+    int16_t chunk;       /* model chunk on this stage, -1 none */
+    uint8_t collective;  /* enum collective */
+    uint8_t role;        /* send, receive: enum peer; collective: enum group_kind; on a stream of copies: enum copied */
+    int32_t micro_batch; /* -1 none */
+    int32_t layer;       /* first layer concerned, -1 none */
+    /* Index in program.works, -1 none. Of a computation: its work. Of an exchange that overlaps with a computation: the
+     * WORK_OVERLAPPED pair; the exchange delays later operations until the time of the pair, from its start, is over. Of a
+     * dispatch of token copies: the WORK_COLLECTIVE, which has properties that `bytes` lacks. */
+    int32_t work;
     uint32_t tag;           /* send, receive: pairs a send with its receive */
     double bytes;           /* sent or received; collective: of the full buffer */
     uint32_t deps[OP_DEPS]; /* NO_OP: none */
