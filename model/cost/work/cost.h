@@ -1,9 +1,14 @@
 /*
- * cost.h - a cost is a value with parts.
+ * cost.h - a time in seconds with the parts it consists of.
  *
- * The parts are those of a roofline plus alpha-beta: they add up to the time, so an estimate can say why it is what it is.
- * `compute_s` is the time the arithmetic needs; `memory_s` is what memory traffic adds beyond it (0 where arithmetic limits),
- * `latency_s` and `bandwidth_s` belong to communication.
+ * Example: a GEMM of 662 us that arithmetic limits, and its sum with an exchange.
+ *
+ *     struct cost gemm = {.launch_s = 2.3e-6, .compute_s = 659.3e-6, .memory_s = 0.1e-6};
+ *     cost_seconds(cost_add(gemm, exchange))
+ *
+ * The parts are those of a roofline and of alpha-beta: they add up to the time, so an estimate can explain itself. `compute_s`
+ * is the time of the arithmetic. `memory_s` is the time that memory traffic adds to it (0 where arithmetic limits). `latency_s`
+ * and `bandwidth_s` belong to communication.
  */
 #ifndef MSIM_MODEL_COST_WORK_COST_H
 #define MSIM_MODEL_COST_WORK_COST_H
@@ -35,7 +40,7 @@ static inline struct cost cost_scale(struct cost a, double factor)
                          a.bandwidth_s * factor};
 }
 
-/* Where a second of a step goes. Compute classes first, then communication by the group that exchanges. */
+/* The classes of time in a step: computations first, then communication by the group that exchanges. */
 #define WORK_CLASSES(X)                                                                                                          \
     X(GEMM, "gemm", "matrix multiplications of the layers")                                                                      \
     X(ATTENTION, "attention", "attention kernels")                                                                               \
@@ -55,14 +60,14 @@ static inline struct cost cost_scale(struct cost a, double factor)
     X(BUBBLE, "bubble", "waiting for another pipeline stage")
 
 enum work_class {
-#define X(id, name, what) CLASS_##id,
+#define X(id, name, text) CLASS_##id,
     WORK_CLASSES(X)
 #undef X
         N_WORK_CLASSES
 };
 const char *work_class_name(enum work_class c);
 
-/* Seconds by class: what a pass, or a step, is made of. */
+/* Seconds by class, of a pass or a step. */
 struct cost_by_class {
     double s[N_WORK_CLASSES];
 };

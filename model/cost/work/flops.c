@@ -1,9 +1,11 @@
 /*
- * Model FLOPs of a step: what MFU divides. Derivation: each weight of a matrix is used by 2 FLOPs a token forward and 4 backward.
- * So is a mixer's state, whatever way a kernel takes: a key times a value is added to it, a query reads it, and the delta rule
- * reads it by the key first; 2 N P FLOPs a head each, forward. Convolutions, decays and gates are not counted, as norms are not.
- * A frozen matrix is used by 2 backward, for the gradient of its input, those of its adapter by 2 and 4; attention's pairs, which
- * have no weights, as ever.
+ * flops.c - model FLOPs of a step: the numerator of MFU.
+ *
+ * Derivation: each weight of a matrix needs 2 FLOPs per token forward and 4 backward. So does the state of a mixer, whichever
+ * way a kernel computes it: a key times a value is added to it, a query reads it, and the delta rule first reads it by the key;
+ * 2 N P FLOPs per head each, forward. Convolutions, decays, gates and norms are not counted. A frozen matrix needs 2 backward,
+ * for the gradient of its input; the matrices of its adapter need 2 and 4. The pairs of attention, which has no weights, count
+ * as usual.
  */
 #include "model/cost/work/adapter.h"
 #include "model/cost/work/documents.h"

@@ -4,9 +4,9 @@
 
 #include "model/cost/work/precision_bytes.h"
 
-/* Of the data-sheet bandwidth of a node's memory: CPU-Adam takes 0.22, 0.51, 1.03, 2.41 and 2.57 s for 1, 2, 4, 8 and 10 billion
- * parameters on two Xeon Platinum 8168 with twelve channels of DDR4-2666, 256 GB/s (ZeRO-Offload, arXiv:2101.06840, tables 2 and
- * 4): 0.53, 0.46, 0.46, 0.39 and 0.46 of them; the median. */
+/* Achieved fraction of the nominal bandwidth of a node's memory. CPU-Adam takes 0.22, 0.51, 1.03, 2.41 and 2.57 s for 1, 2, 4,
+ * 8 and 10 billion parameters on two Xeon Platinum 8168 with twelve channels of DDR4-2666, 256 GB/s (ZeRO-Offload,
+ * arXiv:2101.06840, tables 2 and 4): fractions 0.53, 0.46, 0.46, 0.39 and 0.46; this is the median. */
 #define HOST_UPDATE_FRACTION 0.46
 
 /* Gradients are widened to fp32 for the update. */

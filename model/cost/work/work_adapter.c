@@ -1,4 +1,4 @@
-/* What adapters add to a layer; see adapter.h for the theory. */
+/* work_adapter.c - works that adapters add to a layer; see adapter.h for the theory. */
 #include "model/cost/work/adapter.h"
 #include "model/cost/work/work_layer.h"
 

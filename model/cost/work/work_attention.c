@@ -1,5 +1,5 @@
-/* The core of attention: fused into one kernel, or as GEMMs and passes over the score matrix; and what context parallelism
- * exchanges for it. */
+/* work_attention.c - the core of attention: one fused kernel, or GEMMs and passes over the score matrix; and its exchanges for
+ * context parallelism. */
 #include "model/cost/work/documents.h"
 #include "model/cost/work/work_layer.h"
 

@@ -43,8 +43,8 @@ void builder_memory(struct layer_builder *b, enum work_class class, enum memory_
     builder_append(b, work_add(b->table, work));
 }
 
-/* Bytes an element of a weight's gradient: written in half precision where a kernel of its own adds it to the sum (see
- * builder_gradient_sum), else added to an fp32 sum by the product itself, which reads and writes it. */
+/* Bytes per element of a weight's gradient. It is written in half precision where a separate kernel adds it to the sum (see
+ * builder_gradient_sum). Elsewhere the product itself adds it to an fp32 sum, which it reads and writes. */
 static double gradient_bytes(const struct layer_builder *b)
 {
     return work_is_current(b->layout) ? 4 + 4 : 2;

@@ -1,4 +1,4 @@
-/* The work before the first layer and after the last one. */
+/* work_ends.c - the work before the first layer and after the last one. */
 #include "model/cost/work/adapter.h"
 #include "model/cost/work/work_layer.h"
 

@@ -1,15 +1,15 @@
 /*
- * What a layer keeps for the backward pass in fewer bits than it is computed in: a kernel that writes it so, and one that brings
- * it back before it is read.
+ * work_kept.c - tensors that a layer keeps for the backward pass in fewer bits than it computes in: a kernel that writes the
+ * narrow copy, and one that restores it before it is read.
  *
- *   fp8_activation_input    both halves that a gated activation reads, or the one of another, as E4M3: 2 read and 1 written an
- *                           element, and 1 and 2 back. Megatron-Core's activation_func_fp8_input_store, kernels of its own;
- *                           DeepSeek-V3 casts inside the kernels beside it (arXiv:2412.19437, section 3.3.3)
- *   fp12_attention_output   what attention gives as E5M6 (the same section): 2 read and 1.5 written, and 1.5 and 2 back. It is
- *                           kept once: the operand of the projection's weight gradient, of which a narrow copy is kept
- *                           otherwise, is cast from it again
+ *     fp8_activation_input    the inputs of an activation (both halves of a gated one) as E4M3: 2 bytes read and 1 written per
+ *                             element, and 1 and 2 to restore. Megatron-Core's activation_func_fp8_input_store, separate kernels;
+ *                             DeepSeek-V3 casts inside the neighbouring kernels (arXiv:2412.19437, section 3.3.3)
+ *     fp12_attention_output   the output of attention as E5M6 (the same section): 2 read and 1.5 written, and 1.5 and 2 to
+ * restore. It is kept once: the operand of the projection's weight gradient, which has a narrow copy elsewhere, is cast from it
+ * again
  *
- * Scales, one for 128 elements there, are not counted.
+ * Scales, one per 128 elements there, are not counted.
  */
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work_layer.h"

@@ -1,4 +1,4 @@
-/* One layer: what runs, in which order. Byte counts per element and pass are derived beside each kernel. */
+/* work_layer.c - the works of one layer, in order. Byte counts per element and pass are derived at each kernel. */
 #include "model/cost/work/work_layer.h"
 
 enum { BF16 = 2 };

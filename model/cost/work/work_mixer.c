@@ -1,17 +1,17 @@
 /*
- * A mixer with a state (struct state_mixer): what reads the layer's input, a convolution over time, gates, the scan, a gated norm
- * and the output projection.
+ * work_mixer.c - a mixer with a state (struct state_mixer): input projections, a convolution over time, gates, the scan, a
+ * gated norm and the output projection.
  *
- * The scan is computed in chunks of C tokens (arXiv:2405.21060, section 6; of the delta rule arXiv:2406.06484, section 3): what
- * tokens of a chunk add to one another are products of matrices, as in attention; what a chunk adds to the state is one more, and
- * states are passed on from chunk to chunk. A chunk is taken as batched products of the model for GEMMs, so the kernels are
- * assumed to be as good as a library's; decays, masks and exponentials are assumed to hide in them. Backward each product has two
- * gradients, and what is cheaper to repeat than to keep is repeated, as the Triton kernels of mamba_ssm (ssd_combined.py) and of
- * flash-linear-attention (chunk_gated_delta_rule) do.
+ * The scan is computed in chunks of C tokens (arXiv:2405.21060, section 6; the delta rule arXiv:2406.06484, section 3). The
+ * influence of tokens of a chunk on each other is a product of matrices, as in attention. The contribution of a chunk to the
+ * state is one more product, and states are passed on from chunk to chunk. A chunk counts as batched products of the GEMM
+ * model, so the kernels are assumed to be as good as a library's; decays, masks and exponentials are assumed to hide in them.
+ * Backward each product has two gradients, and values that are cheaper to recompute than to keep are recomputed, as in the
+ * Triton kernels of mamba_ssm (ssd_combined.py) and of flash-linear-attention (chunk_gated_delta_rule).
  *
- * Tensor parallelism divides groups of heads. Context parallelism divides the sequence everywhere but between the exchanges here,
- * which turn it into heads and back (Megatron-LM, mamba_context_parallel.py); groups that are fewer than ranks are sent to all
- * that need them.
+ * Tensor parallelism divides groups of heads. Context parallelism divides the sequence, except between the exchanges here,
+ * which turn sequence parts into heads and back (Megatron-LM, mamba_context_parallel.py). If there are fewer groups than ranks,
+ * each group is sent to all ranks that need it.
  */
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* A mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine, on the rank whose experts get most tokens
- * (job.load; all equal by default): the others of its expert-parallel group wait for it. */
+/* work_moe.c - a mixture-of-experts feed-forward part: router, dispatch, grouped GEMMs, combine. Counted on the rank whose
+ * experts get the most tokens (job.load; all equal by default), because the other ranks of its expert-parallel group wait for
+ * it. */
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work_layer.h"
 

@@ -1,4 +1,4 @@
-/* One micro-batch through a chunk of the model, forward or backward; the optimizer step; parameters of a stage. */
+/* work_pass.c - one micro-batch through a chunk of the model, forward or backward; the optimizer step; parameters of a stage. */
 #include "model/cost/work/work_layer.h"
 
 #include <math.h>

@@ -1,8 +1,10 @@
 /*
- * What a module of multi-token prediction puts before its layer (DeepSeek-V3, arXiv:2412.19437, section 2.2): the norms of the
- * state of the depth before and of the embedding of a later token, side by side, and the product that brings them back to the
- * model's width. As Megatron-Core does it: the embedding is looked up as the model's first one is, the product is
- * column-parallel, and its columns are gathered.
+ * work_prediction.c - the part of a module of multi-token prediction before its layer (DeepSeek-V3, arXiv:2412.19437, section
+ * 2.2).
+ *
+ * It consists of two norms, of the state of the depth before and of the embedding of a later token, and a product that maps
+ * both, concatenated, to the model's width. As in Megatron-Core, the embedding is looked up like the model's first one, the
+ * product is column-parallel, and its columns are gathered.
  */
 #include "model/cost/work/work_layer.h"
 
