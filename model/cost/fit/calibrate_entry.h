@@ -1,9 +1,15 @@
 /*
- * calibrate_entry.h - the quantities of a GPU or cluster entry as parameters, by the names they have in its YAML.
+ * calibrate_entry.h - the quantities of a GPU or cluster entry as parameters, by their names in YAML.
  *
- * A parameter is any quantity row of a schema (model/spec/schema.h), named by its keys: gemm.bf16.peak_fraction, nccl.rate,
- * sustained_clock; in a cluster net_fraction and gpu.memory.bandwidth_fraction. Its bounds are the row's. Text, counts and
- * choices are no parameters.
+ * Example:
+ *
+ *     entry_parameter_find(&gpu_schema, "gemm.bf16.peak_fraction", &parameter, diags);
+ *     entry_parameter_get(&parameter, &gpu)                  0.71
+ *     entry_parameter_text(&parameter, 0.7134, text, 48)     "0.7134"
+ *
+ * A parameter is a quantity row of a schema (model/spec/schema.h), named by its keys: gemm.bf16.peak_fraction, nccl.rate,
+ * sustained_clock; in a cluster net_fraction and gpu.memory.bandwidth_fraction. It has the bounds of the row. Texts, counts and
+ * choices are not parameters.
  */
 #ifndef MSIM_MODEL_COST_FIT_CALIBRATE_ENTRY_H
 #define MSIM_MODEL_COST_FIT_CALIBRATE_ENTRY_H
@@ -17,28 +23,28 @@ enum { ENTRY_PATH_SIZE = 96 };
 struct entry_parameter {
     char path[ENTRY_PATH_SIZE];
     const struct field *row;
-    size_t offset; /* of the double in the entry's struct */
+    size_t offset; /* of the double in the struct of the entry */
 };
 
-/* The parameter of that name; false after the error "unknown parameter ...; did you mean ...?" at no place. */
+/* Finds the parameter of that name. False after adding the error "unknown parameter ...; did you mean ...?" without a place. */
 bool entry_parameter_find(const struct schema *schema, const char *path, struct entry_parameter *parameter, struct diags *diags);
 
-/* Every parameter of a schema in the order of its rows. The caller frees the list. */
+/* Every parameter of a schema, in the order of its rows. The caller frees the list. */
 struct entry_parameter *entry_parameters(const struct schema *schema, size_t *n);
 
 double entry_parameter_get(const struct entry_parameter *parameter, const void *entry);
 void entry_parameter_set(const struct entry_parameter *parameter, void *entry, double value);
 
-/* A value rounded to four significant digits, kept within the row's bounds: what is written, and therefore what counts. */
+/* A value rounded to four significant digits, within the bounds of the row. This is the value that is written, and therefore
+ * the value that counts. */
 double entry_parameter_round(const struct entry_parameter *parameter, double value);
-/* The value as YAML: "1.31us"; times in microseconds, rates in GB/s. Returns buffer; 48 bytes always suffice. */
+/* The value in YAML syntax: "1.31us"; times in microseconds, rates in GB/s. Returns buffer; 48 bytes are enough. */
 char *entry_parameter_text(const struct entry_parameter *parameter, double value, char *buffer, size_t size);
 
-/* A tree of texts and trees (by key) as YAML: two levels of lines, deeper ones in braces. Texts that YAML could take for
- * something else are quoted. `notes` (NULL: none) is a tree of texts of the same shape, written behind their lines as comments.
- */
+/* Writes a tree of texts and trees (by key) as YAML: two levels of lines, deeper levels in braces. Texts that YAML could read
+ * as another type are quoted. `notes` (NULL: none) is a tree of the same shape, written behind the lines as comments. */
 void entry_write_yaml(const json_t *tree, const json_t *notes, FILE *out);
-/* Put `text` at "a.b.c" into such a tree. */
+/* Sets `text` at "a.b.c" in such a tree. */
 void entry_tree_set(json_t *tree, const char *path, const char *text);
 
 #endif

@@ -11,8 +11,8 @@
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work.h"
 
-/* CUDA context, cuBLAS and cuDNN handles and workspaces, PyTorch's own: what nvidia-smi shows of a process before its first
- * tensor and after its first GEMM (assumption, 1.0-1.5 GiB on A100 and H100). */
+/* Bytes of the CUDA context, of handles and workspaces of cuBLAS and cuDNN, and of PyTorch itself: what nvidia-smi shows of a
+ * process before its first tensor and after its first GEMM (assumption, 1.0-1.5 GiB on A100 and H100). */
 #define FRAMEWORK_BYTES (1.25 * GIB)
 /* NCCL: per communicator about 16 channels of buffers (4 MiB Simple + LL + LL128) and both directions (NCCL 2.28 sources). */
 #define COMMUNICATOR_BYTES (0.1 * GIB)

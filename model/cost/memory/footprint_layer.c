@@ -1,6 +1,7 @@
 /*
- * What a layer keeps, and what it takes while it is repeated. Activations follow Korthikanti et al. (arXiv:2205.05198), written
- * as bytes kept per token and layer for the backward pass.
+ * footprint_layer.c - bytes that a layer keeps, and bytes that it needs while it is recomputed.
+ *
+ * Activations follow Korthikanti et al. (arXiv:2205.05198), as bytes kept per token and layer for the backward pass.
  */
 #include "model/cost/memory/footprint_layer.h"
 
