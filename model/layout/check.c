@@ -1,8 +1,8 @@
 /*
- * check.c - is a layout legal, and if not, why.
+ * check.c - decide whether a layout is legal, with the reason if it is not.
  *
- * The search asks this of every point of the space, so each rule only compares integers; the sentence is written afterwards and
- * only where it is wanted.
+ * The search checks every point of the space, so each rule only compares integers. The sentence is written afterwards and only
+ * if the caller wants it.
  */
 #include <stdio.h>
 

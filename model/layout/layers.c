@@ -1,4 +1,4 @@
-/* layers.c - which layers a virtual stage holds, and which virtual stage a chunk is. */
+/* layers.c - the layers of a virtual stage, and the virtual stage of a chunk. */
 #include <math.h>
 
 #include "model/base/order.h"

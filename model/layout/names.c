@@ -1,4 +1,4 @@
-/* names.c - the names of groups and reasons; what training stacks do. */
+/* names.c - the names of groups and reasons; properties of training stacks. */
 #include <string.h>
 
 #include "model/layout/layout.h"

@@ -1,8 +1,12 @@
 /*
  * ranks.h - the shape of rank groups (private to the layout folder).
  *
- * Under the rank order every group is a regular grid of ranks:
- *   first + i * stride + j * outer_stride,  0 <= i < n, 0 <= j < outer_n,
+ * Example: tp=8, dp=16: a GROUP_DP is 16 ranks with stride 8; the groups of a stage begin at ranks 0 to 7.
+ *
+ * In the order of ranks every group is a regular grid:
+ *
+ *     first + i * stride + j * outer_stride,  0 <= i < n, 0 <= j < outer_n,
+ *
  * and groups of a kind begin (`first`) at block * k + i, 0 <= k < n_blocks, 0 <= i < width.
  */
 #ifndef MSIM_MODEL_LAYOUT_RANKS_H

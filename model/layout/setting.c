@@ -1,4 +1,4 @@
-/* setting.c - what the layouts of an experiment are judged against. */
+/* setting.c - the setting of an experiment. */
 #include "model/layout/layout.h"
 #include "model/spec/experiment.h"
 

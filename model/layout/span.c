@@ -1,8 +1,8 @@
 /*
- * span.c - how the groups of a kind lie on NVLink domains, ToR sets and pods.
+ * span.c - the places of groups of a kind on NVLink domains, ToR sets and pods.
  *
- * All of it is arithmetic on regular grids of ranks, so that the search can ask it for every layout. A unit is a piece of the
- * machine of `size` GPUs (a node, a domain, ...), unit u holding ranks [u * size, (u + 1) * size).
+ * All of it is arithmetic on regular grids of ranks, so that the search can afford it for every layout. A unit is a piece of
+ * the machine of `size` GPUs (a node, a domain, ...); unit u holds ranks [u * size, (u + 1) * size).
  */
 #include "model/layout/ranks.h"
 

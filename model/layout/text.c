@@ -1,4 +1,4 @@
-/* text.c - the text form of a layout, and what follows from what was left out. */
+/* text.c - the text form of a layout, and the values of dimensions that were left out. */
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>

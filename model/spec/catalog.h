@@ -1,16 +1,22 @@
 /*
- * catalog.h - the known models, GPUs and clusters.
+ * catalog.h - the known models, GPUs and clusters, by name.
  *
- * An entry is a YAML file under model/spec/catalog/{models,gpus,clusters}/NAME.yaml. It is looked for, in this order, in
- * $MSIM_DATA/catalog, the build tree's catalog, the install prefix's share/msim/catalog. Every entry names its `source`; the
- * loader refuses one without.
+ * Example:
  *
- * `<gpu>-node` is a cluster too: one usual host of that GPU.
+ *     catalog_gpu("h100-sxm", &gpu, &diags);
+ *     catalog_gpu("NVIDIA H100 80GB HBM3", &gpu, &diags);       the same entry
+ *     catalog_cluster("h100-sxm-node", &cluster, &diags);       one usual host of that GPU
+ *     catalog_model("./my-model.yaml", &model, &diags);         a file, because the name has a '/'
  *
- * An entry may build on another: `base: NAME` and what differs. A name that contains '/' or ends in .yaml, .yml or .json is a
- * file, anything else a catalog name, or another spelling of one (catalog_alias.h): case and punctuation do not matter, and a
- * hub's ORGANISATION/MODEL is such a spelling where there is no file of that name. A short name that several parts share gets the
- * usual one, with a note. Mistakes go to diags with file, line and column; an unknown name gets the nearest known one.
+ * An entry is a YAML file model/spec/catalog/{models,gpus,clusters}/NAME.yaml. It is searched, in this order, in
+ * $MSIM_DATA/catalog, in the build tree's catalog and in share/msim/catalog of the install prefix. Every entry has a `source`;
+ * the loader refuses one without.
+ *
+ * An entry may build on another with `base: NAME` and the keys that differ. A name that contains '/' or ends in .yaml, .yml or
+ * .json is a file. Other names are catalog names or other spellings of them (catalog_alias.h): case and punctuation do not
+ * matter, and a hub's ORGANISATION/MODEL is such a spelling unless a file of that name exists. A short name that several parts
+ * share gets the usual one, with a note. Mistakes go to diags with file, line and column; for an unknown name the nearest known
+ * one is suggested.
  */
 #ifndef MSIM_MODEL_SPEC_CATALOG_H
 #define MSIM_MODEL_SPEC_CATALOG_H
@@ -27,8 +33,8 @@ MUST_CHECK enum status catalog_model(const char *name, struct transformer *model
 MUST_CHECK enum status catalog_gpu(const char *name, struct gpu *gpu, struct diags *diags);
 MUST_CHECK enum status catalog_cluster(const char *name, struct cluster *cluster, struct diags *diags);
 
-/* An entry of any kind. A catalog name is looked for among models, GPUs and clusters, in this order; what a file describes shows
- * in its keys. */
+/* An entry of any kind. A catalog name is searched among models, GPUs and clusters, in this order. The kind of a file follows
+ * from its keys. */
 struct catalog_entry {
     enum catalog_kind kind;
     union {
@@ -40,14 +46,14 @@ struct catalog_entry {
 MUST_CHECK enum status catalog_entry(const char *name, struct catalog_entry *entry, struct diags *diags);
 
 /*
- * A plausible cluster for a row of a measurement table whose cluster nobody named: the one cluster of the catalog with such GPUs,
- * nodes and network rate, if it is the only one; otherwise `nodes` hosts of gpus_per_node GPUs on a non-blocking fabric, one NIC
- * of nic_rate (B/s) per GPU. 0 takes the GPU's usual host.
+ * A plausible cluster for a row of a measurement table that names none: the only cluster of the catalog with these GPUs, nodes
+ * and network rate, if there is exactly one. If not: `nodes` hosts of gpus_per_node GPUs on a non-blocking fabric, with one NIC
+ * of nic_rate (B/s) per GPU. 0 uses the value of the GPU's usual host.
  */
-/* What such a cluster is but for its size: read once, for rows of any number of nodes. */
+/* Such a cluster without its size: read once, for rows with any number of nodes. */
 struct cluster_kind {
     struct cluster like;
-    bool named; /* a cluster of the catalog; otherwise what a non-blocking fabric would be */
+    bool named; /* a cluster of the catalog; false: the assumed non-blocking fabric */
 };
 MUST_CHECK enum status cluster_kind_of_gpu(const char *gpu, int gpus_per_node, double nic_rate, struct cluster_kind *kind,
                                            struct diags *diags);
@@ -59,12 +65,12 @@ MUST_CHECK enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_n
 /* Names in alphabetical order, NULL-terminated; free with names_free. */
 MUST_CHECK enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags);
 
-/* A data file of the program (relative path such as "catalog/gpus/b200.yaml" or "traces/llama3-54d.csv"): the first that exists
- * of the directories above; NULL when none does. The caller frees the path. */
+/* The path of a data file of the program ("catalog/gpus/b200.yaml", "traces/llama3-54d.csv"): the first that exists in the
+ * directories above, NULL if none does. The caller frees the path. */
 char *data_path(const char *relative);
 
-/* MSIM_DATA may lack files, which are then found elsewhere; a place that is not there is a mistake, to be told before anything is
- * read. */
+/* Reports an error if the folder MSIM_DATA does not exist. (Files that it lacks are found elsewhere.) Call it before anything
+ * is read. */
 MUST_CHECK enum status data_path_check(struct diags *diags);
 
 #endif

@@ -1,4 +1,4 @@
-/* An entry whose kind nobody said. */
+/* catalog_entry.c - load an entry of an unknown kind. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

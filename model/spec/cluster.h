@@ -1,5 +1,11 @@
 /*
- * cluster.h - what it runs on: nodes of one kind of GPU, and the fabric between them.
+ * cluster.h - the machine: nodes of one kind of GPU, and the fabric between them.
+ *
+ * Example: megascale-a100, 12,288 A100.
+ *
+ *     nodes 1536, gpus_per_node 8, nvlink_domain 8
+ *     nics_per_node 8, nic_rate 25e9 B/s (200 Gbps)
+ *     topology Clos, fabric_layers 3, rails yes
  */
 #ifndef MSIM_MODEL_SPEC_CLUSTER_H
 #define MSIM_MODEL_SPEC_CLUSTER_H
@@ -8,18 +14,18 @@
 #include "model/spec/gpu.h"
 
 enum fabric_kind { FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ETHERNET_TCP, FABRIC_SLINGSHOT };
-/* Whether each NIC of a host goes to a ToR of its own (rail-optimised) or all to one. */
+/* Whether each NIC of a host connects to a ToR of its own (rail-optimised) or all to one. */
 enum rails { RAILS_AUTO /* as the ports of a switch allow: sim/fabric */, RAILS_NO, RAILS_YES };
 
-/* How switches are joined. */
+/* How switches are connected. */
 enum topology { TOPOLOGY_CLOS, TOPOLOGY_DRAGONFLY };
 
 enum { AFFINITY_SIZE = 192 };
 
-/* How collectives go over the network: model/cost/kernel/collective.h. */
+/* The algorithm of collectives over the network: model/cost/kernel/collective.h. */
 enum collective_algorithm { ALGORITHM_NCCL, ALGORITHM_RING, ALGORITHM_TREE, ALGORITHM_HIERARCHICAL };
 
-/* Groups of switches, all joined to all in a group, and groups to groups: sim/fabric/dragonfly.h. */
+/* Groups of switches: all switches of a group are connected, and all groups: sim/fabric/dragonfly.h. */
 struct dragonfly {
     int groups;
     int switches_per_group;
@@ -65,7 +71,7 @@ struct cluster {
     double net_fill_bytes; /* bytes */
     enum collective_algorithm collective_algorithm;
     enum topology topology;
-    /* Of a Clos (a dragonfly leaves them 0, and oversubscription 1): */
+    /* Members for a Clos (in a dragonfly they are 0, and oversubscription is 1): */
     int fabric_layers;            /* 1: one switch, 2: leaf-spine, 3: Clos with core */
     int leaf_nodes;               /* nodes under one set of ToR (leaf) switches */
     int pod_nodes;                /* nodes under one aggregation block; 0: all */
@@ -110,7 +116,7 @@ static inline int cluster_domain_nics(const struct cluster *cluster)
     return hosts * cluster->nics_per_node;
 }
 
-/* NICs that n GPUs of one NVLink domain use: each its own, or all that it has. */
+/* NICs that n GPUs of one NVLink domain use: their own, or at most all of the domain. */
 static inline double cluster_nics_of(const struct cluster *cluster, int n)
 {
     double each = cluster->nics_per_node > cluster->gpus_per_node ? (double)cluster->nics_per_node / cluster->gpus_per_node : 1;
@@ -123,36 +129,37 @@ static inline double cluster_gpu_nic_rate(const struct cluster *cluster)
     return cluster->nic_rate * cluster->nics_per_node / cluster->gpus_per_node;
 }
 
-/* Nodes under one set of ToRs, or of the switches of a dragonfly that a node's NICs go to; 0: unknown. */
+/* Nodes under one set of ToRs, or under the dragonfly switches to which a node's NICs connect; 0: unknown. */
 int cluster_leaf_nodes(const struct cluster *cluster);
 /* Nodes under one aggregation block, or in one group of a dragonfly; 0: all. */
 int cluster_pod_nodes(const struct cluster *cluster);
-/* The ports of a Clos's switches, as sim/fabric builds them: those of a leaf's ToRs (one for each plane, or for each port of a
- * node where rails have their own) and of a pod's aggregation switches, to below and to above. As many go up as the
- * oversubscription asks for, rounded, at least one. Layers that are not there have none. */
+/* The ports of a Clos's switches, as sim/fabric builds them: of a leaf's ToRs (one per plane, or one per port of a node where
+ * rails have their own) and of a pod's aggregation switches, downward and upward. The upward number follows from the
+ * oversubscription, rounded, at least one. Missing layers have none. */
 #define CLOS_SWITCH_PORTS 64
 struct clos_ports {
-    int planes; /* of the cluster; where nothing joins rails but the hosts, one of each port */
+    int planes; /* of the cluster; where only hosts connect rails, one per port */
     int tors_per_set;
-    int tor_down, tor_up; /* of one; `nic_split` of the first are as fast as one of the second */
+    int tor_down, tor_up; /* ports of one ToR; `nic_split` downward ports are as fast as one upward port */
     int agg_down, agg_up;
 };
 struct clos_ports cluster_clos_ports(const struct cluster *cluster);
-/* What the NICs of a leaf send, and of a pod's its leaves, over what can leave it: of a Clos that is oversubscribed with the
- * ports that it has, so 8:1 of 4 ports is 4:1. Of a dragonfly: what the endpoints of a switch send over its local cables, and
- * those of a group over its global ones (1 / taper), which adaptive routing fills all (sim/fabric/dragonfly.h): what one pair of
- * groups sends goes over others, too, so it does not matter how many of the groups a job has. */
+/* The traffic that NICs of a leaf (or leaves of a pod) can send over the capacity of the links that leave it. A Clos is
+ * oversubscribed with the ports that it has, so 8:1 of 4 ports is 4:1. In a dragonfly: the endpoints of a switch over its local
+ * cables, and those of a group over its global cables (1 / taper). Adaptive routing fills all cables (sim/fabric/dragonfly.h),
+ * because traffic between a pair of groups also uses other groups. So the number of groups of a job does not matter. */
 double cluster_leaf_oversubscription(const struct cluster *cluster);
 double cluster_pod_oversubscription(const struct cluster *cluster);
-/* Switches of a dragonfly that the NICs of a node are spread over: one, or one for each port. */
+/* Number of dragonfly switches to which the NICs of a node connect: one, or one per port. */
 int cluster_dragonfly_rails(const struct cluster *cluster);
-/* Of a dragonfly with its nodes: groups, ports for other groups and cables between two of them, those that follow. */
+/* Derives, for the nodes of a dragonfly, groups, ports for other groups and cables between two groups, unless the input
+ * specifies them. */
 void cluster_dragonfly_follow(struct cluster *cluster);
 /* Changes the number of nodes. A dragonfly with too few groups for them gets more, even if its file specifies their number.
- * Returns false, and changes nothing, where the switches of a group cannot have the cables to that number of groups. */
+ * Returns false, and changes nothing, if the switches of a group cannot have the cables to that number of groups. */
 bool cluster_resize(struct cluster *cluster, int nodes);
-/* Groups of a dragonfly that `nodes` fill. The remedy is an option for the user to add where these are more groups than its file
- * specifies, else "". */
+/* Number of dragonfly groups that `nodes` fill. The remedy is an option for the user to add if its file specifies fewer groups,
+ * else "". */
 int cluster_dragonfly_groups(const struct cluster *cluster, int nodes);
 const char *cluster_groups_remedy(const struct cluster *cluster, int nodes);
 

@@ -4,7 +4,7 @@
 #include "model/spec/cluster.h"
 #include "model/spec/schemas.h"
 
-/* How a cluster is written. Its GPU arrives as the mapping that the catalog resolved (entry.c). */
+/* cluster_schema.c - the rows of a cluster. Its GPU is a mapping that the catalog has resolved (entry.c). */
 static const char *const fabrics[] = {[FABRIC_INFINIBAND] = "infiniband",
                                       [FABRIC_ROCE] = "roce",
                                       [FABRIC_ETHERNET_TCP] = "ethernet_tcp",

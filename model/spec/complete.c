@@ -1,4 +1,4 @@
-/* What follows from what is given, and whether the whole makes sense. */
+/* complete.c - derive missing values and check whether values agree. */
 #include <stdio.h>
 #include <string.h>
 

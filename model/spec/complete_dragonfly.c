@@ -1,4 +1,4 @@
-/* complete_dragonfly.c - what follows from what a cluster says of its dragonfly, and which keys belong to which topology. */
+/* complete_dragonfly.c - derive missing values of a dragonfly, and check which keys belong to which topology. */
 #include "model/spec/entry.h"
 
 /* Slingshot's switches have 64 ports, 16 of them for NICs, 31 for the 31 other switches of a group and 17 for other groups (De

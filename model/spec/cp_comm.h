@@ -1,15 +1,21 @@
 /*
- * cp_comm.h - how the ranks of context parallelism exchange.
+ * cp_comm.h - the exchanges of context parallelism.
  *
- * Each of cp ranks has a part of every sequence, and its queries attend to the keys of all. What travels for that:
+ * Example: cp = 16 with cp_comm = a2a:8+ring.
  *
- *   ring        keys and values, block by block around the ranks while attention to the last block is computed (Liu et al.,
- *               arXiv:2310.01889; Megatron-Core's cp_comm_type p2p, Transformer Engine)
- *   all_gather  keys and values of all ranks, before attention begins (Llama 3, arXiv:2407.21783, section 3.3.2)
- *   a2a         queries, keys, values and what attention gives: around attention a rank has whole sequences of some heads
- *               (DeepSpeed-Ulysses, arXiv:2309.14509)
- *   a2a:8+ring  both (Fang and Zhao, arXiv:2405.07719; Megatron-Core's a2a+p2p): 8 neighbours exchange heads for tokens, and of
- *               their stretches of the sequence keys and values go around, or are gathered (a2a:8+all_gather)
+ *     cp_comm_parse("a2a:8+ring", why, size)     the value below
+ *     cp_comm_heads(comm, 16)                    8: neighbours that exchange heads
+ *     keys and values then go around rings of 16 / 8 = 2 ranks
+ *
+ * Each of cp ranks has a part of every sequence, and its queries attend to the keys of all ranks. The exchanged data are
+ *
+ *     ring        keys and values, block by block around the ranks, while attention to the last block is computed (Liu et al.,
+ *                 arXiv:2310.01889; Megatron-Core's cp_comm_type p2p, Transformer Engine)
+ *     all_gather  keys and values of all ranks, before attention begins (Llama 3, arXiv:2407.21783, section 3.3.2)
+ *     a2a         queries, keys, values and the output of attention: during attention a rank has whole sequences of some heads
+ *                 (DeepSpeed-Ulysses, arXiv:2309.14509)
+ *     a2a:8+ring  both (Fang and Zhao, arXiv:2405.07719; Megatron-Core's a2a+p2p): 8 neighbours exchange heads for tokens; the
+ * keys and values of their parts of the sequence go around, or are gathered (a2a:8+all_gather)
  *
  * A value is the number of ranks that exchange heads, and whether keys and values are gathered among the others.
  */
@@ -22,7 +28,7 @@
 enum cp_comm {
     CP_RING,
     CP_ALL_GATHER,
-    CP_A2A = 1 << 21, /* among all, however many */
+    CP_A2A = 1 << 21, /* among all ranks */
 };
 
 /* `a2a` ranks exchange heads; keys and values travel among the other cp / a2a, gathered or around a ring. */

@@ -1,18 +1,20 @@
 /*
- * experiment.h - one experiment: model, cluster, job, layout, faults, from a file and flags.
+ * experiment.h - one experiment: model, cluster, job, layout and faults, from a file and flags.
  *
- *   model: gpt-175b-megascale | file | {base: NAME, field: value...}
- *   cluster: {base: megascale-a100, gpus: 12288}
- *   job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}
- *        batch_tokens: 12582912 instead of global_batch
- *   layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto | {auto: true, pp: 8}: the best with pp = 8
- *           | tp8 pp8 vpp6 mb1 z2: as tables print it (layout_items.h)
- *   faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
- * horizon: 54d}
- *           {model: llama3, policy: megascale, checkpoint: two-stage, ...}: faults drawn from a model, recovery in stages
+ * Example of a file:
  *
- * Overrides ("job.global_batch=6144") reach any key and win over the file.
- * A cluster named on the command line replaces all keys of the file's cluster except `gpus`: the size of the job stays.
+ *     model: gpt-175b-megascale | file | {base: NAME, field: value...}
+ *     cluster: {base: megascale-a100, gpus: 12288}
+ *     job: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [...], tokens: 300B}
+ *          batch_tokens: 12582912 instead of global_batch
+ *     layout: {tp: 8, pp: 8, vpp: 6, micro_batch: 1, zero: 2} | auto | {auto: true, pp: 8}: the best with pp = 8
+ *             | tp8 pp8 vpp6 mb1 z2: as tables print it (layout_items.h)
+ *     faults: {trace: llama3-54d, checkpoint_interval: 30min, checkpoint_block: 30s, restart: 15min, detect: 0s, spares: 4,
+ *              horizon: 54d}
+ *             {model: llama3, policy: megascale, checkpoint: two-stage, ...}: faults drawn from a model, recovery in stages
+ *
+ * Overrides ("job.global_batch=6144") reach any key and win over the file. A cluster named on the command line replaces all
+ * keys of the file's cluster except `gpus`, so the size of the job stays.
  */
 #ifndef MSIM_MODEL_SPEC_EXPERIMENT_H
 #define MSIM_MODEL_SPEC_EXPERIMENT_H
@@ -24,9 +26,9 @@
 #include "model/spec/job.h"
 #include "model/spec/transformer.h"
 
-/* The layout as asked for; the layout folder turns it into a struct layout. */
+/* The requested layout as text; model/layout turns it into a struct layout. */
 struct layout_request {
-    bool given;     /* what the text does not say takes its default; false: it is searched ("auto") */
+    bool given;     /* true: dimensions that the text does not name have their defaults; false: they are searched ("auto") */
     char text[384]; /* "tp=8,pp=8,..." as layout_parse reads it, from the mapping or a flag; may be empty */
 };
 
@@ -47,7 +49,7 @@ struct faults_request {
 
 struct experiment {
     struct transformer model;
-    struct cluster cluster; /* nodes reduced to what `gpus` uses is NOT done: see gpus */
+    struct cluster cluster; /* all of its nodes, also those that `gpus` does not use */
     int gpus;               /* used by the job; a multiple of gpus_per_node, or a divisor of it */
     bool grown;             /* the cluster has been given more nodes of its kind, for these GPUs */
     struct job job;
@@ -56,10 +58,10 @@ struct experiment {
     uint64_t seed;
 };
 
-/* What the command line gives; NULL or 0 where it says nothing. */
+/* The command line; NULL or 0 where it specifies nothing. */
 struct experiment_flags {
     const char *file; /* experiment file */
-    const char *text; /* what is in it, where that has been read already, as of standard input; n_text bytes */
+    const char *text; /* its contents, if already read (standard input); n_text bytes */
     const char *name; /* of the text, for messages; NULL: "standard input" */
     size_t n_text;
     const char *model, *cluster; /* names or paths */
@@ -78,22 +80,22 @@ MUST_CHECK enum status experiment_load(const struct experiment_flags *flags, str
 MUST_CHECK enum status experiment_parse_text(const char *name, const char *bytes, size_t n, struct experiment *experiment,
                                              struct diags *diags);
 
-/* The path of the key that a word means: "job.optimizer" for "optimizer", "layout.micro_batch" for "mb"; dashes are underscores.
- * Returns buffer, NULL where no part has such a key. */
+/* The path of the key that a word means: "job.optimizer" for "optimizer", "layout.micro_batch" for "mb"; dashes count as
+ * underscores. Returns buffer, NULL if no part has such a key. */
 const char *experiment_key_path(const char *word, char *buffer, size_t size);
-/* Is a key's value, by its path in full ("cluster.pue", "cluster.gpu.hbm_rate"), a quantity that need not be whole? *dimension
- * then is what it is measured in. */
+/* Whether the value of a key, given by its full path ("cluster.pue", "cluster.gpu.hbm_rate"), is a quantity that need not be
+ * whole; *dimension is then its dimension. */
 bool experiment_key_quantity(const char *path, enum dimension *dimension);
-/* The key that says in its own way what this one says, by their paths in full: "job.batch_tokens" for "job.global_batch"; of the
- * two an experiment has one. NULL: there is none. *both, when asked for, becomes what is said of both: "say the same thing". */
+/* The key with the same meaning in another form, by full path: "job.batch_tokens" for "job.global_batch"; an experiment may
+ * have only one of the two. NULL: there is none. *both (may be NULL) is then a phrase about the two: "say the same thing". */
 const char *experiment_key_instead(const char *path, const char **both);
-/* Do the keys of this part count one by one where it is said at once, --set 'job={...}'? */
+/* Whether the keys of this part count one by one when it is set as a whole, --set 'job={...}'. */
 bool experiment_key_counts_parts(const char *path);
 /* Texts in the arena: "job.seq_len" of "job" and "seq_len"; and a key's path with the long name of a layout's key,
  * "layout.micro_batch" of "layout.mb". */
 char *experiment_key_under(const char *part, const char *key, struct arena *arena);
 const char *experiment_key_long(const char *path, struct arena *arena);
-/* The key of a part that is nearest to a word which is none: "optimizer" for "optimzer"; NULL: none is near. */
+/* The key of a part nearest to an unknown word: "optimizer" for "optimzer"; NULL: none is near. */
 const char *experiment_key_nearest(const char *word);
 
 /* The effective configuration as one JSON text (what result files hold); caller frees. It is itself an

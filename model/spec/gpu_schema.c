@@ -2,8 +2,9 @@
 #include "model/spec/schemas.h"
 
 /*
- * How a GPU is written. A new parameter is its member in gpu.h and one row here; give it a default when entries exist that do not
- * know it yet.
+ * gpu_schema.c - the rows of a GPU.
+ *
+ * A new parameter is its member in gpu.h and one row here; give it a default if there are entries without it.
  */
 #define EACH_PRECISION(ROW)                                                                                                      \
     ROW("fp32", PRECISION_FP32), ROW("bf16", PRECISION_BF16), ROW("fp16", PRECISION_FP16), ROW("fp8", PRECISION_FP8),            \

@@ -1,9 +1,9 @@
 /*
- * A Hugging Face config.json, as downloaded, as a model entry.
+ * huggingface.c - read a Hugging Face config.json, as downloaded, as a model entry.
  *
- * A family is a table that renames its keys, and what its code has fixed without a key. The renamed values keep the place and the
- * name that they have in the file, so that msim's own schema finds and reports their mistakes. Keys that no table has are
- * ignored: most of a configuration is about inference. Names and meanings: the configuration classes of the transformers library.
+ * A family is a table that renames its keys and adds the values that its code has fixed. Renamed values keep their place and
+ * their name in the file, so that the schema finds and reports mistakes in them. Keys that no table has are ignored, because
+ * most of a configuration is about inference. Names and meanings: the configuration classes of the transformers library.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /*
- * job.h - how much is trained, and with which software features.
+ * job.h - the training job: batch, sequence length, precisions, optimizer, and software features.
  *
- * A feature changes the program or a cost for a physical reason; the list below says which. A search may use any of the job's
+ * Example: {global_batch: 6144, seq_len: 2048, precision: bf16, optimizer: adam, features: [flash_attention2, tp_overlap]}
+ *
+ * A feature changes the program or a cost for a physical reason, which the list below gives. A search may use any of the job's
  * features; a step uses all of them.
  */
 #ifndef MSIM_MODEL_SPEC_JOB_H
@@ -14,39 +16,39 @@
 #include "model/spec/expert_load.h"
 #include "model/spec/gpu.h"
 
-/* The largest batch of a step that is accepted, in sequences and in tokens. */
+/* The largest accepted batch of a step, in sequences and in tokens. */
 #define JOB_SEQUENCES_MAX 1000000000
 #define JOB_TOKENS_MAX    1e12
-/* And the most GPUs that an option asks for. */
+/* The largest number of GPUs that an option accepts. */
 #define JOB_GPUS_MAX 10000000
 
-/* Muon (K. Jordan and others, 2024) is for the matrices of the layers: their momentum, made orthogonal. The rest (tables, the
- * output matrix, norms, biases) has Adam, as in every published use. */
+/* Muon (K. Jordan and others, 2024) updates the matrices of the layers with their momentum, made orthogonal. The rest (tables,
+ * the output matrix, norms, biases) uses Adam, as in every published use. */
 enum optimizer { OPTIMIZER_ADAM, OPTIMIZER_LAMB, OPTIMIZER_SGD, OPTIMIZER_MUON, N_OPTIMIZERS };
 extern const char *const optimizer_names[N_OPTIMIZERS + 1]; /* by enum optimizer; NULL after the last */
 
-/* A matrix that tensor parallelism divides: Muon takes each rank's block for a matrix of its own, or all ranks gather the blocks
- * and each computes the whole (Megatron-LM, --muon-tp-mode). */
+/* Muon with a matrix that tensor parallelism divides: each rank treats its block as a matrix of its own, or all ranks gather
+ * the blocks and each computes the whole (Megatron-LM, --muon-tp-mode). */
 enum muon_tp { MUON_BLOCKWISE, MUON_DUPLICATED, N_MUON_TP };
 extern const char *const muon_tp_names[N_MUON_TP + 1];
 
-/* What replicas that divide Muon's states have of a parameter: each a share of its elements, as FSDP2 and ZeRO have it, or one of
- * them, its owner, the whole (Megatron-Core's layer-wise distributed optimizer, --optimizer dist_muon). */
+/* How replicas divide the states of Muon: each has a share of the elements of a parameter, as in FSDP2 and ZeRO, or one of
+ * them, its owner, has the whole (Megatron-Core's layer-wise distributed optimizer, --optimizer dist_muon). */
 enum muon_shard { MUON_ELEMENTS, MUON_LAYER_WISE, N_MUON_SHARDS };
 extern const char *const muon_shard_names[N_MUON_SHARDS + 1];
 
 /*
- * Low-rank adapters (LoRA; Hu and others, arXiv:2106.09685): the weights of the model stay as they are, and beside each target
- * matrix W [out, in] two thin ones are trained, A [rank, in] and B [out, rank]:
+ * Low-rank adapters (LoRA; Hu and others, arXiv:2106.09685): the weights of the model are frozen, and next to each target
+ * matrix W [out, in] two thin matrices are trained, A [rank, in] and B [out, rank]:
  *
  *     y = W x + scale B (A x)
  *
- * The scale (alpha / rank) costs no time. Targets are the matrices of a layer: what makes queries, keys and values (of latent
- * attention its down- and up-projections); what brings attention's output back; the gate and up matrices of a dense feed-forward
- * part; its down matrix. Matrices that the stack keeps in one (queries, keys and values; gate and up) have one adapter.
+ * The scale (alpha / rank) costs no time. Targets are matrices of a layer: those for queries, keys and values (in latent
+ * attention its down- and up-projections); the output projection of attention; the gate and up matrices of a dense feed-forward
+ * part; its down matrix. Matrices that the stack fuses (queries, keys and values; gate and up) share one adapter.
  *
- * The token table and the output matrix may be trained whole beside them (peft's modules_to_save), as new tokens need it; of one
- * that is both, either name means both.
+ * The token table and the output matrix may be trained whole as well (peft's modules_to_save), as new tokens need it. If they
+ * are one table, either name means both.
  */
 enum adapter_target { ADAPT_QKV, ADAPT_PROJECTION, ADAPT_MLP_UP, ADAPT_MLP_DOWN, N_ADAPTER_TARGETS };
 extern const char *const adapter_target_names[N_ADAPTER_TARGETS + 1]; /* by enum adapter_target; NULL after the last */
@@ -54,18 +56,18 @@ enum adapter_whole { WHOLE_EMBEDDING, WHOLE_HEAD, N_ADAPTER_WHOLES };
 extern const char *const adapter_whole_names[N_ADAPTER_WHOLES + 1]; /* by enum adapter_whole; NULL after the last */
 
 struct adapter {
-    int64_t rank;     /* 0: there are none, all weights are trained */
+    int64_t rank;     /* 0: no adapters, all weights are trained */
     uint32_t targets; /* bit i is enum adapter_target i */
     uint32_t whole;   /* bit i is enum adapter_whole i */
 };
 
 /*
- * Documents that sequences are packed from, where attention is masked between them: they are put one behind another and the
- * stream is cut into sequences, so a sequence may begin and end inside one. Their lengths are log-normal.
+ * Documents that are packed into sequences, with attention masked between them. They follow one another and the stream is cut
+ * into sequences, so a sequence may begin and end inside a document. Lengths are log-normal.
  */
 struct documents {
     double mean;   /* tokens; 0: attention sees whole sequences */
-    double spread; /* standard deviation of the logarithm of a length; 0: all are equally long */
+    double spread; /* standard deviation of the logarithm of a length; 0: equal lengths */
 };
 
 #define FEATURES(X)                                                                                                              \
@@ -107,12 +109,12 @@ typedef uint32_t feature_set;
 #define FEATURE_BIT(id) ((feature_set)1 << FEATURE_##id)
 
 /* The default features of current training stacks (Megatron-Core, NeMo). A job that names no features has these, with the
- * attention that features_usual() finds for its GPU. */
+ * generation of attention that features_usual() finds for its GPU. */
 #define FEATURES_USUAL                                                                                                           \
     (FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(TP_OVERLAP) | FEATURE_BIT(PP_OVERLAP) |                \
      FEATURE_BIT(DP_OVERLAP) | FEATURE_BIT(ASYNC_DATA) | FEATURE_BIT(FUSED_LOSS))
 
-/* Attention as one kernel, of whatever generation. */
+/* Attention as one kernel, any generation. */
 #define FEATURES_FLASH (FEATURE_BIT(FLASH_ATTENTION) | FEATURE_BIT(FLASH_ATTENTION2) | FEATURE_BIT(FLASH_ATTENTION3))
 /* Element-wise kernels are fused, by hand or by a compiler; a stack with neither is eager. */
 #define FEATURES_FUSING (FEATURE_BIT(FUSED_OPS) | FEATURE_BIT(COMPILE))
@@ -135,19 +137,19 @@ char *features_text(feature_set features, const char *separator, char *buffer, s
 int feature_parse(const char *name); /* -1: unknown */
 
 /*
- * Moments. Beside the fp32 master weight Adam and LAMB keep two, SGD and Muon's matrices one. They are read and written as they
- * are kept: in fp32, or in 2 bytes (DeepSeek-V3: both of AdamW's in bf16, arXiv:2412.19437, section 3.3.3; Megatron-Core,
- * --exp-avg-dtype and --exp-avg-sq-dtype), or in 1 (fp8; 8-bit Adam, arXiv:2110.02861), the scale of each block of hundreds or
- * thousands not counted; all from memory. Arithmetic is in fp32 on the way, and streaming is what an update's time is: it follows
- * the bytes.
+ * Moments. Besides the fp32 master weight Adam and LAMB keep two moments, SGD and Muon's matrices one. They are read and
+ * written in the format in which they are kept: fp32; 2 bytes (DeepSeek-V3: both of AdamW's in bf16, arXiv:2412.19437, section
+ * 3.3.3; Megatron-Core,
+ * --exp-avg-dtype and --exp-avg-sq-dtype); or 1 byte (fp8; 8-bit Adam, arXiv:2110.02861), without the scales of blocks of
+ * hundreds or thousands of elements; all from memory. Arithmetic is in fp32. The time of an update is the streaming of its bytes.
  */
 struct job {
     int64_t global_batch; /* sequences per step */
-    int64_t batch_tokens; /* only while it is read: the same in tokens; 0 afterwards */
+    int64_t batch_tokens; /* the same in tokens, while the file is read; 0 afterwards */
     int64_t seq_len;      /* tokens per sequence */
     enum precision precision;
-    enum precision gradient_precision; /* of the reduction between data-parallel ranks: fp32, bf16 or fp16 */
-    enum precision moment_precision;   /* of the optimizer's moments as it keeps them: fp32, bf16, fp16 or fp8; see above */
+    enum precision gradient_precision; /* of the gradient reduction among replicas: fp32, bf16 or fp16 */
+    enum precision moment_precision;   /* of the optimizer's moments in memory: fp32, bf16, fp16 or fp8; see above */
     enum optimizer optimizer;
     enum muon_tp muon_tp;
     enum muon_shard muon_shard;
@@ -158,7 +160,7 @@ struct job {
     double clip;          /* largest norm of the gradients; 0: any */
     double dropout;       /* probability that an element of a branch is dropped before the residual sum */
     struct adapter adapter;
-    struct expert_load load; /* of a mixture's experts: how uneven, and what is dropped */
+    struct expert_load load; /* load of experts, and capacity */
     struct documents documents;
 };
 
@@ -168,7 +170,7 @@ static inline bool job_masks_documents(const struct job *job)
     return job->documents.mean > 0;
 }
 
-/* What the optimizer keeps of a parameter beside the master weight. */
+/* Number of moments per parameter, besides the master weight. */
 static inline int optimizer_moments(enum optimizer optimizer)
 {
     return optimizer == OPTIMIZER_SGD ? 1 : 2;

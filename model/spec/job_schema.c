@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* How the job and the faults are written. */
+/* job_schema.c - the rows of the job and the faults. */
 
 /* Names of which several may be given: bit i is the i-th. */
 struct name_set {

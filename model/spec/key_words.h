@@ -1,6 +1,8 @@
 /*
- * key_words.h - what people write for keys of an experiment: words of learning frameworks, of `msim catalog`'s columns, and keys
- * of another part. Private to the reader of specifications.
+ * key_words.h - other names for the keys of an experiment: words of learning frameworks, column titles of `msim catalog`, and
+ * keys of another part. Private to the reader of specifications.
+ *
+ * Example: key_words_advice("job", "train_batch_size", ...) returns "write `global_batch`, sequences a step, ...".
  */
 #ifndef MSIM_MODEL_SPEC_KEY_WORDS_H
 #define MSIM_MODEL_SPEC_KEY_WORDS_H
@@ -9,12 +11,12 @@
 
 enum { KEY_ADVICE = 200 };
 
-/* What to write for a word that is no key of the schema called `what`: "write `global_batch`, sequences a step, ...", or, where
- * the key is another part's, "write `job: {adapter: {rank: ...}}`". Case and dashes do not matter. Returns buffer, NULL where the
- * word says nothing or `what` is no part of an experiment. */
+/* Advice for a word that is no key of the schema called `what`: "write `global_batch`, sequences a step, ...", or, if another
+ * part has the key, "write `job: {adapter: {rank: ...}}`". Case and dashes do not matter. Returns buffer; NULL if the word is
+ * unknown or `what` is no part of an experiment. */
 const char *key_words_advice(const char *what, const char *word, char *buffer, size_t size);
 
-/* The key that the index-th word of the table means, by its path; NULL behind the last. For tests. */
+/* The path of the key for the index-th word of the table; NULL after the last. For tests. */
 const char *key_words_path(size_t index);
 
 /* The target of adapters that a framework's module belongs to: "qkv" for "q_proj"; NULL: none is known. */

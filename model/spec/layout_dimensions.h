@@ -3,7 +3,7 @@
  *
  *     X(CP, NUMBER, cp, "cp", "cp", "cp", "context_parallel", 1, 1e6, 1, "context parallelism", LAYOUT_NUMBERS)
  *
- * A layout is written in many places: as text (tp=8,mb=1), as YAML and JSON (micro_batch: 1), as columns of tables, in short
+ * A layout is written in many forms: as text (tp=8,mb=1), as YAML and JSON (micro_batch: 1), as columns of tables, in short
  * (tp8 z1). All of them take names, bounds and defaults from these rows.
  *
  * To add a dimension:
@@ -41,8 +41,10 @@
 #define LAYOUT_NUMBERS "numbers from 1 and ranges such as 2..16"
 
 /* clang-format off */
-/* How the work is divided.
- *    id, type, member, key, word, brief, long_name, least, most, usual, rare, in_tables, help, values */
+/*
+ * Dimensions that divide the work.
+ *    id, type, member, key, word, brief, long_name, least, most, usual, rare, in_tables, help, values
+ */
 #define LAYOUT_DIVISION(X)                                                                                                       \
     X(TP, NUMBER, tp, "tp", "tp", "tp", "tensor_parallel", 1, 1e6, 1, false, true, "tensor parallelism", LAYOUT_NUMBERS)         \
     X(CP, NUMBER, cp, "cp", "cp", "cp", "context_parallel", 1, 1e6, 1, false, true, "context parallelism", LAYOUT_NUMBERS)       \
@@ -58,7 +60,7 @@
     X(MICRO_BATCH, NUMBER, micro_batch, "micro_batch", "mb", "mb", NULL, 1, 1e6, 1, false, true,                                 \
       "sequences per micro-batch", LAYOUT_NUMBERS)
 
-/* What ZeRO and tensor parallelism do with states and activations. */
+/* Sharding of states and activations. */
 #define LAYOUT_SHARDING(X)                                                                                                       \
     X(ZERO, NUMBER, zero, "zero", "zero", "z", "zero_stage", 0, 3, 1, false, true, "ZeRO stage", "0 to 3")                       \
     X(SHARD, NUMBER, shard, "shard", "shard", "shard", "hybrid_shard", 0, 1e7, 0, true, true,                                    \
@@ -109,7 +111,7 @@ extern const struct layout_dimension_row layout_dimensions[N_LAYOUT_DIMENSIONS];
 /* The dimension of this key, word or long name; -1: none. */
 int layout_dimension_of(const char *name);
 
-/* The order of an output: the n dimensions that it names first, then all others as in the table. */
+/* Fills in the order of an output: the n dimensions of `first`, then all others as in the table. */
 void layout_dimension_order(const enum layout_dimension *first, int n, enum layout_dimension order[N_LAYOUT_DIMENSIONS]);
 
 enum schedule {
@@ -121,7 +123,7 @@ enum schedule {
     SCHEDULE_ZB2P, /* zero bubble H2 */
     SCHEDULE_ZBV,
     SCHEDULE_DUALPIPE,  /* DeepSeek-V3's: bidirectional, two copies of the weights */
-    SCHEDULE_DUALPIPEV, /* its half with one copy: folded into a V */
+    SCHEDULE_DUALPIPEV, /* one half of it with one copy of the weights: folded into a V */
     N_SCHEDULES
 };
 

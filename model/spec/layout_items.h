@@ -1,21 +1,27 @@
 /*
- * layout_items.h - the text form of a layout, one item after the other.
+ * layout_items.h - read the text form of a layout item by item.
  *
- * Items stand between commas, blanks, or both. Each is key=value (blanks around '=' are allowed) or, as tables print layouts,
- * what is short for one:
+ * Example: "tp8 z1/16" gives three items: tp = 8, zero = 1, shard = 16.
+ *
+ *     struct layout_items items = {.text = "tp8 z1/16"};
+ *     while (layout_items_next(&items, &item, why) != LAYOUT_ITEM_NONE)
+ *         ... item.key, item.value ...
+ *
+ * Items are separated by commas, blanks, or both. Each is key=value (blanks around '=' are allowed) or one of the short forms
+ * that tables print:
  *
  *     tp8           a key and its number: tp=8
  *     z1, z1/16     zero=1; zero=1 and shard=16
- *     norm+act      recompute=norm+act: none is never written, as full, full:4 and sel are
+ *     norm+act      recompute=norm+act (full, full:4 and sel too; none is never written)
  *     a2a:4+ring    cp_comm=a2a:4+ring
  *     zb-v          schedule=zb-v
- *     auto          auto=true: what is not given is searched
- *     ~             the mark of uneven stages, which says nothing of the layout itself
+ *     auto          auto=true: dimensions that are not given are searched
+ *     ~             the mark of uneven stages; ignored
  *
- * Words joined by '+' are one: a blank beside the '+' is an error of its own.
+ * Words joined by '+' are one item; a blank next to '+' is a special error.
  *
- * So "tp=8,pp=8,zero=1" and "tp8 pp8 z1" are one text. Everything that reads layouts reads its items here; which keys there are
- * and which values they take is checked by who asks.
+ * So "tp=8,pp=8,zero=1" and "tp8 pp8 z1" are the same layout. All readers of layouts use this function; they check keys and
+ * values themselves.
  */
 #ifndef MSIM_MODEL_SPEC_LAYOUT_ITEMS_H
 #define MSIM_MODEL_SPEC_LAYOUT_ITEMS_H
@@ -30,21 +36,21 @@ struct layout_item {
     size_t key_at, value_at; /* in the text */
 };
 
-/* A text under the reader; {.text = text} at first. */
+/* A reader of a text; start with {.text = text}. */
 struct layout_items {
     const char *text;
-    size_t at;        /* of what comes next */
-    size_t shard_at;  /* of the N of a "z1/N" that is still to be told; 0: none */
-    bool after_comma; /* something has to follow */
+    size_t at;        /* offset of the next item */
+    size_t shard_at;  /* offset of the N of a "z1/N", which is the next item; 0: none */
+    bool after_comma; /* an item must follow */
 };
 
 enum layout_item_found { LAYOUT_ITEM_NONE, LAYOUT_ITEM_READ, LAYOUT_ITEM_WRONG };
 
-/* The next item; none at the end. Wrong ones leave in `why` what is wrong with them and what would be right, in item->key_at
- * where they stand, and reading goes on behind them. */
+/* Reads the next item; LAYOUT_ITEM_NONE at the end. For a wrong item `why` gets the problem and a suggestion, and item->key_at
+ * its offset; reading continues after it. */
 enum layout_item_found layout_items_next(struct layout_items *items, struct layout_item *item, char why[LAYOUT_ITEM_WHY]);
 
-/* Whether a text begins with what is short for a number: "tp8 pp8". */
+/* Whether a text begins with a short form of a number: "tp8 pp8". */
 bool layout_items_are_brief(const char *text);
 
 #endif

@@ -1,19 +1,24 @@
 /*
- * offload.h - what is kept in the memory of the host instead of the GPU's, and how much of it.
+ * offload.h - the states that are kept in host memory instead of GPU memory, and how much of them.
  *
- * Optimizer states with the master copy of the weights (DeepSpeed ZeRO-Offload, Megatron-Core's --optimizer-cpu-offload, states
- * of PyTorch FSDP's CPUOffload), which the host's cores then update; what layers keep for their backward passes
- * (Megatron-Core's activation offloading, Transformer Engine's --cpu-offloading-num-layers, PyTorch's save_on_cpu), which goes
- * down after the forward pass of a layer and comes back before its backward pass; and sharded parameters (FSDP's
- * CPUOffload(offload_params), DeepSpeed's offload_param of ZeRO-3), which come up for each gather. model/cost/work/host_memory.h
- * has the bytes and the time.
+ * Example: offload=optimizer:50%+activations:16
  *
- * How much: of states and parameters a share of every layer's (Megatron-Core's --optimizer-offload-fraction), of activations a
+ *     offload_share(&set, OFFLOAD_OPTIMIZER)      0.5: half of the optimizer states of every layer
+ *     offload_layers(&set, 24)                    16 of the 24 layers of a stage
+ *
+ * Three parts can be offloaded. Optimizer states with the master copy of the weights, which the host's cores then update
+ * (DeepSpeed ZeRO-Offload, Megatron-Core's --optimizer-cpu-offload, states of PyTorch FSDP's CPUOffload). Activations, which
+ * leave after the forward pass of a layer and return before its backward pass (Megatron-Core's activation offloading,
+ * Transformer Engine's
+ * --cpu-offloading-num-layers, PyTorch's save_on_cpu). Sharded parameters, which come up for each gather (FSDP's
+ * CPUOffload(offload_params), DeepSpeed's offload_param of ZeRO-3). model/cost/work/host_memory.h has bytes and times.
+ *
+ * Amounts. Of states and parameters: a share of every layer (Megatron-Core's --optimizer-offload-fraction). Of activations: a
  * share of each stage's layers, rounded up, or a number of them (--cpu-offloading-num-layers). The layers are the first of a
- * stage, or of each of its chunks in equal parts: the last ones' backward passes come soonest.
+ * stage, or of each of its chunks in equal parts, because the backward passes of the last layers come soonest.
  *
- * As text: none, or parts joined by '+', each whole or with its amount behind a colon: optimizer:50%+activations:16. A share is
- * in whole percents, which may be written as a fraction (0.5); a bare number is of layers.
+ * Text form: none, or parts joined by '+', each whole or with its amount after a colon: optimizer:50%+activations:16. A share
+ * is a whole percentage or a fraction (0.5); a bare number counts layers.
  */
 #ifndef MSIM_MODEL_SPEC_OFFLOAD_H
 #define MSIM_MODEL_SPEC_OFFLOAD_H
@@ -58,14 +63,15 @@ static inline bool offload_equal(const struct offload *a, const struct offload *
 /* Whether a text can express each amount. */
 bool offload_is_known(const struct offload *set);
 
-/* Sets in their order, as numbers from 0 (none): less before more of the same, layers behind shares. For tables of values. */
+/* The number of a set in the order of sets: 0 is none, smaller amounts come before larger ones, layers after shares. For tables
+ * of values. */
 int offload_number(const struct offload *set);
 struct offload offload_of_number(int number);
 
 /* A part's share, from 0 to 1; its amount must be a percentage. */
 double offload_share(const struct offload *set, enum offload_part part);
-/* Of the `layers` of a stage, the number whose activations leave; and how many of these are among the `count` layers that follow
- * the first `before`. */
+/* The number of a stage's `layers` whose activations leave; and the number of these among the `count` layers that follow the
+ * first `before`. */
 int offload_layers(const struct offload *set, int layers);
 int offload_layers_among(const struct offload *set, int layers, int before, int count);
 
@@ -73,16 +79,14 @@ int offload_layers_among(const struct offload *set, int layers, int before, int 
 enum { N_OFFLOAD_WHOLES = 6 };
 extern const struct offload offload_wholes[N_OFFLOAD_WHOLES];
 
-/*
- * What a search looks at: of "auto" those; of "auto:25%" sets of states and activations in steps of that many percent, and with
- * all states those with the parameters. *n sets in their order, none first; false where a text is neither, or takes more than
- * OFFLOAD_SETS.
- */
+/* The sets that a search tries. "auto": offload_wholes. "auto:25%": states and activations in steps of that percentage, and
+ * with all states also the parameters. Fills in *n sets in order, none first. False: the text is neither, or there are more
+ * than OFFLOAD_SETS. */
 enum { OFFLOAD_SETS = 32 };
 bool offload_sets_of(const char *text, struct offload sets[OFFLOAD_SETS], int *n);
 
 enum { OFFLOAD_WHY = 256 };
-/* What a text says, the parts in any order; false with, in `why` (may be NULL), what cannot stand there and what could. */
+/* Reads a text with parts in any order. False: `why` (may be NULL) gets the wrong word and possible ones. */
 bool offload_parse(const char *text, struct offload *set, char *why, size_t size);
 
 enum { OFFLOAD_TEXT = 64 }; /* room for one */

@@ -1,9 +1,7 @@
 /*
- * schema.h - how a struct is written in YAML: one row per key.
+ * schema.h - the YAML form of a struct: one row per key.
  *
- * A row says the key, what the value is (and its dimension), where in the struct it goes, within which bounds, what it is when
- * left out, and one line of help. From the rows follow the reader with all its messages, the writer of the effective
- * configuration, and the catalog's tables. To give a struct a new parameter, add the member and one row.
+ * Example:
  *
  *     static const struct field rows[] = {
  *         TEXT("source", struct gpu, source, REQUIRED, "where the numbers come from"),
@@ -11,6 +9,10 @@
  *         GROUP("memory", struct gpu, memory, memory_schema, REQUIRED, "kernels limited by memory bandwidth"),
  *     };
  *     const struct schema gpu_schema = SCHEMA("gpu", rows);
+ *
+ * A row has the key, the type of the value (and its dimension), its place in the struct, its bounds, its default, and one line
+ * of help. The reader with all its messages, the writer of the effective configuration, and the catalog's tables follow from
+ * the rows. To give a struct a new parameter, add the member and one row.
  *
  * The default is text in the user's syntax and goes through the user's parser; REQUIRED has none, UNSET leaves zero.
  */
@@ -47,10 +49,10 @@ struct field {
     enum dimension dimension;
     size_t offset, size;
     double min, max;      /* inclusive */
-    bool binary;          /* a number whose k and M people use for 1,024 and its square, too */
-    bool port;            /* a rate that people say as a port's: 400G is 400 Gbps */
+    bool binary;          /* k and M may also mean 1,024 and its square */
+    bool port;            /* a port rate: 400G means 400 Gbps */
     const char *fallback; /* text; REQUIRED (NULL) or UNSET ("") */
-    bool stated;          /* written where it is zero, too: left out it means something else */
+    bool stated;          /* written even if zero, because an absent key means something else */
     const char *const *choices, *const *synonyms;
     const struct schema *group;
     field_read_function *read;
@@ -58,7 +60,7 @@ struct field {
     const char *help;
 };
 
-/* What to write in place of a key that is none: "leaf_oversubscription, down : up at the leaf"; NULL: nothing is known of it. */
+/* Advice for an unknown key: "leaf_oversubscription, down : up at the leaf"; NULL: none. */
 typedef const char *key_advice_function(const char *key, const struct yaml_node *mapping);
 
 struct schema {
@@ -101,7 +103,7 @@ struct schema {
     {                                                                                                                            \
         .key = k, .type = FIELD_BOOL, FIELD_AT(T, member), .fallback = def, .help = what                                         \
     }
-/* `synonyms`: pairs of a word that others use and the choice that it means, NULL-terminated. */
+/* `synonyms`: pairs of a synonym and the choice that it means, NULL-terminated. */
 #define CHOICE_OR(k, T, member, names, others, def, what)                                                                        \
     {                                                                                                                            \
         .key = k, .type = FIELD_CHOICE, FIELD_AT(T, member), .choices = names, .synonyms = others, .fallback = def, .help = what \
@@ -114,7 +116,7 @@ struct schema {
     {                                                                                                                            \
         .key = k, .type = FIELD_GROUP, FIELD_AT(T, member), .group = &(schema), .fallback = def, .help = what                    \
     }
-/* Keys gathered under one name whose members lie in the enclosing struct itself. */
+/* Keys grouped under one name whose members are in the enclosing struct itself. */
 #define SECTION(k, schema, def, what)                                                                                            \
     {                                                                                                                            \
         .key = k, .type = FIELD_GROUP, .group = &(schema), .fallback = def, .help = what                                         \
@@ -134,16 +136,16 @@ struct schema {
     }
 
 /*
- * Read a mapping into *object (zeroed by the caller), reporting every mistake: unknown keys with the group that has them, what a
- * schema advises, or the nearest known one, keys given twice, wrong types and units, values out of bounds, required keys missing.
- * What is wrong is left as it was.
+ * Reads a mapping into *object (zeroed by the caller) and reports every mistake: unknown keys (with the group that has them,
+ * the advice of the schema, or the nearest known key), repeated keys, wrong types and units, values out of bounds, missing
+ * required keys. Members with mistakes keep their value.
  */
 void schema_read(const struct schema *schema, const struct yaml_node *mapping, void *object, struct diags *diags);
 
-/* One value by its row: for a reader with its own way through the keys. `object` is the struct. */
+/* Reads one value by its row, for readers that iterate over keys themselves. `object` is the struct. */
 void field_read(const struct field *row, const struct yaml_node *value, void *object, struct diags *diags);
 
-/* The mapping that schema_read turns into an equal struct. Keys that are left at UNSET are left out. */
+/* The mapping that schema_read reads into an equal struct. Keys with the value UNSET are left out. */
 json_t *schema_write(const struct schema *schema, const void *object);
 
 const struct field *schema_find(const struct schema *schema, const char *key);

@@ -1,5 +1,7 @@
 /*
- * schemas.h - the keys of every part of a specification; the rows are in gpu_schema.c, transformer_schema.c, ...
+ * schemas.h - the schemas of all parts of a specification; the rows are in gpu_schema.c, transformer_schema.c, ...
+ *
+ * Example: schema_read(&gpu_schema, mapping, &gpu, diags).
  */
 #ifndef MSIM_MODEL_SPEC_SCHEMAS_H
 #define MSIM_MODEL_SPEC_SCHEMAS_H
@@ -15,20 +17,20 @@ extern const struct schema layout_schema;      /* the keys of a layout, checked 
 extern const struct schema experiment_schema;  /* its parts: rows of pointers, not to be read by others */
 extern const struct schema faults_schema;      /* struct faults_request */
 
-/* What a job's `features` say (NULL or null: nothing, so the usual ones), where changes alone, "+ep_overlap", are of the usual
- * ones. What is wrong with them is reported when job_schema reads them. */
+/* The features of a job's `features` value. NULL or null: the usual ones. Changes alone, "+ep_overlap", apply to the usual
+ * ones. job_schema reports mistakes when it reads them. */
 struct yaml_node;
 struct job_features {
     feature_set features;
-    feature_set named;  /* without a sign */
-    feature_set absent; /* taken away where they were not */
+    feature_set named;  /* features named without a sign */
+    feature_set absent; /* features removed that were not there */
 };
 struct job_features job_features(const struct yaml_node *value, feature_set usual);
-/* Whether they are such changes. */
+/* Whether the value consists of such changes. */
 bool job_features_change(const struct yaml_node *value);
 
-/* A cluster without the keys that its topology does not have; as schema_write otherwise. What of a dragonfly followed from the
- * rest is left out unless it is asked for: where it stands it is said, and does not follow when nodes change. */
+/* Writes a cluster without the keys that its topology lacks; like schema_write in all else. Derived values of a dragonfly are
+ * left out unless `followed`: a written value counts as specified and does not change with the number of nodes. */
 struct cluster;
 json_t *cluster_write(const struct cluster *cluster, bool followed);
 

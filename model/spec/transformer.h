@@ -1,22 +1,27 @@
 /*
- * transformer.h - what is trained: the shape of a decoder-only transformer.
+ * transformer.h - the shape of a decoder-only transformer, and its parameter counts.
  *
- * Symbols used throughout msim: L layers, h hidden, f ffn_hidden, a heads, g kv_heads, d head_dim, s sequence length,
- * V vocabulary, E experts, k experts per token.
+ * Example: llama2-7b
+ *
+ *     layers 32, hidden 4096, ffn_hidden 11008 (gated), heads 32, kv_heads 32, vocab 32000
+ *     transformer_parameters(&model, &count);      count.total = 6.74e9
+ *
+ * Symbols used throughout msim: L layers, h hidden, f ffn_hidden, a heads, g kv_heads, d head_dim, s sequence length, V
+ * vocabulary, E experts, k experts per token.
  *
  * A layer is a mixer of tokens plus a feed-forward part. The mixer is attention: multi-head with g <= a key/value heads
  * (grouped-query), or latent (DeepSeek's MLA). The feed-forward part is dense (two matrices, three when gated) or a mixture of
  * experts.
  *
- * Hybrids. Some layers' mixer keeps a state of fixed size instead of all keys and values (struct state_mixer), and some layers
- * are a mixer or a feed-forward part alone. `layer_pattern` says which, a letter a layer, repeated over the layers:
+ * Hybrids. The mixer of some layers keeps a state of fixed size instead of all keys and values (struct state_mixer), and some
+ * layers are a mixer or a feed-forward part alone. `layer_pattern` has one letter per layer, repeated over the layers:
  *
  *     a  attention, feed-forward part       *  attention alone           -  dense feed-forward part alone
  *     m  state mixer, feed-forward part     M  state mixer alone         E  mixture of experts alone
- *     p  both mixers side by side, whose outputs are added, feed-forward part
+ *     p  both mixers in parallel, whose outputs are added, feed-forward part
  *
- * Letters for parts that stand alone are Megatron-LM's and Nemotron-H's (arXiv:2504.03624); where a letter includes a
- * feed-forward part, `moe` says whether it is a mixture. Each part has a norm before and a residual behind it.
+ * Letters for parts alone are Megatron-LM's and Nemotron-H's (arXiv:2504.03624). Where a letter includes a feed-forward part,
+ * `moe` decides whether it is a mixture. Each part has a norm before it and a residual after it.
  */
 #ifndef MSIM_MODEL_SPEC_TRANSFORMER_H
 #define MSIM_MODEL_SPEC_TRANSFORMER_H
@@ -39,19 +44,19 @@ struct latent_attention {
 };
 
 /*
- * A mixer with a state: of each head a matrix S[state N, head_dim P] to which every token adds its key times its value and from
- * which it reads by its query,
+ * A mixer with a state: each head has a matrix S[state N, head_dim P]. Every token adds its key times its value to it and reads
+ * it by its query,
  *
  *     S_t = A_t S_(t-1) + k_t v_t^T,    y_t = S_t^T q_t.
  *
- * H heads; those of one of G groups share keys and queries (Mamba's B and C), as in grouped-query attention turned around. Kinds:
+ * There are H heads; the heads of one of G groups share keys and queries (Mamba's B and C), the reverse of grouped-query
+ * attention. Kinds:
  *
- *     mamba2        A_t a number a head and token (SSD, arXiv:2405.21060, section 6); a causal convolution before it over values,
- *                   keys and queries, a gate and a norm behind it
- *     lightning     A a constant of the head (arXiv:2501.08313, section 2.2); no convolution
- *     gated_delta   A_t = a_t (1 - b_t k_t k_t^T): the state forgets what it had for this key (arXiv:2412.06464; Qwen3-Next)
- *     kimi_delta    the same with a_t a number for each row of the state, from a projection of rank P (arXiv:2510.26692, section
- * 3)
+ *     mamba2        A_t is a number per head and token (SSD, arXiv:2405.21060, section 6); before it a causal convolution over
+ *                   values, keys and queries, after it a gate and a norm
+ *     lightning     A is a constant of the head (arXiv:2501.08313, section 2.2); no convolution
+ *     gated_delta   A_t = a_t (1 - b_t k_t k_t^T): the state forgets its entry for this key (arXiv:2412.06464; Qwen3-Next)
+ *     kimi_delta    the same, with a_t a number per row of the state, from a projection of rank P (arXiv:2510.26692, section 3)
  */
 enum mixer_kind { MIXER_MAMBA2, MIXER_LIGHTNING, MIXER_GATED_DELTA, MIXER_KIMI_DELTA };
 
@@ -62,8 +67,8 @@ struct state_mixer {
     int state;    /* N */
     int head_dim; /* P */
     int conv;     /* taps of the convolution over time; 0: none */
-    int chunk;    /* C: tokens whose effect on one another is computed by products, between which the state is passed on */
-    bool norm;    /* of what the heads give, before the output projection */
+    int chunk;    /* C: tokens per chunk; effects within a chunk are products, and the state is passed on between chunks */
+    bool norm;    /* a norm over the output of the heads, before the output projection */
 };
 
 struct mixture {
@@ -72,7 +77,7 @@ struct mixture {
     int groups,
         top_groups;     /* a token's experts lie in at most top_groups of `groups` equal groups (DeepSeek-V3: 4 of 8); 0: any */
     int64_t expert_ffn; /* feed-forward width of one routed expert */
-    int shared_experts; /* experts every token passes */
+    int shared_experts; /* experts that every token uses */
     int64_t shared_ffn; /* width of the shared expert(s) together; 0: shared_experts * expert_ffn */
     int first_dense_layers; /* leading layers that stay dense, of width ffn_hidden */
     int every;              /* after those, one layer in `every` is a mixture (1: all) */
@@ -84,17 +89,18 @@ struct transformer {
     int layers;
     int64_t hidden, ffn_hidden;
     bool gated_mlp;   /* SwiGLU or GeGLU: three matrices */
-    double mlp_limit; /* largest magnitude of what a gated activation reads (gpt-oss: 7); 0: any */
+    double mlp_limit; /* largest magnitude of the input of a gated activation (gpt-oss: 7); 0: any */
     int heads, kv_heads;
     int head_dim; /* hidden / heads unless the model says otherwise */
     int64_t vocab;
     int64_t max_seq_len;     /* of the learned position table, and the default sequence length */
     int64_t position_offset; /* rows of the learned position table before that of the first token (OPT: 2) */
     bool tied_embeddings, linear_bias, qkv_bias, qk_norm;
-    bool output_gate; /* grouped attention's output is multiplied by the sigmoid of a projection as wide (Qwen3-Next) */
+    bool output_gate; /* the output of grouped attention is multiplied by the sigmoid of a projection of the same width
+                         (Qwen3-Next) */
     enum norm_kind norm;
     enum position_kind position;
-    double rope_theta; /* base of rotary positions' angles, which takes no time; 0: not known */
+    double rope_theta; /* base of the angles of rotary positions, which costs no time; 0: unknown */
     enum attention_kind attention;
     struct latent_attention latent;
     int64_t window;   /* sliding-window width in tokens, 0: full attention */
@@ -123,7 +129,7 @@ struct parameter_count {
 
 void transformer_parameters(const struct transformer *model, struct parameter_count *count);
 
-/* What a layer is made of. */
+/* The parts of a layer. */
 enum layer_mixers { MIXES_NOT, MIXES_BY_ATTENTION, MIXES_BY_STATE, MIXES_BY_BOTH }; /* a set of two bits */
 enum layer_feed { FEEDS_NOT, FEEDS_DENSE, FEEDS_EXPERTS };
 struct layer_kind {
@@ -132,18 +138,18 @@ struct layer_kind {
     bool windowed; /* its attention */
 };
 enum { N_LAYER_KINDS = 4 * 3 * 2, LAYER_PARTS_MAX = 2 };
-/* Kinds as numbers below N_LAYER_KINDS, two that differ in the window alone beside one another, the one without first. */
+/* The number of a kind, below N_LAYER_KINDS. Two kinds that differ only in the window are neighbours, the one without first. */
 int layer_kind_index(struct layer_kind kind);
 struct layer_kind layer_kind_at(int index);
 static inline bool layer_kind_equal(struct layer_kind a, struct layer_kind b)
 {
     return a.mixers == b.mixers && a.feed == b.feed && a.windowed == b.windowed;
 }
-/* Layers by kind: how many there are, and one of them. */
+/* Layers by kind: their number, and the index of one of them. */
 struct layer_kinds {
     int count[N_LAYER_KINDS], one[N_LAYER_KINDS];
 };
-/* Mixers together and the feed-forward part: each has a norm and a residual. */
+/* Number of parts (mixers together, feed-forward part); each has a norm and a residual. */
 static inline int layer_kind_parts(struct layer_kind kind)
 {
     return (kind.mixers != MIXES_NOT) + (kind.feed != FEEDS_NOT);
@@ -153,50 +159,50 @@ static inline int64_t transformer_position_rows(const struct transformer *model)
 {
     return model->position == POSITION_LEARNED ? model->max_seq_len + model->position_offset : 0;
 }
-/* Have layers kinds by a pattern? */
+/* Whether a pattern gives layers different kinds. */
 static inline bool transformer_is_hybrid(const struct transformer *model)
 {
     return model->layer_pattern[0] != '\0';
 }
-/* To what it repeats. */
+/* Shortens a pattern to its period. */
 void layer_pattern_shorten(char *pattern);
-/* Letters that a pattern may have,. */
+/* The letters of patterns. */
 extern const char layer_letters[];
 
-/* Of a 0-based layer; layers behind the last one are those of multi-token prediction, which are like it. */
+/* The kind of a layer (0-based). Layers after the last one are those of multi-token prediction, and are like the last. */
 struct layer_kind layer_kind_of(const struct transformer *model, int layer);
 struct layer_kinds layer_kinds_of(const struct transformer *model, int first, int count);
 bool layer_is_mixture(const struct transformer *model, int layer);
 bool layer_is_windowed(const struct transformer *model, int layer); /* attends to `window` tokens only */
 double transformer_layer_parameters(const struct transformer *model, int layer,
                                     bool experts); /* with or without routed experts */
-/* Of those what every rank of a tensor-parallel group has whole: norms, latent attention's down-projections, routers, biases
- * behind products whose rows are divided. */
+/* The part of these parameters that every rank of a tensor-parallel group holds whole: norms, latent attention's
+ * down-projections, routers, biases after products whose rows are divided. */
 double transformer_layer_undivided(const struct transformer *model, int layer, bool experts);
-/* Those of a key and a value head, of which every rank has one at least; 0 without grouped attention. */
+/* Parameters of one key and one value head, of which every rank has at least one; 0 without grouped attention. */
 double transformer_key_value_head(const struct transformer *model, int layer);
 
-/* The layer with the most parameters, routed experts included: the last one where layers are alike. */
+/* The layer with the most parameters, routed experts included; the last one if all are equal. */
 int transformer_largest_layer(const struct transformer *model);
 
-/* Widths of a state mixer, in elements of a token: what its heads give (H P); keys or queries of all groups (G N); and what the
- * causal convolution goes over, values, keys and queries. */
+/* Widths of a state mixer, in elements per token: outputs of its heads (H P); keys or queries of all groups (G N); input of the
+ * causal convolution (values, keys and queries). */
 struct mixer_width {
     double values, keys, convolved;
 };
 struct mixer_width mixer_width_of(const struct state_mixer *mixer);
-/* Columns of the matrices that read the layer's input: values, keys and queries; the gate, as wide as values; and numbers a head
- * (a step, decays, strengths). kimi_delta's gate and decays come through two projections of rank head_dim instead. */
+/* Columns of the matrices that read the layer's input: values, keys and queries; the gate, as wide as values; and numbers per
+ * head (a step, decays, strengths). In kimi_delta the gate and decays come through two projections of rank head_dim. */
 struct mixer_columns {
     double mixed, gate, scalars;
-    int ranks; /* such projections */
+    int ranks; /* number of such projections */
 };
 struct mixer_columns mixer_columns_of(const struct state_mixer *mixer);
 
-/* What is behind the name of a model that an experiment changes, `model: {base: llama3-8b, layers: 16}`, and gives no name, or
- * that a flag changes under the name it had. */
+/* The suffix of the name of a model that an experiment changes without renaming it, `model: {base: llama3-8b, layers: 16}`, or
+ * that a flag changes. */
 #define MODEL_CHANGED " (changed)"
-/* The letters of a name before that; all of them where the model is not changed. */
+/* The length of a name without that suffix. */
 size_t model_name_length(const char *name);
 
 #endif

@@ -3,7 +3,7 @@
 #include "model/spec/schemas.h"
 #include "model/spec/transformer.h"
 
-/* How a model is written. */
+/* transformer_schema.c - the rows of a model. */
 static const char *const norms[] = {[NORM_LAYER] = "layer", [NORM_RMS] = "rms", NULL};
 static const char *const positions[] = {
     [POSITION_LEARNED] = "learned", [POSITION_ROTARY] = "rotary", [POSITION_ALIBI] = "alibi", [POSITION_NONE] = "none", NULL};
