@@ -1,16 +1,18 @@
 /*
- * clock.h - the host's clock: how long something takes, not what time it is.
+ * clock.h - the clocks of the host, to measure how long something takes.
+ *
+ * Example: nanos start = clock_monotonic(); work(); printf("%f s", nanos_to_seconds(clock_monotonic() - start));
  */
 #ifndef MSIM_MODEL_BASE_CLOCK_H
 #define MSIM_MODEL_BASE_CLOCK_H
 
 #include "model/base/units.h"
 
-/* Since some moment in the past; never goes back. */
+/* Nanoseconds since a fixed moment in the past; never decreases. */
 nanos clock_monotonic(void);
 /* The same in seconds. */
 double clock_seconds(void);
-/* What the calling thread had a processor for. */
+/* Processor time that the calling thread has used. */
 nanos clock_thread_work(void);
 
 #endif

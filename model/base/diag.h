@@ -1,13 +1,14 @@
 /*
- * diag.h - diagnostics: what is wrong, where, and what would be right.
+ * diag.h - a list of diagnostics: the problem, its place, and a suggested fix.
  *
- * A reader that meets a mistake adds a diagnostic and goes on, so that one run shows as many mistakes as there are.
- * Format when printed:  file:line:column: error: text; hint
- * A place whose file is NULL has no position (a flag, say); line 0 or column 0 is left out.
+ * Example:
  *
- * Control characters in what is quoted from a file are printed as '?'.
+ *     diag_error(&diags, (struct place){"job.yaml", 3, 11}, "unknown key 'zeroo'; did you mean 'zero'?");
+ *     diags_print(&diags, stderr, false);          job.yaml:3:11: error: unknown key 'zeroo'; did you mean 'zero'?
  *
- * A list keeps at most DIAGS_MAX entries and counts the rest. Strings are copied.
+ * A reader that finds a mistake adds a diagnostic and continues, so that one run reports all mistakes. A place whose file is
+ * NULL has no position (a flag, for example); line 0 or column 0 is left out. Control characters in quoted text are printed as
+ * '?'. A list keeps at most DIAGS_MAX entries and counts the rest. Strings are copied.
  */
 #ifndef MSIM_MODEL_BASE_DIAG_H
 #define MSIM_MODEL_BASE_DIAG_H
@@ -28,7 +29,7 @@ struct place {
     int column;       /* 1-based, 0 unknown */
 };
 
-/* No position: of a flag, or of something that no file says. */
+/* No position: a flag, or a property that no file states. */
 #define PLACE_NONE ((struct place){0})
 
 struct diag {
@@ -48,7 +49,7 @@ struct diags {
 /* An empty list is all zero: struct diags d = {0}. */
 void diags_free(struct diags *diags);
 
-/* A warning or a note that is there already, of the same place, is not added again. */
+/* A warning or a note that is already there, with the same place, is not added again. */
 void diag_error(struct diags *diags, struct place at, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_warning(struct diags *diags, struct place at, const char *format, ...) PRINTF_LIKE(3, 4);
 void diag_note(struct diags *diags, struct place at, const char *format, ...) PRINTF_LIKE(3, 4);
@@ -56,7 +57,7 @@ void diag_note(struct diags *diags, struct place at, const char *format, ...) PR
 /* STATUS_BAD_INPUT when the list holds an error, STATUS_OK otherwise. */
 enum status diags_status(const struct diags *diags);
 
-/* What follows one another about one file in the order of its lines. */
+/* Sorts consecutive diagnostics about one file by line. */
 void diags_sort(struct diags *diags);
 
 /* One line per diagnostic, and a last line for those dropped; `colour` adds ANSI codes. */

@@ -1,6 +1,9 @@
 /*
- * hash.h - fingerprints and places in tables, 64 bits: FNV-1a of bytes and numbers, in their order; and the finaliser of
- * splitmix64, for words whose few bits that differ are to reach every bit of the result. The same on every machine. Not for
+ * hash.h - 64-bit hashes: FNV-1a of bytes and numbers in their order, and the finaliser of splitmix64.
+ *
+ * Example: uint64_t hash = hash_number(hash_bytes(HASH_BEGIN, name, n), index);
+ *
+ * The finaliser spreads the few differing bits of a word over all bits of the result. The same on every machine. Not for
  * secrets.
  */
 #ifndef MSIM_MODEL_BASE_HASH_H
@@ -12,7 +15,7 @@
 
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 
-/* `hash` (HASH_BEGIN at first) with these bytes behind what it has taken in. */
+/* Continues `hash` (HASH_BEGIN at first) with these bytes. */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *p = (const unsigned char *)bytes;
@@ -29,7 +32,7 @@ static inline uint64_t hash_number(uint64_t hash, uint64_t number)
     return hash;
 }
 
-/* What splitmix64 steps by: 2^64 over the golden ratio, which is odd and spreads multiples evenly. */
+/* The increment of splitmix64: 2^64 over the golden ratio, which is odd and spreads multiples evenly. */
 #define HASH_GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
 /* Its finaliser (Steele, Lea and Flood, OOPSLA 2014, with Stafford's 13th constants): a bijection. */
@@ -48,11 +51,11 @@ static inline uint64_t hash_word(const unsigned char *bytes, size_t n)
 }
 
 /*
- * A place in a table for a key of n bytes, a constant. The key must have no padding, since that holds anything:
+ * A hash of a key of n bytes (a constant), for places in tables. The key must have no padding, whose content is undefined:
  *
  *     static_assert(sizeof(struct shape) == 3 * sizeof(int64_t), "no padding: shapes are hashed and compared by their bytes");
  *
- * Words of eight bytes are taken in turn by two hashes, since each product waits for the one before.
+ * Two hashes take words of eight bytes in turn, because each product waits for the one before.
  */
 static inline uint64_t hash_key(const void *key, size_t n)
 {

@@ -1,9 +1,16 @@
 /*
  * memory.h - allocation that does not fail, and an arena.
  *
- * msim's sizes are known before they are allocated (a program of n operations, a table of n rows) and are checked
- * against limits where they come from input. What remains is a machine without memory: these functions then call the handler of
- * memory_set_handler, which must not return, and abort() when there is none.
+ * Example:
+ *
+ *     double *seconds = memory_new(n, sizeof *seconds);       never NULL
+ *     struct arena arena = {0};
+ *     char *name = arena_copy_text(&arena, "h100");
+ *     arena_free(&arena);                                     releases all of it
+ *
+ * msim's sizes are known before they are allocated (a program of n operations, a table of n rows) and are checked against
+ * limits if they come from input. The remaining case is a machine out of memory. These functions then call the handler of
+ * memory_set_handler, which must not return; without one they call abort().
  */
 #ifndef MSIM_MODEL_BASE_MEMORY_H
 #define MSIM_MODEL_BASE_MEMORY_H
@@ -22,9 +29,9 @@ void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size) __a
 /* A copy of a text; release with free(). */
 char *memory_copy_text(const char *text) __attribute__((returns_nonnull));
 
-/* From now on the process keeps what it frees for what it allocates next, arrays of up to 32 MiB: to give pages back and take
- * them again, as thousands of steps simulated one after the other do, costs more than filling them. For a program's start; does
- * nothing where the C library has no such choice. */
+/* Makes the process keep freed arrays of up to 32 MiB for later allocations. Returning pages and requesting them again, as
+ * thousands of simulated steps would, costs more than filling them. Call it at the start of a program; it does nothing if the C
+ * library has no such option. */
 void memory_keep(void);
 
 /*

@@ -1,5 +1,7 @@
 /*
- * number_text.h - numbers as people read them: "12,288", "1.10", the plural's "s".
+ * number_text.h - numbers as people read them.
+ *
+ * Example: grouped(12288, ...) "12,288"; three_digits(1.1, ...) "1.10"; ratio_text(1.0 / 0.75, ...) "1.33"; plural(2) "s".
  */
 #ifndef MSIM_MODEL_BASE_NUMBER_TEXT_H
 #define MSIM_MODEL_BASE_NUMBER_TEXT_H
@@ -9,13 +11,12 @@
 
 /* 12288 as "12,288". Returns buffer; 32 bytes always suffice. */
 char *grouped(int64_t number, char *buffer, size_t size);
-/* Three significant digits, zeros too, or all of those before the point, grouped: "0.0310", "1.10", "20.0", "12,288". Returns
- * buffer; 32 bytes always suffice. */
+/* Three significant digits, with zeros, or all digits before the point, grouped: "0.0310", "1.10", "20.0", "12,288". Returns
+ * buffer; 32 bytes are enough. */
 char *three_digits(double number, char *buffer, size_t size);
-/* Up to three significant digits, none of them zeros at the end, and never an exponent: "2", "1.33", "1000" (of 2:1). Returns
- * buffer. */
+/* Up to three significant digits without final zeros and without an exponent: "2", "1.33", "1000" (of 2:1). Returns buffer. */
 char *ratio_text(double ratio, char *buffer, size_t size);
-/* The end of a noun after this number: "s", and "" after 1. */
+/* The ending of a noun after this number: "s", or "" after 1. */
 const char *plural(int64_t number);
 
 #endif

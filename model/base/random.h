@@ -1,13 +1,18 @@
 /*
- * random.h - random streams that depend on nothing but their names.
+ * random.h - random streams that depend only on their names.
  *
- * Every entity that needs chance (a node, a replica, a cause) has a stream of its own, named by (seed, purpose, entity). What one
- * entity draws never depends on how much another drew, nor on the order in which threads or processes reach them, so results
- * are the same however the work is divided.
+ * Example: the faults of node 17 in replica 3.
+ *
+ *     struct random_stream stream = random_stream_named(seed, PURPOSE_FAULTS, node);
+ *     double u = random_uniform(&stream);
+ *
+ * Every entity that needs random numbers (a node, a replica, a cause) has its own stream, named by (seed, purpose, entity). Its
+ * numbers do not depend on how many numbers another entity drew, nor on the order of threads or processes. So results are the
+ * same however the work is divided.
  *
  * A stream is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) started at a hash of
  * its name: the n-th number is a bijective mix of key + n * G, G the odd constant nearest 2^64 / golden ratio. Streams are
- * stretches of one sequence of 2^64 numbers; S streams of length n overlap with a chance of about S^2 n / 2^64 (5e-5 for a
+ * parts of one sequence of 2^64 numbers; S streams of length n overlap with a probability of about S^2 n / 2^64 (5e-5 for a
  * million streams of a thousand). Good for simulation, not for secrets.
  */
 #ifndef MSIM_MODEL_BASE_RANDOM_H

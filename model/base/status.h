@@ -1,8 +1,10 @@
 /*
- * status.h - the outcome of anything that can fail.
+ * status.h - the outcome of a function that can fail.
  *
- * One table serves the library and the process: the numbers are msim's exit codes. The first function that knows the
- * cause of a failure reports it (in a struct diags); its callers only pass the status up.
+ * Example: enum status status = file_read(path, limit, &bytes, &n, diags); if (status != STATUS_OK) return status;
+ *
+ * One table serves the library and the process: the numbers are msim's exit codes. The first function that knows the cause of a
+ * failure reports it (in a struct diags); its callers only pass the status up.
  */
 #ifndef MSIM_MODEL_BASE_STATUS_H
 #define MSIM_MODEL_BASE_STATUS_H

@@ -1,6 +1,8 @@
 /*
  * units.h - quantities with units, as users write them.
  *
+ * Example: quantity_parse("400Gbps", DIM_RATE, &value, why, size) sets value = 50e9, in B/s.
+ *
  * Each dimension has one canonical SI unit in which the program computes. A bare number is refused where a dimension
  * exists ("30" is not a time; "30min" is). Decimal prefixes are powers of 1,000 and binary ones (KiB MiB GiB TiB) of
  * 1,024. A network rate in bits (Gbps, Gb/s) is divided by eight.
@@ -58,31 +60,31 @@ static inline nanos nanos_later(nanos a, nanos b)
     return a > b ? a : b;
 }
 
-/* Parse `text` completely as a finite quantity of `dimension`. On failure, *why (size bytes) says what is wrong and
- * what would be right, and *value is untouched. */
+/* Parses all of `text` as a finite quantity of `dimension`. On failure `why` (size bytes) gets the problem and a suggestion,
+ * and *value does not change. */
 MUST_CHECK enum status quantity_parse(const char *text, enum dimension dimension, double *value, char *why, size_t size);
 
-/* "12.5" up to `end`, in units of `unit` nanoseconds, exactly, which a double may not hold; digits beyond the nanosecond are cut
- * off. False where it is not plain decimal or too large. */
+/* Parses "12.5" up to `end`, in units of `unit` nanoseconds, exactly (a double may not hold it); digits beyond the nanosecond
+ * are cut off. False: not plain decimal, or too large. */
 bool nanos_parse_decimal(const char *text, const char *end, nanos unit, nanos *value);
 
-/* What a run, or a wait in one, may take at most: 36,500 days; some 100 of the 292 years above. */
+/* The longest allowed time of a run, or of a wait in one: 36,500 days, about 100 of the 292 years above. */
 #define TIME_LONGEST_S (36500 * 86400.0)
 
 /* The quantity for people, three significant digits: "14.8 s", "79.3 GiB", "25 GB/s". Returns buffer. */
 char *quantity_format(double value, enum dimension dimension, char *buffer, size_t size);
 
-/* The shortest text with a unit (of times none above days) that quantity_parse turns back into exactly this value: "2.039TB/s".
- * Returns buffer; 48 bytes always suffice. */
+/* The shortest text with a unit (times: none above days) that quantity_parse reads back as exactly this value: "2.039TB/s".
+ * Returns buffer; 48 bytes are enough. */
 char *quantity_write(double value, enum dimension dimension, char *buffer, size_t size);
 
-/* Letters left out, put in, taken for another, or exchanged with their neighbour (optimal string alignment), without regard to
- * case; of names longer than 64 characters, which are not compared, more than that. */
+/* Edit distance without regard to case: omitted, added, replaced or swapped neighbouring letters (optimal string alignment).
+ * Names longer than 64 characters are not compared and have a larger distance. */
 int name_distance(const char *a, const char *b);
-/* The nearest of n names within an edit distance that makes it a likely slip, or else the shortest that begins with the text, or
- * NULL. Of equally near ones the first with the longest common beginning, and of these the first of the text's length. */
+/* The nearest of n names within an edit distance that makes a slip likely, else the shortest name that begins with the text,
+ * else NULL. Of equally near names: the one with the longest common beginning, then the first with the length of the text. */
 const char *nearest_name(const char *text, const char *const *names, size_t n_names);
-/* "did you mean 'x'?" where a name is near, `otherwise` where none is. Returns buffer. */
+/* "did you mean 'x'?" if a name is near, else `otherwise`. Returns buffer. */
 const char *name_hint(const char *text, const char *const *names, size_t n_names, const char *otherwise, char *buffer,
                       size_t size);
 

@@ -1,8 +1,14 @@
 /*
  * watch.h - a progress callback for long work.
  *
- * The work decides how often: now and then, from the thread that was called, with `done` growing up to `total`. A watch may be
- * NULL, or tell nobody.
+ * Example:
+ *
+ *     static void show(void *context, double done, double total) { printf("%.0f %%", 100 * done / total); }
+ *     struct watch watch = {show, NULL};
+ *     file_read_watched(path, limit, &watch, ...);
+ *
+ * The work chooses how often to call it, from the thread that was called; `done` grows up to `total`. A watch, or its function,
+ * may be NULL.
  */
 #ifndef MSIM_MODEL_BASE_WATCH_H
 #define MSIM_MODEL_BASE_WATCH_H
@@ -10,7 +16,7 @@
 #include <stddef.h>
 
 struct watch {
-    void (*tell)(void *context, double done, double total); /* total 0: not known */
+    void (*tell)(void *context, double done, double total); /* total 0: unknown */
     void *context;
 };
 
