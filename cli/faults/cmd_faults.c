@@ -17,6 +17,7 @@
 #include "sim/faults/faults.h"
 #include "traces/fault/lanl_trace.h"
 #include "traces/fault/trace_convert.h"
+#include "traces/table/date.h"
 
 /* --- generate --- */
 
@@ -166,14 +167,13 @@ static bool read_window(struct invocation *call, struct lanl_window *window)
     return true;
 }
 
-/* As enum convert_source numbers them. */
-static const char *const sources[] = {"lanl", "titan", "jobs", "xid", "smi", "nodes", NULL};
-
 /* What is left without a meaning for this source. */
 static void note_idle(struct invocation *call, enum convert_source source)
 {
     if (source != CONVERT_LANL && option_given(call, "systems"))
         diag_note(&call->diags, PLACE_NONE, "--systems has no effect; only LANL's records name systems");
+    if (source != CONVERT_TABLE && option_given(call, "map"))
+        diag_note(&call->diags, PLACE_NONE, "--map has no effect; only --source table names columns");
     if (source != CONVERT_JOBS && option_given(call, "failed-jobs"))
         diag_note(&call->diags, PLACE_NONE, "--failed-jobs has no effect; this is not a table of jobs");
 }
@@ -185,9 +185,13 @@ static enum status find_source(struct invocation *call, const char *path, enum c
         *source = (enum convert_source)option_choice(call, "source");
         return STATUS_OK;
     }
+    if (option_given(call, "map")) {
+        *source = CONVERT_TABLE;
+        return STATUS_OK;
+    }
     enum status status = convert_source_of(path, source, &call->diags);
     if (status == STATUS_OK)
-        info(call, 1, "read as --source %s", sources[*source]);
+        info(call, 1, "read as --source %s", convert_source_names[*source]);
     return status;
 }
 
@@ -201,6 +205,7 @@ static enum status read_source(struct invocation *call, struct fault_trace *trac
                                   .nodes = option_given(call, "nodes") ? (int32_t)option_count(call, "nodes") : 0,
                                   .failed_jobs = option_given(call, "failed-jobs")};
     enum convert_source source;
+    how.map = option_list(call, "map", &how.n_map);
     if (!read_window(call, &window))
         return STATUS_USAGE;
     enum status status = find_source(call, paths[0], &source);
@@ -211,13 +216,18 @@ static enum status read_source(struct invocation *call, struct fault_trace *trac
     how.length = window.length;
     note_idle(call, source);
     if (n > 1 && source != CONVERT_XID && source != CONVERT_SMI) {
-        diag_error(&call->diags, PLACE_NONE, "--source %s reads one file; only xid and smi read several", sources[source]);
+        diag_error(&call->diags, PLACE_NONE, "--source %s reads one file; only xid and smi read several",
+                   convert_source_names[source]);
         return STATUS_USAGE;
     }
     switch (source) {
     case CONVERT_TITAN: return titan_trace_read(paths[0], &how, trace, &call->diags);
     case CONVERT_JOBS: return job_trace_read(paths[0], &how, trace, &call->diags);
     case CONVERT_NODES: return node_trace_read(paths[0], &how, trace, &call->diags);
+    case CONVERT_SLURM: return slurm_log_read(paths[0], &how, trace, &call->diags);
+    case CONVERT_EVENTS: return event_trace_read(paths[0], &how, trace, &call->diags);
+    case CONVERT_BGL: return bgl_trace_read(paths[0], &how, trace, &call->diags);
+    case CONVERT_TABLE: return table_trace_read(paths[0], &how, trace, &call->diags);
     case CONVERT_XID: return xid_trace_read(paths, n, &how, trace, &call->diags);
     case CONVERT_SMI: return smi_trace_read(paths, n, &how, trace, &call->diags);
     default: return lanl_trace_read(paths[0], &window, trace, &call->diags);
@@ -314,9 +324,15 @@ static const struct option_row options[] = {
      .fallback = "the preset's",
      .help = "generate: set the failures per node and day, such as 3.79e-3"},
     {.name = "source",
-     CHOICE_FIELDS("FORMAT", sources),
+     CHOICE_FIELDS("FORMAT", convert_source_names),
      .fallback = "found from the columns or lines",
      .help = "convert: choose the format of the file"},
+    {.name = "map",
+     .argument = "COLUMN=NAME,...",
+     .type = OPTION_LIST,
+     .fallback = "usual names",
+     .help = "convert: name the columns of a table of failures, such as time=started,node=server,down=repair_h; COLUMN is time, "
+             "node, end, down, kind, factor, detail or xid"},
     {.name = "down",
      TIME_FIELDS,
      .high = 1e9,

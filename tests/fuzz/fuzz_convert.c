@@ -19,6 +19,10 @@ static enum status convert(char source, const char *path, struct fault_trace *tr
     case 's': return smi_trace_read(&path, 1, &how, trace, diags);
     case 'n': return node_trace_read(path, &how, trace, diags);
     case 'f': return job_trace_read(path, &failed, trace, diags);
+    case 'c': return slurm_log_read(path, &how, trace, diags);
+    case 'e': return event_trace_read(path, &how, trace, diags);
+    case 'b': return bgl_trace_read(path, &how, trace, diags);
+    case 'p': return table_trace_read(path, &how, trace, diags);
     case 'X': return xid_trace_read(twice, 2, &how, trace, diags);
     default: return lanl_trace_read(path, &window, trace, diags);
     }

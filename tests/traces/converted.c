@@ -8,6 +8,7 @@
 #include "model/base/append.h"
 #include "traces/fault/lanl_trace.h"
 #include "traces/fault/xid.h"
+#include "traces/table/date.h"
 
 const struct convert_options usual = {.down = 60 * MINUTE, .merge = 5 * MINUTE};
 

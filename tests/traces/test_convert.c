@@ -2,7 +2,7 @@
  * Records of other systems as fault traces.
  *
  * What is proved, by cases that are counted by hand: events repeat as long as each is close to the one before; jobs fail by
- * states that name the node, on the first node of any list, at universal times; nodes that nobody named are asked for and never
+ * states that name the node, on a node of any list, at universal times; nodes that nobody named are asked for and never
  * merged; GPUs are slow by what is wrong with them, not by their power cap. A window cuts every source alike; what a file is
  * follows from its columns or lines; nodes keep the names of their hosts.
  */
@@ -77,7 +77,7 @@ START_TEST(as_slurm_writes)
                                 "5|NODE_FAIL|x|x|2024-03-02T02:00:00+00|gpu007-ib\n";
     const char *text = JOBS(usual, sacct);
     STARTS(text,
-           "82800 1 3600 NODE_F;86400 0 3600 NODE_F;90000 0 3600 NODE_F;93600 1 3600 NODE_F;|2 failures of jobs on several");
+           "82800 1 3600 NODE_F;86400 0 3600 NODE_F;90000 2 3600 NODE_F;93600 1 3600 NODE_F;|2 failures of jobs on several");
     text = JOBS(usual, "state,end,node\nNODE_FAIL,2024-03-02T00:00:00+25:00,a\nNODE_FAIL,2024-03-02T00:00:00+8x,a\n"
                        "NODE_FAIL,2024-02-30T00:00:00Z,a\n");
     HAS(text, "'2024-03-02T00:00:00+25:00' is neither");
@@ -216,8 +216,8 @@ START_TEST(states_of_nodes)
 {
     struct convert_options how = usual;
     ck_assert_str_eq(NODES(how, EVENTS "c|n1|2025-03-01T01:00:00|2025-03-01T03:00:00|DOWN*|Not responding [slurm@2025]|root\n"
-                                       "c|n2|2025-03-01T02:00:00|2025-03-01T02:30:00|DRAINED|disk|ann\n"),
-                     "3600 0 7200 Not re;7200 1 1800 disk planned;");
+                                       "c|n2|2025-03-01T02:00:00|2025-03-01T02:30:00|DRAINED|firmware|ann\n"),
+                     "3600 0 7200 Not re;7200 1 1800 firmwa planned;");
     /* down, then drained until it is repaired: one outage; a drain of a node that fails then: planned */
     ck_assert_str_eq(NODES(how, EVENTS "c|n1|2025-03-01T02:00:00|2025-03-01T05:00:00|DOWN+DRAIN|b|\n"
                                        "c|n1|2025-03-01T01:00:00|2025-03-01T02:00:00|DOWN|a|\n"
@@ -244,7 +244,8 @@ START_TEST(states_of_nodes)
     STARTS(NODES(usual, "node,state,start,end\na,down,2025-03-01,2025-03-02\nb,down,5,6\n"),
            "|'5' are seconds since the table's own start, where other times are dates");
     STARTS(NODES(usual, EVENTS "c|n1|2025-03-01T02:00:00|2025-03-01T01:00:00|DOWN||\n"), "|the state ends before it begins");
-    STARTS(NODES(usual, EVENTS "c|n[1-2]|2025-03-01T02:00:00|2025-03-01T03:00:00|DOWN||\n"), "|'n[1-2]' are several nodes");
+    ck_assert_str_eq(NODES(usual, EVENTS "c|n[1-2]|2025-03-01T02:00:00|2025-03-01T03:00:00|DOWN||\n"),
+                     "7200 0 3600 DOWN;7200 1 3600 DOWN;");
     STARTS(NODES(usual, EVENTS "c|n1|yesterday|2025-03-01T03:00:00|DOWN||\n"), "|'yesterday' is neither seconds nor a time");
     STARTS(NODES(usual, "a,b\n1,2\n"), "|the column of nodes is missing");
 }
@@ -286,7 +287,7 @@ START_TEST(what_a_file_is)
         if (status != STATUS_OK)
             HAS(diags.items[0].text, strncmp(files[i].text, "time_s,", 7) == 0 ? "this is already a fault trace"
                                      : strlen(files[i].text) < 3               ? "is empty"
-                                                                               : "--source lanl, titan, jobs, nodes, xid or smi");
+                                                                 : "--source jobs, nodes, xid, smi, slurm, events, bgl, table");
         diags_free(&diags);
     }
 }

@@ -6,51 +6,10 @@
 
 #include "model/base/memory.h"
 #include "traces/table/csv.h"
+#include "traces/table/date.h"
 
 #define DAY ((nanos)86400 * NANOS_PER_SECOND)
 enum { MAX_SYSTEM = 1000, MAX_NODES = 1000000 };
-
-/* --- local times --- */
-
-/* Days from 1970-01-01 in the Gregorian calendar; a year is taken to begin in March, so that a leap day is its last one. */
-static int64_t days_since_1970(int year, int month, int day)
-{
-    int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = y / 400, year_of_era = y % 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * 146097 + day_of_era - 719468;
-}
-
-static bool date_exists(int year, int month, int day)
-{
-    static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (year < 1970 || year > 2199 || month < 1 || month > 12 || day < 1)
-        return false;
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return day <= lengths[month - 1] + (month == 2 && leap);
-}
-
-bool local_time_parse(const char *text, nanos *time)
-{
-    int year, month, day, hour = 0, minute = 0, second = 0, end = 0;
-    char separator = 'T';
-    if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &end) != 3)
-        return false;
-    const char *rest = text + end;
-    if (*rest && sscanf(rest, "%c%2d:%2d%n", &separator, &hour, &minute, &end) != 3)
-        return false;
-    rest += *rest ? end : 0;
-    if (*rest && sscanf(rest, ":%2d%n", &second, &end) == 1)
-        rest += end;
-    if (*rest || (separator != 'T' && separator != ' ') || !date_exists(year, month, day))
-        return false;
-    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
-        return false;
-    int64_t seconds = days_since_1970(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
-    *time = seconds * NANOS_PER_SECOND;
-    return true;
-}
 
 /* --- the table --- */
 

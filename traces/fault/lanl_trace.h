@@ -26,7 +26,4 @@ struct lanl_window {
 MUST_CHECK enum status lanl_trace_read(const char *path, const struct lanl_window *window, struct fault_trace *trace,
                                        struct diags *diags);
 
-/* "2003-01-01" or "2003-01-01T07:15[:30]" as time since 1970-01-01 00:00, until 2199; false: the text is no such date. */
-bool local_time_parse(const char *text, nanos *time);
-
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/fault/lanl_trace.h"
+#include "traces/table/date.h"
 
 /* Jan to Dec as 1 to 12; 0: no month. */
 static int month_of(const char *word)
@@ -92,33 +92,13 @@ static bool syslog_date(struct log_clock *years, const char *line, struct place 
     return true;
 }
 
-bool log_zone(const char *text, nanos *ahead)
-{
-    unsigned hours, minutes = 0;
-    int end = 0;
-    *ahead = 0;
-    text += *text == ' ';
-    if (strcmp(text, "") == 0 || strcmp(text, "Z") == 0 || strcmp(text, "UTC") == 0)
-        return true;
-    if ((*text != '+' && *text != '-') || !isdigit((unsigned char)text[1]) || sscanf(text + 1, "%2u%n", &hours, &end) != 1)
-        return false;
-    const char *rest = text + 1 + end;
-    rest += *rest == ':';
-    if (*rest && (!isdigit((unsigned char)*rest) || sscanf(rest, "%2u%n", &minutes, &end) != 1 || rest[end]))
-        return false;
-    if (hours > 14 || minutes > 59)
-        return false;
-    *ahead = (*text == '-' ? -1 : 1) * (nanos)(hours * 60 + minutes) * 60 * NANOS_PER_SECOND;
-    return true;
-}
-
 /* What stands between a date and the next blank or bracket as a zone. */
 static bool zone_word(const char **text, nanos *ahead, char *word, size_t size)
 {
     size_t n = strcspn(*text, " \t[");
     snprintf(word, size, "%.*s", (int)(n < size ? n : size - 1), *text);
     *text += n;
-    return n < size && log_zone(word, ahead);
+    return n < size && zone_parse(word, ahead);
 }
 
 /* "2024-03-03T12:01:02+01:00 host kernel:" (journalctl -o short-iso, dmesg --time-format iso), "Sun 2024-03-03 12:01:02 UTC host

@@ -33,9 +33,6 @@ struct log_clock {
     bool told_zone; /* a zone with unknown hours was reported, likewise */
 };
 
-/* The offset of a clock from universal time: "Z", "UTC", "+08:00", "+0800", "-05", ""; false: the text is no offset. */
-bool log_zone(const char *text, nanos *ahead);
-
 /* The time at the start of a line, in seconds since boot or since 1970, and the rest of the line. It is universal time if the
  * line names a zone by its hours, else local time. A yearless line that is more than half a year before the one above it begins
  * a new year; a note says so at `at`, once. *time and *rest are written if there is a time. */

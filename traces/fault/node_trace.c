@@ -4,12 +4,13 @@
 
 #include "model/base/append.h"
 #include "model/base/memory.h"
-#include "traces/fault/record_table.h"
+#include "traces/fault/node_reason.h"
+#include "traces/fault/records.h"
 
-/* Columns by Slurm's names (sacctmgr list event) and those that people give them (record_word). */
-static const char *const node_names[] = {"nodename", "node", "host", "hostname", NULL};
+/* Columns by Slurm's names (sacctmgr list event, sinfo -R) and those that people give them (record_word). */
+static const char *const node_names[] = {"nodename", "node", "host", "hostname", "nodelist", "nodes", NULL};
 static const char *const state_names[] = {"state", "status", "nodestate", NULL};
-static const char *const start_names[] = {"timestart", "start", "starttime", "starts", "from", "begin", NULL};
+static const char *const start_names[] = {"timestart", "start", "starttime", "starts", "from", "begin", "timestamp", NULL};
 static const char *const end_names[] = {"timeend", "end", "endtime", "ends", "to", "until", NULL};
 static const char *const duration_names[] = {"duration", "durations", "durationsec", "durationseconds", "downs", NULL};
 static const char *const reason_names[] = {"reason", "detail", "cause", NULL};
@@ -37,7 +38,7 @@ static bool find_columns(const struct csv_table *table, struct columns *columns,
                                 .reason = record_column(table, reason_names)};
     if (columns->node < 0)
         diag_error(diags, at, "the column of nodes is missing; name it NodeName, node or host");
-    if (columns->state < 0)
+    if (columns->state < 0 && columns->reason < 0)
         diag_error(diags, at, "the column of node states (such as DOWN) is missing; name it State");
     if (columns->start < 0)
         diag_error(diags, at, "the column of start times is missing; name it TimeStart, start or from");
@@ -60,30 +61,21 @@ bool node_trace_has_states(const struct csv_table *table)
 }
 
 /* Whether a node in this state is away, and how it went. Down, failing or not answering it fails what runs on it, unless that is
- * for maintenance or a reboot that was asked for; drained it takes nothing new, which is announced. Powered down by Slurm to save
- * energy, idle, allocated or mixed it is there. */
-static bool away_in(const char *state, enum fault_kind *kind)
+ * for maintenance or a reboot that was asked for; drained it takes nothing new, which is announced unless the reason says that
+ * something broke. Powered down by Slurm to save energy, idle, allocated or mixed it is there. Without a state (sinfo -R lists
+ * nodes that are away) the reason decides alone. */
+static bool away_in(const char *state, const char *reason, enum fault_kind *kind)
 {
     static const char *const power[] = {"power", NULL}, *const asked[] = {"maint", "reboot", NULL};
     static const char *const failed[] = {"down", "fail", "error", "noresp", "notresp", "notready", "unreach", "unhealthy", NULL};
     static const char *const announced[] = {"drain", "drng", "offline", "schedulingdisabled", NULL};
     char word[80];
     record_word(state, word, sizeof word);
+    bool drained = !*word || record_has_any(word, announced);
     bool fails = record_has_any(word, failed) && !record_has_any(word, power) && !record_has_any(word, asked);
+    fails |= drained && !record_has_any(word, asked) && node_reason_is_failure(reason);
     *kind = fails ? FAULT_NODE : FAULT_PLANNED;
-    return fails || record_has_any(word, announced) || record_has_any(word, asked);
-}
-
-/* An end that has not come: Unknown, None, a zero or nothing. */
-static bool is_open(const char *text)
-{
-    static const char *const words[] = {"", "unknown", "none", "na", "nan", "null", "0"};
-    char word[16];
-    record_word(text, word, sizeof word);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i]) == 0)
-            return true;
-    return false;
+    return fails || drained || record_has_any(word, asked);
 }
 
 /* How long a state lasted that has no end; false: a cell is wrong, and told. */
@@ -91,7 +83,7 @@ static bool read_duration(struct parser *parser, size_t row, struct fault *fault
 {
     int column = parser->columns.duration;
     fault->down = parser->records.options->down;
-    if (is_open(csv_cell(&parser->records.table, row, column))) {
+    if (record_is_open(csv_cell(&parser->records.rows.table, row, column))) {
         parser->n_open++;
         return true;
     }
@@ -103,16 +95,16 @@ static bool read_times(struct parser *parser, size_t row, struct fault *fault)
 {
     nanos end;
     const struct columns *columns = &parser->columns;
-    if (!records_time(&parser->records, row, columns->start, &fault->time))
+    if (!record_table_time(&parser->records.rows, row, columns->start, &fault->time))
         return false;
-    if (is_open(csv_cell(&parser->records.table, row, columns->end)))
+    if (record_is_open(csv_cell(&parser->records.rows.table, row, columns->end)))
         return read_duration(parser, row, fault);
-    if (!records_time(&parser->records, row, columns->end, &end))
+    if (!record_table_time(&parser->records.rows, row, columns->end, &end))
         return false;
     fault->down = end - fault->time;
     if (fault->down >= 0 && fault->down <= FAULT_TRACE_LONGEST)
         return true;
-    diag_error(parser->records.diags, csv_place(&parser->records.table, row, columns->end), "the state ends %s",
+    diag_error(parser->records.diags, csv_place(&parser->records.rows.table, row, columns->end), "the state ends %s",
                fault->down < 0 ? "before it begins" : "more than 100 years later");
     return false;
 }
@@ -120,12 +112,12 @@ static bool read_times(struct parser *parser, size_t row, struct fault *fault)
 /* The reason, without who gave it and when ("Not responding [slurm@2025-03-04T05:06:07]"); the state where there is none. */
 static void cause_of(const struct parser *parser, size_t row, char *cause, size_t size)
 {
-    const char *reason = csv_cell(&parser->records.table, row, parser->columns.reason);
+    const char *reason = csv_cell(&parser->records.rows.table, row, parser->columns.reason);
     size_t n = strcspn(reason, "[");
     while (n > 0 && reason[n - 1] == ' ')
         n--;
     bool said = n > 0 && !(n == 4 && strncmp(reason, "None", 4) == 0);
-    const char *text = said ? reason : csv_cell(&parser->records.table, row, parser->columns.state);
+    const char *text = said ? reason : csv_cell(&parser->records.rows.table, row, parser->columns.state);
     size_t length = said ? n : strlen(text);
     length = length < size ? length : size - 1;
     memcpy(cause, text, length);
@@ -135,7 +127,7 @@ static void cause_of(const struct parser *parser, size_t row, char *cause, size_
 static void leave_out(struct parser *parser, const char *state)
 {
     char word[24] = "";
-    size_t n = strlen(text_append(word, sizeof word, "%s", *state ? state : "no state"));
+    size_t n = strlen(text_append(word, sizeof word, "%s", state));
     parser->n_other++;
     for (const char *at = parser->there; (at = strstr(at, word)) != NULL; at += n)
         if ((at == parser->there || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
@@ -147,24 +139,27 @@ static void read_row(struct parser *parser, size_t row)
 {
     struct fault fault = {.speed = FULL_SPEED};
     char cause[64];
-    const char *name = csv_cell(&parser->records.table, row, parser->columns.node);
+    const char *name = csv_cell(&parser->records.rows.table, row, parser->columns.node);
     if (*name == '\0') { /* of the cluster as a whole */
         parser->records.trace.n_outside++;
         return;
     }
-    if (strpbrk(name, ",[")) {
-        diag_error(parser->records.diags, csv_place(&parser->records.table, row, parser->columns.node),
-                   "'%.40s' are several nodes; write one row per node", name);
-        return;
-    }
-    fault.node = host_number(&parser->records.hosts, name, strlen(name));
-    if (!away_in(csv_cell(&parser->records.table, row, parser->columns.state), &fault.kind)) {
-        leave_out(parser, csv_cell(&parser->records.table, row, parser->columns.state));
+    const char *state = csv_cell(&parser->records.rows.table, row, parser->columns.state);
+    if (parser->columns.state >= 0 && !*state)
+        state = "no state";
+    if (!away_in(state, csv_cell(&parser->records.rows.table, row, parser->columns.reason), &fault.kind)) {
+        leave_out(parser, state);
         return;
     }
     if (!read_times(parser, row, &fault))
         return;
     cause_of(parser, row, cause, sizeof cause);
+    if (strpbrk(name, ",[+")) { /* several, or cut */
+        if (records_add(&parser->records, name, fault, cause) == 0 && !records_is_cut(&parser->records, name))
+            parser->records.trace.n_outside++;
+        return;
+    }
+    fault.node = host_number(&parser->records.hosts, name, strlen(name));
     fault_trace_add(&parser->records.trace, fault, cause);
 }
 
@@ -201,14 +196,14 @@ static void join(struct fault_trace *trace, nanos merge)
 
 static void tell(const struct parser *parser)
 {
-    const struct place at = {.file = parser->records.table.name};
+    const struct place at = {.file = parser->records.rows.table.name};
     if (parser->n_other > 0)
         diag_note(parser->records.diags, at, "left out: %zu row%s of available nodes (%s)", parser->n_other,
                   parser->n_other == 1 ? "" : "s", parser->there);
     if (parser->n_open > 0)
         diag_note(parser->records.diags, at, "%zu outage%s without an end: --down is taken for how long %s", parser->n_open,
                   parser->n_open == 1 ? "" : "s", parser->n_open == 1 ? "it is" : "they are");
-    records_tell_zones(&parser->records);
+    record_table_tell_zones(&parser->records.rows);
 }
 
 enum status node_trace_read(const char *path, const struct convert_options *options, struct fault_trace *trace,
@@ -219,10 +214,10 @@ enum status node_trace_read(const char *path, const struct convert_options *opti
     enum status status = records_open(records, path, options, diags);
     if (status != STATUS_OK)
         return status;
-    bool good = find_columns(&records->table, &parser.columns, diags);
-    for (size_t row = 0; good && row < records->table.n_rows; row++)
+    bool good = find_columns(&records->rows.table, &parser.columns, diags);
+    for (size_t row = 0; good && row < records->rows.table.n_rows; row++)
         read_row(&parser, row);
-    if (records_good(records))
+    if (record_table_good(&records->rows))
         tell(&parser);
     join(&records->trace, options->merge);
     return records_finish(records, 0, trace); /* joined already */

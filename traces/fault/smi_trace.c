@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "model/base/memory.h"
-#include "traces/fault/lanl_trace.h"
 #include "traces/fault/trace_convert.h"
 #include "traces/table/csv.h"
+#include "traces/table/date.h"
 
 /* Column names carry units in brackets: "clocks.current.sm [MHz]". */
 static int find(const struct csv_table *table, const char *prefix)

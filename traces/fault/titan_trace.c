@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/fault/lanl_trace.h"
 #include "traces/fault/trace_convert.h"
 #include "traces/table/csv.h"
+#include "traces/table/date.h"
 
 enum column { TIME, LOCATION, EVENT, N_COLUMNS };
 static const struct csv_column expected[N_COLUMNS] = {

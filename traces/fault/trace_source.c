@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/append.h"
 #include "model/base/file.h"
 #include "model/base/memory.h"
 #include "traces/fault/log_time.h"
 #include "traces/fault/trace_convert.h"
 #include "traces/fault/xid.h"
-#include "traces/table/csv.h"
+#include "traces/table/record_table.h"
 
 /* Columns that a table of this kind has, in lower case and without what is neither letter nor digit; * stands for any end. */
 static const struct {
@@ -23,6 +24,8 @@ static const struct {
     {CONVERT_NODES, {"node", "state", "from"}},
     {CONVERT_NODES, {"host", "state", "from"}},
     {CONVERT_NODES, {"nodename", "state", "start"}},
+    {CONVERT_NODES, {"reason", "timestamp", "nodelist"}},
+    {CONVERT_EVENTS, {"lastseen", "reason", "object"}},
     {CONVERT_JOBS, {"state"}},
     {CONVERT_JOBS, {"status"}},
     {CONVERT_JOBS, {"jobstate"}},
@@ -61,6 +64,9 @@ static enum convert_source table_of(const char *header)
     return CONVERT_UNKNOWN;
 }
 
+const char *const convert_source_names[] = {"lanl",  "titan",  "jobs", "xid",   "smi", "nodes",
+                                            "slurm", "events", "bgl",  "table", NULL};
+
 static bool is_fault_trace(const char *header)
 {
     return has_column(header, "times") && has_column(header, "node");
@@ -77,18 +83,66 @@ static char *first_line(const char *bytes)
     return line;
 }
 
-/* Jobs and nodes may have the same columns (node, state, start, end): states tell them apart. */
-static bool has_states_of_nodes(const char *bytes, size_t n, const char *path)
+/* What a table is, by its columns and its cells: jobs and nodes may have the same columns (node, state, start, end), and states
+ * tell them apart. */
+static enum convert_source source_of_table(const char *bytes, size_t n, const char *path)
 {
-    struct csv_table table;
+    struct record_table rows;
     struct diags problems = {0}; /* which the reader will tell */
-    bool nodes = false;
-    if (csv_table_parse(path, bytes, n, &table, &problems) == STATUS_OK) {
-        nodes = node_trace_has_states(&table);
-        csv_table_free(&table);
+    enum convert_source source = CONVERT_UNKNOWN;
+    char header[4096] = "";
+    if (record_table_parse(&rows, path, bytes, n, &problems) == STATUS_OK) {
+        for (int i = 0; i < rows.table.n_columns; i++)
+            text_append(header, sizeof header, "%s%s", i > 0 ? "|" : "", rows.table.header[i]);
+        source = table_of(header);
+        if (source == CONVERT_JOBS && node_trace_has_states(&rows.table))
+            source = CONVERT_NODES;
+        if (source == CONVERT_UNKNOWN && !is_fault_trace(header) && table_trace_fits(&rows.table))
+            source = CONVERT_TABLE;
+        record_table_close(&rows);
     }
     diags_free(&problems);
-    return nodes;
+    return source;
+}
+
+/* Logs say what they are by what is in them. */
+static enum convert_source source_of_log(const char *bytes)
+{
+    static const struct {
+        enum convert_source source;
+        const char *part;
+    } parts[] = {
+        {CONVERT_XID, "NVRM: Xid"},
+        {CONVERT_XID, "DCGM_FI_DEV_XID_ERRORS"},
+        {CONVERT_SLURM, " not responding, setting DOWN"},
+        {CONVERT_SLURM, "update_node: node"},
+        {CONVERT_SLURM, " returned to service"},
+        {CONVERT_SLURM, " unexpectedly rebooted"},
+        {CONVERT_SLURM, "slurmctld"},
+        {CONVERT_BGL, " RAS KERNEL "},
+        {CONVERT_BGL, " RAS APP "},
+        {CONVERT_BGL, " RAS LINKCARD "},
+        {CONVERT_XID, ": SXid ("},
+        {CONVERT_XID, "NVRM:"},
+        {CONVERT_XID, "amdgpu"},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(bytes, parts[i].part))
+            return parts[i].source;
+    return CONVERT_UNKNOWN;
+}
+
+/* Measurements over time (telemetry) are no records of failures. What they are; NULL: not that. */
+static const char *telemetry_of(const char *bytes, const char *line)
+{
+    if (*line == '{' && strstr(bytes, "\"resultType\""))
+        return "an answer of Prometheus' query API";
+    if (*line == '{' && strstr(bytes, "\"metric\"") && strstr(bytes, "\"values\""))
+        return "exported series of metrics";
+    if (strncmp(bytes + strspn(bytes, " \t\r\n"), "#Entity", 7) == 0 ||
+        strncmp(bytes + strspn(bytes, " \t\r\n"), "# Entity", 8) == 0)
+        return "the output of dcgmi dmon";
+    return NULL;
 }
 
 static enum convert_source source_of(const char *bytes, size_t n, const char *line, const char *path, struct diags *diags)
@@ -96,12 +150,27 @@ static enum convert_source source_of(const char *bytes, size_t n, const char *li
     struct log_clock clock = {0};
     const char *rest;
     nanos time;
-    bool xids = strstr(bytes, "NVRM: Xid") || strstr(bytes, "DCGM_FI_DEV_XID_ERRORS");
-    enum convert_source table = table_of(line);
-    bool log = log_line_time(line, &clock, (struct place){.file = path}, &time, &rest, diags) != LOG_NO_TIME;
-    if (table == CONVERT_JOBS && has_states_of_nodes(bytes, n, path))
-        return CONVERT_NODES;
-    return table != CONVERT_UNKNOWN ? table : xids || log ? CONVERT_XID : CONVERT_UNKNOWN;
+    if ((*line == '{' || *line == '[') && (strstr(bytes, "\"involvedObject\"") || strstr(bytes, "\"regarding\"")))
+        return CONVERT_EVENTS;
+    enum convert_source table = source_of_table(bytes, n, path), log = source_of_log(bytes);
+    if (table != CONVERT_UNKNOWN)
+        return table;
+    if (log != CONVERT_UNKNOWN)
+        return log;
+    bool timed = log_line_time(line, &clock, (struct place){.file = path}, &time, &rest, diags) != LOG_NO_TIME;
+    return timed ? CONVERT_XID : CONVERT_UNKNOWN;
+}
+
+static bool refuse_telemetry(const char *bytes, const char *line, const char *path, struct diags *diags)
+{
+    const char *what = telemetry_of(bytes, line);
+    if (what)
+        diag_error(
+            diags, (struct place){.file = path},
+            "this is %s: measurements over time (telemetry), not records of failures; msim faults convert reads kernel logs "
+            "(dmesg), tables of jobs and of nodes' states, slurmctld's log and Kubernetes' events",
+            what);
+    return what != NULL;
 }
 
 enum status convert_source_of(const char *path, enum convert_source *source, struct diags *diags)
@@ -111,7 +180,8 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
     size_t n;
     if (strcmp(path, "-") == 0) { /* what is read of it is gone */
         diag_error(diags, PLACE_NONE,
-                   "the source of standard input is unknown; name it with --source: lanl, titan, jobs, nodes, xid or smi");
+                   "the source of standard input is unknown; name it with --source: jobs, nodes, xid, smi, slurm, events, bgl, "
+                   "table, lanl or titan");
         return STATUS_BAD_INPUT;
     }
     enum status status = file_read(path, LIMIT, &bytes, &n, diags);
@@ -123,6 +193,11 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
         return STATUS_BAD_INPUT;
     }
     char *line = first_line(bytes);
+    if (refuse_telemetry(bytes, line, path, diags)) {
+        free(line);
+        free(bytes);
+        return STATUS_BAD_INPUT;
+    }
     enum convert_source found = source_of(bytes, n, line, path, diags);
     bool trace = is_fault_trace(line);
     free(line);
@@ -133,9 +208,11 @@ enum status convert_source_of(const char *path, enum convert_source *source, str
         return STATUS_BAD_INPUT;
     }
     if (found == CONVERT_UNKNOWN) {
-        diag_error(diags, (struct place){.file = path},
-                   "the format of this file is not recognised; specify it with --source lanl, titan, jobs, nodes, xid or smi, or "
-                   "write a fault trace with the columns time_s, node and down_s (seconds)");
+        diag_error(
+            diags, (struct place){.file = path},
+            "the format of this file is not recognised; specify it with --source jobs, nodes, xid, smi, slurm, events, bgl, "
+            "table, lanl or titan; name the columns of a table with --map time=...,node=...; or write a fault trace with the "
+            "columns time_s, node and down_s (seconds)");
         return STATUS_BAD_INPUT;
     }
     *source = found;

@@ -24,6 +24,7 @@ struct csv_builder {
     size_t records_capacity, cells_capacity, n_cells; /* cells of the rows, without the header */
     size_t n_pool;
     struct csv_record at; /* the record being read */
+    int first_line;       /* the number of the first line */
     bool in_record;
     int fields; /* of that record so far */
     bool header_done;
@@ -254,7 +255,7 @@ static void read_records(struct csv_builder *builder, struct csv_parser *parser)
     const char separators[] = {table->separator, '\0'};
     size_t offset = first_line(table);
     size_t told = 0;
-    for (int line = 1; offset < table->n_text; line++) {
+    for (int line = builder->first_line; offset < table->n_text; line++) {
         size_t n = line_length(table->text + offset, table->n_text - offset);
         bool between = !builder->in_record && is_between(table->text + offset, n, separators);
         if (!between) {
@@ -323,10 +324,10 @@ static void check_header(const struct csv_table *table, struct diags *diags)
 }
 
 /* Takes over `text`. */
-static enum status table_from_text(const char *name, char *text, size_t n_text, const struct watch *watch,
+static enum status table_from_text(const char *name, char *text, size_t n_text, int first_line, const struct watch *watch,
                                    struct csv_table *table, struct diags *diags)
 {
-    struct csv_builder builder = {.watch = watch, .diags = diags};
+    struct csv_builder builder = {.first_line = first_line, .watch = watch, .diags = diags};
     struct csv_table *read = &builder.table;
     size_t errors_before = diags->n_errors;
     read->name = memory_copy_text(name);
@@ -358,7 +359,7 @@ enum status csv_table_read(const char *path, struct csv_table *table, struct dia
     char *text;
     size_t n_text;
     enum status status = file_read(path, TEXT_LIMIT, &text, &n_text, diags);
-    return status == STATUS_OK ? table_from_text(path, text, n_text, NULL, table, diags) : status;
+    return status == STATUS_OK ? table_from_text(path, text, n_text, 1, NULL, table, diags) : status;
 }
 
 enum status csv_table_parse(const char *name, const char *bytes, size_t n_bytes, struct csv_table *table, struct diags *diags)
@@ -372,7 +373,19 @@ enum status csv_table_parse_watched(const char *name, const char *bytes, size_t 
     char *text = memory_new(n_bytes + 1, 1);
     if (n_bytes)
         memcpy(text, bytes, n_bytes);
-    return table_from_text(name, text, n_bytes, watch, table, diags);
+    return table_from_text(name, text, n_bytes, 1, watch, table, diags);
+}
+
+enum status csv_table_parse_headed(const char *name, const char *header, const char *bytes, size_t n_bytes,
+                                   struct csv_table *table, struct diags *diags)
+{
+    size_t n_header = header ? strlen(header) : 0;
+    char *text = memory_new(n_header + n_bytes + 1, 1);
+    if (n_header)
+        memcpy(text, header, n_header);
+    if (n_bytes)
+        memcpy(text + n_header, bytes, n_bytes);
+    return table_from_text(name, text, n_header + n_bytes, header ? 0 : 1, NULL, table, diags);
 }
 
 void csv_table_free(struct csv_table *table)

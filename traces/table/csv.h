@@ -54,6 +54,9 @@ MUST_CHECK enum status csv_table_parse(const char *name, const char *bytes, size
 /* The same; the watch gets the number of bytes read so far. */
 MUST_CHECK enum status csv_table_parse_watched(const char *name, const char *bytes, size_t n_bytes, const struct watch *watch,
                                                struct csv_table *table, struct diags *diags);
+/* The same; `header`, a line of column names with its end, stands above a table that has none (NULL: it has one). */
+MUST_CHECK enum status csv_table_parse_headed(const char *name, const char *header, const char *bytes, size_t n_bytes,
+                                              struct csv_table *table, struct diags *diags);
 void csv_table_free(struct csv_table *table); /* an all-zero table is empty */
 
 /* The column of that name, -1: none. Names are compared exactly. */

@@ -10,6 +10,7 @@
 #include "tests/suite.h"
 #include "traces/fault/fault_trace.h"
 #include "traces/fault/lanl_trace.h"
+#include "traces/table/date.h"
 
 struct scratch {
     char path[64];

@@ -55,16 +55,13 @@ START_TEST(xids_are_repaired_as_their_class_says)
         enum component component;
         enum symptom symptom;
         enum repair_kind repair;
-    } known[] = {{31, COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE},  /* the program's own: its page fault */
-                 {109, COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE}, /* ... its timeout */
-                 {48, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},     /* uncorrected: the GPU is reset, rows are remapped */
-                 {94, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},     /* ... contained to one program: likewise, later */
-                 {95, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},
-                 {64, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_HARDWARE}, /* no rows are left for it */
-                 {74, COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_REBOOT},
-                 {145, COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_REBOOT},
-                 {79, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},
-                 {119, COMPONENT_GPU, SYMPTOM_HANG, REPAIR_REBOOT},
+    } known[] = {{31, COMPONENT_SOFTWARE, SYMPTOM_EXIT, REPAIR_NONE}, /* the program's own: its page fault */
+                 {109, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_REBOOT},   /* its words speak of a timeout */
+                 {48, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},    /* uncorrected: the GPU is reset, rows are remapped */
+                 {94, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},    /* ... contained to one program: likewise, later */
+                 {95, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},    {64, COMPONENT_HBM, SYMPTOM_EXIT, REPAIR_REBOOT},
+                 {74, COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_REBOOT}, {145, COMPONENT_NVLINK, SYMPTOM_EXIT, REPAIR_REBOOT},
+                 {79, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE},  {119, COMPONENT_GPU, SYMPTOM_HANG, REPAIR_REBOOT},
                  {158, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_REBOOT}, /* its words speak of a timeout */
                  {167, COMPONENT_GPU, SYMPTOM_EXIT, REPAIR_HARDWARE}};
     const char *meaning;
