@@ -300,7 +300,7 @@ static enum status run(struct invocation *call)
 {
     int n_settings, n_with;
     const char *const *settings = option_list(call, "env", &n_settings), *const *with = option_list(call, "with", &n_with);
-    struct launch_environment environment = {settings, n_settings};
+    struct launch_environment environment = {settings, n_settings, option_flag(call, "follow")};
     struct frameworks frameworks;
     struct launch_options how = {.frameworks = &frameworks,
                                  .environment = &environment,
@@ -356,6 +356,9 @@ static const struct option_row options[] = {
      .type = OPTION_REPEAT,
      .check = check_setting,
      .help = "set an environment variable that the script expects, such as SLURM_NNODES=64, or 1=70B for $1; repeatable"},
+    {.name = "follow",
+     .type = OPTION_FLAG,
+     .help = "also read files outside the script's folder that the script sources or names"},
     {.name = "with",
      .argument = "ARGUMENTS",
      .type = OPTION_REPEAT,

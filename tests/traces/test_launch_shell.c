@@ -443,7 +443,7 @@ END_TEST
 START_TEST(variables_come_from_outside_and_from_slurm)
 {
     static const char *const settings[] = {"N=64", "1=70b"};
-    const struct launch_environment environment = {settings, 2};
+    const struct launch_environment environment = {.settings = settings, .n = 2};
     struct reading r = read_script("#!/bin/bash\n#SBATCH --nodes=16\n#SBATCH --gres=gpu:h100:8\n#SBATCH --ntasks-per-node=1\n"
                                    "[ $1 = 70b ] && L=80\np --num-layers $L --hidden-size $N --world-size $SLURM_NNODES",
                                    &environment);
@@ -455,7 +455,7 @@ START_TEST(variables_come_from_outside_and_from_slurm)
     ck_assert_str_eq(r.words.items[0].name, "ntasks-per-node");
     reading_free(&r);
     static const char *const many[] = {"1=8", "2=b", "3=c", "4=d", "5=e", "6=f", "7=g", "8=h", "9=i", "10=16"};
-    const struct launch_environment arguments = {many, 10};
+    const struct launch_environment arguments = {.settings = many, .n = 10};
     r = read_script("p --num-layers ${10} --hidden-size $10 --seq-length ${11:-4}", &arguments);
     ck_assert_str_eq(word_of(&r, "num-layers")->value, "16");
     ck_assert_str_eq(word_of(&r, "hidden-size")->value, "80"); /* $1 and a digit */

@@ -77,7 +77,7 @@ static const char *value_behind(const struct launch_words *script, const struct 
                                                : text[n] == '='    ? &fields->items[i]
                                                : i + 1 < fields->n ? &fields->items[i + 1]
                                                                    : NULL;
-            const char *name = text[n] == '=' ? text + n + 1 : value ? value->text : "";
+            const char *name = !value ? "" : text[n] == '=' ? text + n + 1 : value->text;
             if (value && *value->text && is_told(script, value, name)) {
                 *at = i;
                 return name;

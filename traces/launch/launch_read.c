@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model/base/file.h"
 #include "traces/launch/frameworks/framework_config.h"
 #include "traces/launch/frameworks/framework_keys.h"
+#include "traces/launch/launch_files.h"
 #include "traces/launch/launch_programs.h"
 #include "traces/launch/megatron/megatron_translate.h"
 
@@ -205,12 +205,6 @@ static bool is_known(const struct launch_sources *sources, size_t job, const str
     return false;
 }
 
-/* Is a file there, and another one than that which names it? */
-static bool is_another(const char *path, const char *namer)
-{
-    return !file_is_same(path, namer) && access(path, R_OK) == 0;
-}
-
 static const struct launch_word *find_word(const struct launch_words *words, const char *name)
 {
     for (size_t i = words->n; i-- > 0;)
@@ -219,8 +213,10 @@ static const struct launch_word *find_word(const struct launch_words *words, con
     return NULL;
 }
 
-/* A file as its namer calls it, or from where the namer, or the program that it starts, stands; NULL: it is not there. */
-static const char *find_companion(struct launch_source *namer, const char *path)
+/* A file as its namer calls it, or from where the namer, or the program that it starts, stands. *kind says why there is none: of
+ * several reasons the one that says most. NULL: it is not read. */
+static const char *find_companion(struct launch_source *namer, const char *path, const struct launch_options *how,
+                                  enum named_file *kind)
 {
     const struct launch_word *program = find_word(&namer->words, "configuration-folder");
     const char *behind = program ? program->value : "";
@@ -229,11 +225,16 @@ static const char *find_companion(struct launch_source *namer, const char *path)
         int folder;
         const char *middle, *path;
     } tries[] = {{0, "", path}, {0, behind, path}, {folder, "", path}, {folder, behind, path}, {folder, "", launch_base(path)}};
-    char text[4096];
+    char text[PATH_MAX];
+    *kind = NAMED_ABSENT;
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         int n = snprintf(text, sizeof text, "%.*s%s%s", tries[i].folder, namer->path, tries[i].middle, tries[i].path);
-        if (n > 0 && (size_t)n < sizeof text && is_another(text, namer->path))
+        if (n <= 0 || (size_t)n >= sizeof text || file_is_same(text, namer->path))
+            continue;
+        enum named_file here = launch_file_at(namer->path, text, how->environment && how->environment->follow);
+        if (here == NAMED_HERE)
             return launch_text(&namer->words, text, (size_t)n);
+        *kind = here > *kind ? here : *kind;
     }
     return NULL;
 }
@@ -259,13 +260,16 @@ static bool is_known_configuration(const char *path, const char *written, const 
     return known;
 }
 
-/* A file that is not here: without the one that a command sets keys of there is no job. */
-static enum status ask_for_companion(const struct launch_word *word, const char *name, bool needed, struct diags *diags)
+/* A file that is not read: without the one that a command sets keys of there is no job. */
+static enum status ask_for_companion(const struct launch_word *word, const char *name, enum named_file kind, bool needed,
+                                     struct diags *diags)
 {
+    needed |= kind == NAMED_SPECIAL;
     if (!needed)
-        diag_warning(diags, word->at, "'%.80s' is not here, so its part of the job is missing; give this file, too", name);
+        diag_warning(diags, word->at, "'%.80s' %s, so its part of the job is missing; give this file, too", name,
+                     launch_file_refusal(kind));
     else
-        diag_error(diags, word->at, "'%.80s', the job's configuration, is not here; give this file, too", name);
+        diag_error(diags, word->at, "'%.80s', the job's configuration, %s; give this file, too", name, launch_file_refusal(kind));
     return needed ? STATUS_BAD_INPUT : STATUS_OK;
 }
 
@@ -291,9 +295,11 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
         bool given = configuration && sets && count(sources, false) > 0; /* another in its place */
         if (!name || given || is_known(sources, namer, word, name))
             continue;
-        const char *written = written_text(&s->words, name, word->unknown), *path = written ? name : find_companion(s, name);
+        enum named_file kind = NAMED_ABSENT;
+        const char *written = written_text(&s->words, name, word->unknown);
+        const char *path = written ? name : find_companion(s, name, how, &kind);
         if (!path) {
-            status = ask_for_companion(word, name, configuration && sets && count(sources, true) == 0, diags);
+            status = ask_for_companion(word, name, kind, configuration && sets && count(sources, true) == 0, diags);
             continue;
         }
         if ((configuration || written) && !sets && !is_known_configuration(path, written, how)) {
@@ -316,13 +322,15 @@ static enum status read_companions(struct launch_sources *sources, size_t *capac
 }
 
 /* The nodes of a hostfile that deepspeed is given. */
-static void read_hosts(struct launch_source *source, struct diags *diags)
+static void read_hosts(struct launch_source *source, const struct launch_options *how, struct diags *diags)
 {
     const struct launch_word *file = find_word(&source->words, "hostfile"), *by = find_word(&source->words, "launched-by");
     if (!file || !file->value || file->unknown || !by || strcmp(by->value, "deepspeed") != 0)
         return;
     const char *name = file->first ? launch_text(&source->words, file->value, file->first) : file->value;
-    const char *written = written_text(&source->words, name, NULL), *path = written ? NULL : find_companion(source, name);
+    enum named_file kind = NAMED_ABSENT;
+    const char *written = written_text(&source->words, name, NULL);
+    const char *path = written ? NULL : find_companion(source, name, how, &kind);
     char *bytes;
     size_t n;
     bool told = find_word(&source->words, "num_nodes") || find_word(&source->words, "launched-gpus") ||
@@ -337,8 +345,8 @@ static void read_hosts(struct launch_source *source, struct diags *diags)
         launch_programs_hosts(path, bytes, n, &source->words, diags);
         free(bytes);
     } else if (!told && !path) {
-        diag_warning(diags, file->at,
-                     "'%.80s' is not here, so the number of nodes is unknown; set the number of GPUs with --gpus", name);
+        diag_warning(diags, file->at, "'%.80s' %s, so the number of nodes is unknown; set the number of GPUs with --gpus", name,
+                     launch_file_refusal(kind));
     }
 }
 
@@ -428,7 +436,7 @@ enum status launch_sources_read(const char *const *paths, size_t n, const struct
     /* of one job only; what a companion names, too (accelerate's file DeepSpeed's) */
     for (size_t i = 0; i < read.n && worst == STATUS_OK && is_alone(&read); i++)
         if (!read.items[i].is_log) {
-            read_hosts(&read.items[i], diags);
+            read_hosts(&read.items[i], how, diags);
             worst = read_companions(&read, &capacity, i, how, diags);
         }
     if (worst == STATUS_OK)

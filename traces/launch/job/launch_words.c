@@ -147,7 +147,8 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
             word.said = launch_text(words, said, (size_t)(equals - said));
             word.value = equals + 1;
         } else {
-            while (i + 1 + values < n && !is_flag(fields, i + 1 + values, settings))
+            while (i + 1 + values < n && !is_flag(fields, i + 1 + values, settings) &&
+                   !(values > 0 && is_program(fields, i + 1 + values))) /* --nnodes 2 $FOLDER/train.py */
                 values++;
             known = known_values(&fields[i + 1], values);
             if (known)

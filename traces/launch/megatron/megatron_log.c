@@ -67,7 +67,9 @@ static bool argument_of(const struct line *line, const char **name, size_t *n_na
         if (q == line->end || *q == ' ')
             break;
     }
-    const char *name_end = p, *rest = p ? p + 1 + strspn(p + 1, ".") : NULL;
+    const char *name_end = p, *rest = p ? p + 1 : NULL;
+    while (p && rest < line->end && *rest == '.')
+        rest++;
     if (!p) {
         const char *q = line->end;
         while (q > line->start && q[-1] != ' ')

@@ -125,7 +125,7 @@ static void begin_loop(struct runner *r)
 /* A word that a shell keeps for itself, at the beginning of a command; false when it is none. */
 static bool keyword(struct runner *r, const struct shell_raw *word)
 {
-    static const char *const passed[] = {"{", "}", "do", "time", "exec", "nohup", "function", "eval", "then"};
+    static const char *const passed[] = {"{", "}", "do", "time", "exec", "nohup", "function", "then"};
     if (shell_is_word(word, "if")) {
         begin_block(r, BLOCK_IF, shell_certainty(r));
         r->in_condition = true;

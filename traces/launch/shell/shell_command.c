@@ -224,12 +224,41 @@ static bool take_body(struct runner *r, const struct shell_fields *fields)
     return shell;
 }
 
+/* source FILE, . FILE. Where it is not read, what it would set is unknown. */
+static void source_file(struct runner *r, const struct shell_fields *fields, struct place at)
+{
+    struct shell_text text;
+    const char *why = NULL;
+    bool room = r->depth < SHELLS_MAX && r->state.n_texts < SHELL_TEXTS_MAX;
+    if (fields->n < 2 || !r->listener->source)
+        return;
+    if (room && r->listener->source(r->listener->context, &r->state, &fields->items[1], &text, &why))
+        r->run_file(r, &text, at);
+    else if (!room || why)
+        r->state.unread = why ? why : "a file is not read, because files source one another too deep";
+}
+
+/* Commands that run a text in this shell; false: it is none of them. */
+static bool run_in_this_shell(struct runner *r, const struct shell_fields *fields, struct place at)
+{
+    const char *name = shell_text_at(fields, 0);
+    if (strcmp(name, "source") == 0 || strcmp(name, ".") == 0) {
+        source_file(r, fields, at);
+        return true;
+    }
+    if (strcmp(name, "eval") != 0 || fields->n < 2 || r->depth >= SHELLS_MAX)
+        return false;
+    struct launch_field line = shell_join_all(&r->state, fields->items + 1, fields->n - 1);
+    r->run_here(r, &line);
+    return true;
+}
+
 static void run_fields(struct runner *r, size_t from)
 {
     struct shell_fields fields = {0};
     for (size_t i = from; i < r->n_command; i++)
         shell_expand(&r->state, r->command[i].start, r->command[i].n, &fields);
-    if (take_body(r, &fields)) {
+    if (run_in_this_shell(r, &fields, r->command[from].at) || take_body(r, &fields)) {
         shell_fields_free(&fields);
         return;
     }

@@ -81,6 +81,10 @@ static void expand_braces(struct shell_builder *g, const char *p, const char *en
             *item = shell_expand_one(g->state, p + colon + 1, (size_t)(end - (p + colon + 1)));
             shell_set(g->state, whole, n, item, 1, false);
         }
+        if (absent && !v && kind != '+' && g->state->unread) {
+            shell_builder_unknown(g, whole, "%.*s", g->state->unread, strlen(g->state->unread));
+            return;
+        }
         if (absent == (kind != '+')) {
             expand_part(g, p + colon + 1, end, quoted);
             return;

@@ -7,35 +7,45 @@
 
 /* --- places --- */
 
-static void find_lines(struct shell_state *state)
+static void find_lines(struct shell_text *text)
 {
     size_t capacity = 0;
-    for (const char *p = state->script; p && p < state->script_end; p++) {
-        state->lines = memory_grow(state->lines, &capacity, state->n_lines + 1, sizeof *state->lines);
-        state->lines[state->n_lines++] = p;
-        p = memchr(p, '\n', (size_t)(state->script_end - p));
+    for (const char *p = text->begin; p && p < text->end; p++) {
+        text->lines = memory_grow(text->lines, &capacity, text->n_lines + 1, sizeof *text->lines);
+        text->lines[text->n_lines++] = p;
+        p = memchr(p, '\n', (size_t)(text->end - p));
         if (!p)
             return;
     }
 }
 
+const struct shell_text *shell_text_around(const struct shell_state *state, const char *source)
+{
+    for (int i = 0; source && i < state->n_texts; i++)
+        if (source >= state->texts[i].begin && source <= state->texts[i].end)
+            return &state->texts[i];
+    return NULL;
+}
+
 static struct place place_of(struct shell_state *state, const char *source)
 {
-    if (!source || source < state->script || source > state->script_end)
+    const struct shell_text *around = shell_text_around(state, source);
+    if (!around)
         return (struct place){.file = state->name};
-    if (!state->lines)
-        find_lines(state);
-    size_t low = 0, high = state->n_lines;
+    struct shell_text *text = &state->texts[around - state->texts];
+    if (!text->lines)
+        find_lines(text);
+    size_t low = 0, high = text->n_lines;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (state->lines[middle] <= source)
+        if (text->lines[middle] <= source)
             low = middle;
         else
             high = middle;
     }
-    if (!state->n_lines)
-        return (struct place){.file = state->name};
-    return (struct place){state->name, (int)low + 1, (int)(source - state->lines[low]) + 1};
+    if (!text->n_lines)
+        return (struct place){.file = text->name};
+    return (struct place){text->name, (int)low + 1, (int)(source - text->lines[low]) + 1};
 }
 
 /* --- one word --- */

@@ -46,6 +46,8 @@ struct runner {
     /* Runs a line for another shell. It sees the variables of this shell; its assignments end with it. `around` starts that
      * shell. This is a pointer because lines contain commands and commands contain lines. */
     void (*run_line)(struct runner *r, const struct launch_field *line, const struct shell_fields *around);
+    void (*run_here)(struct runner *r, const struct launch_field *line);                /* eval LINE */
+    void (*run_file)(struct runner *r, const struct shell_text *text, struct place at); /* source FILE */
     const struct shell_fields *around; /* within a line for another shell (srun bash -c): the fields before it */
     int depth;                         /* of nested shells */
     struct diags *reading;             /* mistakes in the script or line */

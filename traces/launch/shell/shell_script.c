@@ -14,48 +14,67 @@ static void run_loose(struct runner *r)
     shell_fields_free(&r->loose);
 }
 
-static void run_line(struct runner *r, const struct launch_field *line, const struct shell_fields *around)
+/* Runs a text within this shell: a line, whose letters keep where they are from, or (line NULL) a sourced file. What goes wrong
+ * in it is a warning at `at`. */
+static void run_inner(struct runner *r, const char *name, const char *text, const char *end, const struct launch_field *line,
+                      const struct shell_fields *around, struct place at)
 {
     struct runner *inner = memory_new(1, sizeof *inner);
     enum certainty now = shell_certainty(r);
-    size_t n = r->state.n;
-    struct shell_variable *kept = memory_new(n + 1, sizeof *kept);
-    if (n)
-        memcpy(kept, r->state.variables, n * sizeof *kept);
     *inner = (struct runner){
-        .lexer = {.name = r->state.name,
-                  .text = line->text,
-                  .at = line->text,
-                  .end = line->text + strlen(line->text),
-                  .line = 1,
-                  .line_start = line->text},
+        .lexer = {.name = name, .text = text, .at = text, .end = end, .line = 1, .line_start = text},
         .state = r->state,
         .blocks = {{.kind = BLOCK_SHELL, .now = now, .around = now}},
         .n_blocks = 1,
         .chain = RUNS,
         .listener = r->listener,
-        .run_line = run_line,
+        .run_line = r->run_line,
+        .run_here = r->run_here,
+        .run_file = r->run_file,
         .around = around,
         .depth = r->depth + 1,
     };
     struct diags quiet = {0};
     inner->state.line = line;
-    inner->state.line_end = inner->lexer.end;
+    inner->state.line_end = line ? end : NULL;
     inner->reading = &quiet;
     shell_run_script(inner);
     if (quiet.n_errors)
-        diag_warning(r->state.diags, line->at, "not all of this line for another shell can be read: %s", quiet.items[0].text);
+        diag_warning(r->state.diags, at, "not all of this %s can be read: %s", line ? "line for another shell" : "sourced file",
+                     quiet.items[0].text);
     diags_free(&quiet);
     run_loose(inner);
     inner->state.line = r->state.line;
     inner->state.line_end = r->state.line_end;
     r->state = inner->state;
+    free(inner->command);
+    free(inner);
+}
+
+/* eval: the line sets variables of this shell. */
+static void run_here(struct runner *r, const struct launch_field *line)
+{
+    run_inner(r, r->state.name, line->text, line->text + strlen(line->text), line, r->around, line->at);
+}
+
+static void run_line(struct runner *r, const struct launch_field *line, const struct shell_fields *around)
+{
+    size_t n = r->state.n;
+    struct shell_variable *kept = memory_new(n + 1, sizeof *kept);
+    if (n)
+        memcpy(kept, r->state.variables, n * sizeof *kept);
+    run_inner(r, r->state.name, line->text, line->text + strlen(line->text), line, around, line->at);
     if (n)
         memcpy(r->state.variables, kept, n * sizeof *kept);
     r->state.n = n;
     free(kept);
-    free(inner->command);
-    free(inner);
+}
+
+/* source: the file sets variables of this shell. */
+static void run_file(struct runner *r, const struct shell_text *text, struct place at)
+{
+    r->state.texts[r->state.n_texts++] = *text;
+    run_inner(r, text->name, text->begin, text->end, NULL, r->around, at);
 }
 
 /* --- what surrounds the commands --- */
@@ -94,10 +113,16 @@ void shell_read(const char *name, const char *bytes, size_t n, const struct laun
     struct runner *r = memory_new(1, sizeof *r);
     *r = (struct runner){
         .lexer = {.name = name, .text = bytes, .at = bytes, .end = bytes + n, .line = 1, .line_start = bytes},
-        .state = {.words = words, .name = name, .script = bytes, .script_end = bytes + n, .diags = diags},
+        .state = {.words = words,
+                  .name = name,
+                  .texts = {{.name = name, .begin = bytes, .end = bytes + n}},
+                  .n_texts = 1,
+                  .diags = diags},
         .chain = RUNS,
         .listener = listener,
         .run_line = run_line,
+        .run_here = run_here,
+        .run_file = run_file,
         .reading = diags,
     };
     set_environment(r, environment);
@@ -106,7 +131,8 @@ void shell_read(const char *name, const char *bytes, size_t n, const struct laun
     shell_run_script(r);
     run_loose(r);
     free(r->state.variables);
-    free(r->state.lines);
+    for (int i = 0; i < r->state.n_texts; i++)
+        free(r->state.texts[i].lines);
     free(r->command);
     free(r);
 }

@@ -28,6 +28,7 @@ enum { SHELL_BYTES_MAX = 1 << 18 };
 struct launch_environment {
     const char *const *settings;
     int n;
+    bool follow; /* read files that the script names outside its folder */
 };
 
 /* Gets each command that runs or may run, with its words expanded. The first n_around fields start the shell that runs it (srun
@@ -35,6 +36,10 @@ struct launch_environment {
 struct shell_listener {
     void (*command)(void *context, struct shell_state *state, const struct shell_fields *fields, size_t n_around,
                     struct place at);
+    /* The text of a file that the script sources; false if it is not read, with the reason in `why` unless the file sets no
+     * variable of a job (conda's activate). The arena of the state's words owns the texts. NULL: no file is read. */
+    bool (*source)(void *context, struct shell_state *state, const struct launch_field *file, struct shell_text *text,
+                   const char **why);
     void *context;
 };
 

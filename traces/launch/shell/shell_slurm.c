@@ -77,9 +77,9 @@ static void read_directive(struct shell_state *state, char *text, struct place a
 static void read_directives(struct shell_state *state)
 {
     static const char mark[] = "#SBATCH";
-    const char *end = state->script_end;
+    const char *end = state->texts[0].end;
     int line = 1;
-    for (const char *p = state->script; p < end; line++) {
+    for (const char *p = state->texts[0].begin; p < end; line++) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         stop = stop ? stop : end;
         size_t n = strlen(mark);

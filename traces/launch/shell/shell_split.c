@@ -6,8 +6,8 @@
 /* What the quotes around a command line kept from one shell is expanded by the other: n bytes that stand so in the script. */
 static bool is_kept(const struct shell_state *state, const char *text, size_t n, const char *source)
 {
-    bool inside = source && source >= state->script && source <= state->script_end;
-    return inside && (size_t)(state->script_end - source) >= n && memchr(text, '$', n) && memcmp(source, text, n) == 0;
+    const struct shell_text *around = shell_text_around(state, source);
+    return around && (size_t)(around->end - source) >= n && memchr(text, '$', n) && memcmp(source, text, n) == 0;
 }
 
 /* A word of a command line within quotes; what is left of backslashes (--nnodes=\$N) is several segments. */

@@ -49,13 +49,22 @@ struct shell_variable {
     bool is_array;
 };
 
+/* A text whose letters have places: the script, or a file that it sources. */
+struct shell_text {
+    const char *name, *begin, *end;
+    const char **lines; /* where each begins; NULL: not looked for yet */
+    size_t n_lines;
+};
+enum { SHELL_TEXTS_MAX = 17 };
+
 struct shell_state {
-    struct launch_words *words; /* its arena owns the texts */
-    const char *name, *script, *script_end;
+    struct launch_words *words;               /* its arena owns the texts */
+    const char *name;                         /* of the script */
+    struct shell_text texts[SHELL_TEXTS_MAX]; /* the script first */
+    int n_texts;
+    const char *unread; /* why a variable that is set nowhere may be set all the same: a sourced file is not read; NULL: none */
     const struct launch_field *line; /* the line for another shell that is being read; NULL: none */
     const char *line_end;
-    const char **lines; /* where each begins */
-    size_t n_lines;
     struct shell_variable *variables;
     size_t n, capacity;
     size_t expanded; /* bytes so far; use shell_is_full */
@@ -100,6 +109,8 @@ void shell_fields_free(struct shell_fields *fields);
 /* The text of a field; "" after the last. */
 const char *shell_text_at(const struct shell_fields *fields, size_t i);
 
+/* The text in which a letter stands; NULL: none. */
+const struct shell_text *shell_text_around(const struct shell_state *state, const char *source);
 /* Where a letter of the script, or of the current line for another shell, was written. */
 struct place shell_place(struct shell_state *state, const char *source);
 /* A text that is in no file. */
