@@ -1,15 +1,21 @@
 /*
- * parameters.h - which weights a rank holds, where they lie in its memory, and which part of the whole model each one is.
+ * parameters.h - the weights of a rank: their shapes, their place in its memory, and their place in the whole model.
+ *
+ * Example: the matrix of queries, keys and values of a model with 4 heads of 64 and no grouped keys has 768 rows. With tp=2,
+ * rank 1 holds 384 of them, in three pieces of 128 rows each, which begin at
+ *
+ *     local rows     0    128   256        in this rank's matrix
+ *     whole rows   128    384   640        in the whole matrix: heads 2 and 3 of queries, keys and values
  *
  * Weights are kept in units: the embedding table, the position table, each layer, a layer's routed experts, the final norm, the
- * output matrix. A unit is one flat buffer, padded so that the ranks that divide it (dp * cp of them, or `shard`; of experts the
- * expert-data-parallel group) have equal slices: ZeRO shards are slices of units, gradients are reduced and parameters gathered
- * unit by unit. The embedding table is a unit of its own because two stages may hold it and must divide it alike.
+ * output matrix. A unit is one flat buffer. It is padded so that the ranks that divide it have equal slices: dp * cp ranks or
+ * `shard` of them; for experts the expert-data-parallel group. ZeRO's shards are slices of units; gradients are reduced and
+ * parameters gathered unit by unit. The embedding table is a unit of its own because two stages may hold it and must divide it
+ * alike.
  *
- * A tensor-parallel rank holds rows of a matrix (column-parallel layers, the vocabulary) or columns (row-parallel layers). Rows
- * may come from several places of the whole matrix: queries, keys and values; gate and up. Each parameter says so in `pieces`,
- * and both the initial values and comparisons with another layout go by the position in the whole model. A weight's initial value
- * depends on the seed and that position alone.
+ * A tensor-parallel rank holds rows of a matrix (column-parallel layers, the vocabulary) or columns (row-parallel layers).
+ * `pieces` maps rows to the whole model. Initial values, and comparisons with another layout, use the position in the whole
+ * model, so the initial value of a weight depends only on the seed and that position.
  */
 #ifndef MSIM_RUNTIME_BASE_PARAMETERS_H
 #define MSIM_RUNTIME_BASE_PARAMETERS_H
@@ -19,16 +25,16 @@
 #include "runtime/base/device.h"
 #include "runtime/base/mixer_form.h"
 
-/* What layers and optimizers compute with, whatever the model and job say: none of it changes how long a kernel takes. */
+/* Constants of layers and optimizers, the same for every model and job: none of them changes the time of a kernel. */
 #define NORM_EPSILON      1e-5f
-#define UNIT_EPSILON      1e-6f    /* of rows as long as one: flash-linear-attention, l2norm.py */
+#define UNIT_EPSILON      1e-6f    /* in unit_call: flash-linear-attention, l2norm.py */
 #define ROTARY_BASE       10000.0f /* RoFormer (Su and others, 2021) and LLaMA */
 #define OPTIMIZER_BETA1   0.9f     /* Adam and LAMB as large models are trained (GPT-3, appendix B); also SGD's momentum */
 #define OPTIMIZER_BETA2   0.95f
 #define OPTIMIZER_EPSILON 1e-8f
 
-/* Every kind of parameter, in the order of the whole model: its PARAMETER_ name, what it is called, and how it begins
- * (parameter_initial() below; a BRANCH is a matrix that ends one). */
+/* Every kind of parameter, in the order of the whole model: its PARAMETER_ name, its text, and its initial values
+ * (parameter_initial() below; BRANCH: a matrix that ends a residual branch). */
 #define PARAMETER_KINDS(X)                                                                                                       \
     X(TABLE, "token table", WEIGHT)                                                                                              \
     X(POSITIONS, "position table", WEIGHT)                                                                                       \
@@ -101,7 +107,7 @@ enum parameter_kind {
         N_PARAMETER_KINDS
 };
 
-/* Ranks that hold copies of the same weights, and this one's number among them. */
+/* Number of ranks that hold copies of the same weights, and this rank's index among them. */
 struct copies {
     int n, index;
 };
@@ -117,9 +123,9 @@ struct mixture_shape {
     int64_t model_ffn;         /* of one expert */
     int64_t shared, shared_up; /* width of the shared experts on this rank; of their first product */
     int64_t model_shared;
-    int64_t tokens, share; /* of a micro-batch that this rank sends to experts; the most that a rank sends: the last ones send
-                            * less where tp does not divide them */
-    int64_t most;          /* rows that this rank may have to work on */
+    int64_t tokens, share; /* tokens of a micro-batch that this rank sends to experts; the most that any rank sends (the last
+                            * ranks send fewer if tp does not divide the tokens) */
+    int64_t most;          /* the most rows that this rank's experts may receive */
 };
 
 /* Sizes of latent attention on this rank: a head's queries and keys are `nope` and then `rope` wide. */
@@ -128,15 +134,15 @@ struct latent_shape {
     int64_t q_rank, kv_rank, nope, rope, value; /* q_rank 0: queries are not compressed */
 };
 
-/* What one rank of a layout computes with: widths of its matrices, its part of the sequence and of the vocabulary. */
+/* The sizes of one rank of a layout: widths of its matrices, its part of the sequence and of the vocabulary. */
 struct shape {
     int tp, tp_rank, cp, cp_rank;
     struct copies copies; /* of dense weights, among those that divide them: dp * cp ranks, or `shard` */
     bool sequence_parallel, parallel_block, rms, gated, tied, rotary, learned_positions, alibi, qk_norm;
     bool linear_bias, qkv_bias;
-    float mlp_limit;                      /* of what a gated activation reads; 0: any */
-    bool gathers_again;                   /* a sharded input is gathered once more for the backward pass; else kept as it was */
-    bool apart;                           /* queries, keys and values, gate and up come from products of their own */
+    float mlp_limit;                      /* activation_call.limit; 0: none */
+    bool gathers_again;                   /* a sharded input is gathered again for the backward pass; false: kept gathered */
+    bool apart;                           /* queries, keys and values have separate products; also gate and up */
     bool mirrored;                        /* DualPipe: another rank holds the same weights and counts them */
     int layers, predictions;              /* of the model, with those of its prediction modules; modules */
     int64_t hidden, seq_len, micro_batch; /* seq_len: of a sequence on this rank */
@@ -155,34 +161,34 @@ struct shape {
     int64_t model_ffn;
 };
 struct shape shape_of(const struct layout *layout, const struct setting *setting, int rank);
-/* What attention computes with on that rank: that, or of as many tokens more as heads are fewer where context parallelism
- * exchanges them; cp_rank among those that keys and values travel between. */
+/* The sizes of attention on that rank. They equal shape_of(), except when context parallelism exchanges heads: then n times the
+ * tokens and 1/n of the heads, and cp_rank counts only the ranks that exchange keys and values. */
 struct shape shape_of_core(const struct layout *layout, const struct setting *setting, int rank);
-/* Whether a device's kernels of packed attention do this shape's; otherwise those for ranges of queries do. */
+/* Whether the device's kernels of packed attention (attention_call) support this shape; if not, use query_range_call. */
 bool shape_is_packed(const struct shape *shape, struct device *device);
 
 enum { PIECES_MAX = N_MIXER_STRIPES };
 struct parameter {
     enum parameter_kind kind;
-    int layer; /* -1: of no layer */
+    int layer; /* -1: none */
     int64_t rows, cols, offset;
     struct {
         int64_t local, whole, count;
-        bool counted;     /* in norms: once over the tensor-parallel group */
-    } pieces[PIECES_MAX]; /* of rows; of one block of them */
+        bool counted;     /* in norms: true on one rank of the tensor-parallel group */
+    } pieces[PIECES_MAX]; /* ranges of rows, of one block */
     int n_pieces;
     int64_t block, whole_block,
-        first_block;   /* rows of one expert here and in the model, first expert; block: all rows, otherwise */
-    int64_t first_col; /* of the whole matrix */
-    bool partial;      /* each tensor-parallel rank has a part of the gradient: they are added up at the end of the step */
+        first_block; /* experts: rows of one expert here and in the model, and the first expert here; others: block is all rows */
+    int64_t first_col; /* column of the whole matrix where this rank's begin */
+    bool partial;      /* each tensor-parallel rank has a part of the gradient; the parts are summed at the end of the step */
 };
 
 enum { UNIT_PARAMETERS_MAX = 56 };
 struct unit {
     int layer; /* -1: embedding, final norm or head */
     bool is_table, is_mixture, is_experts;
-    bool is_head;   /* comes and goes with the head: final norm, output matrix, prediction modules */
-    bool elsewhere; /* a copy that another stage counts in the norm: the tied table */
+    bool is_head;   /* used with the head: final norm, output matrix, prediction modules */
+    bool elsewhere; /* a copy (the tied table) that another stage counts in the gradient norm */
     struct copies copies;
     struct parameter parameters[UNIT_PARAMETERS_MAX];
     int n_parameters;
@@ -200,7 +206,7 @@ struct stage_units {
     int n_layers;                                        /* with prediction modules */
     int *experts;                                        /* [n_layers] indices, -1 none */
 };
-/* What stands in a virtual stage. `holds_table`: the head needs the token table, and no other chunk of the rank has it. */
+/* The content of a virtual stage. `holds_table`: the head needs the token table, and no other chunk of the rank has it. */
 struct stage_content {
     struct layer_range range;
     bool embedding, head, holds_table;
@@ -209,19 +215,19 @@ void stage_units_build(const struct shape *shape, const struct transformer *mode
                        struct stage_units *units);
 void stage_units_free(struct stage_units *units);
 
-/* Bytes of the tensors in which weights and gradients come and go, with elements of that size: under ZeRO-3, gradients under
- * ZeRO-2 without a pipeline, and where the memory of the host has gradients or weights; otherwise 0. */
+/* Bytes of the tensors for gathered weights and gradients, with elements of that size: weights and gradients under ZeRO-3,
+ * gradients under ZeRO-2 without a pipeline, and those that are in the memory of the host; 0 without these. */
 double gathered_bytes(const struct layout *layout, const struct setting *setting, size_t element_bytes);
-/* Bytes, in fp32, of the most of a unit of weights that a rank updates. */
+/* Bytes, in fp32, of the largest part of a unit that a rank updates. */
 double largest_owned_bytes(const struct layout *layout, const struct setting *setting);
-/* Bytes of the buffer in which ranks of a stage's tensor-parallel group add up the gradients of which each has a part. */
+/* Bytes of the buffer in which a stage's tensor-parallel group sums partial gradients (parameter.partial). */
 double partial_gradients_bytes(const struct layout *layout, const struct setting *setting, int stage);
 
 /* --- the whole model as one list of numbers */
 
 struct model_map {
     int layers, depth;                        /* with prediction modules, without */
-    int64_t offsets_first[N_PARAMETER_KINDS]; /* of layer 0, or of the only one */
+    int64_t offsets_first[N_PARAMETER_KINDS]; /* in layer 0; or of a parameter of no layer */
     int64_t cols[N_PARAMETER_KINDS], rows[N_PARAMETER_KINDS];
     int64_t layer_stride, total;
 };
@@ -236,8 +242,8 @@ struct model_tensor {
 struct model_tensor model_map_tensor(const struct model_map *map, int64_t index);
 
 /* The initial value at an index. Matrices are uniform with standard deviation 0.02 (those that end a branch divided by
- * sqrt(2 L), as GPT-2 is), gains 1, biases 0; of mixers with a state rates (their logarithms) from 1 to 16, steps from 0.001 to
- * 0.1, taps uniform within 1 / sqrt(taps), as their sources have them. */
+ * sqrt(2 L), as in GPT-2), gains 1, biases 0. Mixers with a state, as in their sources: rates (stored as logarithms) from 1 to
+ * 16, steps from 0.001 to 0.1, taps uniform within 1 / sqrt(taps). */
 float parameter_initial(const struct model_map *map, enum parameter_kind kind, int64_t index, uint64_t seed);
 
 #endif
