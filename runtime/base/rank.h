@@ -12,9 +12,9 @@
  * still be in use by the device when a later step gets it. That is safe for two reasons:
  *
  *   ordinary tensors     are used by the compute stream, and by exchanges for which the next computation waits. A buffer is
- * reused only after the next computation begins. travelling tensors   (messages, gathered weights, gradients in exchanges) are
- * used by other streams too. Giving one back records an event on the stream that used it last, and its next user waits for that
- * event.
+ *                        reused only after the next computation begins.
+ *   travelling tensors   (messages, gathered weights, gradients in exchanges) are used by other streams too. Giving one back
+ *                        records an event on the stream that used it last, and its next user waits for that event.
  *
  * Errors: after the first, `status` is set, diags has its message, and all functions here do nothing.
  */
@@ -368,9 +368,9 @@ void shards_visit(struct rank *rank, const struct op *op, visit_unit *visit, str
 
 /* The exchange of the gradient norm that operation `op` stands for. */
 void update_exchange_norm(struct rank *rank, const struct op *op, struct device_stream *stream);
-/* What clipping needs before the update of a program whose stages do not wait for the norm (program.rolling): they update first
- * and undo and repeat it where the norm, which they learn during the next step, says so. Here steps do not roll into one another,
- * so the norm is exchanged first, in front of the operation and outside its time. Nothing otherwise. */
+/* Call before the update. In rolling programs (program.rolling) stages update without waiting for the norm; when the norm, known
+ * during the next step, requires clipping, they undo and repeat the update. The runtime's steps do not overlap, so it exchanges
+ * the norm first, outside the time of the operation. Does nothing for other programs. */
 void update_settle_norm(struct rank *rank, struct device_stream *stream);
 /* Enqueues an operation of the optimizer: all of it, or only the norm, the device's update, the host's update, or the casts. */
 void update_enqueue(struct rank *rank, const struct op *op, struct device_stream *stream);
