@@ -1,14 +1,22 @@
 /*
- * figure_data.h - the data blocks of figures, as gnuplot reads them: `$name << EOD`, lines of cells between tabs, `EOD`; and
- * variables.
+ * figure_data.h - writes the data of each figure as gnuplot's data blocks and variables.
+ *
+ * Example: the block of a histogram, with cells between tabs.
+ *
+ *     $bins << EOD
+ *     91.5	12
+ *     92.0	40
+ *     EOD
+ *
+ * The blocks of each figure, with their columns:
  *
  *   timeline   $bars   lane-low lane-high start end colour         one operation; times in `time_unit`
  *              $labels time lane text                              micro-batch numbers where they fit; n_labels
  *              $strips lane letters                                for text: what each stage does in each column
  *              $lanes  lane stage          $legend colour text
  *              predicted_time, measured_time                       only where the file has both: lanes are then pairs
- *   breakdown  $bars   column colour seconds share class           classes that take time, in the order of the classes
- *              $names  column file                                 n_columns; differs: in what the results' work does
+ *   breakdown  $bars   column colour seconds share class           classes with time, in the order of the classes
+ *              $names  column file                                 n_columns; differs: as in 'batch, precision'
  *   run        $shares time goodput mfu uses...                    percent; steps; uses besides training add up from the first
  *              $uses   colour text
  *              $incidents time lost_h
@@ -49,21 +57,22 @@ MUST_CHECK enum status figure_data_end(const struct figure_input *input, FILE *o
 /* Is this the table of --link-map? */
 bool figure_is_links(const struct figure_input *input);
 
-/* A sweep of more than one thing, which grid.gp draws. */
+/* Is this a sweep of several values, which grid.gp draws? */
 bool figure_is_grid(const json_t *result);
-/* What one of the axis is, of its unit ("s" or nothing) up to `high`, and the unit's name behind it: " [min]". */
+/* The unit for an axis with values up to `high`, in units of `unit` ("s" or nothing). Sets *name to the text for its label, such
+ * as " [min]". */
 double figure_axis_unit(const char *unit, double high, const char **name);
-/* What an axis of a sweep is called. */
+/* The label of an axis of a sweep. */
 const char *figure_axis_name(const char *key);
 
-/* The number of a key; 0 where there is none. */
+/* The number of a key; 0 without one. */
 double figure_number(const json_t *object, const char *key);
-/* A text as one cell: no tabs, quotes or line ends. */
+/* Writes a text as one cell: without tabs, double quotes and line ends. */
 void figure_write_text(FILE *out, const char *text);
-/* A file's name without folders and endings. Returns buffer. */
+/* A file's name without folders and extensions. Returns buffer. */
 char *figure_short_name(const char *path, char *buffer, size_t size);
 
-/* Whether a result is of points of several models. */
+/* Do the points of a result belong to several models? */
 bool figure_has_models(const json_t *result);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * palette.h - one meaning, one colour, in every figure.
+ * palette.h - the colours of figures: one meaning has one colour in all of them.
  *
- * The colours are Okabe and Ito's, which readers with any of the common colour-vision deficiencies tell apart ("Color Universal
- * Design", 2008), and tints and shades of them. Colours are 0xRRGGBB.
+ * Example: palette_of("gemm") is the same blue in a breakdown and in a timeline; palette_tint(COLOUR_BLUE, 0.5) is lighter.
+ *
+ * The colours are those of Okabe and Ito ("Color Universal Design", 2008), which readers with any common colour-vision
+ * deficiency can distinguish, with tints and shades. Colours are 0xRRGGBB.
  */
 #ifndef MSIM_PLOTS_PALETTE_H
 #define MSIM_PLOTS_PALETTE_H
@@ -21,11 +23,11 @@ enum {
     COLOUR_BLACK = 0x222222,
 };
 
-/* Of a class of work in a step's breakdown or of a use of time in a run; grey for a name nobody knows. */
+/* The colour of a class of work in a step's breakdown, or of a use of time in a run; grey for other names. */
 uint32_t palette_of(const char *name);
-/* Of the i-th of several equals (tables of measurements): twelve colours, then again; markers should differ too. */
+/* The colour of the i-th of several equals (tables of measurements). There are twelve, so markers should differ too. */
 uint32_t palette_series(int i);
-/* Towards white: 0 the colour itself, 1 white. */
+/* A colour mixed with white; `whiteness` from 0 (the colour) to 1 (white). */
 uint32_t palette_tint(uint32_t colour, double whiteness);
 
 #endif

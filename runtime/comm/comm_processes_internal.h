@@ -1,5 +1,12 @@
 /*
- * comm_processes_internal.h - messages between processes, and the exchanges that are made of them (private to comm_processes.h).
+ * comm_processes_internal.h - messages between processes, and the exchanges that consist of them (private to comm_processes*.c).
+ *
+ * Example: member 0 sends 64 bytes to member 1, which waits for them.
+ *
+ *     processes_send(&w, 1, data, 64);                                on member 0: returns at once
+ *     struct receipts *receipts = receipts_new(&w);                   on member 1
+ *     processes_expect(&w, 0, buffer, 64, receipts);
+ *     processes_await(&w, receipts);                                  false after a timeout: the device has failed
  */
 #ifndef MSIM_RUNTIME_COMM_COMM_PROCESSES_INTERNAL_H
 #define MSIM_RUNTIME_COMM_COMM_PROCESSES_INTERNAL_H
@@ -32,7 +39,7 @@ struct process_communicator {
     int *members;
 };
 
-/* What a wait needs to know for its sentence. */
+/* The context of a wait, for its error message. */
 struct waiting {
     struct process_world *world;
     const struct process_communicator *communicator;
@@ -40,16 +47,16 @@ struct waiting {
     const char *exchange, *what;
 };
 
-/* A message with a copy of `bytes` at data, on its way. */
+/* Sends a copy of `bytes` bytes at data to a member; does not wait. */
 void processes_send(const struct waiting *w, int member, const void *data, size_t bytes);
-/* What is expected, a message of each member at most; of none yet. Freed by processes_await. */
+/* The expected messages, at most one from each member; none at first. processes_await frees them. */
 struct receipts;
 struct receipts *receipts_new(const struct waiting *w) __attribute__((returns_nonnull));
-/* A message of `bytes` to data. */
+/* Expects a message of `bytes` bytes, which will be written to data. */
 void processes_expect(const struct waiting *w, int member, void *data, size_t bytes, struct receipts *receipts);
-/* Until all of them have come; false after a failure, which the device has then. */
+/* Waits until all expected messages have arrived. False after a failure, which is reported to the device. */
 bool processes_await(const struct waiting *w, struct receipts *receipts);
-/* False, and the device has failed, where MPI cannot count the bytes of a message. */
+/* False, with a failure of the device, if a message has more bytes than MPI can count. */
 bool processes_can_send(const struct waiting *w, size_t bytes);
 
 /* --- under the lock of the world */
@@ -69,7 +76,7 @@ enum wait_result { WAIT_DONE, WAIT_TIMEOUT, WAIT_BROKEN };
 /* Waits until all n requests are done, a rank has given up, or the world's timeout has passed. */
 enum wait_result processes_wait_all(struct process_world *world, MPI_Request *requests, int n);
 
-/* A call from beginning to end; after a failure the device has failed. */
+/* Executes a whole exchange. A failure is reported to the device. */
 void processes_exchange(const struct waiting *w, const struct exchange_call *call);
 
 #endif

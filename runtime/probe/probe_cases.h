@@ -1,6 +1,12 @@
 /*
- * probe_cases.h - what a probe runs (private to the runtime). The first case does nothing: it is what an operation costs at
- * least.
+ * probe_cases.h - the cases of a probe: which kernels and exchanges it runs, with which operands (private to runtime/probe).
+ *
+ * Example: the cases of a linear layer from 64 to 256 elements, for 128 tokens.
+ *
+ *     probe_cases_make(&options, device, &cases);               items[0] does nothing: the least time of an operation
+ *     probe_add_products(&cases, 1, true, 128, 64, 256);        forward, input gradient, weight gradient
+ *     call = probe_case_place(&cases.items[1], buffers, cases.element_bytes);        the kernel call, with operands
+ *     probe_cases_free(&cases);
  */
 #ifndef MSIM_RUNTIME_PROBE_PROBE_CASES_H
 #define MSIM_RUNTIME_PROBE_PROBE_CASES_H
@@ -11,7 +17,7 @@
 
 enum { PROBE_BUFFERS = 8 };
 enum { HOST_UPDATE_ARRAYS = 5 };      /* weights, two moments, gradients, weights of the device */
-enum { PROBE_SHORT_EXCHANGE = 1024 }; /* elements: what an exchange costs whatever it carries */
+enum { PROBE_SHORT_EXCHANGE = 1024 }; /* elements: an exchange whose time is its constant part */
 
 /* An even spread of copies over experts, or of tokens over a vocabulary, as integers in device memory (probe_routing_fill). */
 struct probe_routing {
@@ -22,53 +28,53 @@ struct probe_routing {
 struct probe_case {
     struct probe_row row;
     bool is_exchange;
-    bool of_weights; /* an exchange of them, or of their gradients: nobody has just made what it carries */
-    bool travels;    /* in that: weights are gathered in memory of their own, what gradients are reduced to is added to others */
-    bool to_host;    /* a copy of the first operand to the memory of the host */
-    bool by_host;    /* an update by the host's cores, in its memory */
-    bool extras;     /* with what the kernel takes beside: a bias and its gradient, the gradient that went around a norm */
+    bool of_weights;         /* an exchange of weights or their gradients: no kernel has just written the data */
+    bool travels;            /* of_weights: weights are gathered in separate memory, and reduced gradients are added to others */
+    bool to_host;            /* a copy of the first operand to the memory of the host */
+    bool by_host;            /* an update by the host's cores, in the memory of the host */
+    bool extras;             /* with the optional operands: a bias and its gradient, the gradient that bypassed a norm */
     struct kernel_call call; /* without buffers */
     struct exchange_call exchange;
     struct probe_routing routing;
 };
 
 struct probe_cases {
-    struct device *device; /* whose kernels */
+    struct device *device; /* the probed one */
     struct probe_case *items;
     int n_items;
     size_t capacity;
     size_t buffer_bytes;         /* the largest operand of any case */
-    size_t weight_bytes;         /* of all layers here: as much lies between two uses of a weight; 0: nothing does */
-    size_t copied_bytes;         /* as much as lies between two uses of an operand that is copied to the host */
-    size_t host_bytes;           /* that the host has for copies, or for an update; 0: there are none */
+    size_t weight_bytes;         /* weights of all layers here, used between two uses of one weight; 0: none */
+    size_t copied_bytes;         /* bytes used between two uses of an operand that is copied to the host */
+    size_t host_bytes;           /* host memory for copies or for an update; 0: none */
     size_t element_bytes;        /* of activations */
     struct narrow_recipe recipe; /* of the products that are added next */
 };
 
 void probe_cases_make(const struct probe_options *options, struct device *device, struct probe_cases *cases);
-/* What that is made of: cases of a job (probe_job.c), and the parts of theirs. */
+/* The cases of a job (probe_job.c). */
 void probe_cases_of_job(const struct probe_options *options, struct probe_cases *cases);
 
 /* --- probe_kernels.c */
 
 /* A case of `op` whose largest operand has that many bytes; the caller fills in the rest. The pointer holds until the next. */
 struct probe_case *probe_add(struct probe_cases *cases, const char *op, size_t bytes);
-/* The three products of a linear layer, each executed that many times. */
+/* The three products of a linear layer, each executed `times` times. */
 void probe_add_products(struct probe_cases *cases, double times, bool biased, int64_t t, int64_t in, int64_t out);
 void probe_add_attention(struct probe_cases *cases, const struct attention_call *shape);
-/* The same by the kernels for ranges of queries: of whole sequences, whatever the call's strides. */
+/* The same with query_range_call: whole sequences; strides are replaced by those of the buffers. */
 void probe_add_query_range(struct probe_cases *cases, const struct query_range_call *shape);
-/* A kernel that streams: `passes` over an operand of that many elements, executed `times` in an operation of `part`. */
+/* A streaming kernel: `passes` passes over an operand of `operand` elements, executed `times` times in an operation of `part`. */
 struct probe_case *probe_add_streaming(struct probe_cases *cases, struct kernel_call call, enum memory_kernel part, double times,
                                        const char *op, int64_t operand, double passes);
-/* Integers that a case goes by. */
+/* Sets the routing that a case reads as integers. */
 void probe_case_route(struct probe_cases *cases, struct probe_case *c, struct probe_routing routing);
 void probe_add_copy(struct probe_cases *cases, int64_t operand);
-/* A copy of that many elements to the memory of the host; the way back takes the same. */
+/* A copy of that many elements to the memory of the host; a copy back is assumed to have the same time. */
 void probe_add_host_copy(struct probe_cases *cases, int64_t operand);
-/* An update of that many parameters by the host's cores, of the bytes that the cost model counts for it. */
+/* An update of that many parameters by the host's cores; the row's bytes are those that the cost model counts. */
 void probe_add_host_update(struct probe_cases *cases, const struct job *job, int64_t parameters);
-/* An operand of that many elements cast to 8 bits, by cases->recipe; nothing without one. */
+/* Casts of an operand [rows, cols] to 8 bits, by cases->recipe; adds nothing without one. */
 void probe_add_casts(struct probe_cases *cases, int64_t rows, int64_t cols);
 
 struct probe_layer {
@@ -81,7 +87,7 @@ void probe_add_activation(struct probe_cases *cases, const struct probe_layer *l
 void probe_add_loss(struct probe_cases *cases, int64_t t, int64_t v);
 void probe_add_optimizer(struct probe_cases *cases, enum optimizer optimizer, int64_t n);
 
-/* One exchange of that many elements, executed `times` in a micro-batch; all kinds of them. */
+/* One exchange of that many elements, executed `times` times per micro-batch; probe_add_exchanges: one of each kind. */
 struct probe_case *probe_add_exchange(struct probe_cases *cases, enum exchange exchange, double times, int ranks,
                                       int64_t elements);
 void probe_add_exchanges(struct probe_cases *cases, int ranks, int64_t elements);
@@ -94,7 +100,7 @@ struct probe_experts {
 };
 void probe_add_experts(struct probe_cases *cases, double times, const struct probe_experts *experts);
 
-/* Mixers with a state, of which this layer has one (probe_mixer.c). */
+/* The kernels of this layer's mixer with a state (probe_mixer.c). */
 void probe_add_mixer(struct probe_cases *cases, double times, const struct layout *layout, const struct setting *setting,
                      const struct shape *shape, int layer);
 void probe_place_mixer(struct kernel_call *call, void *const buffers[PROBE_BUFFERS]);
@@ -105,13 +111,13 @@ void probe_buffer_fill(void *buffer, size_t bytes, size_t element_bytes, int whi
 /* integers[probe_routing_integers]: what the first buffer holds while such a case runs; zeros otherwise. */
 int64_t probe_routing_integers(const struct probe_routing *routing);
 void probe_routing_fill(const struct probe_routing *routing, int32_t *integers);
-/* Point the operands of a case's call to buffers. */
+/* The call of a case, with its operands in the buffers. */
 struct kernel_call probe_case_place(const struct probe_case *c, void *const buffers[PROBE_BUFFERS], size_t element_bytes);
-/* Whether a buffer holds weights or what there is of each: gradients, moments. Then it has weight_bytes. */
+/* Whether a buffer holds weights, their gradients or moments. Such buffers have weight_bytes. */
 bool probe_holds_weights(int buffer);
-/* Give a product or an update the weights of the `turn`-th layer of those that fit the buffers. */
+/* Lets a product or an update use the weights of layer number `turn`, modulo the layers that fit the buffers. */
 void probe_case_turn(struct kernel_call *call, size_t weight_bytes, size_t element_bytes, uint64_t turn);
-/* The exchange of a case, of member `me`. */
+/* The exchange of a case, for member `me`. */
 struct exchange_call probe_exchange_place(const struct probe_case *c, int me, void *const buffers[PROBE_BUFFERS],
                                           size_t weight_bytes, uint64_t turn);
 

@@ -1,13 +1,18 @@
 /*
- * process_run.h - this process as one rank of a program: the others are processes too, on any backend, or copies on this device.
+ * process_run.h - runs this process as one rank of a program; the others are processes too, or copies on this device.
  *
- * run_as_rank    what run_on_threads does, seen from one rank. When all steps are done, ranks exchange what they measured through
- *                their world, so that every process has the whole result.
- * run_alone      one rank whose messages are copies (comm_alone.h). The result has this rank's timeline, durations and memory;
- *                losses are NAN, gradients are not given.
+ * Example: in each of four processes that mpirun started
  *
- * Both take over a device and a world, and close them. After a failure diags have this rank's sentence; the other ranks have
- * theirs. Device memory of the peak does not count what the exchange of results needs.
+ *     run_as_rank(&program, &setting, &options, device, world, &result, &diags);       result is the same in all four
+ *
+ * run_as_rank    run_on_threads, as one rank of it. After the last step ranks exchange their measurements through the world, so
+ * every
+ *                process has the whole result.
+ * run_alone      one rank whose exchanges are copies (comm_alone.h). The result has this rank's timeline, durations and memory;
+ *                losses are NAN and there are no gradients.
+ *
+ * Both take ownership of the device and the world and close them. After a failure diags have this rank's message. The peak of
+ * device memory does not include the exchange of results.
  */
 #ifndef MSIM_RUNTIME_RUN_PROCESS_RUN_H
 #define MSIM_RUNTIME_RUN_PROCESS_RUN_H
