@@ -1,3 +1,4 @@
+/* activation_reference.c - GeLU, SwiGLU and its clamped form, in plain C. */
 #include <math.h>
 
 #include "kernels/reference.h"

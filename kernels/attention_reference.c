@@ -1,3 +1,4 @@
+/* attention_reference.c - causal attention of packed rows, in plain C. */
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /*
- * attention_tile.cuh - what the kernels of attention share: where heads stand, scores, weights, and results on tensor cores.
+ * attention_tile.cuh - the parts that the kernels of attention share: addresses of heads, scores, weights, results on tensor
+ * cores.
  *
- * A tile is rows of D elements (one head at consecutive positions; tile.cuh). Heads narrower than D have columns of zeros: they
- * add nothing to a product and are not written.
+ * A tile is rows of D elements (one head at consecutive positions; tile.cuh). If a head is narrower than D, its tile has columns
+ * of zeros, which add nothing to a product and are not written.
  */
 #ifndef MSIM_KERNELS_ATTENTION_TILE_CUH
 #define MSIM_KERNELS_ATTENTION_TILE_CUH

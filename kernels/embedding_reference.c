@@ -1,3 +1,4 @@
+/* embedding_reference.c - lookup of tokens and positions, in plain C. */
 #include <string.h>
 
 #include "kernels/reference.h"

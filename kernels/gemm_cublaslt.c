@@ -1,3 +1,4 @@
+/* gemm_cublaslt.c - matrix products through cuBLASLt, which is loaded at run time. */
 #include "kernels/gemm_library.h"
 
 #include <cublasLt.h>

@@ -1,11 +1,11 @@
 /*
- * gemm_narrow.c - linear layers whose operands are bytes, on a CUDA device.
+ * gemm_narrow.c - linear layers with operands of 8 bits, on a CUDA device.
  *
- * Ada and Hopper multiply bytes only where the rows of both operands lie along what is summed over ("TN"), so that is asked for
- * everywhere: forward as they stand; for the gradient of the input the weights are transposed first, for that of the weights both
- * operands. Scales of blocks go into the order that tensor cores read. Both into linear_call.scratch, by kernels of their own,
- * where Transformer Engine's casts write a transposed copy beside the first. Sizes that tensor cores do not take bytes of (16 and
- * 32 divide the others) are multiplied in bf16.
+ * Ada and Hopper multiply 8-bit operands only if the rows of both lie along the dimension that is summed over ("TN"). So all
+ * products use that form. The forward pass needs no change; the gradient of the input transposes the weights; the gradient of
+ * the weights transposes both operands. Scales of blocks are reordered for tensor cores. Both happen in linear_call.scratch,
+ * with separate kernels. (Transformer Engine's casts write a transposed copy instead.) Tensor cores need sizes that are
+ * multiples of 16 and 32; other sizes are multiplied in bf16.
  */
 #include "kernels/cuda_operations.h"
 #include "kernels/gemm_library.h"

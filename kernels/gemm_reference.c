@@ -1,3 +1,4 @@
+/* gemm_reference.c - matrix products through CBLAS, also with operands of 8 bits. */
 #ifdef MSIM_GSL_CBLAS
 #include <gsl_cblas.h>
 #else

@@ -1,16 +1,16 @@
 /*
- * grouped.cu - linear layers of experts: a product per group of rows, the groups' sizes known on the device only.
+ * grouped.cu - linear layers of experts: one product per group of rows; only the device knows the sizes of groups.
  *
- * As many blocks as the device holds; each takes every so manieth tile of 128 x 128 of all groups' results and finds out whose it
- * is from the offsets: nothing waits for the host, and a group without rows costs nothing. A block of four warps, each with 64 x
- * 64 of the tile in registers; operands arrive 32 k at a time, four stages deep, by asynchronous copies. Tiles go down eight rows
- * of tiles before the next column, so that what neighbours in time read stays in the second-level cache. No tile is added to by
- * two blocks: the same bits each run.
+ * The grid has as many blocks as the device can hold. Block b computes tiles b, b + grid, ... (128 x 128) of the results of all
+ * groups and finds a tile's group from the offsets. So nothing waits for the host, and a group without rows costs nothing. A
+ * block has four warps, each with 64 x 64 of the tile in registers. Operands arrive 32 k at a time by asynchronous copies, four
+ * stages deep. Tiles run down eight rows of tiles before the next column, so that blocks that run at the same time read the same
+ * operands from the second-level cache. No two blocks add to the same tile, so two runs give the same bits.
  *
- * Variants: three products by where k lies in their operands (contiguous in both; in the left one; in neither), which ldmatrix
- * turns as it reads; widths or pointers that are not multiples of 16 bytes are read and written element by element. Bytes: 2 (m k
- * + k n) per 128 columns and rows of the result from the second-level cache. FLOPs: 2 m n k, and those of tiles that a group's
- * rows do not fill. Expected limiter: mma.sync issue, beside reads of shared memory at three quarters of their rate.
+ * Variants: three products, by where k is contiguous in the operands (in both; in the left one; in neither), which ldmatrix
+ * transposes as it reads. Widths or pointers that are not multiples of 16 bytes are accessed element by element. Bytes: 2 (m k +
+ * k n) per 128 columns and rows of the result, from the second-level cache. FLOPs: 2 m n k, and those of tiles that a group's
+ * rows do not fill. Expected limiter: issue of mma.sync; shared memory is read at three quarters of its rate.
  */
 #include "kernels/tile.cuh"
 

@@ -1,10 +1,10 @@
 /*
- * head_norm.cu - a norm of every head for itself, forward and backward. Heads of up to 8192 elements: latents are one head.
+ * head_norm.cu - a norm over each head, forward and backward. Heads have up to 8192 elements; a latent counts as one head.
  *
- * Variants: a warp per head of up to 256 elements, a block per larger one, which keep it in registers; 16-byte accesses where
- * sizes and pointers allow, one element at a time otherwise. Backward keeps the gradients of gain and bias in registers over all
- * the heads of a warp or block; the blocks' are added by partial_sum_cuda, so the bits do not change from run to run. Bytes per
- * element: 4 forward, 6 backward. FLOPs: about 8 and 16. Limiter: memory bandwidth.
+ * Variants: a warp per head of up to 256 elements, a block per larger one, with the head in registers; 16-byte accesses if sizes
+ * and pointers allow, else one element at a time. Backward, a warp or block keeps the gradients of gain and bias in registers
+ * over all its heads, and partial_sum_cuda adds up those of all blocks, so two runs give the same bits. Bytes per element: 4
+ * forward, 6 backward. FLOPs: about 8 and 16. Limiter: memory bandwidth.
  */
 #include "kernels/vector.cuh"
 

@@ -1,3 +1,4 @@
+/* head_norm_reference.c - a norm over each head, in plain C. */
 #include <math.h>
 
 #include "kernels/reference.h"

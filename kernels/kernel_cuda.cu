@@ -1,6 +1,4 @@
-/*
- * kernel_cuda.cu - which launcher does which operation, and errors in words.
- */
+/* kernel_cuda.cu - calls the launcher of an operation, and turns CUDA's error codes into messages. */
 #include "kernels/vector.cuh"
 
 extern "C" {

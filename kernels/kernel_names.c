@@ -1,3 +1,4 @@
+/* kernel_names.c - the names of kernels. */
 #include "kernels/kernels.h"
 
 static const char *const names[N_KERNELS] = {

@@ -1,3 +1,4 @@
+/* kernel_reference.c - calls the reference of an operation. */
 #include <string.h>
 
 #include "kernels/reference.h"

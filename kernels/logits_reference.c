@@ -1,3 +1,4 @@
+/* logits_reference.c - the four steps of vocabulary-parallel cross entropy, in plain C. */
 #include <math.h>
 
 #include "kernels/reference.h"

@@ -1,13 +1,13 @@
 /*
- * mixer.cu - the parts around the recurrence of a mixer with a state (mixers.h): convolution, gates, keys of length 1, gated
- * norm, forward and backward.
+ * mixer.cu - the kernels around the recurrence of a mixer with a state (mixers.h): convolution, gates, keys of length 1, gated
+ * norm.
  *
- * Variants: 8-byte accesses of bf16 where widths, rows and pointers allow, one element at a time otherwise. The convolution goes
- * down a run of tokens with the inputs of its taps in registers, those of four taps or of eight; backward it goes on beyond the
- * run as far as taps reach, and does those tokens' activations twice. Backward, sums over tokens stay in registers (gains' in
- * shared memory) of a warp or block over all that it goes through; partial_sum_cuda adds them, so the bits do not change from run
- * to run. Bytes per element: convolution 4 and 6, unit 4 and 6, gated norm 6 and 10, gates 6 and 8. FLOPs: about 15 and 40 with
- * an exponential. Limiter: memory bandwidth.
+ * Variants: 8-byte accesses of bf16 if widths, rows and pointers allow, else one element at a time. The convolution runs along
+ * tokens with the inputs of its taps in registers, with variants for four and for eight taps. Backward it continues beyond its
+ * run as far as the taps reach, and computes the activations of those tokens twice. Sums over tokens stay in registers (gains:
+ * shared memory) of a warp or block over its whole run, and partial_sum_cuda adds them up, so two runs give the same bits. Bytes
+ * per element: convolution 4 and 6, unit 4 and 6, gated norm 6 and 10, gates 6 and 8. FLOPs: about 15 and 40 with an
+ * exponential. Limiter: memory bandwidth.
  */
 #include "kernels/sigmoid.cuh"
 

@@ -1,12 +1,12 @@
 /*
- * mixture.cu - the router of a mixture of experts, where copies of tokens stand, and copies back to tokens.
+ * mixture.cu - mixtures of experts: the router, the places of copies of tokens, and combining copies.
  *
- * Nothing is added by atomics: copies keep the order of tokens, so the same bits come out each run.
+ * There are no atomic additions: copies keep the order of tokens, so two runs give the same bits.
  *
  * Variants: one thread per token (router), expert (sort), pair of source and expert (arrivals), 8 elements (combine forward); a
- * block per copy (combine backward); 16-byte accesses in combine where the width is a multiple of 8. Bytes: router 2 t E; sort 4
- * n E from the second-level cache; combine 2 t h (k + 1). Limiter: memory bandwidth for combine; latency for the rest, whose
- * integers are few beside the rows they speak of.
+ * block per copy (combine backward); 16-byte accesses in combine if the width is a multiple of 8. Bytes: router 2 t E; sort 4 n
+ * E from the second-level cache; combine 2 t h (k + 1). Limiter: memory bandwidth for combine; latency for the others, which
+ * move few integers.
  */
 #include "kernels/vector.cuh"
 

@@ -1,3 +1,4 @@
+/* mixture_reference.c - routing, sorting and combining of experts' copies, in plain C. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* norm_reference.c - layer norm and RMS norm, in plain C. */
 #include <math.h>
 
 #include "kernels/reference.h"

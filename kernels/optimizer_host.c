@@ -1,9 +1,10 @@
 /*
- * optimizer_host.c - optimizers by the host's cores for a device that computes in bf16: states in fp32 in the host's memory, and
- * of the weights the bf16 copy that goes back.
+ * optimizer_host.c - optimizers on the host's cores for a device that computes in bf16: fp32 states and bf16 weights in host
+ * memory.
  *
- * The arithmetic of the device's kernels (optimizer.cu): fp32, element by element, so a compiler makes vectors of it and every
- * number of threads gives the same bits. Bytes per element: Adam 30, SGD 22. Limiter: memory bandwidth, once several cores work.
+ * The arithmetic is that of the device's kernels (optimizer.cu): fp32, element by element. So the compiler can vectorise it, and
+ * every number of threads gives the same bits. Bytes per element: Adam 30, SGD 22. Limiter: memory bandwidth, with several
+ * cores.
  */
 #include <math.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* optimizer_reference.c - Adam, LAMB, SGD and the parts of Muon, in plain C. */
 #include <math.h>
 
 #include "kernels/reference.h"

@@ -1,3 +1,4 @@
+/* pointwise_reference.c - sums, dropout and casts, in plain C. */
 #include <string.h>
 
 #include "kernels/reference.h"

@@ -1,3 +1,4 @@
+/* query_range_reference.c - causal attention of a range of queries to a range of keys, in plain C. */
 #include <math.h>
 #include <string.h>
 

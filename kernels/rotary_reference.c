@@ -1,3 +1,4 @@
+/* rotary_reference.c - rotary position embedding, in plain C. */
 #include <math.h>
 
 #include "kernels/reference.h"

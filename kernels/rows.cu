@@ -1,8 +1,8 @@
 /*
- * rows.cu - rows of activations from one place to another: gathered, spread, shared, folded.
+ * rows.cu - copies rows of activations: gathers, scatters, repeats or sums them.
  *
- * Variants: a block of threads per row and turn; 16-byte accesses where widths and pointers allow, one element at a time
- * otherwise. Bytes: 4 per element moved, 6 where it is added. Limiter: memory bandwidth.
+ * Variants: a block of threads per row and turn; 16-byte accesses if widths and pointers allow, else one element at a time.
+ * Bytes: 4 per copied element, 6 per added element. Limiter: memory bandwidth.
  */
 #include "kernels/vector.cuh"
 

@@ -1,3 +1,4 @@
+/* rows_reference.c - copies of rows, in plain C. */
 #include "kernels/reference.h"
 
 static void fold_row(const struct rows_call *call, int64_t i)

@@ -1,18 +1,20 @@
 /*
- * scan.cu - the recurrence of mixers with a state, forward and backward: mixers.h says what it is. Token by token, where
- * scan_chunks.cu does not do it.
+ * scan.cu - the recurrence of mixers with a state (mixers.h), token by token, forward and backward; for calls that
+ * scan_chunks.cu does not support.
  *
- * Columns of a state do not know of one another but for the gradients of what they share. A block takes COLUMNS of them, of one
- * head of one sequence, and goes from token to token; LANES threads share a column, whose rows they keep in registers, HELD each.
- * Keys, queries and decays of STAGED tokens at a time come to shared memory. Backward: a forward pass keeps the state in front of
- * each chunk; then chunk by chunk, from the last one on, a kernel goes through the chunk, keeps the state in front of each of its
- * tokens, and goes back through them; what columns and heads add to together (gradients of keys, queries, decays, strengths) is
- * left in the workspace and added by kernels of their own in an order of its own, so the bits do not change from run to run.
- * States of up to 256 rows.
- * Workspace, backward: a state for each chunk, one for each token of a chunk and one for gradients, of all heads of all
- * sequences; and of each token of a chunk, head and block 2 N + rows + 1 sums, all fp32.
- * FLOPs per token, head and element of the state: 4 forward (6 with `delta`), about 20 backward. Limiter: the latency from one
- * token to the next; backward also the traffic of states, 8 bytes per element and token. No products on tensor cores.
+ * Columns of a state are independent, except for gradients of what they share. A block computes COLUMNS of them, of one head of
+ * one sequence, token by token. LANES threads share a column and keep its rows in registers, HELD each. Keys, queries and decays
+ * of STAGED tokens at a time are copied to shared memory. States of up to 256 rows.
+ *
+ * Backward, a forward pass first keeps the state in front of each chunk. Then one kernel per chunk, from the last to the first,
+ * goes through the chunk, keeps the state in front of each token, and goes back through the tokens. The parts of gradients that
+ * columns and heads share (keys, queries, decays, strengths) are left in the workspace, and separate kernels add them up in a
+ * fixed order, so two runs give the same bits.
+ *
+ * Workspace, backward, in fp32: for all heads of all sequences a state per chunk, one per token of a chunk, and one for
+ * gradients; for each token of a chunk, head and block 2 N + rows + 1 sums. FLOPs per token, head and element of the state: 4
+ * forward (6 with `delta`), about 20 backward. Limiter: the latency from one token to the next; backward also the traffic of
+ * states, 8 bytes per element and token. Tensor cores are not used.
  */
 #include "kernels/vector.cuh"
 

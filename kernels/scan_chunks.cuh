@@ -1,6 +1,8 @@
 /*
- * scan_chunks.cuh - what the passes of the scan by chunks share: where its tokens stand, tiles of them, and states as registers
- * of warps. scan_chunks.cu says what they compute.
+ * scan_chunks.cuh - the parts that the passes of the scan by chunks share: addresses of tokens, tiles of them, states in
+ * registers.
+ *
+ * scan_chunks.cu explains what they compute.
  */
 #ifndef MSIM_KERNELS_SCAN_CHUNKS_CUH
 #define MSIM_KERNELS_SCAN_CHUNKS_CUH

@@ -1,6 +1,7 @@
 /*
- * scan_chunks_backward.cuh - what the backward passes of the scan by chunks share, with the delta rule and without:
- * scan_chunks_backward.cu says what they compute.
+ * scan_chunks_backward.cuh - the parts that the backward passes of the scan by chunks share, with and without the delta rule.
+ *
+ * scan_chunks_backward.cu explains what they compute.
  */
 #ifndef MSIM_KERNELS_SCAN_CHUNKS_BACKWARD_CUH
 #define MSIM_KERNELS_SCAN_CHUNKS_BACKWARD_CUH

@@ -1,10 +1,10 @@
 /*
  * tile.cuh - tiles of matrices in shared memory, and products of tiles on tensor cores by single warps.
  *
- * A tile is rows of D elements of bf16 in pieces of 16 bytes. The eight pieces that ldmatrix reads at once, one of each of eight
- * rows, fall into different banks without padding where a row's pieces are a power of two or a multiple of eight: piece p of row
- * r then lies at p xor r (mod 8), or where several rows share 128 bytes, at p xor the number of the 128 bytes. Other rows are one
- * piece longer, which makes their length odd.
+ * A tile is rows of D bf16 elements in pieces of 16 bytes. ldmatrix reads eight pieces at once, one from each of eight rows, and
+ * they should be in different banks. If the number of pieces per row is a power of two or a multiple of eight, no padding is
+ * needed: piece p of row r is at p xor r (mod 8); if several rows share 128 bytes, at p xor the number of the 128 bytes. Other
+ * rows are padded by one piece, which makes their length odd.
  */
 #ifndef MSIM_KERNELS_TILE_CUH
 #define MSIM_KERNELS_TILE_CUH

@@ -1,8 +1,8 @@
 /*
  * vector.cuh - loads and stores of V elements at once, sums over a block, loops over elements.
  *
- * An access is 16 bytes at V = 8 for bf16 and at V = 4 for fp32. Neighbouring threads then touch neighbouring 16 bytes; two
- * accesses side by side in one thread would each touch every other half of a 32-byte sector.
+ * An access has 16 bytes: V = 8 for bf16, V = 4 for fp32. Neighbouring threads access neighbouring 16 bytes. If one thread
+ * accessed two neighbours, each access of a warp would touch only every other half of a 32-byte sector.
  */
 #ifndef MSIM_KERNELS_VECTOR_CUH
 #define MSIM_KERNELS_VECTOR_CUH

@@ -1,3 +1,4 @@
+/* figure.c - reads inputs, chooses the kind of figure, and writes the script for gnuplot. */
 #include "plots/figure.h"
 
 #include <ctype.h>

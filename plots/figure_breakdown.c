@@ -1,4 +1,4 @@
-/* Where time goes: a breakdown object of any result, {class: seconds}. */
+/* figure_breakdown.c - where time goes: the breakdown object of any result, {class: seconds}. */
 #include <string.h>
 
 #include "model/base/append.h"

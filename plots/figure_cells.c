@@ -1,4 +1,4 @@
-/* Numbers and texts of results, as the data blocks of figures write them. */
+/* figure_cells.c - numbers and texts of results, as cells of gnuplot's data blocks. */
 #include <string.h>
 
 #include "plots/figure_data.h"

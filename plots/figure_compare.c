@@ -1,4 +1,4 @@
-/* Predicted against measured: the rows and sources of a comparison. */
+/* figure_compare.c - predicted against measured times, and their errors, from the rows and sources of a comparison. */
 #include <math.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
  * figure_data.h - writes the data of each figure as gnuplot's data blocks and variables.
  *
- * Example: the block of a histogram, with cells between tabs.
+ * Example: the block of a histogram, with a tab between cells.
  *
  *     $bins << EOD
- *     91.5	12
- *     92.0	40
+ *     91.5<tab>12
+ *     92.0<tab>40
  *     EOD
  *
  * The blocks of each figure, with their columns:

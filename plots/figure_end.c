@@ -1,4 +1,4 @@
-/* When training ends: the share of replicas that have trained their tokens, over time. */
+/* figure_end.c - when training ends: the share of replicas that have trained their tokens, over time. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* Many runs along a sweep of two things or more: one curve for each value of the others, or a map where both have many. */
+/* figure_grid.c - runs along a sweep of several values: one curve per combination of the other values, or a map if both axes are
+ * long. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the links of a fabric carried, from the table of `--link-map`. */
+/* figure_links.c - the load of the links of a fabric, from the table of `--link-map`. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A run over time: shares of each bin by use, goodput, MFU, and the failures that cost most. */
+/* figure_run.c - a run over time: the uses of each bin, goodput, MFU, and the failures that cost most. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* How a job scales: the best plans along the first axis of a sweep, one line for each combination of the others. */
+/* figure_scaling.c - how a job scales: the best plans along the first axis of a sweep, one line per combination of the others. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The lanes of a pipeline: from the operations of a timeline to boxes, labels and, for text, letters. */
+/* figure_timeline.c - the lanes of a pipeline: the operations of a timeline as boxes, labels and, for text, letters. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

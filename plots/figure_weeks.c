@@ -1,4 +1,4 @@
-/* Many runs: goodput along a sweep, its distribution over replicas; and what a fault trace is made of. */
+/* figure_weeks.c - many runs: goodput along a sweep, its distribution over replicas, and the causes in a fault trace. */
 #include <math.h>
 #include <string.h>
 

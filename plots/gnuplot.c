@@ -1,3 +1,4 @@
+/* gnuplot.c - starts gnuplot without a shell and collects its output. */
 #include "plots/gnuplot.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* palette.c - the colours of classes of work and of uses of time. */
 #include "plots/palette.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* comm_collective.c - sums and block orders of collectives. */
 #include "runtime/base/comm_collective.h"
 
 #include <string.h>

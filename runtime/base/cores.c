@@ -1,3 +1,4 @@
+/* cores.c - finds the cores of this process and pins threads to them. */
 #include "runtime/base/cores.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* comm_alone.c - exchanges of a rank without partners, as copies on its device. */
 #include "runtime/comm/comm_alone.h"
 
 #include <stdlib.h>

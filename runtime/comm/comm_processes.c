@@ -1,3 +1,4 @@
+/* comm_processes.c - a world of processes: opening, communicators, barriers, and exchanges on streams. */
 #include "runtime/comm/comm_processes.h"
 
 #include <stdlib.h>

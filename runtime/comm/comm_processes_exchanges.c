@@ -1,3 +1,4 @@
+/* comm_processes_exchanges.c - each exchange as messages between its members. */
 #include <stdlib.h>
 #include <string.h>
 

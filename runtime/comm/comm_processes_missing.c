@@ -1,4 +1,4 @@
-/* What a build without MPI answers. */
+/* comm_processes_missing.c - the error message of a build without MPI. */
 #include "runtime/comm/comm_processes.h"
 
 enum status comm_processes_open(nanos timeout, struct world **world, struct diags *diags)

@@ -1,3 +1,4 @@
+/* comm_threads.c - a world of threads: the hub, rendezvous, message queues, and exchanges on streams. */
 #include "runtime/comm/comm_threads.h"
 
 #include <pthread.h>

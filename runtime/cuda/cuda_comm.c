@@ -1,3 +1,4 @@
+/* cuda_comm.c - a world of processes with one GPU each, through NCCL. */
 #include "runtime/cuda/cuda_comm.h"
 
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+/* cuda_device.c - memory, streams, events and waiting on a CUDA GPU. */
 #include "runtime/cuda/cuda_device.h"
 
 #include <cuda_runtime_api.h>

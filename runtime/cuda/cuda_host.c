@@ -1,3 +1,4 @@
+/* cuda_host.c - page-locked memory, and optimizers on the cores of the host. */
 #include "runtime/cuda/cuda_host.h"
 
 #include <stdlib.h>

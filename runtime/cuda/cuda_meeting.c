@@ -1,3 +1,4 @@
+/* cuda_meeting.c - how processes find each other through files, and notice that one is gone. */
 #include "runtime/cuda/cuda_meeting.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What a build without CUDA answers. */
+/* cuda_missing.c - the error messages of a build without CUDA. */
 #include "runtime/cuda/cuda_comm.h"
 #include "runtime/cuda/cuda_device.h"
 

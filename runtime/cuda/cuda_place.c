@@ -1,3 +1,4 @@
+/* cuda_place.c - reads the rank of this process from the launcher's environment variables. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

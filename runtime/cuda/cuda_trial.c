@@ -1,4 +1,4 @@
-/* Kernels made for one architecture, tried before they are trusted. */
+/* cuda_trial.c - compares kernels for one architecture with the portable ones before a run uses them. */
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda_launch.h"

@@ -1,3 +1,4 @@
+/* device_cpu.c - the CPU as a device: a thread per stream, and events with times. */
 #include "runtime/device/device_cpu.h"
 
 #include <pthread.h>

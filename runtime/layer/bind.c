@@ -1,4 +1,4 @@
-/* bind.c - which steps an operation stands for. */
+/* bind.c - finds the steps of each operation of a script, and refuses programs that differ from the steps of the runtime. */
 #include <stdlib.h>
 #include <string.h>
 

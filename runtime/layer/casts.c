@@ -1,10 +1,12 @@
-/* casts.c - tensors of 8-bit numbers: how they lie in memory, how they are made, weights among them.
+/* casts.c - tensors of 8-bit numbers: their memory, their casts, and the casts of weights.
  *
- *     one scale   bytes [rows, cols]  largest, scale (fp32)
- *     in blocks   bytes along rows  their scales  bytes along columns  their scales
+ * Memory of a tensor [rows, cols]:
  *
- * In blocks a number is rounded twice: what sums over a row reads it with scales along rows, what sums over a column with scales
- * along columns (Transformer Engine keeps both, too). */
+ *     one scale   bytes [rows, cols] | largest | scale (fp32)
+ *     in blocks   bytes with scales along rows | their scales | bytes with scales along columns | their scales
+ *
+ * In blocks each number is rounded twice. Products that sum over a row read the bytes with scales along rows, products that sum
+ * over a column those along columns (Transformer Engine keeps both, too). */
 #include "runtime/layer/casts.h"
 
 enum { ALIGNED = 16 };

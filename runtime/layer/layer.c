@@ -1,4 +1,4 @@
-/* layer.c - what the steps of a layer share. */
+/* layer.c - what all steps of a layer use: activations, rows of tensors, norms, sums and gradients of biases. */
 #include "runtime/layer/layer.h"
 
 #include "model/cost/work/work.h"

@@ -1,15 +1,15 @@
 /* layer_attention.c - the core of attention.
  *
- * Two kernels do it: the one that takes queries, keys and values packed in one tensor, and where it does not do, one that takes
- * ranges of queries (`query_range_call`): context parallelism, ALiBi, latent attention, heads of a size that the device's packed
- * one has not.
+ * There are two kernels. attention_call reads queries, keys and values packed in one tensor. query_range_call is for everything
+ * else: context parallelism, ALiBi, latent attention, and head sizes that the device's packed kernel does not support.
  *
- * Context parallelism. A rank, or all that exchange heads with it (layer_heads.c), holds two ranges of every sequence, chunks
- * r and 2 cp - 1 - r of 2 cp. Keys and values of all ranks are gathered (the program's exchange over the context-parallel group),
- * put into the order of the sequence, and each range of queries attends to the tokens before its end. In pieces (pipelined.c)
- * those of some ranks come after those of others: attention takes in those that are here while the next ones travel. Backward the
- * keys and values are gathered again, and the gradients of all of them reduced to the ranks they belong to; that reduction is
- * part of the computation here and, in the program, of the exchange's bytes. */
+ * Context parallelism. A rank, or the ranks that exchange heads with it (layer_heads.c), holds two ranges of every sequence:
+ * chunks r and 2 cp - 1 - r of 2 cp. Keys and values of all ranks are gathered (the program's exchange over the context-parallel
+ * group) and put into the order of the sequence. Each range of queries then attends to the tokens before its end. In pieces
+ * (pipelined.c), attention processes the keys that have arrived while the next ones are exchanged.
+ *
+ * Backward, keys and values are gathered again, and their gradients are reduced to the ranks they belong to. That reduction is
+ * part of the computation here; the program counts its bytes in the exchange. */
 #include "runtime/layer/layer.h"
 
 /* --- keys and values of the whole sequence */

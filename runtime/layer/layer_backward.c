@@ -1,7 +1,8 @@
-/* layer_backward.c - the backward pass of a layer, whole or in its two parts.
+/* layer_backward.c - the backward pass of a layer, whole or in its two parts (gradients of inputs, gradients of weights).
  *
- * Names: d_<tensor> is the gradient of the loss by that tensor; d is that of the layer's output, d2 that of what the second half
- * of the layer reads. What the weights' gradients need is kept until they have been computed, in the same pass or in another. */
+ * Names: d_<tensor> is the gradient of the loss with respect to that tensor; d is that of the layer's output, d2 that of the
+ * input of the second half of the layer. Inputs of weight gradients are kept until these are computed, in the same pass or in a
+ * later one. */
 #include "runtime/layer/layer.h"
 
 static struct product projection_of(const struct layer_context *c)

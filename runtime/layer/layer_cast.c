@@ -1,8 +1,4 @@
-/* layer_cast.c - a layer's operands to 8 bits: in front of the product that reads them first.
- *
- * What was cast takes the place of what it was made of, unless that is read by something else: attention's output (its backward
- * pass) and what a router reads. What sequence parallelism divides is cast before it is gathered. An operand that has not been
- * cast when its product comes (what was gathered or computed again) is cast there. */
+/* layer_cast.c - casts one operand of a layer to 8 bits. */
 #include "runtime/layer/layer_mixture.h"
 
 static bool is_narrow(const struct layer_context *c)

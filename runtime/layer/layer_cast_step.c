@@ -1,7 +1,11 @@
 /* layer_cast_step.c - the steps that cast operands to 8 bits, each in front of the product that reads them first.
  *
  * Example: with precision fp8, the list of a layer has "cast" (of STEP_UP) in front of "mlp_up". Its step casts the norm of the
- * feed-forward part, n2 or n2_full, and the product then reads 8-bit numbers. */
+ * feed-forward part, n2 or n2_full, and the product then reads 8-bit numbers.
+ *
+ * The cast replaces the tensor, unless something else reads the tensor too: attention's output (its backward pass) and the input
+ * of a router. With sequence parallelism the operand is cast before it is gathered. If an operand is not cast when its product
+ * runs (because it was gathered or computed again), the product casts it. */
 #include "runtime/layer/layer_mixture.h"
 
 /* What column-parallel products read: what this rank has of it where it is divided, or all. */

@@ -1,4 +1,4 @@
-/* layer_forward.c - the forward pass of a layer; also what is recomputed of it. */
+/* layer_forward.c - the forward pass of a dense layer, also when the backward pass recomputes it. */
 #include "model/cost/work/work.h"
 #include "runtime/layer/layer.h"
 

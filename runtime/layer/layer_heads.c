@@ -1,13 +1,16 @@
 /* layer_heads.c - context parallelism that exchanges heads for tokens.
  *
- * A rank has T tokens of n heads. To n / h heads of the tokens of h neighbours, [h T], queries, keys and values go and what
- * attention gives comes back; backward the gradients of that go and those come back.
+ * Example: two ranks with 8 heads each. Before attention rank 0 gets heads 0 to 3 of the tokens of both ranks, rank 1 heads 4 to
+ * 7. After attention each gets all heads of its own tokens back.
  *
- *     to heads     columns of each neighbour's heads, [h][T, width], are exchanged; rows then stand in the order of sequences
- *     to tokens    rows in the order of neighbours, [h][T, width], are exchanged; columns then stand where the heads do
+ * A rank has T tokens of n heads. With h ranks it sends and receives queries, keys and values so that it has n / h heads of h T
+ * tokens; attention's output goes the other way. Backward the gradients take the opposite ways.
  *
- * Key/value heads that are fewer than neighbours go to several of them, whose gradients are added up. What attention has of other
- * ranks' tokens is a state of its own (layer_states). */
+ *     to heads     exchanges the columns of each rank's heads, [h][T, width]; then sorts rows into the order of sequences
+ *     to tokens    exchanges rows in the order of ranks, [h][T, width]; then moves columns to the places of their heads
+ *
+ * If there are fewer key/value heads than ranks, several ranks get the same head, and their gradients are added up. Attention's
+ * tensors of other ranks' tokens are in layer_states.swapped. */
 #include "runtime/layer/layer.h"
 
 /* Queries, or keys, ... on both sides. */

@@ -1,12 +1,14 @@
-/* layer_latent.c - multi-head latent attention's products (DeepSeek-V2, arXiv:2405.04434, section 2.1): queries, and keys and
- * values, by way of narrow latents with a norm on each; a part of every query head and one key part that all heads share carry
- * the rotary embedding.
+/* layer_latent.c - the products of multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1).
+ *
+ * Queries, and keys and values, are computed through narrow latents, each with a norm. The rotary embedding applies to a part of
+ * every query head and to one key part that all heads share.
  *
  *     q_down  [T, q_rank]  norm  q_up  [T, heads, nope + rope]
- *     kv_down [T, kv_rank + rope]  norm of kv_rank  kv_up [T, heads, nope + value];  key = nope of it, rope of kv_down
+ *     kv_down [T, kv_rank + rope]  norm of kv_rank  kv_up [T, heads, nope + value]
+ *     key = the nope part of kv_up's result, then the rope part of kv_down's
  *
- * Without compression of queries q_up reads the layer's input. Where heads have norms these come before the rotary embedding,
- * over both parts of a head. */
+ * Without compression of queries, q_up reads the layer's input. Norms of heads come before the rotary embedding and cover both
+ * parts. */
 #include "runtime/layer/layer.h"
 
 static const struct latent_shape *sizes(const struct layer_context *c)

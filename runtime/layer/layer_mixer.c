@@ -1,11 +1,11 @@
-/* layer_mixer.c - mixers with a state (kernels/mixers.h): what the table of mixer_form.h says of each, as kernels.
+/* layer_mixer.c - mixers with a state (kernels/mixers.h) as kernels, following the table of mixer_form.h.
  *
- *     in [T, stripes] --- convolution (or its activation alone) --> mixed [T, values, keys, queries]
+ *     in [T, stripes] --- convolution (or only its activation) --> mixed [T, values, keys, queries]
  *         mixed --- unit --> unit [T, keys, queries]
- *         numbers of heads, or narrow products --- gates --> decay, strength
+ *         numbers per head, or narrow products --- gates --> decay, strength
  *     scan --> y [T, values] --- gated norm --> normed --- product --> branch
  *
- * What makes it come again is what leaves nothing of a layer: no module of recomputation is a part of it. */
+ * These tensors are recomputed only when the whole layer is: no module of selective recomputation contains them. */
 #include <math.h>
 
 #include "runtime/layer/layer.h"

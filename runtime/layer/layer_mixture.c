@@ -1,4 +1,4 @@
-/* layer_mixture.c - the forward pass of a mixture of experts, and what both passes share. */
+/* layer_mixture.c - the forward pass of a mixture of experts, and the functions that both passes share. */
 #include "runtime/layer/layer_mixture.h"
 
 static const struct mixture_shape *sizes(const struct layer_context *c)

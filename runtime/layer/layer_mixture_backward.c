@@ -1,5 +1,6 @@
-/* layer_mixture_backward.c - the backward pass of a mixture of experts: gradients of results go to the experts as tokens did, and
- * gradients of tokens come back as results did. */
+/* layer_mixture_backward.c - the backward pass of a mixture of experts.
+ *
+ * Gradients of results go to the experts on the same way as tokens did; gradients of tokens come back on the way of results. */
 #include "runtime/layer/layer_mixture.h"
 
 static const struct mixture_shape *sizes(const struct layer_context *c)

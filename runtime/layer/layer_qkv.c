@@ -1,6 +1,6 @@
-/* layer_qkv.c - queries, keys and values before attention's core: packed, normed, turned.
+/* layer_qkv.c - queries, keys and values before the core of attention: packing, norms of heads, rotary embedding.
  *
- * They are packed in one tensor, or (latent attention) three. */
+ * They are packed in one tensor; latent attention has three. */
 #include "runtime/layer/layer.h"
 
 /* --- where queries, keys and values are, or their gradients */

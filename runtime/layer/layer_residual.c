@@ -1,7 +1,7 @@
-/* layer_residual.c - the sum of a branch and what goes around it, with the branch's bias and dropout.
+/* layer_residual.c - adds a branch to the residual stream, with the branch's bias and dropout.
  *
- * What dropout keeps is a function of the step, the layer, the branch and the place in the global batch, so every layout drops
- * the same. Rows of this rank are ranges of that batch: all of them one, or with context parallelism two per sequence. */
+ * The dropout mask depends only on the step, the layer, the branch and the position in the global batch, so every layout drops
+ * the same elements. This rank's rows are one range of that batch; with context parallelism two ranges per sequence. */
 #include "model/base/random.h"
 #include "runtime/layer/layer.h"
 

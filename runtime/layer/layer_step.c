@@ -1,4 +1,5 @@
-/* layer_step.c - which file executes a step of a layer: asks each in turn, until one recognises the step. */
+/* layer_step.c - passes each step of a layer to the file that executes it: asks one after the other until one recognises the
+ * step. */
 #include "runtime/layer/layer.h"
 
 static struct layer_context layer_context_of(struct step_context *c, const struct step *step)

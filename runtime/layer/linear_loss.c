@@ -1,13 +1,13 @@
-/* linear_loss.c - output matrix and loss together, in pieces of tokens whose logits go at once.
+/* linear_loss.c - output matrix and loss in pieces of tokens, so that the logits of all tokens are never in memory together.
  *
- * fused_linear_loss makes both gradients of the product with the loss: of a piece the logits, their loss, in their place their
- * gradient, and of that the gradients of what the product reads and of its weights. These are added up in a tensor of the
- * micro-batch's own; the backward pass adds it to the others'. The loss that gradients begin with here is the batch's own, so
- * there is nothing to scale them by.
+ * fused_linear_loss computes the gradients in the forward pass. For each piece: logits, their loss, the gradient of the logits
+ * (which replaces them), then the gradients of the product's input and weights. These are summed in a tensor of the micro-batch,
+ * and the backward pass adds it to those of other micro-batches. The gradient starts with the loss of the batch, so nothing
+ * needs scaling.
  *
- * cut_loss keeps of a row what its exponentials are divided by, and makes the logits a second time in the backward pass;
- * whichever gradients that pass asks for are made of each piece at once. A fused kernel has no more of them than fit on its chip;
- * here a piece is as large as fused_linear_loss has it. */
+ * cut_loss keeps only the sum of exponentials of each row. The backward pass computes the logits again, and for each piece the
+ * gradients that it needs. A fused kernel keeps only as many logits as fit on the chip; here a piece has the size of
+ * fused_linear_loss. */
 #include "model/cost/work/work.h"
 #include "runtime/layer/ends.h"
 

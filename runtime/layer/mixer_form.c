@@ -1,3 +1,4 @@
+/* mixer_form.c - the table of mixers with a state, and their sizes on a rank. */
 #include "runtime/base/mixer_form.h"
 
 #include <math.h>

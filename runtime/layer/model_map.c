@@ -1,4 +1,4 @@
-/* model_map.c - where a parameter stands in the whole model, what it is called and what it begins with. */
+/* model_map.c - the place of each parameter in the whole model, its name and its initial values. */
 #include <math.h>
 #include <stdio.h>
 

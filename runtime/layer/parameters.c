@@ -1,3 +1,4 @@
+/* parameters.c - the sizes of a rank, and the parameters of its units. */
 #include "runtime/base/parameters.h"
 
 #include <stdlib.h>

@@ -1,19 +1,19 @@
-/* pipelined.c - a product beside the exchange of its input or output, attention beside that of its keys and values, in pieces.
- *
- * Of the two steps the first leads: behind each of its pieces an event is recorded, and the other step waits for the event before
- * it begins with its piece. Both are enqueued whole, one after the other, each on its stream: the host waits for nothing, and
- * while one piece is exchanged another one is computed with.
+/* pipelined.c - overlaps a product with the exchange of its input or output, or attention with that of keys and values, in
+ * pieces.
  *
  *     gather, then product     exchange  [0][1][2][3]          product, then reduce     compute   [0][1][2][3]
  *                              compute      [0][1][2][3]                                exchange     [0][1][2][3]
  *
- * An operation of the compute stream that does both (a program of less than kernel detail) hands the exchange to the stream of
- * such exchanges, which nothing else uses then, and waits for it in the end. What the exchange writes may have been read before
- * by any work on the compute stream: it begins behind that.
+ * The first of the two steps leads: after each of its pieces it records an event, and the other step waits for that event before
+ * the same piece. Both are enqueued whole, one after the other, each on its own stream, so the host does not wait. While one
+ * piece is exchanged, another one is computed.
  *
- * Events are used again by the next pair: a wait is for the latest record enqueued before it, and each event is recorded on one
- * stream only.
- */
+ * If one operation of the compute stream contains both steps (programs of less than kernel detail), it enqueues the exchange on
+ * the stream for such exchanges, which nothing else uses then, and waits for it at the end. Earlier work of the compute stream
+ * may still read the buffer that the exchange writes, so the exchange begins after that work.
+ *
+ * The next pair uses the same events again. That is safe: a wait refers to the last record enqueued before it, and each event is
+ * recorded on one stream only. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

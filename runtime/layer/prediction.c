@@ -1,8 +1,9 @@
-/* prediction.c - what a module of multi-token prediction puts before its layer, forward and backward.
+/* prediction.c - the part of a multi-token prediction module in front of its layer, forward and backward.
  *
- * A module has the number of a layer behind the model's last one. It reads the state of the depth before, which is the last
- * layer's output or that of the module before, and the embedding of the token whose successor it predicts. The product that joins
- * them is column-parallel; each rank's columns are gathered, and of the gradient each rank takes its columns again. */
+ * Modules are numbered as layers behind the model's last one. A module reads two inputs: the state of the depth before (the
+ * output of the last layer, or of the module before) and the embedding of the token whose successor it predicts. The product
+ * that joins them is column-parallel: each rank's columns are gathered, and backward each rank takes its columns of the
+ * gradient. */
 #include "runtime/layer/layer.h"
 
 static const enum parameter_kind gains[2] = {PARAMETER_PREDICTION_EMBEDDING_GAIN, PARAMETER_PREDICTION_STATE_GAIN};

@@ -1,4 +1,4 @@
-/* steps.c - passes of the transformer as lists of steps, in the order of model/cost/work/work_pass.c. */
+/* steps.c - passes of a chunk as lists of steps, in the order of model/cost/work/work_pass.c. */
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work.h"
 #include "runtime/layer/steps_internal.h"

@@ -1,4 +1,4 @@
-/* steps_attention.c - attention's core and what context parallelism exchanges for it, in the order of
+/* steps_attention.c - the core of attention and the exchanges of context parallelism, as steps, in the order of
  * model/cost/work/work_attention.c. */
 #include "runtime/layer/steps_internal.h"
 

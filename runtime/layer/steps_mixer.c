@@ -1,5 +1,6 @@
-/* steps_mixer.c - a mixer with a state as steps, in the order of model/cost/work/work_mixer.c. What of it the program counts as
- * several products is one kernel here. */
+/* steps_mixer.c - a mixer with a state as steps, in the order of model/cost/work/work_mixer.c.
+ *
+ * The program counts some kernels of a mixer as several products; here each kernel is one step. */
 #include "runtime/base/mixer_form.h"
 #include "runtime/layer/steps_internal.h"
 

@@ -1,4 +1,4 @@
-/* The experts of a layer as steps: both ways, and what of them is repeated. */
+/* steps_mixture.c - the experts of a layer as steps, in both passes and when recomputed. */
 #include "runtime/layer/steps_internal.h"
 
 static void exchange_experts(struct builder *b, enum step_kind kind)

@@ -1,3 +1,4 @@
+/* probe.c - runs the cases of a probe on all ranks and computes each row's time. */
 #include "runtime/probe/probe.h"
 
 #include <math.h>

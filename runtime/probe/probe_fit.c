@@ -1,4 +1,4 @@
-/* probe_fit.c - a GPU entry that makes the cost model say what was measured. */
+/* probe_fit.c - fits a GPU entry with which the cost model predicts the measured times. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* probe_mixer.c - what a probe runs for mixers with a state: all that layer_mixer.c launches between its products, each as
- * `scan` but the gated norm. The first two, one a pass, say what the model counts for all of them: FLOPs of products, bytes of
- * what streams, kernels. */
+/* probe_mixer.c - the cases of mixers with a state: all kernels that layer_mixer.c launches between its products.
+ *
+ * Each case is called `scan`, except the gated norm. The first two cases, one per pass, carry the counts of the model for all of
+ * them: FLOPs of products, bytes of streaming kernels, number of kernels. */
 #include "model/base/memory.h"
 #include "model/cost/work/work.h"
 #include "runtime/probe/probe_cases.h"

@@ -1,4 +1,4 @@
-/* probe_operands.c - what a probe's kernels read and write. */
+/* probe_operands.c - places the operands of a probe's kernels and exchanges in its buffers. */
 #include <string.h>
 
 #include "runtime/probe/probe_cases.h"

@@ -1,5 +1,7 @@
-/* communicators.c - who a rank exchanges with: groups of the program and of what is inside its computations, channels for
- * messages. All ranks make all of them in one order, and keep those that they are members of. */
+/* communicators.c - the communicators of a rank: groups of the program, groups of exchanges inside computations, message
+ * channels.
+ *
+ * All ranks make all communicators in the same order and keep those that they are members of. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

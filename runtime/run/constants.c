@@ -1,4 +1,4 @@
-/* constants.c - what a rank keeps in device memory or looks up once, whatever the step. */
+/* constants.c - tables in device memory that are the same in every step: orders of rows, slopes, constant decays. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* data.c - draws the tokens of a sample. */
 #include "runtime/base/data.h"
 
 #include "model/base/random.h"

@@ -1,3 +1,4 @@
+/* executor.c - opens a rank, executes its script step by step, and closes it. */
 #include "runtime/run/executor.h"
 
 #include <math.h>

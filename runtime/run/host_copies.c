@@ -1,10 +1,8 @@
-/*
- * host_copies.c - what layers keep for their backward passes, on its way to the memory of the host and back.
+/* host_copies.c - copies activations to the memory of the host and back for the backward pass.
  *
- * A copy down takes a layer's tensors out of its state and gives them up when the compute stream waits for it (as the program
- * says, two such layers later, or with the copy back): ordinary tensors are used again in the order of that stream. A copy up
- * makes travelling ones, as other streams' buffers are. Of tensors that stand in a state several times one copy is made.
- */
+ * A copy down takes a layer's tensors out of its state. They are freed when the compute stream waits for the copy: two such
+ * layers later, as the program specifies, or with the copy back. Until then they are ordinary tensors in the order of that
+ * stream. A copy up allocates travelling tensors. A tensor that occurs several times in a state is copied once. */
 #include "runtime/base/rank.h"
 
 #include <stdlib.h>

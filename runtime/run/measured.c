@@ -1,3 +1,4 @@
+/* measured.c - turns the times of events on streams into a timeline. */
 #include "runtime/run/measured.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* process_run.c - runs this process as one rank, and gathers the measurements of all ranks. */
 #include "runtime/run/process_run.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* rank_record.c - runs all steps of one rank and keeps their times, losses and norms. */
 #include "runtime/run/rank_record.h"
 
 #include <stdio.h>

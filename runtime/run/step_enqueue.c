@@ -1,4 +1,4 @@
-/* step_enqueue.c - one step of a pass: which weights have to be there, and who executes it; where weight gradients go. */
+/* step_enqueue.c - enqueues one step of a pass: makes its weights available, executes it, and handles weight gradients. */
 #include "model/cost/work/work.h"
 #include "runtime/layer/casts.h"
 

@@ -1,4 +1,4 @@
-/* supported.c - what the runtime has no kernels or rules for: each a sentence that says what would be executed instead. */
+/* supported.c - the jobs and layouts that the runtime refuses; each message says what the runtime would execute instead. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* tensors.c - tensors that are used again and again. */
+/* tensors.c - allocates tensors and uses freed ones again. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

@@ -1,3 +1,4 @@
+/* thread_run.c - runs all ranks of a program as threads. */
 #include "runtime/run/thread_run.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
-/* weights.c - a chunk's weights in device memory.
+/* weights.c - the weights of a chunk in device memory.
  *
- * In fp32 the weights computed with are the weights updated; in bf16 these are fp32 copies of what this rank updates (all of a
- * unit, or its slice under ZeRO). Under ZeRO-3 only slices stay; whole weights and gradients travel. */
+ * In fp32 the optimizer updates the weights themselves. In bf16 it updates fp32 copies of the elements that this rank owns (all
+ * of a unit, or its slice under ZeRO). Under ZeRO-3 only slices stay on the device; whole weights and gradients are gathered
+ * tensors. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,13 @@
-/*
- * host_states.c - optimizer states, gradients and weights in the memory of the host: how they get there and back. What is
- * computed with them is in update_part.c.
+/* host_states.c - optimizer states, gradients and weights in the memory of the host: their memory and their copies.
  *
- * The elements of a unit that are updated here (all, or this rank's slice) are divided once: of the first host.n the host has
- * master weights, moments and gradients, of the first host.fetched of those also the weights. The rest is on the device.
+ * The elements of a unit that this rank updates are divided once. The host has master weights, moments and gradients of the
+ * first host.n of them, and of the first host.fetched of those also the weights. The rest is on the device. update_part.c
+ * updates them.
  *
- * Gradients that leave with every backward pass (layout_offloads_gradients) are computed in a tensor that comes and goes. Where
- * other ranks have parts or copies of the unit the pass's part is reduced there and added to the sum, which came up beside the
- * pass; where none has, the tensor begins as the sum. Sums are taken in the order that they have without offloading, except where
- * that reduces once a step what here is reduced with every micro-batch (the second exchange of hybrid sharding).
- */
+ * Gradients that leave with every backward pass (layout_offloads_gradients) are computed in a temporary tensor. If other ranks
+ * have parts or copies of the unit, the part of this pass is reduced and added to the sum, which was copied up during the pass.
+ * If no other rank has, the tensor starts with the sum. The order of additions is the same as without offloading, with one
+ * exception: the second exchange of hybrid sharding runs with every micro-batch here, and once per step without offloading. */
 #include <math.h>
 #include <string.h>
 

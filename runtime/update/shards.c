@@ -1,7 +1,7 @@
-/* shards.c - weights and gradients between ranks that hold copies of them.
+/* shards.c - exchanges weights and gradients among the ranks that hold copies of them.
  *
  * An operation of the data-parallel stream concerns a run of layers of a chunk (with the embedding before the first and the head
- * after the last); here it becomes one exchange per unit, started together. shards_units.c decides which units. */
+ * after the last). Here it becomes one exchange per unit, all started together. shards_units.c decides which units. */
 #include "runtime/update/update_internal.h"
 #include "runtime/update/update_muon.h"
 

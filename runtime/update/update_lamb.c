@@ -1,12 +1,10 @@
-/* update_lamb.c - LAMB: steps whose length is measured against that of their tensor (You and others, arXiv:1904.00962). */
-#include "runtime/update/update_internal.h"
-
-/* --- LAMB
+/* update_lamb.c - LAMB (You and others, arXiv:1904.00962): the length of each step is that of its tensor times the learning
+ * rate.
  *
- * The length of a step is measured against that of the tensor it belongs to: a parameter of the whole model, or one expert's.
- * What a rank has of a tensor are ranges of the unit, one per piece and expert. Every rank adds what it has to the tensors'
- * two numbers; the sums over the ranks among which a tensor is divided come back. Experts are divided otherwise than the rest, so
- * their numbers stand behind the others'. */
+ * The tensor is a parameter of the whole model, or one expert's. A rank has ranges of a tensor, one per piece and expert. Every
+ * rank adds the squares of its part to the tensor's two numbers (|p|^2, |u|^2), and these are summed over the ranks that divide
+ * the tensor. Experts are divided among other ranks than the rest, so their numbers follow those of the others. */
+#include "runtime/update/update_internal.h"
 
 struct lamb {
     struct rank *rank;

@@ -1,12 +1,12 @@
-/* update_muon.c - Muon's step (model/cost/work/muon.h says what it is and who computes what).
+/* update_muon.c - Muon's step (model/cost/work/muon.h explains it and the division of work).
  *
- * Three computations and two exchanges, operations of the program: updates of matrices are made where their momenta are, straight
- * into what is sent to owners; owners put matrices together, make them orthogonal and put what they got back into what they
- * received; that goes back by the same exchange, so every part arrives where it was sent from. Where nobody else has parts, what
- * is sent is what is received.
+ * There are three computations with two exchanges between them, each an operation of the program. First, each rank updates its
+ * momenta and writes its updates directly to the send buffer. Owners assemble matrices, orthogonalise them, and write the
+ * results into the buffer they received. The same exchange sends that buffer back, so every part returns to where it came from.
+ * If no other rank has parts, the send buffer is also the receive buffer.
  *
- * Matrices of one rank and group stand in one order, the largest first, which is the same on all ranks of the group and of the
- * tensor-parallel group: owners are dealt them in turn. Each rank's slice of a unit has a range of some of its matrices. */
+ * All ranks of a group and of the tensor-parallel group have its matrices in the same order, the largest first, and deal them to
+ * owners in turn. Each rank's slice of a unit has a range of some of its matrices. */
 #include <math.h>
 #include <stdlib.h>
 
