@@ -104,13 +104,13 @@ void figure_input_free(struct figure_input *input)
     *input = (struct figure_input){0};
 }
 
-/* What --replicas writes as CSV: no timeline that lacks its columns. */
+/* The CSV of --replicas, which is no timeline without its columns. */
 static bool is_replicas(const struct figure_input *input)
 {
     return input->result == NULL && csv_table_column(&input->csv, "replica") >= 0 && csv_table_column(&input->csv, "seed") >= 0;
 }
 
-/* What of the commands can be drawn, for a result that cannot. */
+/* The end of the message for a result that cannot be drawn: what can be. */
 static const char *drawable(const json_t *result)
 {
     if (json_object_get(json_object_get(result, "levers"), "changes"))
@@ -206,7 +206,7 @@ static void write_terminal(const struct figure_options *options, FILE *out)
     fputs("set datafile separator \"\\t\"\nset datafile commentschars ''\n", out);
 }
 
-/* What the figure is about: the title asked for, or the one model of the experiment; '' when neither is known. */
+/* The title: the requested one, or the model of the experiment; '' without either. */
 static void write_title(const struct figure_options *options, const struct figure_input *inputs, size_t n_inputs, FILE *out)
 {
     const json_t *experiment = json_object_get(inputs[0].result, "config");

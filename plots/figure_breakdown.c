@@ -8,7 +8,7 @@
 
 enum { MAX_BARS = 40, PLANS_SHOWN = 10 };
 
-/* What one bar shows. */
+/* One bar. */
 struct bar {
     char name[96];
     const json_t *breakdown;
@@ -43,7 +43,7 @@ static void layout_name(const json_t *layout, char *name, size_t size)
 
 /* --- results of different work ------------------------------------------------------------------------------------- */
 
-/* What a result is of: seconds of one are not those of another where these differ. */
+/* Features of a result; the seconds of two results are comparable only if these are the same. */
 static const struct {
     const char *part, *key; /* of the result's configuration */
     const char *title;      /* "batch 256" */
@@ -63,7 +63,7 @@ static const json_t *work_of(const struct figure_input *input, int w)
     return json_is_object(work) ? json_object_get(work, "name") : work; /* a GPU, by its name */
 }
 
-/* Which of these the inputs do not have in common. */
+/* Finds the features in which the inputs differ. */
 static void find_differences(const struct figure_input *inputs, size_t n, bool differs[N_WORKS])
 {
     for (int w = 0; w < N_WORKS; w++)
@@ -88,7 +88,7 @@ static void append_differences(const struct figure_input *input, const bool diff
     }
 }
 
-/* What the title says of it: "batch, precision". */
+/* The names of the differing features, for the title: "batch, precision". */
 static void write_differences(const bool differs[N_WORKS], FILE *out)
 {
     char text[128] = "";
@@ -100,7 +100,7 @@ static void write_differences(const bool differs[N_WORKS], FILE *out)
 
 /* --- bars ---------------------------------------------------------------------------------------------------------- */
 
-/* A step with a profile of the real one beside it: both, by what a profile tells apart. */
+/* A step and the profile of the real step: both, by the classes that a profile distinguishes. */
 static bool add_profile(struct bars *bars, const json_t *result)
 {
     const json_t *profile = json_object_get(result, "profile");

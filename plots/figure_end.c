@@ -9,7 +9,7 @@
 
 enum { DAY = 86400, SHOWN_POINTS = 1000 };
 
-/* NaN where the file says that nobody knows. */
+/* NaN: the file marks it as unknown. */
 static double days_of(const json_t *object, const char *key)
 {
     const json_t *seconds = json_object_get(object, key);

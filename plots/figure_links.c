@@ -49,7 +49,7 @@ static enum status links_read(struct links *links, struct diags *diags)
     return good ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
-/* The number behind a word in the name of a link, plus 1; 1 where it does not stand there. */
+/* The number behind a word in the name of a link, plus 1; 1 without that word. */
 static int number_after(const char *name, const char *word)
 {
     const char *at = strstr(name, word);
@@ -106,7 +106,7 @@ static int links_of_group(const struct links *links, const char *layer)
     return n / groups > 0 ? n / groups : 1;
 }
 
-/* What is said of a map beside its cells. */
+/* A map's numbers that are not cells. */
 struct seen {
     int links;
     double sum, most;
@@ -191,7 +191,7 @@ static int map_write(const struct links *links, int map, FILE *out)
     return seen_write(&seen, map, ports, (seen.links + ports - 1) / ports, out);
 }
 
-/* Columns of the figure, up above down: one for each pair of maps of which one has links. */
+/* Columns of the figure, up above down: one for each pair of maps that has links. */
 static void columns_write(const int n_of[N_MAPS], FILE *out)
 {
     int n = 0;

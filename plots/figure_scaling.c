@@ -103,7 +103,7 @@ static void write_series(const json_t *axes, const json_t *points, size_t n, siz
     fputs("EOD\n", out);
 }
 
-/* What the series are of: the keys of the axes beside the first, "precision, seq-len"; empty: there is one series. */
+/* The keys of all axes but the first, "precision, seq-len", which distinguish the series; empty: one series. */
 static void write_others(const json_t *axes, FILE *out)
 {
     char others[192] = "";

@@ -7,7 +7,7 @@
 #include "plots/figure_data.h"
 #include "plots/palette.h"
 
-/* What a box shows; its order is the legend's. */
+/* The content of a box; the order is that of the legend. */
 enum activity { FORWARD, BACKWARD, BACKWARD_WEIGHT, OPTIMIZER, GRADIENTS, EXCHANGE, COPIES, OTHER, N_ACTIVITIES };
 static const struct {
     const char *title;
@@ -32,7 +32,7 @@ struct bar {
     enum source source;
     int lane;
     enum activity activity;
-    bool strip; /* an exchange beside compute: drawn in the thin lower part of the lane */
+    bool strip; /* an exchange that overlaps computation: drawn in the thin lower part of the lane */
     int chunk, micro_batch;
     double start_s, end_s;
 };
@@ -236,7 +236,7 @@ static uint32_t bar_colour(const struct bars *bars, const struct bar *bar)
     return palette_tint(activities[bar->activity].colour, whiteness);
 }
 
-/* Predicted and measured stand close together, ranks apart. */
+/* Predicted and measured lanes are close together, lanes of different ranks apart. */
 static double lane_height(const struct bars *bars, int lane)
 {
     return lane + bars->spacing * (lane / N_SOURCES);

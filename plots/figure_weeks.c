@@ -39,7 +39,7 @@ const char *figure_axis_name(const char *key)
     return key;
 }
 
-/* What the time goes to besides training: uses that some point of the sweep has, from the largest at the end of it. */
+/* Uses of time besides training that some point of the sweep has, the largest at the end of the sweep first. */
 static void write_uses(const json_t *points, double scale, FILE *out)
 {
     const char *used[16];
@@ -110,7 +110,7 @@ enum status figure_data_sweep(const struct figure_input *input, FILE *out, struc
 
 /* --- replicas --- */
 
-/* What replicas differ in: the key of an outcome, what one is of the unit it is drawn in, and the key of its estimate. */
+/* A quantity in which replicas differ: the key of an outcome, its unit in the figure, and the key of its estimate. */
 static const struct replica_quantity {
     const char *key, *estimate, *name, *unit, *of;
     double scale;

@@ -13,7 +13,7 @@
 
 extern char **environ;
 
-/* What one run of gnuplot reads and writes. */
+/* The files that one run of gnuplot reads and writes. */
 struct pipes {
     FILE *script, *picture, *complaints;
 };

@@ -54,7 +54,7 @@
     X(Q_BIAS, "query norm bias", ZERO)                                                                                           \
     X(K_GAIN, "key norm gain", ONE)                                                                                              \
     X(K_BIAS, "key norm bias", ZERO)                                                                                             \
-    X(Q_DOWN, "query down", WEIGHT) /* latent attention; a product's bias stands behind its weights, a norm's behind its gain */ \
+    X(Q_DOWN, "query down", WEIGHT) /* latent attention; a product's bias follows its weights, a norm's its gain */              \
     X(Q_DOWN_BIAS, "query down bias", ZERO)                                                                                      \
     X(Q_LATENT_GAIN, "query latent gain", ONE)                                                                                   \
     X(Q_LATENT_BIAS, "query latent bias", ZERO)                                                                                  \
@@ -89,7 +89,7 @@
     X(EXPERT_UP_BIAS, "expert up bias", ZERO)                                                                                    \
     X(EXPERT_DOWN, "expert down", BRANCH)                                                                                        \
     X(EXPERT_DOWN_BIAS, "expert down bias", ZERO)                                                                                \
-    X(PREDICTION_EMBEDDING_GAIN, "prediction embedding gain", ONE) /* a module of multi-token prediction, beside its layer's */  \
+    X(PREDICTION_EMBEDDING_GAIN, "prediction embedding gain", ONE) /* a module of multi-token prediction */                      \
     X(PREDICTION_EMBEDDING_BIAS, "prediction embedding bias", ZERO)                                                              \
     X(PREDICTION_STATE_GAIN, "prediction state gain", ONE)                                                                       \
     X(PREDICTION_STATE_BIAS, "prediction state bias", ZERO)                                                                      \

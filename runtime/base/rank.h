@@ -210,12 +210,12 @@ struct piece_marks {
 };
 
 /*
- * Pieces. What the tensor-parallel group divides of a sequence of T tokens stands on rank r of n in `slices` equal ranges, one
- * of every T / slices tokens:
+ * Pieces. The tensor-parallel group divides a sequence of T tokens into `slices` equal slices. Rank r of n has a part of each
+ * slice:
  *
  *     whole  [slices][n][T / (slices n)]      of rank r: [slices][T / (slices n)]
  *
- * so that a piece (one or several slices of all ranks) is a contiguous range of the whole. One exchange can then fill the range
+ * Then a piece (one or several slices of all ranks) is a contiguous range of the whole. One exchange can then fill the range
  * that one product reads, or send the range that one product wrote. Without pieces there is one slice.
  */
 struct pipeline {

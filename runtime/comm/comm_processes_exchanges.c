@@ -123,7 +123,7 @@ static struct shares shares_of(const struct waiting *w, const struct exchange_ca
     return shares;
 }
 
-/* What the others give stands in `out` one behind the other, in the order of members; false after a failure. */
+/* Exchanges shares: `out` gets those of the others in the order of members. False after a failure. */
 static bool swap_shares(const struct waiting *w, const unsigned char *in, const struct shares *shares, unsigned char *out)
 {
     const int n = w->communicator->base.n, me = w->communicator->base.me;

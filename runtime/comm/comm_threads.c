@@ -22,7 +22,7 @@ struct message {
     unsigned char data[];
 };
 
-/* What all members of a communicator share. */
+/* The state that all members of a communicator share. */
 struct thread_meeting {
     struct hub *hub;
     int n, *members;
@@ -384,7 +384,7 @@ static bool agree(const struct thread_meeting *meeting, struct exchange_task *ta
     return true;
 }
 
-/* Arrive and wait for the others. Otherwise this member is taken off the list again, and nobody reads its call. */
+/* Arrives and waits for the others. After a failure this member is removed from the list, so no other reads its call. */
 static enum wait_result arrive(struct exchange_task *task, char missing[LIST_SIZE])
 {
     struct thread_meeting *meeting = task->communicator->meeting;

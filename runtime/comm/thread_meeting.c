@@ -41,7 +41,7 @@ static void reduce(const struct parties *meeting, const struct exchange_call *ca
         reduce_fp32(meeting, call->reduction, offset, out, n);
 }
 
-/* Slice `me` of everybody's result; nobody else reads or writes that slice anywhere. */
+/* Computes slice `me` of every member's result; no other member reads or writes that slice. */
 static void all_reduce_slice(const struct parties *meeting, const struct exchange_call *call, int me)
 {
     size_t size = element_bytes(call->element);

@@ -154,11 +154,11 @@ static bool advanced(struct cuda_world *world)
     return news;
 }
 
-/* In one group: an abort frees memory, which waits for the whole device, and so for the kernels of communicators that would only
- * be told after it. */
+/* Aborts all in one group. An abort frees memory, which waits for the whole device, so also for kernels of communicators that are
+ * not aborted yet. */
 static void abort_all(struct cuda_world *world)
 {
-    if (!world->all) /* nobody met */
+    if (!world->all) /* opening failed before the meeting */
         return;
     (void)world->nccl.GroupStart();
     for (size_t i = 0; i < world->n_communicators; i++)
@@ -246,7 +246,7 @@ struct part_rows {
     int32_t *sent, *received;
 };
 
-/* What one member takes part in for the part of another, `in` and `out` being where that part begins. */
+/* The calls of one member for the part of another, which begins at `in` and `out`. */
 static ncclResult_t ragged_part(const struct nccl *nccl, const struct cuda_communicator *c, const struct exchange_call *call,
                                 int peer, const char *in, char *out, size_t sent, size_t received, cudaStream_t stream)
 {

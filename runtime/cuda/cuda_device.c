@@ -15,8 +15,8 @@
 
 enum { STAGING_BYTES = 1 << 20, STAGING_BUFFERS = 8, OLDEST_MAJOR = 8, SPIN_NS = 200000, SLEEP_NS = 50000 };
 
-/* How far a stream is enqueued ahead of what has run: MARKS * MARK_EVERY commands. When the driver's queue is full (a thousand
- * launches or so) it keeps its caller inside, where nobody watches for a rank that is gone; this wait comes before that. */
+/* The most commands that are enqueued but have not run: MARKS * MARK_EVERY. If the driver's queue were full (about a thousand
+ * launches), the driver would block, and no watch would notice that a rank is gone. */
 enum { MARKS = 4, MARK_EVERY = 64 };
 
 /* A page-locked buffer; free again once `passed` has. */
@@ -254,7 +254,7 @@ failed:
     return STATUS_FAILED;
 }
 
-/* Through page-locked memory: to any other the driver would wait for the stream itself, and nobody would watch over that. */
+/* Copies through page-locked memory: for other memory the driver would wait for the stream, without calling the watch. */
 static enum status cuda_copy_out(struct device_stream *stream, void *host, const void *from, size_t bytes, struct diags *diags)
 {
     for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
@@ -378,7 +378,7 @@ static size_t cuda_product_scratch(struct device *device, const struct kernel_ca
     if (call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
         call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
         return linear_narrow_scratch(call->kernel, &call->linear);
-    return g->x_as.format || g->dy_as.format ? linear_reference_scratch(call) : 0; /* of which bf16 needs half */
+    return g->x_as.format || g->dy_as.format ? linear_reference_scratch(call) : 0; /* bf16 needs half of that */
 }
 
 /* Ada and Hopper are the first with products of bytes, Blackwell with scales of blocks. */

@@ -20,7 +20,7 @@ static void path_of(const struct cuda_meeting *meeting, const char *name, char p
     snprintf(path, MEETING_PATH + 64, "%s/%s", meeting->folder, name);
 }
 
-/* Writes the file aside and gives it its name if nobody else has that name yet, or anyway when `replace`. */
+/* Writes a file under a temporary name and renames it, if no file has its name yet or with `replace`. */
 static enum status put(const struct cuda_meeting *meeting, const char *name, const void *bytes, size_t n, bool replace,
                        struct diags *diags)
 {
@@ -129,7 +129,7 @@ enum status meeting_share(const struct cuda_meeting *meeting, const char *versio
 
 void meeting_abandon(const struct cuda_meeting *meeting, const char *why)
 {
-    struct diags nobody = {0}; /* whoever gives up has nobody left to tell */
+    struct diags nobody = {0}; /* a rank that gives up has no one to report errors to */
     (void)!put(meeting, "abandoned", why, strlen(why), false, &nobody);
     diags_free(&nobody);
 }

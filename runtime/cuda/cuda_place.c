@@ -8,7 +8,7 @@
 
 enum { FIRST_SWITCHED = 23000 }; /* NCCL 2.30.0 as ncclGetVersion says it */
 
-/* What each launcher calls them: by hand, Open MPI's and MPICH's environments, Slurm's srun (a batch script has no step).
+/* The variables of each launcher: set by hand, Open MPI, MPICH, Slurm's srun (a batch script has no step).
  * `per_node`, and which entry is this machine's: a list of counts instead of n_local. */
 static const struct {
     const char *launcher, *rank, *n_ranks, *local, *n_local, *per_node, *node;
@@ -55,7 +55,7 @@ static int entry_of(const char *list, int node)
     return -1;
 }
 
-/* Processes of this machine, of which this launcher may say nothing: then all are. */
+/* Number of processes on this machine; all processes, if the launcher does not set it. */
 static int count_local(size_t i, int n_ranks)
 {
     if (!launchers[i].per_node)

@@ -123,7 +123,7 @@ static enum status refuse(struct binder *b, const struct leaf *leaf, const struc
     return STATUS_MISSING;
 }
 
-/* What no operation asks for is done with the step that follows. */
+/* Steps without an operation belong to that of the next step. */
 static void pass_silent(struct binder *b, const struct step_list *list)
 {
     while (b->at < list->n_items && step_is_silent(&list->items[b->at]))

@@ -14,7 +14,7 @@ static void drop(struct step_context *c, struct tensor **tensor)
 
 /* --- embedding */
 
-/* What an embedding makes, what its gradient is: the model's own, or a prediction module's. */
+/* The result of an embedding, and its gradient: of the model's own, or of a prediction module's. */
 static struct tensor **embedded(const struct step_context *c, int ahead)
 {
     return ahead ? &c->pass->predictions[ahead - 1].x[0] : &c->pass->x;
@@ -89,10 +89,10 @@ static void embed_backward_step(struct step_context *c, int ahead)
     drop(c, d);
 }
 
-/* --- the whole vocabulary on every rank, where the loss takes it
+/* --- the whole vocabulary on every rank, for stacks that compute the loss so
  *
- * Shares of the vocabulary may differ by one word: each rank sends as many elements as the largest share has, its own standing
- * at the beginning. */
+ * Shares of the vocabulary may differ by one word. Each rank sends as many elements as the largest share has; its own come first.
+ */
 
 static int64_t largest_share(const struct shape *s)
 {
@@ -134,7 +134,7 @@ static void logits_gather_step(struct step_context *c, struct head_state *h)
     h->logits = whole;
 }
 
-/* Of the gradient of all logits this rank's products need their columns. */
+/* Keeps this rank's columns of the gradient of all logits, for its products. */
 static void take_columns(struct step_context *c, struct head_state *h)
 {
     const struct shape *s = &c->rank->shape;
@@ -192,7 +192,7 @@ static void cross_entropy_step(struct step_context *c, struct head_state *h, int
     ends_loss(c, h, ahead, all_rows(c));
 }
 
-/* --- the way back */
+/* --- backward */
 
 static void cross_entropy_backward_step(struct step_context *c, struct head_state *h, int ahead)
 {

@@ -43,7 +43,7 @@ void layer_own(const struct layer_context *c, struct tensor **at)
     *at = copy;
 }
 
-/* --- kernels beside them */
+/* --- norms, activations, sums */
 
 void step_norm_forward(struct step_context *c, const struct unit_state *unit, struct norm_tensors n)
 {

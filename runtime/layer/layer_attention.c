@@ -132,7 +132,7 @@ static void order_step(const struct layer_context *c)
     layer_drop(c, &c->state->kv_all);
 }
 
-/* What has been attended to. */
+/* Drops keys and values after attention. */
 static void drop_keys(const struct layer_context *c)
 {
     layer_drop(c, &c->state->kv_own);
@@ -271,7 +271,7 @@ static void add_gradients(const struct layer_context *c, struct query_range_call
     call->dv = d_kv ? layer_row(c, d_kv->data, shape_keys_width(s)) : d->v;
 }
 
-/* The same with keys of a range only, of which the first one holds what every query sees. */
+/* Limits a call to the keys of a range. */
 static void limit_keys(struct query_range_call *call, struct key_range range, size_t element_bytes)
 {
     call->keys = range.end - range.begin;

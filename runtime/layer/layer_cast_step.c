@@ -8,7 +8,7 @@
  * runs (because it was gathered or computed again), the product casts it. */
 #include "runtime/layer/layer_mixture.h"
 
-/* What column-parallel products read: what this rank has of it where it is divided, or all. */
+/* Casts the input of column-parallel products: this rank's part if it is divided, else all of it. */
 static void cast_input(const struct layer_context *c, struct tensor **own, struct tensor **full)
 {
     bool divided = c->shape->sequence_parallel;
@@ -58,7 +58,7 @@ static void cast_step(const struct layer_context *c, const struct step *step)
     }
 }
 
-/* The gradient behind a branch, before it is gathered where it is divided. */
+/* Casts the gradient of a branch's output; if it is divided, before it is gathered. */
 static void cast_branch(const struct layer_context *c, bool divided, struct tensor **full)
 {
     const struct cast of_branch = {.gradient = true, .shared = divided};

@@ -4,7 +4,7 @@
 
 /* --- norms */
 
-/* What the layer before gave, unless it was kept from the first time. */
+/* Takes the output of the layer before, unless this layer's input was kept. */
 static void take_input(const struct layer_context *c)
 {
     struct pass_state *pass = c->step->pass;
@@ -108,7 +108,7 @@ static void up_step(const struct layer_context *c)
     if (c->parallel) { /* the gathered input is kept: its weights' gradient comes before it would be gathered again */
         if (!s->sequence_parallel || !work_keeps_products(c->rank->layout))
             layer_forget(c, &l->n1_full, s->sequence_parallel ? RECOMPUTE_FULL : RECOMPUTE_LAYERNORM);
-        /* or gathered once more for the first product that is not kept, of which there may be none */
+        /* or gathered again for the first product that is not kept, if there is one */
         layer_forget(c, &l->n1, RECOMPUTE_LAYERNORM);
         return;
     }
@@ -139,7 +139,7 @@ static void down_step(const struct layer_context *c)
     layer_forget(c, &l->act, RECOMPUTE_MLP_ACT);
 }
 
-/* What only the backward pass needs goes when that pass will compute it again. */
+/* Drops tensors that only the backward pass needs, if it recomputes them. */
 static void forget_norms(const struct layer_context *c)
 {
     struct layer_state *l = c->state;

@@ -212,7 +212,7 @@ static void pack_context(const struct layer_context *c)
 static void place_context(const struct layer_context *c)
 {
     struct layer_state *l = c->state;
-    layer_drop(c, &l->context); /* where it stayed beside what is computed again */
+    layer_drop(c, &l->context); /* if it was kept although it is recomputed */
     l->context = layer_tensor(c, c->shape->tokens, c->shape->context_width);
     struct swapping s = context_swapping(c, false);
     move_columns(c, &s, tensor_data(l->arrived), false);
@@ -252,7 +252,7 @@ static void pack_qkv_gradient(const struct layer_context *c)
     layer_drop(c, &l->latent.d_v);
 }
 
-/* Modules that were computed again for others left queries, keys and values here that nobody reads. */
+/* Also drops queries, keys and values that a recomputed module left and no step reads. */
 static void place_qkv_gradient(const struct layer_context *c)
 {
     struct layer_state *l = c->state;

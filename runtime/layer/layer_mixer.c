@@ -309,7 +309,7 @@ static void out_step(const struct layer_context *c)
     struct layer_state *l = c->state;
     if (step_is_silent(c->step->step))
         return;
-    bool joins = l->branch != NULL; /* attention's beside it */
+    bool joins = l->branch != NULL; /* attention's branch, which is added */
     if (!joins)
         l->branch = layer_tensor(c, c->shape->tokens, c->shape->hidden);
     product_forward(c, out_of(c), l->mixer.normed, tensor_data(l->branch), joins);

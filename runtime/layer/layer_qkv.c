@@ -86,7 +86,7 @@ static struct heads_view raw_heads_of(const struct layer_context *c)
     return view;
 }
 
-/* What is normed becomes the raw one; values stay. */
+/* Moves queries and keys to the tensors before the norms; values stay. */
 static void renew_heads(const struct layer_context *c)
 {
     const struct shape *s = c->shape;

@@ -12,7 +12,7 @@ static uint64_t mask_seed(const struct layer_context *c, int branch_number)
     return random_bits(&stream);
 }
 
-/* Where row `row` of the micro-batch stands in the global batch of tokens. */
+/* The row of the global batch that is row `row` of the micro-batch. */
 static int64_t place_of(const struct layer_context *c, int64_t row)
 {
     const struct shape *s = c->shape;

@@ -104,7 +104,7 @@ static void chunk_weight_step(struct step_context *c, struct head_state *h, cons
     drop(c, &h->sums);
 }
 
-/* What the forward pass made is added to the other micro-batches', by the step that follows where there are others. */
+/* Adds the gradient of the forward pass to those of other micro-batches; a separate step does that if step->sums. */
 static void scale_step(struct step_context *c, struct head_state *h, const struct step *step)
 {
     if (!step->weight)

@@ -194,7 +194,7 @@ struct model_tensor model_map_tensor(const struct model_map *map, int64_t index)
 
 enum beginning { WEIGHT, BRANCH, FILTER, STEP, RATE, ONE, ZERO };
 
-/* What softplus makes a step from 0.001 to 0.1 of, all powers alike (mamba_ssm, Mamba2; flash-linear-attention). */
+/* The number whose softplus is a step from 0.001 to 0.1, with a uniform logarithm (mamba_ssm, Mamba2; flash-linear-attention). */
 static float initial_step(double uniform)
 {
     double step = 0.001 * pow(100, uniform);

@@ -177,7 +177,7 @@ static void add_replicated(struct unit *unit, const struct shape *s, enum parame
     p->pieces[0].counted = s->tp_rank == 0;
 }
 
-/* What every tensor-parallel rank holds and has a part of the gradient of: it works for its own heads or tokens. */
+/* A parameter that every tensor-parallel rank holds, with a partial gradient: of its own heads or tokens. */
 static void add_shared(struct unit *unit, const struct shape *s, enum parameter_kind kind, int64_t rows, int64_t cols)
 {
     struct parameter *p = add(unit, kind, rows, cols);

@@ -27,7 +27,7 @@ static void gather_keys(struct builder *b, bool again)
         steps_add(b, again ? STEP_KV_ORDER_AGAIN : STEP_KV_ORDER, "order_keys");
 }
 
-/* What a ring's steps add to is part of attention here. */
+/* The additions of a ring's steps are part of attention here. */
 static void merge_steps(struct builder *b)
 {
     if (b->fused && layout_cp_keys(b->layout) > 1 && !gathers(b))

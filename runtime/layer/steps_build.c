@@ -129,7 +129,7 @@ static void sum_inputs(struct builder *b, const struct column_group *g)
         steps_add(b, g->sum, "input_gradients")->parts = g->n;
 }
 
-/* The gathered input comes back beside the input's gradient, whose exchange runs beside the weights'. */
+/* The input is gathered again while its gradient is computed; the exchange of that gradient overlaps the weights' gradients. */
 void steps_group_backward(struct builder *b, const struct column_group *g, bool exchanges, bool input, bool weight)
 {
     bool each = g->each_exchanges;

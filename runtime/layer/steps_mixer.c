@@ -4,7 +4,7 @@
 #include "runtime/base/mixer_form.h"
 #include "runtime/layer/steps_internal.h"
 
-/* Products of its input: one matrix, and narrow ones behind which two others stand. */
+/* The products that read the mixer's input: one matrix, or narrow ones that are followed by two others. */
 struct column_group steps_mixer_inputs(const struct builder *b)
 {
     struct column_group g = {.items = {{STEP_MIXER_IN, STEP_MIXER_IN_INPUT, STEP_MIXER_IN_WEIGHT, "mixer_in", true}},
@@ -27,7 +27,7 @@ static bool is_delta(const struct builder *b)
     return mixer_form_of(b->model->mixer.kind)->delta;
 }
 
-/* Labels of the products that a scan is counted as; `repeated`: those of which the backward pass repeats. */
+/* Labels of the products that the program counts for a scan; `repeated`: those that the backward pass repeats. */
 static int product_labels(const struct builder *b, bool repeated, const char **labels)
 {
     static const char *const shared[] = {"scan_scores", "scan_states", "scan_output"};
@@ -41,7 +41,7 @@ static int product_labels(const struct builder *b, bool repeated, const char **l
 
 enum { SCAN_PRODUCTS_MAX = 5 };
 
-/* The first of them stands for the kernel. */
+/* The first of these steps launches the kernel. */
 static void add_products(struct builder *b, enum step_kind kind, const char *const *labels, int n)
 {
     for (int i = 0; i < n; i++)

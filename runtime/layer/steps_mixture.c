@@ -26,7 +26,7 @@ static bool has_shared(const struct builder *b)
     return (moe->shared_ffn ? moe->shared_ffn : moe->shared_experts * moe->expert_ffn) > 0;
 }
 
-/* Ours is added, and its gradient summed, beside the products. */
+/* The runtime adds biases, and sums their gradients, in the products. */
 static void expert_bias(struct builder *b)
 {
     if (b->model->linear_bias)

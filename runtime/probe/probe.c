@@ -102,7 +102,7 @@ static struct communicator *group_of(const struct prober *p, const struct probe_
     return p->everybody;
 }
 
-/* What was reduced is added to what other micro-batches gave. */
+/* Adds the reduced gradients to those of other micro-batches. */
 static void enqueue_sum(struct prober *p, const struct exchange_call *reduced)
 {
     struct kernel_call add = {
@@ -130,7 +130,7 @@ static void enqueue_exchange(struct prober *p, const struct probe_case *c, struc
     let_wait(p, p->exchanged, p->stream);
 }
 
-/* What is exchanged has just been made: it is in the caches of the core that made it, and in nobody else's. */
+/* Writes the data of an exchange just before it, so the data are in the caches of the core that wrote them and of no other. */
 static void enqueue_producer(struct prober *p, const struct probe_case *c)
 {
     struct kernel_call made = {.kernel = KERNEL_COPY, .copy = {p->buffers[1], p->buffers[3], (size_t)c->row.bytes}};
@@ -285,7 +285,7 @@ static int repeats_of(const struct prober *p, const struct probe_case *c, double
     return n > most ? most : n < least ? least : (int)n;
 }
 
-/* What the case goes by, or zeros, to where integers are looked for. */
+/* Writes the integers of a case's routing, or zeros, to the buffer of integers. */
 static void place_integers(struct prober *p, const struct probe_case *c, bool back)
 {
     size_t bytes = (size_t)probe_routing_integers(&c->routing) * sizeof(int32_t);

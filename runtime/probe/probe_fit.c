@@ -152,7 +152,7 @@ static void fit_kernels(const struct probe_options *options, const struct probe_
     struct work_table table = {0};
     fit_casts(options, result, gpu);
     works_of_job(options, &table);
-    for (int i = 0; i < result->n_rows; i++) /* as many parameters as were probed */
+    for (int i = 0; i < result->n_rows; i++) /* the number of probed parameters */
         if (result->rows[i].part == MEMORY_OPTIMIZER && result->rows[i].elements > 0) {
             work_add_optimizer(&table, options->setting, result->rows[i].elements, 0);
             break;
@@ -165,8 +165,8 @@ static void fit_kernels(const struct probe_options *options, const struct probe_
     work_table_free(&table);
 }
 
-/* --- exchanges: seconds = waking + work, work = base + bytes on the bus / rate. What the shortest work and what all others work
- * together, each as often as the job executes it, come out right. */
+/* --- exchanges: seconds = waking + work, work = base + bytes on the bus / rate. The fit reproduces the work of the shortest
+ * exchange, and the total work of all others, weighted by how often the job executes them. */
 
 static double bus_bytes(const struct probe_row *row)
 {

@@ -215,7 +215,7 @@ static void add_replica_exchange(const struct job_probe *j, enum exchange exchan
 }
 
 /* Gradients, and with ZeRO parameters, of a layer: once a step; with ZeRO-3 in every pass, with ZeRO-2 without a pipeline
- * gradients. What hybrid sharding leaves of the gradients: once a step. */
+ * gradients. The second exchange of hybrid sharding: once a step. */
 static void add_replica_exchanges(const struct job_probe *j, int64_t elements)
 {
     double passes = j->layers, steps = passes / (double)layout_micro_batches(j->layout, j->setting->job);
@@ -232,7 +232,7 @@ static void add_replica_exchanges(const struct job_probe *j, int64_t elements)
         add_replica_exchange(j, EXCHANGE_ALL_REDUCE, steps, replicas, elements / shards);
 }
 
-/* Messages between stages, as an all-gather that brings each rank as many bytes: both are a copy out and a copy in. */
+/* Messages between stages, as an all-gather with the same bytes per rank: both are one copy out and one copy in. */
 static void add_messages(const struct job_probe *j)
 {
     const struct layout *l = j->layout;
@@ -272,7 +272,8 @@ static struct job_probe job_probe_of(const struct probe_options *options, struct
     return j;
 }
 
-/* Of all ranks of the job, divided among those that probe; enough for the caches of any device here, more is not told from it. */
+/* Weights of all ranks of the job, divided among those that probe; limited, since more than the caches of a device has no effect.
+ */
 static size_t weight_bytes_of(const struct job_probe *j, int64_t layer_parameters)
 {
     const double most = 32 << 20;

@@ -6,7 +6,7 @@
 #include "model/cost/work/work.h"
 #include "runtime/probe/probe_cases.h"
 
-/* What the model counts for a pass of one layer of class scan. */
+/* The model's counts of a layer's work of class scan in one pass. */
 static void count_scan(const struct layout *layout, const struct setting *setting, enum pass pass, int layer,
                        struct probe_row *row)
 {

@@ -272,8 +272,8 @@ static int64_t attention_elements(const struct attention_call *call, int64_t hea
     return call->batch * call->seq_len * heads * call->head_dim;
 }
 
-/* What a forward pass leaves for the backward pass of its layer: that writes it, and this reads it, when caches have long held
- * something else. */
+/* Activations that a forward pass leaves for the backward pass of its layer: written to memory, and read when they are in no
+ * cache any more. */
 static void turn_activations(struct kernel_call *call, size_t weight_bytes, size_t element, uint64_t turn)
 {
     struct linear_call *linear = &call->linear;

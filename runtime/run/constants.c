@@ -14,8 +14,8 @@ void rank_upload(struct rank *rank, void *to, const void *from, size_t bytes)
         rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
 }
 
-/* Row, among those of `n` neighbours one behind the other, at which a row of their whole sequences stands: chunk j of 2 n is the
- * first half of rank j's, or the second of rank 2 n - 1 - j's. */
+/* The place of a row of whole sequences among the concatenated rows of `n` ranks. Chunk j of 2 n is the first half of rank j's
+ * rows, or the second half of rank 2 n - 1 - j's. */
 static int32_t row_of_rank(const struct shape *s, int n, int64_t row)
 {
     int64_t whole = s->seq_len * n, half = s->seq_len / 2, sequence = row / whole, chunk = row % whole / half;

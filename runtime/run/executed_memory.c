@@ -8,8 +8,8 @@
 #include "model/cost/work/precision_bytes.h"
 #include "runtime/base/parameters.h"
 
-/* What comes and goes is counted with its tensors (gathered_bytes): of gradients and weights that the host has the rest stays, of
- * those that are scattered the rank's share. */
+/* Removes gathered weights and gradients from the footprint, since gathered_bytes counts them. What stays on the device is the
+ * rank's share, or the part that the host does not have. */
 static void stay_here(const struct layout *layout, const struct setting *setting, int stage, struct footprint *f)
 {
     struct layout stays = *layout;
@@ -63,10 +63,10 @@ static double master_bytes(const struct layout *layout, const struct setting *wh
     return f.optimizer * sizeof(float) / optimizer_state_bytes(&adam);
 }
 
-/* What the runtime holds: nothing of a framework, no communication buffers but those of ZeRO and of context parallelism. In
- * fp32 on the CPU gradients (make_executable) and activations have four bytes instead of the two counted, and there are no master
- * weights. LAMB's updates stand in a buffer of their own until their lengths are known: gradients stay as they are, where
- * frameworks write over them; what Muon's owners need is there all the time, too, with a matrix in fp32. */
+/* The runtime's memory differs from the footprint. It has no framework, and only the communication buffers of ZeRO and context
+ * parallelism. On the CPU, gradients (make_executable) and activations have four bytes instead of two, and there are no master
+ * weights. LAMB keeps its updates in a separate buffer until their lengths are known; frameworks overwrite gradients. The buffers
+ * of Muon's owners, with a matrix in fp32, exist all the time. */
 static double stage_memory(const struct layout *given, const struct setting *setting, bool on_gpu, int stage)
 {
     struct footprint f;
@@ -87,8 +87,8 @@ static double stage_memory(const struct layout *given, const struct setting *set
     return weights + 2 * f.gradients + optimizer + updates + 2 * f.activations + gathered;
 }
 
-/* What the host has of the fullest rank: on a CPU, which computes in fp32, no copy of weights beside the master. LAMB's updates
- * of a unit are kept with its states until their lengths are known. */
+/* Host memory of the fullest rank. On a CPU, which computes in fp32, there is no copy of weights besides the master weights.
+ * LAMB's updates of a unit are kept with its states until their lengths are known. */
 static double stage_host_memory(const struct layout *layout, const struct setting *setting, bool on_gpu, int stage)
 {
     const struct job *job = setting->job;

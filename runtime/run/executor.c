@@ -153,7 +153,7 @@ void rank_close(struct rank *rank)
 
 /* --- one operation */
 
-/* What a pass begins with comes by a message, or from another chunk of this rank: the point of a V sends nothing. */
+/* The input of a pass comes in a message, or from another chunk of this rank (at the turning point of a folded schedule). */
 static void take_over(struct rank *rank, const struct op *op)
 {
     const struct layout *layout = rank->layout;
@@ -336,7 +336,7 @@ static enum status add_between(struct rank *rank, read_clock *clock, struct devi
     return status;
 }
 
-/* What a clock says between the marks of an operation, or of its pieces. */
+/* The time of a clock between the events of an operation, or the sum over its pieces. */
 static enum status read_between(struct rank *rank, uint32_t i, read_clock *clock, nanos *sum)
 {
     const struct piece_marks *marks = &rank->pipeline.marks[i];
@@ -347,8 +347,8 @@ static enum status read_between(struct rank *rank, uint32_t i, read_clock *clock
     return marks->n ? status : add_between(rank, clock, rank->begin[i], rank->end[i], sum);
 }
 
-/* What operation i had a processor for. What it costs to notice that an exchange may begin belongs to it, so all that its stream
- * worked since `before` counts, the end of what it did before. */
+/* The processor time of operation i. It includes the time to notice that an exchange may begin, so all work of its stream since
+ * `before` counts: the end of the stream's previous operation. */
 static enum status read_work(struct rank *rank, uint32_t i, struct device_event *before, nanos *work)
 {
     const struct device_api *api = rank->device->api;
@@ -483,7 +483,7 @@ static void collect_unit(const struct unit_state *u, const struct model_map *map
     }
 }
 
-/* What is updated here, from the host's memory and the device's. */
+/* The elements that this rank updates, from host and device memory. */
 static void collect_owned(struct rank *rank, const struct unit_state *u, bool gradients, float *owned)
 {
     int64_t there = gradients && !rank_gradients_leave(rank) ? 0 : u->host.n;

@@ -67,7 +67,8 @@ static bool is_received(const struct op *op)
     return op->kind == OP_COLLECTIVE || op->kind == OP_RECV;
 }
 
-/* Operation i has waited for `awaited` and goes on: that is when an exchange is over. at[] is 0 while nobody did. */
+/* Operation i begins after waiting for `awaited`: if that is an exchange, it ends then. at[] is 0 while no operation has waited.
+ */
 static void goes_on(const struct op *ops, const struct rank_timing *timing, uint32_t i, uint32_t awaited, nanos *at)
 {
     nanos ready = ready_at(ops, timing, i), on = is_received(&ops[i]) ? ready : timing->start[i];

@@ -9,9 +9,9 @@
 #include "model/cost/work/precision_bytes.h"
 #include "runtime/base/parameters.h"
 
-/* What is allowed, of the reference's loss and of a tensor's gradients. fp32: sums in other orders. bf16: activations with eight
- * bits, rounded some dozen times on the way through a few layers; a token whose best experts are nearly as good may go to another
- * one, and takes its gradients along. */
+/* Allowed relative errors of the loss and of a tensor's gradients. fp32: sums in another order. bf16: activations with eight bits
+ * of mantissa, rounded some dozen times in a few layers; also, a token whose best experts have almost the same score may go to
+ * another expert, together with its gradients. */
 struct tolerance {
     double loss, gradients;
 };
@@ -84,7 +84,7 @@ static enum status run_reference(const struct setting *whole, feature_set featur
                                                      FEATURE_BIT(SCATTER_GATHER_P2P) | FEATURE_BIT(EP_OVERLAP))};
     struct program program;
     setting.gpus = 1;
-    if (precision_is_narrow(job.precision)) /* what all ranks do wrong with bytes is wrong beside it, too */
+    if (precision_is_narrow(job.precision)) /* an error that all ranks make in 8 bits then shows */
         job.precision = PRECISION_FP32;
     setting.job = &job;
     enum status status = program_build(&layout, &setting, DETAIL_KERNEL, false, &program, diags);

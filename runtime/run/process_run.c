@@ -132,8 +132,8 @@ static void gather_timeline(struct gathering *g, const struct program *program, 
     free(timings);
 }
 
-/* Every rank's part on top of what is known; the lowest rank that has a number gives it. What a rank does not hold it sends as
- * NAN, and what nobody holds is 0. */
+/* Gathers the parts of all ranks; if several ranks have a number, the lowest rank's counts. A rank sends NAN for numbers that it
+ * does not hold; numbers that no rank holds become 0. */
 static void gather_whole(struct gathering *g, bool gradients, float *whole, int64_t n)
 {
     float *part = memory_new((size_t)n, sizeof *part);

@@ -51,7 +51,7 @@ void rank_record_free(struct rank_record *record)
     *record = (struct rank_record){0};
 }
 
-/* What a slow rank is slowed by: the times of the step before stand where this step's will. */
+/* A slow rank needs the times of the step before: copies them to where this step's times will be. */
 static void begin_with_last(struct rank_record *record, int step)
 {
     size_t bytes = record->n_ops * sizeof(nanos);

@@ -108,8 +108,8 @@ void gradient_sum_step(struct step_context *c)
 
 /* --- a step */
 
-/* What the backward pass needs of the forward pass stays; what it computes again does not: all of a layer, all but attention
- * under PyTorch's policy, or modules. */
+/* The modules whose tensors the forward pass drops because the backward pass recomputes them: the whole layer, all but attention
+ * under PyTorch's policy, or a set of modules. */
 static int forgets(const struct rank *rank, const struct step *step)
 {
     if (step->recompute || !step->repeated)

@@ -56,7 +56,7 @@ static void set_weights(struct rank *rank, void *weights, const float *values, i
 
 /* --- memory */
 
-/* What the device computes with is what is updated. */
+/* Whether the optimizer updates the same weights that the device computes with. */
 static bool is_master(const struct rank *rank)
 {
     return rank->device->precision == PRECISION_FP32;
@@ -246,8 +246,8 @@ static bool has_alike(const struct stage_units *units, int i)
     return false;
 }
 
-/* What a unit's gradients come and go in where they are not gathered weights' neighbours; and the host's part of it: the sum that
- * they are added to, slices on their way to a gather. */
+/* Bytes of the temporary tensors of a unit's gradients, if these are not gathered with the weights. With host memory also: the
+ * sum to which they are added, and slices that wait for a gather. */
 static double passing_tensors_of_unit(const struct unit *unit, const struct layout *layout, bool several, size_t element_bytes)
 {
     const double slice = (double)(layout->zero ? unit->slice : unit->elements), all = 1 + TRAVELLING_SPARE;

@@ -72,7 +72,7 @@ static size_t weights_bytes(const struct rank *rank, int64_t elements)
     return (size_t)elements * device_element_bytes(rank->device);
 }
 
-/* What the device computes with is what is updated: fp32. */
+/* Whether the optimizer updates the same weights that the device computes with: in fp32. */
 static bool is_master(const struct rank *rank)
 {
     return rank->device->precision == PRECISION_FP32;
@@ -103,7 +103,7 @@ static size_t squares_bytes(const struct rank *rank, const struct host_share *ho
     return rank->setting->job->optimizer == OPTIMIZER_SGD ? 0 : (size_t)host->n * sizeof(float);
 }
 
-/* What updates in bf16 the host's copy of weights (kernels/optimizer_host.c) has no sums over whole tensors. */
+/* Refuses LAMB with bf16 weights: the host's kernels (kernels/optimizer_host.c) have no sums over whole tensors. */
 static void check_optimizer(struct rank *rank)
 {
     if (rank->status != STATUS_OK || is_master(rank) || rank->setting->job->optimizer != OPTIMIZER_LAMB)
@@ -194,7 +194,7 @@ static void sum_up(struct rank *rank, const struct op *op, struct unit_state *u,
     u->gradients = sum->data;
 }
 
-/* What a pass gave leaves. */
+/* Copies the gradients of a pass to the host. */
 static void sum_down(struct rank *rank, const struct op *op, struct unit_state *u, struct device_stream *stream)
 {
     struct host_share *host = &u->host;
@@ -266,7 +266,7 @@ struct tensor *host_states_arrived(struct rank *rank, struct unit_state *u)
     return first;
 }
 
-/* What was updated and is not fetched. */
+/* Copies updated weights that are not fetched later to the device. */
 static void weights_up(struct rank *rank, const struct op *op, struct unit_state *u, struct device_stream *stream)
 {
     const struct host_share *host = &u->host;

@@ -1,13 +1,13 @@
 /* update_gradients.c - completes the gradients of a step: adds up partial ones, gathers them for Muon, takes their norm. */
 #include "runtime/update/update_internal.h"
 
-/* --- gradients of which each tensor-parallel rank has a part
+/* --- partial gradients: each tensor-parallel rank has a part of the sum
  *
- * All such parameters stand one after the other in a buffer by their place in the whole model, each rank puts in what it has
- * (owned elements), the rest is zero, and the sums come back. */
+ * A buffer has all such parameters one after the other, as in the whole model. Each rank writes its owned elements, other
+ * elements are zero, and an all-reduce gives the sums. */
 
-/* Rows of a parameter that stand there, as the model has them, and the first of those: of queries, keys and values only the last
- * two, as a query head belongs to one rank. */
+/* The rows of a parameter in that buffer, and the first of them. Of queries, keys and values only keys and values: a query head
+ * belongs to one rank. */
 struct partial_rows {
     int first_piece;
     int64_t first, n;
@@ -112,7 +112,7 @@ static void open_gathered_gradients(struct rank *rank)
     rank->gathered_gradients = rank_memory(rank, (size_t)rank->n_gathered_gradients * sizeof(float));
 }
 
-/* What is owned of the elements [first, first + n) of a unit; `owned`: its gradients. */
+/* Adds the squares of the owned elements among [first, first + n) of a unit; `owned`: their gradients. */
 static void square_sum_of(struct rank *rank, struct device_stream *stream, const struct unit_state *u, const float *owned,
                           int64_t first, int64_t n)
 {

@@ -26,7 +26,7 @@ struct matrix {
     int index, owner;
 };
 
-/* Elements to, or from, each rank stand one behind the other, from multiples of GRAIN on. */
+/* The elements to, or from, each rank follow one another; each rank's begin at a multiple of GRAIN. */
 enum { GRAIN = 8 }; /* 16 bytes of bf16 */
 struct parts {
     int64_t *first; /* [ranks + 1] element */
@@ -34,7 +34,7 @@ struct parts {
     void *data;     /* device precision */
 };
 
-/* What one group divides: matrices of dense weights or of experts. */
+/* The matrices that one group divides: of dense weights or of experts. */
 struct dealing {
     struct matrix *items;
     size_t n, capacity;
