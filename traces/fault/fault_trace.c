@@ -1,3 +1,4 @@
+/* fault_trace.c - reads and writes traces of faults. */
 #include "traces/fault/fault_trace.h"
 
 #include <ctype.h>

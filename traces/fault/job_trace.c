@@ -1,4 +1,4 @@
-/* Tables of jobs: those that a node ended, as failures at their ends. */
+/* job_trace.c - tables of jobs: those that ended because of a node become failures at their end. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* lanl_trace.c - reads LANL's outage records. */
 #include "traces/fault/lanl_trace.h"
 
 #include <inttypes.h>

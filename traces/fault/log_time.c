@@ -1,3 +1,4 @@
+/* log_time.c - reads the time at the beginning of a line of a kernel log. */
 #include "traces/fault/log_time.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* Tables of what states nodes were in, and from when to when: a failure where one went down, planned where it was drained. */
+/* node_trace.c - tables of the states of nodes: a node that went down becomes a failure, a drained one planned maintenance. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* nvidia-smi's CSV, queried again and again: errors that grow, clocks that fall. */
+/* smi_trace.c - nvidia-smi's CSV of repeated queries: growing error counts, falling clocks. */
 #include <stdlib.h>
 #include <string.h>
 

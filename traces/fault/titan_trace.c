@@ -1,4 +1,4 @@
-/* Titan's GPU events. */
+/* titan_trace.c - reads the GPU events of the Titan system. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What every converter ends with: hosts as numbers, events in order, repeats as one. */
+/* trace_convert.c - the end of every converter: hosts get numbers, events an order, and repeats are merged. */
 #include "traces/fault/trace_convert.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the records of another system are, by the columns of their table, by its states or by their lines. */
+/* trace_source.c - recognises the records of another system by their columns, states or lines. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* xid.c - the table of NVIDIA's Xid errors. */
 #include "traces/fault/xid.h"
 
 #include <stddef.h>

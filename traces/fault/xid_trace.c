@@ -1,4 +1,4 @@
-/* Xid errors in kernel logs and in DCGM's metrics. */
+/* xid_trace.c - Xid errors in kernel logs and in DCGM's metrics. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* launch_command.c - chooses the command of a script that describes most of a job. */
 #include "traces/launch/launch_command.h"
 
 #include <stdlib.h>

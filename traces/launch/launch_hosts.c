@@ -1,4 +1,4 @@
-/* The hosts of deepspeed, and the number of GPUs that it uses on each (launcher/runner.py, from memory). */
+/* launch_hosts.c - the hosts of deepspeed, and the number of GPUs on each (launcher/runner.py, from memory). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* launch_programs.c - programs that start others: their numbers of nodes and GPUs. */
 #include "traces/launch/launch_programs.h"
 
 #include <ctype.h>

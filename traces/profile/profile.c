@@ -1,3 +1,4 @@
+/* profile.c - reads a profile and recognises its format. */
 #include "traces/profile/profile.h"
 
 #include <ctype.h>

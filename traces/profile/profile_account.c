@@ -1,4 +1,4 @@
-/* Where the time of a profile's steps went: a sweep over the spans of all streams. */
+/* profile_account.c - divides the time of a profile's steps among classes: a sweep over the spans of all streams. */
 #include <stdlib.h>
 
 #include "model/base/memory.h"

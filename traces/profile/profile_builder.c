@@ -1,4 +1,4 @@
-/* Collects the work of a device: spans, kernels by name, marks, launches. */
+/* profile_builder.c - collects the work of a device: spans, kernels by name, marks, launches. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* When a profile's device did nothing, and between which kernels. */
+/* profile_gaps.c - finds the times in which a profile's device was idle, and the kernels around them. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Chrome traces of JAX: which threads of which processes count, and what their events are. */
+/* profile_jax.c - Chrome traces of JAX: chooses threads and processes, and classifies their events. */
 #include "traces/profile/profile_jax.h"
 
 #include <ctype.h>

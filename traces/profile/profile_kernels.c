@@ -1,4 +1,4 @@
-/* What a kernel is, by its name; which group an exchange belongs to. */
+/* profile_kernels.c - classifies a kernel by its name, and an exchange by its group. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

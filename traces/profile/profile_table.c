@@ -1,5 +1,5 @@
-/* Tables of launches: Nsight Systems (nsys stats -r cuda_gpu_trace --format csv), rocprofv3 (--kernel-trace) and its two
- * predecessors. */
+/* profile_table.c - tables of launches: Nsight Systems (nsys stats -r cuda_gpu_trace --format csv), rocprofv3 (--kernel-trace)
+ * and its two predecessors. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,4 +1,4 @@
-/* Chrome traces as torch.profiler (Kineto) exports them; events without a category are JAX's. */
+/* profile_torch.c - Chrome traces that torch.profiler (Kineto) exports; events without a category are JAX's. */
 #include <ctype.h>
 #include <jansson.h>
 #include <math.h>

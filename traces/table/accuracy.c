@@ -1,3 +1,4 @@
+/* accuracy.c - errors of predictions, per table and over all. */
 #include "traces/table/accuracy.h"
 
 #include <gsl/gsl_sort.h>

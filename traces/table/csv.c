@@ -1,3 +1,4 @@
+/* csv.c - parses CSV. */
 #include "traces/table/csv.h"
 
 #include <csv.h>

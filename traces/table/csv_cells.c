@@ -1,4 +1,4 @@
-/* Columns by name, cells by type, and the writing of cells. */
+/* csv_cells.c - columns by name, cells by type, and writing of cells. */
 #include <csv.h>
 #include <errno.h>
 #include <inttypes.h>

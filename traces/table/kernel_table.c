@@ -1,3 +1,4 @@
+/* kernel_table.c - reads a table of measured kernels. */
 #include "traces/table/kernel_table.h"
 
 #include <math.h>

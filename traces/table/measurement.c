@@ -1,3 +1,4 @@
+/* measurement.c - reads a table of measured runs. */
 #include "traces/table/measurement.h"
 
 #include <stdio.h>

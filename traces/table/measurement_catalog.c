@@ -1,4 +1,4 @@
-/* What the catalog knows of a row: its model by name and shape, and the cluster that it ran on. */
+/* measurement_catalog.c - finds a row's model by name and shape, and its cluster, in the catalog. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Numbers as people write them into tables: with groups of digits, units, percent signs and what a mean is said to be within. */
+/* measurement_cells.c - numbers as people write them: groups of digits, units, percent signs, and intervals behind a mean. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>

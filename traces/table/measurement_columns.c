@@ -1,4 +1,4 @@
-/* Columns that other people's tables call by other names, with their units. */
+/* measurement_columns.c - other names of columns in other people's tables, with their units. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

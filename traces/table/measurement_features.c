@@ -1,4 +1,4 @@
-/* The features of a row: what its cell says, and what its stack is known to have. */
+/* measurement_features.c - the features of a row: those of its cell, and the usual ones of its stack. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The job and the layout of a row, in msim's words. */
+/* measurement_layout.c - the job and the layout of a row. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

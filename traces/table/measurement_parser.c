@@ -1,3 +1,4 @@
+/* measurement_parser.c - cells of the current row, and messages about them. */
 #include "traces/table/measurement_internal.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* The outcome of a row: its step time, what else tells of it, and whether they agree. */
+/* measurement_step.c - the outcome of a row: its step time, the other columns that determine it, and whether they agree. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>

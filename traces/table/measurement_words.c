@@ -1,4 +1,4 @@
-/* Words of other people's tables: plain spelling, empty cells, units, ways to train. */
+/* measurement_words.c - words of other people's tables: spellings, empty cells, units, names for ways to train. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

@@ -1,3 +1,4 @@
+/* outcomes.c - fits the spread of needed memory around its prediction to outcomes. */
 #include "traces/table/outcomes.h"
 
 #include <math.h>

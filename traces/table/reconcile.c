@@ -1,3 +1,4 @@
+/* reconcile.c - replaces assumptions of a table that its sources contradict. */
 #include "traces/table/reconcile.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* reconcile_flops.c - vocabularies and contradictions that follow from printed FLOPs. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* reconcile_layouts.c - micro-batches and recomputation that a table assumes. */
 #include <math.h>
 
 #include "model/cost/memory/footprint.h"

@@ -1,3 +1,4 @@
+/* timeline.c - spans of operations, and their sums. */
 #include "traces/timeline/timeline.h"
 
 #include <inttypes.h>

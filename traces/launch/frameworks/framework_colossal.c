@@ -1,6 +1,7 @@
-/* Colossal-AI: arguments of its plugins (HybridParallelPlugin, GeminiPlugin) as a mapping, and the flags of its applications.
- * Not checked against the program. A pipeline's batch is divided by microbatch_size or num_microbatches; without one batch_size
- * is what a replica computes at once. */
+/* framework_colossal.c - Colossal-AI: arguments of its plugins (HybridParallelPlugin, GeminiPlugin) as a mapping, and flags of
+ * its applications. Not checked against the program.
+ *
+ * A pipeline's batch is divided by microbatch_size or num_microbatches. Without one of them, batch_size is the micro-batch. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What MosaicML's Composer trains, and its kin: llm-foundry (MPT), OLMo until OLMo-core. */
+/* framework_composer.c - MosaicML's Composer and its relatives: llm-foundry (MPT), OLMo until OLMo-core. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

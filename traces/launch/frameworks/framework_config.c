@@ -1,3 +1,4 @@
+/* framework_config.c - recognises the framework of a configuration file and reads its words. */
 #include "traces/launch/frameworks/framework_config.h"
 
 #include <ctype.h>

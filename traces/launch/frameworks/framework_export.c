@@ -1,3 +1,4 @@
+/* framework_export.c - a job as a configuration of another framework. */
 #include "traces/launch/frameworks/framework_export.h"
 
 #include <assert.h>

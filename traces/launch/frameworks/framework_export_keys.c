@@ -1,4 +1,4 @@
-/* What single frameworks' exports share: arguments that change on the way, and the command in a comment. */
+/* framework_export_keys.c - what the exports of single frameworks share: changed arguments, the command in a comment. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* framework_keys.c - the keys of a configuration as words of a job. */
 #include "traces/launch/frameworks/framework_keys.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* framework_lines.c - writes the keys of an export as YAML, TOML or assignments in Python. */
 #include "traces/launch/frameworks/framework_lines.h"
 
 #include <assert.h>

@@ -1,5 +1,7 @@
-/* LitGPT: the YAML that its pretrain and finetune commands read (config_hub), from memory. A batch is that of all devices; where
- * there are several, pre-training shards within a node, and fine-tuning among all, which repeats its blocks. */
+/* framework_litgpt.c - LitGPT: the YAML that its pretrain and finetune commands read (config_hub), from memory.
+ *
+ * A batch is that of all devices. With several, pre-training shards within a node; fine-tuning shards among all and recomputes
+ * blocks. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* MaxText: base.yml, and keys that its command line sets (per_device_batch_size=4). Not checked against the program. Axes:
- * megatron_mesh.c. */
+/* framework_maxtext.c - MaxText: base.yml, and keys of its command line (per_device_batch_size=4). Not checked against the
+ * program. megatron_mesh.c translates its axes. */
 #include <stdlib.h>
 #include <string.h>
 

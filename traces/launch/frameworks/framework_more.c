@@ -1,3 +1,4 @@
+/* framework_more.c - keys that a table cannot describe by rows: the functions that it names with `more`. */
 #include "traces/launch/frameworks/framework_more.h"
 
 #include <string.h>

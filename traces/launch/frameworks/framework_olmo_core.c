@@ -1,5 +1,5 @@
-/* OLMo-core: the configuration that it writes beside checkpoints (config.json), of 2024 and later. Batches are counted in tokens.
- * Not checked against the program. */
+/* framework_olmo_core.c - OLMo-core: the configuration in its checkpoints (config.json), of 2024 and later. Batches are in
+ * tokens. Not checked against the program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* framework_program.c - Python programs that change a recipe, and their configurations. */
 #include "traces/launch/frameworks/framework_program.h"
 
 #include <ctype.h>

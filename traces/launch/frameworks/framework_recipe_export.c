@@ -1,8 +1,7 @@
-/*
- * A job as a program that changes a recipe: Megatron-Bridge's, NeMo 2's. Which recipe that is follows from the model (from
- * memory, as their fields and the names of their modules are); the fields that say the model are written all the same, so that of
- * a model without a recipe another one's serves.
- */
+/* framework_recipe_export.c - a job as a Python program that changes a recipe of Megatron-Bridge or NeMo 2.
+ *
+ * The model determines the recipe (from memory, as are the fields and the names of modules). The program also sets all fields
+ * that describe the model, so for a model without a recipe another model's recipe works. */
 #include <string.h>
 
 #include "model/spec/catalog.h"

@@ -1,4 +1,4 @@
-/* One file of a table: what its keys mean, and what is wrong with it. */
+/* framework_table.c - reads one file of a framework's table and reports its mistakes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* torchtitan: components that are compiled, and stages by the names of their modules. */
+/* framework_torchtitan.c - torchtitan: compiled components, and stages by the names of their modules. */
 #include <string.h>
 
 #include "model/base/append.h"

@@ -1,11 +1,11 @@
-/*
- * A job as torchtitan's job_config. Its keys are those of framework_torchtitan.c; what Megatron-LM's arguments have no words for
- * is put into torch's here: degrees of replication and sharding, schedules and stages, layers that are repeated, what is
- * compiled.
+/* framework_torchtitan_export.c - a job as torchtitan's job_config.
  *
- * From memory, as the keys are: fully_shard keeps weights or frees them again (ZeRO 2 or 3) over all ranks of cp and some of dp,
- * and alone replicates only where there is no other dimension; experts take all ranks of cp and tp, or are split as the rest is.
- */
+ * The keys are those of framework_torchtitan.c. Features without an argument of Megatron-LM become torch's here: degrees of
+ * replication and sharding, schedules and stages, recomputed layers, compiled parts.
+ *
+ * From memory, as are the keys: fully_shard keeps weights or frees them again (ZeRO 2 or 3) over all ranks of cp and some of dp.
+ * Replicating without sharding requires that no other dimension is used. Experts use all ranks of cp and tp, or are split like
+ * the rest. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* framework_tree.c - finds keys of a configuration, and words of a table, by their names. */
 #include "traces/launch/frameworks/framework_tree.h"
 
 #include <stdio.h>

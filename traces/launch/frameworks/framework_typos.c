@@ -1,3 +1,4 @@
+/* framework_typos.c - finds misspelt keys of a configuration. */
 #include "traces/launch/frameworks/framework_typos.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* All tables: which files there are, and the order of their frameworks. */
+/* frameworks.c - loads the tables of all frameworks, in a fixed order. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* launch.c - the origins of a job's values. */
 #include "traces/launch/job/launch.h"
 
 #include <stdarg.h>

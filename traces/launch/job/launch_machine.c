@@ -1,4 +1,4 @@
-/* What a job runs on, and which model of the catalog it trains. */
+/* launch_machine.c - finds the cluster that a job runs on, and the catalog's model that it trains. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

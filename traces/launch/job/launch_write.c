@@ -1,3 +1,4 @@
+/* launch_write.c - writes a job as an experiment or as a row of a table. */
 #include "traces/launch/job/launch_write.h"
 
 #include <jansson.h>

@@ -1,3 +1,4 @@
+/* name_typo.c - compares two names word by word. */
 #include "traces/launch/job/name_typo.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* toml.c - parses TOML. */
 #include "traces/launch/job/toml.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* adapter_modules.c - the names of matrices with adapters, by library. */
 #include "traces/launch/megatron/adapter_modules.h"
 
 #include <stdio.h>

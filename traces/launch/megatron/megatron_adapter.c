@@ -1,4 +1,4 @@
-/* Adapters, in the words of those who train them: Hugging Face's peft, LLaMA-Factory, Axolotl, NeMo and Megatron-Bridge. */
+/* megatron_adapter.c - adapters as Hugging Face's peft, LLaMA-Factory, Axolotl, NeMo and Megatron-Bridge describe them. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* megatron_arguments.c - gives each word of a job to its argument, and reports unknown words. */
 #include "traces/launch/megatron/megatron_arguments.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* How many GPUs a job has, and into how many replicas and shards they divide. */
+/* megatron_gpus.c - the number of GPUs of a job, and how they divide into replicas and shards. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What Megatron-LM's arguments mean for precision, features, recomputation and offloading. */
+/* megatron_job.c - translates arguments for precision, features, recomputation and offloading. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* How the work is divided: context and expert parallelism, ZeRO, batches. */
+/* megatron_layout.c - translates arguments that divide the work: context and expert parallelism, ZeRO, batches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/*
- * What the axes of a mesh of devices mean: MaxText's, by its base.yml and sharding rules (not checked against them).
+/* megatron_mesh.c - translates the axes of a mesh of devices to a layout: MaxText's, by its base.yml and sharding rules (not
+ * checked against them).
  *
- * Each axis has a size within a slice (ici) and one between slices (dcn), which are multiplied; of either kind one may be -1, as
- * many as are left. Weights are sharded over fsdp, context and expert, batches over data, fsdp and expert; activations of tensor
- * axes are divided along hidden dimensions, of tensor_sequence along the sequence. A slice is taken for a node.
- */
+ * Each axis has a size within a slice (ici) and one between slices (dcn), and their product is its degree. One axis of either
+ * kind may be -1: the remaining devices. Weights are sharded over fsdp, context and expert; batches over data, fsdp and expert.
+ * Activations are divided along hidden dimensions by tensor axes, along the sequence by tensor_sequence. A slice is taken as a
+ * node. */
 #include "traces/launch/megatron/megatron_translate_internal.h"
 
 bool translate_has_mesh(struct translation *m)

@@ -1,3 +1,4 @@
+/* megatron_mistakes.c - reports flags and values that Megatron-LM would refuse. */
 #include "traces/launch/megatron/megatron_mistakes.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What Megatron-LM's arguments mean for the model where several mean something together. */
+/* megatron_model.c - translates arguments that describe the model together. */
 #include <stdlib.h>
 #include <string.h>
 

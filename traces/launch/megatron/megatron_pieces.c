@@ -1,4 +1,4 @@
-/* Two small languages that Megatron-LM's arguments have: lists of numbers, and the layers of pipeline stages. */
+/* megatron_pieces.c - two small languages in arguments: lists of numbers, and the layers of pipeline stages. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The rows of Megatron-LM's arguments, and single values. */
+/* megatron_rows.c - the table of Megatron-LM's arguments: finding rows, and reading their values. */
 #include <ctype.h>
 #include <math.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* A pipeline's chunks, schedule and stages. */
+/* megatron_stages.c - translates arguments of the pipeline: chunks, schedule, stages. */
 #include <stdlib.h>
 #include <string.h>
 

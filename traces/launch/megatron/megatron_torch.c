@@ -1,5 +1,4 @@
-/* What arguments mean of which Megatron-LM has none: models by name, torch's degrees of replication and sharding, its schedules.
- */
+/* megatron_torch.c - translates arguments that only PyTorch stacks have: models by name, replication and sharding, schedules. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

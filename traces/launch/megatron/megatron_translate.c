@@ -1,3 +1,4 @@
+/* megatron_translate.c - translates arguments to a job: single values first, then those that depend on each other. */
 #include "traces/launch/megatron/megatron_translate.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Values of arguments, and where a key of the job came from. */
+/* megatron_values.c - values of arguments, and where a key of the job came from. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

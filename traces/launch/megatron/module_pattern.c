@@ -1,3 +1,4 @@
+/* module_pattern.c - compiles and matches patterns of module names. */
 #include "traces/launch/megatron/module_pattern.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* What assignments say: fields of recipes, and what names stand for from then on. */
+/* python_assign.c - assignments of a program: fields of recipes, and the values of names. */
 #include <stdio.h>
 #include <string.h>
 

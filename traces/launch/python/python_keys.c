@@ -1,4 +1,4 @@
-/* Statements: which of them say a field of a recipe, and under which conditions they stand. */
+/* python_keys.c - statements of a program: which set a field of a recipe, and under which conditions. */
 #include "traces/launch/python/python_keys.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What names of a program stand for, and whose fields it assigns to. */
+/* python_names.c - names of a program: their values, and the objects whose fields they are. */
 #include <stdio.h>
 #include <string.h>
 

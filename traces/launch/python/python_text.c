@@ -1,3 +1,4 @@
+/* python_text.c - the text of a program: places, marks, blanks, comments, strings. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* What stands behind an assignment: constants, lists, whole numbers that are added and multiplied, names that are known, calls.
- */
+/* python_values.c - right-hand sides of assignments: constants, lists, sums of whole numbers, known names, calls. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Whole numbers of $((...)). */
+/* shell_arithmetic.c - evaluates $((...)) with whole numbers. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
