@@ -15,6 +15,9 @@
 KERNELS(X, KERNEL_SKIPPED)
 #undef X
 
+/* STATUS_OK for code 0, else STATUS_FAILED with the kernel and CUDA's text in `diags`; clears the sticky error. */
+enum status kernel_cuda_status(enum kernel kernel, int code, struct diags *diags) MUST_CHECK;
+
 /* Products of experts; gemm_library.h has those of linear layers. */
 int grouped_forward_cuda(const struct cuda_launch *launch, const struct grouped_call *call);
 int grouped_backward_input_cuda(const struct cuda_launch *launch, const struct grouped_call *call);

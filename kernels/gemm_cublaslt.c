@@ -328,9 +328,8 @@ static enum status backward_weight(const struct cuda_launch *launch, const struc
     enum status status = product_launch(launch, kernel_name(KERNEL_LINEAR_BACKWARD_WEIGHT), &product, diags);
     if (status != STATUS_OK || !call->dbias)
         return status;
-    struct kernel_call sum = {.kernel = KERNEL_COLUMN_SUM,
-                              .column_sum = {.t = call->t, .h = call->out, .x = call->dy, .sum = call->dbias}};
-    return kernel_cuda_launch(launch, &sum, diags);
+    struct column_sum_call sum = {.t = call->t, .h = call->out, .x = call->dy, .sum = call->dbias};
+    return kernel_cuda_status(KERNEL_COLUMN_SUM, column_sum_cuda(launch, &sum), diags);
 }
 
 enum status linear_cuda(const struct cuda_launch *launch, enum kernel kernel, const struct linear_call *call, struct diags *diags)

@@ -1,4 +1,4 @@
-/* kernel_cuda.cu - calls the launcher of an operation, and turns CUDA's error codes into messages. */
+/* kernel_cuda.cu - calls the launcher of an operation. */
 #include "kernels/vector.cuh"
 
 extern "C" {
@@ -31,19 +31,10 @@ static int launch_operation(const struct cuda_launch *launch, const struct kerne
 
 enum status kernel_cuda_launch(const struct cuda_launch *launch, const struct kernel_call *call, struct diags *diags)
 {
-    const struct place nowhere = {};
     if (call->kernel == KERNEL_LINEAR_FORWARD || call->kernel == KERNEL_LINEAR_BACKWARD_INPUT ||
         call->kernel == KERNEL_LINEAR_BACKWARD_WEIGHT)
         return call->linear.x_as.format || call->linear.dy_as.format
                    ? linear_narrow_cuda(launch, call->kernel, &call->linear, diags)
                    : linear_cuda(launch, call->kernel, &call->linear, diags);
-    const cudaError_t error = (cudaError_t)launch_operation(launch, call);
-    if (error == cudaSuccess)
-        return STATUS_OK;
-    (void)cudaGetLastError();
-    if (error == cudaErrorInvalidValue)
-        diag_error(diags, nowhere, "%s: this shape or alignment cannot be done on a CUDA device", kernel_name(call->kernel));
-    else
-        diag_error(diags, nowhere, "%s: %s (CUDA error %d)", kernel_name(call->kernel), cudaGetErrorString(error), (int)error);
-    return STATUS_FAILED;
+    return kernel_cuda_status(call->kernel, launch_operation(launch, call), diags);
 }

@@ -68,15 +68,7 @@ struct CUstream_st *cuda_device_stream(struct device_stream *stream)
     return stream_of(stream);
 }
 
-/* --- errors: the sentence, and the sticky error cleared */
-
-enum status cuda_device_report(const struct device *device, const char *what, int error, struct diags *diags)
-{
-    (void)cudaGetLastError();
-    diag_error(diags, PLACE_NONE, "rank %d: %s: %s (CUDA error %d)", device->rank, what, cudaGetErrorString((cudaError_t)error),
-               error);
-    return STATUS_FAILED;
-}
+/* --- errors */
 
 #define CUDA_RETURN(device, call)                                                                                                \
     do {                                                                                                                         \
@@ -432,6 +424,16 @@ static void cuda_close(struct device *device)
     free(cuda);
 }
 
+static enum status cuda_copy_between(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags)
+{
+    return cuda_host_copy(stream->device, stream_of(stream), to, from, bytes, diags);
+}
+
+static enum status cuda_launch_host(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
+{
+    return cuda_host_launch(stream->device, stream_of(stream), call, diags);
+}
+
 static const struct device_api cuda_api = {
     .name = "cuda",
     .close = cuda_close,
@@ -441,7 +443,7 @@ static const struct device_api cuda_api = {
     .copy_out = cuda_copy_out,
     .host_new = cuda_host_new,
     .host_free = cuda_host_free,
-    .copy_between = cuda_host_copy,
+    .copy_between = cuda_copy_between,
     .stream_new = cuda_stream_new,
     .stream_free = cuda_stream_free,
     .stream_synchronise = cuda_stream_synchronise,
@@ -450,7 +452,7 @@ static const struct device_api cuda_api = {
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
     .event_time = cuda_event_time,
-    .launch_host = cuda_host_launch,
+    .launch_host = cuda_launch_host,
     .launch = cuda_launch_kernel,
     .attention_workspace = cuda_workspace,
     .scan_workspace = cuda_scan_workspace,

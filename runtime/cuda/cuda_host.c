@@ -1,4 +1,4 @@
-/* cuda_host.c - page-locked memory, and optimizers on the cores of the host. */
+/* cuda_host.c - the host's side of a CUDA device: page-locked memory, optimizers on its cores, error messages. */
 #include "runtime/cuda/cuda_host.h"
 
 #include <stdlib.h>
@@ -9,6 +9,14 @@
 #include "model/base/memory.h"
 #include "runtime/base/cores.h"
 #include "runtime/cuda/cuda_device.h"
+
+enum status cuda_device_report(const struct device *device, const char *what, int error, struct diags *diags)
+{
+    (void)cudaGetLastError();
+    diag_error(diags, PLACE_NONE, "rank %d: %s: %s (CUDA error %d)", device->rank, what, cudaGetErrorString((cudaError_t)error),
+               error);
+    return STATUS_FAILED;
+}
 
 enum status cuda_host_new(struct device *device, size_t bytes, void **memory, struct diags *diags)
 {
@@ -28,10 +36,11 @@ void cuda_host_free(struct device *device, void *memory, size_t bytes)
         (void)cudaGetLastError();
 }
 
-enum status cuda_host_copy(struct device_stream *stream, void *to, const void *from, size_t bytes, struct diags *diags)
+enum status cuda_host_copy(struct device *device, struct CUstream_st *stream, void *to, const void *from, size_t bytes,
+                           struct diags *diags)
 {
-    cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda_device_stream(stream));
-    return error == cudaSuccess ? STATUS_OK : cuda_device_report(stream->device, "cudaMemcpyAsync", error, diags);
+    cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+    return error == cudaSuccess ? STATUS_OK : cuda_device_report(device, "cudaMemcpyAsync", error, diags);
 }
 
 struct host_task {
@@ -56,13 +65,14 @@ static int threads_of_rank(void)
 }
 
 /* A stream that has failed does not call back: its task is lost with it. */
-enum status cuda_host_launch(struct device_stream *stream, const struct kernel_call *call, struct diags *diags)
+enum status cuda_host_launch(struct device *device, struct CUstream_st *stream, const struct kernel_call *call,
+                             struct diags *diags)
 {
     struct host_task *task = memory_new(1, sizeof *task);
     *task = (struct host_task){*call, threads_of_rank()};
-    cudaError_t error = cudaLaunchHostFunc(cuda_device_stream(stream), run_task, task);
+    cudaError_t error = cudaLaunchHostFunc(stream, run_task, task);
     if (error == cudaSuccess)
         return STATUS_OK;
     free(task);
-    return cuda_device_report(stream->device, "cudaLaunchHostFunc", error, diags);
+    return cuda_device_report(device, "cudaLaunchHostFunc", error, diags);
 }
