@@ -11,7 +11,6 @@
 #include "plots/figure_data.h"
 #include "plots/gnuplot.h"
 
-#define INPUT_LIMIT ((size_t)1 << 29)
 
 static const struct {
     const char *name;
@@ -89,7 +88,7 @@ enum status figure_input_read(const char *path, struct figure_input *input, stru
 {
     char *text;
     size_t n;
-    enum status status = file_read(path, INPUT_LIMIT, &text, &n, diags);
+    enum status status = file_read(path, FILE_TEXT_MAX, &text, &n, diags);
     if (status != STATUS_OK)
         return status;
     status = figure_input_parse(path, text, n, input, diags);

@@ -59,6 +59,7 @@ struct option_row {
     bool late;                   /* an experiment option that help lists after the command's own ones */
     const char *key;             /* becomes the override "key=value" of the experiment when given, NULL no */
     bool verbatim;               /* of a text with a key: it is a name as it stands, not YAML */
+    bool written;                /* the value names a file that the command writes */
     bool aside;                  /* the result is the same with any value: threads, where files go, how much is said */
     /* A further look at a value (after its type's); on failure *why says what is wrong and what would be right. */
     enum status (*check)(const char *text, char *why, size_t size);

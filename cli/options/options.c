@@ -24,6 +24,7 @@ const struct option_row common_options[] = {
     {.name = "output",
      .letter = 'o',
      TEXT_FIELDS("FILE"),
+     .written = true,
      .initial = "-",
      .help = "write the result to FILE, complete or not at all; - is standard output",
      .group = "Output"},

@@ -29,7 +29,7 @@ extern const char *const network_choices[];
 /* Another file to write; output_option of result.h opens it. */
 #define FILE_ROW(NAME, GROUP, HELP)                                                                                              \
     {                                                                                                                            \
-        .name = NAME, TEXT_FIELDS("FILE"), .group = GROUP, .help = HELP, .aside = true                                           \
+        .name = NAME, TEXT_FIELDS("FILE"), .group = GROUP, .help = HELP, .written = true, .aside = true                          \
     }
 
 /* What a GPU costs (gpu_prices.h). */

@@ -75,19 +75,36 @@ static bool is_taken(const struct outputs *outputs, const char *path)
     bool standard = strcmp(path, "-") == 0;
     for (int i = 0; i < outputs->n_files; i++) {
         const char *other = outputs->files[i].path;
-        if (other ? !standard && strcmp(other, path) == 0 : standard)
+        if (other ? !standard && file_is_same_target(other, path) : standard)
             return true;
     }
     return false;
 }
 
-/* A result must not overwrite the table or experiment that it was made from; entries that options name may be replaced. */
+/* Does an option name this file? NAME=FILE, too (--set cluster=mine.yaml). */
+static bool option_names(const struct option_value *value, const char *path)
+{
+    for (int i = 0; i < value->n_texts; i++) {
+        const char *equals = strrchr(value->texts[i], '=');
+        if (file_is_same(path, value->texts[i]) || (equals && file_is_same(path, equals + 1)))
+            return true;
+    }
+    return false;
+}
+
+/* A result must not overwrite what it was made from: operands and files that options name, but for the results among them. */
 static bool is_read(const struct invocation *call, const char *path)
 {
-    for (int i = 0; i < call->n_operands; i++)
-        if (strcmp(path, "-") != 0 && file_is_same(path, call->operands[i]))
-            return true;
-    return false;
+    bool read = false;
+    if (strcmp(path, "-") == 0)
+        return false;
+    for (int i = 0; i < call->n_operands && !read; i++)
+        read = file_is_same(path, call->operands[i]);
+    for (int i = 0; i < call->n_values && !read; i++) {
+        const struct option_value *value = &call->values[i];
+        read = value->given && !value->row->written && option_names(value, path);
+    }
+    return read;
 }
 
 FILE *output_open(struct invocation *call, const char *path)

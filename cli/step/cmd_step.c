@@ -91,6 +91,12 @@ static const struct option_row options[] = {
      .initial = "1",
      .help = "set the number of steps in a trace that does not mark them",
      .group = "Files"},
+    {.name = "profile-limit",
+     QUANTITY_FIELDS("SIZE", DIM_BYTES),
+     .low = 1,
+     .initial = "1GiB",
+     .help = "read a profile of at most this much text, uncompressed; reading needs up to 1.3 times that memory",
+     .group = "Files"},
     {.name = "trace-ranks",
      .argument = "N,...",
      .type = OPTION_LIST,
@@ -282,8 +288,11 @@ static enum status check_modes(struct invocation *call, bool flows)
         diag_note(&call->diags, PLACE_NONE, "--profile has no effect with --format csv");
     if (option_given(call, "gpu-price") && call->format == FORMAT_CSV)
         diag_note(&call->diags, PLACE_NONE, "--gpu-price has no effect with --format csv");
-    if (option_given(call, "profile-steps") && !option_given(call, "profile"))
-        diag_note(&call->diags, PLACE_NONE, "--profile-steps has no effect without --profile");
+    for (int i = 0; i < 2 && !option_given(call, "profile"); i++) {
+        static const char *const names[] = {"profile-steps", "profile-limit"};
+        if (option_given(call, names[i]))
+            diag_note(&call->diags, PLACE_NONE, "--%s has no effect without --profile", names[i]);
+    }
     if (flows)
         return STATUS_OK;
     fabric_options_note_idle(call, "network", "flow or packet");

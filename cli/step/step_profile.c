@@ -43,7 +43,8 @@ static enum status read_profile(struct invocation *call, const struct job_setup 
 {
     struct progress progress = progress_begin(call, "reading the profile");
     const struct profile_watch watch = {.file = {progress_update, &progress}, .text = {tell_of_launches, &progress}};
-    enum status status = profile_read(with->path, &setup->layout, &watch, &with->profile, &call->diags);
+    size_t limit = (size_t)option_quantity(call, "profile-limit");
+    enum status status = profile_read(with->path, limit, &setup->layout, &watch, &with->profile, &call->diags);
     progress_end(&progress);
     return status;
 }

@@ -23,14 +23,21 @@
 /* Reads a whole file and adds a NUL after its last byte. Refuses, with a diagnostic, files above `limit` bytes (uncompressed),
  * directories, UTF-16 text and unreadable files. The caller frees *bytes. */
 MUST_CHECK enum status file_read(const char *path, size_t limit, char **bytes, size_t *n_bytes, struct diags *diags);
-/* The same with progress: `done` counts bytes of the file itself, compressed or not. */
-MUST_CHECK enum status file_read_watched(const char *path, size_t limit, const struct watch *watch, char **bytes, size_t *n_bytes,
-                                         struct diags *diags);
+/* The same with progress: `done` counts bytes of the file itself, compressed or not. The error of a file above the limit ends
+ * with `remedy`: what to do. */
+MUST_CHECK enum status file_read_watched(const char *path, size_t limit, const char *remedy, const struct watch *watch,
+                                         char **bytes, size_t *n_bytes, struct diags *diags);
 
 /* Whether both paths lead to the same regular file. */
 bool file_is_same(const char *a, const char *b);
+/* The same of outputs, which need not be there yet: o.txt and ./o.txt. */
+bool file_is_same_target(const char *a, const char *b);
 
-/* An output in progress. */
+/* Text that any reader takes, uncompressed; reading it needs at most 1.3 times that memory. */
+#define FILE_TEXT_MAX ((size_t)1 << 30)
+
+/* An output in progress. Its temporary file has the mode of the file that it replaces, and lies beside the target of symbolic
+ * links. The next output to the same path removes what a killed process left. */
 struct file_output {
     FILE *stream; /* write here */
     char *path;   /* target, NULL for standard output */

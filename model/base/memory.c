@@ -60,6 +60,12 @@ void *memory_new(size_t count, size_t size)
     return memory_advised(memory_checked(p, count, size), count * size);
 }
 
+void *memory_resize(void *items, size_t count, size_t size)
+{
+    count = count ? count : 1;
+    return memory_checked(count > SIZE_MAX / size ? NULL : realloc(items, count * size), count, size);
+}
+
 void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
 {
     if (items && needed <= *capacity)

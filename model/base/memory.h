@@ -23,6 +23,9 @@ void memory_set_handler(void (*handler)(size_t bytes));
 /* `count` zeroed elements of `size` bytes; never NULL, also for zero elements. Release with free(). */
 void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));
 
+/* Memory of another size; the bytes that both have stay. */
+void *memory_resize(void *items, size_t count, size_t size) __attribute__((returns_nonnull));
+
 /* `items` with room for at least `needed` elements (doubling); *capacity in elements. */
 void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size) __attribute__((returns_nonnull));
 

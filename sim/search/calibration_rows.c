@@ -13,7 +13,6 @@
 #include "traces/table/nccl_log.h"
 
 enum { PURPOSE_HOLDOUT = 0x686f6c64 }; /* of the random streams */
-#define TABLE_BYTES_MAX ((size_t)1 << 30)
 
 /* --- groups -------------------------------------------------------------------------------------------------------- */
 
@@ -175,7 +174,7 @@ static enum status read_csv(const char *path, struct csv_table *csv, struct diag
 {
     char *text;
     size_t n;
-    enum status status = file_read(path, TABLE_BYTES_MAX, &text, &n, diags);
+    enum status status = file_read(path, FILE_TEXT_MAX, &text, &n, diags);
     if (status != STATUS_OK)
         return status;
     status = nccl_log_is(text, n) ? nccl_log_parse(path, text, n, csv, diags) : csv_table_parse(path, text, n, csv, diags);

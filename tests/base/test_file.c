@@ -1,5 +1,6 @@
 /* Whole files in and out, diagnostics, and memory. Each test works in a folder of its own. */
 #include <check.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -128,7 +129,7 @@ START_TEST(who_watches_is_told_of_every_byte)
         char *bytes;
         size_t n;
         stat(names[i], &st);
-        ck_assert_int_eq(file_read_watched(names[i], (size_t)1 << 30, &watch, &bytes, &n, &diags), STATUS_OK);
+        ck_assert_int_eq(file_read_watched(names[i], FILE_TEXT_MAX, "", &watch, &bytes, &n, &diags), STATUS_OK);
         ck_assert_double_eq(told.done, (double)st.st_size);
         ck_assert_double_eq(told.total, (double)st.st_size);
         ck_assert_int_ge(told.n, (int)(n / WATCH_BYTES));
@@ -194,6 +195,93 @@ START_TEST(one_file_is_the_same_by_any_path)
     ck_assert(file_is_same("a", "a") && file_is_same("a", "./a") && file_is_same("a", "hard") && file_is_same("soft", "a"));
     ck_assert(!file_is_same("a", "b") && !file_is_same("a", "nowhere") && !file_is_same("nowhere", "nowhere"));
     ck_assert(!file_is_same("/dev/null", "/dev/null") && !file_is_same(".", ".") && !file_is_same("-", "-"));
+}
+END_TEST
+
+/* Outputs need not be there yet: the same name in the same folder, also through a link, is the same output. */
+START_TEST(one_output_is_the_same_by_any_path)
+{
+    put("a", "here");
+    ck_assert_int_eq(symlink("later", "soft"), 0);
+    ck_assert_int_eq(mkdir("folder", 0700), 0);
+    ck_assert(file_is_same_target("a", "./a") && file_is_same_target("new", "./new") &&
+              file_is_same_target("new", "folder/../new"));
+    ck_assert(file_is_same_target("soft", "later"));
+    ck_assert(!file_is_same_target("new", "folder/new") && !file_is_same_target("new", "old"));
+}
+END_TEST
+
+/* The file that is replaced keeps its mode, and a link goes on leading to it. */
+START_TEST(an_output_keeps_mode_and_links)
+{
+    struct diags diags = {0};
+    struct file_output out;
+    struct stat st;
+    ck_assert_int_eq(mkdir("folder", 0700), 0);
+    put("folder/real", "old");
+    ck_assert_int_eq(chmod("folder/real", 0640), 0);
+    ck_assert_int_eq(symlink("folder/real", "link"), 0);
+    ck_assert_int_eq(symlink("folder/new", "dangling"), 0);
+    const char *const links[] = {"link", "dangling"}, *const targets[] = {"folder/real", "folder/new"};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(file_output_open(&out, links[i], &diags), STATUS_OK);
+        fputs("new", out.stream);
+        ck_assert_int_eq(file_output_commit(&out, &diags), STATUS_OK);
+        ck_assert(lstat(links[i], &st) == 0 && S_ISLNK(st.st_mode));
+        expect_content(targets[i], "new");
+    }
+    ck_assert(stat("folder/real", &st) == 0 && (st.st_mode & 07777) == 0640);
+}
+END_TEST
+
+/* A process that is killed leaves its temporary file; the next output of that name removes it, and not one that is still written.
+ */
+START_TEST(what_a_killed_process_left_is_removed)
+{
+    struct diags diags = {0};
+    struct file_output out, other;
+    put("result.msim-abcdef", "left");
+    put("result.msim-abcdefg", "of another name");
+    ck_assert_int_eq(file_output_open(&other, "result", &diags), STATUS_OK);
+    ck_assert_int_ne(access("result.msim-abcdef", F_OK), 0);
+    ck_assert_int_eq(access("result.msim-abcdefg", F_OK), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(file_output_open(&out, "result", &diags) == STATUS_OK && access(other.aside, F_OK) == 0 ? 0 : 1);
+    int status;
+    ck_assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    file_output_abandon(&other);
+}
+END_TEST
+
+/* stdio does not keep why an earlier write failed: it is found again. */
+START_TEST(a_full_device_is_said_to_be_full)
+{
+    struct diags diags = {0};
+    struct file_output out;
+    ck_assert_int_eq(file_output_open(&out, "/dev/full", &diags), STATUS_OK);
+    for (int i = 0; i < 100000; i++)
+        fputc('x', out.stream);
+    errno = 0;
+    ck_assert_int_eq(file_output_commit(&out, &diags), STATUS_FAILED);
+    ck_assert_msg(strstr(diags.items[0].text, "No space left on device"), "%s", diags.items[0].text);
+    diags_free(&diags);
+}
+END_TEST
+
+/* A sparse file above the limit is refused without being read; a gz that unpacks to more than the limit, after that much. */
+START_TEST(the_limit_is_of_text)
+{
+    FILE *sparse = fopen("sparse", "wb");
+    gzFile packed = gzopen("packed.gz", "wb");
+    static char zeros[1 << 16];
+    ck_assert_int_eq(ftruncate(fileno(sparse), (off_t)1 << 40), 0);
+    fclose(sparse);
+    for (int i = 0; i < 64; i++)
+        gzwrite(packed, zeros, sizeof zeros);
+    gzclose(packed);
+    expect_refusal("sparse", FILE_TEXT_MAX, "larger than 1024 MiB of text");
+    expect_refusal("packed.gz", 1 << 20, "larger than 1 MiB of text");
 }
 END_TEST
 
@@ -324,6 +412,11 @@ int main(void)
     tcase_add_test(files, an_abandoned_output_leaves_nothing);
     tcase_add_test(files, unwritable_outputs_are_reported);
     tcase_add_test(files, one_file_is_the_same_by_any_path);
+    tcase_add_test(files, one_output_is_the_same_by_any_path);
+    tcase_add_test(files, an_output_keeps_mode_and_links);
+    tcase_add_test(files, what_a_killed_process_left_is_removed);
+    tcase_add_test(files, a_full_device_is_said_to_be_full);
+    tcase_add_test(files, the_limit_is_of_text);
     suite_add_tcase(suite, files);
     TCase *others = tcase_create("diagnostics and memory");
     tcase_add_test(others, memory_that_is_not_there);

@@ -49,7 +49,7 @@ static enum status read_bytes(struct launch_source *source, const struct launch_
 
 static enum status read_source(struct launch_source *source, const struct launch_options *how, struct diags *diags)
 {
-    enum status status = file_read(source->path, LOG_BYTES_MAX, &source->bytes, &source->n, diags);
+    enum status status = file_read(source->path, FILE_TEXT_MAX, &source->bytes, &source->n, diags);
     return status == STATUS_OK ? read_bytes(source, how, diags) : status;
 }
 

@@ -8,9 +8,6 @@
 #include "model/base/file.h"
 #include "traces/profile/profile_internal.h"
 
-/* Traces of large steps have millions of events of some 300 bytes. */
-#define PROFILE_BYTES_MAX ((size_t)8 << 30)
-
 static const struct {
     const char *name, *text;
 } kinds[N_PROFILE_KINDS] = {
@@ -44,12 +41,13 @@ enum status profile_parse(const char *text, size_t n, const char *path, const st
     return status;
 }
 
-enum status profile_read(const char *path, const struct layout *layout, const struct profile_watch *watch,
+enum status profile_read(const char *path, size_t limit, const struct layout *layout, const struct profile_watch *watch,
                          struct profile *profile, struct diags *diags)
 {
     char *text;
     size_t n;
-    enum status status = file_read_watched(path, PROFILE_BYTES_MAX, watch ? &watch->file : NULL, &text, &n, diags);
+    enum status status =
+        file_read_watched(path, limit, "--profile-limit reads more", watch ? &watch->file : NULL, &text, &n, diags);
     if (status != STATUS_OK)
         return status;
     status = profile_parse(text, n, path, layout, watch ? &watch->text : NULL, profile, diags);

@@ -97,10 +97,11 @@ struct profile_watch {
     struct watch file, text;
 };
 
-/* Reads a profile. Text that cannot be read is an error with its line and column; so is a trace without work of a device.
- * *profile is written on success only; free it with profile_free. A watch may be NULL. */
-MUST_CHECK enum status profile_read(const char *path, const struct layout *layout, const struct profile_watch *watch,
-                                    struct profile *profile, struct diags *diags);
+/* Reads a profile of at most `limit` bytes of text (FILE_TEXT_MAX, unless the user wants more). Text that cannot be read is an
+ * error with its line and column; so is a trace without work of a device. *profile is written on success only; free it with
+ * profile_free. A watch may be NULL. */
+MUST_CHECK enum status profile_read(const char *path, size_t limit, const struct layout *layout,
+                                    const struct profile_watch *watch, struct profile *profile, struct diags *diags);
 /* The same for text in memory; `path` is its name in errors. */
 MUST_CHECK enum status profile_parse(const char *text, size_t n, const char *path, const struct layout *layout,
                                      const struct watch *watch, struct profile *profile, struct diags *diags);

@@ -10,7 +10,6 @@
 #include "model/base/utf8.h"
 
 enum { MAX_COLUMNS = 4096, PARSER_BLOCK = 1 << 16 };
-#define TEXT_LIMIT ((size_t)1 << 30)
 
 struct csv_record {
     size_t offset; /* of its first byte in the text */
@@ -359,7 +358,7 @@ enum status csv_table_read(const char *path, struct csv_table *table, struct dia
 {
     char *text;
     size_t n_text;
-    enum status status = file_read(path, TEXT_LIMIT, &text, &n_text, diags);
+    enum status status = file_read(path, FILE_TEXT_MAX, &text, &n_text, diags);
     return status == STATUS_OK ? table_from_text(path, text, n_text, 1, NULL, table, diags) : status;
 }
 

@@ -24,7 +24,6 @@
 
 #include "traces/launch/job/launch_words.h"
 
-enum { LOG_BYTES_MAX = 1 << 30 };
 
 struct launch_log {
     size_t n_iterations; /* lines of iterations */
