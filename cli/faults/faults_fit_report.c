@@ -3,11 +3,13 @@
  */
 #include "cli/faults/faults_report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "cli/output/result.h"
 #include "cli/output/table.h"
+#include "model/spec/json_text.h"
 
 static const char *const repair_names[N_REPAIR_KINDS] = {"none", "hardware", "network", "software", "facility", "reboot"};
 
@@ -62,6 +64,28 @@ static void write_table(struct invocation *call, const struct fault_fit *fit)
     table_free(&table);
 }
 
+/* Lemons, and what speaks for them. */
+static void write_lemons(const struct invocation *call, const struct fault_fit *fit)
+{
+    const struct lemon_evidence *e = &fit->evidence;
+    if (e->all_on_one) {
+        fprintf(call->out, "lemons: nothing can be said (%zu failures name node %" PRId32 ")\n", e->worst_failures,
+                e->worst_node);
+        return;
+    }
+    fprintf(call->out,
+            "lemons: %s (log-likelihood %.1f with, %.1f without: by chance with probability %.2g, where 0.01 is asked for; "
+            "%" PRId32 " node%s more likely a lemon than not)\n",
+            fit->lemons ? "yes" : "no evidence", fit->log_likelihood, fit->log_likelihood_plain, e->p, e->n_lemons,
+            plural(e->n_lemons));
+    if (e->worst_node >= 0)
+        fprintf(call->out,
+                "worst node: %" PRId32 "%s%s%s with %zu failure%s, which some node of a fleet of %d alike has with "
+                "probability %.2g\n",
+                e->worst_node, *e->worst_host ? " (" : "", e->worst_host, *e->worst_host ? ")" : "", e->worst_failures,
+                plural((int64_t)e->worst_failures), fit->model.nodes, e->worst_p);
+}
+
 static void write_goodness(const struct invocation *call, const struct fault_fit *fit)
 {
     char length[32];
@@ -78,8 +102,7 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
         else if (fit->repairs[i].n_few > 0)
             fprintf(call->out, "%zu repair%s (%s): too few to fit; the model uses those of LANL, 1996-2005\n",
                     fit->repairs[i].n_few, plural((int64_t)fit->repairs[i].n_few), repair_names[i]);
-    fprintf(call->out, "lemons: %s (log-likelihood %.1f with, %.1f without)\n", fit->lemons ? "yes" : "no evidence",
-            fit->log_likelihood, fit->log_likelihood_plain);
+    write_lemons(call, fit);
     fprintf(call->out, "bursts: %s (log-likelihood %.1f with)\n", fit->bursts ? "yes" : "no evidence",
             fit->log_likelihood_bursts);
     fprintf(call->out, "early deaths: %s (log-likelihood %+.1f)\n", fit->early ? "yes" : "no evidence",
@@ -97,6 +120,16 @@ static void write_goodness(const struct invocation *call, const struct fault_fit
 static json_t *interval_json(struct interval_estimate e)
 {
     return json_pack("{s:f, s:f, s:f}", "value", e.value, "ci95_low", e.low, "ci95_high", e.high);
+}
+
+static json_t *evidence_json(const struct lemon_evidence *e)
+{
+    json_t *json = json_pack("{s:f, s:f, s:i, s:i, s:I, s:f, s:b}", "log_likelihood_gain", e->gain, "p", e->p, "nodes",
+                             (int)e->n_lemons, "worst_node", (int)e->worst_node, "worst_failures", (json_int_t)e->worst_failures,
+                             "worst_p", e->worst_p, "all_on_one_node", e->all_on_one);
+    if (*e->worst_host)
+        json_object_set_new(json, "worst_host", json_text(e->worst_host));
+    return json;
 }
 
 static json_t *groups_json(const struct fault_fit *fit)
@@ -118,6 +151,7 @@ static enum status write_json(struct invocation *call, const struct fault_fit *f
     json_object_set_new(result, "rate", interval_json(fit->rate));
     json_object_set_new(result, "shape", interval_json(fit->shape));
     json_object_set_new(result, "lemons", json_boolean(fit->lemons));
+    json_object_set_new(result, "lemon_evidence", evidence_json(&fit->evidence));
     json_object_set_new(result, "lemon_share", interval_json(fit->lemon_share));
     json_object_set_new(result, "lemon_factor", interval_json(fit->lemon_factor));
     json_object_set_new(result, "bursts", json_boolean(fit->bursts));

@@ -11,6 +11,27 @@ static const char *cause_of(const struct faults_report *summary, const struct fa
     return count->what < 0 ? "" : summary->trace->details[count->what];
 }
 
+/* What nothing is known of is no zero. */
+static void known_row(struct table *table, const char *name, const char *meaning, bool known, int digits, double value)
+{
+    if (known)
+        table_value_row(table, name, meaning, "%.*g", digits, value);
+    else
+        table_value_row(table, name, meaning, "unknown");
+}
+
+static void repair_rows(const struct repair_fit *repair, struct table *table)
+{
+    bool known = repair->n > 0;
+    known_row(table, "repair_mean_h", "of repairs that take time", known, 4, repair->mean_s / 3600);
+    known_row(table, "repair_median_h", "", known, 4, repair->median_s / 3600);
+    known_row(table, "repair_p90_h", "", known, 4, repair->p90_s / 3600);
+    known_row(table, "repair_max_h", "", known, 4, repair->max_s / 3600);
+    known_row(table, "repair_mu", "lognormal: mean of ln hours", known, 4, repair->mu);
+    known_row(table, "repair_sigma", "lognormal: standard deviation of ln hours", known, 4, repair->sigma);
+    table_value_row(table, "repairs_of_no_length", "outages that end at once", "%zu", repair->n_empty);
+}
+
 static void summary_rows(const struct faults_report *summary, struct table *table)
 {
     const struct fault_statistics *s = &summary->statistics;
@@ -21,21 +42,24 @@ static void summary_rows(const struct faults_report *summary, struct table *tabl
     table_value_row(table, "nodes", "of the cluster, up to the last one named", "%" PRId32, s->nodes);
     table_value_row(table, "nodes_hit", "nodes that failed at least once", "%" PRId32, s->nodes_hit);
     table_value_row(table, "horizon_d", "days that the trace covers", "%.6g", s->horizon_s / 86400);
-    table_value_row(table, "mtbf_h", "hours between failures of the cluster, mean", "%.4g", s->mtbf_s / 3600);
+    known_row(table, "mtbf_h", "hours between failures of the cluster, mean", s->n_failures > 0, 4, s->mtbf_s / 3600);
+    if (s->n_failures == 0)
+        table_value_row(table, "mtbf_least_h", "it is longer, at 95 % confidence, if failures are memoryless", "%.4g",
+                        24 / (s->most_per_node_day * s->nodes));
     table_value_row(table, "per_node_day", "failures per node and day", "%.4g", s->per_node_day);
-    table_value_row(table, "variance_to_mean", "of the daily counts; 1 for a Poisson process", "%.3g", s->variance_to_mean);
-    table_value_row(table, "top_share_pct", "share of the failures on the worst 1 % of the nodes", "%.3g", 100 * s->top_share);
-    table_value_row(table, "gap_shape", "Weibull shape k of the times between failures; below 1: bursts", "%.4g", s->gaps.shape);
-    table_value_row(table, "gap_scale_h", "Weibull scale", "%.4g", s->gaps.scale_s / 3600);
-    table_value_row(table, "gap_ks", "Kolmogorov-Smirnov distance to that fit", "%.3g", s->gaps.ks);
-    table_value_row(table, "gap_ks_exponential", "and to the exponential of the same mean", "%.3g", s->gaps.ks_exponential);
-    table_value_row(table, "repair_mean_h", "of repairs that take time", "%.4g", s->repair.mean_s / 3600);
-    table_value_row(table, "repair_median_h", "", "%.4g", s->repair.median_s / 3600);
-    table_value_row(table, "repair_p90_h", "", "%.4g", s->repair.p90_s / 3600);
-    table_value_row(table, "repair_max_h", "", "%.4g", s->repair.max_s / 3600);
-    table_value_row(table, "repair_mu", "lognormal: mean of ln hours", "%.4g", s->repair.mu);
-    table_value_row(table, "repair_sigma", "lognormal: standard deviation of ln hours", "%.4g", s->repair.sigma);
-    table_value_row(table, "repairs_of_no_length", "outages that end at once", "%zu", s->repair.n_empty);
+    if (s->n_failures == 0)
+        table_value_row(table, "per_node_day_most", "the rate is lower, likewise", "%.4g", s->most_per_node_day);
+    known_row(table, "variance_to_mean", "of the daily counts; 1 for a Poisson process", s->n_failures > 0, 3,
+              s->variance_to_mean);
+    known_row(table, "top_share_pct", "share of the failures on the worst 1 % of the nodes", s->n_failures > 0, 3,
+              100 * s->top_share);
+    known_row(table, "gap_shape", "Weibull shape k of the times between failures; below 1: bursts", s->gaps.shape > 0, 4,
+              s->gaps.shape);
+    known_row(table, "gap_scale_h", "Weibull scale", s->gaps.shape > 0, 4, s->gaps.scale_s / 3600);
+    known_row(table, "gap_ks", "Kolmogorov-Smirnov distance to that fit", s->gaps.shape > 0, 3, s->gaps.ks);
+    known_row(table, "gap_ks_exponential", "and to the exponential of the same mean", s->gaps.shape > 0, 3,
+              s->gaps.ks_exponential);
+    repair_rows(&s->repair, table);
 }
 
 static void write_values(struct invocation *call, const struct faults_report *summary)
@@ -135,8 +159,9 @@ static enum status write_json(struct invocation *call, const struct faults_repor
     json_object_set_new(result, "nodes", json_integer(s->nodes));
     json_object_set_new(result, "nodes_hit", json_integer(s->nodes_hit));
     json_object_set_new(result, "horizon_s", json_real(s->horizon_s));
-    json_object_set_new(result, "mtbf_s", json_real(s->mtbf_s));
+    json_object_set_new(result, "mtbf_s", s->n_failures > 0 ? json_real(s->mtbf_s) : json_null());
     json_object_set_new(result, "per_node_day", json_real(s->per_node_day));
+    json_object_set_new(result, "per_node_day_most", s->n_failures > 0 ? json_null() : json_real(s->most_per_node_day));
     json_object_set_new(result, "variance_to_mean", json_real(s->variance_to_mean));
     json_object_set_new(result, "top_share", json_real(s->top_share));
     json_object_set_new(result, "gaps",

@@ -325,15 +325,16 @@ RESULT_ROWS(run_rows, RUN_ROWS)
 RESULT_ROWS(run_step_rows, STEP_ROWS)
 
 #define MEMORYLESS_ROWS(ROW)                                                                                                     \
-    ROW(run_closed_form, ettr_first_order, as_real(s->first_order), "", JSON, "the same to first order",                         \
-        .title = "first-order ETTR", .show = "%.3f %%", .scale = 100)                                                            \
-    ROW(run_closed_form, ettr_exponential, as_real(s->exponential), "", JSON,                                                    \
+    ROW(run_closed_form, ettr_first_order, known_if(!s->nothing_failed, as_real(s->first_order)), "", JSON,                      \
+        "the same to first order", .title = "first-order ETTR", .show = "%.3f %%", .scale = 100)                                 \
+    ROW(run_closed_form, ettr_exponential, known_if(!s->nothing_failed, as_real(s->exponential)), "", JSON,                      \
         "plausibility check: exponential failures at this rate, unlimited spares", .title = "memoryless ETTR",                   \
         .show = "%.3f %%", .scale = 100)                                                                                         \
     ROW(run_closed_form, best_interval_s, as_real(s->interval.best_s), "s", JSON, "best interval between checkpoints")           \
     ROW(run_closed_form, young_s, as_real(s->interval.young_s), "s", JSON, "Young's interval")                                   \
     ROW(run_closed_form, daly_s, as_real(s->interval.daly_s), "s", JSON, "Daly's interval")                                      \
-    ROW(run_closed_form, mtbi_s, as_real(s->between_s), "s", JSON, "mean time between interruptions")
+    ROW(run_closed_form, mtbi_s, known_if(s->between_s > 0, as_real(s->between_s)), "s", JSON,                                   \
+        "mean time between interruptions; null where nothing failed")
 RESULT_ROWS(memoryless_rows, MEMORYLESS_ROWS)
 
 const struct result_table run_keys[] = {{"policy", policy_rows},

@@ -197,7 +197,12 @@ static void write_energy(struct table *table, const struct run_report *report)
 static void write_intervals(struct table *table, const struct run_report *report)
 {
     const struct run_closed_form *form = &report->memoryless;
-    char between[32];
+    char between[32], meaning[96];
+    if (form->nothing_failed) {
+        snprintf(meaning, sizeof meaning, "nothing failed; above %s at 95 %% confidence, if failures are memoryless",
+                 quantity_format(nanos_to_seconds(report->result->horizon) / -log(0.05), DIM_TIME, between, sizeof between));
+        table_value_row(table, "MTBF", meaning, "unknown");
+    }
     if (form->between_s > 0)
         table_value_row(table, "MTBF", "M: mean time between interruptions", "%s",
                         quantity_format(form->between_s, DIM_TIME, between, sizeof between));
@@ -254,8 +259,10 @@ static void write_answers(struct invocation *call, const struct run_report *repo
     count_line(&table, report, "planned", result->planned);
     count_line(&table, report, "slowdowns", result->slowdowns);
     rows_line(run_rows, "checkpoints", report, &table);
-    rows_line(memoryless_rows, "ettr_exponential", &report->memoryless, &table);
-    if (report->memoryless.first_order > 0) /* it is good while failures are rare, and says nothing at all where they are not */
+    if (!report->memoryless.nothing_failed)
+        rows_line(memoryless_rows, "ettr_exponential", &report->memoryless, &table);
+    if (!report->memoryless.nothing_failed &&
+        report->memoryless.first_order > 0) /* it is good while failures are rare, and says nothing at all where they are not */
         rows_line(memoryless_rows, "ettr_first_order", &report->memoryless, &table);
     write_intervals(&table, report);
     write_robust_answers(&table, report);

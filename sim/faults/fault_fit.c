@@ -1,6 +1,7 @@
 #include "sim/faults/fault_fit.h"
 
 #include <gsl/gsl_cdf.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +216,20 @@ static void keep_model(const char *name, int32_t nodes, nanos horizon, struct fa
     model->days = nanos_to_seconds(horizon) / DAY_S;
 }
 
+static void warn_of_mistake(const char *name, const struct fault_fit *f, struct diags *diags)
+{
+    const struct lemon_evidence *e = &f->evidence;
+    char node[96];
+    snprintf(node, sizeof node, "%s%s%" PRId32 "%s", e->worst_host, *e->worst_host ? " (node " : "node ", e->worst_node,
+             *e->worst_host ? ")" : "");
+    if (e->all_on_one)
+        diag_warning(
+            diags, (struct place){.file = name},
+            "%s has %zu of %zu failures, as where a table names a node by mistake (sacct's column FailedNode names the one "
+            "that failed); the fit spreads them over all nodes, and says nothing of lemons",
+            node, e->worst_failures, f->n_failures);
+}
+
 enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t nodes, nanos horizon,
                       const struct fault_causes *known, struct fault_fit *fit, struct diags *diags)
 {
@@ -230,6 +245,7 @@ enum status fault_fit(const struct fault_trace *trace, const char *name, int32_t
     bool *grouped = memory_new(trace->n_items, sizeof *grouped);
     fit_groups(trace, nodes, horizon, grouped, f);
     fit_nodes(trace, grouped, nodes, horizon, f);
+    warn_of_mistake(name, f, diags);
     fit_early(trace, grouped, nodes, horizon, f);
     fit_rate(trace, nodes, horizon, f);
     keep_model(name, nodes, horizon, f);

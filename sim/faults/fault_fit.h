@@ -15,11 +15,14 @@
  *     exp(-(t0/s)^k) / u * prod (k/s) (x/s)^(k-1) exp(-(x/s)^k) * exp(-(c/s)^k);        Q(1/k, (H/s)^k) if it never fails
  *
  * The likelihood of the fleet is the product over nodes of the mixture of both kinds. Nelder and Mead's simplex (GSL) maximises
- * it, with and without lemons; Akaike's criterion decides whether lemons stay. Confidence intervals (95 %) come from the
- * curvature at the maximum (inverse of the observed information, of the logarithms). The rate has Poisson's exact interval,
- * widened by the square root of the variance over mean of the daily counts or of the nodes' counts, whichever is larger.
- * Clustered failures and unequal nodes say less about the rate of other such fleets. Up times below one minute count as one
- * minute.
+ * it, with and without lemons. Lemons stay if the likelihood ratio has at most one chance in a hundred among nodes alike (2 gain
+ * is chi-squared with two degrees: the gain is at least 4.6), and if at least one node is more likely a lemon than not. The
+ * evidence also says how often the worst node failed, and how likely that is for any node of N. If nearly all failures (80
+ * % of 10 or more, on 8 nodes or more) are on one node, a table has probably named it by mistake: a warning says so, and they are
+ * spread over all nodes, so nothing is said of lemons. Confidence intervals (95 %) come from the curvature at the maximum
+ * (inverse of the observed information, of the logarithms). The rate has Poisson's exact interval, widened by the square root of
+ * the variance over mean of the daily counts or of the nodes' counts, whichever is larger. Clustered failures and unequal nodes
+ * say less about the rate of other such fleets. Up times below one minute count as one minute.
  *
  * Bursts. With probability p a failure is followed by another on its node after an exponential gap of mean b. The density of up
  * times becomes the mixture (1 - p) Weibull + p exponential, with b at most two days. The two parameters stay if they gain 4 in
@@ -54,6 +57,18 @@ struct repair_goodness {
     double ks, p;
 };
 
+/* What speaks for lemons: nodes that fail more often than the others. */
+struct lemon_evidence {
+    double gain;           /* log-likelihood that lemons gain */
+    double p;              /* chance of that much in a fleet of nodes alike: likelihood ratio, two parameters */
+    int32_t n_lemons;      /* nodes that are more likely lemons than not */
+    int32_t worst_node;    /* -1: none failed */
+    size_t worst_failures; /* its own, without events of groups */
+    double worst_p;        /* chance that any node of such a fleet fails as often */
+    char worst_host[64];   /* "": it has no name */
+    bool all_on_one;       /* nearly all failures are on one node, as where a table names a node by mistake */
+};
+
 struct group_goodness {
     size_t n_events;
     struct interval_estimate rate; /* per group and day */
@@ -65,6 +80,7 @@ struct fault_fit {
     struct interval_estimate rate, shape, lemon_share, lemon_factor;
     struct interval_estimate burst_probability, burst_hours, early_share, early_days; /* all zero: no evidence */
     bool lemons, bursts, early;
+    struct lemon_evidence evidence;
     double log_likelihood, log_likelihood_plain; /* with and without lemons */
     double log_likelihood_bursts;                /* with bursts, from the better of those */
     double log_likelihood_early;                 /* gain from early deaths */

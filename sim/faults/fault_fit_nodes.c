@@ -8,10 +8,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "model/base/hash.h"
 #include "model/base/memory.h"
 #include "sim/faults/fault_fit_internal.h"
 
 enum { SHORTEST_S = 60, LONGEST_BURST_S = 2 * 86400, MAX_PARAMETERS = 6 };
+/* What two parameters have to gain in log-likelihood: one chance in a hundred for lemons, one in fifty for bursts. */
+#define LEMONS_GAIN 4.605
+#define BURSTS_GAIN 4
 
 /* --- up times by node --- */
 
@@ -65,13 +69,24 @@ static void read_node(struct sample *sample, const struct fault *faults, size_t 
     node->last_s = sample->horizon_s - back_s;
 }
 
-static void sample_read(const struct fault_trace *trace, const bool *grouped, int32_t nodes, nanos horizon, struct sample *sample)
+/* As good as drawn, the same in every run. */
+static int32_t some_node(uint64_t i, int32_t nodes)
+{
+    return (int32_t)((hash_key(&i, sizeof i) >> 20) % (uint64_t)nodes);
+}
+
+/* `mistaken`: the node whose failures are those of unknown nodes; -1: none. They are spread over all. */
+static void sample_read(const struct fault_trace *trace, const bool *grouped, int32_t nodes, int32_t mistaken, nanos horizon,
+                        struct sample *sample)
 {
     struct fault *sorted = memory_new(trace->n_items, sizeof *sorted);
     size_t n = 0;
     for (size_t i = 0; i < trace->n_items; i++)
         if (trace->items[i].kind == FAULT_NODE && trace->items[i].time < horizon && !grouped[i])
             sorted[n++] = trace->items[i];
+    for (size_t i = 0; i < n; i++)
+        if (sorted[i].node == mistaken)
+            sorted[i].node = some_node(i, nodes);
     if (n > 1)
         qsort(sorted, n, sizeof *sorted, compare_by_node); /* the order of equal times does not matter */
     *sample = (struct sample){.n_nodes = nodes,
@@ -296,22 +311,64 @@ static bool is_better_with(struct sample *sample, gsl_vector **best, double *val
     return better;
 }
 
+/* How many nodes are more likely lemons than not, at x. */
+static int32_t count_lemons(const struct sample *sample, const gsl_vector *x)
+{
+    struct parameters p = decode(sample, x);
+    struct kind ordinary = kind_of(p.shape, p.mean_s, sample->horizon_s);
+    struct kind lemon = kind_of(p.shape, p.mean_s / p.factor, sample->horizon_s);
+    int32_t n = 0;
+    for (int32_t i = 0; i < sample->n_nodes; i++) {
+        const struct life_history *node = &sample->nodes[i];
+        n += log(p.share) + node_log_likelihood(sample, node, &lemon, &p) >
+             log1p(-p.share) + node_log_likelihood(sample, node, &ordinary, &p);
+    }
+    return n;
+}
+
+/* Lemons stay where their likelihood ratio and some node speak for them. */
+static void fit_lemons(struct sample *sample, gsl_vector **best, double *value, struct fault_fit *fit)
+{
+    struct lemon_evidence *e = &fit->evidence;
+    double with, plain = *value;
+    e->worst_p = fit_chance_of_worst(e->worst_failures, exp(gsl_vector_get(*best, 0)), exp(gsl_vector_get(*best, 1)),
+                                     sample->horizon_s, sample->n_nodes);
+    gsl_vector *alike = gsl_vector_alloc((*best)->size);
+    gsl_vector_memcpy(alike, *best);
+    sample->lemons = true;
+    bool better = is_better_with(sample, best, value, LEMONS_GAIN, log(0.02 / 0.48), log(7), &with);
+    with = fmin(with, plain); /* a fleet of nodes alike is one of lemons too: of none */
+    e->gain = plain - with;
+    e->p = exp(-e->gain);
+    e->n_lemons = better ? count_lemons(sample, *best) : 0;
+    fit->lemons = sample->lemons = better && e->n_lemons > 0;
+    fit->log_likelihood = -with;
+    if (better && !fit->lemons) {
+        gsl_vector *worse = *best;
+        *best = alike;
+        *value = plain;
+        alike = worse;
+    }
+    gsl_vector_free(alike);
+}
+
 void fit_nodes(const struct fault_trace *trace, const bool *grouped, int32_t nodes, nanos horizon, struct fault_fit *fit)
 {
     struct sample sample;
-    sample_read(trace, grouped, nodes, horizon, &sample);
+    fit_worst_node(trace, grouped, nodes, horizon, &fit->evidence);
+    int32_t mistaken = fit->evidence.all_on_one ? fit->evidence.worst_node : -1;
+    sample_read(trace, grouped, nodes, mistaken, horizon, &sample);
     double up_s = sample.horizon_s * sample.n_nodes, failures = (double)fit->n_failures, with;
     gsl_error_handler_t *before = gsl_set_error_handler_off();
     gsl_vector *best = gsl_vector_alloc(2);
     gsl_vector_set(best, 0, log(0.8));
     gsl_vector_set(best, 1, log(up_s / failures));
     double value = maximise(&sample, best);
-    fit->log_likelihood_plain = -value;
-    sample.lemons = true;
-    fit->lemons = sample.lemons = is_better_with(&sample, &best, &value, 2, log(0.02 / 0.48), log(7), &with);
-    fit->log_likelihood = -with;
+    fit->log_likelihood_plain = fit->log_likelihood = -value;
+    if (mistaken < 0)
+        fit_lemons(&sample, &best, &value, fit);
     sample.bursts = true;
-    fit->bursts = sample.bursts = is_better_with(&sample, &best, &value, 4, log(0.05 / 0.45), log(6 * 3600), &with);
+    fit->bursts = sample.bursts = is_better_with(&sample, &best, &value, BURSTS_GAIN, log(0.05 / 0.45), log(6 * 3600), &with);
     fit->log_likelihood_bursts = -with;
     keep_parameters(&sample, best, fit);
     judge_gaps(&sample, best, fit);

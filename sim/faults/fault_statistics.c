@@ -246,6 +246,8 @@ void fault_statistics(const struct fault_trace *trace, int32_t nodes, nanos hori
         out->mtbf_s = out->horizon_s / (double)out->n_failures;
         out->per_node_day = (double)out->n_failures / nodes / (out->horizon_s / 86400);
     }
+    if (out->n_failures == 0 && out->horizon_s > 0) /* memoryless failures: none with a chance of exp(-rate * time) */
+        out->most_per_node_day = -log(0.05) / nodes / (out->horizon_s / 86400);
     out->variance_to_mean = daily_variance_to_mean(trace, horizon);
     out->gaps = fit_gaps(trace);
     out->repair = fit_repair(trace);

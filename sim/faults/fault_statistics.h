@@ -49,10 +49,11 @@ struct fault_statistics {
     size_t n_failures, n_slow, n_planned; /* node outages; stragglers and slow links; planned outages */
     double horizon_s;
     int32_t nodes, nodes_hit;
-    double mtbf_s;           /* horizon / failures */
-    double per_node_day;     /* failures */
-    double variance_to_mean; /* of daily counts; 1 for a Poisson process */
-    double top_share;        /* fraction of the failures on the 1 % of nodes (at least one) that fail most */
+    double mtbf_s;            /* horizon / failures; 0: unknown, as nothing failed */
+    double per_node_day;      /* failures */
+    double most_per_node_day; /* nothing failed: below it, at 95 % confidence, if failures are memoryless; else 0 */
+    double variance_to_mean;  /* of daily counts; 1 for a Poisson process */
+    double top_share;         /* fraction of the failures on the 1 % of nodes (at least one) that fail most */
     struct weibull_fit gaps;
     struct repair_fit repair;
     struct fault_count top_nodes[TOP_NODES]; /* most failures first, then lowest node */

@@ -62,7 +62,7 @@ struct run_closed_form run_closed_form(const struct run_options *options, double
     double recovery = nanos_to_seconds(options->recovery.detect + options->recovery.restart);
     double rate = failures / nanos_to_seconds(options->horizon);
     if (!(rate > 0))
-        return (struct run_closed_form){.first_order = r.work / r.every, .exponential = r.work / r.every};
+        return (struct run_closed_form){.first_order = r.work / r.every, .exponential = r.work / r.every, .nothing_failed = true};
     if (options->failover)
         return with_failover(options, rate);
     return (struct run_closed_form){.first_order = first_order(&r, rate, recovery + lost_each(&r)),
@@ -121,7 +121,7 @@ struct run_closed_form run_closed_form_of(const struct run_options *options, con
     if (options->robust)
         return options->failover ? of_policy_with_failover(options, account) : of_policy(options, account);
     struct run_closed_form form = run_closed_form(options, account->failures);
-    if (!options->failover) {
+    if (!options->failover && !form.nothing_failed) { /* announced outages alone are no failures */
         form.between_s = run_time_between(account);
         form.interval = best_interval_of(&options->checkpoint, form.between_s);
     }

@@ -45,6 +45,7 @@ struct run_closed_form {
     double first_order, exponential; /* ETTR */
     double between_s;                /* M; 0: nothing fails */
     struct best_interval interval;   /* all zero with failover */
+    bool nothing_failed;             /* the rate is unknown: the ETTR is that of no failures at all */
 };
 
 /* For `failures` over the options' horizon: they give the rate L, and M = 1/L. */

@@ -77,7 +77,7 @@ START_TEST(as_slurm_writes)
                                 "5|NODE_FAIL|x|x|2024-03-02T02:00:00+00|gpu007-ib\n";
     const char *text = JOBS(usual, sacct);
     STARTS(text,
-           "82800 1 3600 NODE_F;86400 0 3600 NODE_F;90000 2 3600 NODE_F;93600 1 3600 NODE_F;|2 failures of jobs on several");
+           "82800 1 3600 NODE_F;86400 0 3600 NODE_F;90000 2 3600 NODE_F;93600 3 3600 NODE_F;|2 failures of jobs on several");
     text = JOBS(usual, "state,end,node\nNODE_FAIL,2024-03-02T00:00:00+25:00,a\nNODE_FAIL,2024-03-02T00:00:00+8x,a\n"
                        "NODE_FAIL,2024-02-30T00:00:00Z,a\n");
     HAS(text, "'2024-03-02T00:00:00+25:00' is neither");

@@ -55,7 +55,7 @@ static bool add_failure(struct parser *parser, size_t row, struct fault fault, c
     if (records_is_cut(records, nodes))
         return true;
     int64_t n = node_list_count(nodes);
-    uint64_t drawn = hash_bytes(HASH_BEGIN, &row, sizeof row);
+    uint64_t key = row, drawn = hash_key(&key, sizeof key) >> 20;
     if (n == 0 || !node_list_name(nodes, n == 1 ? 0 : (int64_t)(drawn % (uint64_t)n), name))
         return false;
     parser->n_several += n > 1;

@@ -4,7 +4,8 @@
  * What is proved: causes of every shipped model are what the one table of causes says; a model that leaves kinds out has them
  * from it, and a fit takes those that a model says otherwise; over many seeds 95 % intervals of rate, shape and repairs hold the
  * truth as often as a binomial variate would (fewer by chance: one in three hundred for each, and the seeds are fixed); quantiles
- * of chi-squared are inverse to its distribution.
+ * of chi-squared are inverse to its distribution. Of many fleets of nodes alike few are said to have lemons, of those that have
+ * them most are, and a table that names one node by mistake says nothing of lemons.
  */
 #include <check.h>
 #include <gsl/gsl_cdf.h>
@@ -205,6 +206,76 @@ START_TEST(intervals_hold_what_made_the_trace)
 }
 END_TEST
 
+/* --- lemons --- */
+
+/* In how many of `n` traces are lemons found? Fleets differ in size, in failures per node and in shape. */
+static int count_lemons(int n, double share, double factor)
+{
+    static const int fleets[] = {48, 128, 256};
+    static const double failures[] = {0.5, 1, 3}, shapes[] = {0.7, 1, 0.8};
+    struct fault_model *model = memory_new(1, sizeof *model);
+    struct fault_fit *fit = memory_new(1, sizeof *fit);
+    int found = 0;
+    load("llama3", model);
+    model->lemon_share = share;
+    model->lemon_factor = factor;
+    for (int i = 0; i < n; i++) {
+        struct diags diags = {0};
+        struct fault_trace trace;
+        int nodes = fleets[i % 3];
+        model->rate = failures[share > 0 ? 1 + i / 3 % 2 : i / 3 % 3] / 54;
+        model->shape = shapes[i / 9 % 3];
+        faults_generate(model, nodes, DAYS(54), (uint64_t)i + 17, &trace);
+        ck_assert_int_eq(fault_fit(&trace, "drawn", nodes, DAYS(54), NULL, fit, &diags), STATUS_OK);
+        ck_assert_double_ge(fit->evidence.gain, 0);
+        ck_assert_int_eq(fit->lemons, fit->evidence.p <= 0.01001 && fit->evidence.n_lemons > 0);
+        found += fit->lemons;
+        fault_trace_free(&trace);
+        diags_free(&diags);
+    }
+    free(fit);
+    free(model);
+    return found;
+}
+
+START_TEST(lemons_need_evidence)
+{
+    int healthy = suite_is_long() ? 1000 : 200 / THINNED, sour = suite_draws(90, 2);
+    int wrong = count_lemons(healthy, 0, 1), right = count_lemons(sour, 0.05, 15);
+    ck_assert_msg(wrong * 20 <= healthy, "%d of %d fleets of nodes alike", wrong, healthy);
+    ck_assert_msg(right * 10 >= sour * 7, "%d of %d fleets with lemons", right, sour);
+}
+END_TEST
+
+/* 60 failures of 64 nodes, one a day, all of which a table puts on node 5: no lemon of the factor 1e5, and a warning. */
+START_TEST(one_node_named_by_mistake)
+{
+    struct fault_fit *fit = memory_new(1, sizeof *fit);
+    struct fault_trace trace = {0};
+    struct diags diags = {0};
+    for (int i = 0; i < 60; i++)
+        fault_trace_add(&trace,
+                        (struct fault){.time = DAYS(1) * i + (i * 7919) % 80000 * NANOS_PER_SECOND,
+                                       .node = i < 57 ? 5 : i % 64,
+                                       .down = DAYS(1) / 24,
+                                       .speed = FULL_SPEED},
+                        "x");
+    fault_trace_name_node(&trace, 5, "gpu005");
+    ck_assert_int_eq(fault_fit(&trace, "sacct", 64, DAYS(60), NULL, fit, &diags), STATUS_OK);
+    ck_assert(!fit->lemons && fit->evidence.all_on_one);
+    ck_assert_int_eq(fit->evidence.worst_node, 5);
+    ck_assert_str_eq(fit->evidence.worst_host, "gpu005");
+    ck_assert_double_eq(fit->model.lemon_factor, 1);
+    ck_assert_double_gt(fit->shape.value, 0.4);
+    ck_assert_double_lt(fit->shape.value, 3);
+    ck_assert_uint_eq(diags.n_items, 1);
+    ck_assert_msg(strncmp(diags.items[0].text, "gpu005 (node 5) has 57 of 60 failures", 37) == 0, "%s", diags.items[0].text);
+    fault_trace_free(&trace);
+    diags_free(&diags);
+    free(fit);
+}
+END_TEST
+
 START_TEST(quantiles_are_inverse)
 {
     static const double tails[] = {0.025, 0.5, 0.975};
@@ -227,6 +298,8 @@ int main(void)
     tcase_add_test(tests, kinds_that_are_left_out);
     tcase_add_test(tests, a_model_says_otherwise);
     tcase_add_test(tests, intervals_hold_what_made_the_trace);
+    tcase_add_test(tests, lemons_need_evidence);
+    tcase_add_test(tests, one_node_named_by_mistake);
     tcase_add_test(tests, quantiles_are_inverse);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
