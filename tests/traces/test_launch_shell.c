@@ -162,8 +162,8 @@ START_TEST(here_documents)
         struct reading r = read_script(script, NULL);
         const struct launch_word *file = word_of(&r, "written-file");
         ck_assert_msg((file != NULL) == (cases[i].name != NULL), "%s", script);
-        ck_assert_msg(!file || (strcmp(file->said, cases[i].name) == 0 && strcmp(file->value, cases[i].text) == 0), "%s: %s: %s",
-                      script, file->said, file->value);
+        ck_assert_msg(!file || (strcmp(file->spelling, cases[i].name) == 0 && strcmp(file->value, cases[i].text) == 0),
+                      "%s: %s: %s", script, file->spelling, file->value);
         reading_free(&r);
     }
 }
@@ -216,7 +216,7 @@ START_TEST(changed_files_are_doubted)
         struct reading r = read_script(script, NULL);
         const struct launch_word *doubt = word_of(&r, "doubted-file");
         ck_assert_msg(!doubt == !cases[i].by, "%s", script);
-        ck_assert_msg(!doubt || (strcmp(doubt->said, "a.yaml") == 0 && strcmp(doubt->value, cases[i].by) == 0), "%s", script);
+        ck_assert_msg(!doubt || (strcmp(doubt->spelling, "a.yaml") == 0 && strcmp(doubt->value, cases[i].by) == 0), "%s", script);
         ck_assert_int_eq(doubt ? doubt->at.line : 2, 2);
         reading_free(&r);
     }

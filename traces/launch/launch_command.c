@@ -64,7 +64,7 @@ static void set_keys(struct launch_words *words, size_t first)
         for (char *p = name; p && *p; p++)
             *p = *p == '-' ? '_' : *p;
         if (flag) {
-            word.name = word.said = name;
+            word.name = word.spelling = name;
             word.value = word.value || word.unknown ? word.value : denied ? "false" : "true";
         }
         words->items[kept++] = word;
@@ -83,8 +83,9 @@ static void add_recipe(const struct frameworks *fs, struct launch_words *words, 
     for (size_t i = 0; pretrains && i < fields->n && !factory; i++)
         factory = strncmp(shell_text_at(fields, i), "--factory", strlen("--factory")) == 0 ? &fields->items[i] : NULL;
     for (const struct framework_word *w = fs->recipe->fixed; factory && w && w->name; w++)
-        launch_words_add(words, (struct launch_word){
-                                    .name = w->name, .value = w->value, .said = "--factory", .at = factory->at, .by_dest = true});
+        launch_words_add(words,
+                         (struct launch_word){
+                             .name = w->name, .value = w->value, .spelling = "--factory", .at = factory->at, .by_dest = true});
 }
 
 /* What stands in front of the shell that a command is given to, in front of it. */

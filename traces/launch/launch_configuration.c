@@ -4,9 +4,9 @@
 
 #include "traces/launch/launch_programs.h"
 
-static void add(struct launch_words *words, const char *name, const char *value, const char *said, struct place at)
+static void add(struct launch_words *words, const char *name, const char *value, const char *spelling, struct place at)
 {
-    launch_words_add(words, (struct launch_word){.name = name, .value = value, .said = said, .at = at});
+    launch_words_add(words, (struct launch_word){.name = name, .value = value, .spelling = spelling, .at = at});
 }
 
 static bool is_configuration(const char *text)
@@ -58,7 +58,7 @@ static bool is_told(const struct launch_words *script, const struct launch_field
     for (size_t i = 0; script && i < script->n && !told; i++) {
         const struct launch_word *word = &script->items[i];
         told = strcmp(word->name, "written-file") == 0 && word->unknown && strcmp(word->unknown, field->unknown) == 0 &&
-               strcmp(word->said, name) == 0;
+               strcmp(word->spelling, name) == 0;
     }
     return told;
 }
@@ -140,7 +140,7 @@ size_t launch_configuration(struct shell_state *state, const struct shell_fields
     launch_words_add(words,
                      (struct launch_word){.name = "configuration-file",
                                           .value = launch_text(words, path, strlen(path)),
-                                          .said = "configuration",
+                                          .spelling = "configuration",
                                           .unknown = strpbrk(path, UNKNOWN_TEXT) ? fields->items[at + behind].unknown : NULL,
                                           .at = fields->items[at].at});
     return sure || launcher ? 2 : 1;

@@ -17,9 +17,9 @@ static const char *number_text(struct launch_words *words, size_t n)
     return launch_text(words, text, (size_t)length);
 }
 
-static void add(struct launch_words *words, const char *name, size_t n, const char *said, struct place at)
+static void add(struct launch_words *words, const char *name, size_t n, const char *spelling, struct place at)
 {
-    launch_words_add(words, (struct launch_word){.name = name, .value = number_text(words, n), .said = said, .at = at});
+    launch_words_add(words, (struct launch_word){.name = name, .value = number_text(words, n), .spelling = spelling, .at = at});
 }
 
 static void take(struct hosts *hosts, size_t gpus)
@@ -85,12 +85,12 @@ void launch_hosts_included(struct launch_word include, struct launch_words *word
     if (hosts.nodes == 0)
         return;
     if (!all && hosts.gpus != hosts.nodes * hosts.most) {
-        add(words, "world-size", hosts.gpus, include.said, include.at);
+        add(words, "world-size", hosts.gpus, include.spelling, include.at);
         return;
     }
-    add(words, "launched-nodes", hosts.nodes, include.said, include.at);
+    add(words, "launched-nodes", hosts.nodes, include.spelling, include.at);
     if (!all)
-        add(words, "launched-gpus", hosts.most, include.said, include.at);
+        add(words, "launched-gpus", hosts.most, include.spelling, include.at);
 }
 
 /* The last flag of this name with a value that is known; NULL: none. */
@@ -169,20 +169,20 @@ void launch_programs_hosts(const char *path, const char *bytes, size_t n, struct
     struct selection s = {.include = include ? text_of(words, include) : NULL,
                           .exclude = exclude ? text_of(words, exclude) : NULL};
     struct place chosen = by ? by->at : at;
-    const char *said = by ? by->said : launch_base(path);
+    const char *spelling = by ? by->spelling : launch_base(path);
     read_hosts(&s, bytes, n);
     struct hosts *h = &s.taken;
     bool even = h->gpus == h->nodes * h->most;
     if (s.all.nodes == 0)
         diag_warning(diags, at, "this file names no host");
     else if (h->nodes == 0)
-        diag_warning(diags, chosen, "%.80s: %s leaves no host", launch_base(path), by->said);
+        diag_warning(diags, chosen, "%.80s: %s leaves no host", launch_base(path), by->spelling);
     else if (!even && by && !s.unsized)
-        add(words, "world-size", h->gpus, said, chosen);
+        add(words, "world-size", h->gpus, spelling, chosen);
     else if (!even)
         diag_warning(diags, at, "hosts have different numbers of slots, %zu in all; set the job's number with --gpus", h->gpus);
     else if (h->gpus)
-        add(words, "launched-gpus", h->most, by ? said : "slots", by ? chosen : at);
+        add(words, "launched-gpus", h->most, by ? spelling : "slots", by ? chosen : at);
     if (h->nodes && even)
-        add(words, "launched-nodes", h->nodes, said, chosen);
+        add(words, "launched-nodes", h->nodes, spelling, chosen);
 }

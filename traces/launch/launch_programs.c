@@ -63,9 +63,9 @@ static size_t find_starter(const struct shell_fields *fields)
 
 /* --- words --- */
 
-static void add(struct launch_words *words, const char *name, const char *value, const char *said, struct place at)
+static void add(struct launch_words *words, const char *name, const char *value, const char *spelling, struct place at)
 {
-    launch_words_add(words, (struct launch_word){.name = name, .value = value, .said = said, .at = at});
+    launch_words_add(words, (struct launch_word){.name = name, .value = value, .spelling = spelling, .at = at});
 }
 
 static const char *number_text(struct launch_words *words, size_t n)
@@ -148,7 +148,7 @@ static void read_options(const struct shell_fields *fields, size_t first, struct
                 launch_words_add(words, (struct launch_word){.name = options[k].name,
                                                              .value = number,
                                                              .unknown = value ? value->unknown : NULL,
-                                                             .said = options[k].option,
+                                                             .spelling = options[k].option,
                                                              .at = fields->items[i].at});
             break;
         }
@@ -204,16 +204,16 @@ static const struct launch_word *flag_of(const struct launch_words *words, const
 /* accelerate's --num_processes is of all machines. */
 static void tell_processes(struct launch_words *words)
 {
-    const struct launch_word *said = flag_of(words, "num_processes");
+    const struct launch_word *spelling = flag_of(words, "num_processes");
     struct launch_word world = {.name = "world-size"};
-    said = said ? said : flag_of(words, "num-processes");
-    if (!said || !said->value)
+    spelling = spelling ? spelling : flag_of(words, "num-processes");
+    if (!spelling || !spelling->value)
         return;
-    world.value = said->value;
-    world.first = said->first;
-    world.unknown = said->unknown;
-    world.said = said->said;
-    world.at = said->at;
+    world.value = spelling->value;
+    world.first = spelling->first;
+    world.unknown = spelling->unknown;
+    world.spelling = spelling->spelling;
+    world.at = spelling->at;
     launch_words_add(words, world);
 }
 
@@ -225,7 +225,7 @@ static bool has_hosts(const struct shell_fields *fields, struct launch_words *wo
             launch_words_add(words, (struct launch_word){.name = "hostfile",
                                                          .value = fields->items[i + 1].text,
                                                          .unknown = fields->items[i + 1].unknown,
-                                                         .said = "-H",
+                                                         .spelling = "-H",
                                                          .at = fields->items[i].at});
     return flag_of(words, "hostfile") || flag_of(words, "exclude");
 }
@@ -257,9 +257,9 @@ static void tell_launcher(struct shell_state *state, const struct shell_fields *
     else if (visible)
         add(words, "launched-gpus", number_text(words, visible), "CUDA_VISIBLE_DEVICES", at);
     else if (wrong)
-        launch_words_add(words,
-                         (struct launch_word){
-                             .name = "launched-gpus", .value = "", .unknown = wrong, .said = "CUDA_VISIBLE_DEVICES", .at = at});
+        launch_words_add(
+            words, (struct launch_word){
+                       .name = "launched-gpus", .value = "", .unknown = wrong, .spelling = "CUDA_VISIBLE_DEVICES", .at = at});
     if (nodes)
         add(words, "launched-nodes", nodes, launcher->nodes_variable, at);
     else if (find_starter(fields) == fields->n)

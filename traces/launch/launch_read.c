@@ -127,7 +127,7 @@ static void tell_gaps(struct launch_source *source, const char *text, const stru
             continue;
         struct launch_word unknown = *word;
         unknown.name = launch_text(&source->words, word->name, strlen(word->name));
-        unknown.said = word->said ? launch_text(&source->words, word->said, strlen(word->said)) : NULL;
+        unknown.spelling = word->spelling ? launch_text(&source->words, word->spelling, strlen(word->spelling)) : NULL;
         unknown.value = "";
         unknown.first = 0;
         unknown.unknown = launch_text(&source->words, gap->why, strcspn(gap->why, UNKNOWN_TEXT));
@@ -154,7 +154,7 @@ static enum status read_written(struct launch_source *source, const char *text, 
 static void tell_doubts(const struct launch_words *words, const char *name, const char *shown, struct diags *diags)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (strcmp(words->items[i].name, "doubted-file") == 0 && strcmp(words->items[i].said, name) == 0)
+        if (strcmp(words->items[i].name, "doubted-file") == 0 && strcmp(words->items[i].spelling, name) == 0)
             diag_warning(diags, words->items[i].at,
                          "the script writes %.80s and changes it here with %.60s; msim does not follow the change", shown,
                          words->items[i].value);
@@ -168,7 +168,7 @@ static const char *written_text(const struct launch_words *words, const char *pa
     for (size_t i = words->n; i-- > 0;) {
         const struct launch_word *file = &words->items[i];
         bool same = !file->unknown == !unknown && (!unknown || strcmp(file->unknown, unknown) == 0);
-        if (same && strcmp(file->name, "written-file") == 0 && strcmp(file->said, path) == 0)
+        if (same && strcmp(file->name, "written-file") == 0 && strcmp(file->spelling, path) == 0)
             return file->value;
     }
     return NULL;
@@ -199,7 +199,8 @@ static bool is_known(const struct launch_sources *sources, size_t job, const str
             return true;
     for (size_t i = 0; i < words->n; i++) {
         const struct launch_word *other = &words->items[i];
-        if (other->said && word->said && strcmp(other->said, word->said) == 0 && strcmp(other->name, "zero_stage") == 0)
+        if (other->spelling && word->spelling && strcmp(other->spelling, word->spelling) == 0 &&
+            strcmp(other->name, "zero_stage") == 0)
             return true;
     }
     return false;

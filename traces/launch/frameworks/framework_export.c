@@ -146,11 +146,11 @@ static void write_value(struct config *c, const char *path, int argument, bool o
     if (!applies(c, argument) || is_mapping(c, path))
         return;
     const char *value = effective(c, argument);
-    bool said = c->covered[argument] && is_adapters(argument); /* by the first of several keys */
+    bool spelling = c->covered[argument] && is_adapters(argument); /* by the first of several keys */
     bool nothing = strcmp(value, "None") == 0;
     enum writing how = writing_of(c, path);
     c->covered[argument] = true;
-    if (said || framework_lines_have(&c->lines, path) || (nothing && how != WRITTEN_WHOLLY) ||
+    if (spelling || framework_lines_have(&c->lines, path) || (nothing && how != WRITTEN_WHOLLY) ||
         (how == WRITTEN_SELDOM && is_usual(c, argument)))
         return;
     bool truth = strcmp(value, "True") == 0;

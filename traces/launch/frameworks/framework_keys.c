@@ -372,7 +372,7 @@ static const struct framework *framework_of_paths(const struct frameworks *fs, c
 static bool has_trainer_file(const struct launch_words *words)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (words->items[i].by_dest && words->items[i].said && strcmp(words->items[i].said, FRAMEWORK_TRAINER) == 0)
+        if (words->items[i].by_dest && words->items[i].spelling && strcmp(words->items[i].spelling, FRAMEWORK_TRAINER) == 0)
             return true;
     return false;
 }
@@ -410,7 +410,7 @@ bool framework_is_told_by_flags(const struct frameworks *fs, const struct launch
 static bool is_taken(const struct launch_words *words, size_t first, const char *name)
 {
     for (size_t i = first; i < words->n; i++)
-        if (words->items[i].said && strcmp(words->items[i].said, name) == 0)
+        if (words->items[i].spelling && strcmp(words->items[i].spelling, name) == 0)
             return true;
     return false;
 }

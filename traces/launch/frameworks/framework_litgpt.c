@@ -30,8 +30,8 @@ static void read_targets(struct launch_words *words, const struct yaml_node *roo
                  {"lora_head", "lm_head", false}};
     char text[128] = "";
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const struct yaml_node *said = scalar_at(root, parts[i].key);
-        if (said ? framework_is_true(said->text) : parts[i].usual)
+        const struct yaml_node *spelling = scalar_at(root, parts[i].key);
+        if (spelling ? framework_is_true(spelling->text) : parts[i].usual)
             text_append(text, sizeof text, "%s%s", *text ? " " : "", parts[i].modules);
     }
     framework_add(words, rank, "lora_r", "adapter", "lora");

@@ -32,7 +32,7 @@ static void add_rest(struct launch_words *words, const struct yaml_node *node, c
     launch_words_add(words, (struct launch_word){.name = name,
                                                  .value = framework_text(words, node),
                                                  .unknown = launch_text(words, why, strlen(why)),
-                                                 .said = path,
+                                                 .spelling = path,
                                                  .at = node->at,
                                                  .by_dest = true});
 }

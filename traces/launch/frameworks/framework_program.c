@@ -88,16 +88,16 @@ static void read_recipe(struct launch_words *words, const struct yaml_node *reci
     struct transformer known;
     struct diags quiet = {0};
     const struct yaml_node *target = yaml_find(recipe, "_target_");
-    const char *said = launch_text(words, target->text, strlen(target->text));
-    name_of_recipe(said, name, sizeof name);
+    const char *spelling = launch_text(words, target->text, strlen(target->text));
+    name_of_recipe(spelling, name, sizeof name);
     const char *model = model_of(bridge_recipes, name);
     model = model ? model : model_of(nemo2_recipes, name);
     model = model ? model : launch_text(words, name, strlen(name));
     if (catalog_model(model, &known, &quiet) == STATUS_OK)
-        framework_add(words, target, said, "catalog_model", model);
+        framework_add(words, target, spelling, "catalog_model", model);
     diags_free(&quiet);
     for (const struct framework_word *w = fs->recipe->fixed; w && w->name; w++)
-        framework_add(words, target, said, w->name, w->value);
+        framework_add(words, target, spelling, w->name, w->value);
 }
 
 /* --- arguments of its function --- */
@@ -106,10 +106,10 @@ static void read_recipe(struct launch_words *words, const struct yaml_node *reci
 static void read_adapter(struct launch_words *words, const struct yaml_node *recipe)
 {
     const struct yaml_node *target = yaml_find(recipe, "_target_");
-    const char *said = launch_text(words, target->text, strlen(target->text));
+    const char *spelling = launch_text(words, target->text, strlen(target->text));
     bool told = yaml_find(recipe, "peft") || yaml_find(recipe, "peft_scheme");
-    if (strstr(said, "finetune") && !told)
-        framework_add(words, target, said, "adapter", "lora");
+    if (strstr(spelling, "finetune") && !told)
+        framework_add(words, target, spelling, "adapter", "lora");
 }
 
 /* After the defaults of the framework and before the fields that the program changes. */
@@ -194,7 +194,7 @@ static void leave_names_out(struct launch_words *words, size_t first, const char
             words->items[kept++] = word;
         else
             diag_warning(diags, (struct place){.file = path, .line = word.at.line, .column = word.at.column},
-                         "%s is left out: the program computes its value, %.60s", word.said, word.value);
+                         "%s is left out: the program computes its value, %.60s", word.spelling, word.value);
     }
     words->n = kept;
 }

@@ -75,7 +75,7 @@ static void write_bridge_precision(struct config *c)
         {PRECISION_MXFP8, "bf16_with_mxfp8_mixed", "get_mixed_precision_config(\"bf16_with_mxfp8_mixed\")"},
         {PRECISION_FP16, "fp16_mixed", NULL},
     };
-    static const enum argument said[] = {ARGUMENT_BF16, ARGUMENT_FP16, ARGUMENT_FP8, ARGUMENT_FP8_RECIPE};
+    static const enum argument spelling[] = {ARGUMENT_BF16, ARGUMENT_FP16, ARGUMENT_FP8, ARGUMENT_FP8_RECIPE};
     const struct job *job = &c->job->job;
     for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
         if (recipes[i].precision != job->precision)
@@ -84,8 +84,8 @@ static void write_bridge_precision(struct config *c)
         framework_lines_add(&c->lines, "mixed_precision", recipes[i].name)->verbatim = narrow ? recipes[i].call : NULL;
         if (narrow)
             framework_lines_add(&c->lines, "mixed_precision.grad_reduce_in_fp32", "False");
-        for (size_t k = 0; k < sizeof said / sizeof said[0]; k++)
-            cover(c, said[k]);
+        for (size_t k = 0; k < sizeof spelling / sizeof spelling[0]; k++)
+            cover(c, spelling[k]);
     }
 }
 

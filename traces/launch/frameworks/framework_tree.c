@@ -54,7 +54,7 @@ const char *framework_text(struct launch_words *words, const struct yaml_node *n
 void framework_add(struct launch_words *words, const struct yaml_node *node, const char *path, const char *name,
                    const char *value)
 {
-    struct launch_word word = {.name = name, .value = value, .said = path, .at = node->at, .by_dest = true};
+    struct launch_word word = {.name = name, .value = value, .spelling = path, .at = node->at, .by_dest = true};
     if (strstr(value, "${"))
         word.unknown = "it refers to another key";
     else if (strcmp(value, "???") == 0)
@@ -75,10 +75,10 @@ void framework_add_strange(struct launch_words *words, const struct yaml_node *n
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         if (strcmp(text, plain[i]) == 0)
             return;
-    char said[160];
-    int n = snprintf(said, sizeof said, "%.60s=%.40s", path, text);
-    const char *name = launch_text(words, said, (size_t)n);
-    launch_words_add(words, (struct launch_word){.name = name, .said = path, .at = node->at, .strange = true});
+    char spelling[160];
+    int n = snprintf(spelling, sizeof spelling, "%.60s=%.40s", path, text);
+    const char *name = launch_text(words, spelling, (size_t)n);
+    launch_words_add(words, (struct launch_word){.name = name, .spelling = path, .at = node->at, .strange = true});
 }
 
 const struct framework_word *framework_list(const struct framework *framework, const char *name)

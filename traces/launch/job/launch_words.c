@@ -6,7 +6,7 @@
 
 bool launch_word_sets(const struct launch_word *word)
 {
-    return word->said && *word->said != '-' && strcmp(word->said, word->name) == 0;
+    return word->spelling && *word->spelling != '-' && strcmp(word->spelling, word->name) == 0;
 }
 
 void launch_words_add(struct launch_words *words, struct launch_word word)
@@ -123,12 +123,12 @@ static void take_values(struct launch_words *words, struct launch_word *word, co
 }
 
 /* A flag's name. Of --table.some-key, which is the key table.some_key, it is the key's. */
-static const char *name_of_flag(struct launch_words *words, const char *said)
+static const char *name_of_flag(struct launch_words *words, const char *spelling)
 {
-    const char *dot = strchr(said, '.');
+    const char *dot = strchr(spelling, '.');
     if (!dot || !strchr(dot, '-'))
-        return said + strlen("--");
-    char *name = launch_text(words, said + strlen("--"), strlen(said) - strlen("--"));
+        return spelling + strlen("--");
+    char *name = launch_text(words, spelling + strlen("--"), strlen(spelling) - strlen("--"));
     for (char *p = strchr(name, '.'); p && *p; p++)
         *p = *p == '-' ? '_' : *p;
     return name;
@@ -140,11 +140,11 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
     for (size_t i = 0; i < n; i++) {
         if (!is_flag(fields, i, settings))
             continue;
-        const char *said = fields[i].text, *equals = strchr(said, '=');
-        struct launch_word word = {.said = said, .at = fields[i].at, .unknown = equals ? fields[i].unknown : NULL};
+        const char *spelling = fields[i].text, *equals = strchr(spelling, '=');
+        struct launch_word word = {.spelling = spelling, .at = fields[i].at, .unknown = equals ? fields[i].unknown : NULL};
         size_t values = 0, known = 0;
         if (equals) {
-            word.said = launch_text(words, said, (size_t)(equals - said));
+            word.spelling = launch_text(words, spelling, (size_t)(equals - spelling));
             word.value = equals + 1;
         } else {
             while (i + 1 + values < n && !is_flag(fields, i + 1 + values, settings) &&
@@ -154,9 +154,9 @@ void launch_words_of_fields(struct launch_words *words, const struct launch_fiel
             if (known)
                 take_values(words, &word, &fields[i + 1], known);
         }
-        word.name = *word.said == '-'   ? name_of_flag(words, word.said)
-                    : override_of(said) ? word.said + strspn(word.said, "+")
-                                        : word.said;
+        word.name = *word.spelling == '-'   ? name_of_flag(words, word.spelling)
+                    : override_of(spelling) ? word.spelling + strspn(word.spelling, "+")
+                                            : word.spelling;
         launch_words_add(words, word);
         for (; known < values; known++)
             launch_words_add(words, (struct launch_word){

@@ -1,9 +1,9 @@
 /*
  * launch_words.h - words that describe a job: flags of a script, names of a log's argument block, keys of a configuration.
  *
- *     --num-layers 80           (train.sh:31)      name "num-layers", value "80", said "--num-layers"
- *     model.num_layers: 80      (run.yaml:4)       name "num_layers", value "80", said "model.num_layers", by_dest
- *     num_layers ....... 80     (a log)            name "num_layers", value "80", said NULL, by_dest
+ *     --num-layers 80           (train.sh:31)      name "num-layers", value "80", spelling "--num-layers"
+ *     model.num_layers: 80      (run.yaml:4)       name "num_layers", value "80", spelling "model.num_layers", by_dest
+ *     num_layers ....... 80     (a log)            name "num_layers", value "80", spelling NULL, by_dest
  *     --num-layers $N           ($N is not set)    unknown "$N is set nowhere in the script"
  */
 #ifndef MSIM_TRACES_LAUNCH_JOB_LAUNCH_WORDS_H
@@ -15,11 +15,11 @@
 #include "model/base/memory.h"
 
 struct launch_word {
-    const char *name;    /* of the flag or key, without leading dashes; "": any words may stand here (`unknown`) */
-    const char *value;   /* the text that follows it; several texts are separated by blanks; NULL: nothing */
-    size_t first;        /* length of the first of several texts; 0: there is one */
-    const char *unknown; /* why the value is not known ("$TP is not set"); NULL: it is known */
-    const char *said;    /* as it is written: "--num-layers", "model.num_layers"; NULL: as the name, in a log */
+    const char *name;     /* of the flag or key, without leading dashes; "": any words may stand here (`unknown`) */
+    const char *value;    /* the text that follows it; several texts are separated by blanks; NULL: nothing */
+    size_t first;         /* length of the first of several texts; 0: there is one */
+    const char *unknown;  /* why the value is not known ("$TP is not set"); NULL: it is known */
+    const char *spelling; /* as it is written: "--num-layers", "model.num_layers"; NULL: as the name, in a log */
     struct place at;
     bool by_dest;   /* the name is that of a log (argparse's dest), not the flag */
     bool commanded; /* `by_dest`, and a command line set it */

@@ -33,11 +33,11 @@ static const char *next_name(const char *p, char *name, size_t size)
 static bool is_pattern(struct translation *m, enum argument list)
 {
     static const char *const keys[] = {"target_modules", "lora_target_modules", "exclude_modules", "lora_exclude_modules"};
-    const char *text = translate_has(m, list) ? translate_text(m, list) : "", *said = m->arguments->of[list].said;
-    said += said ? strspn(said, "-") : 0;
+    const char *text = translate_has(m, list) ? translate_text(m, list) : "", *spelling = m->arguments->of[list].spelling;
+    spelling += spelling ? strspn(spelling, "-") : 0;
     bool marks = strpbrk(text, "\\(|^$+?{") || strstr(text, ".*") || (*text && strchr(text + 1, '['));
-    for (size_t i = 0; said && marks && !strchr(text, ' ') && i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(said, keys[i]) == 0)
+    for (size_t i = 0; spelling && marks && !strchr(text, ' ') && i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(spelling, keys[i]) == 0)
             return true;
     return false;
 }

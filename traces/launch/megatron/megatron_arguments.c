@@ -102,12 +102,13 @@ static bool tell_untold(const struct launch_word *word, bool flag, struct diags 
 static bool keeps_stage(const struct megatron_value *kept, const struct launch_word *word, const char *text, struct diags *diags)
 {
     static const char file[] = "zero_optimization.stage";
-    bool by_file = kept->text && kept->said && strcmp(kept->said, file) == 0;
-    bool besides = word->said && strcmp(word->said, file) != 0 && !(word->at.file && strcmp(word->at.file, "--with") == 0);
+    bool by_file = kept->text && kept->spelling && strcmp(kept->spelling, file) == 0;
+    bool besides =
+        word->spelling && strcmp(word->spelling, file) != 0 && !(word->at.file && strcmp(word->at.file, "--with") == 0);
     if (by_file && besides && !word->unknown && text && strcmp(text, kept->text) != 0)
         diag_warning(diags, word->at,
-                     "%s %s is left out: DeepSpeed uses %s of its file's %s; --with \"--zero-stage N\" wins over it", word->said,
-                     text, kept->text, file);
+                     "%s %s is left out: DeepSpeed uses %s of its file's %s; --with \"--zero-stage N\" wins over it",
+                     word->spelling, text, kept->text, file);
     return by_file && besides;
 }
 
@@ -115,7 +116,7 @@ static bool keeps_stage(const struct megatron_value *kept, const struct launch_w
 static bool is_foreign(const struct launch_words *words)
 {
     for (size_t i = 0; i < words->n; i++)
-        if (words->items[i].by_dest && words->items[i].said)
+        if (words->items[i].by_dest && words->items[i].spelling)
             return true;
     return false;
 }
@@ -124,7 +125,7 @@ static bool is_foreign(const struct launch_words *words)
 static void read_stranger(const struct launch_word *word, const char *const *ignored, bool foreign,
                           struct unknown_arguments *unknown, struct diags *diags)
 {
-    bool flag = !word->said || *word->said == '-';
+    bool flag = !word->spelling || *word->spelling == '-';
     if (word->by_dest || megatron_ignores(ignored, word->name) || (flag && !foreign && megatron_refuse(word, diags)))
         return;
     add_unknown(unknown, word, flag);
@@ -143,12 +144,12 @@ static void read_argument(struct launch_words *words, const struct launch_word *
         return;
     arguments->of[found] = (struct megatron_value){.text = text,
                                                    .unknown = is_flag(row) ? NULL : wrong,
-                                                   .said = word->said ? word->said : word->name,
+                                                   .spelling = word->spelling ? word->spelling : word->name,
                                                    .at = word->at,
                                                    .by_flag = !word->by_dest,
                                                    .commanded = word->commanded};
-    arguments->foreign |= word->by_dest && word->said;
-    arguments->logged |= word->by_dest && !word->said; /* a configuration says how it calls it */
+    arguments->foreign |= word->by_dest && word->spelling;
+    arguments->logged |= word->by_dest && !word->spelling; /* a configuration says how it calls it */
 }
 
 void megatron_read(struct launch_words *words, const char *const *ignored, bool all, struct megatron_arguments *arguments,

@@ -53,7 +53,7 @@ struct argument_row {
     bool or_zero;               /* the number may be 0; others are at least 1 */
     enum argument_when when;
     const char *since;
-    const char *told; /* not modelled: what it changes, for a warning if the value is not the default */
+    const char *unmodelled; /* not modelled: what it changes, for a warning if the value is not the default */
 };
 
 enum argument {
@@ -67,9 +67,9 @@ extern const struct argument_row megatron_rows[N_ARGUMENTS];
 
 /* The value of one argument in a job. */
 struct megatron_value {
-    const char *text;    /* NULL: none; "true" or "false" of flags */
-    const char *unknown; /* why it is not known; NULL: it is */
-    const char *said;    /* the name by which the input calls it */
+    const char *text;     /* NULL: none; "true" or "false" of flags */
+    const char *unknown;  /* why it is not known; NULL: it is */
+    const char *spelling; /* the name by which the input calls it */
     struct place at;
     bool by_flag, commanded; /* set by a flag; by a key on a command line; neither: by a file */
 };

@@ -7,14 +7,14 @@
 /* Is a number the launcher's default? Others are from a variable or a hostfile, which are named. */
 static bool is_own(struct translation *m, enum argument argument)
 {
-    const char *said = m->arguments->of[argument].said, *by = translate_text(m, ARGUMENT_LAUNCHER);
-    return said && by && strcmp(said, by) == 0;
+    const char *spelling = m->arguments->of[argument].spelling, *by = translate_text(m, ARGUMENT_LAUNCHER);
+    return spelling && by && strcmp(spelling, by) == 0;
 }
 
 /* What the program that starts the job's processes does of nodes and GPUs where nothing says them; 0: it says neither. */
 static int64_t gpus_launched(struct translation *m, int64_t nodes, int64_t per_node)
 {
-    const char *by = translate_text(m, ARGUMENT_LAUNCHER), *said = m->arguments->of[ARGUMENT_LAUNCHED_NODES].said, *own;
+    const char *by = translate_text(m, ARGUMENT_LAUNCHER), *spelling = m->arguments->of[ARGUMENT_LAUNCHED_NODES].spelling, *own;
     int64_t n = nodes ? nodes : translate_int(m, ARGUMENT_LAUNCHED_NODES, 1, 0);
     int64_t each = per_node ? per_node : translate_int(m, ARGUMENT_LAUNCHED_GPUS, 1, 0);
     bool own_nodes = !nodes && is_own(m, ARGUMENT_LAUNCHED_NODES), own_gpus = !per_node && is_own(m, ARGUMENT_LAUNCHED_GPUS);
@@ -22,14 +22,14 @@ static int64_t gpus_launched(struct translation *m, int64_t nodes, int64_t per_n
     bool known = !m->arguments->of[ARGUMENT_NODES].unknown && !m->arguments->of[ARGUMENT_NODE_GPUS].unknown;
     const struct megatron_value *visible = &m->arguments->of[ARGUMENT_LAUNCHED_GPUS];
     if (by && known && !per_node && visible->unknown)
-        diag_error(m->diags, visible->at, "%s: %s; set the number of GPUs with --gpus", visible->said, visible->unknown);
+        diag_error(m->diags, visible->at, "%s: %s; set the number of GPUs with --gpus", visible->spelling, visible->unknown);
     if (!by || !known || n == 0 || each == 0)
         return 0;
     own = own_nodes && own_gpus ? "s" : own_nodes ? " of nodes" : " of processes";
     if (own_nodes || own_gpus)
         snprintf(text, sizeof text, ", %.30s's default number%s", by, own);
     else if (!nodes)
-        snprintf(text, sizeof text, ", as %.40s says", said);
+        snprintf(text, sizeof text, ", as %.40s says", spelling);
     launch_originate(m->description, "cluster.gpus", "%lld node%s of %lld%s", (long long)n, n == 1 ? "" : "s", (long long)each,
                      text);
     if (own_gpus)

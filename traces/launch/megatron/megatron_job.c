@@ -42,8 +42,8 @@ static void read_precision(struct translation *m)
  * grad_accum_dtype specifies a type (BF16_Optimizer, from memory). */
 static bool sums_by_optimizer(struct translation *m)
 {
-    const char *said = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;
-    return translate_deepspeed_alone(m) && said && !strstr(said, "grad_accum_dtype");
+    const char *spelling = m->arguments->of[ARGUMENT_GRADIENTS_BF16].spelling;
+    return translate_deepspeed_alone(m) && spelling && !strstr(spelling, "grad_accum_dtype");
 }
 
 /* With bf16 weights, gradients are summed and reduced in fp32 by default; with fp16 weights only if the arguments specify it.

@@ -37,19 +37,19 @@ static int degree_of(struct translation *m, const char *key, const enum argument
 {
     enum { DEGREE_MAX = 16384 };
     int64_t degree = 1;
-    enum argument said = axes[0];
+    enum argument spelling = axes[0];
     for (int i = 0; i < n; i++) {
         int64_t size = axis_of(m, axes[i]);
         if (size == 0)
             translate_not_modelled(m, axes[i], "all remaining devices; msim assumes one");
         if (size > 1)
-            said = size_of(m, axes[i]) > 1 ? axes[i] : (enum argument)(axes[i] + 1);
+            spelling = size_of(m, axes[i]) > 1 ? axes[i] : (enum argument)(axes[i] + 1);
         degree = times(degree, size > 0 ? size : 1);
     }
-    translate_from(m, key, said);
+    translate_from(m, key, spelling);
     if (degree <= DEGREE_MAX)
         return (int)degree;
-    diag_error(m->diags, m->arguments->of[said].at, "%s: %lld is more than %d", key, (long long)degree, DEGREE_MAX);
+    diag_error(m->diags, m->arguments->of[spelling].at, "%s: %lld is more than %d", key, (long long)degree, DEGREE_MAX);
     return 1;
 }
 
@@ -86,10 +86,10 @@ static int64_t said_of_fsdp(struct translation *m)
 {
     static const enum argument axes[] = {ARGUMENT_ICI_FSDP, ARGUMENT_DCN_FSDP, ARGUMENT_ICI_FSDP_TRANSPOSE,
                                          ARGUMENT_DCN_FSDP_TRANSPOSE};
-    int64_t said = 1;
+    int64_t spelling = 1;
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
-        said = times(said, size_of(m, axes[i]) > 0 ? size_of(m, axes[i]) : 1);
-    return said;
+        spelling = times(spelling, size_of(m, axes[i]) > 0 ? size_of(m, axes[i]) : 1);
+    return spelling;
 }
 
 int64_t translate_mesh_replicas(struct translation *m)
@@ -162,7 +162,7 @@ void translate_device_batch(struct translation *m)
     int64_t streams = l->pp > 1 ? translate_int(m, ARGUMENT_PP_MICRO_BATCHES, -1, -1) : 1;
     double replica = each * l->tp * l->cp * l->pp, micro = replica / (double)(streams > 0 ? streams : l->pp);
     if (micro < 1 || micro > 1 << 20 || micro > (double)(int)micro) {
-        diag_error(m->diags, value->at, "%s: %s per device make %g sequences per micro-batch, no whole number", value->said,
+        diag_error(m->diags, value->at, "%s: %s per device make %g sequences per micro-batch, no whole number", value->spelling,
                    value->text, micro);
         return;
     }

@@ -101,10 +101,11 @@ static const char *wrong_key(struct launch_words *words, const struct argument_r
     }
     if (is_one_of(*text, yes, sizeof yes / sizeof yes[0]))
         return NULL;
-    if (word->said && near_choice(row, *text)) /* a log's program took it */
+    if (word->spelling && near_choice(row, *text)) /* a log's program took it */
         return refusal(words, row, *text);
     if (row->map != MAP_CHOICE) { /* those are reported where they are read */
-        diag_warning(diags, word->at, "%.60s=%.40s is unknown to msim and left out", word->said ? word->said : word->name, *text);
+        diag_warning(diags, word->at, "%.60s=%.40s is unknown to msim and left out", word->spelling ? word->spelling : word->name,
+                     *text);
         *text = NULL;
     }
     return NULL;

@@ -26,9 +26,10 @@ static int64_t vocabulary_of(const char *tokenizer)
 /* The tokenizer's words: as said, as everybody's tokenizer of that name has, or as the model has whose tokenizer it is. */
 static int64_t unpadded_vocabulary(struct translation *m, enum argument *by)
 {
-    const struct megatron_value *merges = &m->arguments->of[ARGUMENT_MERGE_FILE], *said = &m->arguments->of[ARGUMENT_TOKENIZER];
+    const struct megatron_value *merges = &m->arguments->of[ARGUMENT_MERGE_FILE],
+                                *spelling = &m->arguments->of[ARGUMENT_TOKENIZER];
     const char *tokenizer = translate_text(m, *by = ARGUMENT_TOKENIZER);
-    if (!said->text && !said->unknown && (merges->text || merges->unknown) && !translate_has(m, ARGUMENT_VOCAB)) {
+    if (!spelling->text && !spelling->unknown && (merges->text || merges->unknown) && !translate_has(m, ARGUMENT_VOCAB)) {
         *by = ARGUMENT_MERGE_FILE; /* pretrain_gpt.py's own tokenizer, which alone has one */
         tokenizer = "GPT2BPETokenizer";
     }
@@ -145,7 +146,7 @@ static void read_counted(struct translation *m)
     int64_t dense = translate_int(m, ARGUMENT_DENSE_FIRST, 0, 0);
     if (dense >= model->layers && model->layers > 0)
         diag_error(m->diags, m->arguments->of[ARGUMENT_DENSE_FIRST].at, "%s: %lld dense layers leave none of %d for experts",
-                   m->arguments->of[ARGUMENT_DENSE_FIRST].said, (long long)dense, model->layers);
+                   m->arguments->of[ARGUMENT_DENSE_FIRST].spelling, (long long)dense, model->layers);
     else
         model->moe.first_dense_layers = (int)dense;
     translate_from(m, "model.moe.first_dense_layers", ARGUMENT_DENSE_FIRST);

@@ -141,11 +141,11 @@ bool megatron_number(const struct megatron_value *value, const struct argument_r
     bool whole = row->type == ARGUMENT_INT;
     double parsed = 0;
     if (!text || !parse_number(text, &parsed) || (whole && parsed > floor(parsed))) {
-        diag_error(diags, value->at, "%s: '%.40s' is not a %snumber", value->said, text ? text : "", whole ? "whole " : "");
+        diag_error(diags, value->at, "%s: '%.40s' is not a %snumber", value->spelling, text ? text : "", whole ? "whole " : "");
         return false;
     }
     if (parsed < low || parsed > high) {
-        diag_error(diags, value->at, "%s: %s is not between %.15g and %.15g", value->said, text, low, high);
+        diag_error(diags, value->at, "%s: %s is not between %.15g and %.15g", value->spelling, text, low, high);
         return false;
     }
     *number = parsed;

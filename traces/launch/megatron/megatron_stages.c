@@ -88,13 +88,14 @@ void translate_schedule(struct translation *m)
 }
 
 /* msim has a rule for the layers of virtual stages; a warning reports a job that divides them differently. */
-static void compare_stages(struct translation *m, const int *layers, enum argument said)
+static void compare_stages(struct translation *m, const int *layers, enum argument spelling)
 {
     const struct launch_job *job = &m->description->job;
     for (int v = 0; v < layout_virtual_stages(&job->layout); v++) {
         int ours = layout_layers(&job->layout, &job->model, v).count;
         if (ours != layers[v]) {
-            translate_not_modelled(m, said, "layers of virtual stage %d: %d are specified; msim assumes %d", v, layers[v], ours);
+            translate_not_modelled(m, spelling, "layers of virtual stage %d: %d are specified; msim assumes %d", v, layers[v],
+                                   ours);
             return;
         }
     }
@@ -109,10 +110,10 @@ void translate_stages(struct translation *m)
     if (translate_has(m, ARGUMENT_PP_SCHEDULE) && !translate_has(m, ARGUMENT_STAGE_LAYOUT))
         return;
     int *layers = memory_new(PIECES_MAX, sizeof *layers), sharing;
-    enum argument said = ARGUMENT_PP;
+    enum argument spelling = ARGUMENT_PP;
     if (translate_has(m, ARGUMENT_STAGE_LAYOUT)) {
-        said = ARGUMENT_STAGE_LAYOUT;
-        n = megatron_stage_layout(m->arguments->of[said].text, layers);
+        spelling = ARGUMENT_STAGE_LAYOUT;
+        n = megatron_stage_layout(m->arguments->of[spelling].text, layers);
     } else {
         bool first = translate_has(m, ARGUMENT_FIRST_LAYERS), last = translate_has(m, ARGUMENT_LAST_LAYERS);
         int64_t shared = shared_layers(m, &sharing);
@@ -126,10 +127,10 @@ void translate_stages(struct translation *m)
             layers[(c + 1) * job->layout.pp - 1] = (int)(translate_int(m, ARGUMENT_LAST_LAYERS, 0, 0) / vpp);
         layers[0] -= counts(m, ARGUMENT_EMBEDDING_COUNTS);
         layers[n - 1] -= counts(m, ARGUMENT_LOSS_COUNTS);
-        said = last ? ARGUMENT_LAST_LAYERS : first ? ARGUMENT_FIRST_LAYERS : ARGUMENT_PP;
+        spelling = last ? ARGUMENT_LAST_LAYERS : first ? ARGUMENT_FIRST_LAYERS : ARGUMENT_PP;
     }
-    bool by_weight = said == ARGUMENT_PP && layout_follows_llama(&job->layout, &job->model); /* other stacks' own rule */
+    bool by_weight = spelling == ARGUMENT_PP && layout_follows_llama(&job->layout, &job->model); /* other stacks' own rule */
     if (n == stages && !by_weight)
-        compare_stages(m, layers, said);
+        compare_stages(m, layers, spelling);
     free(layers);
 }

@@ -111,8 +111,9 @@
     X(MIXTURE_FREQ, "moe-layer-freq", TEXT, "1", .key = "model.moe.every", .when = WHEN_MIXTURE, .since = "0.9")                 \
     X(HYBRID, "is-hybrid-model", TRUE, "false", .key = "model.layer_pattern")                                                    \
     X(PATTERN, "hybrid-override-pattern", TEXT, NULL, .key = "model.layer_pattern")                                              \
-    X(HYBRID_ATTENTION, "hybrid-attention-ratio", REAL, "0", .told = "layers by shares; --hybrid-override-pattern names them")   \
-    X(HYBRID_MLP, "hybrid-mlp-ratio", REAL, "0", .told = "layers by shares; --hybrid-override-pattern names them")               \
+    X(HYBRID_ATTENTION, "hybrid-attention-ratio", REAL, "0",                                                                     \
+      .unmodelled = "layers by shares; --hybrid-override-pattern names them")                                                    \
+    X(HYBRID_MLP, "hybrid-mlp-ratio", REAL, "0", .unmodelled = "layers by shares; --hybrid-override-pattern names them")         \
     X(MIXER_HEADS, "mamba-num-heads", INT, NULL, NUMBER(model.mixer.heads), .when = WHEN_HYBRID)                                 \
     X(MIXER_STATE, "mamba-state-dim", INT, "128", NUMBER(model.mixer.state), .when = WHEN_HYBRID)                                \
     X(MIXER_HEAD_DIM, "mamba-head-dim", INT, "64", NUMBER(model.mixer.head_dim), .when = WHEN_HYBRID)                            \
@@ -250,71 +251,77 @@
     X(ADAPTER_REPLICATION, "adapter-replication", LIST, NULL, .since = "peft")                                                   \
     X(ADAPTER_SHARING, "adapter-sharing", TRUE, "false", .since = "peft")                                                        \
     /* --- not modelled, and told --- */                                                                                         \
-    X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .told = "the batch grows in steps; msim assumes the last one")               \
+    X(TOLD_RAMPUP, "rampup-batch-size", LIST, NULL, .unmodelled = "the batch grows in steps; msim assumes the last one")         \
     X(TOLD_DOCUMENTS, "reset-attention-mask", TRUE, "false",                                                                     \
-      .told = "attention is masked between documents; msim assumes whole sequences; set their length with job.documents")        \
+      .unmodelled = "attention is masked between documents; msim assumes whole sequences; set their length with job.documents")  \
     X(TOLD_POSITIONS, "reset-position-ids", TRUE, "false",                                                                       \
-      .told = "positions restart with documents; if attention does, too, set their length with job.documents")                   \
-    X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .told = "pipeline stages are placed nearer than replicas")              \
+      .unmodelled = "positions restart with documents; if attention does, too, set their length with job.documents")             \
+    X(TOLD_ORDER, "use-tp-pp-dp-mapping", TRUE, "false", .unmodelled = "pipeline stages are placed nearer than replicas")        \
     X(TOLD_SHARED_OVERLAP, "moe-shared-expert-overlap", TRUE, "false", .when = WHEN_MIXTURE,                                     \
-      .told = "shared experts overlap with the dispatch")                                                                        \
+      .unmodelled = "shared experts overlap with the dispatch")                                                                  \
     X(TOLD_DEEPEP, "moe-enable-deepep", TRUE, "false", .when = WHEN_MIXTURE,                                                     \
-      .told = "dispatch sends a token once per node (DeepEP)")                                                                   \
-    X(TOLD_FP8_DISPATCH, "moe-fp8-dispatch", TRUE, "false", .when = WHEN_MIXTURE, .told = "tokens travel in 8 bits")             \
-    X(TOLD_FP8_PARAMETERS, "fp8-param-gather", TRUE, "false", .told = "parameters are gathered in 8 bits")                       \
-    X(TOLD_MASTER, "main-params-dtype", TEXT, "fp32", .told = "master weights in fewer bits")                                    \
-    X(TOLD_MAIN_GRADIENTS, "main-grads-dtype", TEXT, "fp32", .told = "gradients that the optimizer sees in fewer bits")          \
-    X(TOLD_MUON_STEPS, "muon-num-ns-steps", INT, "5", .told = "iterations of Newton-Schulz; msim assumes five")                  \
+      .unmodelled = "dispatch sends a token once per node (DeepEP)")                                                             \
+    X(TOLD_FP8_DISPATCH, "moe-fp8-dispatch", TRUE, "false", .when = WHEN_MIXTURE, .unmodelled = "tokens travel in 8 bits")       \
+    X(TOLD_FP8_PARAMETERS, "fp8-param-gather", TRUE, "false", .unmodelled = "parameters are gathered in 8 bits")                 \
+    X(TOLD_MASTER, "main-params-dtype", TEXT, "fp32", .unmodelled = "master weights in fewer bits")                              \
+    X(TOLD_MAIN_GRADIENTS, "main-grads-dtype", TEXT, "fp32", .unmodelled = "gradients that the optimizer sees in fewer bits")    \
+    X(TOLD_MUON_STEPS, "muon-num-ns-steps", INT, "5", .unmodelled = "iterations of Newton-Schulz; msim assumes five")            \
     X(TOLD_GRADIENT_FUSION, "no-gradient-accumulation-fusion", FALSE, "true", .dest = "gradient_accumulation_fusion",            \
-      .told = "weights' gradients are summed by kernels of their own")                                                           \
-    X(TOLD_DELAYED_WEIGHTS, "delay-wgrad-compute", TRUE, "false", .told = "weights' gradients are computed later")               \
+      .unmodelled = "weights' gradients are summed by kernels of their own")                                                     \
+    X(TOLD_DELAYED_WEIGHTS, "delay-wgrad-compute", TRUE, "false", .unmodelled = "weights' gradients are computed later")         \
     X(TOLD_DISTRIBUTED_ACTIVATIONS, "distribute-saved-activations", TRUE, "false",                                               \
-      .told = "kept activations are divided over tp")                                                                            \
+      .unmodelled = "kept activations are divided over tp")                                                                      \
     X(TOLD_FINE_OFFLOAD, "fine-grained-activation-offloading", TRUE, "false",                                                    \
-      .told = "the host keeps activations of some modules")                                                                      \
-    X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1", .told = "the backward pass gathers weights within a group of ranks (hpZ)")  \
+      .unmodelled = "the host keeps activations of some modules")                                                                \
+    X(TOLD_HPZ, "zero-hpz-partition-size", INT, "1",                                                                             \
+      .unmodelled = "the backward pass gathers weights within a group of ranks (hpZ)")                                           \
     X(TOLD_LATE_SUMS, "late-gradient-sums", TRUE, "false",                                                                       \
-      .told = "bf16 gradients are kept together with their sums until the end of the backward pass: 2 bytes per weight")         \
-    X(TOLD_QUANTIZED_WEIGHTS, "zero-quantized-weights", TRUE, "false", .told = "weights are gathered in 8 bits (ZeRO++)")        \
-    X(TOLD_QUANTIZED_GRADIENTS, "zero-quantized-gradients", TRUE, "false", .told = "gradients travel in 4 bits (ZeRO++)")        \
-    X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .told = "the host keeps the inputs of recomputed layers")            \
-    X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .told = "weights are kept in 8 or 4 bits, and not trained")                \
+      .unmodelled = "bf16 gradients are kept together with their sums until the end of the backward pass: 2 bytes per weight")   \
+    X(TOLD_QUANTIZED_WEIGHTS, "zero-quantized-weights", TRUE, "false", .unmodelled = "weights are gathered in 8 bits (ZeRO++)")  \
+    X(TOLD_QUANTIZED_GRADIENTS, "zero-quantized-gradients", TRUE, "false", .unmodelled = "gradients travel in 4 bits (ZeRO++)")  \
+    X(TOLD_CHECKPOINTS, "cpu-checkpointing", TRUE, "false", .unmodelled = "the host keeps the inputs of recomputed layers")      \
+    X(TOLD_QUANTIZED, "quantization-bit", TEXT, NULL, .unmodelled = "weights are kept in 8 or 4 bits, and not trained")          \
     X(TOLD_BUDGET, "activation-memory-budget", TEXT, NULL,                                                                       \
-      .told = "a compiler chooses what is kept; msim assumes every second product")                                              \
+      .unmodelled = "a compiler chooses what is kept; msim assumes every second product")                                        \
     X(TOLD_POLICY, "rematerialization-policy", TEXT, NULL,                                                                       \
-      .told = "a policy between keeping all products and keeping only inputs; msim assumes the nearer one")                      \
-    X(TOLD_SCALED, "global-parameter-scale", INT, "1", .told = "widths are multiplied; msim assumes the widths as written")      \
+      .unmodelled = "a policy between keeping all products and keeping only inputs; msim assumes the nearer one")                \
+    X(TOLD_SCALED, "global-parameter-scale", INT, "1",                                                                           \
+      .unmodelled = "widths are multiplied; msim assumes the widths as written")                                                 \
     X(TOLD_OVER_DATA, "shard-optimizer-over-data", TRUE, "false",                                                                \
-      .told = "replicas divide the optimizer's states; msim assumes whole states")                                               \
-    X(TOLD_INT8, "eight-bit-integers", TEXT, NULL, .told = "products of 8-bit integers; msim assumes bf16")                      \
+      .unmodelled = "replicas divide the optimizer's states; msim assumes whole states")                                         \
+    X(TOLD_INT8, "eight-bit-integers", TEXT, NULL, .unmodelled = "products of 8-bit integers; msim assumes bf16")                \
     X(TOLD_OVERRIDES, "block-overrides", LIST, NULL,                                                                             \
-      .told = "layers that differ from the others; msim assumes that all are alike")                                             \
-    X(TOLD_WINDOWS, "sliding-windows", LIST, NULL, .told = "attention in windows; msim assumes the whole sequence")              \
+      .unmodelled = "layers that differ from the others; msim assumes that all are alike")                                       \
+    X(TOLD_WINDOWS, "sliding-windows", LIST, NULL, .unmodelled = "attention in windows; msim assumes the whole sequence")        \
     X(TOLD_NODE, "shards-of-a-node", TEXT, NULL,                                                                                 \
-      .told = "the number of ranks that share weights is not specified; msim assumes 8, a node")                                 \
-    X(TOLD_PLACEMENT, "placement-by-need", TEXT, NULL, .told = "states move to the host when needed; msim assumes the GPU")      \
-    X(TOLD_SHARD_SHARE, "gemini-shard-share", REAL, "1", .told = "a part of the weights is sharded; msim assumes all")           \
+      .unmodelled = "the number of ranks that share weights is not specified; msim assumes 8, a node")                           \
+    X(TOLD_PLACEMENT, "placement-by-need", TEXT, NULL,                                                                           \
+      .unmodelled = "states move to the host when needed; msim assumes the GPU")                                                 \
+    X(TOLD_SHARD_SHARE, "gemini-shard-share", REAL, "1", .unmodelled = "a part of the weights is sharded; msim assumes all")     \
     X(TOLD_OPTIMIZER_SHARE, "gemini-optimizer-share", REAL, "0",                                                                 \
-      .told = "a part of the states is on the host; msim assumes none")                                                          \
+      .unmodelled = "a part of the states is on the host; msim assumes none")                                                    \
     X(TOLD_PARAMETER_SHARE, "gemini-parameter-share", REAL, "0",                                                                 \
-      .told = "a part of the weights is on the host; msim assumes none")                                                         \
-    X(TOLD_OWN, "own-sharding", TEXT, NULL, .told = "a custom policy divides the model; msim assumes the usual one")             \
+      .unmodelled = "a part of the weights is on the host; msim assumes none")                                                   \
+    X(TOLD_OWN, "own-sharding", TEXT, NULL, .unmodelled = "a custom policy divides the model; msim assumes the usual one")       \
     X(TOLD_STEP, "step-in-backward", TRUE, "false",                                                                              \
-      .told = "each gradient is used and freed at once; msim assumes that all are kept until the step")                          \
-    X(TOLD_LOGITS, "logits-on-every-rank", TRUE, "false", .told = "every rank of tp has all logits; msim assumes its share")     \
-    X(TOLD_SPLIT, "pipeline-split-points", LIST, NULL, .told = "stages divided by hand; msim assumes even ones")                 \
-    X(TOLD_SCHEDULE, "pipeline-schedule-file", TEXT, NULL, .told = "a schedule from a file")                                     \
-    X(TOLD_FIRST, "first-stage-less-layers", INT, "1", .told = "layers that the embedding counts as; msim assumes one")          \
-    X(TOLD_LAST, "last-stage-less-layers", INT, "1", .told = "layers that the head counts as; msim assumes one")                 \
+      .unmodelled = "each gradient is used and freed at once; msim assumes that all are kept until the step")                    \
+    X(TOLD_LOGITS, "logits-on-every-rank", TRUE, "false",                                                                        \
+      .unmodelled = "every rank of tp has all logits; msim assumes its share")                                                   \
+    X(TOLD_SPLIT, "pipeline-split-points", LIST, NULL, .unmodelled = "stages divided by hand; msim assumes even ones")           \
+    X(TOLD_SCHEDULE, "pipeline-schedule-file", TEXT, NULL, .unmodelled = "a schedule from a file")                               \
+    X(TOLD_FIRST, "first-stage-less-layers", INT, "1", .unmodelled = "layers that the embedding counts as; msim assumes one")    \
+    X(TOLD_LAST, "last-stage-less-layers", INT, "1", .unmodelled = "layers that the head counts as; msim assumes one")           \
     X(TOLD_RECIPE, "recipe-layout", TEXT, NULL,                                                                                  \
-      .told = "the recipe's own layout and batch are not known; msim assumes the defaults without it")                           \
+      .unmodelled = "the recipe's own layout and batch are not known; msim assumes the defaults without it")                     \
     X(TOLD_OBJECTIVE, "training-objective", TEXT, "sft",                                                                         \
-      .told = "a step with more than one model, such as a reference; msim assumes one model over its sequences")                 \
+      .unmodelled = "a step with more than one model, such as a reference; msim assumes one model over its sequences")           \
     X(TOLD_PROJECTED, "projected-gradients", TRUE, "false",                                                                      \
-      .told = "the optimizer's states are those of a projection, or of some layers at a time; msim assumes all")                 \
-    X(TOLD_FROZEN, "unfrozen-parameters", LIST, NULL, .told = "only some parameters are trained; msim assumes all")              \
-    X(TOLD_SHIFTED, "shifted-attention", TRUE, "false", .told = "attention within groups of tokens; msim assumes all tokens")    \
-    X(TOLD_OUTER, "outer-dp-sharding-strategy", TEXT, "no_shard", .told = "replicas of shards shard among themselves, too")      \
-    X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .told = "the first and last layers stay in bf16")
+      .unmodelled = "the optimizer's states are those of a projection, or of some layers at a time; msim assumes all")           \
+    X(TOLD_FROZEN, "unfrozen-parameters", LIST, NULL, .unmodelled = "only some parameters are trained; msim assumes all")        \
+    X(TOLD_SHIFTED, "shifted-attention", TRUE, "false",                                                                          \
+      .unmodelled = "attention within groups of tokens; msim assumes all tokens")                                                \
+    X(TOLD_OUTER, "outer-dp-sharding-strategy", TEXT, "no_shard",                                                                \
+      .unmodelled = "replicas of shards shard among themselves, too")                                                            \
+    X(TOLD_SINKHORN, "first-last-layers-bf16", TRUE, "false", .unmodelled = "the first and last layers stay in bf16")
 
 #endif

@@ -19,7 +19,7 @@ void translate_named_model(struct translation *m)
     const struct megatron_value *value = &m->arguments->of[ARGUMENT_MODEL];
     struct diags why = {0};
     if (catalog_model(value->text, &m->description->job.model, &why) != STATUS_OK)
-        diag_error(m->diags, value->at, "%s: %s", value->said, why.n_items ? why.items[0].text : "no model of the catalog");
+        diag_error(m->diags, value->at, "%s: %s", value->spelling, why.n_items ? why.items[0].text : "no model of the catalog");
     diags_free(&why);
     translate_from(m, "model", ARGUMENT_MODEL);
 }
@@ -132,7 +132,7 @@ static int64_t shard_degree(struct translation *m)
     if (end != text && !*end && (degree == -1 || (degree >= 1 && degree <= 1 << 20)))
         return degree == -1 ? 0 : degree;
     diag_error(m->diags, m->arguments->of[ARGUMENT_SHARD_DEGREE].at, "%s: '%.20s' is neither -1 nor a number of ranks",
-               m->arguments->of[ARGUMENT_SHARD_DEGREE].said, text);
+               m->arguments->of[ARGUMENT_SHARD_DEGREE].spelling, text);
     return -1;
 }
 
@@ -166,15 +166,15 @@ void translate_torch_shards(struct translation *m)
 {
     struct layout *l = &m->description->job.layout;
     int64_t replicas = replicate_degree(m), shards = shard_degree(m);
-    int64_t said = translate_torch_replicas(m);
+    int64_t spelling = translate_torch_replicas(m);
     if (shards < 0 || l->dp == 0)
         return;
     if (replicas == 0)
         replicas = shards == 0 ? 1 : shards < l->dp ? l->dp / shards : 1;
-    if ((said && said != l->dp) || l->dp % replicas != 0) {
+    if ((spelling && spelling != l->dp) || l->dp % replicas != 0) {
         diag_error(m->diags, m->arguments->of[ARGUMENT_SHARD_DEGREE].at,
                    "%s: %lld replications of shards of %s do not make the %d replicas of the GPUs",
-                   m->arguments->of[ARGUMENT_SHARD_DEGREE].said, (long long)replicas,
+                   m->arguments->of[ARGUMENT_SHARD_DEGREE].spelling, (long long)replicas,
                    m->arguments->of[ARGUMENT_SHARD_DEGREE].text, l->dp);
         return;
     }
@@ -198,7 +198,7 @@ void translate_shards_within(struct translation *m)
     long n = of_node ? (node ? node : NODE) / l->tp : strtol(text, &end, 10);
     if (!of_node && (end == text || *end || n < 1 || n > SHARDS_MAX)) {
         diag_error(m->diags, m->arguments->of[ARGUMENT_SHARDS_WITHIN].at, "%s: '%.20s' is neither -1 nor a number of ranks",
-                   m->arguments->of[ARGUMENT_SHARDS_WITHIN].said, text);
+                   m->arguments->of[ARGUMENT_SHARDS_WITHIN].spelling, text);
         return;
     }
     if (of_node && !node && (int64_t)ranks * inner > NODE)
@@ -243,9 +243,9 @@ static void compare_batches(struct translation *m, int64_t times)
     const struct megatron_value *steps = &m->arguments->of[ARGUMENT_ACCUMULATION];
     if (made != batch)
         diag_warning(m->diags, steps->at,
-                     "%s: %lld micro-batches of %d on each of %d replicas are %lld sequences; %s, %lld, is taken", steps->said,
-                     (long long)times, l->micro_batch, l->dp, (long long)made, m->arguments->of[ARGUMENT_GLOBAL_BATCH].said,
-                     (long long)batch);
+                     "%s: %lld micro-batches of %d on each of %d replicas are %lld sequences; %s, %lld, is taken",
+                     steps->spelling, (long long)times, l->micro_batch, l->dp, (long long)made,
+                     m->arguments->of[ARGUMENT_GLOBAL_BATCH].spelling, (long long)batch);
 }
 
 void translate_torch_batches(struct translation *m)
@@ -274,7 +274,7 @@ void translate_torch_batches(struct translation *m)
  * Megatron-DeepSpeed uses; elsewhere each rank has all states, in fp32. */
 bool translate_deepspeed_alone(struct translation *m)
 {
-    const char *sums = m->arguments->of[ARGUMENT_GRADIENTS_BF16].said;
+    const char *sums = m->arguments->of[ARGUMENT_GRADIENTS_BF16].spelling;
     bool staged = translate_has(m, ARGUMENT_ZERO_STAGE) && translate_int(m, ARGUMENT_ZERO_STAGE, 0, 0) > 0;
     bool trainer = !translate_true(m, ARGUMENT_DEEPSPEED) && translate_true(m, ARGUMENT_BY_DEEPSPEED);
     bool narrow = translate_true(m, ARGUMENT_GRADIENTS_BF16) && sums && strstr(sums, "grad_accum_dtype");

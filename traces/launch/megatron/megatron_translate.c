@@ -86,8 +86,8 @@ static bool is_usual(const char *text, const char *usual)
 static void tell(struct translation *m, enum argument argument)
 {
     const struct argument_row *row = &megatron_rows[argument];
-    if (row->told && translate_has(m, argument) && !is_usual(m->arguments->of[argument].text, row->fallback))
-        translate_not_modelled(m, argument, "%s", row->told);
+    if (row->unmodelled && translate_has(m, argument) && !is_usual(m->arguments->of[argument].text, row->fallback))
+        translate_not_modelled(m, argument, "%s", row->unmodelled);
 }
 
 /* Is an argument a number above this? What is none is reported where it is read. */
@@ -137,7 +137,8 @@ static void report_unknown(struct translation *m)
                         i == ARGUMENT_TOKENIZER || i == ARGUMENT_TOKENIZER_MODEL || /* whose words --vocab-size may say */
                         (i == ARGUMENT_OFFLOAD_LAYERS && translate_offloads_none(m));
         if (value->unknown && row->key && !shadowed)
-            diag_error(m->diags, value->at, "%s: %s; --with \"--%s VALUE\" wins over it", value->said, value->unknown, row->flag);
+            diag_error(m->diags, value->at, "%s: %s; --with \"--%s VALUE\" wins over it", value->spelling, value->unknown,
+                       row->flag);
     }
 }
 
@@ -157,7 +158,7 @@ static struct megatron_arguments *without_shape(struct translation *m)
             continue;
         if (value->commanded && i != ARGUMENT_MAX_POSITIONS)
             diag_warning(m->diags, value->at, "%s is left out: the model's own value counts, unless override_model_config=true",
-                         value->said);
+                         value->spelling);
         kept->of[i] = (struct megatron_value){0};
     }
     return kept;

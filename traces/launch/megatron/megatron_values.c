@@ -77,7 +77,7 @@ void translate_from(struct translation *m, const char *key, enum argument argume
     else if (!value->text)
         launch_originate(m->description, key, "default of --%s", megatron_rows[argument].flag);
     else
-        launch_originate(m->description, key, "%.60s%s", value->said, place);
+        launch_originate(m->description, key, "%.60s%s", value->spelling, place);
 }
 
 void translate_missing(struct translation *m, enum argument argument, const char *what)
@@ -95,6 +95,6 @@ void translate_not_modelled(struct translation *m, enum argument argument, const
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const struct megatron_value *value = &m->arguments->of[argument];
-    const char *dashes = value->said ? "" : "--", *name = value->said ? value->said : megatron_rows[argument].flag;
+    const char *dashes = value->spelling ? "" : "--", *name = value->spelling ? value->spelling : megatron_rows[argument].flag;
     diag_warning(m->diags, value->at, "not modelled: %s%.60s (%s)", dashes, name, text);
 }

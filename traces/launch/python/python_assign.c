@@ -196,7 +196,7 @@ static int new_recipe(struct python *y, const char *name, struct yaml_node *call
 
 /* Reads the right side of an assignment. Messages about parts that msim leaves out go to `told`: they matter only if the program
  * uses the object. */
-static struct right read_right(struct python *y, const char *name, struct diags *told)
+static struct right read_right(struct python *y, const char *name, struct diags *reports)
 {
     struct right right = {.object = -1, .path = ""};
     struct diags *loud = y->diags;
@@ -215,7 +215,7 @@ static struct right read_right(struct python *y, const char *name, struct diags 
         return right;
     }
     python_return(y, here);
-    y->diags = told;
+    y->diags = reports;
     right.value = python_read_value(y, 0);
     y->diags = loud;
     python_skip_blanks(y);
@@ -225,21 +225,21 @@ static struct right read_right(struct python *y, const char *name, struct diags 
 }
 
 /* A name is that from here on; under a condition nobody knows what it is, but that an object stays one. */
-static void bind_name(struct python *y, const struct python_target *target, struct right right, struct diags *told)
+static void bind_name(struct python *y, const struct python_target *target, struct right right, struct diags *reports)
 {
     const struct python_name *before = python_find_name(y, target->path);
     if (y->doubtful >= 0 && before && before->object >= 0) {
         if (y->objects[before->object].origin == ORIGIN_RECIPE && right.object < 0)
             python_leave_out(y, target->at, target->path, python_in_doubt);
-        diags_free(told);
+        diags_free(reports);
         return;
     }
     if (right.value && right.value->kind == YAML_MAPPING) {
         right.object = python_new_object(y, target->path, ORIGIN_MADE, right.value, target->at);
         right.value = NULL;
         if (right.object >= 0) {
-            y->objects[right.object].told = *told;
-            *told = (struct diags){0};
+            y->objects[right.object].reports = *reports;
+            *reports = (struct diags){0};
         }
     }
     struct python_name *name = python_bind(y, target->path, strlen(target->path));
@@ -247,22 +247,22 @@ static void bind_name(struct python *y, const struct python_target *target, stru
     name->path = right.path;
     name->value = right.value;
     name->is_computed = right.object < 0 && !right.value;
-    diags_free(told);
+    diags_free(reports);
 }
 
 int python_read_object(struct python *y, const char *name, struct place at)
 {
-    struct diags told = {0};
-    struct right right = read_right(y, name, &told);
+    struct diags reports = {0};
+    struct right right = read_right(y, name, &reports);
     bool whole = python_at_end(y) && !(right.path && *right.path);
     if (whole && right.value && right.value->kind == YAML_MAPPING) {
         right.object = python_new_object(y, name, ORIGIN_MADE, right.value, at);
         if (right.object >= 0) {
-            y->objects[right.object].told = told;
+            y->objects[right.object].reports = reports;
             return right.object;
         }
     }
-    diags_free(&told);
+    diags_free(&reports);
     return whole ? right.object : -1;
 }
 
@@ -304,11 +304,11 @@ static void assign_one(struct python *y, const struct python_targets *targets)
         } else if (strchr(target->path, '.') && is_itself(y, target)) {
             continue;
         } else if (!strchr(target->path, '.')) {
-            struct diags told = {0};
-            struct right right = read_right(y, target->path, &told);
+            struct diags reports = {0};
+            struct right right = read_right(y, target->path, &reports);
             if (!python_at_end(y))
                 right = (struct right){.object = -1, .path = ""};
-            bind_name(y, target, right, &told);
+            bind_name(y, target, right, &reports);
         } else {
             snprintf(y->field, sizeof y->field, "%s", target->path);
             struct yaml_node *value = python_read_value(y, 0);
@@ -324,7 +324,7 @@ static void assign_one(struct python *y, const struct python_targets *targets)
 }
 
 /* Values of a.x, a.y = 4, 2: all of them, before anything is assigned; false where they are not as many. */
-static bool read_values(struct python *y, const struct python_targets *targets, struct right *rights, struct diags *told)
+static bool read_values(struct python *y, const struct python_targets *targets, struct right *rights, struct diags *reports)
 {
     struct python_mark here = python_mark(y);
     bool bracket = python_at(y, '(') || python_at(y, '[');
@@ -345,7 +345,7 @@ static bool read_values(struct python *y, const struct python_targets *targets, 
             snprintf(y->field, sizeof y->field, "%s", path);
             rights[n] = (struct right){.value = python_read_value(y, 0), .object = -1};
         } else {
-            rights[n] = read_right(y, path, &told[n]);
+            rights[n] = read_right(y, path, &reports[n]);
         }
         python_skip_blanks(y);
         if (!at_value_end(y) || (!rights[n].value && rights[n].object < 0)) {
@@ -367,17 +367,17 @@ static bool read_values(struct python *y, const struct python_targets *targets, 
 static void assign_several(struct python *y, const struct python_targets *targets)
 {
     struct right rights[PYTHON_TARGETS_MAX], nothing = {.object = -1, .path = ""};
-    struct diags told[PYTHON_TARGETS_MAX] = {0};
+    struct diags reports[PYTHON_TARGETS_MAX] = {0};
     for (int i = 0; i < targets->n; i++)
         rights[i] = nothing;
-    bool known = read_values(y, targets, rights, told) && targets->all;
+    bool known = read_values(y, targets, rights, reports) && targets->all;
     for (int i = 0; i < targets->n; i++) {
         const struct python_target *target = &targets->of[i];
         if (strchr(target->path, '.'))
             python_set_field(y, target, known && target->known ? rights[i].value : NULL, false);
         else
-            bind_name(y, target, known ? rights[i] : nothing, &told[i]);
-        diags_free(&told[i]);
+            bind_name(y, target, known ? rights[i] : nothing, &reports[i]);
+        diags_free(&reports[i]);
     }
 }
 

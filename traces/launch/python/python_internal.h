@@ -25,10 +25,10 @@ struct python_object {
     enum python_origin origin;
     struct yaml_node *node; /* a mapping */
     struct place at;
-    int n_fields;        /* number of assignments */
-    struct diags told;   /* reports of what was left out, which matter if the object is part of a recipe */
-    bool used;           /* part of another object */
-    struct place called; /* the first call of the function that makes it */
+    int n_fields;         /* number of assignments */
+    struct diags reports; /* reports of what was left out, which matter if the object is part of a recipe */
+    bool used;            /* part of another object */
+    struct place called;  /* the first call of the function that makes it */
 };
 
 /* The meaning of a name: an object or a field of one, a value, a module, or nothing known. */

@@ -117,12 +117,12 @@ int python_find_object(struct python *y, const char *path, struct place at, char
 
 void python_tell(struct python *y, struct python_object *object)
 {
-    for (size_t i = 0; i < object->told.n_items; i++) {
-        const struct diag *d = &object->told.items[i];
+    for (size_t i = 0; i < object->reports.n_items; i++) {
+        const struct diag *d = &object->reports.items[i];
         diag_warning(y->diags, (struct place){.file = y->name, .line = d->line, .column = d->column}, "%s", d->text);
     }
-    diags_free(&object->told);
-    object->told = (struct diags){0};
+    diags_free(&object->reports);
+    object->reports = (struct diags){0};
 }
 
 /* --- fields --- */
@@ -354,6 +354,6 @@ struct yaml_node *python_result(struct python *y)
     for (int i = 0; i < y->n_objects; i++)
         settle(y, &y->objects[i], job, n, result);
     for (int i = 0; i < y->n_objects; i++)
-        diags_free(&y->objects[i].told);
+        diags_free(&y->objects[i].reports);
     return result;
 }

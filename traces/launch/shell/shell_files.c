@@ -5,14 +5,14 @@
 
 #include "traces/launch/shell/shell_internal.h"
 
-/* --- what is written so far --- */
+/* --- files written so far --- */
 
 static bool is_of_file(const struct launch_word *word, const char *kind, const char *name)
 {
-    return strcmp(word->name, kind) == 0 && strcmp(word->said, name) == 0;
+    return strcmp(word->name, kind) == 0 && strcmp(word->spelling, name) == 0;
 }
 
-/* What stands in a file so far; NULL: the script has not written it. */
+/* The present text of a file; NULL: the script has not written it. */
 static const char *text_of_file(const struct launch_words *words, const char *name)
 {
     for (size_t i = words->n; i-- > 0;)
@@ -21,18 +21,18 @@ static const char *text_of_file(const struct launch_words *words, const char *na
     return NULL;
 }
 
-/* A file that the script wrote may not be as it was any more. */
+/* Notes that a file of the script may have changed. */
 static void doubt_file(struct runner *r, const char *name, const char *by)
 {
     const struct shell_raw *command = &r->command[0];
     if (text_of_file(r->state.words, name))
         launch_words_add(r->state.words, (struct launch_word){.name = "doubted-file",
-                                                              .said = name,
+                                                              .spelling = name,
                                                               .value = launch_text(r->state.words, by, strlen(by)),
                                                               .at = command->at});
 }
 
-/* Written anew, a file is what it is. */
+/* Forgets the doubts about a file that is written again. */
 static void end_doubts(struct launch_words *words, const char *name)
 {
     size_t kept = 0;
@@ -42,8 +42,8 @@ static void end_doubts(struct launch_words *words, const char *name)
     words->n = kept;
 }
 
-/* A field as a file's text: of what is unknown the reason stands there, between two UNKNOWN_TEXTs. */
-static const char *told_text(struct runner *r, const struct launch_field *field)
+/* A field as the text of a file; an unknown piece is its reason between two UNKNOWN_TEXTs. */
+static const char *field_text(struct runner *r, const struct launch_field *field)
 {
     char *text, *copy;
     size_t n;
@@ -68,11 +68,11 @@ static const char *told_text(struct runner *r, const struct launch_field *field)
 /* A here-document as a file's text. */
 static const char *body_text(struct runner *r, const struct launch_field *body)
 {
-    const char *told = told_text(r, body);
+    const char *text = field_text(r, body);
     if (!r->lexer.body_bare)
-        return told;
-    char *bare = launch_text(r->state.words, told, strlen(told)), *end = bare;
-    for (const char *p = told; *p;) {
+        return text;
+    char *bare = launch_text(r->state.words, text, strlen(text)), *end = bare;
+    for (const char *p = text; *p;) {
         p += strspn(p, "\t");
         size_t n = strcspn(p, "\n") + (strchr(p, '\n') != NULL);
         memcpy(end, p, n);
@@ -95,14 +95,15 @@ static void write_text(struct runner *r, const struct launch_field *name, const 
     memcpy(whole + n, text, more);
     if (!appends)
         end_doubts(r->state.words, name->text);
-    launch_words_add(r->state.words,
-                     (struct launch_word){
-                         .name = "written-file", .said = name->text, .value = whole, .unknown = name->unknown, .at = name->at});
+    launch_words_add(
+        r->state.words,
+        (struct launch_word){
+            .name = "written-file", .spelling = name->text, .value = whole, .unknown = name->unknown, .at = name->at});
 }
 
-/* --- what commands print --- */
+/* --- outputs of commands --- */
 
-/* The letter that is meant behind a backslash; 0: another than these. */
+/* The letter that a backslash and this letter mean; 0: none of these. */
 static char escaped(char letter)
 {
     return letter == 'n' ? '\n' : letter == 't' ? '\t' : letter == '\\' || letter == '"' || letter == '\'' ? letter : '\0';
@@ -118,7 +119,7 @@ static bool print_once(const char *format, const struct shell_fields *fields, si
             fputc(escaped(*++p), out);
         } else if (*p == '%' && p[1] == 's') {
             if (*next < fields->n)
-                fputs(told_text(r, &fields->items[(*next)++]), out);
+                fputs(field_text(r, &fields->items[(*next)++]), out);
             p++;
         } else if (*p == '%' && p[1] != '%') {
             return false;
@@ -130,7 +131,7 @@ static bool print_once(const char *format, const struct shell_fields *fields, si
     return true;
 }
 
-/* What echo or printf prints; NULL: it cannot be told. */
+/* The output of echo or printf; NULL: unknown. */
 static const char *printed_text(struct runner *r, const struct shell_fields *fields)
 {
     bool echoes = strcmp(shell_text_at(fields, 0), "echo") == 0, known = true;
@@ -147,17 +148,17 @@ static const char *printed_text(struct runner *r, const struct shell_fields *fie
     FILE *out = open_memstream(&text, &n);
     if (echoes) {
         struct launch_field all = shell_join_all(&r->state, fields->items + first, first < fields->n ? fields->n - first : 0);
-        const char *told = told_text(r, &all);
-        known = !escapes || !strchr(told, '%');
+        const char *given = field_text(r, &all);
+        known = !escapes || !strchr(given, '%');
         size_t none = 0;
         if (escapes)
-            known = known && print_once(told, &(struct shell_fields){0}, &none, r, out);
+            known = known && print_once(given, &(struct shell_fields){0}, &none, r, out);
         else
-            fputs(told, out);
+            fputs(given, out);
         if (line)
             fputc('\n', out);
     } else {
-        const char *format = fields->n > 1 ? told_text(r, &fields->items[1]) : "-";
+        const char *format = fields->n > 1 ? field_text(r, &fields->items[1]) : "-";
         size_t next = 2, before;
         known = *format != '-';
         do {
@@ -173,7 +174,7 @@ static const char *printed_text(struct runner *r, const struct shell_fields *fie
 
 /* --- commands --- */
 
-/* The file that a command changes where it stands, in a way that is not followed; NULL: none. */
+/* The file that a command changes in place, in a way that is not followed; NULL: none. */
 static const char *changed_in_place(const struct shell_fields *fields, const struct launch_words *words)
 {
     static const char *const editors[] = {"sed", "perl", "yq", "awk", "gawk", "ruby"};
@@ -194,7 +195,7 @@ static const char *changed_in_place(const struct shell_fields *fields, const str
     return NULL;
 }
 
-/* What a command prints, or hands on through a pipe; NULL: it cannot be told. */
+/* The output of a command, or of a pipe; NULL: unknown. */
 static const char *output_of(struct runner *r, const struct shell_fields *fields, const struct launch_field *body)
 {
     const char *command = shell_text_at(fields, 0), *piped = r->joint == '|' ? r->piped : NULL;
@@ -206,7 +207,7 @@ static const char *output_of(struct runner *r, const struct shell_fields *fields
     return passes ? piped : NULL;
 }
 
-/* A file that is written, or is no longer known. */
+/* Notes a file that is written, or whose text is not known any more. */
 static void write_or_doubt(struct runner *r, const struct launch_field *name, const char *text, bool appends, const char *by)
 {
     if (shell_certainty(r) != RUNS)

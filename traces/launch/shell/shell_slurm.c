@@ -67,7 +67,7 @@ static void read_directive(struct shell_state *state, char *text, struct place a
         next = strtok_r(NULL, blanks, &rest);
         const char *called = name_of(name, &value);
         if (called && is_size(called)) {
-            launch_words_add(state->words, (struct launch_word){.name = called, .value = value, .said = name, .at = at});
+            launch_words_add(state->words, (struct launch_word){.name = called, .value = value, .spelling = name, .at = at});
             set_variables(state, called, value);
         }
     }
