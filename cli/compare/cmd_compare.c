@@ -37,7 +37,7 @@ static struct comparison comparison_of(const struct compared *row)
         .gpu = row->run->cluster.gpu.name,
         .kind = run_kind_name(run_kind_of(&row->run->layout, &row->run->model)),
         .oom = row->run->oom,
-        .untold = row->run->untold,
+        .outcome_unknown = row->run->outcome_unknown,
         .use = row->legal ? row->memory.total / row->capacity : 0,
         .predicted_oom = row->legal && row->memory.total > row->capacity,
         .measured_s = row->run->step_s,

@@ -40,7 +40,7 @@ static void write_verdict(const struct compared *row, FILE *out)
     else if (run->step_s > 0)
         fprintf(out, "\nmeasured  %.4g s", run->step_s);
     else
-        fputs(run->untold ? "\nmeasured  nothing" : "\nmeasured  no step time", out);
+        fputs(run->outcome_unknown ? "\nmeasured  nothing" : "\nmeasured  no step time", out);
     if (!run->oom && run->mfu > 0)
         fprintf(out, ", MFU %.1f %%", 100 * run->mfu);
     if (row->predicted_s > 0)

@@ -48,7 +48,7 @@ static struct value error_value(const struct comparison *item)
     ROW(compared, gpu, as_text(s->run->cluster.gpu.name), "", JSON | CSV, "name of the GPU")                                     \
     ROW(compared, gpus, as_count(s->run->gpus), "", JSON | CSV, "number of GPUs")                                                \
     ROW(compared, layout, as_layout(&s->run->layout), "", JSON, "its layout")                                                    \
-    ROW(compared, outcome, outcome_value(!s->run->untold, s->run->oom), "", JSON | CSV, "ok or oom, as measured")                \
+    ROW(compared, outcome, outcome_value(!s->run->outcome_unknown, s->run->oom), "", JSON | CSV, "ok or oom, as measured")       \
     ROW(compared, measured_s, positive(s->run->step_s), "s", JSON | CSV, "measured step time")                                   \
     ROW(compared, predicted_s, positive(s->predicted_s), "s", JSON | CSV, "predicted step time")                                 \
     ROW(compared, error_pct, error_value(s->item), "%", JSON | CSV, "error of the predicted step time")                          \
@@ -207,7 +207,7 @@ static void memory_cells(struct table *table, const struct compared *row)
         return;
     }
     bool over = row->memory.total > row->capacity;
-    enum tint tint = !row->run->untold && over != row->run->oom ? TINT_BAD : TINT_NONE;
+    enum tint tint = !row->run->outcome_unknown && over != row->run->oom ? TINT_BAD : TINT_NONE;
     table_tint(table, tint);
     table_cell(table, "%.1f", row->memory.total / GIB);
     table_tint(table, tint);

@@ -24,10 +24,10 @@ enum { N = sizeof items / sizeof *items };
 /* Of a run of which nobody says whether it fitted no outcome counts, whatever is predicted. */
 START_TEST(untold_outcomes)
 {
-    static const struct comparison untold[] = {
-        {.name = "u", .source = "u", .gpu = "x", .untold = true, .predicted_oom = true, .predicted_s = 3},
-        {.name = "v", .source = "u", .gpu = "x", .untold = true, .predicted_s = 3}};
-    struct accuracy total = accuracy_total(untold, 2);
+    static const struct comparison outcome_unknown[] = {
+        {.name = "u", .source = "u", .gpu = "x", .outcome_unknown = true, .predicted_oom = true, .predicted_s = 3},
+        {.name = "v", .source = "u", .gpu = "x", .outcome_unknown = true, .predicted_s = 3}};
+    struct accuracy total = accuracy_total(outcome_unknown, 2);
     ck_assert_uint_eq(total.n, 0);
     ck_assert_uint_eq(total.oom_found + total.oom_missed + total.oom_false_alarms, 0);
 }

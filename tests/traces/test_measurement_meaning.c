@@ -199,10 +199,10 @@ START_TEST(nothing_is_told_of_an_end)
                                   "llama3-70b,h100-sxm,64,8192,512,,90,,,2\n"
                                   "llama3-70b,h100-sxm,64,8192,512,,,40,,2\n"
                                   "llama3-70b,h100-sxm,64,8192,512,oom,,,,2\n");
-    static const bool untold[] = {true, false, false, false, false};
+    static const bool outcome_unknown[] = {true, false, false, false, false};
     ck_assert_uint_eq(r.table.n_items, 5);
     for (size_t i = 0; i < 5; i++)
-        ck_assert_msg(r.table.items[i].untold == untold[i], "row %zu", i);
+        ck_assert_msg(r.table.items[i].outcome_unknown == outcome_unknown[i], "row %zu", i);
     ck_assert_int_eq(r.table.items[0].layout.recompute.what, RECOMPUTE_NONE);
     reading_free(&r);
 }

@@ -49,9 +49,9 @@ END_TEST
 START_TEST(untold_runs_have_no_say)
 {
     struct comparison items[16], *end = put(put(items, "a", 0.8, 4, 1), "a", 1.25, 4, 3);
-    struct comparison *untold = end;
+    struct comparison *outcome_unknown = end;
     end = put(end, "a", 2, 2, 0);
-    untold[0].untold = untold[1].untold = true;
+    outcome_unknown[0].outcome_unknown = outcome_unknown[1].outcome_unknown = true;
     struct outcomes outcomes = outcomes_of(items, (size_t)(end - items));
     ck_assert_uint_eq(outcomes.runs, 8);
     NEAR(outcomes.median, 1);

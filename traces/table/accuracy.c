@@ -31,7 +31,7 @@ const char *accuracy_key_of(const struct comparison *comparison, enum accuracy_k
 
 static void count_memory(const struct comparison *comparison, struct accuracy *accuracy)
 {
-    if (comparison->untold)
+    if (comparison->outcome_unknown)
         return;
     accuracy->oom_found += comparison->oom && comparison->predicted_oom;
     accuracy->oom_missed += comparison->oom && !comparison->predicted_oom;

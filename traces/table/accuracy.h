@@ -31,7 +31,7 @@ struct comparison {
     const char *gpu;
     const char *kind; /* of run (model/cost/step/track_record.h) */
     bool oom, predicted_oom;
-    bool untold;                    /* unknown whether it ran out of memory: it counts in no class */
+    bool outcome_unknown;           /* unknown whether it ran out of memory: it counts in no class */
     double use;                     /* predicted memory over capacity; 0: not predicted */
     double measured_s, predicted_s; /* 0: not measured, not predicted */
 };

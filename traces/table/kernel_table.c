@@ -52,7 +52,7 @@ struct parser {
     size_t row;
     const char **unknown; /* words warned of */
     size_t n_unknown, capacity;
-    struct place untold; /* the first word that no warning of its own names */
+    struct place unreported; /* the first word that no warning of its own names */
     struct diags *diags;
 };
 
@@ -89,15 +89,15 @@ static void skip_word(struct parser *r, enum kernel_column column, const char *w
     if (r->n_unknown <= WORDS_TOLD)
         diag_warning(r->diags, at, "row skipped: unknown %s '%.40s' (all rows of it)", what, word);
     else if (r->n_unknown == WORDS_TOLD + 1)
-        r->untold = at;
+        r->unreported = at;
 }
 
 /* The others together: a table of msim probe has many kernels that nothing is fitted to here. */
 static void tell_other_words(const struct parser *r)
 {
     if (r->n_unknown > WORDS_TOLD)
-        diag_warning(r->diags, r->untold, "rows of %zu more unknown words skipped, from '%.40s' on", r->n_unknown - WORDS_TOLD,
-                     r->unknown[WORDS_TOLD]);
+        diag_warning(r->diags, r->unreported, "rows of %zu more unknown words skipped, from '%.40s' on",
+                     r->n_unknown - WORDS_TOLD, r->unknown[WORDS_TOLD]);
 }
 
 static bool read_gemm(struct parser *r, struct kernel_measurement *kernel)

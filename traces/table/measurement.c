@@ -129,9 +129,9 @@ static void note_defaults(const struct measurement_parser *parser)
 
 static void parser_free(struct measurement_parser *parser)
 {
-    for (size_t i = 0; i < parser->n_told; i++)
-        free(parser->told[i].text);
-    free(parser->told);
+    for (size_t i = 0; i < parser->n_reported; i++)
+        free(parser->reported[i].text);
+    free(parser->reported);
     free(parser->models);
     free(parser->clusters);
 }

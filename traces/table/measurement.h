@@ -78,12 +78,12 @@ struct measurement {
     struct job job;
     struct layout layout;
     int gpus;
-    bool loss_assumed; /* the row does not name fused_loss */
-    bool oom;          /* the run ended out of memory: no times */
-    bool untold;       /* neither a time nor an outcome: unknown whether it fitted */
-    double step_s;     /* measured; 0 unknown (always for oom) */
-    bool derived;      /* from a measured rate or share, because the row has no time */
-    double mfu;        /* measured, fraction; 0 unknown */
+    bool loss_assumed;    /* the row does not name fused_loss */
+    bool oom;             /* the run ended out of memory: no times */
+    bool outcome_unknown; /* neither a time nor an outcome: unknown whether it fitted */
+    double step_s;        /* measured; 0 unknown (always for oom) */
+    bool derived;         /* from a measured rate or share, because the row has no time */
+    double mfu;           /* measured, fraction; 0 unknown */
 };
 
 struct measurement_table {

@@ -182,7 +182,7 @@ static struct known_cluster *known_cluster(struct measurement_parser *parser, co
     bool seen = false;
     for (size_t i = 0; i + 1 < parser->n_clusters; i++)
         seen |= strcmp(parser->clusters[i].gpu, gpu) == 0;
-    k->told = seen && !k->found;
+    k->reported = seen && !k->found;
     if (!seen)
         parser_pass_notes(parser, COLUMN_GPU, &why);
     diags_free(&why);
@@ -203,9 +203,9 @@ void parser_cluster(struct measurement_parser *parser, struct measurement *row)
         if (known->found && cluster_of_kind(&known->kind, (row->gpus + node - 1) / node, &row->cluster, &why) != STATUS_OK)
             parser_skip(parser, COLUMN_GPU, "%s", why.n_items ? why.items[0].text : "no cluster of this size");
         diags_free(&why);
-        if (!known->found && !known->told)
+        if (!known->found && !known->reported)
             parser_skip(parser, COLUMN_GPU, "%s (all rows of this GPU)", known->why);
-        known->told = true;
+        known->reported = true;
         parser->unusable |= !known->found;
     }
 }

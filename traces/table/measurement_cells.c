@@ -127,8 +127,8 @@ void cells_find_point(struct measurement_parser *parser)
                 const char *text = csv_cell(csv, row, parser->columns[c]);
                 said[evidence_of(text, is_whole_column((enum column)c))] = true;
             }
-    parser->point_said = said[SAYS_POINT] != said[SAYS_COMMA];
-    bool comma = parser->point_said ? said[SAYS_COMMA] : csv->separator == ';';
+    parser->point_known = said[SAYS_POINT] != said[SAYS_COMMA];
+    bool comma = parser->point_known ? said[SAYS_COMMA] : csv->separator == ';';
     parser->point = comma ? ',' : '.';
 }
 
@@ -136,7 +136,7 @@ void cells_find_point(struct measurement_parser *parser)
 static void tell_open(struct measurement_parser *parser, enum column column, bool whole, const char *text, double value)
 {
     bool usual = strchr(text, '.') && parser->csv->separator != ';';
-    if (parser->point_said || usual || evidence_of(text, whole) != IS_OPEN)
+    if (parser->point_known || usual || evidence_of(text, whole) != IS_OPEN)
         return;
     parser_warn_once(parser, column, "mark",
                      "%s '%.40s' is taken for %.10g: nothing here says whether its '%c' groups digits; write it without",
@@ -147,7 +147,7 @@ static void tell_open(struct measurement_parser *parser, enum column column, boo
  * one. */
 static char point_of(const struct measurement_parser *parser, const char *text, bool whole)
 {
-    bool lone = !whole && !parser->point_said && strchr(text, '.') && !strchr(text, ',');
+    bool lone = !whole && !parser->point_known && strchr(text, '.') && !strchr(text, ',');
     return lone ? '.' : parser->point;
 }
 
@@ -231,7 +231,7 @@ bool cell_number(struct measurement_parser *parser, enum column column, bool who
     const char *start = text + strspn(text, "~ ");
     start += strncmp(start, about, strlen(about)) == 0 ? strlen(about) : 0;
     char point = point_of(parser, start, whole);
-    const char *behind = take_number(start, point, whole && !parser->point_said, &number);
+    const char *behind = take_number(start, point, whole && !parser->point_known, &number);
     if (!behind || !take_word(behind, point, word, sizeof word))
         return false;
     double unit = cell_unit(column, word);

@@ -65,14 +65,14 @@ struct known_cluster {
     bool found;
     struct cluster_kind kind;
     char why[256]; /* not found */
-    bool told;     /* and reported, once per GPU */
+    bool reported; /* and reported, once per GPU */
 };
 
 /* The columns in the order of enum column. */
 extern const struct csv_column measurement_columns[N_COLUMNS];
 
 /* A text of a column that was reported. */
-struct told_text {
+struct reported_text {
     enum column column;
     char *text;
 };
@@ -88,15 +88,15 @@ struct measurement_parser {
     size_t n_models, models_capacity;
     struct known_cluster *clusters;
     size_t n_clusters, clusters_capacity;
-    bool plain_loss;        /* the current row has plain_loss */
-    bool changes_usual;     /* its features change the usual ones */
-    feature_set absent;     /* features that it takes away without having them */
-    size_t n_changes;       /* rows with such changes */
-    bool wide_gradients;    /* some row sums gradients in fp32 because it does not specify a stage of ZeRO */
-    char point;             /* the mark before fractions in this table: a point or a comma */
-    bool point_said;        /* decided by cells that can be read in one way only */
-    struct told_text *told; /* texts that were reported */
-    size_t n_told, told_capacity;
+    bool plain_loss;                /* the current row has plain_loss */
+    bool changes_usual;             /* its features change the usual ones */
+    feature_set absent;             /* features that it takes away without having them */
+    size_t n_changes;               /* rows with such changes */
+    bool wide_gradients;            /* some row sums gradients in fp32 because it does not specify a stage of ZeRO */
+    char point;                     /* the mark before fractions in this table: a point or a comma */
+    bool point_known;               /* decided by cells that can be read in one way only */
+    struct reported_text *reported; /* texts that were reported */
+    size_t n_reported, reported_capacity;
     struct diags *diags;
 };
 

@@ -68,16 +68,17 @@ void parser_skip(struct measurement_parser *parser, enum column column, const ch
 void parser_warn_once(struct measurement_parser *parser, enum column column, const char *text, const char *format, ...)
 {
     char what[512];
-    for (size_t i = 0; i < parser->n_told; i++)
-        if (parser->told[i].column == column && strcmp(parser->told[i].text, text) == 0)
+    for (size_t i = 0; i < parser->n_reported; i++)
+        if (parser->reported[i].column == column && strcmp(parser->reported[i].text, text) == 0)
             return;
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     diag_warning(parser->diags, parser_place(parser, column), "%s", what);
-    parser->told = memory_grow(parser->told, &parser->told_capacity, parser->n_told + 1, sizeof *parser->told);
-    parser->told[parser->n_told++] = (struct told_text){.column = column, .text = memory_copy_text(text)};
+    parser->reported =
+        memory_grow(parser->reported, &parser->reported_capacity, parser->n_reported + 1, sizeof *parser->reported);
+    parser->reported[parser->n_reported++] = (struct reported_text){.column = column, .text = memory_copy_text(text)};
 }
 
 void parser_pass_notes(struct measurement_parser *parser, enum column column, const struct diags *said)

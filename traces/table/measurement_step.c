@@ -175,5 +175,5 @@ void parser_outcome(struct measurement_parser *parser, struct measurement *row)
     read_step(parser, row);
     if (!parser->unusable && row->step_s <= 0)
         tell_zeros(parser);
-    row->untold = outcome < 0 && row->step_s <= 0 && row->mfu <= 0;
+    row->outcome_unknown = outcome < 0 && row->step_s <= 0 && row->mfu <= 0;
 }

@@ -41,7 +41,7 @@ static struct trial *collect(const struct comparison *items, size_t n, struct ou
             tells = tells_of_failures(items, n, last);
             outcomes->sources += tells && is_first_of_source(items, i);
         }
-        if (!tells || items[i].untold || items[i].use <= 0)
+        if (!tells || items[i].outcome_unknown || items[i].use <= 0)
             continue;
         trials[outcomes->runs++] = (struct trial){.log_use = log(items[i].use), .failed = items[i].oom};
         outcomes->failed += items[i].oom;

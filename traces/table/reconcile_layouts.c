@@ -111,7 +111,7 @@ static struct recompute fitting_recompute(const struct measurement *row)
 {
     const struct recompute none = {0}, light = {.what = layout_light_modules(&row->model)};
     const struct layout repeating = with_recompute(row, light);
-    bool ran = !row->oom && !row->untold && row->layout.dp >= 1;
+    bool ran = !row->oom && !row->outcome_unknown && row->layout.dp >= 1;
     if (!ran || row->layout.recompute.what != RECOMPUTE_NONE || !(row->open & OPEN_RECOMPUTE) || fits(row, &row->layout))
         return none;
     if (fits(row, &repeating))
