@@ -1,4 +1,8 @@
-/* sigmoid.cuh - the sigmoid of activations and gates. */
+/*
+ * sigmoid.cuh - the sigmoid of activations and gates, by the device's fast exponential and reciprocal.
+ *
+ * Example: sigmoid(0.0f) is 0.5f.
+ */
 #ifndef MSIM_KERNELS_SIGMOID_CUH
 #define MSIM_KERNELS_SIGMOID_CUH
 

@@ -1,11 +1,15 @@
 /*
- * lanl_trace.h - LANL's public outage records (LA-UR-05-7318, 22 systems, 1995-2005) as a fault trace.
+ * lanl_trace.h - reads LANL's public outage records (LA-UR-05-7318, 22 systems, 1995-2005) as a fault trace.
+ *
+ * Example: the outages of system 18 in 2005.
+ *
+ *     struct lanl_window window = {.systems = {18}, .n_systems = 1, .from = start_of_2005};
+ *     lanl_trace_read("lanl.csv", &window, &trace, &diags);             a node is called "system 18 node 3"
  *
  * Input: a table with the columns system, nodes, node, start, downtime_min, category, detail. start is local time,
  * YYYY-MM-DDTHH:MM. Daylight saving time is not corrected, so an outage can be an hour off twice a year. The chosen systems
- * become one cluster: their nodes are numbered consecutively, in the order in which the systems are given, and named "system 18
- * node 3". The detail of a fault is "category/detail". Rows of node -1 (system 17 does not say which) are left out and counted in
- * n_outside.
+ * become one cluster: their nodes are numbered consecutively, in the order of the systems. The detail of a fault is
+ * "category/detail". Rows of node -1 (system 17 does not name the node) are left out and counted in n_outside.
  */
 #ifndef MSIM_TRACES_FAULT_LANL_TRACE_H
 #define MSIM_TRACES_FAULT_LANL_TRACE_H

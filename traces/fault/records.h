@@ -1,5 +1,11 @@
 /*
- * records.h - a table of records (traces/table/record_table.h) on its way to a fault trace; its reader fills it row by row.
+ * records.h - turns a table of records (traces/table/record_table.h) into a fault trace, row by row.
+ *
+ * Example: a row of a table of jobs, whose nodes n1 and n2 failed.
+ *
+ *     records_open(&records, path, options, &diags);
+ *     records_add(&records, "n[1-2]", (struct fault){.time = end, .kind = FAULT_NODE}, "node_fail");        two faults
+ *     records_finish(&records, merge, &trace);
  */
 #ifndef MSIM_TRACES_FAULT_RECORDS_H
 #define MSIM_TRACES_FAULT_RECORDS_H

@@ -1,5 +1,11 @@
 /*
- * xid_trace_internal.h - the parser of kernel logs and DCGM's gauge. Private to xid_trace.c, xid_gauge.c and xid_parser.c.
+ * xid_trace_internal.h - the parser of Xid errors in kernel logs and in DCGM's gauge (private to xid_trace.c, xid_gauge.c,
+ * xid_parser.c).
+ *
+ * Example: a line "NVRM: Xid (PCI:0000:3b:00): 79, ..." of host n17.
+ *
+ *     int32_t node = xid_node(&parser, "n17", 3);
+ *     xid_add(&parser, time, node, class_of_79, "xid 79");             a fault, if the class is one
  */
 #ifndef MSIM_TRACES_FAULT_XID_TRACE_INTERNAL_H
 #define MSIM_TRACES_FAULT_XID_TRACE_INTERNAL_H
@@ -9,7 +15,7 @@
 #include "traces/fault/xid.h"
 
 /* A GPU's gauge at one scrape. */
-enum { XID_BLANK = -1 }; /* its value where DCGM knows none */
+enum { XID_BLANK = -1 }; /* its value if DCGM has none */
 struct xid_sample {
     int32_t gpu, node;
     nanos time;
@@ -35,27 +41,29 @@ struct xid_parser {
     enum log_time clock; /* of all lines so far */
     bool moved;          /* a file to the year of the one before */
     nanos first;
-    int *ranks; /* of the trace's details: the worse, the higher */
+    int *ranks; /* severity of each of the trace's details */
     size_t ranks_capacity;
-    size_t counts[XID_LARGEST + 1]; /* of Xids, whatever became of them */
-    size_t n_others;                /* errors that are no Xid, and those below */
-    size_t n_nonfatal;              /* Xids 144 to 150 and SXids that say that they are not fatal */
-    size_t n_unsaid;                /* Xids 144 to 150 of the gauge, which does not say it */
+    size_t counts[XID_LARGEST + 1]; /* number of each Xid, also of those that are no fault */
+    size_t n_others;                /* errors without an Xid, and those below */
+    size_t n_nonfatal;              /* Xids 144 to 150 and SXids that are marked as not fatal */
+    size_t n_unsaid;                /* Xids 144 to 150 of the gauge, which has no such mark */
     size_t n_blank;                 /* values of the gauge that are no Xid */
-    size_t n_stood;                 /* GPUs whose gauge showed one from the first */
+    size_t n_stood;                 /* GPUs whose gauge had an Xid at the first scrape */
 };
 
 struct place xid_place(const struct xid_parser *parser, int line);
-/* Where a line names no host (NULL) its file is one. */
+/* The node of a host; NULL: the line has no host, so the file is one host. */
 int32_t xid_node(struct xid_parser *parser, const char *host, size_t length);
-/* An error of a class, as a fault if it is one. */
+/* Adds an error, as a fault if its class is one. */
 void xid_add(struct xid_parser *parser, nanos time, int32_t node, enum xid_class class, const char *cause);
-/* Seconds since boot, dates and dates without a year have nothing in common. False, and reported: the line is of another kind. */
+/* Whether a line has the same kind of time as the lines before: seconds since boot, dates, or dates without a year. Reports if
+ * not.
+ */
 MUST_CHECK bool xid_clock_fits(struct xid_parser *parser, enum log_time clock, int line);
 
-/* A line of DCGM's gauge. */
+/* Reads a line of DCGM's gauge. */
 void xid_gauge_line(struct xid_parser *parser, const char *line, int number_line);
-/* All of them, in order of time, as Xids. */
+/* Adds all changes of the gauges as Xids, in order of time. */
 void xid_gauge_finish(struct xid_parser *parser);
 
 #endif

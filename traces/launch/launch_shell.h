@@ -1,8 +1,13 @@
 /*
- * launch_shell.h - the job that a launch script starts, as words.
+ * launch_shell.h - finds the job that a launch script starts, and returns it as words.
  *
- * Of the commands that the script would run (shell_script.h), the one with the most Megatron-LM arguments is the job. Lines that
- * begin with a flag belong together, so a file of plain arguments is a script, too.
+ * Example: a script with the lines
+ *
+ *     python prepare.py
+ *     torchrun pretrain_gpt.py --num-layers 80 --bf16        the job: words num-layers = 80 and bf16
+ *
+ * Of the commands that the script would run (shell_script.h), the job is the one with the most arguments of Megatron-LM. Lines
+ * that begin with a flag belong together, so a file with only arguments is also a script.
  */
 #ifndef MSIM_TRACES_LAUNCH_LAUNCH_SHELL_H
 #define MSIM_TRACES_LAUNCH_LAUNCH_SHELL_H

@@ -1,5 +1,13 @@
 /*
- * profile_internal.h - collecting the work of a device, and the readers of the formats.
+ * profile_internal.h - collects the work of a device from a trace, and lists the readers of formats (private to traces/profile).
+ *
+ * Example: a reader finds a kernel that ran from 3.0 to 3.2 s, launched under number 17 at 2.5 s, and the host's mark of step 4.
+ *
+ *     profile_add_span(&builder, kind, "ampere_bf16_gemm", (struct profile_step){3.0, 3.2});
+ *     profile_correlate_span(&builder, 17);
+ *     profile_add_launch(&builder, 17, 2.5);
+ *     profile_add_mark(&builder, false, 4, (struct profile_step){2.4, 2.9});
+ *     profile_finish(&builder, path, &profile, &diags);                 the kernel belongs to step 4
  */
 #ifndef MSIM_TRACES_PROFILE_PROFILE_INTERNAL_H
 #define MSIM_TRACES_PROFILE_PROFILE_INTERNAL_H

@@ -1,9 +1,14 @@
 /*
- * job_table.h - tables of jobs: sacct (with or without -P), and the tables that other schedulers and public traces have.
+ * job_table.h - reads tables of jobs: sacct (with or without -P), and tables of other schedulers and of public traces.
  *
- * Columns, in any case and with or without underscores: state (status, job_state); submit, start and end under the names that
- * sacct and public traces give them; elapsed (duration, run_time); node (NodeList, hosts); FailedNode; the number of GPUs, also
- * in AllocTRES (gres/gpu=8); JobID; user. Any of them may be missing.
+ * Example:
+ *
+ *     JobID|State|Start|End|NodeList
+ *     4711|NODE_FAIL|2024-03-03T12:01:02|2024-03-03T14:00:00|n[17-18]
+ *
+ * The second row is a job that ended because of a node. Columns, in any case and with or without underscores: state (status,
+ * job_state); submit, start and end under the names of sacct and of public traces; elapsed (duration, run_time); node (NodeList,
+ * hosts); FailedNode; the number of GPUs, also in AllocTRES (gres/gpu=8); JobID; user. Any of them may be missing.
  */
 #ifndef MSIM_TRACES_TABLE_JOB_TABLE_H
 #define MSIM_TRACES_TABLE_JOB_TABLE_H

@@ -1,5 +1,9 @@
 /*
  * measurement_internal.h - the parser of a measurement table: its columns, the current row, and what earlier rows looked up.
+ *
+ * Example: reading the sequence length of the current row.
+ *
+ *     int64_t seq_len = parser_whole(parser, COLUMN_SEQ_LEN, 1, INT32_MAX, 0);        0 if the cell is empty or cannot be read
  */
 #ifndef MSIM_TRACES_TABLE_MEASUREMENT_INTERNAL_H
 #define MSIM_TRACES_TABLE_MEASUREMENT_INTERNAL_H

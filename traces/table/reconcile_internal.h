@@ -1,6 +1,8 @@
 /*
- * reconcile_internal.h - the parts of reconcile.h, in the order in which they are applied. Each reports in one warning what it
- * changed.
+ * reconcile_internal.h - the parts of reconcile.h, in the order in which they are applied.
+ *
+ * Example: five rows of a paper assume a micro-batch of 1 in a pipeline. reconcile_micro_batches() gives them the micro-batch
+ * that `msim plan` would choose, and reports this in one warning.
  */
 #ifndef MSIM_TRACES_TABLE_RECONCILE_INTERNAL_H
 #define MSIM_TRACES_TABLE_RECONCILE_INTERNAL_H

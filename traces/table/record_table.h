@@ -1,10 +1,15 @@
 /*
- * record_table.h - tables of records that schedulers and people write: several names per column, times as seconds or dates,
- * durations as seconds or clock times, columns of fixed width.
+ * record_table.h - reads tables of records that schedulers and people write: names of columns vary, times are seconds or dates,
+ * durations are seconds or clock times, columns may have fixed widths.
  *
- * A file whose second line is dashes (sacct, sacctmgr), or whose first line is names in capitals with blanks between them
- * (sinfo -R, kubectl get events), has columns of fixed width; all others are comma-separated (csv.h). Alibaba's PAI tables have
- * no line of names; they are recognised by the word in their column of states.
+ * Example: the cells "2024-03-03T12:01:02", "1709467262" and "1-02:00:00".
+ *
+ *     record_table_time(&records, row, start, &time)                        both of the first two
+ *     record_table_duration(&records, row, elapsed, longest, &duration)     the third: one day and two hours
+ *
+ * A file has columns of fixed width if its second line is dashes (sacct, sacctmgr), or if its first line is names in capitals
+ * with blanks between them (sinfo -R, kubectl get events). All others are comma-separated (csv.h). Alibaba's PAI tables have no
+ * line of names; they are recognised by the word in their column of states.
  */
 #ifndef MSIM_TRACES_TABLE_RECORD_TABLE_H
 #define MSIM_TRACES_TABLE_RECORD_TABLE_H

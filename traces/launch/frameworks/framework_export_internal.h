@@ -1,5 +1,11 @@
 /*
- * framework_export_internal.h - a job on its way into a framework's keys.
+ * framework_export_internal.h - the state of an export of a job to the keys of a framework (private to framework_*export*.c).
+ *
+ * Example: torchtitan's export. framework_export.c calls
+ *
+ *     titan_plain(job)           the part of the job that the table's keys can express
+ *     titan_open(c, out)         comments at the top of the file
+ *     titan_complete(c)          adds keys that depend on several values, such as the degrees of sharding
  */
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_INTERNAL_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_EXPORT_INTERNAL_H

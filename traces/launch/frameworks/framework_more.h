@@ -1,5 +1,8 @@
 /*
- * framework_more.h - what single keys of a framework do not say: functions that a table names with `more`.
+ * framework_more.h - functions for keys that single rows of a framework's table cannot describe.
+ *
+ * Example: a table with `more: litgpt` lets the reader call more_litgpt() after its rows. It translates LitGPT's number of
+ * devices and nodes, which determine the sharding only together.
  */
 #ifndef MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_MORE_H
 #define MSIM_TRACES_LAUNCH_FRAMEWORKS_FRAMEWORK_MORE_H

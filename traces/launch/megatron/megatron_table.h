@@ -1,7 +1,14 @@
 /*
- * megatron_table.h - the rows of Megatron-LM's arguments: X(id, flag, type, default, further fields of struct argument_row).
+ * megatron_table.h - the table of Megatron-LM's arguments: X(id, flag, type, default, further fields of struct argument_row).
  *
- * Their order is the order of an export. NUMBER, BOOL, NOT and CHOICE name the member of struct launch_job that an argument sets.
+ * Example:
+ *
+ *     X(TP, "tensor-model-parallel-size", INT, "1", NUMBER(layout.tp), .since = "2020")
+ *
+ * is --tensor-model-parallel-size N: a whole number, 1 by default, that sets layout.tp, and that Megatron-LM has had since 2020.
+ *
+ * The order of rows is that of an export. NUMBER, BOOL, NOT and CHOICE name the member of struct launch_job that an argument
+ * sets.
  */
 #ifndef MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_TABLE_H
 #define MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_TABLE_H

@@ -1,5 +1,10 @@
 /*
- * megatron_translate_internal.h - one pass from arguments to a job.
+ * megatron_translate_internal.h - the functions that translate arguments of Megatron-LM to a job (private to megatron_*.c).
+ *
+ * Example: the size of expert tensor parallelism.
+ *
+ *     int etp = (int)translate_int(m, ARGUMENT_ETP, 1, tp);           the given value, at least 1; tp if none is given
+ *     translate_from(m, "layout.etp", ARGUMENT_ETP);                  the origin: "--expert-tensor-parallel-size, train.sh:12"
  */
 #ifndef MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_TRANSLATE_INTERNAL_H
 #define MSIM_TRACES_LAUNCH_MEGATRON_MEGATRON_TRANSLATE_INTERNAL_H

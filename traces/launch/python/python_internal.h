@@ -1,8 +1,14 @@
 /*
- * python_internal.h - a Python program while it is read.
+ * python_internal.h - the state of reading a Python program, statement by statement (private to traces/launch/python).
  *
- * Fields are kept by object: all assignments to a recipe, by whatever names and aliases. An object that is assigned to another
- * one (cfg = Container(model=provider)) is part of that one from then on.
+ * Example: after these statements the object cfg has the field model.tp with the value 4.
+ *
+ *     provider = LlamaProvider()          a new object, with the name provider
+ *     provider.tp = 4                     a field of it
+ *     cfg = Container(model=provider)     provider becomes the field model of cfg
+ *
+ * Fields are kept by object: all assignments to a recipe, through any name or alias. An object that becomes a field of another
+ * one is part of that one from then on.
  */
 #ifndef MSIM_TRACES_LAUNCH_PYTHON_PYTHON_INTERNAL_H
 #define MSIM_TRACES_LAUNCH_PYTHON_PYTHON_INTERNAL_H

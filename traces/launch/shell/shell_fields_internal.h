@@ -1,5 +1,11 @@
 /*
- * shell_fields_internal.h - a field while it is put together, piece by piece. Each piece keeps where it was written.
+ * shell_fields_internal.h - builds a field of a command line piece by piece; each piece keeps the place where it was written.
+ *
+ * Example: the word --tp=$TP, where TP=4 was set in line 2.
+ *
+ *     shell_builder_add(&g, "--tp=", 5);                      a piece from the place of the word
+ *     shell_builder_text(&g, "4", 1, place_in_line_2, NULL);   a piece from line 2
+ *     shell_builder_finish(&g);                               the field "--tp=4" of two segments
  */
 #ifndef MSIM_TRACES_LAUNCH_SHELL_SHELL_FIELDS_INTERNAL_H
 #define MSIM_TRACES_LAUNCH_SHELL_SHELL_FIELDS_INTERNAL_H

@@ -1,5 +1,11 @@
 /*
- * shell_internal.h - a script while it is read, command by command.
+ * shell_internal.h - the state of reading a script, command by command (private to traces/launch/shell).
+ *
+ * Example: the state within the first branch of
+ *
+ *     if [ "$N" = 1 ]; then      N is known to be 1: the block's certainty is RUNS, and SKIPPED in the else branch
+ *     A=1 train.py --tp 4        chain is RUNS; the variable A is set for this command only
+ *     fi
  */
 #ifndef MSIM_TRACES_LAUNCH_SHELL_SHELL_INTERNAL_H
 #define MSIM_TRACES_LAUNCH_SHELL_SHELL_INTERNAL_H

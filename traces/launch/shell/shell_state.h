@@ -1,5 +1,10 @@
 /*
- * shell_state.h - a script being read: its tokens, its variables, and how words expand.
+ * shell_state.h - the text, the variables and the expansion of words of a script that is being read.
+ *
+ * Example: with the variable TP=4,
+ *
+ *     shell_expand(state, "--tp=$TP", 8, &fields);             appends the field "--tp=4"
+ *     shell_expand_one(state, "${N:-2}", 7)                    the field "2" if N is not set
  */
 #ifndef MSIM_TRACES_LAUNCH_SHELL_SHELL_STATE_H
 #define MSIM_TRACES_LAUNCH_SHELL_SHELL_STATE_H
