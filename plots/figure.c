@@ -11,7 +11,6 @@
 #include "plots/figure_data.h"
 #include "plots/gnuplot.h"
 
-
 static const struct {
     const char *name;
     int width, height;           /* dots */

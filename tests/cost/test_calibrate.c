@@ -218,8 +218,8 @@ START_TEST(outliers_do_not_pull)
 }
 END_TEST
 
-/* Every other row is a fifth too slow: with equal weights the rate ends between the halves, with a hundredth of the weight for the
- * slow ones at the truth. */
+/* Every other row is a fifth too slow: with equal weights the rate ends between the halves, with a hundredth of the weight for
+ * the slow ones at the truth. */
 START_TEST(weights_say_which_rows_count)
 {
     struct line line;

@@ -47,8 +47,8 @@ END_TEST
 START_TEST(a_measured_network_adds_base_and_fill)
 {
     struct shape plain, s;
-    const enum collective all[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER,
-                                   COLLECTIVE_ALL_TO_ALL, COLLECTIVE_BROADCAST};
+    const enum collective all[] = {COLLECTIVE_ALL_REDUCE, COLLECTIVE_ALL_GATHER, COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_TO_ALL,
+                                   COLLECTIVE_BROADCAST};
     plain_cluster(&plain);
     s = plain;
     s.cluster.net_base_s = 80e-6;

@@ -24,7 +24,6 @@
 
 #include "traces/launch/job/launch_words.h"
 
-
 struct launch_log {
     size_t n_iterations; /* lines of iterations */
     size_t n_taken;      /* of them, those that count */
