@@ -113,6 +113,16 @@ const struct result_row *row_of(const struct result_row *rows, const char *key)
     return rows;
 }
 
+const struct result_row *rows_pick(const struct result_row *rows, const char *const *keys, struct result_row picked[MAX_PICKED])
+{
+    int n = 0;
+    for (; *keys && n < MAX_PICKED - 1; keys++)
+        if (**keys)
+            picked[n++] = *row_of(rows, *keys);
+    picked[n] = (struct result_row){0};
+    return picked;
+}
+
 /* --- JSON --- */
 
 json_t *cost_by_class_json(const struct cost_by_class *by)
@@ -203,7 +213,8 @@ static void csv_value(const struct result_row *row, const struct value *value, b
     case VALUE_REAL: csv_number(row->digits, value->real, first, out); break;
     case VALUE_INTEGER:
     case VALUE_FLAG: csv_write_integer(out, first, value->integer); break;
-    case VALUE_TEXT: csv_write_cell(out, first, value->text); break;
+    case VALUE_TEXT:
+    case VALUE_JSON: csv_write_cell(out, first, value->text ? value->text : ""); break;
     default: csv_write_cell(out, first, ""); break;
     }
 }
@@ -227,11 +238,28 @@ void rows_csv_cells(const struct result_row *rows, const void *subject, bool fir
     }
 }
 
+void rows_csv_blanks(const struct result_row *rows, const void *subject, bool first, FILE *out)
+{
+    for (; rows->key; rows++) {
+        struct value value = rows->formats & CSV ? rows->get(subject) : (struct value){0};
+        int columns = value.classes ? N_WORK_CLASSES : value.kind != VALUE_ABSENT;
+        for (int c = 0; c < columns; c++, first = false)
+            csv_write_cell(out, first, "");
+        value_free(&value);
+    }
+}
+
 /* --- text --- */
 
-static bool is_shown(const struct result_row *row, const struct value *value)
+/* The value for a text table; absent where that does not have the row. */
+static struct value text_value(const struct result_row *row, const void *subject)
 {
-    return row->show && value->kind != VALUE_ABSENT && !value->hidden;
+    return row->show ? row->get(subject) : (struct value){0};
+}
+
+static bool is_shown(const struct value *value)
+{
+    return value->kind != VALUE_ABSENT && !value->hidden;
 }
 
 static const char *title_of(const struct result_row *row)
@@ -272,14 +300,16 @@ static bool has_class(const struct value *value, int c)
 void rows_columns(const struct result_row *rows, const void *subject, struct table *table)
 {
     for (; rows->key; rows++) {
-        struct value value = rows->get(subject);
-        bool shown = is_shown(rows, &value);
+        struct value value = text_value(rows, subject);
+        bool shown = is_shown(&value);
         const char *unit = *unit_of(rows) ? unit_of(rows) : NULL;
         for (int c = 0; c < N_WORK_CLASSES && shown; c++)
             if (has_class(&value, c))
                 table_column(table, work_class_name((enum work_class)c), unit, ALIGN_RIGHT);
-        if (shown && !value.classes)
+        if (shown && !value.classes) {
             table_column(table, title_of(rows), unit, shows_text(rows) ? ALIGN_LEFT : ALIGN_RIGHT);
+            table_column_view(table, rows->view);
+        }
         value_free(&value);
     }
 }
@@ -288,8 +318,8 @@ void rows_cells(const struct result_row *rows, const void *subject, struct table
 {
     char text[512];
     for (; rows->key; rows++) {
-        struct value value = rows->get(subject);
-        bool shown = is_shown(rows, &value);
+        struct value value = text_value(rows, subject);
+        bool shown = is_shown(&value);
         for (int c = 0; c < N_WORK_CLASSES && shown; c++)
             if (has_class(&value, c))
                 table_cell(table, rows->show, value.classes->s[c]); // NOLINT: a row's own
@@ -305,8 +335,8 @@ void rows_line(const struct result_row *rows, const char *key, const void *subje
 {
     char text[512];
     const struct result_row *row = row_of(rows, key);
-    struct value value = row->get(subject);
-    if (is_shown(row, &value) && value.kind != VALUE_UNKNOWN)
+    struct value value = text_value(row, subject);
+    if (is_shown(&value) && value.kind != VALUE_UNKNOWN)
         table_value_row(table, title_of(row), row->meaning, "%s", value_text(row, &value, text, sizeof text));
     value_free(&value);
 }

@@ -13,7 +13,12 @@
  *     rows_csv_cells(disk_rows, &disk, true, out);      scratch,931.3
  *
  * The first word of a row is the tag of its subject's struct. The value is an expression of `s`, here a `const struct disk *`;
- * its getter is named `disk_name`. Rows with .show are columns of a text table as well.
+ * its getter is named `disk_name`. Rows with .show are columns of a text table as well. A table with other columns or another
+ * order names their keys:
+ *
+ *     static const char *const columns[] = {"size_gib", "name", NULL};
+ *     struct result_row picked[MAX_PICKED];
+ *     rows_columns(rows_pick(disk_rows, columns, picked), &disk, table);
  */
 #ifndef MSIM_CLI_OUTPUT_RESULT_ROW_H
 #define MSIM_CLI_OUTPUT_RESULT_ROW_H
@@ -29,9 +34,9 @@ enum value_kind { VALUE_ABSENT, VALUE_UNKNOWN, VALUE_REAL, VALUE_INTEGER, VALUE_
 struct value {
     enum value_kind kind;
     double real;
-    int64_t integer;                     /* or a flag */
-    char *text;                          /* a copy, which the writer frees; of other kinds what text shows instead */
-    json_t *json;                        /* released or taken over by the writer */
+    int64_t integer; /* or a flag */
+    char *text;      /* a copy, which the writer frees; of other kinds what text shows instead; CSV too, of JSON */
+    json_t *json;    /* released or taken over by the writer */
     const struct cost_by_class *classes; /* JSON: {class: seconds}; CSV and text: a column of each class */
     const struct cost_by_class *among;   /* text has only classes with some time here; NULL: all */
     enum tint tint;
@@ -53,6 +58,7 @@ struct result_row {
     const char *text_unit; /* the unit in text, where it is another one; NULL: `unit` */
     const char *show;      /* the number in text, such as "%.1f", or the text, such as "%.60s"; NULL: not in text */
     double scale;          /* text shows the value times this; 0: 1 */
+    enum column_view view; /* of its column in a text table */
 };
 
 /* What a command writes, for `msim help --keys`: the rows of one kind of object; ends with NULL rows. */
@@ -80,6 +86,9 @@ struct value in_text_if(bool shown, struct value value);
 
 /* The row of a key, which must be there. */
 const struct result_row *row_of(const struct result_row *rows, const char *key);
+/* The rows of these keys in their order, copied to `picked`, which it returns. NULL ends the keys, "" is none. */
+enum { MAX_PICKED = 48 };
+const struct result_row *rows_pick(const struct result_row *rows, const char *const *keys, struct result_row picked[MAX_PICKED]);
 
 /* {class: seconds}, every class. */
 json_t *cost_by_class_json(const struct cost_by_class *by);
@@ -88,6 +97,8 @@ json_t *rows_object(const struct result_row *rows, const void *subject);
 /* Columns and cells of CSV: `first` begins a line; the caller ends it. A heading leaves out what its subject does not have. */
 void rows_csv_heading(const struct result_row *rows, const void *subject, bool first, FILE *out);
 void rows_csv_cells(const struct result_row *rows, const void *subject, bool first, FILE *out);
+/* An empty cell for each column of the heading. */
+void rows_csv_blanks(const struct result_row *rows, const void *subject, bool first, FILE *out);
 /* Columns and cells of a text table: the rows with .show that the subject has. */
 void rows_columns(const struct result_row *rows, const void *subject, struct table *table);
 void rows_cells(const struct result_row *rows, const void *subject, struct table *table);
