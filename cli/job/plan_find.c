@@ -87,6 +87,14 @@ struct plan_search_options plan_search_options_of(const struct invocation *call,
                                         .simulated = {tell_simulated, progress}};
 }
 
+struct plan_search_options plan_points_options(const struct invocation *call, const char *what, struct progress *progress)
+{
+    struct plan_search_options options = plan_search_options_of(call, progress);
+    *progress = progress_begin(call, what);
+    options.searched = options.simulated = (struct watch){0};
+    return options;
+}
+
 void plans_find(const struct space *space, struct invocation *call, struct plans_found *found)
 {
     struct progress progress;

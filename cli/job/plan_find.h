@@ -19,6 +19,9 @@ MUST_CHECK enum status plan_limits(const struct invocation *call, const struct e
 /* What the options of a call say about a search and its ranking. Begins the progress line, which the caller ends. */
 struct plan_search_options plan_search_options_of(const struct invocation *call, struct progress *progress);
 
+/* The same for many searches in turn, whose progress is the caller's to tell: "levers". */
+struct plan_search_options plan_points_options(const struct invocation *call, const char *what, struct progress *progress);
+
 /* Divided among the ranks of the world, the same on each. Free with plans_found_free. */
 void plans_find(const struct space *space, struct invocation *call, struct plans_found *found);
 

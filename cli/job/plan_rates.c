@@ -4,32 +4,22 @@
 
 #include "model/base/units.h"
 
-void plan_rates_json(const struct step_rates *rates, json_t *json)
+struct value as_tokens(double number)
 {
-    json_object_set_new(json, "mfu_causal_pct", json_real(100 * rates->mfu_causal));
-    json_object_set_new(json, "tflops_per_gpu", json_real(rates->tflops));
-    json_object_set_new(json, "tflops_causal_per_gpu", json_real(rates->tflops_causal));
-    json_object_set_new(json, "tokens_per_s", json_real(rates->tokens_per_s));
-    json_object_set_new(json, "tokens_per_s_per_gpu", json_real(rates->tokens_per_gpu));
-    if (rates->days > 0) {
-        json_object_set_new(json, "days", json_real(rates->days));
-        json_object_set_new(json, "gpu_hours", json_real(rates->gpu_hours));
-    }
+    char text[48];
+    return shown_as(as_real(number), "%s", quantity_format(number, DIM_COUNT, text, sizeof text));
 }
 
-void plan_rates_columns(struct table *table)
+/* Four digits, or all before the point, grouped. */
+struct value as_tokens_per_gpu(double number)
 {
-    table_column(table, "mfu causal", "%", ALIGN_LEFT);
-    table_column(table, "tflops per gpu", NULL, ALIGN_LEFT);
-    table_column(table, "tokens_per_s per gpu", NULL, ALIGN_LEFT);
+    char text[32];
+    return number >= 999.95 ? shown_as(as_real(number), "%s", grouped((int64_t)(number + 0.5), text, sizeof text))
+                            : shown_as(as_real(number), "%#.4g", number);
 }
 
-void plan_rates_cells(const struct step_rates *rates, struct table *table)
-{
-    table_cell(table, "%.12g", 100 * rates->mfu_causal);
-    table_cell(table, "%.12g", rates->tflops);
-    table_cell(table, "%.12g", rates->tokens_per_gpu);
-}
+#define RATE_ROWS(ROW) RATE_ROWS_OF(ROW, step_rates, s)
+RESULT_ROWS(rate_rows, RATE_ROWS)
 
 bool plan_rates_differ(const struct step_rates *rates)
 {

@@ -1,20 +1,32 @@
 /*
- * plan_rates.h - the rates of a plan (model/cost/step/step_rates.h) as JSON, as cells of a table and as text.
+ * plan_rates.h - the rates of a plan (model/cost/step/step_rates.h) as rows of results and as text.
  */
 #ifndef MSIM_CLI_JOB_PLAN_RATES_H
 #define MSIM_CLI_JOB_PLAN_RATES_H
 
-#include <jansson.h>
 #include <stdio.h>
 
-#include "cli/output/table.h"
+#include "cli/output/result_row.h"
 #include "model/cost/step/step_rates.h"
 
-/* mfu_causal_pct, tflops_per_gpu, tflops_causal_per_gpu, tokens_per_s, tokens_per_s_per_gpu; with a budget days and gpu_hours. */
-void plan_rates_json(const struct step_rates *rates, json_t *json);
-/* Of these what a line of plans has behind its other columns; not the budget, which sweeps have elsewhere. */
-void plan_rates_columns(struct table *table);
-void plan_rates_cells(const struct step_rates *rates, struct table *table);
+/* The rows of rates (an expression of `s`) in any list of rows, of subject SUBJECT. */
+#define RATE_ROWS_OF(ROW, SUBJECT, RATES)                                                                                        \
+    ROW(SUBJECT, mfu_causal_pct, as_real(100 * (RATES)->mfu_causal), "%", JSON | CSV,                                            \
+        "MFU if only the causal half of attention counts", TWELVE_DIGITS, .title = "causal", .show = "%.1f")                     \
+    ROW(SUBJECT, tflops_per_gpu, as_real((RATES)->tflops), "", JSON | CSV, "model TFLOPS per GPU, attention counted in full",    \
+        TWELVE_DIGITS)                                                                                                           \
+    ROW(SUBJECT, tflops_causal_per_gpu, as_real((RATES)->tflops_causal), "", JSON, "the same with the causal half of attention") \
+    ROW(SUBJECT, tokens_per_s, as_tokens((RATES)->tokens_per_s), "1/s", JSON | CSV, "tokens per second", TWELVE_DIGITS,          \
+        .title = "tokens/s", .text_unit = "", .show = "%.0f")                                                                    \
+    ROW(SUBJECT, tokens_per_s_per_gpu, as_tokens_per_gpu((RATES)->tokens_per_gpu), "1/s", JSON | CSV,                            \
+        "tokens per second and GPU", TWELVE_DIGITS, .title = "a GPU", .text_unit = "", .show = "%.0f", .view = VIEW_ALL)         \
+    ROW(SUBJECT, days, present_if((RATES)->days > 0, as_real((RATES)->days)), "days", JSON | CSV,                                \
+        "time for the budget of tokens without failures", TWELVE_DIGITS)                                                         \
+    ROW(SUBJECT, gpu_hours, present_if((RATES)->days > 0, as_real((RATES)->gpu_hours)), "GPU-hours", JSON | CSV,                 \
+        "GPU-hours for the budget of tokens", TWELVE_DIGITS)
+extern const struct result_row rate_rows[];    /* of a struct step_rates */
+struct value as_tokens(double number);         /* as "1.23 M" in text */
+struct value as_tokens_per_gpu(double number); /* "9.203", "10,183" */
 
 /* By so much, in points, the two conventions of MFU differ where a table shows both. */
 #define MFU_POINTS_WORTH_TELLING 3

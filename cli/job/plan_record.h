@@ -1,5 +1,9 @@
 /*
- * plan_record.h - one plan with its memory and rates, as JSON and as a line of CSV, for every result that contains plans.
+ * plan_record.h - one plan with its memory and rates, as rows of every result that contains plans.
+ *
+ *     const struct shown_plan plan = shown_plan_of(&found.plans[0], &setting);
+ *     rows_object(plan_rows, &plan)         {"layout": {...}, "step_time_s": ...}
+ *     plan_csv_cells(&plan, true, out)      8,8,1,...
  */
 #ifndef MSIM_CLI_JOB_PLAN_RECORD_H
 #define MSIM_CLI_JOB_PLAN_RECORD_H
@@ -8,27 +12,31 @@
 
 #include "cli/job/plan_find.h"
 #include "cli/job/plan_rates.h"
-#include "cli/output/table.h"
+#include "cli/output/result_row.h"
 
 #define UNEVEN_NOTE                                                                                                              \
     "~ chunks differ by a layer; frameworks need the split in full (Megatron-LM: --pipeline-model-parallel-layout)"
-/* One plan as an object, and its layout and measures as columns and cells of a CSV; `use` is plan_use. */
-json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
-void plan_columns_csv(struct table *table);
-void plan_cells_csv(struct table *table, const struct ranked_plan *ranked, const struct step_rates *rates, double use,
-                    double host_bytes);
-/* Its TFLOPS, tokens a second of a GPU, and what a budget of tokens takes. */
-struct step_rates ranked_rates(const struct ranked_plan *ranked, const struct setting *setting);
 
-/* The first of the plans found, where there is one, as a sweep and levers compare it with others. */
-struct best_plan {
-    struct ranked_plan ranked;
-    bool uneven;                           /* plan_is_uneven */
-    double step_s, mfu, use, tokens_per_s; /* use: plan_use */
-    double host_bytes;                     /* plan_host_bytes */
+struct shown_plan {
+    const struct ranked_plan *ranked;
+    const struct setting *setting;
+    const struct layout *layout;
+    int rank; /* in its table, from 1; 0: it has none */
     struct step_rates rates;
-    json_t *json; /* plan_json, for the caller to release */
+    double step_s, use; /* use: plan_use */
+    bool uneven;        /* plan_is_uneven */
 };
-struct best_plan best_plan_of(const struct plans_found *found, const struct setting *setting);
+struct shown_plan shown_plan_of(const struct ranked_plan *ranked, const struct setting *setting);
+
+/* A line: the features that layouts of a search may use. */
+void plan_features_write(const struct job *job, FILE *out);
+/* What is trained on what, and with which features, as the text of a search begins. */
+void plan_job_write(const struct setting *setting, FILE *out);
+
+extern const struct result_row plan_rows[]; /* of a struct shown_plan */
+json_t *plan_json(const struct ranked_plan *ranked, const struct setting *setting);
+/* The columns of a plan in CSV, and its cells; empty ones where there is no plan (NULL). */
+void plan_csv_heading(bool first, FILE *out);
+void plan_csv_cells(const struct shown_plan *plan, bool first, FILE *out);
 
 #endif

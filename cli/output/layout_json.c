@@ -4,6 +4,7 @@
 
 #include "model/base/units.h"
 #include "model/layout/dimension_value.h"
+#include "traces/table/csv.h"
 
 const enum layout_dimension result_dimensions[N_RESULT_DIMENSIONS] = {
     DIMENSION_TP,
@@ -38,6 +39,19 @@ json_t *layout_json(const struct layout *layout)
         if (dimension_is_shown(layout, order[i]))
             json_object_set_new(json, layout_dimensions[order[i]].key, dimension_json(layout, order[i]));
     return json;
+}
+
+void layout_csv_heading(bool first, FILE *out)
+{
+    for (int i = 0; i < N_RESULT_DIMENSIONS; i++)
+        csv_write_cell(out, first && i == 0, layout_dimensions[result_dimensions[i]].key);
+}
+
+void layout_csv_cells(const struct layout *layout, bool first, FILE *out)
+{
+    char text[DIMENSION_TEXT];
+    for (int i = 0; i < N_RESULT_DIMENSIONS; i++)
+        csv_write_cell(out, first && i == 0, layout ? dimension_text(layout, result_dimensions[i], text) : "");
 }
 
 struct value as_layout(const struct layout *layout)

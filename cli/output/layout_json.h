@@ -18,6 +18,9 @@ extern const enum layout_dimension result_dimensions[N_RESULT_DIMENSIONS];
 /* {tp pp vpp cp dp ep zero micro_batch recompute schedule sequence_parallel}: the keys of an experiment's `layout`, so that it
  * can be given back as one. The software features it uses are no part of it. */
 json_t *layout_json(const struct layout *layout);
+/* The dimensions of every layout as columns and cells of CSV; empty cells without a layout. */
+void layout_csv_heading(bool first, FILE *out);
+void layout_csv_cells(const struct layout *layout, bool first, FILE *out);
 /* Its text, as options take it. */
 struct value as_layout(const struct layout *layout);
 /* Their names, in a fixed order. */

@@ -62,6 +62,7 @@ struct value unknown(void)
 static void value_free(struct value *value)
 {
     free(value->text);
+    free(value->shown);
     json_decref(value->json);
     *value = (struct value){0};
 }
@@ -93,9 +94,9 @@ struct value shown_as(struct value value, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    free(value.text);
-    if (vasprintf(&value.text, format, args) < 0)
-        value.text = NULL;
+    free(value.shown);
+    if (vasprintf(&value.shown, format, args) < 0)
+        value.shown = NULL;
     va_end(args);
     return value;
 }
@@ -103,6 +104,12 @@ struct value shown_as(struct value value, const char *format, ...)
 struct value in_text_if(bool shown, struct value value)
 {
     value.hidden = !shown;
+    return value;
+}
+
+struct value in_json_if(bool shown, struct value value)
+{
+    value.keyless = !shown;
     return value;
 }
 
@@ -160,7 +167,7 @@ void rows_json(const struct result_row *rows, const void *subject, json_t *objec
         if (!(rows->formats & JSON))
             continue;
         struct value value = rows->get(subject);
-        if (value.kind != VALUE_ABSENT)
+        if (value.kind != VALUE_ABSENT && !value.keyless)
             json_object_set_new(object_inside(object, rows->inside), rows->key, value_json(&value));
         value_free(&value);
     }
@@ -175,13 +182,19 @@ json_t *rows_object(const struct result_row *rows, const void *subject)
 
 /* --- CSV --- */
 
+/* Unknown without a subject. */
+static struct value value_of(const struct result_row *row, const void *subject)
+{
+    return subject ? row->get(subject) : unknown();
+}
+
 void rows_csv_heading(const struct result_row *rows, const void *subject, bool first, FILE *out)
 {
     char name[64];
     for (; rows->key; rows++) {
         if (!(rows->formats & CSV))
             continue;
-        struct value value = rows->get(subject);
+        struct value value = value_of(rows, subject);
         for (int c = 0; c < N_WORK_CLASSES && value.classes; c++) {
             snprintf(name, sizeof name, "%s_s", work_class_name((enum work_class)c));
             csv_write_cell(out, first, name);
@@ -213,8 +226,8 @@ static void csv_value(const struct result_row *row, const struct value *value, b
     case VALUE_REAL: csv_number(row->digits, value->real, first, out); break;
     case VALUE_INTEGER:
     case VALUE_FLAG: csv_write_integer(out, first, value->integer); break;
-    case VALUE_TEXT:
-    case VALUE_JSON: csv_write_cell(out, first, value->text ? value->text : ""); break;
+    case VALUE_TEXT: csv_write_cell(out, first, value->text); break;
+    case VALUE_JSON: csv_write_cell(out, first, value->shown ? value->shown : ""); break;
     default: csv_write_cell(out, first, ""); break;
     }
 }
@@ -224,7 +237,7 @@ void rows_csv_cells(const struct result_row *rows, const void *subject, bool fir
     for (; rows->key; rows++) {
         if (!(rows->formats & CSV))
             continue;
-        struct value value = rows->get(subject);
+        struct value value = value_of(rows, subject);
         for (int c = 0; c < N_WORK_CLASSES && value.classes; c++) {
             bool known = value.kind == VALUE_CLASSES;
             csv_value(rows, &(struct value){known ? VALUE_REAL : VALUE_UNKNOWN, .real = value.classes->s[c]}, first, out);
@@ -238,23 +251,12 @@ void rows_csv_cells(const struct result_row *rows, const void *subject, bool fir
     }
 }
 
-void rows_csv_blanks(const struct result_row *rows, const void *subject, bool first, FILE *out)
-{
-    for (; rows->key; rows++) {
-        struct value value = rows->formats & CSV ? rows->get(subject) : (struct value){0};
-        int columns = value.classes ? N_WORK_CLASSES : value.kind != VALUE_ABSENT;
-        for (int c = 0; c < columns; c++, first = false)
-            csv_write_cell(out, first, "");
-        value_free(&value);
-    }
-}
-
 /* --- text --- */
 
 /* The value for a text table; absent where that does not have the row. */
 static struct value text_value(const struct result_row *row, const void *subject)
 {
-    return row->show ? row->get(subject) : (struct value){0};
+    return row->show ? value_of(row, subject) : (struct value){0};
 }
 
 static bool is_shown(const struct value *value)
@@ -283,8 +285,10 @@ static char *value_text(const struct result_row *row, const struct value *value,
     double number = value->kind == VALUE_REAL ? value->real : (double)value->integer;
     if (value->kind == VALUE_UNKNOWN)
         snprintf(buffer, size, "-");
+    else if (value->shown)
+        snprintf(buffer, size, "%s", value->shown);
     else if (value->text)
-        snprintf(buffer, size, value->kind == VALUE_TEXT ? row->show : "%s", value->text); // NOLINT: a row's own
+        snprintf(buffer, size, row->show, value->text); // NOLINT: a row's own
     else
         snprintf(buffer, size, row->show, number * (row->scale > 0 ? row->scale : 1)); // NOLINT: a row's own
     drop_sign_of_zero(buffer, row->show[1] == '+');

@@ -35,12 +35,14 @@ struct value {
     enum value_kind kind;
     double real;
     int64_t integer; /* or a flag */
-    char *text;      /* a copy, which the writer frees; of other kinds what text shows instead; CSV too, of JSON */
+    char *text;                          /* a copy, which the writer frees */
+    char *shown;                         /* what text has instead, and CSV of JSON; NULL: nothing else */
     json_t *json;    /* released or taken over by the writer */
     const struct cost_by_class *classes; /* JSON: {class: seconds}; CSV and text: a column of each class */
     const struct cost_by_class *among;   /* text has only classes with some time here; NULL: all */
     enum tint tint;
-    bool hidden; /* not in text */
+    bool hidden;  /* not in text */
+    bool keyless; /* not in JSON */
 };
 
 enum result_format { JSON = 1, CSV = 2, TEXT = 4 };
@@ -83,6 +85,7 @@ struct value tinted(struct value value, enum tint tint);
 /* Text shows this instead of the value. */
 struct value shown_as(struct value value, const char *format, ...) PRINTF_LIKE(2, 3);
 struct value in_text_if(bool shown, struct value value);
+struct value in_json_if(bool shown, struct value value);
 
 /* The row of a key, which must be there. */
 const struct result_row *row_of(const struct result_row *rows, const char *key);
@@ -94,11 +97,10 @@ const struct result_row *rows_pick(const struct result_row *rows, const char *co
 json_t *cost_by_class_json(const struct cost_by_class *by);
 void rows_json(const struct result_row *rows, const void *subject, json_t *object);
 json_t *rows_object(const struct result_row *rows, const void *subject);
-/* Columns and cells of CSV: `first` begins a line; the caller ends it. A heading leaves out what its subject does not have. */
+/* Columns and cells of CSV: `first` begins a line; the caller ends it. A heading leaves out what its subject does not have.
+ * Without a subject (NULL): every column, and empty cells; in text "-". Rows with classes need one. */
 void rows_csv_heading(const struct result_row *rows, const void *subject, bool first, FILE *out);
 void rows_csv_cells(const struct result_row *rows, const void *subject, bool first, FILE *out);
-/* An empty cell for each column of the heading. */
-void rows_csv_blanks(const struct result_row *rows, const void *subject, bool first, FILE *out);
 /* Columns and cells of a text table: the rows with .show that the subject has. */
 void rows_columns(const struct result_row *rows, const void *subject, struct table *table);
 void rows_cells(const struct result_row *rows, const void *subject, struct table *table);
@@ -107,6 +109,8 @@ void rows_line(const struct result_row *rows, const char *key, const void *subje
 
 /* msim help --keys: the keys of each command's results, or of one command's. */
 void result_keys_write(const struct command *const *commands, const struct command *only, FILE *out);
+
+#define TWELVE_DIGITS .digits = "%.12g"
 
 #define RESULT_GETTER(SUBJECT, KEY, VALUE, ...)                                                                                  \
     static struct value SUBJECT##_##KEY(const void *subject) {                                                                   \

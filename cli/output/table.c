@@ -83,11 +83,11 @@ void table_tint(struct table *table, enum tint tint)
 }
 
 /* "step time" in "s" -> step_time_s; "MFU" in "%" -> mfu_pct. */
-static void write_csv_heading(FILE *out, bool first, const struct table_column *column)
+void csv_title_write(FILE *out, bool first, const char *title, const char *unit)
 {
     char name[128];
-    const char *unit = column->unit && strcmp(column->unit, "%") == 0 ? "pct" : column->unit;
-    snprintf(name, sizeof name, "%s%s%s", column->title, unit ? "_" : "", unit ? unit : "");
+    unit = unit && strcmp(unit, "%") == 0 ? "pct" : unit;
+    snprintf(name, sizeof name, "%s%s%s", title, unit ? "_" : "", unit ? unit : "");
     for (char *p = name; *p; p++) {
         if (*p >= 'A' && *p <= 'Z')
             *p = (char)(*p - 'A' + 'a');
@@ -100,7 +100,7 @@ static void write_csv_heading(FILE *out, bool first, const struct table_column *
 void table_write_csv(const struct table *table, FILE *out)
 {
     for (size_t i = 0; i < table->n_columns; i++)
-        write_csv_heading(out, i == 0, &table->columns[i]);
+        csv_title_write(out, i == 0, table->columns[i].title, table->columns[i].unit);
     if (table->n_columns)
         fputc('\n', out);
     for (size_t i = 0; i < table->n_cells; i++) {

@@ -55,6 +55,8 @@ void table_write(const struct table *table, const struct invocation *call);
 void table_write_text(const struct table *table, const struct invocation *call);
 void table_write_csv(const struct table *table, FILE *out);
 void table_free(struct table *table);
+/* The name of a column of CSV: "step time" in "s" (NULL: no unit) is step_time_s. */
+void csv_title_write(FILE *out, bool first, const char *title, const char *unit);
 
 /* ANSI code that starts a tint ("" when !colour), and the one that ends it. */
 const char *tint_start(enum tint tint, bool colour);

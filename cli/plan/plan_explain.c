@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/job/plan_record.h"
+#include "cli/options/next_command.h"
 #include "cli/output/layout_json.h"
 #include "cli/output/table.h"
-#include "cli/plan/plan_report.h"
+#include "model/base/append.h"
 #include "model/base/units.h"
-#include "model/spec/json_text.h"
 
 /* --- what is asked for --- */
 
@@ -45,16 +46,17 @@ enum status explanation_make(const char *asked, const struct setting *setting, c
 
 /* --- text --- */
 
-/* What a plan is shown beside. */
+/* The plan that is explained, and another one: the best, or the next where the best is explained. In text they are called by
+ * their ranks, and a layout without rank is "explained"; in CSV "this" and "best" or "next". */
 struct beside {
-    const char *name;
-    const struct ranked_plan *plan;
+    char explained[24], other[24], difference[56];
+    const struct ranked_plan *plan; /* the other */
 };
 
 static void write_layout(const char *what, const struct layout *layout, FILE *out)
 {
     char text[LAYOUT_TEXT];
-    fprintf(out, "%-8s%s", what, layout_format(layout, text, sizeof text));
+    fprintf(out, "%-11s%s", what, layout_format(layout, text, sizeof text));
     for (int i = 0; i < N_FEATURES; i++)
         if (layout->features >> i & 1)
             fprintf(out, " %s", feature_name((enum feature)i));
@@ -67,7 +69,7 @@ static void write_group(const struct layout *layout, const struct setting *setti
     struct group_span span = layout_span(layout, setting->cluster, kind);
     if (span.ranks <= 1)
         return;
-    fprintf(out, "        %-10s %6d ranks", group_kind_name(kind), span.ranks);
+    fprintf(out, "           %-10s %6d ranks", group_kind_name(kind), span.ranks);
     if (span.domains == 1)
         fprintf(out, " in one NVLink domain\n");
     else
@@ -98,7 +100,7 @@ static void write_facts(const struct explanation *x, const struct setting *setti
     long long micro_batches = layout_micro_batches(layout, setting->job);
     int chunks = layout->pp * layout->vpp, decimals = step_s < 0.1 ? 6 : 3;
     double apart = 100 * (x->plan.plan.estimate.step_s / step_s - 1);
-    fprintf(out, "        %lld micro-batch%s of %d per replica, %d model chunk%s of %.1f layers\n", micro_batches,
+    fprintf(out, "           %lld micro-batch%s of %d per replica, %d model chunk%s of %.1f layers\n", micro_batches,
             micro_batches == 1 ? "" : "es", layout->micro_batch, chunks, chunks == 1 ? "" : "s",
             (double)setting->model->layers / chunks);
     static const enum group_kind kinds[] = {GROUP_TP, GROUP_CP_HEADS,  GROUP_CP,     GROUP_DP,
@@ -106,7 +108,7 @@ static void write_facts(const struct explanation *x, const struct setting *setti
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (has_groups(setting->model, layout, kinds[i]))
             write_group(layout, setting, kinds[i], out);
-    fprintf(out, "        step %.*f s, MFU %.1f %% (%s); closed form %.*f s (%+.1f %%)\n\n", decimals, step_s,
+    fprintf(out, "           step %.*f s, MFU %.1f %% (%s); closed form %.*f s (%+.1f %%)\n\n", decimals, step_s,
             100 * ranked_mfu(&x->plan, setting), x->plan.simulated ? "simulated" : "closed form", decimals,
             x->plan.plan.estimate.step_s, fabs(apart) < 0.05 ? 0 : apart); /* not -0.0 */
 }
@@ -129,10 +131,10 @@ static void write_seconds(const struct explanation *x, const struct beside *besi
     double step_s = ranked_step_s(&x->plan);
     struct table table = {0};
     table_column(&table, "where the time goes", NULL, ALIGN_LEFT);
-    table_column(&table, "this", "s", ALIGN_RIGHT);
+    table_column(&table, beside->explained, "s", ALIGN_RIGHT);
     table_column(&table, "of step", "%", ALIGN_RIGHT);
-    table_column(&table, beside->name, "s", ALIGN_RIGHT);
-    table_column(&table, "more", "s", ALIGN_RIGHT);
+    table_column(&table, beside->other, "s", ALIGN_RIGHT);
+    table_column(&table, beside->difference, "s", ALIGN_RIGHT);
     table_column(&table, "closed form", "s", ALIGN_RIGHT);
     for (int i = 0; i < N_WORK_CLASSES; i++)
         if (here->s[i] > 0 || there->s[i] > 0 || closed->s[i] > 0)
@@ -158,9 +160,9 @@ static void write_memory(const struct explanation *x, const struct beside *besid
     footprint_peak(&beside->plan->plan.layout, setting, &there, NULL);
     struct table table = {0};
     table_column(&table, "where the memory goes", NULL, ALIGN_LEFT);
-    table_column(&table, "this", "GiB", ALIGN_RIGHT);
-    table_column(&table, beside->name, "GiB", ALIGN_RIGHT);
-    table_column(&table, "more", "GiB", ALIGN_RIGHT);
+    table_column(&table, beside->explained, "GiB", ALIGN_RIGHT);
+    table_column(&table, beside->other, "GiB", ALIGN_RIGHT);
+    table_column(&table, beside->difference, "GiB", ALIGN_RIGHT);
     struct memory_part this_one[N_MEMORY_PARTS], that_one[N_MEMORY_PARTS];
     memory_parts(here, this_one);
     memory_parts(&there, that_one);
@@ -170,57 +172,65 @@ static void write_memory(const struct explanation *x, const struct beside *besid
     fputc('\n', call->out);
     table_write(&table, call);
     table_free(&table);
-    double left = x->capacity_bytes - here->total;
-    fprintf(call->out, "stage %d of %d is the fullest; ", x->memory_stage, x->plan.plan.layout.pp);
-    if (left >= 0)
-        fprintf(call->out, "%.1f of %.1f GiB stay free%s\n", left / GIB, x->capacity_bytes / GIB,
-                here->total > memory_limit(setting) ? ", less than the margin" : "");
+    fprintf(call->out, "stage %d of %d is the fullest: it needs %.1f of %.1f GiB", x->memory_stage, x->plan.plan.layout.pp,
+            here->total / GIB, x->capacity_bytes / GIB);
+    if (here->total > x->capacity_bytes)
+        fprintf(call->out, ", so it does not fit\n");
+    else if (here->total > memory_limit(setting))
+        fprintf(call->out, ", but the memory margin leaves %.1f GiB\n", memory_limit(setting) / GIB);
     else
-        fprintf(call->out, "it does not fit: %.1f GiB more than the %.1f there are\n", -left / GIB, x->capacity_bytes / GIB);
+        fputc('\n', call->out);
 }
 
-/* How to look closer; features are no part of a layout's text. */
-static void write_hint(const struct layout *layout, const struct setting *setting, const struct invocation *call)
+void plan_step_write(const struct layout *layout, const struct job *job, const char *more, const struct invocation *call)
 {
-    char text[LAYOUT_TEXT];
-    FILE *out = call->out;
-    bool from_file = call->n_operands > 0 && strcmp(call->operands[0], "-") != 0;
-    fprintf(out, "\nmsim step %s%s--layout %s", from_file ? call->operands[0] : "", from_file ? " " : "",
-            layout_format(layout, text, sizeof text));
-    const char *before = " --features ";
-    for (int i = 0; layout->features != setting->job->features && i < N_FEATURES; i++)
-        if (layout->features >> i & 1) {
-            fprintf(out, "%s%s", before, feature_name((enum feature)i));
-            before = ",";
-        }
-    fprintf(out, " --explain shows each kernel and exchange%s\n",
-            from_file && call->n_overrides == 0 ? "" : " (with the job's options as here)");
+    char text[LAYOUT_TEXT], names[FEATURES_TEXT], command[LAYOUT_TEXT + FEATURES_TEXT + 64];
+    bool features = layout->features != job->features;
+    const char *const without[] = {"layout", features ? "features" : NULL, NULL};
+    snprintf(command, sizeof command, "--layout %s%s%s%s", layout_format(layout, text, sizeof text),
+             features ? " --features " : "", features ? features_text(layout->features, ",", names, sizeof names) : "", more);
+    next_command_write(call, "step", without, command);
 }
 
-/* The best plan, or the next one where the best is what is explained. */
-static struct beside beside_of(const struct explanation *x, const struct ranked_plan *plans, int n_plans)
+static bool same_layout(const struct layout *a, const struct layout *b)
 {
-    const struct layout *this = &x->plan.plan.layout, *best = &plans[0].plan.layout;
     char texts[2][LAYOUT_TEXT];
-    bool same = n_plans > 1 && this->features == best->features &&
-                strcmp(layout_format(this, texts[0], sizeof texts[0]), layout_format(best, texts[1], sizeof texts[1])) == 0;
-    return (struct beside){.name = same ? "next" : "best", .plan = &plans[same]};
+    return a->features == b->features &&
+           strcmp(layout_format(a, texts[0], sizeof texts[0]), layout_format(b, texts[1], sizeof texts[1])) == 0;
+}
+
+/* What two plans are called, of which `rank` (from 1; 0: it has none) is explained. */
+static struct beside beside_of(int rank, const struct ranked_plan *plans, int n_plans, bool text)
+{
+    int other = rank == 1 && n_plans > 1;
+    struct beside beside = {.plan = &plans[other]};
+    snprintf(beside.explained, sizeof beside.explained, text && rank > 0 ? "plan %d" : text ? "explained" : "this", rank);
+    if (text)
+        snprintf(beside.other, sizeof beside.other, "plan %d", other + 1);
+    else
+        snprintf(beside.other, sizeof beside.other, "%s", other ? "next" : "best");
+    snprintf(beside.difference, sizeof beside.difference, text ? "%s - %s" : "more", beside.explained, beside.other);
+    return beside;
 }
 
 void explanation_write(const struct explanation *explanation, const struct ranked_plan *plans, int n_plans,
                        const struct setting *setting, struct invocation *call)
 {
-    struct beside beside = beside_of(explanation, plans, n_plans);
+    const struct layout *layout = &explanation->plan.plan.layout;
     bool text = call->format == FORMAT_TEXT;
+    int rank = n_plans;
+    while (rank > 0 && !same_layout(&plans[rank - 1].plan.layout, layout))
+        rank--;
+    const struct beside beside = beside_of(rank, plans, n_plans, text);
     if (text) {
         plan_job_write(setting, call->out);
         fputc('\n', call->out);
-        write_layout("this", &explanation->plan.plan.layout, call->out);
+        write_layout(beside.explained, layout, call->out);
         if (explanation->reason != LAYOUT_LEGAL)
-            fprintf(call->out, "        is not legal: %s\n", explanation->why);
+            fprintf(call->out, "           is not legal: %s\n", explanation->why);
         else
             write_facts(explanation, setting, call->out);
-        write_layout(beside.name, &beside.plan->plan.layout, call->out);
+        write_layout(beside.other, &beside.plan->plan.layout, call->out);
         fputc('\n', call->out);
     }
     if (explanation->reason != LAYOUT_LEGAL)
@@ -229,38 +239,57 @@ void explanation_write(const struct explanation *explanation, const struct ranke
     if (!text)
         return;
     write_memory(explanation, &beside, setting, call);
-    write_hint(&explanation->plan.plan.layout, setting, call);
+    fputc('\n', call->out);
+    plan_step_write(layout, setting->job, " --explain", call);
 }
 
 /* --- JSON --- */
 
-static json_t *footprint_json(const struct footprint *f)
+static json_t *footprint_json(const struct footprint *memory)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "weights", f->weights / GIB, "gradients", f->gradients / GIB,
-                     "optimizer", f->optimizer / GIB, "activations", f->activations / GIB, "buffers", f->buffers / GIB,
-                     "framework", f->framework / GIB, "total", f->total / GIB);
+    json_t *json = memory_parts_json(memory);
+    json_object_set_new(json, "total", json_real(memory->total / GIB));
+    return json;
 }
+
+/* One plan in its setting. */
+struct explained {
+    const struct explanation *x;
+    const struct ranked_plan *plan;
+    const struct setting *setting;
+};
+
+static struct value if_legal(const struct explained *s, struct value value)
+{
+    return present_if(s->x->reason == LAYOUT_LEGAL, value);
+}
+
+static struct value if_not(const struct explained *s, const char *text)
+{
+    return present_if(s->x->reason != LAYOUT_LEGAL, as_text(text));
+}
+
+#define EXPLANATION_ROWS(ROW)                                                                                                    \
+    ROW(explained, layout, as_json(layout_json(&s->plan->plan.layout)), "", JSON, "dimensions of the layout")                    \
+    ROW(explained, features, as_json(features_json(s->plan->plan.layout.features)), "", JSON, "software features that it uses")  \
+    ROW(explained, legal, as_flag(s->x->reason == LAYOUT_LEGAL), "", JSON, "whether the layout is legal")                        \
+    ROW(explained, reason, if_not(s, layout_reason_key(s->x->reason)), "", JSON, "the rule that it breaks")                      \
+    ROW(explained, why, if_not(s, s->x->why), "", JSON, "the same in a sentence")                                                \
+    ROW(explained, fits, if_legal(s, as_flag(s->x->memory.total <= s->x->capacity_bytes)), "", JSON,                             \
+        "whether it fits in memory")                                                                                             \
+    ROW(explained, step_time_s, if_legal(s, as_real(ranked_step_s(s->plan))), "s", JSON, "duration of a step")                   \
+    ROW(explained, simulated, if_legal(s, as_flag(s->plan->simulated)), "", JSON, "whether the time is simulated")               \
+    ROW(explained, mfu_pct, if_legal(s, as_real(100 * ranked_mfu(s->plan, s->setting))), "%", JSON,                              \
+        "MFU, attention counted in full")                                                                                        \
+    ROW(explained, breakdown, if_legal(s, as_classes(ranked_breakdown(s->plan))), "s", JSON, "time by class of work")            \
+    ROW(explained, closed_form_s, if_legal(s, as_real(s->plan->plan.estimate.step_s)), "s", JSON, "duration by the closed form") \
+    ROW(explained, closed_form_breakdown, if_legal(s, as_classes(&s->plan->plan.estimate.by_class)), "s", JSON,                  \
+        "its time by class of work")                                                                                             \
+    ROW(explained, memory_gib, if_legal(s, as_json(footprint_json(&s->x->memory))), "GiB", JSON, "memory of the fullest stage")  \
+    ROW(explained, memory_stage, if_legal(s, as_count(s->x->memory_stage)), "", JSON, "the fullest stage")
+RESULT_ROWS(explanation_rows, EXPLANATION_ROWS)
 
 json_t *explanation_json(const struct explanation *x, const struct setting *setting)
 {
-    const struct plan *plan = &x->plan.plan;
-    json_t *json = json_object();
-    json_object_set_new(json, "layout", layout_json(&plan->layout));
-    json_object_set_new(json, "features", features_json(plan->layout.features));
-    json_object_set_new(json, "legal", json_boolean(x->reason == LAYOUT_LEGAL));
-    if (x->reason != LAYOUT_LEGAL) {
-        json_object_set_new(json, "reason", json_string(layout_reason_key(x->reason)));
-        json_object_set_new(json, "why", json_text(x->why));
-        return json;
-    }
-    json_object_set_new(json, "fits", json_boolean(x->memory.total <= x->capacity_bytes));
-    json_object_set_new(json, "step_time_s", json_real(ranked_step_s(&x->plan)));
-    json_object_set_new(json, "simulated", json_boolean(x->plan.simulated));
-    json_object_set_new(json, "mfu_pct", json_real(100 * ranked_mfu(&x->plan, setting)));
-    json_object_set_new(json, "breakdown", cost_by_class_json(ranked_breakdown(&x->plan)));
-    json_object_set_new(json, "closed_form_s", json_real(plan->estimate.step_s));
-    json_object_set_new(json, "closed_form_breakdown", cost_by_class_json(&plan->estimate.by_class));
-    json_object_set_new(json, "memory_gib", footprint_json(&x->memory));
-    json_object_set_new(json, "memory_stage", json_integer(x->memory_stage));
-    return json;
+    return rows_object(explanation_rows, &(struct explained){x, &x->plan, setting});
 }

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "cli/options/command.h"
+#include "cli/output/result_row.h"
 #include "sim/search/plan_explanation.h"
 
 /*
@@ -21,6 +21,10 @@ MUST_CHECK enum status explanation_make(const char *asked, const struct setting 
 /* A plan beside the best one; the best beside the next. */
 void explanation_write(const struct explanation *explanation, const struct ranked_plan *plans, int n_plans,
                        const struct setting *setting, struct invocation *call);
+/* The line that ends a report: `msim step` of this layout, with the job's options of this call. */
+void plan_step_write(const struct layout *layout, const struct job *job, const char *more, const struct invocation *call);
+
+extern const struct result_row explanation_rows[];
 json_t *explanation_json(const struct explanation *explanation, const struct setting *setting);
 
 #endif

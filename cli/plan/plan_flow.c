@@ -74,33 +74,89 @@ void plan_flow_free(struct plan_flow *flow)
 
 /* ---- reports */
 
+static bool has_best(const struct flow_row *row)
+{
+    return row->best >= 0;
+}
+
+static const struct flow_outcome *best_of(const struct flow_row *row)
+{
+    static const struct flow_outcome none;
+    return has_best(row) ? &row->placements[row->best] : &none;
+}
+
+#define PLACEMENT_ROWS(ROW)                                                                                                      \
+    ROW(flow_outcome, step_time_s, as_real(s->step.step_time_s), "s", JSON, "duration of a step")                                \
+    ROW(flow_outcome, mfu_pct, as_real(100 * s->step.mfu), "%", JSON, "MFU, attention counted in full")                          \
+    ROW(flow_outcome, worst_link_contended_s, as_real((double)s->contended * 1e-9), "s", JSON,                                   \
+        "time that the busiest link is shared")                                                                                  \
+    ROW(flow_outcome, ranks_simulated, as_count(s->step.actors), "", JSON, "ranks that the simulation has")
+RESULT_ROWS(placement_rows, PLACEMENT_ROWS)
+
+static json_t *placements_json(const struct flow_row *row)
+{
+    json_t *placements = json_object();
+    for (int p = 0; p < N_PLACEMENTS; p++)
+        if (row->placements[p].simulated)
+            json_object_set_new(placements, placement_name((enum placement)p), rows_object(placement_rows, &row->placements[p]));
+    return placements;
+}
+
+static struct value best_name(const struct flow_row *row)
+{
+    return known_if(has_best(row), as_text(has_best(row) ? placement_name((enum placement)row->best) : NULL));
+}
+
+static struct value if_best(const struct flow_row *row, double number)
+{
+    return known_if(has_best(row), as_real(number));
+}
+
+#define FLOW_ROWS(ROW)                                                                                                           \
+    ROW(flow_row, layout, as_json(layout_json(&s->plan.plan.layout)), "", JSON, "dimensions of the layout")                      \
+    ROW(flow_row, empty_fabric_s, as_real(ranked_step_s(&s->plan)), "s", JSON, "duration of a step on an empty fabric",          \
+        .title = "empty fabric", .show = "%.4f")                                                                                 \
+    ROW(flow_row, best_placement, best_name(s), "", JSON | CSV, "placement with the shortest step", .column = "placement",       \
+        .title = "best", .show = "%s")                                                                                           \
+    ROW(flow_row, flow_step_time_s, if_best(s, best_of(s)->step.step_time_s), "s", CSV, "duration of a step in it",              \
+        TWELVE_DIGITS)                                                                                                           \
+    ROW(flow_row, costs_pct, if_best(s, 100 * (best_of(s)->step.step_time_s / ranked_step_s(&s->plan) - 1)), "%", TEXT,          \
+        "extra time compared with an empty fabric", .title = "costs", .show = "%+.2f")                                           \
+    ROW(flow_row, mfu_pct, if_best(s, 100 * best_of(s)->step.mfu), "%", TEXT, "MFU in it", .title = "MFU", .show = "%.1f")       \
+    ROW(flow_row, worst_link_ms, if_best(s, (double)best_of(s)->contended * 1e-6), "ms", TEXT,                                   \
+        "time that its busiest link is shared", .title = "worst link held", .show = "%.1f")                                      \
+    ROW(flow_row, placements, as_json(placements_json(s)), "", JSON, "results by placement")
+RESULT_ROWS(flow_rows, FLOW_ROWS)
+
 static const enum layout_dimension shown[] = {DIMENSION_TP, DIMENSION_CP, DIMENSION_PP,         DIMENSION_VPP,
                                               DIMENSION_DP, DIMENSION_EP, DIMENSION_MICRO_BATCH};
 
+static const char *const of_empty[] = {"empty_fabric_s", NULL};
+static const char *const of_best[] = {"best_placement", "costs_pct", "mfu_pct", "worst_link_ms", NULL};
+static const char *const in_csv[] = {"flow_step_time_s", "best_placement", NULL};
+
 static void columns(const struct plan_flow *flow, struct table *table)
 {
+    struct result_row picked[MAX_PICKED];
     table_column(table, "rank", NULL, ALIGN_RIGHT);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         table_column(table, layout_dimensions[shown[i]].word, NULL, ALIGN_RIGHT);
-    table_column(table, "empty fabric", "s", ALIGN_RIGHT);
+    rows_columns(rows_pick(flow_rows, of_empty, picked), NULL, table);
     for (int p = 0; p < N_PLACEMENTS; p++)
         if (flow->placed[p])
             table_column(table, placement_name((enum placement)p), "s", ALIGN_RIGHT);
-    table_column(table, "best", NULL, ALIGN_LEFT);
-    table_column(table, "costs", "%", ALIGN_RIGHT);
-    table_column(table, "MFU", "%", ALIGN_RIGHT);
-    table_column(table, "worst link held", "ms", ALIGN_RIGHT);
+    rows_columns(rows_pick(flow_rows, of_best, picked), NULL, table);
 }
 
 static void row_write(const struct plan_flow *flow, int rank, struct table *table)
 {
     const struct flow_row *row = &flow->rows[rank];
-    const struct layout *l = &row->plan.plan.layout;
+    struct result_row picked[MAX_PICKED];
 
     table_cell(table, "%d", rank + 1);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        table_cell(table, "%d", dimension_number(l, shown[i]));
-    table_cell(table, "%.4f", ranked_step_s(&row->plan));
+        table_cell(table, "%d", dimension_number(&row->plan.plan.layout, shown[i]));
+    rows_cells(rows_pick(flow_rows, of_empty, picked), row, table);
     for (int p = 0; p < N_PLACEMENTS; p++) {
         if (!flow->placed[p])
             continue;
@@ -110,16 +166,7 @@ static void row_write(const struct plan_flow *flow, int rank, struct table *tabl
         else
             table_cell(table, "-");
     }
-    if (row->best < 0) {
-        for (int i = 0; i < 4; i++)
-            table_cell(table, "-");
-        return;
-    }
-    const struct flow_outcome *best = &row->placements[row->best];
-    table_cell(table, "%s", placement_name((enum placement)row->best));
-    table_cell(table, "%+.2f", 100 * (best->step.step_time_s / ranked_step_s(&row->plan) - 1));
-    table_cell(table, "%.1f", 100 * best->step.mfu);
-    table_cell(table, "%.1f", (double)best->contended * 1e-6);
+    rows_cells(rows_pick(flow_rows, of_best, picked), row, table);
 }
 
 void plan_flow_write(const struct plan_flow *flow, const struct invocation *call)
@@ -138,62 +185,32 @@ void plan_flow_write(const struct plan_flow *flow, const struct invocation *call
 
 double plan_flow_step_s(const struct plan_flow *flow, int i)
 {
-    int best = i < flow->n_rows ? flow->rows[i].best : -1;
-
-    return best >= 0 ? flow->rows[i].placements[best].step.step_time_s : 0;
+    return i < flow->n_rows ? best_of(&flow->rows[i])->step.step_time_s : 0;
 }
 
-void plan_flow_columns(const struct plan_flow *flow, struct table *table)
+void plan_flow_csv_heading(const struct plan_flow *flow, FILE *out)
 {
-    if (flow->n_rows == 0)
-        return;
-    table_column(table, "flow step time", "s", ALIGN_RIGHT);
-    table_column(table, "placement", NULL, ALIGN_LEFT);
+    struct result_row picked[MAX_PICKED];
+    if (flow->n_rows > 0)
+        rows_csv_heading(rows_pick(flow_rows, in_csv, picked), NULL, false, out);
 }
 
-void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table)
+void plan_flow_csv_cells(const struct plan_flow *flow, int i, FILE *out)
 {
-    int best = i < flow->n_rows ? flow->rows[i].best : -1;
-
-    if (flow->n_rows == 0)
-        return;
-    if (best >= 0)
-        table_cell(table, "%.12g", flow->rows[i].placements[best].step.step_time_s);
-    else
-        table_cell(table, "%s", "");
-    table_cell(table, "%s", best >= 0 ? placement_name((enum placement)best) : "");
+    struct result_row picked[MAX_PICKED];
+    if (flow->n_rows > 0)
+        rows_csv_cells(rows_pick(flow_rows, in_csv, picked), i < flow->n_rows ? &flow->rows[i] : NULL, false, out);
 }
 
-void plan_flow_json(const struct plan_flow *flow, const struct setting *setting, json_t *result)
+json_t *plan_flow_json(const struct plan_flow *flow, const struct setting *setting)
 {
-    json_t *rows = json_array();
-
-    if (flow->n_rows == 0) {
-        json_decref(rows);
-        return;
-    }
+    json_t *rows = flow->n_rows > 0 ? json_array() : NULL;
     for (int i = 0; i < flow->n_rows; i++) {
-        const struct flow_row *row = &flow->rows[i];
-        json_t *placements = json_object(), *object = json_object();
-        for (int p = 0; p < N_PLACEMENTS; p++)
-            if (row->placements[p].simulated)
-                json_object_set_new(placements, placement_name((enum placement)p),
-                                    json_pack("{s:f, s:f, s:f, s:i}", "step_time_s", row->placements[p].step.step_time_s,
-                                              "mfu_pct", 100 * row->placements[p].step.mfu, "worst_link_contended_s",
-                                              (double)row->placements[p].contended * 1e-9, "ranks_simulated",
-                                              row->placements[p].step.actors));
-        json_object_set_new(object, "layout", layout_json(&row->plan.plan.layout));
-        json_object_set_new(object, "empty_fabric_s", json_real(ranked_step_s(&row->plan)));
-        json_object_set_new(object, "best_placement",
-                            row->best >= 0 ? json_string(placement_name((enum placement)row->best)) : json_null());
-        json_object_set_new(object, "placements", placements);
-        if (row->best >= 0) {
-            const struct step_rates rates = step_rates_of(&row->plan.plan.layout, setting, plan_flow_step_s(flow, i));
-            plan_rates_json(&rates, object);
-        }
+        json_t *object = rows_object(flow_rows, &flow->rows[i]);
+        const struct step_rates rates = step_rates_of(&flow->rows[i].plan.plan.layout, setting, plan_flow_step_s(flow, i));
+        if (has_best(&flow->rows[i]))
+            rows_json(rate_rows, &rates, object);
         json_array_append_new(rows, object);
     }
-    json_object_set_new(result, "fabric", json_string(flow->fabric));
-    json_object_set_new(result, "routing", json_string(flow->routing));
-    json_object_set_new(result, "flow", rows);
+    return rows;
 }

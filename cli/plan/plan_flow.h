@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 #include "cli/options/command.h"
-#include "cli/output/table.h"
+#include "cli/output/result_row.h"
 #include "sim/search/fabric_ranking.h"
 
 struct plan_flow {
@@ -31,14 +31,15 @@ MUST_CHECK enum status plan_flow_run(struct invocation *call, const struct setti
 void plan_flow_free(struct plan_flow *flow);
 
 void plan_flow_write(const struct plan_flow *flow, const struct invocation *call);
-/* Columns and cells for plan i (from 0) of a table of plans: the step in its best placement, and that; none when not asked for.
- */
-void plan_flow_columns(const struct plan_flow *flow, struct table *table);
-void plan_flow_cells(const struct plan_flow *flow, int i, struct table *table);
+/* Columns and cells of CSV for plan i (from 0), behind others: the step in its best placement, and that; none when not asked
+ * for. */
+void plan_flow_csv_heading(const struct plan_flow *flow, FILE *out);
+void plan_flow_csv_cells(const struct plan_flow *flow, int i, FILE *out);
 /* Seconds of the step of plan i (from 0) in its best placement; 0: not known. */
 double plan_flow_step_s(const struct plan_flow *flow, int i);
-/* The keys `fabric`, `routing` and `flow` of a result: in order of rank, with the seconds of each placement, and tokens/s and,
- * with a budget, days and GPU-hours in the best. What the result's plans say of these is on an empty fabric. */
-void plan_flow_json(const struct plan_flow *flow, const struct setting *setting, json_t *result);
+/* In order of rank, with the seconds of each placement, and tokens/s and, with a budget, days and GPU-hours in the best one; NULL
+ * when not asked for. What the result's plans say of these is on an empty fabric. */
+extern const struct result_row flow_rows[], placement_rows[]; /* of a struct flow_row, flow_outcome */
+json_t *plan_flow_json(const struct plan_flow *flow, const struct setting *setting);
 
 #endif

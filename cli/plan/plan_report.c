@@ -1,32 +1,112 @@
-/* What `msim plan` found, for people. */
+/* What `msim plan` found: a table, JSON or CSV. */
 #include "cli/plan/plan_report.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/options/next_command.h"
 #include "cli/output/expectation.h"
+#include "cli/output/layout_json.h"
 #include "cli/output/notes.h"
+#include "cli/output/result.h"
 #include "model/base/units.h"
 #include "model/cost/memory/footprint.h"
 #include "model/cost/work/host_memory.h"
+#include "traces/table/csv.h"
 
-/* --- the heading --- */
-
-void plan_features_write(const struct job *job, FILE *out)
+static struct shown_plan plan_at(const struct plan_outcome *outcome, int i)
 {
-    char text[FEATURES_TEXT];
-    fprintf(out, "features allowed: %s\n", job->features ? features_text(job->features, ", ", text, sizeof text) : "none");
+    struct shown_plan plan = shown_plan_of(&outcome->found.plans[i], outcome->setting);
+    plan.rank = i + 1;
+    return plan;
 }
 
-void plan_job_write(const struct setting *s, FILE *out)
+/* --- JSON and CSV --- */
+
+static json_t *plans_json(const struct plan_outcome *outcome)
 {
-    char gpus[32], batch[32];
-    fprintf(out, "%s on %s x %s (%s), batch %s x %lld tokens%s, %s\n", s->model->name,
-            grouped((int64_t)s->gpus, gpus, sizeof gpus), s->cluster->gpu.name, s->cluster->name,
-            grouped((int64_t)s->job->global_batch, batch, sizeof batch), (long long)s->job->seq_len,
-            s->job->global_batch == s->gpus && s->gpus > 1 ? " (one sequence per GPU)" : "", precision_name(s->job->precision));
-    plan_features_write(s->job, out);
-    trained_write(s, s->job->features, out);
-    routing_write(s, out);
-    packed_write(s, s->job->features, out);
+    json_t *plans = json_array();
+    for (int i = 0; i < outcome->n_shown; i++)
+        json_array_append_new(plans, plan_json(&outcome->found.plans[i], outcome->setting));
+    return plans;
 }
+
+static json_t *rejected_json(const struct search_counts *counts)
+{
+    json_t *json = json_object();
+    for (int i = 0; i < N_LAYOUT_REASONS; i++)
+        if (counts->rejected[i] > 0)
+            json_object_set_new(json, layout_reason_key((enum layout_reason)i), json_integer((json_int_t)counts->rejected[i]));
+    json_object_set_new(json, "memory", json_integer((json_int_t)(counts->legal - counts->fit)));
+    return json;
+}
+
+static struct value of_counts(uint64_t count)
+{
+    return as_count((int64_t)count);
+}
+
+static const struct search_counts *counts_of(const struct plan_outcome *outcome)
+{
+    return &outcome->found.search.counts;
+}
+
+#define SEARCH_ROWS(ROW)                                                                                                         \
+    ROW(plan_outcome, layouts_in_space, of_counts(counts_of(s)->in_space), "", JSON, "layouts of the whole space")               \
+    ROW(plan_outcome, layouts_ruled_out, of_counts(counts_of(s)->ruled_out), "", JSON, "those ruled out by tp alone")            \
+    ROW(plan_outcome, layouts_examined, of_counts(counts_of(s)->examined), "", JSON, "those examined")                           \
+    ROW(plan_outcome, layouts_legal, of_counts(counts_of(s)->legal), "", JSON, "those that are legal")                           \
+    ROW(plan_outcome, layouts_fit, of_counts(counts_of(s)->fit), "", JSON, "those that fit")                                     \
+    ROW(plan_outcome, capacity_gib, as_real(footprint_capacity(s->setting->cluster) / GIB), "GiB", JSON, "memory of a GPU")      \
+    ROW(plan_outcome, limit_gib, as_real(s->found.search.limit_bytes / GIB), "GiB", JSON, "the same less the memory margin")     \
+    ROW(plan_outcome, plans, as_json(plans_json(s)), "", JSON, "best plans, fastest first")                                      \
+    ROW(plan_outcome, safer, as_json(low_oom_plan_json(&s->safer, s->setting)), "", JSON,                                        \
+        "fastest plan that rarely runs out of memory, if the first one often does")                                              \
+    ROW(plan_outcome, fabric, present_if(s->flow.n_rows > 0, as_text(s->flow.fabric)), "", JSON, "fabric of --network flow")     \
+    ROW(plan_outcome, routing, present_if(s->flow.n_rows > 0, as_text(s->flow.routing)), "", JSON, "routing on it")              \
+    ROW(plan_outcome, flow, as_json(plan_flow_json(&s->flow, s->setting)), "", JSON,                                             \
+        "best plans on the fabric, in order of rank")                                                                            \
+    ROW(plan_outcome, rejected, as_json(rejected_json(counts_of(s))), "", JSON, "rejected layouts by reason")                    \
+    ROW(plan_outcome, explanation, as_json(s->explained ? explanation_json(&s->explanation, s->setting) : NULL), "", JSON,       \
+        "the plan of --explain")                                                                                                 \
+    ROW(plan_outcome, search_seconds, as_real(s->found.search_s), "s", JSON, "duration of the search")                           \
+    ROW(plan_outcome, seconds, as_real(s->total_s), "s", JSON, "duration of everything")
+RESULT_ROWS(search_rows, SEARCH_ROWS)
+
+static enum status write_json(const struct plan_outcome *outcome, struct invocation *call)
+{
+    char *config = experiment_to_json(outcome->experiment);
+    json_t *json = result_create(call, config);
+    free(config);
+    trained_json(outcome->setting, outcome->setting->job->features, json);
+    if (job_masks_documents(outcome->setting->job))
+        json_object_set_new(json, "documents", packed_json(outcome->setting, outcome->setting->job->features));
+    rows_json(search_rows, outcome, json);
+    return result_write(call, json);
+}
+
+static void write_csv(const struct plan_outcome *outcome, FILE *out)
+{
+    static const char *const budget[] = {"days", "gpu_hours", NULL};
+    struct result_row budget_rows[MAX_PICKED];
+    rows_pick(plan_rows, budget, budget_rows);
+    csv_write_cell(out, true, "rank");
+    plan_csv_heading(false, out);
+    plan_flow_csv_heading(&outcome->flow, out);
+    const struct shown_plan first = plan_at(outcome, 0);
+    rows_csv_heading(budget_rows, &first, false, out);
+    fputc('\n', out);
+    for (int i = 0; i < outcome->n_shown; i++) {
+        const struct shown_plan plan = plan_at(outcome, i);
+        csv_write_integer(out, true, plan.rank);
+        plan_csv_cells(&plan, false, out);
+        plan_flow_csv_cells(&outcome->flow, i, out);
+        rows_csv_cells(budget_rows, &plan, false, out);
+        fputc('\n', out);
+    }
+}
+
+/* --- text --- */
 
 static void write_heading(const struct plan_outcome *outcome, FILE *out)
 {
@@ -38,44 +118,16 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
             grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
             outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),
             grouped((int64_t)counts->fit, fit, sizeof fit), outcome->found.search.limit_bytes / GIB);
-    if (s->job->memory_margin > 0)
-        fprintf(out, " of %.1f", footprint_capacity(s->cluster) / GIB);
+    fprintf(out, " (%.4g %% memory margin)", 100 * s->job->memory_margin);
     if (counts->ruled_out > 0)
         fprintf(out, "; %s more ruled out by tp", grouped((int64_t)counts->ruled_out, ruled_out, sizeof ruled_out));
     fputs("\n\n", out);
 }
 
-/* Which of the three overlaps are on: "tp pp dp". */
-static const char *overlap_text(feature_set features, char *buffer, size_t size)
-{
-    static const struct {
-        feature_set any;
-        const char *text;
-    } kinds[] = {{FEATURE_BIT(TP_OVERLAP), "tp"},
-                 {FEATURE_BIT(ASYNC_TP), "async-tp"},
-                 {FEATURE_BIT(PP_OVERLAP), "pp"},
-                 {FEATURE_BIT(DP_OVERLAP), "dp"}};
-    int used = 0;
-    buffer[0] = '\0';
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (features & kinds[i].any)
-            used += snprintf(buffer + used, size - (size_t)used, "%s%s", used > 0 ? "+" : "", kinds[i].text);
-    return used > 0 ? buffer : "-";
-}
-
-static const char *loss_text(feature_set features)
-{
-    return features & FEATURE_BIT(CUT_LOSS)            ? "cut"
-           : features & FEATURE_BIT(FUSED_LINEAR_LOSS) ? "linear"
-           : features & FEATURE_BIT(FUSED_LOSS)        ? "fused"
-           : features & FEATURE_BIT(EAGER_LOSS)        ? "eager"
-                                                       : "plain";
-}
-
-/* What the plans shown have, some of them, beside what every plan has: columns and notes. */
+/* What some of the plans shown have: columns and notes. */
 struct plan_traits {
     bool experts;
-    bool exchanges;    /* of context parallelism otherwise than around a ring */
+    bool exchanges;    /* of context parallelism other than a ring */
     bool offloads;     /* to the memory of the host */
     bool chooses_loss; /* the job leaves the choice */
     bool rates_differ; /* by the convention of MFU */
@@ -93,7 +145,7 @@ static struct plan_traits traits_of(const struct plan_outcome *outcome)
     for (int i = 0; i < outcome->n_shown; i++) {
         const struct ranked_plan *ranked = &outcome->found.plans[i];
         const struct layout *layout = &ranked->plan.layout;
-        const struct step_rates rates = ranked_rates(ranked, setting);
+        const struct step_rates rates = shown_plan_of(ranked, setting).rates;
         some.exchanges |= layout->cp_comm != CP_RING;
         some.offloads |= !offload_is_none(&layout->offload);
         some.rates_differ |= plan_rates_differ(&rates);
@@ -105,137 +157,51 @@ static struct plan_traits traits_of(const struct plan_outcome *outcome)
     return some;
 }
 
-static void number_column(struct table *table, const char *title, const char *unit)
+static const struct result_row *plan_columns(const struct plan_traits *some, struct result_row picked[MAX_PICKED])
 {
-    table_column(table, title, unit, ALIGN_RIGHT);
-}
-
-static void word_column(struct table *table, const char *title)
-{
-    table_column(table, title, NULL, ALIGN_LEFT);
-}
-
-/* A column that only --columns all shows: the usual table has the layout as one text. */
-static void detail_column(struct table *table, const char *title, const char *unit, enum align align)
-{
-    table_column(table, title, unit, align);
-    table_column_view(table, VIEW_ALL);
-}
-
-static void layout_columns(struct table *table, const struct plan_traits *some)
-{
-    static const char *const degrees[] = {"tp", "cp", "pp", "vpp", "dp"};
-    word_column(table, "layout");
-    table_column_view(table, VIEW_USUAL);
-    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++)
-        detail_column(table, degrees[i], NULL, ALIGN_RIGHT);
-    if (some->experts)
-        detail_column(table, "ep", NULL, ALIGN_RIGHT);
-    detail_column(table, "mb", NULL, ALIGN_RIGHT);
-    detail_column(table, "zero", NULL, ALIGN_RIGHT);
-    detail_column(table, "sp", NULL, ALIGN_RIGHT);
-    if (some->exchanges)
-        detail_column(table, "cp comm", NULL, ALIGN_LEFT);
-    detail_column(table, "recompute", NULL, ALIGN_LEFT);
-    if (some->offloads)
-        detail_column(table, "offload", NULL, ALIGN_LEFT);
-    detail_column(table, "schedule", NULL, ALIGN_LEFT);
-    word_column(table, "overlap");
-    if (!some->overlaps_differ)
-        table_column_view(table, VIEW_ALL);
-    if (some->chooses_loss)
-        word_column(table, "loss");
-}
-
-static void plan_columns(struct table *table, const struct plan_traits *some)
-{
-    number_column(table, "rank", NULL);
-    layout_columns(table, some);
-    number_column(table, "step", "s");
-    number_column(table, "MFU", "%");
-    if (some->rates_differ)
-        number_column(table, "causal", "%");
-    number_column(table, "memory", "GiB");
-    if (some->offloads)
-        number_column(table, "host", "GiB");
-    number_column(table, "used", "%");
-    number_column(table, "OOM", "%");
-    number_column(table, "exposed", "%");
-    number_column(table, "bubble", "%");
-    detail_column(table, "closed form", "s", ALIGN_RIGHT);
-    detail_column(table, "off", "%", ALIGN_RIGHT);
-}
-
-/* The ZeRO stage, and behind it among how many of the replicas: "3", "3/8". */
-static void sharding_cell(struct table *table, const struct layout *l)
-{
-    if (l->shard)
-        table_cell(table, "%d/%d", l->zero, l->shard);
-    else
-        table_cell(table, "%d", l->zero);
-}
-
-static void layout_cells(struct table *table, const struct layout *l, const struct plan_traits *some,
-                         const struct setting *setting)
-{
-    char overlap[48], recompute[RECOMPUTE_TEXT], offload[OFFLOAD_TEXT], comm[CP_COMM_TEXT], brief[LAYOUT_TEXT];
-    table_cell(table, "%s%s%s", layout_brief(l, brief, sizeof brief), l->tp > setting->cluster->nvlink_domain ? " *" : "",
-               plan_is_uneven(l, setting) ? " ~" : "");
-    table_cell(table, "%d%s", l->tp, l->tp > setting->cluster->nvlink_domain ? "*" : "");
-    table_cell(table, "%d", l->cp);
-    table_cell(table, "%d", l->pp);
-    table_cell(table, "%d%s", l->vpp, plan_is_uneven(l, setting) ? "~" : "");
-    table_cell(table, "%d", l->dp);
-    if (some->experts)
-        table_cell(table, "%d", l->ep);
-    table_cell(table, "%d", l->micro_batch);
-    sharding_cell(table, l);
-    table_cell(table, "%d", l->sequence_parallel);
-    if (some->exchanges)
-        table_cell(table, "%s", l->cp > 1 ? cp_comm_format(l->cp_comm, comm, sizeof comm) : "-");
-    table_cell(table, "%s", recompute_brief(l->recompute, recompute, sizeof recompute));
-    if (some->offloads)
-        table_cell(table, "%s", offload_format(&l->offload, offload, sizeof offload));
-    table_cell(table, "%s", schedule_name(l->schedule));
-    table_cell(table, "%s", overlap_text(l->features, overlap, sizeof overlap));
-    if (some->chooses_loss)
-        table_cell(table, "%s", loss_text(l->features));
-}
-
-static void measure_cells(struct table *table, const struct ranked_plan *ranked, int rank, const struct plan_traits *some,
-                          const struct setting *setting)
-{
-    double step_s = ranked_step_s(ranked), closed_s = ranked->plan.estimate.step_s;
-    double use = plan_use(ranked, setting), share = memory_record_share(use);
-    table_tint(table, rank == 1 ? TINT_GOOD : TINT_NONE);
-    table_cell(table, step_s < 1 ? "%.4f" : "%.3f", step_s);
-    table_cell(table, "%.1f", 100 * ranked_mfu(ranked, setting));
-    if (some->rates_differ)
-        table_cell(table, "%.1f", 100 * ranked_rates(ranked, setting).mfu_causal);
-    table_cell(table, "%.1f", ranked->plan.estimate.memory_bytes / GIB);
-    if (some->offloads)
-        table_cell(table, "%.1f", plan_host_bytes(ranked, setting) / GIB);
-    table_cell(table, "%.0f", 100 * use);
-    table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
-    table_cell(table, "%.0f", 100 * share);
-    table_cell(table, "%.1f", 100 * ranked_exposed_s(ranked) / step_s);
-    table_cell(table, "%.1f", 100 * ranked_breakdown(ranked)->s[CLASS_BUBBLE] / step_s);
-    table_cell(table, closed_s < 1 ? "%.4f" : "%.3f", closed_s);
-    if (ranked->simulated)
-        table_cell(table, "%+.1f", 100 * (closed_s / step_s - 1));
-    else
-        table_cell(table, "-");
+    const char *const keys[] = {"rank",
+                                "layout",
+                                "tp",
+                                "cp",
+                                "pp",
+                                "vpp",
+                                "dp",
+                                some->experts ? "ep" : "",
+                                "mb",
+                                "zero",
+                                "sp",
+                                some->exchanges ? "cp_comm" : "",
+                                "recompute",
+                                some->offloads ? "offload" : "",
+                                "schedule",
+                                "overlap",
+                                some->chooses_loss ? "loss" : "",
+                                "step_time_s",
+                                "mfu_pct",
+                                some->rates_differ ? "mfu_causal_pct" : "",
+                                "memory_gib",
+                                some->offloads ? "host_memory_gib" : "",
+                                "memory_pct",
+                                "out_of_memory_pct",
+                                "exposed_pct",
+                                "bubble_pct",
+                                "closed_form_s",
+                                "closed_form_off_pct",
+                                NULL};
+    rows_pick(plan_rows, keys, picked);
+    for (struct result_row *row = picked; row->key && !some->overlaps_differ; row++)
+        row->view = strcmp(row->key, "overlap") == 0 ? VIEW_ALL : row->view;
+    return picked;
 }
 
 static void write_plans(const struct plan_outcome *outcome, const struct plan_traits *some, const struct invocation *call)
 {
     struct table table = {.all = option_choice(call, "columns") > 0};
-    plan_columns(&table, some);
+    struct result_row picked[MAX_PICKED];
+    rows_columns(plan_columns(some, picked), NULL, &table);
     for (int i = 0; i < outcome->n_shown; i++) {
-        const struct ranked_plan *ranked = &outcome->found.plans[i];
-        table_cell(&table, "%d", i + 1);
-        layout_cells(&table, &ranked->plan.layout, some, outcome->setting);
-        measure_cells(&table, ranked, i + 1, some, outcome->setting);
+        const struct shown_plan plan = plan_at(outcome, i);
+        rows_cells(picked, &plan, &table);
     }
     table_write(&table, call);
     if (some->unsimulated)
@@ -268,7 +234,7 @@ static void write_rates(const struct plan_outcome *outcome, const struct plan_tr
         return;
     double placed_s = plan_flow_step_s(&outcome->flow, 0);
     const struct step_rates rates = placed_s > 0 ? step_rates_of(&outcome->found.plans[0].plan.layout, outcome->setting, placed_s)
-                                                 : ranked_rates(&outcome->found.plans[0], outcome->setting);
+                                                 : plan_at(outcome, 0).rates;
     fprintf(out,
             "MFU counts attention in full%s.\nPlan 1%s: ", some->rates_differ ? "; 'causal' counts only the causal half" : "",
             placed_s > 0 ? " on the fabric, in its best placement" : "");
@@ -343,6 +309,13 @@ static void write_rejected(const struct plan_outcome *outcome, const struct invo
     table_free(&table);
 }
 
+/* The first plan, simulated with more detail. Its features are part of it. */
+static void write_next(const struct plan_outcome *outcome, const struct invocation *call)
+{
+    if (outcome->n_shown > 0)
+        plan_step_write(&outcome->found.plans[0].plan.layout, outcome->setting->job, "", call);
+}
+
 static void write_text(const struct plan_outcome *outcome, const struct invocation *call)
 {
     const struct plan_traits some = traits_of(outcome);
@@ -356,16 +329,17 @@ static void write_text(const struct plan_outcome *outcome, const struct invocati
     write_fabric(outcome, call);
     plan_flow_write(&outcome->flow, call);
     write_rejected(outcome, call);
+    write_next(outcome, call);
 }
 
 enum status plan_report(const struct plan_outcome *outcome, struct invocation *call)
 {
     if (call->format == FORMAT_JSON)
-        return plan_report_write_json(outcome, call);
+        return write_json(outcome, call);
     if (outcome->explained)
         explanation_write(&outcome->explanation, outcome->found.plans, outcome->found.search.n_plans, outcome->setting, call);
     else if (call->format == FORMAT_CSV)
-        plan_report_write_csv(outcome, call);
+        write_csv(outcome, call->out);
     else
         write_text(outcome, call);
     return STATUS_OK;

@@ -1,5 +1,5 @@
 /*
- * plan_report.h - the result of `msim plan`: a table (plan_report.c), JSON or CSV (plan_results.c).
+ * plan_report.h - the result of `msim plan`: a table, JSON or CSV.
  */
 #ifndef MSIM_CLI_PLAN_PLAN_REPORT_H
 #define MSIM_CLI_PLAN_PLAN_REPORT_H
@@ -22,14 +22,8 @@ struct plan_outcome {
     struct low_oom_plan safer;
 };
 
-/* A line: the features that layouts of a search may use. */
-void plan_features_write(const struct job *job, FILE *out);
-/* What is trained on what, and with which features, as the answer of a search begins. */
-void plan_job_write(const struct setting *setting, FILE *out);
-
 /* In call->format; where plans are explained, text and CSV are of that alone. */
 MUST_CHECK enum status plan_report(const struct plan_outcome *outcome, struct invocation *call);
-MUST_CHECK enum status plan_report_write_json(const struct plan_outcome *outcome, struct invocation *call);
-void plan_report_write_csv(const struct plan_outcome *outcome, const struct invocation *call);
+extern const struct result_row search_rows[]; /* of a struct plan_outcome */
 
 #endif

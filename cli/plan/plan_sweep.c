@@ -6,11 +6,7 @@
 #include "cli/job/plan_find.h"
 #include "cli/options/shared_options.h"
 #include "cli/output/progress.h"
-#include "model/base/append.h"
 #include "model/base/memory.h"
-
-const char *const sweep_least_choices[] = {
-    [LEAST_GPU_HOURS] = "gpu-hours", [LEAST_ENERGY] = "energy", [LEAST_COST] = "cost", NULL};
 
 /* What one point sets: overrides of the experiment beside those of the call, and flags. */
 struct point_flags {
@@ -64,89 +60,33 @@ static void point_flags_free(struct point_flags *p)
     free(p);
 }
 
-/* Where no layout is legal: what those break that come furthest through the checks. */
-static enum layout_reason last_reason(const struct search_counts *counts)
+/* The experiment and the restrictions of one point. */
+static enum status read_point(struct invocation *call, const struct plan_sweep *sweep, int i)
 {
-    int last = 0;
-    for (int reason = 1; reason < N_LAYOUT_REASONS; reason++)
-        if (counts->rejected[reason] > 0)
-            last = reason;
-    return (enum layout_reason)last;
-}
-
-static void search_point(const struct space *space, struct invocation *call, struct sweep_point *point)
-{
-    struct plans_found found;
-    plans_find(space, call, &found);
-    point->legal = found.search.counts.legal > 0;
-    point->reason = last_reason(&found.search.counts);
-    point->fits = found.plans != NULL;
-    point->missing_bytes = found.search.least_bytes - found.search.limit_bytes;
-    if (point->fits) {
-        point->best = best_plan_of(&found, space_setting(space));
-        point->kind = run_kind_of(&point->best.ranked.plan.layout, space_setting(space)->model);
-        const struct cluster *cluster = space_setting(space)->cluster;
-        point->load = oversubscribed_text(&point->best.ranked.plan.layout, cluster, point->narrow, sizeof point->narrow);
-        expectation_unheard(&point->best.ranked.plan.layout, space_setting(space), point->unheard, sizeof point->unheard);
-        point->drops = space_setting(space)->job->load.dropped > 0;
-        point->masks = job_masks_documents(space_setting(space)->job);
-    }
-    plans_found_free(&found);
-}
-
-static void describe(const struct experiment *experiment, struct sweep_point *point)
-{
-    point->config = experiment_to_json(experiment);
-    snprintf(point->model, sizeof point->model, "%s", experiment->model.name);
-    snprintf(point->cluster, sizeof point->cluster, "%s", experiment->cluster.name);
-    snprintf(point->gpu, sizeof point->gpu, "%s", experiment->cluster.gpu.name);
-    point->precision = precision_name(experiment->job.precision);
-    point->features = experiment->job.features;
-    point->gpus = experiment->gpus;
-    point->grown = experiment->grown;
-    point->usual = experiment->cluster.as_needed && experiment->cluster.nodes > 1;
-    point->global_batch = experiment->job.global_batch;
-    point->seq_len = experiment->job.seq_len;
-    point->tokens = experiment->job.tokens;
-    for (int count = POWER_BOARDS; count <= POWER_NODES; count++)
-        point->power[count] = power_bound_of(&experiment->cluster, experiment->gpus, (enum power_count)count);
-}
-
-static enum status plan_point(struct invocation *call, struct plan_sweep *sweep, int i)
-{
-    struct sweep_point *point = &sweep->points[i];
+    struct plan_point *point = &sweep->found.points[i];
     struct point_flags *flags = point_flags_new(call, sweep, i);
-    struct experiment *experiment = memory_new(1, sizeof *experiment);
-    struct space_limits limits;
-    struct space *space;
-    enum status status = experiment_read(call, &flags->flags, experiment);
-    if (status == STATUS_OK) {
-        struct setting setting = {&experiment->model, &experiment->cluster, &experiment->job, experiment->gpus};
-        describe(experiment, point);
-        status = plan_limits(call, experiment, &limits, &call->diags);
-        if (status == STATUS_OK)
-            status = space_create(&setting, &limits, &space, &call->diags);
-        if (status == STATUS_OK) {
-            search_point(space, call, point);
-            space_destroy(space);
-        }
-    }
-    free(experiment);
+    struct invocation inner = *call;
+    inner.diags = (struct diags){0};
+    enum status status = experiment_read(&inner, &flags->flags, &point->experiment);
+    if (status == STATUS_OK)
+        status = plan_limits(&inner, &point->experiment, &point->limits, &inner.diags);
+    int gpus = plan_axes_gpus(&sweep->axes);
+    point->group = gpus >= 0 ? plan_axes_first(&sweep->axes, gpus, i) : -1;
+    point->diags = inner.diags;
+    call->seed = inner.seed;
     point_flags_free(flags);
     return status;
 }
 
 /* Messages of a point: an error stays with it; warnings and notes about --space are reported once for all points. */
-static void take_diags(struct invocation *call, struct sweep_point *point, const struct diags *said)
+static void take_diags(struct invocation *call, const struct diags *said)
 {
     for (size_t i = 0; i < said->n_items; i++) {
         const struct diag *item = &said->items[i];
         bool known = false;
         for (size_t k = 0; k < call->diags.n_items && !known; k++)
             known = strcmp(call->diags.items[k].text, item->text) == 0;
-        if (item->severity == SEVERITY_ERROR && !point->why[0])
-            text_append(point->why, sizeof point->why, "%s", item->text);
-        else if (item->severity == SEVERITY_WARNING && !known)
+        if (item->severity == SEVERITY_WARNING && !known)
             diag_warning(&call->diags, (struct place){item->file, item->line, item->column}, "%s", item->text);
         else if (item->severity == SEVERITY_NOTE && item->file && strncmp(item->file, "--space", 7) == 0 && !known)
             diag_note(&call->diags, (struct place){.file = item->file}, "%s", item->text);
@@ -165,95 +105,70 @@ static enum status check_budget(struct invocation *call, const struct plan_sweep
     return STATUS_OK;
 }
 
-/* Each point by itself: one that cannot be says why, and leaves the others. */
-static enum status plan_points(struct invocation *call, struct plan_sweep *sweep)
+/* Prices by name are of the GPUs of the points. */
+static enum status set_prices(struct invocation *call, struct plan_sweep *sweep)
 {
-    struct progress progress = progress_begin(call, "points");
+    struct plan_points *found = &sweep->found;
+    const char **gpus = memory_new((size_t)found->n, sizeof *gpus);
+    size_t n = 0;
+    for (int i = 0; i < found->n; i++)
+        if (found->points[i].status == STATUS_OK)
+            gpus[n++] = found->points[i].experiment.cluster.gpu.name;
+    enum status status = n > 0 && sweep->prices.n_items > 0 ? gpu_prices_check(call, &sweep->prices, gpus, n) : STATUS_OK;
+    for (int i = 0; i < found->n; i++)
+        found->points[i].gpu_price = gpu_prices_of(&sweep->prices, found->points[i].experiment.cluster.gpu.name);
+    free(gpus);
+    return status;
+}
+
+/* Each point by itself: one that cannot be says why, and leaves the others. */
+static enum status read_points(struct invocation *call, struct plan_sweep *sweep)
+{
+    struct plan_points *found = &sweep->found;
+    *found = (struct plan_points){.points = memory_new((size_t)sweep->axes.n_points, sizeof *found->points),
+                                  .n = sweep->axes.n_points,
+                                  .within_s = option_quantity(call, "within"),
+                                  .least = (enum sweep_least)option_choice(call, "least")};
+    for (int i = 0; i < found->n; i++) {
+        found->points[i].status = read_point(call, sweep, i);
+        sweep->budgeted |= found->points[i].status == STATUS_OK && found->points[i].experiment.job.tokens > 0;
+    }
+    return set_prices(call, sweep);
+}
+
+static enum status search_points(struct invocation *call, struct plan_sweep *sweep)
+{
+    struct progress progress;
+    const struct plan_search_options options = plan_points_options(call, "points", &progress);
     enum status worst = STATUS_OK;
     int n_good = 0;
-    for (int i = 0; i < sweep->axes.n_points; i++) {
-        struct invocation inner = *call;
-        inner.progress = false;
-        inner.diags = (struct diags){0};
-        progress_update(&progress, i, sweep->axes.n_points);
-        enum status status = plan_point(&inner, sweep, i);
-        take_diags(call, &sweep->points[i], &inner.diags);
-        call->seed = inner.seed;
-        n_good += status == STATUS_OK;
-        sweep->budgeted |= sweep->points[i].tokens > 0;
-        worst = worst == STATUS_OK ? status : worst;
-        diags_free(&inner.diags);
-    }
+    plan_points_search(&sweep->found, &options, &(struct watch){progress_update, &progress});
     progress_end(&progress);
+    for (int i = 0; i < sweep->found.n; i++) {
+        const struct plan_point *point = &sweep->found.points[i];
+        take_diags(call, &point->diags);
+        n_good += point->status == STATUS_OK;
+        worst = worst == STATUS_OK ? point->status : worst;
+    }
     if (n_good > 0)
         return check_budget(call, sweep);
-    char text[512];
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        diag_error(&call->diags, PLACE_NONE, "%s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text), sweep->points[i].why);
+    char text[512], why[SWEEP_WHY_TEXT];
+    for (int i = 0; i < sweep->found.n; i++)
+        diag_error(&call->diags, PLACE_NONE, "%s: %s", plan_axes_text(&sweep->axes, i, text, sizeof text),
+                   sweep_point_why(&sweep->found.points[i], why));
     return worst;
-}
-
-/* Nodes where they are known of every point of which anything is, so that points can be compared; boards otherwise. */
-static enum power_count counted_power(const struct plan_sweep *sweep)
-{
-    bool nodes = true;
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        nodes = nodes && (!sweep->points[i].fits || sweep->points[i].power[POWER_NODES].count != POWER_UNKNOWN ||
-                          sweep->points[i].power[POWER_BOARDS].count == POWER_UNKNOWN);
-    return nodes ? POWER_NODES : POWER_BOARDS;
-}
-
-/* What a point needs least of; 0: not known. */
-static double needed(const struct plan_sweep *sweep, int i)
-{
-    const struct sweep_point *point = &sweep->points[i];
-    switch (sweep->least) {
-    case LEAST_ENERGY: return point->energy_j;
-    case LEAST_COST: return point->cost;
-    default: return point->gpu_hours;
-    }
-}
-
-/* What the points' budgets of tokens take, and the point that takes least in time. */
-static void count_budget(struct invocation *call, struct plan_sweep *sweep)
-{
-    sweep->within_s = option_quantity(call, "within");
-    sweep->least = (enum sweep_least)option_choice(call, "least");
-    sweep->counted = counted_power(sweep);
-    sweep->cheapest = -1;
-    for (int i = 0; i < sweep->axes.n_points; i++) {
-        struct sweep_point *point = &sweep->points[i];
-        if (!point->fits || point->tokens <= 0)
-            continue;
-        double seconds = point->tokens / point->best.tokens_per_s;
-        point->days = seconds / 86400;
-        point->gpu_hours = seconds / 3600 * point->gpus;
-        point->gpu_price = gpu_prices_of(&sweep->prices, point->gpu);
-        point->cost = point->gpu_price * point->gpu_hours;
-        point->energy_j = power_bound_energy(&point->power[sweep->counted], point->gpu_hours);
-        if (seconds <= sweep->within_s && needed(sweep, i) > 0 &&
-            (sweep->cheapest < 0 || needed(sweep, i) < needed(sweep, sweep->cheapest)))
-            sweep->cheapest = i;
-    }
-}
-
-static bool any_fits(const struct plan_sweep *sweep)
-{
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        if (sweep->points[i].fits)
-            return true;
-    return false;
 }
 
 /* Energy and cost can only be compared where any is known. */
 static enum status check_least(struct invocation *call, const struct plan_sweep *sweep)
 {
-    bool known = !any_fits(sweep);
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        known = known || needed(sweep, i) > 0;
-    if (known || sweep->least == LEAST_GPU_HOURS)
+    const struct plan_points *found = &sweep->found;
+    bool known = !plan_points_fit(found);
+    for (int i = 0; i < found->n; i++)
+        known = known || plan_point_needs(&found->points[i], found->least) > 0;
+    if (known || found->least == LEAST_GPU_HOURS)
         return STATUS_OK;
-    if (sweep->least == LEAST_COST)
+    if (found->least == LEAST_COST)
         diag_error(&call->diags, PLACE_NONE, "--least cost: --gpu-price has no price for the GPUs of these points; add theirs");
     else
         diag_error(&call->diags, PLACE_NONE,
@@ -265,40 +180,13 @@ static enum status check_least(struct invocation *call, const struct plan_sweep 
 /* What the points do not have, after the report: a plan at all, or one in time. */
 static enum status judge(struct invocation *call, const struct plan_sweep *sweep)
 {
-    if (!any_fits(sweep)) {
+    if (!plan_points_fit(&sweep->found)) {
         diag_error(&call->diags, PLACE_NONE,
                    sweep->axes.n_points == 1 ? "no layout fits; msim plan without --sweep reports what would help"
                                              : "no layout fits at any point; msim plan at one of them reports what would help");
         return STATUS_BAD_INPUT;
     }
-    return option_given(call, "within") && sweep->cheapest < 0 ? STATUS_CHECK : STATUS_OK;
-}
-
-/* Prices by name are of the GPUs of the points, which are read for that before any is searched. */
-static enum status read_prices(struct invocation *call, struct plan_sweep *sweep)
-{
-    enum status status = gpu_prices_read(call, &sweep->prices);
-    if (status != STATUS_OK || sweep->prices.n_items == 0)
-        return status;
-    const char **gpus = memory_new((size_t)sweep->axes.n_points, sizeof *gpus);
-    struct experiment *experiment = memory_new(1, sizeof *experiment);
-    struct arena names = {0};
-    size_t n = 0;
-    for (int i = 0; i < sweep->axes.n_points; i++) {
-        struct invocation inner = *call;
-        inner.diags = (struct diags){0};
-        struct point_flags *flags = point_flags_new(call, sweep, i);
-        if (experiment_read(&inner, &flags->flags, experiment) == STATUS_OK) /* others say so in their turn */
-            gpus[n++] = arena_copy_text(&names, experiment->cluster.gpu.name);
-        point_flags_free(flags);
-        diags_free(&inner.diags);
-    }
-    if (n > 0)
-        status = gpu_prices_check(call, &sweep->prices, gpus, n);
-    arena_free(&names);
-    free(experiment);
-    free(gpus);
-    return status;
+    return option_given(call, "within") && sweep->found.cheapest < 0 ? STATUS_CHECK : STATUS_OK;
 }
 
 /* What a sweep does not do. */
@@ -339,24 +227,22 @@ enum status plan_sweep(struct invocation *call)
     if (status == STATUS_OK)
         status = experiment_input(call, &sweep->flags, &sweep->input);
     if (status == STATUS_OK)
-        status = read_prices(call, sweep);
+        status = gpu_prices_read(call, &sweep->prices);
+    if (status == STATUS_OK)
+        status = read_points(call, sweep);
+    if (status == STATUS_OK)
+        status = search_points(call, sweep);
     if (status == STATUS_OK) {
-        sweep->points = memory_new((size_t)sweep->axes.n_points, sizeof *sweep->points);
-        status = plan_points(call, sweep);
-    }
-    if (status == STATUS_OK) {
-        count_budget(call, sweep);
+        plan_points_count(&sweep->found);
         status = check_least(call, sweep);
     }
     if (status == STATUS_OK)
         status = plan_sweep_report(sweep, call);
     if (status == STATUS_OK)
         status = judge(call, sweep);
-    for (int i = 0; sweep->points && i < sweep->axes.n_points; i++) {
-        free(sweep->points[i].config);
-        json_decref(sweep->points[i].best.json);
-    }
-    free(sweep->points);
+    for (int i = 0; i < sweep->found.n; i++)
+        diags_free(&sweep->found.points[i].diags);
+    free(sweep->found.points);
     free(sweep->input);
     free(sweep);
     return status;

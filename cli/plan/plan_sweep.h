@@ -15,16 +15,11 @@
 #ifndef MSIM_CLI_PLAN_PLAN_SWEEP_H
 #define MSIM_CLI_PLAN_PLAN_SWEEP_H
 
-#include <jansson.h>
-
-#include "cli/job/plan_record.h"
 #include "cli/options/command.h"
 #include "cli/options/experiment_options.h"
 #include "cli/options/gpu_prices.h"
-#include "cli/output/expectation.h"
-#include "cli/output/notes.h"
-#include "model/cost/step/energy.h"
-#include "model/cost/step/track_record.h"
+#include "cli/output/result_row.h"
+#include "sim/search/plan_points.h"
 
 enum { SWEEP_AXES = 4, SWEEP_KEYS = 4, SWEEP_VALUES = 64, SWEEP_TEXT = 96 };
 
@@ -64,54 +59,63 @@ char *sweep_value_brief(const struct sweep_key *key, int n_values, int value, ch
 /* What all values, of which some are lists, have in common, and of how many items that is. */
 int sweep_values_common(const struct sweep_key *key, int n_values, char *buffer, size_t size);
 
-/* The best plan at one point. */
-struct sweep_point {
-    char why[256];             /* there is no such experiment; "": there is */
-    enum layout_reason reason; /* where no layout is legal: what those break that come closest */
-    char *config;              /* as JSON */
-    char model[64], cluster[64], gpu[64];
-    const char *precision;
-    feature_set features; /* that are allowed */
-    int gpus;
-    bool grown; /* more nodes than the cluster has */
-    bool usual; /* several usual nodes of a GPU that is named alone */
-    int64_t global_batch, seq_len;
-    bool legal, fits;     /* some layout is, does; the rest only if it fits */
-    double missing_bytes; /* where none fits: by how much the smallest layout is too large */
-    struct best_plan best;
-    enum run_kind kind;
-    double load;                               /* how full its best layout makes an oversubscribed fabric; 0: there is none */
-    char narrow[OVERSUBSCRIBED_TEXT];          /* what its best layout meets on an oversubscribed fabric (notes.h) */
-    char unheard[UNHEARD_TEXT];                /* what no real run of its kind has (expectation.h) */
-    bool drops;                                /* copies of tokens, beyond the capacity of experts */
-    bool masks;                                /* attention, between documents */
-    double tokens;                             /* the budget; 0: none */
-    double days, gpu_hours, cost;              /* for it; 0: no budget, or no price */
-    double gpu_price;                          /* money per GPU and hour; 0: none is given */
-    struct power_bound power[POWER_NODES + 1]; /* by what is counted */
-    double energy_j; /* for the budget, at most, by what the sweep counts; 0: no budget, or power not published */
-};
+/* The values of a key of an axis, and the one at a point. */
+const struct sweep_key *sweep_key_at(const struct plan_axes *axes, int axis, int key);
+const char *sweep_value_at(const struct plan_axes *axes, int axis, int key, int point);
 
-/* What of the points that are done in time is the least: --least. */
-enum sweep_least { LEAST_GPU_HOURS, LEAST_ENERGY, LEAST_COST };
+/* What of the points that are done in time is the least: --least, in the order of enum sweep_least. */
 extern const char *const sweep_least_choices[];
 
 struct plan_sweep {
     struct plan_axes axes;
     struct experiment_flags flags; /* the call's */
     char *input;                   /* the experiment, when that is read from standard input, which is read once */
-    struct sweep_point *points;    /* axes.n_points */
+    struct plan_points found;      /* axes.n_points */
     struct gpu_prices prices;
-    bool budgeted;            /* some point has a budget of tokens */
-    double within_s;          /* 0: no deadline */
-    enum power_count counted; /* of each point, as much as is published of all that have anything published */
-    enum sweep_least least;
-    int cheapest; /* fits, and is done in time, with the least of that; -1: none, or no deadline */
+    bool budgeted; /* some point has a budget of tokens */
 };
 
 /* `msim plan --sweep`. */
 MUST_CHECK enum status plan_sweep(struct invocation *call);
 
+/* --- the report: plan_sweep_report.c (text), plan_sweep_record.c (JSON and CSV), plan_sweep_notes.c (text below the table) ---
+ */
+
 MUST_CHECK enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation *call);
+MUST_CHECK enum status sweep_write_json(const struct plan_sweep *sweep, struct invocation *call);
+void sweep_write_csv(const struct plan_sweep *sweep, FILE *out);
+
+/* One point of a report. */
+struct sweep_line {
+    const struct plan_sweep *sweep;
+    const struct plan_point *point;
+    const struct experiment *e;
+    int i;
+};
+struct sweep_line sweep_line_at(const struct plan_sweep *sweep, int i);
+extern const struct result_row point_rows[]; /* of a struct sweep_line */
+
+/* What some point of a sweep has: whether there is a column of it, or a note. */
+struct sweep_traits {
+    bool grown, usual;          /* a cluster of more nodes than its entry has; a GPU in its usual nodes */
+    bool fits;                  /* a plan; the rest only of plans */
+    bool uneven, drops, masks;  /* chunks, copies of tokens beyond the capacity of experts, attention between documents */
+    bool costs, energy;         /* a price, a budget and published power */
+    bool offloads;              /* to the memory of the host */
+    bool rates_differ;          /* by the convention of MFU */
+    bool batch_follows;         /* varies between points, in sequences, without being asked to */
+    bool batch_is_one_sequence; /* of each GPU, everywhere, and so varies */
+};
+
+/* The first point that is an experiment; there is one. */
+const struct experiment *sweep_first_experiment(const struct plan_sweep *sweep);
+/* Are there prices, but none of this point's GPU? */
+bool sweep_is_unpriced(const struct plan_sweep *sweep, const struct plan_point *point);
+/* Why a point has no plan: there is no such experiment, or no layout is legal or fits. Returns buffer. */
+enum { SWEEP_WHY_TEXT = 256 };
+char *sweep_point_why(const struct plan_point *point, char buffer[SWEEP_WHY_TEXT]);
+/* What no real run of its kind has (expectation.h). Returns buffer. */
+char *sweep_point_unheard(const struct plan_point *point, char *buffer, size_t size);
+void sweep_notes_write(const struct plan_sweep *sweep, const struct sweep_traits *some, FILE *out);
 
 #endif

@@ -283,6 +283,16 @@ enum status plan_axes_read(struct invocation *call, struct plan_axes *axes)
     return complain_of_repeated(call, axes) ? STATUS_USAGE : STATUS_OK;
 }
 
+const struct sweep_key *sweep_key_at(const struct plan_axes *axes, int axis, int key)
+{
+    return &axes->axes[axis].keys[key];
+}
+
+const char *sweep_value_at(const struct plan_axes *axes, int axis, int key, int point)
+{
+    return sweep_key_at(axes, axis, key)->values[plan_axes_index(axes, axis, point)];
+}
+
 int plan_axes_index(const struct plan_axes *axes, int axis, int point)
 {
     for (int a = 0; a < axis; a++)

@@ -1,78 +1,21 @@
 /* The best plan at each point of a sweep, for people: what the points share, and a table of them. */
 #include <string.h>
 
+#include "cli/job/plan_record.h"
 #include "cli/output/expectation.h"
-#include "cli/output/notes.h"
-#include "cli/output/table.h"
-#include "cli/plan/plan_sweep_report.h"
+#include "cli/plan/plan_sweep.h"
 #include "model/base/append.h"
-#include "model/base/units.h"
-#include "model/cost/step/track_record.h"
-
-/* --- points and keys --- */
-
-const struct sweep_key *sweep_key_at(const struct plan_axes *axes, int axis, int key)
-{
-    return &axes->axes[axis].keys[key];
-}
-
-const char *sweep_value_at(const struct plan_axes *axes, int axis, int key, int point)
-{
-    return sweep_key_at(axes, axis, key)->values[plan_axes_index(axes, axis, point)];
-}
-
-static double tokens_per_gpu(const struct sweep_point *point)
-{
-    return point->best.tokens_per_s / point->gpus;
-}
-
-double sweep_scaling(const struct plan_sweep *sweep, int i)
-{
-    int axis = plan_axes_gpus(&sweep->axes);
-    if (axis < 0 || !sweep->points[i].fits)
-        return 0;
-    int first = plan_axes_first(&sweep->axes, axis, i);
-    for (int other = 0; other <= i; other++)
-        if (sweep->points[other].fits && plan_axes_first(&sweep->axes, axis, other) == first)
-            return tokens_per_gpu(&sweep->points[i]) / tokens_per_gpu(&sweep->points[other]);
-    return 0;
-}
-
-const struct sweep_point *sweep_first_real(const struct plan_sweep *sweep)
-{
-    const struct sweep_point *point = sweep->points;
-    while (point->why[0])
-        point++;
-    return point;
-}
-
-char *sweep_point_why(const struct sweep_point *point, char *buffer, size_t size)
-{
-    if (point->why[0])
-        snprintf(buffer, size, "%s", point->why);
-    else if (point->legal)
-        snprintf(buffer, size, "no layout fits: the smallest is %.1f GiB too large", point->missing_bytes / GIB);
-    else
-        snprintf(buffer, size, "no layout on %d GPU%s is legal: %s", point->gpus, plural(point->gpus),
-                 layout_reason_text(point->reason));
-    return buffer;
-}
-
-bool sweep_is_unpriced(const struct plan_sweep *sweep, int i)
-{
-    return sweep->points[i].gpu_hours > 0 && sweep->points[i].cost <= 0 && sweep->prices.n_items > 0;
-}
 
 /* --- the heading --- */
 
 /* Those that every point allows, and whether some allow more. */
 static void write_features(const struct plan_sweep *sweep, FILE *out)
 {
-    feature_set all = sweep_first_real(sweep)->features, any = 0;
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        if (!sweep->points[i].why[0]) {
-            all &= sweep->points[i].features;
-            any |= sweep->points[i].features;
+    feature_set all = sweep_first_experiment(sweep)->job.features, any = 0;
+    for (int i = 0; i < sweep->found.n; i++)
+        if (sweep->found.points[i].status == STATUS_OK) {
+            all &= sweep->found.points[i].experiment.job.features;
+            any |= sweep->found.points[i].experiment.job.features;
         }
     char text[FEATURES_TEXT], others[FEATURES_TEXT];
     fprintf(out, "features allowed: %s", all ? features_text(all, ", ", text, sizeof text) : "none");
@@ -84,37 +27,39 @@ static void write_features(const struct plan_sweep *sweep, FILE *out)
 /* What all points share: "llama3-70b, dgx-h100 (h100-sxm), batch 1,024 x 8192 tokens, bf16". */
 static void write_heading(const struct plan_sweep *sweep, FILE *out)
 {
-    const struct sweep_point *first = sweep_first_real(sweep);
-    size_t name = model_name_length(first->model);
+    const struct experiment *first = sweep_first_experiment(sweep);
+    size_t name = model_name_length(first->model.name);
     bool model = true, unlike = false, cluster = true, gpus = true, batch = true, seq_len = true, precision = true;
-    for (int i = 0; i < sweep->axes.n_points; i++) {
-        const struct sweep_point *point = &sweep->points[i];
-        if (point->why[0])
+    for (int i = 0; i < sweep->found.n; i++) {
+        const struct experiment *e = &sweep->found.points[i].experiment;
+        if (sweep->found.points[i].status != STATUS_OK)
             continue;
-        model = model && model_name_length(point->model) == name && strncmp(point->model, first->model, name) == 0;
-        unlike = unlike || strcmp(point->model, first->model) != 0; /* some change the model, some do not */
-        cluster = cluster && strcmp(point->cluster, first->cluster) == 0 && strcmp(point->gpu, first->gpu) == 0;
-        gpus = gpus && point->gpus == first->gpus;
-        batch = batch && point->global_batch == first->global_batch;
-        seq_len = seq_len && point->seq_len == first->seq_len;
-        precision = precision && strcmp(point->precision, first->precision) == 0;
+        model &= model_name_length(e->model.name) == name && strncmp(e->model.name, first->model.name, name) == 0;
+        unlike |= strcmp(e->model.name, first->model.name) != 0; /* some change the model, some do not */
+        cluster &= strcmp(e->cluster.name, first->cluster.name) == 0 && strcmp(e->cluster.gpu.name, first->cluster.gpu.name) == 0;
+        gpus &= e->gpus == first->gpus;
+        batch &= e->job.global_batch == first->job.global_batch;
+        seq_len &= e->job.seq_len == first->job.seq_len;
+        precision &= e->job.precision == first->job.precision;
     }
     char text[512] = "", number[32];
     if (model)
-        text_append(text, sizeof text, ", %.*s", unlike ? (int)name : -1, first->model);
+        text_append(text, sizeof text, ", %.*s", unlike ? (int)name : -1, first->model.name);
     if (gpus)
         text_append(text, sizeof text, ", %s GPU%s", grouped(first->gpus, number, sizeof number), first->gpus == 1 ? "" : "s");
     if (cluster)
-        text_append(text, sizeof text, ", %s (%s)", first->cluster, first->gpu);
+        text_append(text, sizeof text, ", %s (%s)", first->cluster.name, first->cluster.gpu.name);
     if (batch)
-        text_append(text, sizeof text, ", batch %s", grouped(first->global_batch, number, sizeof number));
+        text_append(text, sizeof text, ", batch %s", grouped(first->job.global_batch, number, sizeof number));
     if (seq_len)
-        text_append(text, sizeof text, batch ? " x %lld tokens" : ", %lld tokens a sequence", (long long)first->seq_len);
+        text_append(text, sizeof text, batch ? " x %lld tokens" : ", %lld tokens a sequence", (long long)first->job.seq_len);
     if (precision)
-        text_append(text, sizeof text, ", %s", first->precision);
+        text_append(text, sizeof text, ", %s", precision_name(first->job.precision));
     fprintf(out, "%s%sbest layout of each\n", text[0] ? text + 2 : "", text[0] ? ": " : "");
     write_features(sweep, out);
 }
+
+/* --- text --- */
 
 static bool sweeps_key(const struct plan_sweep *sweep, const char *path)
 {
@@ -127,11 +72,18 @@ static bool sweeps_key(const struct plan_sweep *sweep, const char *path)
 
 static bool batch_varies(const struct plan_sweep *sweep)
 {
-    const struct sweep_point *first = sweep_first_real(sweep);
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        if (!sweep->points[i].why[0] && sweep->points[i].global_batch != first->global_batch)
+    const struct experiment *first = sweep_first_experiment(sweep);
+    for (int i = 0; i < sweep->found.n; i++)
+        if (sweep->found.points[i].status == STATUS_OK &&
+            sweep->found.points[i].experiment.job.global_batch != first->job.global_batch)
             return true;
     return false;
+}
+
+/* Several usual nodes of a GPU that is named alone. */
+static bool is_usual(const struct cluster *cluster)
+{
+    return cluster->as_needed && cluster->nodes > 1;
 }
 
 static struct sweep_traits traits_of(const struct plan_sweep *sweep)
@@ -139,26 +91,67 @@ static struct sweep_traits traits_of(const struct plan_sweep *sweep)
     bool follows = batch_varies(sweep) && !sweeps_key(sweep, "job.global_batch");
     struct sweep_traits some = {.batch_follows = follows,
                                 .batch_is_one_sequence = follows && !sweeps_key(sweep, "job.batch_tokens")};
-    for (int i = 0; i < sweep->axes.n_points; i++) {
-        const struct sweep_point *point = &sweep->points[i];
-        some.grown |= point->grown;
-        some.usual |= point->usual;
-        some.batch_is_one_sequence &= point->why[0] || point->global_batch == point->gpus;
+    for (int i = 0; i < sweep->found.n; i++) {
+        const struct plan_point *point = &sweep->found.points[i];
+        const struct experiment *e = &point->experiment;
+        bool read = point->status == STATUS_OK;
+        some.grown |= read && e->grown;
+        some.usual |= read && is_usual(&e->cluster);
+        some.batch_is_one_sequence &= !read || e->job.global_batch == e->gpus;
         if (!point->fits)
             continue;
+        const struct setting setting = experiment_setting(e);
+        const struct shown_plan plan = shown_plan_of(&point->best, &setting);
         some.fits = true;
-        some.uneven |= point->best.uneven;
-        some.drops |= point->drops;
-        some.masks |= point->masks;
+        some.uneven |= plan.uneven;
+        some.drops |= e->job.load.dropped > 0;
+        some.masks |= job_masks_documents(&e->job);
         some.costs |= point->cost > 0;
         some.energy |= point->energy_j > 0;
-        some.offloads |= !offload_is_none(&point->best.ranked.plan.layout.offload);
-        some.rates_differ |= plan_rates_differ(&point->best.rates);
+        some.offloads |= !offload_is_none(&plan.layout->offload);
+        some.rates_differ |= plan_rates_differ(&plan.rates);
     }
     return some;
 }
 
-static void text_columns(const struct plan_sweep *sweep, const struct sweep_traits *some, struct table *table)
+/* The columns behind the swept keys: of the plan, and of the point. */
+struct sweep_columns {
+    struct result_row plan[MAX_PICKED], point[MAX_PICKED];
+};
+
+static void pick_columns(const struct plan_sweep *sweep, const struct sweep_traits *some, struct sweep_columns *columns)
+{
+    const char *const of_plan[] = {"layout",
+                                   "step_time_s",
+                                   "mfu_pct",
+                                   some->rates_differ ? "mfu_causal_pct" : "",
+                                   "memory_pct",
+                                   "out_of_memory_pct",
+                                   some->offloads ? "host_memory_gib" : "",
+                                   "exposed_pct",
+                                   "bubble_pct",
+                                   "tokens_per_s",
+                                   "tokens_per_s_per_gpu",
+                                   NULL};
+    const char *const of_point[] = {plan_axes_gpus(&sweep->axes) >= 0 ? "scaling_pct" : "",
+                                    sweep->budgeted ? "days" : "",
+                                    sweep->budgeted ? "gpu_hours" : "",
+                                    some->energy ? "energy_at_most_j" : "",
+                                    some->costs ? "cost" : "",
+                                    NULL};
+    rows_pick(plan_rows, of_plan, columns->plan);
+    rows_pick(point_rows, of_point, columns->point);
+    columns->plan->view = VIEW_BOTH; /* the layout has no other columns here */
+    for (struct result_row *row = columns->plan; row->key; row++)
+        if (strcmp(row->key, "exposed_pct") == 0 || strcmp(row->key, "bubble_pct") == 0)
+            row->view = VIEW_ALL;
+    for (struct result_row *row = columns->point; row->key; row++)
+        if (strcmp(row->key, "energy_at_most_j") == 0 && sweep->found.least != LEAST_ENERGY)
+            row->view = VIEW_ALL;
+}
+
+static void text_columns(const struct plan_sweep *sweep, const struct sweep_traits *some, const struct sweep_columns *columns,
+                         struct table *table)
 {
     const struct plan_axes *axes = &sweep->axes;
     for (int a = 0; a < axes->n_axes; a++)
@@ -166,107 +159,59 @@ static void text_columns(const struct plan_sweep *sweep, const struct sweep_trai
             table_column(table, sweep_key_at(axes, a, k)->word, NULL, ALIGN_RIGHT);
     if (some->batch_follows)
         table_column(table, "batch", NULL, ALIGN_RIGHT);
-    table_column(table, "layout", NULL, ALIGN_LEFT);
-    table_column(table, "step", "s", ALIGN_RIGHT);
-    table_column(table, "MFU", "%", ALIGN_RIGHT);
-    if (some->rates_differ)
-        table_column(table, "causal", "%", ALIGN_RIGHT);
-    table_column(table, "used", "%", ALIGN_RIGHT);
-    table_column(table, "OOM", "%", ALIGN_RIGHT);
-    if (some->offloads)
-        table_column(table, "host", "GiB", ALIGN_RIGHT);
-    table_column(table, "exposed", "%", ALIGN_RIGHT);
-    table_column_view(table, VIEW_ALL);
-    table_column(table, "bubble", "%", ALIGN_RIGHT);
-    table_column_view(table, VIEW_ALL);
-    table_column(table, "tokens/s", NULL, ALIGN_RIGHT);
-    table_column(table, "a GPU", NULL, ALIGN_RIGHT);
-    table_column_view(table, VIEW_ALL);
-    if (plan_axes_gpus(axes) >= 0)
-        table_column(table, "scaling", "%", ALIGN_RIGHT);
-    if (sweep->budgeted) {
-        table_column(table, "days", NULL, ALIGN_RIGHT);
-        table_column(table, "GPU-hours", NULL, ALIGN_RIGHT);
-    }
-    if (some->energy) {
-        table_column(table, "energy", "MWh", ALIGN_RIGHT);
-        table_column_view(table, sweep->least == LEAST_ENERGY ? VIEW_BOTH : VIEW_ALL);
-    }
-    if (some->costs)
-        table_column(table, "cost", NULL, ALIGN_RIGHT);
+    rows_columns(columns->plan, NULL, table);
+    rows_columns(columns->point, NULL, table);
 }
 
-/* Tokens a second of one GPU: four digits, or all before the point, grouped: "9.203", "9,203", "10,183". */
-static char *rate_text(double rate, char *buffer, size_t size)
+/* The value of a key at a point, and marks where a note below the table explains it. */
+static void swept_cell(const struct sweep_line *line, int axis, int k, struct table *table)
 {
-    if (rate >= 999.95)
-        return grouped((int64_t)(rate + 0.5), buffer, size);
-    snprintf(buffer, size, "%#.4g", rate); /* as many digits in each row */
-    return buffer;
+    const struct plan_axes *axes = &line->sweep->axes;
+    const struct sweep_key *key = sweep_key_at(axes, axis, k);
+    char number[32], brief[SWEEP_TEXT], unheard[UNHEARD_TEXT];
+    bool first = axis + k == 0, gpus = strcmp(key->path, "cluster.gpus") == 0, read = line->point->status == STATUS_OK;
+    bool starred = gpus || (plan_axes_gpus(axes) < 0 && first);
+    table_tint(table, line->i == line->sweep->found.cheapest ? TINT_GOOD : TINT_NONE);
+    table_cell(table, "%s%s%s",
+               gpus && read
+                   ? grouped(line->e->gpus, number, sizeof number)
+                   : sweep_value_brief(key, axes->axes[axis].n_values, plan_axes_index(axes, axis, line->i), brief, sizeof brief),
+               starred && read && line->e->grown ? "*" : "",
+               first && sweep_point_unheard(line->point, unheard, sizeof unheard)[0] ? "^" : "");
 }
 
-static void measure_cells(const struct plan_sweep *sweep, const struct sweep_traits *some, int i, struct table *table)
+/* What stands in place of a layout. */
+static void no_plan_cell(const struct plan_point *point, struct table *table)
 {
-    const struct sweep_point *point = &sweep->points[i];
-    double share = memory_record_share(point->best.use);
-    char number[48];
-    table_cell(table, point->best.step_s < 1 ? "%.4f" : "%.3f", point->best.step_s);
-    table_cell(table, "%.1f", 100 * point->best.mfu);
-    if (some->rates_differ)
-        table_cell(table, "%.1f", 100 * point->best.rates.mfu_causal);
-    table_cell(table, "%.0f", 100 * point->best.use);
-    table_tint(table, share > SHARE_WITH_MARGIN ? TINT_WARN : TINT_NONE);
-    table_cell(table, "%.0f", 100 * share);
-    if (some->offloads)
-        table_cell(table, "%.1f", point->best.host_bytes / GIB);
-    table_cell(table, "%.1f", 100 * ranked_exposed_s(&point->best.ranked) / point->best.step_s);
-    table_cell(table, "%.1f", 100 * ranked_breakdown(&point->best.ranked)->s[CLASS_BUBBLE] / point->best.step_s);
-    table_cell(table, "%s", quantity_format(point->best.tokens_per_s, DIM_COUNT, number, sizeof number));
-    table_cell(table, "%s", rate_text(point->best.rates.tokens_per_gpu, number, sizeof number));
-    if (plan_axes_gpus(&sweep->axes) >= 0)
-        table_cell(table, "%.1f", 100 * sweep_scaling(sweep, i));
-    if (sweep->budgeted) {
-        table_cell(table, "%.1f", point->days);
-        table_cell(table, "%s", grouped((int64_t)(point->gpu_hours + 0.5), number, sizeof number));
-    }
-    if (some->energy)
-        table_cell(table, "%s", point->energy_j > 0 ? megawatt_hours_text(point->energy_j, number, sizeof number) : "-");
-    if (some->costs)
-        table_cell(table, "%s", point->cost > 0 ? grouped((int64_t)(point->cost + 0.5), number, sizeof number) : "-");
-}
-
-static void text_row(const struct plan_sweep *sweep, const struct sweep_traits *some, int i, struct table *table)
-{
-    const struct plan_axes *axes = &sweep->axes;
-    const struct sweep_point *point = &sweep->points[i];
-    char text[128], number[32], brief[SWEEP_TEXT];
-    size_t before = table->n_cells;
-    bool no_gpus = plan_axes_gpus(axes) < 0;
-    for (int a = 0; a < axes->n_axes; a++)
-        for (int k = 0; k < axes->axes[a].n_keys; k++) {
-            bool gpus = strcmp(sweep_key_at(axes, a, k)->path, "cluster.gpus") == 0, starred = gpus || (no_gpus && a + k == 0);
-            table_tint(table, i == sweep->cheapest ? TINT_GOOD : TINT_NONE);
-            table_cell(table, "%s%s%s",
-                       gpus && !point->why[0] ? grouped(point->gpus, number, sizeof number)
-                                              : sweep_value_brief(sweep_key_at(axes, a, k), axes->axes[a].n_values,
-                                                                  plan_axes_index(axes, a, i), brief, sizeof brief),
-                       starred && point->grown ? "*" : "", a + k == 0 && point->unheard[0] ? "^" : "");
-        }
-    if (some->batch_follows)
-        table_cell(table, "%s", point->why[0] ? "-" : grouped(point->global_batch, number, sizeof number));
-    if (point->fits) {
-        table_cell(table, "%s%s", layout_brief(&point->best.ranked.plan.layout, text, sizeof text),
-                   point->best.uneven ? " ~" : "");
-        measure_cells(sweep, some, i, table);
-        return;
-    }
     table_tint(table, TINT_WARN);
-    if (point->why[0])
+    if (point->status != STATUS_OK)
         table_cell(table, "not possible");
     else if (point->legal)
         table_cell(table, "none fits: %.1f GiB too large", point->missing_bytes / GIB);
     else
         table_cell(table, "none is legal");
+}
+
+static void text_row(const struct sweep_line *line, const struct sweep_traits *some, const struct sweep_columns *columns,
+                     struct table *table)
+{
+    const struct plan_axes *axes = &line->sweep->axes;
+    char number[32];
+    size_t before = table->n_cells;
+    for (int a = 0; a < axes->n_axes; a++)
+        for (int k = 0; k < axes->axes[a].n_keys; k++)
+            swept_cell(line, a, k, table);
+    if (some->batch_follows)
+        table_cell(table, "%s",
+                   line->point->status != STATUS_OK ? "-" : grouped(line->e->job.global_batch, number, sizeof number));
+    if (line->point->fits) {
+        const struct setting setting = experiment_setting(line->e);
+        const struct shown_plan plan = shown_plan_of(&line->point->best, &setting);
+        rows_cells(columns->plan, &plan, table);
+        rows_cells(columns->point, line, table);
+        return;
+    }
+    no_plan_cell(line->point, table);
     while (table->n_cells - before < table->n_columns)
         table_cell(table, "-");
 }
@@ -275,10 +220,14 @@ static void write_text(const struct plan_sweep *sweep, const struct invocation *
 {
     const struct sweep_traits some = traits_of(sweep);
     struct table table = {.all = option_choice(call, "columns") > 0};
+    struct sweep_columns columns;
     write_heading(sweep, call->out);
-    text_columns(sweep, &some, &table);
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        text_row(sweep, &some, i, &table);
+    pick_columns(sweep, &some, &columns);
+    text_columns(sweep, &some, &columns, &table);
+    for (int i = 0; i < sweep->found.n; i++) {
+        const struct sweep_line line = sweep_line_at(sweep, i);
+        text_row(&line, &some, &columns, &table);
+    }
     table_write(&table, call);
     table_free(&table);
     sweep_notes_write(sweep, &some, call->out);
@@ -287,11 +236,11 @@ static void write_text(const struct plan_sweep *sweep, const struct invocation *
 /* A table for programs has no place for it. */
 static void talk_about_reasons(const struct plan_sweep *sweep, const struct invocation *call)
 {
-    char text[512], why[sizeof sweep->points->why];
-    for (int i = 0; i < sweep->axes.n_points; i++)
-        if (!sweep->points[i].fits)
-            info(call, 0, "%s: %s: %s", sweep->points[i].why[0] ? "left out" : "no plan",
-                 plan_axes_text(&sweep->axes, i, text, sizeof text), sweep_point_why(&sweep->points[i], why, sizeof why));
+    char text[512], why[SWEEP_WHY_TEXT];
+    for (int i = 0; i < sweep->found.n; i++)
+        if (!sweep->found.points[i].fits)
+            info(call, 0, "%s: %s: %s", sweep->found.points[i].status != STATUS_OK ? "left out" : "no plan",
+                 plan_axes_text(&sweep->axes, i, text, sizeof text), sweep_point_why(&sweep->found.points[i], why));
 }
 
 enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation *call)
@@ -299,7 +248,7 @@ enum status plan_sweep_report(const struct plan_sweep *sweep, struct invocation 
     if (call->format == FORMAT_JSON)
         return sweep_write_json(sweep, call);
     if (call->format == FORMAT_CSV) {
-        sweep_write_csv(sweep, call);
+        sweep_write_csv(sweep, call->out);
         talk_about_reasons(sweep, call);
     } else {
         write_text(sweep, call);

@@ -15,8 +15,8 @@ void plan_point_search(struct plan_point *point, const struct plan_search_option
     struct setting setting = experiment_setting(&point->experiment);
     struct plans_found found;
     struct space *space;
-    point->searched = space_create(&setting, &point->limits, &space, &point->diags);
-    if (point->searched != STATUS_OK)
+    point->status = space_create(&setting, &point->limits, &space, &point->diags);
+    if (point->status != STATUS_OK)
         return;
     plans_search(space, options, &found, &point->diags);
     point->legal = found.search.counts.legal > 0;
@@ -50,7 +50,7 @@ void plan_points_search(struct plan_points *points, const struct plan_search_opt
 {
     for (int i = 0; i < points->n; i++) {
         watch_tell(watch, i, points->n);
-        if (points->points[i].given)
+        if (points->points[i].status == STATUS_OK)
             plan_point_search(&points->points[i], options);
         points->points[i].scaling = scaling_of(points, i);
     }

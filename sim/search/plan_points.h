@@ -4,7 +4,7 @@
  * Example: 15T tokens on 512, 1024 or 2048 GPUs within 60 days, for the fewest GPU-hours:
  *
  *     struct plan_points sweep = {.points = points, .n = 3, .within_s = 60 * 86400, .least = LEAST_GPU_HOURS};
- *     points[i].given = true, .experiment, .limits        for each point; .group = 0: they differ only in their GPUs
+ *     points[i].experiment = ..., .limits = ...           for each point; .group = 0: they differ only in their GPUs
  *     plan_points_search(&sweep, &options, NULL);
  *     points[i].fits, points[i].best, points[i].scaling   the plan; tokens/s per GPU relative to 512 GPUs
  *     plan_points_count(&sweep);
@@ -18,13 +18,13 @@
 #include "sim/search/plan_search.h"
 
 struct plan_point {
-    bool given; /* there is such an experiment; without one the rest is 0 */
+    enum status
+        status; /* STATUS_OK: there is such an experiment and a space of its layouts; set by its reader, then the search */
     struct experiment experiment;
     struct space_limits limits;
-    int group;            /* points that differ only in their GPUs; -1: not compared */
-    double gpu_price;     /* money per GPU and hour; 0: unknown */
-    struct diags diags;   /* of the search, behind what was there before */
-    enum status searched; /* STATUS_OK, or why there is no space to search */
+    int group;          /* points that differ only in their GPUs; -1: not compared */
+    double gpu_price;   /* money per GPU and hour; 0: unknown */
+    struct diags diags; /* of the search, behind what was there before */
 
     /* What plan_point_search finds. */
     bool legal, fits;          /* some layout is, does; the rest of the plan only if it fits */
