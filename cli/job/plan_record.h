@@ -16,6 +16,9 @@
 
 #define UNEVEN_NOTE                                                                                                              \
     "~ chunks differ by a layer; frameworks need the split in full (Megatron-LM: --pipeline-model-parallel-layout)"
+/* Of the job's margin in percent. */
+#define OOM_MARGIN_NOTE                                                                                                          \
+    "OOM: share of runs that fill as much memory and ran out of it; these plans leave a margin of %.4g %% (--memory-margin)."
 
 struct shown_plan {
     const struct ranked_plan *ranked;

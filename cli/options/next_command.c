@@ -52,35 +52,40 @@ static bool sets_layout(const char *text, const char *const *without)
     return strncmp(text, "layout", 6) == 0 && has_name(without, "layout");
 }
 
-static void put_option(const struct option_value *value, const char *const *without, FILE *out)
+/* The value that was taken from the command line at this place, and which of its texts; NULL: none, or a default. */
+static const struct option_value *value_at(const struct invocation *call, int place, int *text)
 {
-    bool joined = value->row->type == OPTION_LIST;
-    char *list = NULL;
-    size_t size;
-    FILE *stream = joined ? open_memstream(&list, &size) : NULL;
-    for (int i = 0; stream && i < value->n_texts; i++)
-        fprintf(stream, "%s%s", i ? "," : "", value->texts[i]);
-    if (stream)
-        fclose(stream);
-    for (int i = 0; i < (joined ? 1 : value->n_texts); i++) {
-        const char *text = joined ? list : value->texts[i];
-        if (strcmp(value->row->name, "set") == 0 && sets_layout(text, without))
-            continue;
-        fprintf(out, " --%s", value->row->name);
-        if (value->row->type != OPTION_FLAG)
-            fputc(' ', out);
-        if (value->row->type != OPTION_FLAG)
-            put_quoted(text, out);
-    }
-    free(list);
+    for (int i = 0; i < call->n_values; i++)
+        for (*text = 0; call->values[i].given && *text < call->values[i].n_texts; ++*text)
+            if (call->values[i].places[*text] == place)
+                return &call->values[i];
+    return NULL;
 }
 
-static void write_line(const struct invocation *call, FILE *stream, char *text)
+/* Options in the order in which they were given: the last of two that say the same wins. */
+static void put_options(const struct invocation *call, const char *command, const char *const *without, FILE *out)
+{
+    for (int place = 0, i; place < call->n_taken; place++) {
+        const struct option_value *value = value_at(call, place, &i);
+        if (!value || !is_repeated(call, command, value) || has_name(without, value->row->name))
+            continue;
+        if (strcmp(value->row->name, "set") == 0 && sets_layout(value->texts[i], without))
+            continue;
+        fprintf(out, " --%s", value->row->name);
+        if (value->row->type == OPTION_FLAG)
+            continue;
+        fputc(' ', out);
+        put_quoted(value->texts[i], out);
+    }
+}
+
+/* Closes the stream that fills *text, and frees it. */
+static void write_line(const struct invocation *call, FILE *stream, char **text)
 {
     fclose(stream);
-    fputs(NEXT, call->out);
-    command_line_write(text, (int)strlen(NEXT), call->out);
-    free(text);
+    fprintf(call->out, "\n%s", NEXT);
+    command_line_write(*text, (int)strlen(NEXT), call->out);
+    free(*text);
 }
 
 void next_command_write(const struct invocation *call, const char *command, const char *const *without, const char *more)
@@ -98,11 +103,9 @@ void next_command_write(const struct invocation *call, const char *command, cons
         fputc(' ', out);
         put_quoted(call->operands[i], out);
     }
-    for (int i = 0; i < call->n_values; i++)
-        if (is_repeated(call, command, &call->values[i]) && !has_name(without, call->values[i].row->name))
-            put_option(&call->values[i], without, out);
+    put_options(call, command, without, out);
     fprintf(out, "%s%s", *more ? " " : "", more);
-    write_line(call, out, text);
+    write_line(call, out, &text);
 }
 
 void next_plot_write(const struct invocation *call, const char *file)
@@ -114,5 +117,5 @@ void next_plot_write(const struct invocation *call, const char *file)
         return;
     fputs("msim plot ", out);
     put_quoted(file, out);
-    write_line(call, out, text);
+    write_line(call, out, &text);
 }

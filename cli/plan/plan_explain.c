@@ -239,7 +239,6 @@ void explanation_write(const struct explanation *explanation, const struct ranke
     if (!text)
         return;
     write_memory(explanation, &beside, setting, call);
-    fputc('\n', call->out);
     plan_step_write(layout, setting->job, " --explain", call);
 }
 

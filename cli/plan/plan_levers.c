@@ -160,7 +160,9 @@ static void write_table(const struct lever_search *levers, const struct invocati
     struct result_row before[MAX_PICKED], plan[MAX_PICKED], behind[MAX_PICKED];
     struct table table = {0};
     rows_columns(rows_pick(lever_rows, first, before), NULL, &table);
-    rows_columns(rows_pick(plan_rows, of_plan, plan), NULL, &table);
+    rows_pick(plan_rows, of_plan, plan);
+    plan->view = VIEW_BOTH; /* the layout has no other columns here */
+    rows_columns(plan, NULL, &table);
     rows_columns(rows_pick(lever_rows, last, behind), NULL, &table);
     for (int i = -1; i < levers->n_items; i++) {
         const struct lever_line line = {i < 0 ? levers->base : &levers->items[i], levers->base};
@@ -198,18 +200,16 @@ static bool any_uneven(const struct lever_search *levers)
     return false;
 }
 
-/* The plans after the change that helps most and that an option makes. */
+/* The plans after the change that helps most, among those that leave model, job and hardware as they are. */
 static void write_next(const struct lever_search *levers, const struct invocation *call)
 {
     char option[OPTION_TEXT_SIZE] = "";
     for (int i = 0; i < levers->n_items && !*option && levers->items[i].point.fits; i++)
-        if (!levers->base->point.fits || levers->items[i].gain > WORTH_A_LINE)
+        if (levers->items[i].lever.kind < LEVER_MODEL && (!levers->base->point.fits || levers->items[i].gain > WORTH_A_LINE))
             plan_lever_option(&levers->items[i].lever, &levers->base->point.experiment, option, sizeof option);
-    size_t name = strcspn(option, " ");
-    char replaced[OPTION_TEXT_SIZE];
-    snprintf(replaced, sizeof replaced, "%.*s", name > 2 ? (int)name - 2 : 0, name > 2 ? option + 2 : "");
-    bool adds = strcmp(replaced, "features") == 0 || strcmp(replaced, "space") == 0 || strcmp(replaced, "set") == 0;
-    const char *const without[] = {"levers", adds ? NULL : replaced, NULL};
+    if (!*option)
+        return;
+    const char *const without[] = {"levers", strncmp(option, "--precision", 11) == 0 ? "precision" : NULL, NULL};
     next_command_write(call, "plan", without, option);
 }
 
@@ -233,7 +233,7 @@ static void report_text(const struct lever_search *levers, const struct invocati
         note_write(call->out, 2, DROPPED_NOTE);
     if (job_masks_documents(&e->job))
         note_write(call->out, 2, PACKED_MFU_NOTE);
-    fputs("OOM: share of runs that fill as much memory and ran out of it; --memory-margin leaves room.\n", call->out);
+    note_write(call->out, 2, OOM_MARGIN_NOTE, 100 * e->job.memory_margin);
     if (any_uneven(levers))
         note_write(call->out, 2, UNEVEN_NOTE);
     write_others(levers, true, "No effect (below 0.1 %)", call->out);

@@ -24,8 +24,9 @@
 enum { SWEEP_AXES = 4, SWEEP_KEYS = 4, SWEEP_VALUES = 64, SWEEP_TEXT = 96 };
 
 struct sweep_key {
-    char word[32]; /* as asked */
-    char path[96]; /* in the experiment: cluster.gpus; or model, cluster, gpu: what options of these names say */
+    char word[32];      /* as asked */
+    const char *option; /* of this name; NULL: none */
+    char path[96];      /* in the experiment: cluster.gpus; or model, cluster, gpu: what options of these names say */
     char values[SWEEP_VALUES][SWEEP_TEXT];
 };
 
@@ -98,6 +99,7 @@ extern const struct result_row point_rows[]; /* of a struct sweep_line */
 /* What some point of a sweep has: whether there is a column of it, or a note. */
 struct sweep_traits {
     bool grown, usual;          /* a cluster of more nodes than its entry has; a GPU in its usual nodes */
+    bool margins_differ;        /* of memory */
     bool fits;                  /* a plan; the rest only of plans */
     bool uneven, drops, masks;  /* chunks, copies of tokens beyond the capacity of experts, attention between documents */
     bool costs, energy;         /* a price, a budget and published power */

@@ -30,6 +30,7 @@ static size_t part_length(const char *text)
 static bool find_path(struct sweep_key *key)
 {
     char word[sizeof key->word], name[sizeof key->word];
+    key->option = NULL;
     memcpy(word, key->word, sizeof word);
     memcpy(name, key->word, sizeof name);
     for (char *p = name; *p; p++)
@@ -37,6 +38,7 @@ static bool find_path(struct sweep_key *key)
     for (const struct option_row *row = experiment_options; row->name; row++)
         if (strcmp(row->name, name) == 0 && row->type != OPTION_REPEAT) {
             snprintf(key->path, sizeof key->path, "%s", row->key ? row->key : row->name);
+            key->option = row->name;
             return true;
         }
     if (!strchr(word, '.'))

@@ -138,7 +138,7 @@ static void write_fabric_note(const struct plan_sweep *sweep, FILE *out)
 }
 
 /* What the columns of plans mean, where they have a number. */
-static void write_column_notes(const struct sweep_traits *some, FILE *out)
+static void write_column_notes(const struct plan_sweep *sweep, const struct sweep_traits *some, FILE *out)
 {
     if (!some->fits)
         return;
@@ -147,7 +147,10 @@ static void write_column_notes(const struct sweep_traits *some, FILE *out)
         note_write(out, 2, DROPPED_NOTE);
     if (some->masks)
         note_write(out, 2, PACKED_MFU_NOTE);
-    fputs("OOM: share of runs that fill as much memory and ran out of it; --memory-margin leaves room.\n", out);
+    if (some->margins_differ)
+        fputs("OOM: share of runs that fill as much memory and ran out of it.\n", out);
+    else
+        note_write(out, 2, OOM_MARGIN_NOTE, 100 * sweep_first_experiment(sweep)->job.memory_margin);
     if (some->offloads)
         fputs("host: host memory per rank.\n", out);
 }
@@ -241,7 +244,7 @@ void sweep_notes_write(const struct plan_sweep *sweep, const struct sweep_traits
     write_expectation(sweep, out);
     write_unheard(sweep, out);
     write_fabric_note(sweep, out);
-    write_column_notes(some, out);
+    write_column_notes(sweep, some, out);
     write_energy_note(sweep, out);
     write_price_note(sweep, out);
     write_choice(sweep, out);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/job/plan_record.h"
+#include "cli/options/next_command.h"
 #include "cli/output/expectation.h"
 #include "cli/plan/plan_sweep.h"
 #include "model/base/append.h"
@@ -96,6 +97,7 @@ static struct sweep_traits traits_of(const struct plan_sweep *sweep)
         const struct experiment *e = &point->experiment;
         bool read = point->status == STATUS_OK;
         some.grown |= read && e->grown;
+        some.margins_differ |= read && e->job.memory_margin != sweep_first_experiment(sweep)->job.memory_margin;
         some.usual |= read && is_usual(&e->cluster);
         some.batch_is_one_sequence &= !read || e->job.global_batch == e->gpus;
         if (!point->fits)
@@ -216,6 +218,42 @@ static void text_row(const struct sweep_line *line, const struct sweep_traits *s
         table_cell(table, "-");
 }
 
+/* The point that a deadline chooses, or the fastest one; -1: none that msim plan finds without a sweep. */
+static int next_point(const struct plan_points *found)
+{
+    int best = found->cheapest;
+    for (int i = 0; i < found->n && found->cheapest < 0; i++)
+        if (found->points[i].fits && (best < 0 || found->points[i].tokens_per_s > found->points[best].tokens_per_s))
+            best = i;
+    return best >= 0 && !found->points[best].experiment.grown ? best : -1;
+}
+
+/* All plans of one point. */
+static void write_next(const struct plan_sweep *sweep, const struct invocation *call)
+{
+    static const char *const of_sweeps[] = {"sweep", "within", "least", "gpu-price"};
+    const char *without[SWEEP_AXES * SWEEP_KEYS + sizeof of_sweeps / sizeof *of_sweeps + 1];
+    char more[SWEEP_AXES * SWEEP_KEYS * (sizeof((struct sweep_key){0}).path + SWEEP_TEXT)] = "";
+    int n = 0, point = next_point(&sweep->found);
+    for (; n < (int)(sizeof of_sweeps / sizeof *of_sweeps); n++)
+        without[n] = of_sweeps[n];
+    for (int a = 0; a < sweep->axes.n_axes && point >= 0; a++)
+        for (int k = 0; k < sweep->axes.axes[a].n_keys; k++) {
+            const struct sweep_key *key = sweep_key_at(&sweep->axes, a, k);
+            const char *value = sweep_value_at(&sweep->axes, a, k, point);
+            if (strchr(value, '\''))
+                return;
+            const char *quote = strpbrk(value, " {}[]()&|;<>*?$\"\\#~!^") ? "'" : "";
+            if (key->option)
+                without[n++] = key->option;
+            text_append(more, sizeof more, "%s--%s %s%s%s%s%s", *more ? " " : "", key->option ? key->option : "set", quote,
+                        key->option ? "" : key->path, key->option ? "" : "=", value, quote);
+        }
+    without[n] = NULL;
+    if (point >= 0)
+        next_command_write(call, "plan", without, more);
+}
+
 static void write_text(const struct plan_sweep *sweep, const struct invocation *call)
 {
     const struct sweep_traits some = traits_of(sweep);
@@ -231,6 +269,7 @@ static void write_text(const struct plan_sweep *sweep, const struct invocation *
     table_write(&table, call);
     table_free(&table);
     sweep_notes_write(sweep, &some, call->out);
+    write_next(sweep, call);
 }
 
 /* A table for programs has no place for it. */
