@@ -288,7 +288,7 @@ static char *value_text(const struct result_row *row, const struct value *value,
     else if (value->shown)
         snprintf(buffer, size, "%s", value->shown);
     else if (value->text)
-        snprintf(buffer, size, row->show, value->text); // NOLINT: a row's own
+        snprintf(buffer, size, shows_text(row) ? row->show : "%s", value->text); // NOLINT: a row's own
     else
         snprintf(buffer, size, row->show, number * (row->scale > 0 ? row->scale : 1)); // NOLINT: a row's own
     drop_sign_of_zero(buffer, row->show[1] == '+');

@@ -16,25 +16,17 @@
 #include "model/base/memory.h"
 #include "model/base/order.h"
 
-static const char *const key_names[N_RUN_SWEEP_KEYS] = {
-    "gpus", "mttf", "repair", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
-
-const char *run_sweep_key_name(enum run_sweep_key key)
-{
-    return key_names[key];
-}
-
 /* --- what is asked --- */
 
 static int key_parse(struct invocation *call, const char *name)
 {
     for (int i = 0; i < N_RUN_SWEEP_KEYS; i++)
-        if (strcmp(name, key_names[i]) == 0)
+        if (strcmp(name, run_sweep_key_names[i]) == 0)
             return i;
     static const char known[] = "known are gpus, mttf, repair, restart, detect, checkpoint-interval, checkpoint-block and spares";
     char hint[128];
     diag_error(&call->diags, PLACE_NONE, "--sweep: unknown key '%s'; %s", name,
-               name_hint(name, key_names, N_RUN_SWEEP_KEYS, known, hint, sizeof hint));
+               name_hint(name, run_sweep_key_names, N_RUN_SWEEP_KEYS, known, hint, sizeof hint));
     return -1;
 }
 
@@ -43,7 +35,7 @@ static bool check_value(const struct invocation *call, enum run_sweep_key key, d
 {
     char text[48];
     if (key != RUN_SWEEP_MTTF)
-        return option_check_number(call, key_names[key], value, why, size) == STATUS_OK;
+        return option_check_number(call, run_sweep_key_names[key], value, why, size) == STATUS_OK;
     if (value > 0)
         return true;
     snprintf(why, size, "'%s' is too small; the time must be above 0", quantity_write(value, DIM_TIME, text, sizeof text));
@@ -81,12 +73,13 @@ static bool add_values(struct invocation *call, struct run_sweep_axis *axis, con
     double values[RUN_SWEEP_POINTS];
     struct sweep_range range;
     if (!read_values(call, axis->key, text, length, &range, values, why, sizeof why)) {
-        diag_error(&call->diags, PLACE_NONE, "--sweep %s: %s", key_names[axis->key], why);
+        diag_error(&call->diags, PLACE_NONE, "--sweep %s: %s", run_sweep_key_names[axis->key], why);
         return false;
     }
     axis->logarithmic = range.logarithmic;
     if (axis->n + range.n > RUN_SWEEP_POINTS) {
-        diag_error(&call->diags, PLACE_NONE, "--sweep %s: too many values; at most %d", key_names[axis->key], RUN_SWEEP_POINTS);
+        diag_error(&call->diags, PLACE_NONE, "--sweep %s: too many values; at most %d", run_sweep_key_names[axis->key],
+                   RUN_SWEEP_POINTS);
         return false;
     }
     for (int i = 0; i < range.n; i++)
@@ -153,7 +146,7 @@ static bool grid_parse(struct invocation *call, struct run_grid *grid)
             if (grid->axes[other].key == grid->axes[a].key) {
                 diag_error(&call->diags, PLACE_NONE,
                            "--sweep: %s is given twice; give all its values at once, separated by commas",
-                           key_names[grid->axes[a].key]);
+                           run_sweep_key_names[grid->axes[a].key]);
                 return false;
             }
         grid->n_axes++;

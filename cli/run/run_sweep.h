@@ -7,8 +7,7 @@
 #include "cli/run/run_many.h"
 #include "sim/search/run_grid.h"
 
-const char *run_sweep_key_name(enum run_sweep_key key);
-
+extern const struct result_row run_point_rows[], run_axis_rows[]; /* of the rows of sweep.points and sweep.axes */
 /* In the call's format. */
 MUST_CHECK enum status run_sweep_report(struct invocation *call, const struct run_session *s, const struct run_grid *grid,
                                         const struct run_point *points, int64_t n);

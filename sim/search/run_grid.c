@@ -7,6 +7,9 @@
 #include "model/base/memory.h"
 #include "sim/weeks/run_closed_form.h"
 
+const char *const run_sweep_key_names[N_RUN_SWEEP_KEYS] = {
+    "gpus", "mttf", "repair", "restart", "detect", "checkpoint-interval", "checkpoint-block", "spares"};
+
 bool run_sweep_is_time(enum run_sweep_key key)
 {
     return key != RUN_SWEEP_GPUS && key != RUN_SWEEP_SPARES;

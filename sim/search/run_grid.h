@@ -27,6 +27,7 @@ enum run_sweep_key {
     RUN_SWEEP_SPARES,
     N_RUN_SWEEP_KEYS
 };
+extern const char *const run_sweep_key_names[N_RUN_SWEEP_KEYS]; /* those of options, but for mttf */
 /* Times are in seconds, the others are counts. */
 bool run_sweep_is_time(enum run_sweep_key key);
 
