@@ -185,7 +185,7 @@ static void write_memory(const struct explanation *x, const struct beside *besid
 void plan_step_write(const struct layout *layout, const struct job *job, const char *more, const struct invocation *call)
 {
     char text[LAYOUT_TEXT], names[FEATURES_TEXT], command[LAYOUT_TEXT + FEATURES_TEXT + 64];
-    bool features = layout->features != job->features;
+    bool features = layout->features != job->features || option_given(call, "features");
     const char *const without[] = {"layout", features ? "features" : NULL, NULL};
     snprintf(command, sizeof command, "--layout %s%s%s%s", layout_format(layout, text, sizeof text),
              features ? " --features " : "", features ? features_text(layout->features, ",", names, sizeof names) : "", more);

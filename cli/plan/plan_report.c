@@ -112,16 +112,16 @@ static void write_heading(const struct plan_outcome *outcome, FILE *out)
 {
     const struct setting *s = outcome->setting;
     const struct search_counts *counts = &outcome->found.search.counts;
-    char examined[32], legal[32], fit[32], ruled_out[32];
-    plan_job_write(s, out);
-    fprintf(out, "%s layout%s examined in %.2f s: %s legal, %s fit in %.1f GiB",
-            grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
-            outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),
-            grouped((int64_t)counts->fit, fit, sizeof fit), outcome->found.search.limit_bytes / GIB);
-    fprintf(out, " (%.4g %% memory margin)", 100 * s->job->memory_margin);
+    char examined[32], legal[32], fit[32], ruled_out[32], more[64] = "";
     if (counts->ruled_out > 0)
-        fprintf(out, "; %s more ruled out by tp", grouped((int64_t)counts->ruled_out, ruled_out, sizeof ruled_out));
-    fputs("\n\n", out);
+        snprintf(more, sizeof more, "; %s more ruled out by tp",
+                 grouped((int64_t)counts->ruled_out, ruled_out, sizeof ruled_out));
+    plan_job_write(s, out);
+    note_write(out, 2, "%s layout%s examined in %.2f s: %s legal, %s fit in %.1f GiB (%.4g %% memory margin)%s\n",
+               grouped((int64_t)counts->examined, examined, sizeof examined), plural((int64_t)counts->examined),
+               outcome->found.search_s, grouped((int64_t)counts->legal, legal, sizeof legal),
+               grouped((int64_t)counts->fit, fit, sizeof fit), outcome->found.search.limit_bytes / GIB,
+               100 * s->job->memory_margin, more);
 }
 
 /* What some of the plans shown have: columns and notes. */

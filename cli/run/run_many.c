@@ -1,5 +1,6 @@
 #include "cli/run/run_many.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/options/shared_options.h"
@@ -60,26 +61,24 @@ double run_token_cost(const struct run_session *s, double goodput_pct)
     return tokens_per_s > 0 ? s->report.gpu_price * gpus / 3600 / tokens_per_s * 1e6 : 0;
 }
 
-enum status run_replicas(struct invocation *call, struct run_session *s)
+void number_cell(struct table *table, const char *format, double x)
 {
-    int64_t n = run_replica_count(call, 0);
-    if (!s->has_model && !s->has_policy) {
-        diag_error(&call->diags, PLACE_NONE,
-                   "--replicas: a replayed trace with fixed times gives the same result every time; draw faults with "
-                   "--fault-model, or add --policy");
-        return STATUS_USAGE;
-    }
-    struct replica_outcome *outcomes = memory_new((size_t)n, sizeof *outcomes);
-    struct progress progress;
-    const struct run_parts run = run_parts_of(s);
-    struct campaign campaign = run_campaign(call, n, &progress);
-    enum status status = campaign_open(&campaign, &run, option_text(call, "resume"), NULL, &call->diags);
-    status = status == STATUS_OK ? campaign_run(&campaign, &run, n, outcomes, &call->diags)
-                                 : outcomes_share(&campaign.processes, outcomes, n, 1, status);
-    progress_end(&progress);
-    if (status == STATUS_OK)
-        status = run_replicas_report(call, s, outcomes, n);
-    campaign_close(&campaign);
-    free(outcomes);
-    return status;
+    char text[32];
+    snprintf(text, sizeof text, isfinite(x) ? format : "-", x);
+    table_cell(table, "%s", text);
+}
+
+#define ESTIMATE_ROWS(ROW)                                                                                                       \
+    ROW(estimate, mean, as_number(s->mean), "", JSON, "mean of the replicas")                                                    \
+    ROW(estimate, ci95_low, as_number(s->mean - s->half_width), "", JSON, "low end of the 95 % interval of the mean")            \
+    ROW(estimate, ci95_high, as_number(s->mean + s->half_width), "", JSON, "its high end")                                       \
+    ROW(estimate, deviation, as_number(s->deviation), "", JSON, "standard deviation of the replicas")                            \
+    ROW(estimate, p05, as_number(s->p05), "", JSON, "5th percentile of the replicas")                                            \
+    ROW(estimate, median, as_number(s->median), "", JSON, "their median")                                                        \
+    ROW(estimate, p95, as_number(s->p95), "", JSON, "their 95th percentile")
+RESULT_ROWS(estimate_rows, ESTIMATE_ROWS)
+
+json_t *estimate_json(struct estimate e)
+{
+    return rows_object(estimate_rows, &e);
 }

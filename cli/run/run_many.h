@@ -32,11 +32,12 @@ double outcome_ettr_pct(const struct run_session *s, const struct replica_outcom
 enum { SEARCH_REPLICAS = 64 };
 int64_t run_replica_count(const struct invocation *call, int64_t otherwise);
 
-/* run_many_report.c: what is only known to be beyond the horizon is null, and "-" in a table. */
-json_t *number_json(double x);
+/* What is only known to be beyond the horizon is null, and "-" in a table. */
+extern const struct result_row estimate_rows[]; /* of a struct estimate */
 json_t *estimate_json(struct estimate e);
 void number_cell(struct table *table, const char *format, double x);
-MUST_CHECK enum status run_replicas_report(struct invocation *call, const struct run_session *s,
-                                           const struct replica_outcome *outcomes, int64_t n);
+
+extern const struct result_row replicas_rows[], outcome_rows[];     /* of --replicas: the result, and each of its `outcomes` */
+extern const struct result_row optimum_rows[], policy_lever_rows[]; /* of --optimise: `optimum`, and each of its `levers` */
 
 #endif

@@ -1,9 +1,10 @@
-/* What many replicas say together. */
+/* `msim run --replicas`: what many replicas say together. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options/shared_options.h"
 #include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/output/result_row.h"
@@ -17,6 +18,10 @@
 struct replica {
     const struct run_session *session;
     const struct replica_outcome *outcome;
+};
+
+struct listed_replica {
+    struct replica of;
 };
 
 static double tokens(const struct replica *s)
@@ -131,13 +136,6 @@ static bool estimate_row(const struct run_session *s, const struct replica_outco
     return value.kind != VALUE_ABSENT;
 }
 
-void number_cell(struct table *table, const char *format, double x)
-{
-    char text[32];
-    snprintf(text, sizeof text, isfinite(x) ? format : "-", x);
-    table_cell(table, "%s", text);
-}
-
 /* Half of the interval, or from where to where a share lies. */
 static void spread_cell(struct table *table, const struct result_row *row, struct estimate e, double unit, int64_t n)
 {
@@ -188,31 +186,23 @@ static int64_t n_reached(const struct replica_outcome *outcomes, int64_t n)
     return reached;
 }
 
-json_t *number_json(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
+/* A replica in the list of all; what is only known to be beyond the horizon is null. */
+#define OUTCOME_ROWS(ROW)                                                                                                        \
+    ROW(listed_replica, ettr, as_real(outcome_ettr(s->of.outcome)), "", JSON,                                                    \
+        "share of the time spent on training that is kept")                                                                      \
+    ROW(listed_replica, goodput, as_real(outcome_goodput(s->of.outcome)), "", JSON, "useful work relative to no faults")         \
+    ROW(listed_replica, interruptions, as_count(s->of.outcome->interruptions), "", JSON, "failures that found the job training") \
+    ROW(listed_replica, lost_s, as_real(nanos_to_seconds(s->of.outcome->use[USE_LOST])), "s", JSON, "work undone by failures")   \
+    ROW(listed_replica, end_s, with_goal(&s->of, as_number(outcome_end_s(s->of.outcome))), "s", JSON,                            \
+        "when the budget of tokens is trained")
+RESULT_ROWS(outcome_rows, OUTCOME_ROWS)
 
 static json_t *outcomes_json(const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < n; i++) {
-        json_t *outcome = json_pack("{s:f, s:f, s:I, s:f}", "ettr", outcome_ettr(&outcomes[i]), "goodput",
-                                    outcome_goodput(&outcomes[i]), "interruptions", (json_int_t)outcomes[i].interruptions,
-                                    "lost_s", nanos_to_seconds(outcomes[i].use[USE_LOST]));
-        if (s->options.goal > 0)
-            json_object_set_new(outcome, "end_s", number_json(outcome_end_s(&outcomes[i])));
-        json_array_append_new(list, outcome);
-    }
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(list, rows_object(outcome_rows, &(struct listed_replica){{s, &outcomes[i]}}));
     return list;
-}
-
-json_t *estimate_json(struct estimate e)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "mean", number_json(e.mean), "ci95_low",
-                     number_json(e.mean - e.half_width), "ci95_high", number_json(e.mean + e.half_width), "deviation",
-                     number_json(e.deviation), "p05", number_json(e.p05), "median", number_json(e.median), "p95",
-                     number_json(e.p95));
 }
 
 /* By the replica in the middle: the others differ from it by their luck. */
@@ -244,28 +234,52 @@ static json_t *estimates_json(const struct run_session *s, const struct replica_
     return estimates;
 }
 
+/* All replicas. */
+struct replicas {
+    const struct run_session *session;
+    const struct replica_outcome *outcomes;
+    int64_t n;
+};
+
+static double mean_of(const struct replicas *s, outcome_function *f)
+{
+    return run_estimate(s->session, s->outcomes, s->n, f).mean;
+}
+
+static struct value of_budget(const struct replicas *s, struct value value)
+{
+    return present_if(s->session->options.goal > 0, value);
+}
+
+static json_t *likely_json(const struct replicas *s)
+{
+    const struct run_likely likely = likely_of(s->session, s->outcomes, s->n);
+    return s->session->options.goal > 0 && s->session->report.simulated ? run_likely_json(&likely) : NULL;
+}
+
+#define REPLICAS_ROWS(ROW)                                                                                                       \
+    ROW(replicas, replicas, as_count(s->n), "", JSON, "number of replicas")                                                      \
+    ROW(replicas, horizon_s, as_real(nanos_to_seconds(s->session->options.horizon)), "s", JSON, "time simulated at most")        \
+    ROW(replicas, ettr, as_real(mean_of(s, outcome_ettr_pct) / 100), "", JSON, "mean ETTR")                                      \
+    ROW(replicas, goodput, as_real(mean_of(s, outcome_goodput_pct) / 100), "", JSON, "mean goodput")                             \
+    ROW(replicas, step_time_s, as_real(s->session->report.step_time_s), "s", JSON, "duration of a step")                         \
+    ROW(replicas, fault_free_s, of_budget(s, as_real(nanos_to_seconds(s->session->options.goal))), "s", JSON,                    \
+        "time for the budget of tokens without failures and checkpoints")                                                        \
+    ROW(replicas, reached, of_budget(s, as_count(n_reached(s->outcomes, s->n))), "", JSON, "replicas that trained the budget")   \
+    ROW(replicas, likely, as_json(likely_json(s)), "", JSON, "80 % interval of the end, by published runs")                      \
+    ROW(replicas, repair_mean_s, as_real(s->session->report.repair_s), "s", JSON, "mean time of repairs")                        \
+    ROW(replicas, assumptions, as_json(run_assumptions_json(&s->session->report)), "", JSON, "what nobody specified")            \
+    ROW(replicas, estimates, as_json(estimates_json(s->session, s->outcomes, s->n)), "", JSON, "statistics of each quantity")    \
+    ROW(replicas, outcomes, as_json(outcomes_json(s->session, s->outcomes, s->n)), "", JSON, "each replica")
+RESULT_ROWS(replicas_rows, REPLICAS_ROWS)
+
 static enum status write_json(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
                               int64_t n)
 {
     char *config = experiment_to_json(&s->experiment);
     json_t *root = result_create(call, config);
     free(config);
-    json_object_set_new(root, "replicas", json_integer(n));
-    json_object_set_new(root, "horizon_s", json_real(nanos_to_seconds(s->options.horizon)));
-    json_object_set_new(root, "ettr", json_real(run_estimate(s, outcomes, n, outcome_ettr_pct).mean / 100));
-    json_object_set_new(root, "goodput", json_real(run_estimate(s, outcomes, n, outcome_goodput_pct).mean / 100));
-    json_object_set_new(root, "step_time_s", json_real(s->report.step_time_s));
-    if (s->options.goal > 0) {
-        json_object_set_new(root, "fault_free_s", json_real(nanos_to_seconds(s->options.goal)));
-        json_object_set_new(root, "reached", json_integer(n_reached(outcomes, n)));
-        const struct run_likely likely = likely_of(s, outcomes, n);
-        if (s->report.simulated)
-            json_object_set_new(root, "likely", run_likely_json(&likely));
-    }
-    json_object_set_new(root, "repair_mean_s", json_real(s->report.repair_s));
-    json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
-    json_object_set_new(root, "estimates", estimates_json(s, outcomes, n));
-    json_object_set_new(root, "outcomes", outcomes_json(s, outcomes, n));
+    rows_json(replicas_rows, &(struct replicas){s, outcomes, n}, root);
     return result_write(call, root);
 }
 
@@ -359,8 +373,7 @@ static char *until_text(const struct run_session *s, char *text, size_t size)
     return text;
 }
 
-enum status run_replicas_report(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes,
-                                int64_t n)
+static enum status report(struct invocation *call, const struct run_session *s, const struct replica_outcome *outcomes, int64_t n)
 {
     const struct experiment *e = &s->experiment;
     if (call->format == FORMAT_JSON)
@@ -381,4 +394,28 @@ enum status run_replicas_report(struct invocation *call, const struct run_sessio
     tell_energy(call, s);
     run_assumptions_write(&s->report, call->out);
     return STATUS_OK;
+}
+
+enum status run_replicas(struct invocation *call, struct run_session *s)
+{
+    int64_t n = run_replica_count(call, 0);
+    if (!s->has_model && !s->has_policy) {
+        diag_error(&call->diags, PLACE_NONE,
+                   "--replicas: a replayed trace with fixed times gives the same result every time; draw faults with "
+                   "--fault-model, or add --policy");
+        return STATUS_USAGE;
+    }
+    struct replica_outcome *outcomes = memory_new((size_t)n, sizeof *outcomes);
+    struct progress progress;
+    const struct run_parts run = run_parts_of(s);
+    struct campaign campaign = run_campaign(call, n, &progress);
+    enum status status = campaign_open(&campaign, &run, option_text(call, "resume"), NULL, &call->diags);
+    status = status == STATUS_OK ? campaign_run(&campaign, &run, n, outcomes, &call->diags)
+                                 : outcomes_share(&campaign.processes, outcomes, n, 1, status);
+    progress_end(&progress);
+    if (status == STATUS_OK)
+        status = report(call, s, outcomes, n);
+    campaign_close(&campaign);
+    free(outcomes);
+    return status;
 }

@@ -277,23 +277,78 @@ static void write_optimum(struct invocation *call, const struct run_session *s, 
         run_assumptions_write(&s->report, call->out);
 }
 
+/* --- JSON --- */
+
+/* One lever of a search. */
+struct searched_lever {
+    const struct policy_optimum *optimum;
+    int i;
+};
+
+static struct value lever_state(const struct searched_lever *s, const struct policy_state *state)
+{
+    char text[512];
+    policy_lever_format(&policy_levers[s->i], state, text, sizeof text);
+    return as_text(text);
+}
+
+#define POLICY_LEVER_ROWS(ROW)                                                                                                   \
+    ROW(searched_lever, name, as_text(policy_levers[s->i].name), "", JSON, "what is changed")                                    \
+    ROW(searched_lever, before, lever_state(s, &s->optimum->before), "", JSON, "its value before the search")                    \
+    ROW(searched_lever, best, lever_state(s, &s->optimum->best), "", JSON, "its best value")                                     \
+    ROW(searched_lever, left_as_it_was, as_flag(s->optimum->undone[s->i]), "", JSON,                                             \
+        "whether the replicas show no significant gain from another value")                                                      \
+    ROW(searched_lever, goodput_gain, as_real(s->optimum->alone[s->i].gain.mean / 100), "", JSON,                                \
+        "increase of the goodput by this change alone")                                                                          \
+    ROW(searched_lever, goodput_gain_ci95, as_real(s->optimum->alone[s->i].gain.half_width / 100), "", JSON,                     \
+        "half of its 95 % interval")                                                                                             \
+    ROW(searched_lever, token_cheaper_pct, as_real(cheaper_pct(s->optimum, s->optimum->alone[s->i].price)), "%", JSON,           \
+        "decrease of the cost of a token by this change alone")                                                                  \
+    ROW(searched_lever, undone_dearer_pct, as_real(s->optimum->kept[s->i].mean), "%", JSON,                                      \
+        "increase of the cost of a token without this change, the others kept")                                                  \
+    ROW(searched_lever, undone_dearer_pct_ci95, as_real(s->optimum->kept[s->i].half_width), "%", JSON,                           \
+        "half of its 95 % interval")
+RESULT_ROWS(policy_lever_rows, POLICY_LEVER_ROWS)
+
 static json_t *levers_json(const struct policy_optimum *o)
 {
-    char before[512], best[512];
     json_t *list = json_array();
-    for (int i = 0; i < N_POLICY_LEVERS; i++) {
-        if (!o->used[i])
-            continue;
-        policy_lever_format(&policy_levers[i], &o->before, before, sizeof before);
-        policy_lever_format(&policy_levers[i], &o->best, best, sizeof best);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:f, s:f, s:f}", "name", policy_levers[i].name,
-                                              "before", before, "best", best, "left_as_it_was", o->undone[i], "goodput_gain",
-                                              o->alone[i].gain.mean / 100, "goodput_gain_ci95", o->alone[i].gain.half_width / 100,
-                                              "token_cheaper_pct", cheaper_pct(o, o->alone[i].price), "undone_dearer_pct",
-                                              o->kept[i].mean, "undone_dearer_pct_ci95", o->kept[i].half_width));
-    }
+    for (int i = 0; i < N_POLICY_LEVERS; i++)
+        if (o->used[i])
+            json_array_append_new(list, rows_object(policy_lever_rows, &(struct searched_lever){o, i}));
     return list;
 }
+
+/* The result of a search. */
+struct searched {
+    const struct policy_search *search;
+    const struct policy_optimum *o;
+    bool ends; /* there is a budget of tokens */
+};
+
+static struct value interval_of(const struct policy_state *state)
+{
+    return as_real(nanos_to_seconds(state->checkpoint.interval));
+}
+
+#define OPTIMUM_ROWS(ROW)                                                                                                        \
+    ROW(searched, checkpoint_interval_s, interval_of(&s->o->best), "s", JSON, "best interval between checkpoints")               \
+    ROW(searched, spares, as_count(s->o->best.recovery.spares), "", JSON, "best number of spare nodes")                          \
+    ROW(searched, goodput, as_real(s->o->end.mean / 100), "", JSON, "mean goodput with the best policy")                         \
+    ROW(searched, goodput_ci95, as_real(s->o->end.half_width / 100), "", JSON, "half of its 95 % interval")                      \
+    ROW(searched, goodput_before, as_real(s->o->start.mean / 100), "", JSON, "mean goodput before the search")                   \
+    ROW(searched, token_cheaper_pct, as_real(cheaper_pct(s->o, s->o->price_end)), "%", JSON, "decrease of the cost of a token")  \
+    ROW(searched, young_s, as_real(s->o->interval.young_s), "s", JSON, "Young's interval")                                       \
+    ROW(searched, daly_s, as_real(s->o->interval.daly_s), "s", JSON, "Daly's interval")                                          \
+    ROW(searched, mttf_s, as_real(s->o->between_s), "s", JSON, "mean time between interruptions")                                \
+    ROW(searched, checkpoint_interval_before_s, interval_of(&s->o->before), "s", JSON, "interval before the search")             \
+    ROW(searched, replicas, as_count(s->search->n), "", JSON, "replicas of each candidate")                                      \
+    ROW(searched, evaluations, as_count(s->search->evaluations), "", JSON, "candidates")                                         \
+    ROW(searched, levers, as_json(levers_json(s->o)), "", JSON, "each thing that was changed")                                   \
+    ROW(searched, end_s, as_json(s->ends ? estimate_json(s->o->done) : NULL), "s", JSON, "when the budget of tokens is trained") \
+    ROW(searched, end_before_s, as_json(s->ends ? estimate_json(s->o->done_start) : NULL), "s", JSON,                            \
+        "the same before the search")
+RESULT_ROWS(optimum_rows, OPTIMUM_ROWS)
 
 static enum status write_optimum_json(struct invocation *call, const struct run_session *s, const struct policy_search *search,
                                       const struct policy_optimum *o)
@@ -301,19 +356,8 @@ static enum status write_optimum_json(struct invocation *call, const struct run_
     char *config = experiment_to_json(&s->experiment);
     json_t *root = result_create(call, config);
     free(config);
-    json_object_set_new(root, "optimum",
-                        json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:i, s:o}", "checkpoint_interval_s",
-                                  nanos_to_seconds(o->best.checkpoint.interval), "spares", o->best.recovery.spares, "goodput",
-                                  o->end.mean / 100, "goodput_ci95", o->end.half_width / 100, "goodput_before",
-                                  o->start.mean / 100, "token_cheaper_pct", cheaper_pct(o, o->price_end), "young_s",
-                                  o->interval.young_s, "daly_s", o->interval.daly_s, "mttf_s", o->between_s,
-                                  "checkpoint_interval_before_s", nanos_to_seconds(o->before.checkpoint.interval), "replicas",
-                                  (json_int_t)search->n, "evaluations", search->evaluations, "levers", levers_json(o)));
+    json_object_set_new(root, "optimum", rows_object(optimum_rows, &(struct searched){search, o, s->options.goal > 0}));
     json_object_set_new(root, "assumptions", run_assumptions_json(&s->report));
-    if (s->options.goal > 0) {
-        json_object_set_new(json_object_get(root, "optimum"), "end_s", estimate_json(o->done));
-        json_object_set_new(json_object_get(root, "optimum"), "end_before_s", estimate_json(o->done_start));
-    }
     return result_write(call, root);
 }
 
