@@ -7,7 +7,7 @@
 #include "cli/compare/compare.h"
 #include "model/base/memory.h"
 
-/* By case, and among those of one by line. */
+/* Orders rows by case, then by line. */
 static int compare_cases(const void *a, const void *b)
 {
     const struct measurement *x = *(const struct measurement *const *)a, *y = *(const struct measurement *const *)b;
@@ -15,7 +15,7 @@ static int compare_cases(const void *a, const void *b)
     return by_name ? by_name : (x->at.line > y->at.line) - (x->at.line < y->at.line);
 }
 
-/* Of a table's rows that repeat a case the first, in the order of lines, and the row that it repeats. */
+/* Warns of the first row that has the case of an earlier row, and counts the other rows that do. */
 static void warn_of_table(const struct measurement_table *table, struct diags *diags)
 {
     const struct measurement **rows = memory_new(table->n_items, sizeof *rows), *repeat = NULL, *first = NULL, *same = NULL;
@@ -36,10 +36,11 @@ static void warn_of_table(const struct measurement_table *table, struct diags *d
         }
     }
     if (repeats == 1)
-        diag_warning(diags, repeat->at, "the case '%.60s' also occurs in line %d; both rows count", repeat->name, first->at.line);
+        diag_warning(diags, repeat->at, "line %d has the case '%.60s' too; both rows count", first->at.line, repeat->name);
     else if (repeats > 1)
-        diag_warning(diags, repeat->at, "the case '%.60s' also occurs in line %d, and %zu more row%s repeat%s a case; all count",
-                     repeat->name, first->at.line, repeats - 1, repeats == 2 ? "" : "s", repeats == 2 ? "s" : "");
+        diag_warning(diags, repeat->at,
+                     "line %d has the case '%.60s' too, and %zu more row%s of this table repeat%s a case; all rows count",
+                     first->at.line, repeat->name, repeats - 1, repeats == 2 ? "" : "s", repeats == 2 ? "s" : "");
     free(rows);
 }
 
@@ -54,7 +55,7 @@ void compare_note_others(const struct comparing *comparing, struct diags *diags)
     if (comparing->n_rows < 2)
         return;
     const struct compared *shown = &comparing->rows[0], *other = &comparing->rows[1];
-    diag_note(diags, PLACE_NONE, "--explain: %zu rows have the case '%.60s'; msim shows the one at %s:%d, not %s:%d%s",
+    diag_note(diags, PLACE_NONE, "--explain: %zu rows have the case '%.60s'; msim explains %s:%d, but not %s:%d%s",
               comparing->n_rows, shown->run->name, shown->table, shown->run->at.line, other->table, other->run->at.line,
               comparing->n_rows > 2 ? " and others" : "");
 }

@@ -7,6 +7,7 @@
 #include "cli/options/fabric_options.h"
 #include "cli/options/shared_options.h"
 #include "cli/options/sweep_values.h"
+#include "cli/output/expectation.h"
 #include "cli/plan/plan_levers.h"
 #include "cli/plan/plan_report.h"
 #include "cli/plan/plan_sweep.h"
@@ -294,6 +295,18 @@ static const struct command_note notes[] = {
     {0},
 };
 
+static const struct result_table keys[] = {{"", search_rows},
+                                           {"plans[]", plan_rows},
+                                           {"plans[].likely", likely_rows},
+                                           {"plans[].out_of_memory", out_of_memory_rows},
+                                           {"flow[]", flow_rows},
+                                           {"flow[]", rate_rows},
+                                           {"flow[].placements.*", placement_rows},
+                                           {"explanation", explanation_rows},
+                                           {"levers.changes[]", lever_rows},
+                                           {"scaling.points[]", point_rows},
+                                           {0}};
+
 const struct command command_plan = {
     .name = "plan",
     .summary = "search parallel layouts for a training job, and rank them by step time",
@@ -308,5 +321,6 @@ const struct command command_plan = {
     .options = options,
     .notes = notes,
     .examples = examples,
+    .keys = keys,
     .run = run,
 };

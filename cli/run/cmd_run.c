@@ -5,11 +5,13 @@
 
 #include "cli/options/command.h"
 #include "cli/options/fabric_options.h"
+#include "cli/options/next_command.h"
 #include "cli/options/shared_options.h"
 #include "cli/options/sweep_values.h"
 #include "cli/output/result.h"
 #include "cli/run/run_many.h"
 #include "cli/run/run_setup.h"
+#include "cli/run/run_sweep.h"
 #include "model/base/memory.h"
 
 static struct run_closed_form closed_form_of(const struct run_session *s)
@@ -59,6 +61,16 @@ static void note_long_list(struct invocation *call, const struct run_session *s)
               100 * waiting, listed, result->away[AWAY_OUTAGE], s->options.recovery.spares, s->policy.name);
 }
 
+/* Many runs with random faults: a single one can be lucky. */
+static void write_next(const struct invocation *call, const struct run_session *s)
+{
+    static const char *const without[] = {"incidents", NULL}, *const of_traces[] = {"faults", "incidents", NULL};
+    if (s->has_model)
+        next_command_write(call, "run", without, "--replicas 64");
+    else
+        next_command_write(call, "run", of_traces, "--fault-model llama3 --replicas 64");
+}
+
 static enum status write_report(struct invocation *call, struct run_session *s)
 {
     s->report.experiment = &s->experiment;
@@ -73,7 +85,11 @@ static enum status write_report(struct invocation *call, struct run_session *s)
     enum status status = output_option(call, "incidents", &incidents);
     if (status == STATUS_OK && incidents)
         run_report_incidents_csv(&s->report, incidents);
-    return status == STATUS_OK ? run_report_write(call, &s->report) : status;
+    if (status == STATUS_OK)
+        status = run_report_write(call, &s->report);
+    if (status == STATUS_OK && call->format == FORMAT_TEXT)
+        write_next(call, s);
+    return status;
 }
 
 /* Options that belong to one run, or to many. */
@@ -377,6 +393,23 @@ static const struct command_note notes[] = {
     {0},
 };
 
+static const struct result_table keys[] = {{"policy", policy_rows},
+                                           {"", run_rows},
+                                           {"", run_step_rows},
+                                           {"memoryless", memoryless_rows},
+                                           {"series[]", series_rows},
+                                           {"series[]", series_mfu_rows},
+                                           {"incidents[]", incident_rows},
+                                           {"", replicas_rows},
+                                           {"estimates", replica_rows},
+                                           {"estimates.*", estimate_rows},
+                                           {"outcomes[]", outcome_rows},
+                                           {"sweep.axes[]", run_axis_rows},
+                                           {"sweep.points[]", run_point_rows},
+                                           {"optimum", optimum_rows},
+                                           {"optimum.levers[]", policy_lever_rows},
+                                           {0}};
+
 const struct command command_run = {
     .name = "run",
     .summary = "simulate weeks of training with failures: goodput, lost work, cost",
@@ -390,6 +423,6 @@ const struct command command_run = {
     .options = options,
     .notes = notes,
     .examples = examples,
-    .keys = run_keys,
+    .keys = keys,
     .run = run,
 };

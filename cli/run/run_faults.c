@@ -19,8 +19,9 @@ bool run_sweeps(const struct invocation *call, const char *key)
 }
 
 /*
- * A shipped trace has its faults on any node of its fleet alike. Did k of them fall on n nodes of its fleet, then all on the
- * first m with probability (m / n)^k: when that is below 5 %, the job is larger than the fleet, and what is beyond never fails.
+ * Reports a job that is larger than the fleet of a shipped trace: its other nodes never fail. In a fleet of n nodes that fail
+ * alike, all k faults hit the first m nodes with probability (m / n)^k. Where that is below 5 % for the n nodes of the job, the
+ * fleet is smaller.
  */
 static void note_beyond(struct invocation *call, const struct run_session *s)
 {
@@ -31,7 +32,7 @@ static void note_beyond(struct invocation *call, const struct run_session *s)
         return;
     diag_note(&call->diags, PLACE_NONE,
               "%s has faults on nodes 0 to %" PRId32 " only, but the job uses %" PRId32
-              " nodes; the other nodes never fail in this run. --fault-model draws faults for all",
+              " nodes; the other nodes never fail in this run. --fault-model draws faults for all nodes",
               s->experiment.faults.trace, last, s->options.nodes);
 }
 
@@ -45,12 +46,12 @@ static void note_outside(struct invocation *call, const struct run_session *s, b
                      "), so nothing fails in this run; --fault-model draws faults for a job of any size",
                      s->experiment.faults.trace, s->options.nodes - 1);
     else if (s->trace.n_outside > 0)
-        diag_note(&call->diags, PLACE_NONE, "ignored: %zu fault%s of %s on nodes %s (it uses %" PRId32 ")", s->trace.n_outside,
-                  plural((int64_t)s->trace.n_outside), s->experiment.faults.trace,
-                  shipped ? "beyond the job's" : "that the job does not use", s->options.nodes);
+        diag_note(&call->diags, PLACE_NONE,
+                  "msim ignores %zu fault%s of %s on nodes outside the job, which uses %" PRId32 " nodes", s->trace.n_outside,
+                  plural((int64_t)s->trace.n_outside), s->experiment.faults.trace, s->options.nodes);
 }
 
-/* Of a shipped trace, and of a model that has none of its own, they are nobody's who trains on GPUs. */
+/* Reports repair times that are not those of a GPU cluster: of shipped traces, and of models that have none of their own. */
 static void assume_repairs(struct run_session *s, bool shipped)
 {
     char mean[32];

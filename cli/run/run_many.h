@@ -37,7 +37,9 @@ extern const struct result_row estimate_rows[]; /* of a struct estimate */
 json_t *estimate_json(struct estimate e);
 void number_cell(struct table *table, const char *format, double x);
 
-extern const struct result_row replicas_rows[], outcome_rows[];     /* of --replicas: the result, and each of its `outcomes` */
-extern const struct result_row optimum_rows[], policy_lever_rows[]; /* of --optimise: `optimum`, and each of its `levers` */
+/* Of --replicas: the result, and of each replica its quantities, of which there are `estimates`, and its `outcomes`. */
+extern const struct result_row replicas_rows[], replica_rows[], outcome_rows[];
+/* Of --optimise: `optimum`, and each of its `levers`. */
+extern const struct result_row optimum_rows[], policy_lever_rows[];
 
 #endif

@@ -337,16 +337,6 @@ RESULT_ROWS(run_step_rows, STEP_ROWS)
         "mean time between interruptions; null where nothing failed")
 RESULT_ROWS(memoryless_rows, MEMORYLESS_ROWS)
 
-const struct result_table run_keys[] = {{"policy", policy_rows},
-                                        {"", run_rows},
-                                        {"", run_step_rows},
-                                        {"memoryless", memoryless_rows},
-                                        {"series[]", series_rows},
-                                        {"series[]", series_mfu_rows},
-                                        {"incidents[]", incident_rows},
-                                        {"estimates", replica_rows},
-                                        {0}};
-
 enum status run_report_json(struct invocation *call, const struct run_report *report)
 {
     char *config = experiment_to_json(report->experiment);

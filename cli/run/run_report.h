@@ -62,8 +62,9 @@ json_t *run_assumptions_json(const struct run_report *report);
 /* To call->out, in the call's format: text; JSON; CSV of the time series. */
 MUST_CHECK enum status run_report_write(struct invocation *call, const struct run_report *report);
 
-extern const struct result_row run_rows[], memoryless_rows[], replica_rows[];
-extern const struct result_table run_keys[];
+/* Of a struct run_report; of its policy, closed form, time series and incidents. */
+extern const struct result_row run_rows[], run_step_rows[];
+extern const struct result_row policy_rows[], memoryless_rows[], series_rows[], series_mfu_rows[], incident_rows[];
 
 /* The parts of it for programs (run_record.c). */
 MUST_CHECK enum status run_report_json(struct invocation *call, const struct run_report *report);

@@ -1,4 +1,4 @@
-/* From flags and files to a run that can begin. */
+/* Reads the options and files of a run, and prepares it. */
 #include "cli/run/run_setup.h"
 
 #include <math.h>
@@ -16,10 +16,10 @@
 #include "sim/weeks/degraded.h"
 
 #define DAY_S 86400.0
-/* Without --horizon, training ends at the latest after this multiple of its time without failures. */
+/* Without --horizon, a run ends after this multiple of its time without failures. */
 #define PATIENCE 10
 
-/* --- what is asked --- */
+/* --- defaults --- */
 
 static void assume_unswept(const struct invocation *call, struct run_session *s, const char *key, const char *text)
 {
@@ -108,7 +108,7 @@ static enum status find_step(struct invocation *call, struct run_session *s)
     if (!option_given(call, "step-time"))
         return step_simulated(call, s);
     step_given(call, s);
-    bool alone = option_choice(call, "failover") == FAILOVER_REPLICA; /* what replicas share follows from the layout */
+    bool alone = option_choice(call, "failover") == FAILOVER_REPLICA; /* needs the layout: which nodes a replica has */
     if (!run_has_stages(&s->experiment.faults) && !s->experiment.faults.checkpoint[0] && !alone)
         return STATUS_OK;
     enum status status = layout_choose(&s->experiment, world_processors(), &s->layout, &call->diags);
@@ -127,14 +127,14 @@ static nanos series_width(const struct invocation *call, double horizon_s)
     return nanos_from_seconds(horizon_s > 4 * DAY_S ? DAY_S : DAY_S / 24);
 }
 
-/* Whole steps for the budget of tokens, in seconds without failures; 0: there is no budget. */
+/* Seconds that the steps for the budget of tokens take without failures; 0: there is no budget. */
 static double budget_s(const struct run_session *s)
 {
     const struct job *job = &s->experiment.job;
     return ceil(job->tokens / ((double)job->global_batch * (double)job->seq_len)) * s->report.step_time_s;
 }
 
-/* As long as something is known about: the trace; the budget, though not for ever; a month. */
+/* Without --horizon: the length of the trace; with a model PATIENCE times the budget, or a month. */
 static double usual_horizon_s(const struct run_session *s)
 {
     double budget = budget_s(s);
