@@ -34,10 +34,10 @@ enum value_kind { VALUE_ABSENT, VALUE_UNKNOWN, VALUE_REAL, VALUE_INTEGER, VALUE_
 struct value {
     enum value_kind kind;
     double real;
-    int64_t integer; /* or a flag */
+    int64_t integer;                     /* or a flag */
     char *text;                          /* a copy, which the writer frees */
     char *shown;                         /* what text has instead, and CSV of JSON; NULL: nothing else */
-    json_t *json;    /* released or taken over by the writer */
+    json_t *json;                        /* released or taken over by the writer */
     const struct cost_by_class *classes; /* JSON: {class: seconds}; CSV and text: a column of each class */
     const struct cost_by_class *among;   /* text has only classes with some time here; NULL: all */
     enum tint tint;
