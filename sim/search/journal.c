@@ -33,6 +33,18 @@ size_t journal_format(char *line, uint64_t command, const struct journal_entry *
 
 /* --- reading --- */
 
+/* Can a run have this outcome? The checksum finds accidents; a line that somebody wrote may say anything. */
+static bool is_possible(const struct replica_outcome *outcome)
+{
+    const int64_t longest = INT64_C(1) << 60; /* ns, 36 years: sums of a few stay in 64 bits */
+    int64_t words[OUTCOME_WORDS];
+    memcpy(words, outcome, sizeof words);
+    bool possible = outcome->done <= 1 && outcome->reached <= 1 && outcome->horizon > 0;
+    for (int i = 0; i < OUTCOME_WORDS; i++)
+        possible = possible && words[i] >= 0 && words[i] <= longest;
+    return possible;
+}
+
 enum line_fate { LINE_GOOD, LINE_TORN, LINE_FOREIGN };
 
 static enum line_fate read_line(struct journal *journal, const char *line, size_t n)
@@ -51,6 +63,8 @@ static enum line_fate read_line(struct journal *journal, const char *line, size_
     for (int i = 0; i < OUTCOME_WORDS; i++)
         words[i] = strtoll(end, &end, 10);
     memcpy(&entry.outcome, words, sizeof words);
+    if (entry.replica < 0 || !is_possible(&entry.outcome))
+        return LINE_TORN;
     journal->entries = memory_grow(journal->entries, &journal->capacity, journal->n + 1, sizeof *journal->entries);
     journal->entries[journal->n++] = entry;
     return LINE_GOOD;

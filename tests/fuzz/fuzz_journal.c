@@ -10,6 +10,9 @@ static void check(const struct journal *journal)
     char line[JOURNAL_LINE_MAX];
     for (size_t i = 0; i < journal->n; i++) {
         const struct journal_entry *entry = &journal->entries[i], *before = i ? entry - 1 : entry;
+        fuzz_expect(entry->replica >= 0 && entry->outcome.horizon > 0 && entry->outcome.use[0] >= 0 &&
+                        entry->outcome.use[0] <= INT64_C(1) << 60,
+                    "an outcome is possible");
         fuzz_expect(before->state < entry->state || (before->state == entry->state && before->replica <= entry->replica),
                     "in order of state and replica");
         struct journal again = {.fd = -1, .command = journal->command};

@@ -188,11 +188,15 @@ void csv_write_integer(FILE *out, bool first, int64_t value)
 
 void csv_write_row(FILE *out, const char *const *cells, size_t n)
 {
-    bool blank = n == 1 && !*cells[0];               /* a row with one empty cell would read as a blank line */
+    bool blank = true; /* a row of empty cells would read as a blank line, unless the first has quotes */
+    for (size_t i = 0; i < n; i++)
+        blank = blank && !*cells[i];
     bool split = n == 1 && strpbrk(cells[0], ";\t"); /* without a comma it would read as a row between semicolons or tabs */
     if (split)
         csv_fwrite(out, cells[0], strlen(cells[0]));
-    for (size_t i = 0; i < n && !blank && !split; i++)
+    if (blank)
+        fputs("\"\"", out);
+    for (size_t i = blank; i < n && !split; i++)
         csv_write_cell(out, i == 0, cells[i]);
-    fputs(blank ? "\"\"\n" : "\n", out);
+    fputc('\n', out);
 }
