@@ -1,39 +1,64 @@
 /* gemm_reference.c - matrix products through CBLAS, also with operands of 8 bits. */
-#ifdef MSIM_GSL_CBLAS
+#include <dlfcn.h>
 #include <gsl_cblas.h>
-#else
-#include <cblas.h>
-#endif
+#include <pthread.h>
+#include <string.h>
 
 #include "kernels/reference.h"
 
+/* OpenBLAS, loaded by the first product: it starts its threads when it is loaded. sgemm_ is its Fortran name. */
+struct openblas {
+    void (*sgemm)(const char *transpose_a, const char *transpose_b, const int *m, const int *n, const int *k, const float *alpha,
+                  const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
+    void (*set_threads)(int n_threads);
+};
+
+/* Written once, before anybody reads it. */
+static struct openblas openblas;
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+
+#ifdef MSIM_OPENBLAS
+static void load(void)
+{
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    void *sgemm = library ? dlsym(library, "sgemm_") : NULL,
+         *threads = library ? dlsym(library, "openblas_set_num_threads") : NULL;
+    if (!sgemm || !threads)
+        return;
+    memcpy(&openblas.sgemm, &sgemm, sizeof sgemm); /* ISO C has no conversion from an object to a function */
+    memcpy(&openblas.set_threads, &threads, sizeof threads);
+}
+#else
+static void load(void)
+{
+}
+#endif
+
+static const struct openblas *get_openblas(void)
+{
+    pthread_once(&loaded, load);
+    return openblas.sgemm ? &openblas : NULL;
+}
+
 void gemm_reference_threads(int n_threads)
 {
-#ifdef MSIM_OPENBLAS
-    openblas_set_num_threads(n_threads);
-#else
-    (void)n_threads;
-#endif
+    const struct openblas *blas = get_openblas();
+    if (blas)
+        blas->set_threads(n_threads);
 }
 
-#ifdef MSIM_OPENBLAS
-/* By its Fortran name: cblas_sgemm is GSL's (CMakeLists.txt says why). Rows are Fortran's columns: C' = B' A'. */
-extern void sgemm_(const char *transpose_a, const char *transpose_b, const int *m, const int *n, const int *k, const float *alpha,
-                   const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
-
+/* Rows are Fortran's columns: C' = B' A'. */
 static void product(const struct gemm_call *call, int m, int n, int k)
 {
+    const struct openblas *blas = get_openblas();
     int lda = call->transpose_a ? m : k, ldb = call->transpose_b ? k : n;
-    sgemm_(call->transpose_b ? "T" : "N", call->transpose_a ? "T" : "N", &n, &m, &k, &(float){1}, call->b, &ldb, call->a, &lda,
-           &call->beta, call->c, &n);
+    if (blas)
+        blas->sgemm(call->transpose_b ? "T" : "N", call->transpose_a ? "T" : "N", &n, &m, &k, &(float){1}, call->b, &ldb, call->a,
+                    &lda, &call->beta, call->c, &n);
+    else
+        cblas_sgemm(CblasRowMajor, call->transpose_a ? CblasTrans : CblasNoTrans, call->transpose_b ? CblasTrans : CblasNoTrans,
+                    m, n, k, 1, call->a, lda, call->b, ldb, call->beta, call->c, n);
 }
-#else
-static void product(const struct gemm_call *call, int m, int n, int k)
-{
-    cblas_sgemm(CblasRowMajor, call->transpose_a ? CblasTrans : CblasNoTrans, call->transpose_b ? CblasTrans : CblasNoTrans, m, n,
-                k, 1, call->a, call->transpose_a ? m : k, call->b, call->transpose_b ? k : n, call->beta, call->c, n);
-}
-#endif
 
 void gemm_reference(const struct gemm_call *call)
 {
