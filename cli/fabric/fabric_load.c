@@ -152,6 +152,15 @@ static void map_write(FILE *out, const struct fabric *fabric, const struct load_
     free(carried);
 }
 
+/* Cables of --link over which nothing went. */
+static void note_silent(struct invocation *call, const struct fabric *fabric, const struct load_result *result)
+{
+    double *carried = memory_new(fabric_links(fabric), sizeof *carried);
+    flows_carried(result->flows, carried);
+    fabric_options_note_silent(call, fabric, carried);
+    free(carried);
+}
+
 /* One seed after another is one piece of work. */
 struct seeds_progress {
     struct progress progress;
@@ -185,6 +194,8 @@ static enum status repeats_run(struct invocation *call, const struct fabric *fab
         load_summary_add(summary, fabric, &result);
         if (map != NULL && i == summary->repeats - 1)
             map_write(map, fabric, &result);
+        if (summary->repeats == 1) /* another seed may take other cables */
+            note_silent(call, fabric, &result);
         load_result_free(&result);
     }
     progress_end(&at.progress);

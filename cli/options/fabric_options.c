@@ -71,7 +71,22 @@ static bool link_apply(struct invocation *call, const char *text, struct fabric 
     }
     fabric_set_speed(fabric, out, speed);
     fabric_set_speed(fabric, back, speed);
+    if (speed == 0 && fabric_layer_of(fabric, out) == LAYER_NIC_UP && fabric->shape.nics_per_host > 1)
+        diag_note(&call->diags, PLACE_NONE, "--link %s: its GPUs use the nearest other NIC of their host, as NCCL does", text);
     return true;
+}
+
+void fabric_options_note_silent(struct invocation *call, const struct fabric *fabric, const double *carried)
+{
+    uint32_t out, back;
+    int n;
+    const char *const *links = option_list(call, "link", &n);
+
+    for (int i = 0; i < n; i++)
+        if (fabric_cable_parse(call, "--link", links[i], '=', fabric, &out, &back) && fabric->speed[out] > 0 &&
+            carried[out] + carried[back] <= 0)
+            diag_note(&call->diags, PLACE_NONE, "--link %s: this cable carries nothing here, so its speed changes nothing",
+                      links[i]);
 }
 
 enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric)

@@ -53,6 +53,8 @@ extern const char *const routing_choices[], *const routing_meanings[];
 
 /* The fabric of --fabric, or of `cluster`, with the cables of --link. */
 MUST_CHECK enum status fabric_options_load(struct invocation *call, const struct cluster *cluster, struct fabric *fabric);
+/* Notes for each cable of --link that is not down, over which nothing went: carried[links] in bytes. */
+void fabric_options_note_silent(struct invocation *call, const struct fabric *fabric, const double *carried);
 /* For a call without a fabric: a note for each option of FABRIC_GROUP that was given and changes nothing. `option` is the one
  * that puts the fabric to use when it says flow. */
 void fabric_options_note_idle(struct invocation *call, const char *option, const char *values);

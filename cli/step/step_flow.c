@@ -42,6 +42,16 @@ static void packets_see(struct step_flow *flow, struct link_usage *usage, const 
     step_packets_see(&flow->packets, &flow->fabric, packets, seconds);
 }
 
+/* Cables of --link over which nothing went. */
+static void note_silent(const struct step_flow *flow, const struct link_usage *usage)
+{
+    double *carried = memory_new(fabric_links(&flow->fabric), sizeof *carried);
+    for (uint32_t l = 0; l < fabric_links(&flow->fabric); l++)
+        carried[l] = usage[l].carried;
+    fabric_options_note_silent(flow->call, &flow->fabric, carried);
+    free(carried);
+}
+
 static void network_seen(void *context, struct network_flow *network, const struct step_result *result)
 {
     struct step_flow *flow = context;
@@ -54,6 +64,7 @@ static void network_seen(void *context, struct network_flow *network, const stru
     } else {
         flow->n_hot = network_flow_hottest(network, usage, HOT_LINKS, flow->hot);
         flow->counts = network_flow_counts(network);
+        note_silent(flow, usage);
     }
     flow->seconds = result->step_time_s;
     link_usage_by_layer(&flow->fabric, usage, result->step_time_s, flow->layers);

@@ -149,6 +149,19 @@ static const char *stem(const char *path, struct arena *arena)
     return entry_name(name, arena);
 }
 
+/* A cluster that changes another has that one's source, unless it names its own: "dgx-h100, changed in mine.yaml". NULL: it
+ * changes none. */
+static const char *source_of_base(const struct yaml_node *tree, const char *path, struct arena *arena)
+{
+    const struct yaml_node *base = yaml_find(tree, "base");
+    char words[SOURCE_SIZE] = "";
+    if (!base || base->kind != YAML_SCALAR || yaml_is_null(base))
+        return NULL;
+    const char *slash = strrchr(path, '/');
+    text_append(words, sizeof words, "%.80s, changed in %.80s", base->text, slash ? slash + 1 : path);
+    return arena_copy_text(arena, words);
+}
+
 /* What is in a file must be an entry with a source, or a model as Hugging Face describes it, which may be read `as` another
  * family. */
 static struct yaml_node *load_file(enum catalog_kind kind, const char *path, const struct yaml_node *as, struct arena *arena,
@@ -167,7 +180,10 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, con
     if (as)
         diag_error(diags, as->at, "model_type: this key belongs to a Hugging Face config.json, and %.120s is none", path);
     struct yaml_node *source = yaml_find(tree, "source");
-    if (!source || yaml_is_null(source)) {
+    const char *inherited = kind == CATALOG_CLUSTERS ? source_of_base(tree, path, arena) : NULL;
+    if ((!source || yaml_is_null(source)) && inherited) {
+        tree = yaml_with(tree, "source", yaml_scalar(path, inherited, arena), arena);
+    } else if (!source || yaml_is_null(source)) {
         if (yaml_find(tree, "model") && yaml_find(tree, "cluster")) {
             diag_error(diags, tree->at, "this is an experiment, not a %s; give it to the command without an option",
                        kinds[kind].one);

@@ -277,7 +277,7 @@ static bool route_switches(struct search *s, int from_tor, struct path *path)
     return true;
 }
 
-static bool ports_join(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path)
+bool route_append(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path)
 {
     const struct fabric *f = router->fabric;
     int from_tor = fabric_tor_of_port(f, from), to_tor = fabric_tor_of_port(f, to);
@@ -308,130 +308,8 @@ bool route_ports(const struct router *router, int from, int to, uint32_t queue_p
 {
     struct path found = {.n = 0};
 
-    if (!ports_join(router, from, to, queue_pair, &found))
+    if (!route_append(router, from, to, queue_pair, &found))
         return false;
     *path = found;
     return true;
-}
-
-/* ---- between GPUs */
-
-/* From one PCIe switch of a host to another, over their CPUs. */
-static void path_between_switches(const struct fabric *f, int from, int to, struct path *path)
-{
-    const struct fabric_shape *s = &f->shape;
-
-    if (s->pcie_switches == 0 || from == to)
-        return;
-    path_add(path, f->first[LAYER_ROOT_OUT] + (uint32_t)from);
-    if (s->sockets > 0 && fabric_socket_of_pcie(f, from) != fabric_socket_of_pcie(f, to)) {
-        path_add(path, f->first[LAYER_SOCKET_OUT] + (uint32_t)fabric_socket_of_pcie(f, from));
-        path_add(path, f->first[LAYER_SOCKET_IN] + (uint32_t)fabric_socket_of_pcie(f, to));
-    }
-    path_add(path, f->first[LAYER_ROOT_IN] + (uint32_t)to);
-}
-
-static void path_to_nic(const struct fabric *f, int gpu, int nic, struct path *path)
-{
-    if (f->shape.pcie_rate > 0)
-        path_add(path, f->first[LAYER_GPU_OUT] + (uint32_t)gpu);
-    path_between_switches(f, fabric_pcie_of_gpu(f, gpu), fabric_pcie_of_nic(f, nic), path);
-    if (f->shape.pcie_rate > 0)
-        path_add(path, f->first[LAYER_PCIE_OUT] + (uint32_t)nic);
-}
-
-static void path_from_nic(const struct fabric *f, int nic, int gpu, struct path *path)
-{
-    if (f->shape.pcie_rate > 0)
-        path_add(path, f->first[LAYER_PCIE_IN] + (uint32_t)nic);
-    path_between_switches(f, fabric_pcie_of_nic(f, nic), fabric_pcie_of_gpu(f, gpu), path);
-    if (f->shape.pcie_rate > 0)
-        path_add(path, f->first[LAYER_GPU_IN] + (uint32_t)gpu);
-}
-
-static bool path_is_up(const struct fabric *f, const struct path *path)
-{
-    for (int h = 0; h < path->n; h++)
-        if (!route_is_up(f, path->links[h]))
-            return false;
-    return true;
-}
-
-/* Through port a of the GPU `from` and port b of `to`. */
-static bool gpus_join_over(const struct router *router, int from, int a, int to, int b, uint32_t queue_pair, struct path *path)
-{
-    const struct fabric *f = router->fabric;
-    int p = f->shape.ports_per_nic;
-    int from_port = fabric_nic_of_gpu(f, from) * p + a, to_port = fabric_nic_of_gpu(f, to) * p + b;
-
-    path_to_nic(f, from, from_port / p, path);
-    if (!ports_join(router, from_port, to_port, queue_pair, path))
-        return false;
-    path_from_nic(f, to_port / p, to, path);
-    return path_is_up(f, path);
-}
-
-/* From a GPU, or over NVLink through `relay`, a GPU of its host: over the ports that this queue pair takes, or the next two that
- * are joined. */
-static bool gpus_join(const struct router *router, int from, int relay, int to, uint32_t queue_pair, struct path *path)
-{
-    const struct fabric *f = router->fabric;
-    int n = fabric_gpu_ports(f);
-    struct path before = {.n = 0};
-
-    if (relay != from) {
-        path_add(&before, f->first[LAYER_NVLINK_OUT] + (uint32_t)from);
-        path_add(&before, f->first[LAYER_NVLINK_IN] + (uint32_t)relay);
-    }
-    for (int i = 0; i < n * n; i++) {
-        int a = (int)((queue_pair + (uint32_t)(i / n)) % (uint32_t)n), b = (a + i) % n;
-        struct path found = before;
-        if (!gpus_join_over(router, relay, a, to, b, queue_pair, &found))
-            continue;
-        *path = found;
-        return true;
-    }
-    return false;
-}
-
-/* The GPU of a host whose NIC is on the rail of another GPU's, where NVLink leads to it; else the GPU itself. */
-static int relay_of(const struct fabric *f, int from, int to)
-{
-    const struct fabric_shape *s = &f->shape;
-    int own = fabric_nic_of_gpu(f, from) % s->nics_per_host, rail = fabric_nic_of_gpu(f, to) % s->nics_per_host;
-
-    if (own == rail || s->nvlink_domain < s->gpus_per_host || s->nvlink_domain < 2)
-        return from;
-    int relay = fabric_gpu_of_nic(f, from / s->gpus_per_host, rail);
-    return relay >= 0 ? relay : from;
-}
-
-const char *route_limit_text(const struct fabric *fabric)
-{
-    _Static_assert(DRAGONFLY_LONGEST == 12, "the text below says so");
-    return fabric->shape.topology == TOPOLOGY_DRAGONFLY ? " of at most 12 cables" : "";
-}
-
-bool route_gpus(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path)
-{
-    const struct fabric *f = router->fabric;
-    const struct fabric_shape *s = &f->shape;
-    struct path found = {.n = 0};
-
-    if (from == to) {
-        *path = found;
-        return true;
-    }
-    if (s->nvlink_domain > 1 && from / s->nvlink_domain == to / s->nvlink_domain) {
-        path_add(&found, f->first[LAYER_NVLINK_OUT] + (uint32_t)from);
-        path_add(&found, f->first[LAYER_NVLINK_IN] + (uint32_t)to);
-        if (!path_is_up(f, &found))
-            return false;
-        *path = found;
-        return true;
-    }
-    int relay = relay_of(f, from, to);
-    int first = router->rail_aware ? relay : from, second = router->rail_aware ? from : relay;
-    return gpus_join(router, from, first, to, queue_pair, path) ||
-           (first != second && gpus_join(router, from, second, to, queue_pair, path));
 }

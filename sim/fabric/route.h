@@ -45,6 +45,10 @@
  * `rail_aware`, and if the two are in different planes, the path first goes over NVLink to the GPU of the source's host whose
  * NIC is on the destination's rail, as NCCL's PXN does, so it enters the fabric on that rail.
  *
+ * If all ports of a GPU's NIC are down, it uses the nearest NIC of its host that is up, as NCCL does, which sees no device there:
+ * first one of its PCIe switch, then of its CPU, then any; over NVLink and the GPU beside that NIC, or over PCIe. A host without
+ * any NIC that is up is cut off.
+ *
  * Queue pairs of a connection differ in their hash, and in the port if a GPU has several, on one NIC or more: they use them in
  * turn. fabric.h describes the path inside a host.
  *

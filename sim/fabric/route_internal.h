@@ -25,6 +25,9 @@ static inline void path_add(struct path *path, uint32_t link)
     path->links[path->n++] = link;
 }
 
+/* Appends the links from NIC port to NIC port to *path. Returns false if there is no path; *path is then invalid. */
+MUST_CHECK bool route_append(const struct router *router, int from, int to, uint32_t queue_pair, struct path *path);
+
 /* Appends the links between two switches of a dragonfly to *path. `d`: number of the destination, for static routing. Returns
  * false if there is no path; *path is then invalid. */
 MUST_CHECK bool route_dragonfly(const struct router *router, int from, int to, uint64_t key, uint32_t d, struct path *path);

@@ -304,7 +304,7 @@ END_TEST
 /* ---- faults and placements */
 
 /* A NIC at a quarter of its rate slows the step; a failed uplink is routed around and costs at most a little; a NIC that is down
- * is an error that says which ranks. */
+ * shares the work with its neighbour, and a host without any NIC is an error that says which ranks. */
 START_TEST(faults_on_the_fabric)
 {
     struct job_case c;
@@ -324,6 +324,9 @@ START_TEST(faults_on_the_fabric)
     nanos rerouted = job_step(&c, &options);
     ck_assert_int_lt(rerouted, healthy + healthy / 50);
     fabric_set_speed(&c.fabric, up, 0);
+    ck_assert_int_gt(job_step(&c, &options), healthy + healthy / 200);
+    for (uint32_t nic = 0; nic < 8; nic++)
+        fabric_set_speed(&c.fabric, c.fabric.first[LAYER_NIC_UP] + 80 + nic, 0);
     struct step_options how = {.all_ranks = true, .flow = &options};
     struct step_result result;
     ck_assert_int_eq(step_simulate(&c.layout, &c.setting, &how, &result, NULL, NULL, &diags), STATUS_FAILED);

@@ -106,6 +106,63 @@ START_TEST(routes_around_failures_until_none_is_left)
 }
 END_TEST
 
+/* The layers of the path of a GPU, and the NICs at its ends. */
+static void nics_of_path(const struct fabric *fabric, int from, int to, int *up, int *down)
+{
+    struct router router = {.fabric = fabric, .routing = ROUTING_ECMP};
+    struct path path;
+    *up = *down = -1;
+    ck_assert(route_gpus(&router, from, to, 0, &path));
+    for (int h = 0; h < path.n; h++) {
+        uint32_t link = path.links[h];
+        ck_assert(fabric->speed[link] > 0);
+        if (fabric_layer_of(fabric, link) == LAYER_NIC_UP)
+            *up = (int)(link - fabric->first[LAYER_NIC_UP]);
+        if (fabric_layer_of(fabric, link) == LAYER_NIC_DOWN)
+            *down = (int)(link - fabric->first[LAYER_NIC_DOWN]);
+    }
+}
+
+static void nic_down(struct fabric *fabric, uint32_t nic)
+{
+    fabric_set_speed(fabric, fabric->first[LAYER_NIC_UP] + nic, 0);
+    fabric_set_speed(fabric, fabric->first[LAYER_NIC_DOWN] + nic, 0);
+}
+
+/* Of 8 GPUs and 8 NICs of a host, two of each on every PCIe switch: the NIC of the same switch stands in, then the next. */
+START_TEST(a_nic_that_is_down_has_a_neighbour)
+{
+    static const char *const texts[] = {
+        "clos hosts:4 gpus:8 nics:8x400G tors:8 planes:8 tor:4x400G nvlink:8x450GB/s pcie:64GB/s pcie_switches:4x64GB/s",
+        "clos hosts:4 gpus:8 nics:8x400G tor:32x400G pcie:64GB/s pcie_switches:4x64GB/s sockets:2x40GB/s"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct fabric fabric = fabric_parsed(texts[i]);
+        struct diags diags = {0};
+        int up, down, same = i == 0; /* one ToR per rail joins a NIC to those of its own number alone */
+        nics_of_path(&fabric, 3, 11, &up, &down);
+        ck_assert(up == 3 && down == 11);
+        nic_down(&fabric, 3);
+        nics_of_path(&fabric, 3, 11, &up, &down);
+        ck_assert_int_eq(up, 2);
+        ck_assert_int_eq(down, same ? 10 : 11);
+        nics_of_path(&fabric, 11, 3, &up, &down);
+        ck_assert_int_eq(up, same ? 10 : 11);
+        ck_assert_int_eq(down, 2);
+        nic_down(&fabric, 2);
+        nics_of_path(&fabric, 3, 11, &up, &down);
+        ck_assert_int_eq(up, i == 0 ? 4 : 1); /* as near, or under the same CPU */
+        ck_assert_int_eq(route_check(&fabric, &diags), STATUS_OK);
+        diags_free(&diags);
+        for (uint32_t nic = 0; nic < 8; nic++)
+            nic_down(&fabric, nic);
+        diags = (struct diags){0};
+        ck_assert_int_eq(route_check(&fabric, &diags), STATUS_CHECK);
+        diags_free(&diags);
+        fabric_free(&fabric);
+    }
+}
+END_TEST
+
 /* Who is cut off: nobody by an uplink of several; a GPU by its NIC's port, one way by one direction; a ToR by all its uplinks. */
 START_TEST(what_is_cut_off_is_said)
 {
@@ -416,6 +473,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_loop_test(all, paths_hang_together, 0, (int)(sizeof fabrics / sizeof fabrics[0]));
     tcase_add_test(all, routes_around_failures_until_none_is_left);
+    tcase_add_test(all, a_nic_that_is_down_has_a_neighbour);
     tcase_add_test(all, what_is_cut_off_is_said);
     tcase_add_test(all, planes_are_joined_by_hosts);
     tcase_add_test(all, ways_inside_hosts);
