@@ -301,10 +301,17 @@ static bool is_folder(const char *path)
     return stat(path, &what) == 0 && S_ISDIR(what.st_mode);
 }
 
+/* Standard input or a pipe, which can be read only once. */
+static bool is_stream(const char *path)
+{
+    struct stat what;
+    return strcmp(path, "-") == 0 || (stat(path, &what) == 0 && !S_ISREG(what.st_mode) && !S_ISDIR(what.st_mode));
+}
+
 /* The first kind that has an entry of this name: the catalog's own, fault models, policies. What a file is shows in its keys. */
 static enum status load_named(const char *name, struct shown *shown, struct diags *diags)
 {
-    if (strcmp(name, "-") == 0) /* standard input can be read only once: a model */
+    if (is_stream(name)) /* a model, a GPU or a cluster */
         return load(-1, name, shown, diags);
     struct diags unknown = {0}; /* what is said when none has it is said again */
     bool file = strchr(name, '/') || strchr(name, '.');

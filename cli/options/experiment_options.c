@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/world/world.h"
@@ -174,14 +175,24 @@ struct experiment_flags experiment_flags_of(const struct invocation *call)
     };
 }
 
+/* Standard input, which one rank has; or, of one rank, a pipe. */
+static bool is_read_once(const char *file)
+{
+    struct stat what;
+    bool pipe = stat(file, &what) == 0 && !S_ISREG(what.st_mode) && !S_ISDIR(what.st_mode);
+    return strcmp(file, "-") == 0 || (pipe && world_size() == 1);
+}
+
 enum status experiment_input(struct invocation *call, struct experiment_flags *flags, char **text)
 {
     *text = NULL;
-    if (!flags->file || strcmp(flags->file, "-") != 0 || flags->text)
+    if (!flags->file || flags->text || !is_read_once(flags->file))
         return STATUS_OK;
     size_t n = 0;
     char *bytes = NULL;
-    bool has_read = world_rank() == 0 && file_read("-", YAML_BYTES_MAX, &bytes, &n, &call->diags) == STATUS_OK;
+    if (strcmp(flags->file, "-") != 0)
+        flags->name = flags->file;
+    bool has_read = world_rank() == 0 && file_read(flags->file, YAML_BYTES_MAX, &bytes, &n, &call->diags) == STATUS_OK;
     world_broadcast(&has_read, sizeof has_read);
     if (!has_read)
         return STATUS_BAD_INPUT;

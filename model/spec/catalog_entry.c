@@ -73,12 +73,9 @@ static enum status kind_of_name(const struct yaml_node *value, enum catalog_kind
     return kind_of_alias(value, kind, diags);
 }
 
-/* The kind of a file by its keys, or by what it builds on. */
-static enum status kind_of_file(const char *path, struct arena *arena, enum catalog_kind *kind, struct diags *diags)
+/* The kind of a file's tree by its keys, or by what it builds on. */
+static enum status kind_of_tree(const struct yaml_node *tree, enum catalog_kind *kind, struct diags *diags)
 {
-    struct yaml_node *tree = yaml_read(path, arena, diags);
-    if (!tree)
-        return STATUS_BAD_INPUT;
     if (yaml_find(tree, "model") && yaml_find(tree, "cluster")) {
         diag_error(diags, tree->at, "this is an experiment, but a file with one model, GPU or cluster is expected");
         return STATUS_BAD_INPUT;
@@ -95,6 +92,30 @@ static enum status kind_of_file(const char *path, struct arena *arena, enum cata
     diag_error(diags, tree->at,
                "this is neither a model nor a GPU nor a cluster: it has none of the keys layers, peak, nodes, ...");
     return STATUS_BAD_INPUT;
+}
+
+static enum status kind_of_file(const char *path, struct arena *arena, enum catalog_kind *kind, struct diags *diags)
+{
+    struct yaml_node *tree = yaml_read(path, arena, diags);
+    return tree ? kind_of_tree(tree, kind, diags) : STATUS_BAD_INPUT;
+}
+
+/* What can be read only once: its kind and its values from one tree. */
+static enum status read_stream(const char *name, struct arena *arena, struct catalog_entry *entry, struct diags *diags)
+{
+    size_t before = diags->n_errors;
+    enum catalog_kind kind;
+    struct yaml_node *tree = yaml_read(name, arena, diags);
+    if (!tree || kind_of_tree(tree, &kind, diags) != STATUS_OK)
+        return STATUS_BAD_INPUT;
+    tree = entry_of_tree(kind, tree, name, NULL, arena, diags);
+    tree = tree ? entry_resolve(kind, tree, arena, diags) : NULL;
+    struct catalog_entry got = {.kind = kind};
+    void *object = kind == CATALOG_MODELS ? (void *)&got.model : kind == CATALOG_GPUS ? (void *)&got.gpu : (void *)&got.cluster;
+    if (!tree || entry_read(kind, tree, object, diags) != STATUS_OK || diags->n_errors > before)
+        return STATUS_BAD_INPUT;
+    *entry = got;
+    return STATUS_OK;
 }
 
 static enum status load(enum catalog_kind kind, const char *name, struct catalog_entry *entry, struct diags *diags)
@@ -126,10 +147,14 @@ enum status catalog_entry(const char *name, struct catalog_entry *entry, struct 
     enum catalog_kind kind = CATALOG_MODELS;
     enum status status = STATUS_OK;
     bool repository = entry_is_repository(name) && access(name, F_OK) != 0;
+    if (entry_is_stream(name)) {
+        status = read_stream(name, &arena, entry, diags);
+        arena_free(&arena);
+        return status;
+    }
     if (!entry_is_file_name(name))
         status = kind_of_word(&value, &kind, diags);
-    else if (strcmp(name, "-") != 0 && !repository &&
-             !entry_is_folder(name)) /* standard input can be read only once: it is taken for a model */
+    else if (!repository && !entry_is_folder(name))
         status = kind_of_file(name, &arena, &kind, diags);
     arena_free(&arena);
     if (status == STATUS_OK)

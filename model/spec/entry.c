@@ -164,12 +164,9 @@ static const char *source_of_base(const struct yaml_node *tree, const char *path
 
 /* What is in a file must be an entry with a source, or a model as Hugging Face describes it, which may be read `as` another
  * family. */
-static struct yaml_node *load_file(enum catalog_kind kind, const char *path, const struct yaml_node *as, struct arena *arena,
-                                   struct diags *diags)
+struct yaml_node *entry_of_tree(enum catalog_kind kind, struct yaml_node *tree, const char *path, const struct yaml_node *as,
+                                struct arena *arena, struct diags *diags)
 {
-    struct yaml_node *tree = yaml_read(path, arena, diags);
-    if (!tree)
-        return NULL;
     if (tree->kind != YAML_MAPPING) {
         diag_error(diags, tree->at, "a %s must be a mapping of keys to values; this is %s", kinds[kind].one,
                    yaml_kind_name(tree->kind));
@@ -195,6 +192,19 @@ static struct yaml_node *load_file(enum catalog_kind kind, const char *path, con
     if (!yaml_find(tree, "name"))
         tree = yaml_with(tree, "name", yaml_scalar(path, stem(path, arena), arena), arena);
     return tree;
+}
+
+static struct yaml_node *load_file(enum catalog_kind kind, const char *path, const struct yaml_node *as, struct arena *arena,
+                                   struct diags *diags)
+{
+    struct yaml_node *tree = yaml_read(path, arena, diags);
+    return tree ? entry_of_tree(kind, tree, path, as, arena, diags) : NULL;
+}
+
+bool entry_is_stream(const char *name)
+{
+    struct stat what;
+    return strcmp(name, "-") == 0 || (stat(name, &what) == 0 && !S_ISREG(what.st_mode) && !S_ISDIR(what.st_mode));
 }
 
 /* The config.json of a model's folder, as hubs keep it; NULL: it is no such folder. */
@@ -453,6 +463,19 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
     if (kind == CATALOG_MODELS && named && !same_model(named, tree))
         tree = with_changed_name(tree, arena);
     return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;
+}
+
+struct yaml_node *entry_without_stream(enum catalog_kind kind, struct yaml_node *value, struct arena *arena, struct diags *diags)
+{
+    const struct yaml_node *base = value && value->kind == YAML_MAPPING ? yaml_find(value, "base") : value;
+    const struct yaml_node *as = kind == CATALOG_MODELS && value != base ? yaml_find(value, "model_type") : NULL;
+    if (!base || base->kind != YAML_SCALAR || yaml_is_null(base) || !entry_is_stream(base->text))
+        return value;
+    struct yaml_node *tree = load_file(kind, base->text, as, arena, diags);
+    if (!tree || value == base)
+        return tree;
+    value = yaml_without(value, "base", arena);
+    return yaml_overlay(tree, as ? yaml_without(value, "model_type", arena) : value, arena);
 }
 
 struct place entry_place(const struct yaml_node *tree, const char *key)

@@ -23,6 +23,14 @@ bool entry_is_file_name(const char *name);
 /* ORGANISATION/MODEL, as model hubs name what they hold: a file of that name comes first. */
 bool entry_is_repository(const char *name);
 char *entry_catalog_file(enum catalog_kind kind, const char *name);
+/* Whether it is standard input or a pipe, which can be read only once. */
+bool entry_is_stream(const char *name);
+/* The entry that a tree read from `path` amounts to: a Hugging Face configuration (read `as` another family, NULL: its own) or a
+ * mapping with a source. NULL after reporting what is wrong. */
+struct yaml_node *entry_of_tree(enum catalog_kind kind, struct yaml_node *tree, const char *path, const struct yaml_node *as,
+                                struct arena *arena, struct diags *diags);
+/* `value`, a name, a file or a mapping, with what is in a stream in its place or in that of its `base`. */
+struct yaml_node *entry_without_stream(enum catalog_kind kind, struct yaml_node *value, struct arena *arena, struct diags *diags);
 /* Whether a path is a folder (if it describes a model, it has a config.json). */
 bool entry_is_folder(const char *path);
 

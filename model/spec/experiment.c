@@ -391,7 +391,8 @@ static enum status load(struct yaml_node *root, const struct experiment_flags *f
         return STATUS_BAD_INPUT;
     }
     struct yaml_node *tree = experiment_of(root, l->diags);
-    return tree ? read_tree(experiment_with_flags(tree, flags, &l->arena, l->diags), experiment, l) : STATUS_BAD_INPUT;
+    tree = tree ? experiment_with_flags(tree, flags, &l->arena, l->diags) : NULL;
+    return tree ? read_tree(tree, experiment, l) : STATUS_BAD_INPUT;
 }
 
 enum status experiment_load(const struct experiment_flags *flags, struct experiment *experiment, struct diags *diags)

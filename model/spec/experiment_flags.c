@@ -203,6 +203,28 @@ static struct yaml_node *with_layout(struct yaml_node *root, const char *text, s
     return searches ? with_flag(root, "--layout", "layout.auto", "true", o) : root;
 }
 
+/* What stands in a pipe is read once, here, though it is looked at more than once; *model, the model before overrides, follows.
+ * NULL: it cannot be read. */
+static struct yaml_node *without_streams(struct yaml_node *root, const struct yaml_node **model, struct overlay *o)
+{
+    static const struct {
+        const char *key;
+        enum catalog_kind kind;
+    } parts[] = {{"model", CATALOG_MODELS}, {"cluster", CATALOG_CLUSTERS}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct yaml_node *value = yaml_find(root, parts[i].key);
+        struct yaml_node *read = value ? entry_without_stream(parts[i].kind, value, o->arena, o->diags) : NULL;
+        if (value && !read)
+            return NULL;
+        if (read == value)
+            continue;
+        root = yaml_replace(root, parts[i].key, read, o->arena);
+        if (parts[i].kind == CATALOG_MODELS)
+            *model = NULL; /* whose name the stream gives */
+    }
+    return root;
+}
+
 struct yaml_node *experiment_with_flags(struct yaml_node *root, const struct experiment_flags *flags, struct arena *arena,
                                         struct diags *diags)
 {
@@ -219,6 +241,9 @@ struct yaml_node *experiment_with_flags(struct yaml_node *root, const struct exp
     const struct yaml_node *model = yaml_find(root, "model");
     for (int i = 0; i < flags->n_overrides; i++)
         root = with_override(root, flags->overrides[i], o);
+    root = without_streams(root, &model, o);
+    if (!root)
+        return NULL;
     struct yaml_node *now = yaml_find(root, "model");
     struct yaml_node *called = model && now ? entry_changed_model(model, now, o->arena) : now;
     return called == now ? root : yaml_replace(root, "model", called, o->arena);

@@ -71,6 +71,19 @@ struct state_mixer {
     bool norm;    /* a norm over the output of the heads, before the output projection */
 };
 
+/* Where layers with a window attend by heads of their own (Gemma 4, MiMo-V2); 0: as the others have. */
+struct windowed_heads {
+    int heads, kv_heads, head_dim, value_dim;
+};
+
+/* Picks the keys that a query attends to (DeepSeek-V3.2's lightning indexer, arXiv:2512.02556): heads that score all keys by a
+ * query of their own, from the compressed query where there is one, and one key for all heads. */
+struct key_indexer {
+    int heads; /* 0: every query attends to all keys */
+    int head_dim;
+    int top_k; /* keys that a query attends to */
+};
+
 struct mixture {
     int experts; /* routed experts per layer; 0: dense model */
     int top_k;   /* routed experts per token */
@@ -80,7 +93,11 @@ struct mixture {
     int shared_experts; /* experts that every token uses */
     int64_t shared_ffn; /* width of the shared expert(s) together; 0: shared_experts * expert_ffn */
     int first_dense_layers; /* leading layers that stay dense, of width ffn_hidden */
+    int last_dense_layers;  /* and last ones (Step-3: 1) */
     int every;              /* after those, one layer in `every` is a mixture (1: all) */
+    int zero_experts;       /* choices of the router that compute nothing (LongCat); top_k leaves out their share */
+    bool router_bias;       /* a number of each expert that balances their load (DeepSeek-V3's correction bias) */
+    bool shared_gate;       /* the shared expert's output is weighted by a projection of the input to one number (Qwen) */
 };
 
 struct transformer {
@@ -91,11 +108,21 @@ struct transformer {
     bool gated_mlp;   /* SwiGLU or GeGLU: three matrices */
     double mlp_limit; /* largest magnitude of the input of a gated activation (gpt-oss: 7); 0: any */
     int heads, kv_heads;
-    int head_dim; /* hidden / heads unless the model says otherwise */
+    int head_dim;         /* hidden / heads unless the model says otherwise */
+    int value_dim;        /* of a value's head, where it is not head_dim (MiMo-V2: 128 of 192); 0: head_dim */
+    int64_t query_rank;   /* grouped attention's queries come by a product of this rank (Step-3's MFA); 0: they do not */
+    bool values_are_keys; /* layers without a window have no projection for values (Gemma 4) */
+    int shared_kv_layers; /* this many last layers take keys and values from earlier ones (Gemma 4's smallest) */
     int64_t vocab;
-    int64_t max_seq_len;     /* of the learned position table, and the default sequence length */
-    int64_t position_offset; /* rows of the learned position table before that of the first token (OPT: 2) */
+    int64_t max_seq_len;           /* of the learned position table, and the default sequence length */
+    int64_t position_offset;       /* rows of the learned position table before that of the first token (OPT: 2) */
+    int64_t layer_embedding;       /* width of a token's vector for each layer (Gemma 4's smallest: 256); 0: none */
+    int64_t layer_embedding_vocab; /* rows of that table; 0: vocab */
     bool tied_embeddings, linear_bias, qkv_bias, qk_norm;
+    bool output_bias;     /* the projection behind attention has a bias */
+    bool qk_norm_whole;   /* the norm on queries and keys is over all heads together (OLMo 2), not over each */
+    bool attention_sinks; /* a number of each head takes part in its softmax (gpt-oss) */
+    int layer_norms;      /* of a layer with both parts: 4 where one is behind each part, too, 1 of parts side by side; 0: 2 */
     bool output_gate; /* the output of grouped attention is multiplied by the sigmoid of a projection of the same width
                          (Qwen3-Next) */
     enum norm_kind norm;
@@ -105,6 +132,8 @@ struct transformer {
     struct latent_attention latent;
     int64_t window;   /* sliding-window width in tokens, 0: full attention */
     int window_every; /* one layer in `window_every` keeps full attention (0: none does) */
+    struct windowed_heads windowed;
+    struct key_indexer indexer;
     struct mixture moe;
     struct state_mixer mixer;
     char layer_pattern[PATTERN_SIZE];              /* empty: all `a` */
@@ -114,7 +143,7 @@ struct transformer {
 
 /* Parameter counts, in elements, of the whole model. */
 struct parameter_count {
-    double embedding; /* token and position tables */
+    double embedding; /* token and position tables, and those of layers with what reads them */
     double head;      /* output projection; 0 when tied */
     double attention; /* all layers */
     double mixers;    /* those with a state, all layers */
@@ -168,6 +197,20 @@ static inline bool transformer_is_hybrid(const struct transformer *model)
 void layer_pattern_shorten(char *pattern);
 /* The letters of patterns. */
 extern const char layer_letters[];
+
+/* The model as its layers of one kind see it: `model` itself, or `*view` with the heads of layers that have a window, where these
+ * have their own. */
+const struct transformer *transformer_view(const struct transformer *model, bool windowed, struct transformer *view);
+/* Width of a value's head of grouped attention. */
+static inline int transformer_value_dim(const struct transformer *model)
+{
+    return model->value_dim ? model->value_dim : model->head_dim;
+}
+/* Norms of hidden width of `parts` parts of layers. */
+static inline double transformer_norms(const struct transformer *model, double parts)
+{
+    return model->layer_norms ? parts * model->layer_norms / 2 : parts;
+}
 
 /* The kind of a layer (0-based). Layers after the last one are those of multi-token prediction, and are like the last. */
 struct layer_kind layer_kind_of(const struct transformer *model, int layer);

@@ -33,9 +33,29 @@ static const struct field mixture_rows[] = {
     INTEGER("shared_experts", struct mixture, shared_experts, 0, 1e4, UNSET, "experts that every token passes"),
     INTEGER("shared_ffn", struct mixture, shared_ffn, 0, 1e8, UNSET, "width of the shared experts together"),
     INTEGER("first_dense_layers", struct mixture, first_dense_layers, 0, 1e5, UNSET, "leading layers that stay dense"),
+    INTEGER("last_dense_layers", struct mixture, last_dense_layers, 0, 1e5, UNSET, "last layers that stay dense"),
     INTEGER("every", struct mixture, every, 1, 1e5, "1", "after those, one layer in `every` is a mixture"),
+    INTEGER("zero_experts", struct mixture, zero_experts, 0, 1e5, UNSET,
+            "choices of the router that compute nothing; top_k is less by their share"),
+    BOOLEAN("router_bias", struct mixture, router_bias, UNSET, "the router has a balancing bias for each expert"),
+    BOOLEAN("shared_gate", struct mixture, shared_gate, UNSET, "the shared expert's output is weighted by a gate"),
 };
 static const struct schema mixture_schema = SCHEMA("mixture of experts", mixture_rows);
+
+static const struct field windowed_rows[] = {
+    INTEGER("heads", struct windowed_heads, heads, 1, 1e5, UNSET, "attention heads"),
+    INTEGER("kv_heads", struct windowed_heads, kv_heads, 1, 1e5, UNSET, "key and value heads"),
+    INTEGER("head_dim", struct windowed_heads, head_dim, 1, 1e5, UNSET, "width of a head"),
+    INTEGER("value_dim", struct windowed_heads, value_dim, 1, 1e5, UNSET, "width of a value's head"),
+};
+static const struct schema windowed_schema = SCHEMA("heads of layers with a window", windowed_rows);
+
+static const struct field indexer_rows[] = {
+    INTEGER("heads", struct key_indexer, heads, 1, 1e5, REQUIRED, "heads that score keys"),
+    INTEGER("head_dim", struct key_indexer, head_dim, 1, 1e5, REQUIRED, "width of such a head"),
+    INTEGER("top_k", struct key_indexer, top_k, 1, 1e9, REQUIRED, "keys that a query attends to"),
+};
+static const struct schema indexer_schema = SCHEMA("indexer of sparse attention", indexer_rows);
 
 static const char *const mixers[] = {[MIXER_MAMBA2] = "mamba2",
                                      [MIXER_LIGHTNING] = "lightning",
@@ -66,15 +86,30 @@ static const struct field transformer_rows[] = {
     INTEGER("heads", struct transformer, heads, 1, 1e5, REQUIRED, "attention heads"),
     INTEGER("kv_heads", struct transformer, kv_heads, 1, 1e5, UNSET, "key and value heads (default: heads)"),
     INTEGER("head_dim", struct transformer, head_dim, 1, 1e5, UNSET, "width of a head (default: hidden / heads)"),
+    INTEGER("value_dim", struct transformer, value_dim, 1, 1e5, UNSET, "width of a value's head (default: head_dim)"),
+    INTEGER("query_rank", struct transformer, query_rank, 0, 1e6, UNSET, "rank of the queries' product; 0 one matrix"),
+    BOOLEAN("values_are_keys", struct transformer, values_are_keys, UNSET,
+            "layers without a window have no projection for values"),
+    INTEGER("shared_kv_layers", struct transformer, shared_kv_layers, 0, 10000, UNSET,
+            "last layers that take keys and values from earlier ones"),
     INTEGER("vocab", struct transformer, vocab, 1, 1e8, REQUIRED, "rows of the embedding table"),
     INTEGER("max_seq_len", struct transformer, max_seq_len, 1, 1e9, REQUIRED,
             "default sequence length; rows of a learned position table"),
     INTEGER("position_offset", struct transformer, position_offset, 0, 1e6, UNSET,
             "rows of a learned position table before that of the first token"),
+    INTEGER("layer_embedding", struct transformer, layer_embedding, 0, 1e5, UNSET,
+            "width of a token's vector for each layer; 0 none"),
+    INTEGER("layer_embedding_vocab", struct transformer, layer_embedding_vocab, 0, 1e8, UNSET,
+            "rows of the table of those vectors (default: vocab)"),
     BOOLEAN("tied_embeddings", struct transformer, tied_embeddings, "false", "output projection shares the embedding table"),
     BOOLEAN("linear_bias", struct transformer, linear_bias, "false", "every projection has a bias"),
     BOOLEAN("qkv_bias", struct transformer, qkv_bias, "false", "query, key and value projections have a bias"),
     BOOLEAN("qk_norm", struct transformer, qk_norm, "false", "a norm on queries and keys, per head"),
+    BOOLEAN("qk_norm_whole", struct transformer, qk_norm_whole, UNSET, "with qk_norm: over all heads together"),
+    BOOLEAN("output_bias", struct transformer, output_bias, UNSET, "the projection behind attention has a bias"),
+    BOOLEAN("attention_sinks", struct transformer, attention_sinks, UNSET, "a number of each head takes part in its softmax"),
+    INTEGER("layer_norms", struct transformer, layer_norms, 0, 4, UNSET,
+            "norms of a layer: 4 with one behind each part, 1 of parts side by side (default: 2)"),
     BOOLEAN("output_gate", struct transformer, output_gate, UNSET, "attention's output is gated by a projection of the input"),
     CHOICE_OR("norm", struct transformer, norm, norms, norm_synonyms, "rms", "kind of norm"),
     CHOICE_OR("position", struct transformer, position, positions, position_synonyms, "rotary", "kind of position encoding"),
@@ -84,6 +119,8 @@ static const struct field transformer_rows[] = {
     GROUP("latent", struct transformer, latent, latent_schema, UNSET, "multi-head latent attention"),
     INTEGER("window", struct transformer, window, 0, 1e9, UNSET, "sliding-window width in tokens; 0 full attention"),
     INTEGER("window_every", struct transformer, window_every, 0, 10000, UNSET, "one layer in this many keeps full attention"),
+    GROUP("windowed", struct transformer, windowed, windowed_schema, UNSET, "heads of layers with a window, where they differ"),
+    GROUP("indexer", struct transformer, indexer, indexer_schema, UNSET, "picks the keys that a query attends to"),
     GROUP("moe", struct transformer, moe, mixture_schema, UNSET, "mixture of experts"),
     GROUP("mixer", struct transformer, mixer, mixer_schema, UNSET, "mixer with a state, of some layers"),
     TEXT("layer_pattern", struct transformer, layer_pattern, UNSET,

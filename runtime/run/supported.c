@@ -16,6 +16,28 @@ static enum status lacks(struct diags *diags, const char *format, ...)
     return STATUS_MISSING;
 }
 
+/* A shape of attention or layers that the runtime has no kernels for; NULL: none. */
+static const char *foreign_shape(const struct transformer *m)
+{
+    const struct windowed_heads *own = &m->windowed;
+    const struct {
+        bool has;
+        const char *what;
+    } shapes[] = {
+        {own->heads || own->kv_heads || own->head_dim || own->value_dim, "heads of windowed layers (windowed)"},
+        {m->value_dim && m->value_dim != m->head_dim, "values of another width than keys (value_dim)"},
+        {m->query_rank > 0, "queries by a product of low rank (query_rank)"},
+        {m->values_are_keys || m->shared_kv_layers > 0, "shared keys and values (values_are_keys, shared_kv_layers)"},
+        {m->indexer.heads > 0, "sparse attention (indexer)"},
+        {m->layer_embedding > 0, "vectors of tokens for each layer (layer_embedding)"},
+        {m->moe.zero_experts > 0, "experts that compute nothing (zero_experts)"},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (shapes[i].has)
+            return shapes[i].what;
+    return NULL;
+}
+
 enum status runtime_supports_layout(const struct layout *layout, const struct setting *setting, struct diags *diags)
 {
     double offloaded = offload_share(&layout->offload, OFFLOAD_OPTIMIZER);
@@ -40,6 +62,9 @@ enum status runtime_supports(const struct setting *setting, struct diags *diags)
         return lacks(diags, "the runtime attends to whole sequences, not documents apart: leave out job.documents");
     if (job->moment_precision != PRECISION_FP32)
         return lacks(diags, "the runtime keeps the optimizer's moments in fp32: leave out job.moment_precision");
+    const char *foreign = foreign_shape(m);
+    if (foreign)
+        return lacks(diags, "the runtime has no kernels for %s of %s: remove these keys from the model", foreign, m->name);
     if (m->output_gate)
         return lacks(diags, "the runtime has no kernels for attention's output gate of %s: it executes ungated attention",
                      m->name);

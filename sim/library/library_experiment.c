@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/file.h"
 #include "model/base/memory.h"
 #include "sim/library/library_internal.h"
 
@@ -9,7 +10,6 @@
 static enum status experiment_reload(struct msim_experiment *handle, struct diags *diags)
 {
     const struct experiment_flags flags = {
-        .file = handle->file,
         .name = handle->name,
         .text = handle->text,
         .n_text = handle->n_text,
@@ -35,7 +35,15 @@ static enum msim_status experiment_open(struct msim_experiment *handle, struct m
 enum msim_status msim_experiment_read(const char *path, struct msim_messages *messages, struct msim_experiment **experiment)
 {
     struct msim_experiment *handle = memory_new(1, sizeof *handle);
-    handle->file = memory_copy_text(path);
+    struct library_call call;
+    /* Once, though each change reads the experiment anew: standard input and pipes have nothing left then. */
+    enum status status = file_read(path, YAML_BYTES_MAX, &handle->text, &handle->n_text, library_begin(&call, messages));
+    if (status != STATUS_OK) {
+        msim_experiment_destroy(handle);
+        *experiment = NULL;
+        return library_done(&call, status);
+    }
+    handle->name = strcmp(path, "-") == 0 ? NULL : memory_copy_text(path);
     return experiment_open(handle, messages, experiment);
 }
 
@@ -86,7 +94,6 @@ void msim_experiment_destroy(struct msim_experiment *experiment)
         free(experiment->overrides[i]);
     free(experiment->overrides);
     free(experiment->name);
-    free(experiment->file);
     free(experiment->text);
     free(experiment);
 }

@@ -18,8 +18,7 @@ struct msim_messages {
  * command line. */
 struct msim_experiment {
     struct experiment experiment;
-    char *name; /* of the text, for messages; NULL: `file` is read */
-    char *file;
+    char *name; /* of the text, for messages; NULL: standard input */
     char *text;
     size_t n_text;
     char **overrides; /* "key=value" */

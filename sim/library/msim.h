@@ -88,7 +88,7 @@ MSIM_API void msim_messages_clear(struct msim_messages *messages);
 
 struct msim_experiment;
 
-/* From a YAML or JSON file, as `msim plan FILE` reads it. */
+/* From a YAML or JSON file, as `msim plan FILE` reads it: a pipe or "-", standard input, too. It is read once. */
 MSIM_API enum msim_status msim_experiment_read(const char *path, struct msim_messages *messages,
                                                struct msim_experiment **experiment);
 /* From n bytes of such a text; messages call it `name`. */

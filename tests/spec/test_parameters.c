@@ -170,6 +170,7 @@ static const struct {
     {"gpt-530b-megascale", 0.001, 0},
     {"mt-nlg-530b", 0.001, 0},
     {"grok1-314b", 0.006, 0},
+    {"gpt-j-6b", 0.0002, 0}, /* biases of its feed-forward part */
     {"nemotron4-15b", 0.005, 0},
     {"llama4-maverick", 0.002, 0.02},
     {"megascale-moe-352b", 0.001, 0},

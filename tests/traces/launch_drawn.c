@@ -28,6 +28,8 @@ static void settle_model(struct transformer *m)
 {
     m->published_parameters = m->published_active = m->mlp_limit = 0;
     m->position_offset = 0; /* launch_export.c has it in max_seq_len */
+    m->layer_norms = 0;
+    m->attention_sinks = m->qk_norm_whole = m->moe.router_bias = m->moe.shared_gate = false; /* no script has these */
     m->name[0] = m->source[0] = '\0';
     if (m->position == POSITION_ROTARY && !(m->rope_theta > 0))
         m->rope_theta = 10000; /* what is taken where nothing says it */

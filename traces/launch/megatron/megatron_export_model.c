@@ -24,6 +24,33 @@ static void write_vocabulary(struct export_writer *w)
         export_set(w, ARGUMENT_VOCAB_DIVISOR, "%lld", (long long)divisor);
 }
 
+/* Shapes and vectors of newer models, which need a model provider of their own. */
+static void lose_shapes(struct export_writer *w, const struct transformer *m)
+{
+    const struct {
+        bool has;
+        const char *what;
+    } details[] = {
+        {m->output_gate, "output_gate: attention's output as it is"},
+        {m->windowed.kv_heads || m->windowed.head_dim || m->windowed.heads, "windowed: all layers have the same heads"},
+        {m->value_dim && m->value_dim != m->head_dim, "value_dim: values as wide as keys"},
+        {m->query_rank > 0, "query_rank: queries by one matrix"},
+        {m->values_are_keys || m->shared_kv_layers, "keys and values of every layer"},
+        {m->indexer.heads > 0, "indexer: attention to all keys"},
+        {m->layer_embedding > 0, "layer_embedding: tokens have one vector"},
+        {m->moe.zero_experts > 0, "zero_experts: all experts compute"},
+        {m->moe.last_dense_layers > 0, "last_dense_layers: the last layers are mixtures"},
+        {m->layer_norms == 4 || m->layer_norms == 1, "layer_norms: two norms in each layer"},
+        {m->qk_norm_whole, "qk_norm_whole: a norm for each head"},
+        {m->attention_sinks, "attention_sinks: a softmax without them"},
+        {m->output_bias && !m->linear_bias, "output_bias: a projection without a bias"},
+        {m->moe.shared_gate, "shared_gate: a shared expert without a gate"},
+    };
+    for (size_t i = 0; i < sizeof details / sizeof *details; i++)
+        if (details[i].has)
+            export_lose(w, "%s", details[i].what);
+}
+
 static void write_mixture(struct export_writer *w)
 {
     const struct transformer *model = &w->job->model;
@@ -103,8 +130,7 @@ void export_model(struct export_writer *w)
         export_lose(w, "positions: only BLOOM's Megatron-DeepSpeed has alibi");
     if (model->mlp_limit > 0)
         export_lose(w, "mlp_limit %g: a clamp of the activation has an argument in few versions", model->mlp_limit);
-    if (model->output_gate)
-        export_lose(w, "output_gate: attention's output as it is");
+    lose_shapes(w, model);
     write_vocabulary(w);
     write_mixture(w);
     write_hybrid(w);
