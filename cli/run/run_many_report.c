@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options/next_command.h"
 #include "cli/options/shared_options.h"
 #include "cli/output/notes.h"
 #include "cli/output/result.h"
@@ -393,6 +394,7 @@ static enum status report(struct invocation *call, const struct run_session *s, 
     tell_waiting(call, outcomes, n);
     tell_energy(call, s);
     run_assumptions_write(&s->report, call->out);
+    next_command_write(call, "run", NULL, "--optimise all");
     return STATUS_OK;
 }
 
