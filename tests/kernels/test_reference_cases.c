@@ -7,7 +7,7 @@
 #include "tests/kernels/kernel_device.h"
 #include "tests/suite.h"
 
-enum { CASES = THINNED == 1 ? 12 : 4, SIZE = 40 };
+enum { CASES = THINNED == 1 ? 12 : 2, SIZE = 40 };
 
 static void no_poison(const struct kernel_case *c, const struct operand *operand)
 {

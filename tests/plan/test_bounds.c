@@ -90,9 +90,9 @@ static void ask_for_estimate(struct asked *of, const struct layout *layout)
 
 START_TEST(what_is_kept_is_what_each_takes)
 {
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_estimate), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], OFFLOADED, adam, ask_for_estimate), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NARROW, masked, ask_for_estimate), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_estimate), 100 / THINNED);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], OFFLOADED, adam, ask_for_estimate), 100 / THINNED);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NARROW, masked, ask_for_estimate), 100 / THINNED);
 }
 END_TEST
 
@@ -118,11 +118,11 @@ static void ask_for_bound(struct asked *of, const struct layout *layout)
 
 START_TEST(no_step_is_shorter_than_its_bound)
 {
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_bound), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_bound), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_bound), 100 / THINNED);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_bound), 100 / THINNED);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_bound), 100 / THINNED);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_bound), 50);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NARROW, masked, ask_for_bound), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NARROW, masked, ask_for_bound), 100 / THINNED);
 }
 END_TEST
 
@@ -139,9 +139,9 @@ static void ask_for_memory(struct asked *of, const struct layout *layout)
 
 START_TEST(what_is_kept_is_what_each_needs)
 {
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_memory), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_memory), 100);
-    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_memory), 100);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], WIDE, adam, ask_for_memory), 100 / THINNED);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, muon, ask_for_memory), 100 / THINNED);
+    ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, uneven, ask_for_memory), 100 / THINNED);
     ck_assert_int_gt(ask_of_many(&population_jobs[_i], NULL, layer_wise, ask_for_memory), 50);
 }
 END_TEST

@@ -227,13 +227,13 @@ int main(void)
 {
     Suite *suite = suite_create("closed form error");
     TCase *cases = tcase_create("population");
-    tcase_add_loop_test(cases, errors_are_small_in_every_schedule, 0, N_SCHEDULES);
-    tcase_add_loop_test(cases, context_parallelism_takes_what_it_takes_simulated, 0, N_SCHEDULES);
+    suite_add_rounds(cases, errors_are_small_in_every_schedule, N_SCHEDULES, 0);
+    suite_add_rounds(cases, context_parallelism_takes_what_it_takes_simulated, N_SCHEDULES, 1);
     tcase_add_loop_test(cases, uneven_chunks_take_what_they_take_simulated, 0, N_UNEVEN);
     tcase_add_loop_test(cases, uneven_chunks_and_messages_that_block, 0, N_UNEVEN);
-    tcase_add_loop_test(cases, muon_takes_what_it_takes_simulated, 0, N_SCHEDULES);
-    tcase_add_loop_test(cases, owners_of_whole_parameters_take_what_they_take_simulated, 0, N_SCHEDULES);
-    tcase_add_loop_test(cases, what_is_repeated_takes_time_and_frees_memory, 0, N_SCHEDULES);
+    suite_add_rounds(cases, muon_takes_what_it_takes_simulated, N_SCHEDULES, 2);
+    suite_add_rounds(cases, owners_of_whole_parameters_take_what_they_take_simulated, N_SCHEDULES, 0);
+    suite_add_rounds(cases, what_is_repeated_takes_time_and_frees_memory, N_SCHEDULES, 1);
     tcase_add_test(cases, what_is_planned_is_nearly_the_fastest);
     suite_add_tcase(suite, cases);
     return suite_run(suite);

@@ -566,7 +566,7 @@ int main(void)
 {
     Suite *suite = suite_create("plan search");
     TCase *cases = tcase_create("search");
-    tcase_add_loop_test(cases, a_search_finds_what_a_loop_finds, 0, N_SEARCHES);
+    suite_add_rounds(cases, a_search_finds_what_a_loop_finds, N_SEARCHES, 0);
     tcase_add_test(cases, three_losses_are_three_times_the_space);
     tcase_add_test(cases, what_fits_stays);
     tcase_add_test(cases, the_smallest_share_that_fits);

@@ -510,8 +510,8 @@ int main(void)
 {
     Suite *suite = suite_create("plan space");
     TCase *cases = tcase_create("space");
-    tcase_add_loop_test(cases, dense_spaces_are_complete, 0, THINNED == 1 ? 7 : 5); /* the last are the largest */
-    tcase_add_loop_test(cases, mixture_spaces_are_complete, 0, 3);
+    suite_add_rounds(cases, dense_spaces_are_complete, THINNED == 1 ? 7 : 5, 0); /* the last are the largest */
+    suite_add_rounds(cases, mixture_spaces_are_complete, 3, 0);
     tcase_add_test(cases, folded_schedules_where_asked_for);
     tcase_add_test(cases, offloading_where_asked_for);
     tcase_add_test(cases, shares_where_asked_for);

@@ -215,7 +215,7 @@ int toy_suite(const char *name, const struct toy_test *tests, int n)
     Suite *suite = suite_create(name);
     TCase *cases = tcase_create(name);
     for (int i = 0; i < n; i++)
-        tcase_add_loop_test(cases, tests[i].test, 0, tests[i].rounds);
+        suite_add_rounds(cases, tests[i].test, tests[i].rounds, i);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }

@@ -383,7 +383,7 @@ int main(void)
     tcase_add_loop_test(all, one_rank_is_even_and_a_rank_an_expert_is_what_is_given, 0, N_SPREADS);
     tcase_add_test(all, the_more_uneven_the_busier);
     tcase_add_test(all, one_expert_that_gets_everything);
-    tcase_add_loop_test(all, ranks_have_what_drawn_loads_give, 0, N_SPREADS);
+    suite_add_rounds(all, ranks_have_what_drawn_loads_give, N_SPREADS, 0);
     tcase_add_loop_test(all, few_experts_that_have_most, 0, N_CORNERS);
     tcase_add_loop_test(all, a_capacity_of_every_token_is_none, 0, N_SPREADS);
     tcase_add_loop_test(all, a_capacity_limits_and_conserves, 0, N_SPREADS);

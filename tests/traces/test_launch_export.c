@@ -91,7 +91,7 @@ static bool as_nanotron(struct random_stream *random, struct launch_job *x)
 /* Two draws of each. */
 START_TEST(what_a_recipe_is_told_comes_back)
 {
-    enum { TRIES = 400000, WANTED = 400 };
+    enum { TRIES = 400000, WANTED = 400 / THINNED };
     struct random_stream random = random_stream_named((uint64_t)_i / 2 + 1, 3, 0);
     bool bridge = _i % 2;
     struct cluster cluster;
@@ -122,13 +122,13 @@ START_TEST(what_a_recipe_is_told_comes_back)
         hybrid += x.layout.shard > 0;
     }
     ck_assert_int_eq(n, WANTED);
-    ck_assert_int_gt(mixtures, 15);
-    ck_assert_int_gt(latent, 2);
-    ck_assert_int_gt(windows, 10);
-    ck_assert_int_gt(stages, bridge ? 5 : -1); /* a layout of stages NeMo 2 does not have */
-    ck_assert_int_gt(moments, 40);
-    ck_assert_int_gt(narrow, 40);
-    ck_assert_int_gt(hybrid, 20);
+    ck_assert_int_gt(mixtures, 15 / THINNED);
+    ck_assert_int_gt(latent, 2 / THINNED);
+    ck_assert_int_gt(windows, 10 / THINNED);
+    ck_assert_int_gt(stages, bridge ? 5 / THINNED : -1); /* a layout of stages NeMo 2 does not have */
+    ck_assert_int_gt(moments, 40 / THINNED);
+    ck_assert_int_gt(narrow, 40 / THINNED);
+    ck_assert_int_gt(hybrid, 20 / THINNED);
     names_free(names);
     diags_free(&diags);
 }

@@ -585,8 +585,8 @@ int main(void)
     tcase_add_test(tests, steps_by_marks);
     tcase_add_test(tests, sums_to_the_step);
     tcase_add_test(tests, gaps_by_hand);
-    tcase_add_loop_test(tests, sweeps_count_every_second, 0, 200);
-    tcase_add_loop_test(tests, steps_with_work_are_kept, 0, 100);
+    tcase_add_loop_test(tests, sweeps_count_every_second, 0, 200 / THINNED);
+    tcase_add_loop_test(tests, steps_with_work_are_kept, 0, 100 / THINNED);
     tcase_add_test(tests, tables_of_launches);
     tcase_add_test(tests, wrong_texts);
     tcase_add_loop_test(tests, progress_is_told, 0, 2);
