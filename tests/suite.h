@@ -35,8 +35,8 @@ static inline int suite_draws(int n, int by)
     return n / least > 0 ? n / least : 1;
 }
 
-/* Adds the rounds 0 to N - 1 of a test. Sanitizers take every third, from FIRST on: for rounds that reach the same code with other
- * numbers, or in another order. */
+/* Adds the rounds 0 to N - 1 of a test. Sanitizers take every third, from FIRST on: for rounds that reach the same code with
+ * other numbers, or in another order. */
 static inline void suite_add_rounds(TCase *tcase, const TTest *test, int n, int first)
 {
     const int step = THINNED == 1 || n < 3 ? 1 : 3;
@@ -50,8 +50,8 @@ __attribute__((constructor)) static void suite_limit_time(void)
     setenv("CK_DEFAULT_TIMEOUT", "600", 0);
 }
 
-/* Under sanitizers a suite is one process: a copy of their memory for each case, and a search for leaks at its end, take longer than
- * most cases. Leaks are found at the end of the suite. */
+/* Under sanitizers a suite is one process: a copy of their memory for each case, and a search for leaks at its end, take longer
+ * than most cases. Leaks are found at the end of the suite. */
 __attribute__((constructor)) static void suite_keep_one_process(void)
 {
     if (THINNED > 1)
