@@ -11,7 +11,9 @@
 #define BEGIN         "# nThread 1 nGpus 1 minBytes 8 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1\n"
 #define RANK(r, host) "#  Rank  " #r " Group  0 Pid  10" #r " on " host " device  " #r " [0x18] NVIDIA H100 80GB HBM3\n"
 #define FOUR          RANK(0, "node-a") RANK(1, "node-a") RANK(2, "node-b") RANK(3, "node-b")
-#define HEADING       "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw\n"
+#define HEADING                                                                                                                  \
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong"                                       \
+    "     time   algbw   busbw\n"
 #define REDUCE                                                                                                                   \
     "     1048576        262144     float     sum      -1    100.5   10.43   15.65      0   101.0   10.38   15.57      0\n"
 #define SCATTER                                                                                                                  \
