@@ -1,7 +1,18 @@
-/* kernel_reference.c - calls the reference of an operation. */
+/* kernel_reference.c - the names of operations, and their execution by the reference. */
 #include <string.h>
 
 #include "kernels/reference.h"
+
+static const char *const names[N_KERNELS] = {
+#define X(ID, stem, of) #stem,
+    KERNELS(X, X)
+#undef X
+};
+
+const char *kernel_name(enum kernel kernel)
+{
+    return (unsigned)kernel < N_KERNELS ? names[kernel] : "unknown";
+}
 
 void zero_reference(const struct zero_call *call)
 {

@@ -23,10 +23,10 @@
 #ifndef MSIM_RUNTIME_BASE_DEVICE_H
 #define MSIM_RUNTIME_BASE_DEVICE_H
 
+#include "kernels/kernels.h"
 #include "model/base/diag.h"
 #include "model/base/units.h"
 #include "model/spec/gpu.h"
-#include "runtime/base/kernel_call.h"
 
 struct device;
 struct device_stream;
@@ -64,6 +64,7 @@ struct device_api {
      * a core. NULL: no other rank uses the device, so the two are equal. */
     enum status (*event_work)(struct device_event *event, nanos *time, struct diags *diags);
 
+    /* Copies the call. Buffers that it points to must stay until the stream has passed it. */
     enum status (*launch)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);
     /* Runs KERNEL_ADAM or KERNEL_SGD on the host's cores when the stream reaches it, on memory of host_new. */
     enum status (*launch_host)(struct device_stream *stream, const struct kernel_call *call, struct diags *diags);

@@ -1,311 +1,10 @@
-/* layer_mixture.c - the forward pass of a mixture of experts, and the functions that both passes share. */
+/* layer_mixture.c - the forward pass of a mixture of experts. */
 #include "runtime/layer/layer_mixture.h"
-
-static const struct mixture_shape *sizes(const struct layer_context *c)
-{
-    return &c->shape->moe;
-}
-
-/* Copies of tokens that this rank sends. */
-static int64_t copies_of(const struct layer_context *c)
-{
-    return sizes(c)->tokens * sizes(c)->top_k;
-}
-
-int64_t mixture_room(const struct layer_context *c)
-{
-    return sizes(c)->share * sizes(c)->top_k;
-}
-
-static bool has_all_tokens(const struct shape *s)
-{
-    return s->tp > 1 && !s->sequence_parallel;
-}
-
-struct tensor *mixture_shares(const struct layer_context *c)
-{
-    const struct shape *s = c->shape;
-    return layer_tensor(c, has_all_tokens(s) ? s->tp * s->moe.share : s->local_tokens, s->hidden);
-}
-
-void *mixture_own(const struct layer_context *c, struct tensor *tensor)
-{
-    const struct shape *s = c->shape;
-    return layer_row(c, tensor_data(tensor), has_all_tokens(s) ? s->tp_rank * s->moe.share * s->hidden : 0);
-}
-
-/* --- routing */
-
-static struct tensor *routing_new(const struct layer_context *c)
-{
-    const struct mixture_shape *m = sizes(c);
-    int64_t n = mixture_room(c), sources = (int64_t)m->tp * m->ep;
-    int64_t integers = m->experts + sources * m->local + 2 * m->ep + m->tp + m->local + 1 + 2 * n + m->most;
-    return tensor_new(c->rank, (size_t)integers * sizeof(int32_t));
-}
-
-struct routing routing_of(const struct layer_context *c)
-{
-    const struct mixture_shape *m = sizes(c);
-    struct routing r = {.counts = tensor_data(c->state->mixture.plan)};
-    if (!r.counts)
-        return r;
-    r.arrived = r.counts + m->experts;
-    r.sent = r.arrived + (int64_t)m->tp * m->ep * m->local;
-    r.received = r.sent + m->ep;
-    r.members = r.received + m->ep;
-    r.offsets = r.members + m->tp;
-    r.expert = r.offsets + m->local + 1;
-    r.place = r.expert + mixture_room(c);
-    r.order = r.place + mixture_room(c);
-    return r;
-}
-
-const int32_t *routing_rows(const struct layer_context *c)
-{
-    struct routing r = routing_of(c);
-    return r.offsets ? r.offsets + sizes(c)->local : NULL;
-}
-
-static void exchange_counts(const struct layer_context *c, enum group_kind group, enum exchange exchange, const int32_t *in,
-                            int32_t *out, int64_t count)
-{
-    struct exchange_call call = {
-        .exchange = exchange, .element = ELEMENT_INT32, .in = in, .out = out, .count = count, .what = "numbers of tokens"};
-    rank_exchange(c->rank, c->rank->side[group], c->step->stream, &call);
-}
-
-/* How many copies come from whom for which expert: every rank tells those that hold the experts, and they tell each other. */
-static void spread_counts(const struct layer_context *c, const struct routing *r, int me)
-{
-    const struct mixture_shape *m = sizes(c);
-    int32_t *own = r->arrived + (int64_t)me * m->ep * m->local;
-    struct kernel_call copy = {.kernel = KERNEL_COPY,
-                               .copy = {own, r->counts, (size_t)m->experts * sizeof(int32_t)}}; /* ep * local of them */
-    if (m->ep > 1)
-        exchange_counts(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, r->counts, own, m->local);
-    else
-        layer_launch(c, &copy);
-    if (m->tp > 1)
-        exchange_counts(c, GROUP_TP, EXCHANGE_ALL_GATHER, own, r->arrived, (int64_t)m->ep * m->local);
-}
-
-static void route(const struct layer_context *c)
-{
-    const struct mixture_shape *m = sizes(c);
-    struct routing r = routing_of(c);
-    int me = m->tp > 1 ? c->shape->tp_rank : 0;
-    struct kernel_call sort = {
-        .kernel = KERNEL_EXPERT_SORT,
-        .expert_sort = {.n = copies_of(c), .experts = m->experts, .expert = r.expert, .counts = r.counts, .place = r.place}};
-    struct kernel_call arrivals = {.kernel = KERNEL_EXPERT_ARRIVALS,
-                                   .expert_arrivals = {.ep = m->ep,
-                                                       .tp = m->tp,
-                                                       .me = me,
-                                                       .experts = m->local,
-                                                       .counts = r.counts,
-                                                       .arrived = r.arrived,
-                                                       .sent = r.sent,
-                                                       .received = r.received,
-                                                       .members = r.members,
-                                                       .offsets = r.offsets,
-                                                       .order = r.order}};
-    layer_launch(c, &sort);
-    spread_counts(c, &r, me);
-    layer_launch(c, &arrivals);
-}
-
-/* --- rows between ranks */
-
-/* `rows` become what an exchange makes of them, `room` rows at most. */
-static void exchange_rows(const struct layer_context *c, enum group_kind group, enum exchange exchange, struct ragged parts,
-                          int64_t room, const char *what)
-{
-    struct mixture_state *m = &c->state->mixture;
-    struct tensor *made = layer_tensor(c, room, c->shape->hidden);
-    parts.even = copies_of(c);
-    struct exchange_call call = {.exchange = exchange,
-                                 .element = rank_element(c->rank),
-                                 .in = tensor_data(m->rows),
-                                 .out = tensor_data(made),
-                                 .count = c->shape->hidden,
-                                 .parts = parts,
-                                 .what = what};
-    rank_exchange(c->rank, c->rank->groups[group], c->step->stream, &call);
-    layer_drop(c, &m->rows);
-    m->rows = made;
-}
-
-void mixture_dispatch(const struct layer_context *c, const char *what)
-{
-    struct routing r = routing_of(c);
-    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){.sent = r.sent, .received = r.received},
-                  sizes(c)->most / sizes(c)->tp, what);
-}
-
-void mixture_dispatch_tp(const struct layer_context *c, const char *what)
-{
-    struct routing r = routing_of(c);
-    exchange_rows(c, GROUP_TP, EXCHANGE_ALL_GATHER, (struct ragged){.received = r.members}, sizes(c)->most, what);
-}
-
-void mixture_combine_tp(const struct layer_context *c, const char *what)
-{
-    struct routing r = routing_of(c);
-    exchange_rows(c, GROUP_TP, EXCHANGE_REDUCE_SCATTER, (struct ragged){.sent = r.members}, sizes(c)->most / sizes(c)->tp, what);
-}
-
-void mixture_combine(const struct layer_context *c, const char *what)
-{
-    struct routing r = routing_of(c);
-    exchange_rows(c, GROUP_EP, EXCHANGE_ALL_TO_ALL, (struct ragged){.sent = r.received, .received = r.sent}, mixture_room(c),
-                  what);
-}
-
-/* From one source they arrive in the order of experts. */
-static bool arrives_sorted(const struct mixture_shape *m)
-{
-    return m->tp * m->ep == 1;
-}
-
-static void reorder(const struct layer_context *c, struct tensor *from, struct tensor *to, bool scatter)
-{
-    int64_t h = c->shape->hidden;
-    layer_rows(c, (struct rows_call){.n = sizes(c)->most,
-                                     .width = h,
-                                     .from_row = h,
-                                     .to_row = h,
-                                     .scatter = scatter,
-                                     .index = routing_of(c).order,
-                                     .count = routing_rows(c),
-                                     .from = tensor_data(from),
-                                     .to = tensor_data(to)});
-}
-
-struct tensor *mixture_sort(const struct layer_context *c)
-{
-    struct mixture_state *m = &c->state->mixture;
-    struct tensor *sorted = m->rows;
-    if (!arrives_sorted(sizes(c))) {
-        sorted = layer_tensor(c, sizes(c)->most, c->shape->hidden);
-        reorder(c, m->rows, sorted, true);
-        layer_drop(c, &m->rows);
-    }
-    m->rows = NULL;
-    return sorted;
-}
-
-void mixture_unsort(const struct layer_context *c, struct tensor **sorted)
-{
-    struct mixture_state *m = &c->state->mixture;
-    if (arrives_sorted(sizes(c))) {
-        m->rows = *sorted;
-        *sorted = NULL;
-        return;
-    }
-    m->rows = layer_tensor(c, sizes(c)->most, c->shape->hidden);
-    reorder(c, *sorted, m->rows, false);
-    layer_drop(c, sorted);
-}
-
-void mixture_gather_shares(const struct layer_context *c, struct tensor *tensor, const char *what)
-{
-    const struct shape *s = c->shape;
-    struct exchange_call call = {.exchange = EXCHANGE_ALL_GATHER,
-                                 .element = rank_element(c->rank),
-                                 .in = mixture_own(c, tensor),
-                                 .out = tensor_data(tensor),
-                                 .count = s->moe.share * s->hidden,
-                                 .what = what};
-    rank_exchange(c->rank, c->rank->groups[GROUP_TP], c->step->stream, &call);
-}
-
-/* --- products */
-
-struct kernel_call expert_product_of(const struct layer_context *c, enum expert_product product, enum kernel kernel)
-{
-    const struct shape *s = c->shape;
-    bool up = product == EXPERT_PRODUCT_UP;
-    enum parameter_kind weights = up ? PARAMETER_EXPERT_UP : PARAMETER_EXPERT_DOWN;
-    enum parameter_kind bias = up ? PARAMETER_EXPERT_UP_BIAS : PARAMETER_EXPERT_DOWN_BIAS;
-    bool adds = up || s->moe.tp == 1 || s->tp_rank == 0; /* of partial sums one has the bias */
-    const struct tensor *cast = narrow_weights_of(c->experts, weights);
-    struct operand w = cast ? operand_of(cast, kernel == KERNEL_GROUPED_BACKWARD_INPUT)
-                            : operand_wide(unit_weights(c->rank, c->experts, weights));
-    if (kernel == KERNEL_GROUPED_BACKWARD_WEIGHT)
-        w = operand_wide(NULL);
-    return (struct kernel_call){.kernel = kernel,
-                                .grouped = {.groups = s->moe.local,
-                                            .most = s->moe.most,
-                                            .in = up ? s->hidden : s->moe.ffn,
-                                            .out = up ? s->moe.up_width : s->hidden,
-                                            .offsets = routing_of(c).offsets,
-                                            .w = w.data,
-                                            .w_as = w.as,
-                                            .bias = adds ? unit_weights(c->rank, c->experts, bias) : NULL,
-                                            .dw = unit_gradients(c->experts, weights),
-                                            .dbias = unit_gradients(c->experts, bias)}};
-}
-
-void expert_operands(struct kernel_call *call, const struct tensor *x, const struct tensor *dy)
-{
-    bool weight = call->kernel == KERNEL_GROUPED_BACKWARD_WEIGHT;
-    struct operand left = operand_of(x, weight), right = operand_of(dy, weight);
-    call->grouped.x = left.data;
-    call->grouped.x_as = left.as;
-    call->grouped.dy = right.data;
-    call->grouped.dy_as = right.as;
-    if (right.as.format) /* its bias's gradient was summed when it was cast */
-        call->grouped.dbias = NULL;
-}
-
-void expert_launch(const struct layer_context *c, struct kernel_call *call)
-{
-    call->grouped.scratch = product_scratch(c->rank, call);
-    layer_launch(c, call);
-}
-
-void expert_cast_gradient(const struct layer_context *c, enum expert_product product, struct tensor **dy)
-{
-    struct kernel_call biases = expert_product_of(c, product, KERNEL_GROUPED_BACKWARD_WEIGHT);
-    if (c->rank->recipe.gradients == NARROW_NONE || !*dy || (*dy)->format != NARROW_NONE)
-        return;
-    biases.grouped.dw = NULL;
-    biases.grouped.dy = tensor_data(*dy);
-    if (biases.grouped.dbias)
-        layer_launch(c, &biases);
-    layer_cast(c, dy, biases.grouped.out, (struct cast){.gradient = true, .count = routing_rows(c)});
-}
-
-struct product shared_up_of(const struct layer_context *c)
-{
-    struct product p = layer_product(c, PARAMETER_SHARED_UP, c->shape->hidden, sizes(c)->shared_up);
-    p.bias = PARAMETER_SHARED_UP_BIAS;
-    p.biased = c->shape->linear_bias;
-    return p;
-}
-
-struct product shared_down_of(const struct layer_context *c)
-{
-    return layer_product(c, PARAMETER_SHARED_DOWN, sizes(c)->shared, c->shape->hidden);
-}
-
-struct product router_of(const struct layer_context *c)
-{
-    struct product p = layer_product(c, PARAMETER_ROUTER, c->shape->hidden, sizes(c)->experts);
-    p.tokens = sizes(c)->tokens;
-    p.wide = true;
-    p.bias = PARAMETER_ROUTER_BIAS;
-    p.biased = c->shape->linear_bias;
-    return p;
-}
-
-/* --- steps */
 
 static void router_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
-    m->logits = layer_tensor(c, sizes(c)->share, sizes(c)->experts);
+    m->logits = layer_tensor(c, mixture_sizes(c)->share, mixture_sizes(c)->experts);
     product_forward_of(c, router_of(c), operand_wide(mixture_own(c, c->state->n2)), tensor_data(m->logits), false);
 }
 
@@ -315,11 +14,11 @@ static void top_k_step(const struct layer_context *c)
     m->gate = layer_floats(c, mixture_room(c));
     m->plan = routing_new(c);
     struct kernel_call call = {.kernel = KERNEL_ROUTE_FORWARD,
-                               .route = {.t = sizes(c)->tokens,
-                                         .experts = sizes(c)->experts,
-                                         .top_k = sizes(c)->top_k,
-                                         .groups = sizes(c)->groups,
-                                         .top_groups = sizes(c)->top_groups,
+                               .route = {.t = mixture_sizes(c)->tokens,
+                                         .experts = mixture_sizes(c)->experts,
+                                         .top_k = mixture_sizes(c)->top_k,
+                                         .groups = mixture_sizes(c)->groups,
+                                         .top_groups = mixture_sizes(c)->top_groups,
                                          .logits = tensor_data(m->logits),
                                          .gate = tensor_data(m->gate),
                                          .expert = routing_of(c).expert}};
@@ -331,13 +30,13 @@ static void permute_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
     int64_t h = c->shape->hidden;
-    route(c);
+    mixture_route(c);
     m->rows = layer_tensor(c, mixture_room(c), h);
-    layer_rows(c, (struct rows_call){.n = copies_of(c),
+    layer_rows(c, (struct rows_call){.n = mixture_copies(c),
                                      .width = h,
                                      .from_row = h,
                                      .to_row = h,
-                                     .share = sizes(c)->top_k,
+                                     .share = mixture_sizes(c)->top_k,
                                      .scatter = true,
                                      .index = routing_of(c).place,
                                      .from = mixture_own(c, c->state->n2),
@@ -350,7 +49,7 @@ static void expert_up_step(const struct layer_context *c)
     struct kernel_call call = expert_product_of(c, EXPERT_PRODUCT_UP, KERNEL_GROUPED_FORWARD);
     if (!m->x)
         m->x = mixture_sort(c);
-    m->up = layer_tensor(c, sizes(c)->most, sizes(c)->up_width);
+    m->up = layer_tensor(c, mixture_sizes(c)->most, mixture_sizes(c)->up_width);
     expert_operands(&call, m->x, NULL);
     call.grouped.y = tensor_data(m->up);
     expert_launch(c, &call);
@@ -360,9 +59,12 @@ static void expert_up_step(const struct layer_context *c)
 static void expert_activation_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
-    m->act = layer_tensor(c, sizes(c)->most, sizes(c)->ffn);
-    struct activation_call call = {
-        .t = sizes(c)->most, .f = sizes(c)->ffn, .count = routing_rows(c), .u = tensor_data(m->up), .a = tensor_data(m->act)};
+    m->act = layer_tensor(c, mixture_sizes(c)->most, mixture_sizes(c)->ffn);
+    struct activation_call call = {.t = mixture_sizes(c)->most,
+                                   .f = mixture_sizes(c)->ffn,
+                                   .count = routing_rows(c),
+                                   .u = tensor_data(m->up),
+                                   .a = tensor_data(m->act)};
     layer_activation(c, call, false);
     layer_forget(c, &m->up, RECOMPUTE_MOE);
 }
@@ -371,7 +73,7 @@ static void expert_down_step(const struct layer_context *c)
 {
     struct mixture_state *m = &c->state->mixture;
     struct kernel_call call = expert_product_of(c, EXPERT_PRODUCT_DOWN, KERNEL_GROUPED_FORWARD);
-    struct tensor *y = layer_tensor(c, sizes(c)->most, c->shape->hidden);
+    struct tensor *y = layer_tensor(c, mixture_sizes(c)->most, c->shape->hidden);
     expert_operands(&call, m->act, NULL);
     call.grouped.y = tensor_data(y);
     expert_launch(c, &call);
@@ -387,9 +89,9 @@ static void unpermute_step(const struct layer_context *c)
     m->rows = NULL;
     c->state->branch = mixture_shares(c);
     struct kernel_call call = {.kernel = KERNEL_COMBINE_FORWARD,
-                               .combine = {.t = sizes(c)->tokens,
+                               .combine = {.t = mixture_sizes(c)->tokens,
                                            .h = s->hidden,
-                                           .top_k = sizes(c)->top_k,
+                                           .top_k = mixture_sizes(c)->top_k,
                                            .rows = tensor_data(m->returned),
                                            .place = routing_of(c).place,
                                            .gate = tensor_data(m->gate),
@@ -404,11 +106,11 @@ static void shared_up_step(const struct layer_context *c)
 {
     const struct shape *s = c->shape;
     struct mixture_state *m = &c->state->mixture;
-    m->shared_up = layer_tensor(c, s->tokens, sizes(c)->shared_up);
-    m->shared_act = layer_tensor(c, s->tokens, sizes(c)->shared);
+    m->shared_up = layer_tensor(c, s->tokens, mixture_sizes(c)->shared_up);
+    m->shared_act = layer_tensor(c, s->tokens, mixture_sizes(c)->shared);
     product_forward(c, shared_up_of(c), c->state->n2_full, tensor_data(m->shared_up), false);
     struct activation_call call = {
-        .t = s->tokens, .f = sizes(c)->shared, .u = tensor_data(m->shared_up), .a = tensor_data(m->shared_act)};
+        .t = s->tokens, .f = mixture_sizes(c)->shared, .u = tensor_data(m->shared_up), .a = tensor_data(m->shared_act)};
     layer_activation(c, call, false);
     layer_forget(c, &m->shared_up, RECOMPUTE_SHARED_EXPERTS);
     if (s->sequence_parallel) /* gathered again in the backward pass */

@@ -37,6 +37,12 @@ struct routing {
     int32_t *order;    /* [most] */
 };
 struct routing routing_of(const struct layer_context *c);
+/* Allocates them; mixture_route then fills in the members that depend on all ranks' choices. */
+struct tensor *routing_new(const struct layer_context *c);
+void mixture_route(const struct layer_context *c);
+/* The sizes of the mixture, and the number of copies of tokens that this rank sends. */
+const struct mixture_shape *mixture_sizes(const struct layer_context *c);
+int64_t mixture_copies(const struct layer_context *c);
 const int32_t *routing_rows(const struct layer_context *c); /* number of rows, in device memory */
 
 /* Shares. All tensor-parallel ranks have the same tokens, and each sends a share of them to experts: tokens [rank * share, (rank
