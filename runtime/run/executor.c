@@ -1,9 +1,7 @@
 /* executor.c - opens a rank, executes its script step by step, and closes it. */
-#include "runtime/run/executor.h"
+#include "runtime/run/executor_internal.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "model/base/memory.h"
@@ -149,107 +147,6 @@ void rank_close(struct rank *rank)
     api->close(rank->device);
     diags_free(&rank->diags);
     *rank = (struct rank){0};
-}
-
-/* --- one operation */
-
-/* The input of a pass comes in a message, or from another chunk of this rank (at the turning point of a folded schedule). */
-static void take_over(struct rank *rank, const struct op *op)
-{
-    const struct layout *layout = rank->layout;
-    bool forward = op->pass == PASS_FORWARD;
-    struct chunk_state *chunk = &rank->chunks[op->chunk];
-    int from = chunk->virtual_stage + (forward ? -1 : 1);
-    if (op->pass == PASS_BACKWARD_WEIGHT || from < 0 || from >= layout_virtual_stages(layout) ||
-        layout_stage_of(layout, from) != rank->stage)
-        return;
-    struct pass_state *other = rank->chunks[layout_chunk_of(layout, from)].passes[op->micro_batch];
-    struct pass_state *pass = chunk->passes[op->micro_batch];
-    struct tensor **to = forward ? &pass->x : &pass->d, **at = forward ? &other->x : &other->d;
-    if (!*to && *at) {
-        *to = *at;
-        *at = NULL;
-    }
-}
-
-static void enqueue_pass(struct rank *rank, uint32_t i, struct device_stream *stream)
-{
-    const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
-    const struct bound_op *bound = &rank->binding.ops[i];
-    struct chunk_state *chunk = &rank->chunks[op->chunk];
-    const struct step_list *list = binding_list(&rank->binding, op->chunk, op->pass);
-    if (bound->first == 0 && bound->n)
-        take_over(rank, op);
-    struct step_context context = {.rank = rank,
-                                   .chunk = chunk,
-                                   .pass = chunk->passes[op->micro_batch],
-                                   .stream = stream,
-                                   .micro_batch = op->micro_batch,
-                                   .marks = rank->pipeline.marks[i].n ? &rank->pipeline.marks[i] : NULL};
-    for (uint32_t k = 0; k < bound->n && rank->status == STATUS_OK; k++)
-        step_enqueue(&context, &list->items[bound->first + k]);
-}
-
-static void enqueue_message(struct rank *rank, const struct op *op, struct device_stream *stream)
-{
-    struct pass_state *pass = rank->chunks[op->chunk].passes[op->micro_batch];
-    struct tensor **at = op->pass == PASS_FORWARD ? &pass->x : &pass->d;
-    int64_t elements = rank->shape.local_tokens * rank->shape.hidden;
-    bool sends = op->kind == OP_SEND;
-    if (!sends)
-        *at = tensor_new_travelling(rank, (size_t)elements * device_element_bytes(rank->device), stream);
-    if (!*at)
-        return;
-    struct exchange_call call = {.exchange = sends ? EXCHANGE_SEND : EXCHANGE_RECV,
-                                 .element = rank_element(rank),
-                                 .in = (*at)->data,
-                                 .out = (*at)->data,
-                                 .count = elements,
-                                 .peer = sends ? 1 : 0,
-                                 .what = op->pass == PASS_FORWARD ? "activations" : "gradients"};
-    rank_exchange(rank, sends ? rank->sends[op->tag] : rank->receives[op->tag], stream, &call);
-    if (sends)
-        tensor_drop(rank, at, stream);
-}
-
-static void enqueue_alone(struct rank *rank, uint32_t i)
-{
-    const struct op *op = &rank->program->ops[rank->program->scripts[rank->stage].first_op + i];
-    const struct bound_op *bound = &rank->binding.ops[i];
-    struct device_stream *stream = rank->streams[op->stream];
-    for (int d = 0; d < OP_DEPS; d++)
-        if (op->deps[d] != NO_OP)
-            rank_wait(rank, rank->end[op->deps[d]], stream);
-    host_copies_awaited(rank, op);
-    bool whole = bound->pieces <= 1; /* pieces wait one by one */
-    if (whole && bound->pairing == PAIRING_AFTER_PREVIOUS)
-        rank_wait(rank, rank->end[i - 1], stream);
-    bool updates = op->pass >= N_PASSES && op->kind == OP_COMPUTE && op->class == CLASS_OPTIMIZER;
-    if (updates && op->stream == STREAM_COMPUTE)
-        update_settle_norm(rank, stream);
-    rank_record(rank, rank->begin[i], stream);
-    if (whole && bound->pairing == PAIRING_AFTER_NEXT)
-        rank_wait(rank, rank->end[i + 1], stream);
-    if (op->kind == OP_SEND || op->kind == OP_RECV)
-        enqueue_message(rank, op, stream);
-    else if (op->pass < N_PASSES)
-        enqueue_pass(rank, i, stream);
-    else if (op->kind == OP_COLLECTIVE)
-        shards_exchange(rank, op, stream);
-    else if (updates)
-        update_enqueue(rank, op, stream);
-    else if (op->stream == STREAM_DOWN || op->stream == STREAM_UP)
-        host_copies_enqueue(rank, i, stream);
-    rank_record(rank, rank->end[i], stream);
-}
-
-static void enqueue_op(struct rank *rank, uint32_t i)
-{
-    if (i > 0 && rank->binding.ops[i - 1].pairing == PAIRING_AFTER_NEXT)
-        return; /* enqueued with the one before, which waits for it */
-    if (rank->binding.ops[i].pairing == PAIRING_AFTER_NEXT)
-        enqueue_alone(rank, i + 1);
-    enqueue_alone(rank, i);
 }
 
 /* --- one step */
@@ -422,7 +319,7 @@ static void enqueue_step(struct rank *rank, const struct injection *injection, c
         }
         if (slow)
             slow_down(rank, i, injection, before);
-        enqueue_op(rank, i);
+        rank_enqueue_operation(rank, i);
     }
 }
 
@@ -442,67 +339,5 @@ enum status rank_run_step(const struct rank_options *options, struct rank *rank,
         read_times(rank, timing);
     meet(rank, false);
     rank->step++;
-    return rank->status;
-}
-
-/* --- results */
-
-static void copy_out(struct rank *rank, void *to, const void *from, size_t bytes)
-{
-    struct device_stream *stream = rank->streams[STREAM_COMPUTE];
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->copy_out(stream, to, from, bytes, &rank->diags);
-    if (rank->status == STATUS_OK)
-        rank->status = rank->device->api->stream_synchronise(stream, &rank->diags);
-}
-
-enum status rank_read(struct rank *rank, double *loss, double *square_norm)
-{
-    float norm = 0;
-    copy_out(rank, loss, rank->loss, sizeof *loss);
-    copy_out(rank, &norm, rank->norm, sizeof norm);
-    *square_norm = rank->program->rolling && !rank->side[GROUP_MODEL] ? NAN : norm; /* of this stage alone */
-    return rank->status;
-}
-
-/* Of one row the part that is owned. */
-static void collect_row(const struct unit_state *u, const struct parameter *p, int64_t row, const float *owned, float *there)
-{
-    int64_t begin = p->offset + row * p->cols, end = begin + p->cols, last = u->first + u->owned;
-    int64_t from = begin > u->first ? begin : u->first, to = end < last ? end : last;
-    if (from < to)
-        memcpy(there + (from - begin), owned + (from - u->first), (size_t)(to - from) * sizeof *there);
-}
-
-static void collect_unit(const struct unit_state *u, const struct model_map *map, const float *owned, float *whole)
-{
-    for (int k = 0; k < u->unit->n_parameters; k++) {
-        const struct parameter *p = &u->unit->parameters[k];
-        for (int64_t row = 0; row < p->rows; row++)
-            collect_row(u, p, row, owned, whole + model_map_index(map, p, row * p->cols));
-    }
-}
-
-/* The elements that this rank updates, from host and device memory. */
-static void collect_owned(struct rank *rank, const struct unit_state *u, bool gradients, float *owned)
-{
-    int64_t there = gradients && !rank_gradients_leave(rank) ? 0 : u->host.n;
-    if (there)
-        memcpy(owned, gradients ? u->host.gradients : u->host.master, (size_t)there * sizeof *owned);
-    copy_out(rank, owned + there, gradients ? u->owned_gradients : u->master, (size_t)(u->owned - there) * sizeof *owned);
-}
-
-enum status rank_collect(struct rank *rank, bool gradients, float *whole)
-{
-    struct model_map map = model_map_of(rank->setting);
-    for (int c = 0; c < rank->layout->vpp; c++)
-        for (int i = 0; i < rank->chunks[c].units.n_items; i++) {
-            struct unit_state *u = &rank->chunks[c].states[i];
-            float *owned = memory_new((size_t)u->owned, sizeof *owned);
-            collect_owned(rank, u, gradients, owned);
-            if (rank->status == STATUS_OK)
-                collect_unit(u, &map, owned, whole);
-            free(owned);
-        }
     return rank->status;
 }

@@ -46,7 +46,7 @@ MUST_CHECK enum status rank_open(const struct rank_options *options, struct devi
 MUST_CHECK enum status rank_run_step(const struct rank_options *options, struct rank *rank, const struct injection *injection,
                                      struct rank_timing *timing);
 /* Call after a step. Loss: this rank's part of the mean over the batch's tokens (0 without a head; the same on all
- * tensor-parallel ranks). Squared gradient norm: of the whole model if the program exchanges it, else of this rank's part. */
+ * tensor-parallel ranks). Squared gradient norm: of the whole model; NAN if the program does not exchange it. */
 MUST_CHECK enum status rank_read(struct rank *rank, double *loss, double *square_norm);
 /* Copies the gradients (or weights) that this rank updates to their places in the whole model (model_map, `total` numbers). Other
  * places are not changed; places that several ranks hold are written by each of them. */
