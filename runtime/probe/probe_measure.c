@@ -1,5 +1,4 @@
 /* probe_measure.c - measures one case of a probe: enqueues its calls in batches and takes their times. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * The program counts some kernels of a mixer as several products; here each kernel is one step. */
 #include "runtime/base/mixer_form.h"
-#include "runtime/layer/steps_internal.h"
+#include "runtime/layer/steps/steps_internal.h"
 
 /* The products that read the mixer's input: one matrix, or narrow ones that are followed by two others. */
 struct column_group steps_mixer_inputs(const struct builder *b)

@@ -1,7 +1,7 @@
 /* steps.c - passes of a chunk as lists of steps, in the order of model/cost/work/work_pass.c. */
 #include "model/cost/work/precision_bytes.h"
 #include "model/cost/work/work.h"
-#include "runtime/layer/steps_internal.h"
+#include "runtime/layer/steps/steps_internal.h"
 
 /* --- ends */
 

@@ -1,5 +1,5 @@
 /* steps_mixture.c - the experts of a layer as steps, in both passes and when recomputed. */
-#include "runtime/layer/steps_internal.h"
+#include "runtime/layer/steps/steps_internal.h"
 
 static void exchange_experts(struct builder *b, enum step_kind kind)
 {

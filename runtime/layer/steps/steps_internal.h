@@ -8,8 +8,8 @@
  *     steps_reduce(b, STEP_REDUCE2);               adds an exchange if tp > 1
  *     steps_add(b, STEP_RESIDUAL2, "residual");
  */
-#ifndef MSIM_RUNTIME_LAYER_STEPS_INTERNAL_H
-#define MSIM_RUNTIME_LAYER_STEPS_INTERNAL_H
+#ifndef MSIM_RUNTIME_LAYER_STEPS_STEPS_INTERNAL_H
+#define MSIM_RUNTIME_LAYER_STEPS_STEPS_INTERNAL_H
 
 #include "runtime/base/steps.h"
 

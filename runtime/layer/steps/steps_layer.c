@@ -1,7 +1,7 @@
 /* steps_layer.c - a layer as a list of steps, in the order of model/cost/work/work_layer.c. */
 #include "model/base/memory.h"
 #include "model/cost/work/work.h"
-#include "runtime/layer/steps_internal.h"
+#include "runtime/layer/steps/steps_internal.h"
 
 static struct layer_kind kind_of(const struct builder *b)
 {

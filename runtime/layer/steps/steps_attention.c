@@ -1,6 +1,6 @@
 /* steps_attention.c - the core of attention and the exchanges of context parallelism, as steps, in the order of
  * model/cost/work/work_attention.c. */
-#include "runtime/layer/steps_internal.h"
+#include "runtime/layer/steps/steps_internal.h"
 
 /* Packed, exchanged, put in place: queries, keys and values, or what attention gives. */
 static void swap_heads(struct builder *b, bool context, bool gradient)

@@ -1,7 +1,7 @@
 /* steps_build.c - adds one step, or one group of products with one input, to a list of steps. */
 #include "model/base/memory.h"
 #include "model/cost/work/work.h"
-#include "runtime/layer/steps_internal.h"
+#include "runtime/layer/steps/steps_internal.h"
 
 struct step *steps_add(struct builder *b, enum step_kind kind, const char *label)
 {
