@@ -65,16 +65,21 @@ static const struct option_value *value_at(const struct invocation *call, int pl
 /* Options in the order in which they were given: the last of two that say the same wins. */
 static void put_options(const struct invocation *call, const char *command, const char *const *without, FILE *out)
 {
+    enum { LIST_WIDTH = 60 }; /* a longer one goes on with its option again, on the next line */
+    size_t width = 0;
     for (int place = 0, i; place < call->n_taken; place++) {
         const struct option_value *value = value_at(call, place, &i);
         if (!value || !is_repeated(call, command, value) || has_name(without, value->row->name))
             continue;
         if (strcmp(value->row->name, "set") == 0 && sets_layout(value->texts[i], without))
             continue;
-        fprintf(out, " --%s", value->row->name);
+        bool goes_on = value->row->type == OPTION_LIST && i > 0 && value->places[i - 1] == place - 1 &&
+                       width + strlen(value->texts[i]) < LIST_WIDTH;
+        width = strlen(value->texts[i]) + 1 + (goes_on ? width : 0);
+        fprintf(out, goes_on ? "," : " --%s", value->row->name);
         if (value->row->type == OPTION_FLAG)
             continue;
-        fputc(' ', out);
+        fputs(goes_on ? "" : " ", out);
         put_quoted(value->texts[i], out);
     }
 }

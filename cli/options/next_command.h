@@ -6,7 +6,8 @@
  *
  *     next: msim plan job.yaml --gpus 512 --layout auto
  *
- * The line can be copied into a shell. With --quiet, and for an experiment on standard input, there is none.
+ * An empty line goes before it. The line can be copied into a shell. With --quiet, and for an experiment on standard input, there
+ * is none.
  */
 #ifndef MSIM_CLI_OPTIONS_NEXT_COMMAND_H
 #define MSIM_CLI_OPTIONS_NEXT_COMMAND_H

@@ -16,6 +16,7 @@ struct leaf {
     int times;
     struct cost cost; /* of one */
     double over;      /* what an oversubscribed fabric makes longer of its exchange: work_over */
+    bool over_shown;  /* of some leaf, in the table */
     char what[96];    /* its size */
 };
 
@@ -136,12 +137,16 @@ static void leaves_free(struct leaves *leaves)
     free(leaves->items);
 }
 
-static void microseconds_cell(struct table *table, double seconds)
+struct value as_part(double seconds)
 {
-    if (seconds > 0)
-        table_cell(table, "%.1f", seconds * 1e6);
-    else
-        table_cell(table, "-");
+    return seconds > 0 ? as_real(seconds) : shown_as(as_real(seconds), "-");
+}
+
+struct value as_over(double over, bool shown)
+{
+    char ratio[32];
+    struct value value = in_text_if(shown, as_real(over));
+    return over > EXPLAIN_OVER ? shown_as(value, "x %s", ratio_text(over, ratio, sizeof ratio)) : shown_as(value, "-");
 }
 
 /* FLOPs of what is timed: of experts' products the busiest rank's, where `flops` are those of a rank on average. */
@@ -153,66 +158,42 @@ static double flops_of(const struct work *work)
     return fmax(work->flops, 2.0 * g->count * (double)g->m * (double)g->n * (double)g->k);
 }
 
-void explain_over_cell(struct table *table, double over)
-{
-    char ratio[32];
-    if (over > EXPLAIN_OVER)
-        table_cell(table, "x %s", ratio_text(over, ratio, sizeof ratio));
-    else
-        table_cell(table, "-");
-}
-
-static bool any_over(const struct leaves *leaves)
-{
-    bool any = false;
-    for (size_t i = 0; i < leaves->n; i++)
-        any |= leaves->items[i].over > EXPLAIN_OVER;
-    return any;
-}
-
-static void leaf_row(struct table *table, const struct leaf *leaf, bool over)
+static struct value rate_of(const struct leaf *leaf)
 {
     double seconds = cost_seconds(leaf->cost);
-    table_cell(table, "%s", pass_of(leaf));
-    table_cell(table, "%s", work_class_name(leaf->work->class));
-    table_cell(table, "%s", leaf->work->label);
-    table_cell(table, "%s", leaf->what);
-    table_cell(table, "%d", leaf->times);
-    microseconds_cell(table, seconds);
-    microseconds_cell(table, leaf->cost.launch_s);
-    microseconds_cell(table, leaf->cost.compute_s);
-    microseconds_cell(table, leaf->cost.memory_s);
-    microseconds_cell(table, leaf->cost.latency_s);
-    microseconds_cell(table, leaf->cost.bandwidth_s);
-    if (over)
-        explain_over_cell(table, leaf->over);
-    if (leaf->work->flops > 0 && seconds > 0)
-        table_cell(table, "%.0f", flops_of(leaf->work) / seconds / 1e12);
-    else
-        table_cell(table, "-");
+    bool known = leaf->work->flops > 0 && seconds > 0;
+    return known_if(known, as_real(known ? flops_of(leaf->work) / seconds : 0));
 }
+
+#define LEAF_ROWS(ROW)                                                                                                           \
+    ROW(leaf, pass, as_text(pass_of(s)), "", JSON, "forward, backward or optimizer", .show = "%s")                               \
+    ROW(leaf, class, as_text(work_class_name(s->work->class)), "", JSON, "class of time", .show = "%s")                          \
+    ROW(leaf, work, as_text(s->work->label), "", JSON, "the kernel or exchange", .show = "%s")                                   \
+    ROW(leaf, size, as_text(s->what), "", JSON, "its size", .show = "%s")                                                        \
+    ROW(leaf, times, as_count(s->times), "", JSON, "times in the pass", .show = "%.0f")                                          \
+    EXPLAIN_COST_ROWS(ROW, leaf)                                                                                                 \
+    ROW(leaf, fabric, as_over(s->over, s->over_shown), "", JSON, EXPLAIN_OVER_MEANING, .show = "%.2f")                           \
+    ROW(leaf, flops, as_real(s->work->flops), "", JSON, "FLOPs of one")                                                          \
+    ROW(leaf, rate, rate_of(s), "FLOP/s", 0, "FLOPs per second", .title = "TFLOP/s", .text_unit = "", .scale = 1e-12,            \
+        .show = "%.0f")
+RESULT_ROWS(explain_work_rows, LEAF_ROWS)
 
 void explain_works_text(const struct layout *layout, const struct setting *setting, const struct invocation *call)
 {
-    static const char *const parts[] = {"time", "launch", "compute", "memory", "latency", "bandwidth"};
     struct leaves leaves = leaves_of(layout, setting, true);
     struct table table = {0};
-    table_column(&table, "pass", NULL, ALIGN_LEFT);
-    table_column(&table, "class", NULL, ALIGN_LEFT);
-    table_column(&table, "work", NULL, ALIGN_LEFT);
-    table_column(&table, "size", NULL, ALIGN_LEFT);
-    table_column(&table, "times", NULL, ALIGN_RIGHT);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        table_column(&table, parts[i], "us", ALIGN_RIGHT);
-    bool over = any_over(&leaves);
-    if (over)
-        table_column(&table, "fabric", NULL, ALIGN_RIGHT);
-    table_column(&table, "TFLOP/s", NULL, ALIGN_RIGHT);
+    bool over = false;
     for (size_t i = 0; i < leaves.n; i++)
-        leaf_row(&table, &leaves.items[i], over);
+        over |= leaves.items[i].over > EXPLAIN_OVER;
+    for (size_t i = 0; i < leaves.n; i++) {
+        leaves.items[i].over_shown = over;
+        if (i == 0)
+            rows_columns(explain_work_rows, leaves.items, &table);
+        rows_cells(explain_work_rows, &leaves.items[i], &table);
+    }
     table_write_text(&table, call);
     if (over)
-        fputs(EXPLAIN_OVER_MEANS, call->out);
+        fputs("fabric: " EXPLAIN_OVER_MEANING "\n", call->out);
     table_free(&table);
     leaves_free(&leaves);
 }
@@ -221,16 +202,8 @@ json_t *explain_works_json(const struct layout *layout, const struct setting *se
 {
     struct leaves leaves = leaves_of(layout, setting, true);
     json_t *array = json_array();
-    for (size_t i = 0; i < leaves.n; i++) {
-        const struct leaf *leaf = &leaves.items[i];
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:f, s:f}", "pass",
-                                        pass_of(leaf), "class", work_class_name(leaf->work->class), "work", leaf->work->label,
-                                        "size", leaf->what, "times", leaf->times, "seconds", cost_seconds(leaf->cost), "parts",
-                                        "launch_s", leaf->cost.launch_s, "compute_s", leaf->cost.compute_s, "memory_s",
-                                        leaf->cost.memory_s, "latency_s", leaf->cost.latency_s, "bandwidth_s",
-                                        leaf->cost.bandwidth_s, "fabric", leaf->over, "flops", leaf->work->flops));
-    }
+    for (size_t i = 0; i < leaves.n; i++)
+        json_array_append_new(array, rows_object(explain_work_rows, &leaves.items[i]));
     leaves_free(&leaves);
     return array;
 }

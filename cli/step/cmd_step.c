@@ -5,8 +5,12 @@
 #include "cli/options/command.h"
 #include "cli/options/fabric_options.h"
 #include "cli/options/shared_options.h"
+#include "cli/output/expectation.h"
+#include "cli/output/explain.h"
+#include "cli/output/layout_json.h"
 #include "cli/output/progress.h"
 #include "cli/output/result.h"
+#include "cli/step/step_explain.h"
 #include "cli/step/step_flow.h"
 #include "cli/step/step_many.h"
 #include "cli/step/step_pair.h"
@@ -196,21 +200,24 @@ static enum status report(struct invocation *call, const struct job_setup *setup
         return status;
     if (profiled)
         step_profile_complete(&profile, setup, how->stages);
-    struct step_report report = {.setup = setup,
-                                 .profile = profiled ? &profile : NULL,
-                                 .flow = how->seen_context,
-                                 .result = result,
-                                 .stages = how->stages,
-                                 .program = option_flag(call, "explain") ? program : NULL,
-                                 .detail = how->detail,
-                                 .folded = !how->all_ranks,
-                                 .gpu_price = setup->gpu_price};
-
-    step_report_complete(&report);
-    status = step_report_write(&report, call);
+    struct step_record record = step_record_of(setup, result);
+    record.profile = profiled ? &profile : NULL;
+    record.flow = how->seen_context;
+    record.stages = how->stages;
+    record.program = option_flag(call, "explain") ? program : NULL;
+    record.detail = how->detail;
+    record.folded = !how->all_ranks;
+    step_assume(&record);
+    status = step_report_write(&record, call);
     if (profiled)
         step_profile_free(&profile);
     return status;
+}
+
+static enum status export(struct invocation *call, const struct job_setup *setup, const struct step_result *result) {
+    const struct step_record record = step_record_of(setup, result); enum status fit = step_check_fit(&record, NULL, call);
+    enum status status = launch_export_write(call, &setup->layout, &setup->setting, result->step_time_s);
+    return status == STATUS_OK ? fit : status;
 }
 
 /* Fair flows go before packets: how much there is to do, and what to compare with. */
@@ -268,11 +275,13 @@ static enum status simulate(struct invocation *call, const struct job_setup *set
     if (status != STATUS_OK)
         return status;
     if (option_given(call, "export"))
-        status = launch_export_write(call, &setup->layout, &setup->setting, result.step_time_s);
+        status = export(call, setup, &result);
     else
         status = report(call, setup, how, &result, &program);
-    if (status == STATUS_OK)
-        status = files_write(call, files, &timeline, &program);
+    if (status == STATUS_OK || status == STATUS_CHECK) {
+        enum status written = files_write(call, files, &timeline, &program);
+        status = written == STATUS_OK ? status : written;
+    }
     timeline_free(&timeline);
     breakdown_free(how->stages);
     program_free(&program);
@@ -391,6 +400,8 @@ static const struct command_note notes[] = {
      "documents. Without --jitter, GPUs differ by the clock_spread of their entry (up to 20 %), which is fitted "
      "to whole jobs; two traced jobs showed 0.3 to 0.5 %. Days and GPU-hours of --tokens follow from the mean "
      "step."},
+    {"Memory",
+     "A layout that does not fit in memory is simulated, too: the report begins with a warning, and the exit code is 5."},
     {"Energy", "The energy of --tokens is an upper bound: GPUs at board power all the time, or nodes at their node_power, "
                "times pue."},
     {"Two experiments",
@@ -425,6 +436,34 @@ static const struct command_note notes[] = {
     {0},
 };
 
+static const struct result_table keys[] = {{"", step_rows},
+                                           {"", step_size_rows},
+                                           {"", step_detail_rows},
+                                           {"", step_flow_rows},
+                                           {"", step_end_rows},
+                                           {"documents", documents_rows},
+                                           {"likely", likely_rows},
+                                           {"energy_at_most", energy_rows},
+                                           {"memory_parts_gib", memory_part_rows},
+                                           {"out_of_memory", out_of_memory_rows},
+                                           {"experts", experts_rows},
+                                           {"stages[]", stage_rows},
+                                           {"layers.*", fabric_layer_rows},
+                                           {"contended_links[]", hot_link_rows},
+                                           {"packets", step_packet_rows},
+                                           {"explain.works[]", explain_work_rows},
+                                           {"explain.exchanges[]", exchange_rows},
+                                           {"profile", profile_rows},
+                                           {"profile.kernels[]", profile_kernel_rows},
+                                           {"profile.idle[]", profile_idle_rows},
+                                           {"", step_many_rows},
+                                           {"", step_spread_rows},
+                                           {"outcomes[]", step_outcome_rows},
+                                           {"a, b, difference", pair_rows},
+                                           {"a, b, difference", pair_memory_rows},
+                                           {"a, b", pair_side_rows},
+                                           {0}};
+
 const struct command command_step = {
     .name = "step",
     .summary = "simulate one training step of one layout: time, MFU and memory",
@@ -440,5 +479,6 @@ const struct command command_step = {
     .options = options,
     .notes = notes,
     .examples = examples,
+    .keys = keys,
     .run = run,
 };

@@ -1,19 +1,19 @@
 /* What the prediction of a step takes for granted, in sentences: of the network, of documents, of routing, of the layout. */
 #include <stdarg.h>
 
-#include "cli/step/step_report.h"
+#include "cli/step/step_record.h"
 #include "model/cost/step/packing.h"
 #include "model/cost/work/host_memory.h"
 #include "sim/network/collective_flows.h"
 
-static void assume(struct step_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
-static void assume(struct step_report *report, const char *format, ...)
+static void assume(struct step_record *record, const char *format, ...) PRINTF_LIKE(2, 3);
+static void assume(struct step_record *record, const char *format, ...)
 {
     va_list arguments;
-    if (report->n_assumptions == (int)(sizeof report->assumptions / sizeof report->assumptions[0]))
+    if (record->n_assumptions == (int)(sizeof record->assumptions / sizeof record->assumptions[0]))
         return;
     va_start(arguments, format);
-    vsnprintf(report->assumptions[report->n_assumptions++], sizeof report->assumptions[0], format, arguments);
+    vsnprintf(record->assumptions[record->n_assumptions++], sizeof record->assumptions[0], format, arguments);
     va_end(arguments);
 }
 
@@ -27,42 +27,44 @@ static bool passes_cross(const struct layout *layout, const struct cluster *clus
     return false;
 }
 
-static void assume_routing(struct step_report *report)
+static void assume_routing(struct step_record *record)
 {
-    const struct expert_load *load = &report->setup->experiment.job.load;
-    if (report->setup->experiment.model.moe.experts == 0)
+    const struct expert_load *load = &record->setup->experiment.job.load;
+    if (record->setup->experiment.model.moe.experts == 0)
         return;
     if (load->padded)
-        assume(report, "every expert works on its capacity, whatever it is sent");
+        assume(record, "each expert computes its full capacity, even if it receives fewer tokens");
     else if (load->busiest > 1)
-        assume(report,
-               "loads of experts are gamma variables: a group of expert parallelism has the time of its busiest rank in every "
-               "layer, and the memory as if that were the same rank in all of them");
+        assume(record,
+               "loads of experts follow a gamma distribution; in each layer, expert-parallel ranks wait for the busiest one; the "
+               "memory is that of a rank that is the busiest in all layers");
     else
-        assume(report, "tokens are routed evenly to all experts");
+        assume(record, "tokens are routed evenly to all experts");
     if (load->dropped > 0)
-        assume(report, "MFU counts what dropped copies of tokens would have taken");
+        assume(record, "MFU also counts the FLOPs of dropped token copies");
 }
 
 /* Replicas wait for the one whose documents are longest, which the step of average ones does not have. */
-static void assume_documents(struct step_report *report)
+static void assume_documents(struct step_record *record)
 {
-    const struct job_setup *setup = report->setup;
+    const struct job_setup *setup = record->setup;
     const struct layout *layout = &setup->layout;
     struct packing packing = packing_of(&setup->setting, layout->features);
     double sequences = (double)setup->experiment.job.global_batch / layout->dp;
 
     if (!packing.skips || packing.pairs <= 0)
         return;
-    report->documents_wait_s = packing_longer_s(layout, &setup->setting, packing_slowest(&packing, layout->dp, sequences));
-    assume(report,
-           "every sequence has an average one's documents: attention of real ones differs by %.0f %% (standard deviation), and "
-           "waiting for the replica with most adds about %.1f %% to a step, pipelines more: --replicas draws them",
-           100 * packing_variation(&packing), 100 * report->documents_wait_s / report->result->step_time_s);
+    record->documents_wait_s = packing_longer_s(layout, &setup->setting, packing_slowest(&packing, layout->dp, sequences));
+    assume(
+        record,
+        "each sequence has average documents; the attention of real sequences differs by %.0f %% (standard deviation); waiting "
+        "for the replica with the most attention adds about %.1f %% to a step, and more in a pipeline; --replicas simulates "
+        "this",
+        100 * packing_variation(&packing), 100 * record->documents_wait_s / record->result->step_time_s);
     if (layout_cp_keys(layout) > 1)
-        assume(report,
-               "ranks that share a sequence wait for the one in its middle, which has most pairs on average; what single long "
-               "documents add is not counted");
+        assume(record,
+               "ranks that share a sequence wait for the rank in its middle, which has the most attention pairs on average; the "
+               "additional wait for single long documents is not counted");
 }
 
 /* Does the schedule run a forward and a backward pass side by side (model/program/program.h, Pairs)? */
@@ -73,93 +75,89 @@ static bool runs_pairs(const struct layout *layout)
 }
 
 /* What the network is taken to be. */
-static void assume_network(struct step_report *report)
+static void assume_network(struct step_record *record)
 {
-    const struct layout *layout = &report->setup->layout;
-    const struct cluster *cluster = &report->setup->experiment.cluster;
+    const struct layout *layout = &record->setup->layout;
+    const struct cluster *cluster = &record->setup->experiment.cluster;
 
-    if (report->flow != NULL)
-        assume(report,
-               report->flow->packets.wanted
-                   ? "packet network: edges of a collective run beside one another and the slowest ends it; headers take no time"
-                   : "flow network: rates adapt at once; edges of a collective run beside one another and the slowest ends it");
-    if (report->flow != NULL && cluster->nvlink_domain > 1)
-        assume(report,
-               "collectives inside an NVLink domain keep their closed-form time and count nowhere in the use of its links");
-    if (report->flow != NULL && report->detail != DETAIL_KERNEL && passes_cross(layout, cluster))
-        assume(report, "exchanges within passes, of experts or of context, keep their closed-form time between nodes too: "
+    if (record->flow != NULL)
+        assume(record, record->flow->packets.wanted ? "packet network: the transfers of a collective run at the same time, and "
+                                                      "the slowest ends it; headers take no time"
+                                                    : "flow network: rates adapt at once; the transfers of a collective run at "
+                                                      "the same time, and the slowest ends it");
+    if (record->flow != NULL && cluster->nvlink_domain > 1)
+        assume(record,
+               "collectives inside an NVLink domain keep their closed-form time; the use of NVLink does not include them");
+    if (record->flow != NULL && record->detail != DETAIL_KERNEL && passes_cross(layout, cluster))
+        assume(record, "exchanges inside passes (tensor, context, expert) keep their closed-form time, also between nodes; "
                        "--detail kernel puts them on the links");
-    if (report->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
-        assume(report, "all-to-all of groups this large is sampled: fewer, longer transfers collide more");
-    if (report->flow == NULL)
-        assume(report, "analytic network: groups of one kind share links, and pipeline messages share NICs with data-parallel "
+    if (record->flow != NULL && layout->ep * layout->ep > ALL_TO_ALL_EDGES)
+        assume(record, "large all-to-alls are sampled: they have fewer, longer transfers, which collide more often");
+    if (record->flow == NULL)
+        assume(record, "analytic network: groups of one kind share links, and pipeline messages share NICs with data-parallel "
                        "exchanges; other contention is ignored");
     char narrow[OVERSUBSCRIBED_TEXT];
-    if (report->flow == NULL && oversubscribed_text(layout, cluster, narrow, sizeof narrow) > 0)
-        assume(report, "%s", narrow);
+    if (record->flow == NULL && oversubscribed_text(layout, cluster, narrow, sizeof narrow) > 0)
+        assume(record, "%s", narrow);
 }
 
 /* What is left out kernel by kernel, and what counts by chunk and layer alone. */
-static void assume_detail(struct step_report *report)
+static void assume_detail(struct step_record *record)
 {
-    const struct layout *layout = &report->setup->layout;
-    const struct experiment *experiment = &report->setup->experiment;
-    bool by_kernel = report->detail == DETAIL_KERNEL;
+    const struct layout *layout = &record->setup->layout;
+    const struct experiment *experiment = &record->setup->experiment;
+    bool by_kernel = record->detail == DETAIL_KERNEL;
     if (by_kernel && !(layout->features & FEATURE_BIT(CUDA_GRAPHS)))
-        assume(report, "kernel by kernel the host is taken to enqueue in time; by chunk and layer its pace and its pauses count");
+        assume(record, "with --detail kernel the host never delays the GPU; with chunk or layer it can");
     if (by_kernel && runs_pairs(layout))
-        assume(report,
-               "kernel by kernel the two passes of a pair (%s) follow one another and hide nothing of each other's exchanges; "
-               "by chunk and layer they do, so this step is the longer",
+        assume(record,
+               "with --detail kernel the two passes of a pair (%s) run one after the other and do not hide each other's "
+               "exchanges; with chunk or layer they do, and the step is shorter",
                layout->schedule == SCHEDULE_INTERLEAVED ? "ep_overlap" : schedule_name(layout->schedule));
     if (!by_kernel && layout_checkpoints_in_python(layout, &experiment->model) && experiment->cluster.gpu.host_pause_s > 0)
-        assume(report,
-               "Python collects the objects of its checkpoints now and then, and a replica waits for each of its ranks that "
-               "does: host_pause a layer and rank, among the host's time");
+        assume(record,
+               "Python's garbage collection pauses a rank from time to time, and the replica waits for it: host_pause per layer "
+               "and rank, as part of the host's time");
 }
 
-void step_report_complete(struct step_report *report)
+void step_assume(struct step_record *record)
 {
-    const struct job *job = &report->setup->experiment.job;
-    const struct transformer *model = &report->setup->experiment.model;
-    const struct layout *layout = &report->setup->layout;
+    const struct job *job = &record->setup->experiment.job;
+    const struct transformer *model = &record->setup->experiment.model;
+    const struct layout *layout = &record->setup->layout;
 
-    report->capacity_bytes = footprint_capacity(&report->setup->experiment.cluster);
     if ((layout->features & FEATURE_BIT(SLIDING_WINDOW)) && job->window == 0 && model->window == 0)
-        assume(report, "no sliding-window width is given or published: 3/8 of the sequence");
-    bool spread = report->setup->experiment.cluster.gpu.clock_spread > 0;
-    const char *pace = spread ? ", every GPU at the expected speed of the slowest" : ", no jitter";
-    if (report->folded)
-        assume(report, "ranks of one stage behave alike: no stragglers%s; one rank per stage is simulated", pace);
-    else
-        assume(report, "all GPUs and links are equally fast: no stragglers%s", pace);
-    assume_network(report);
+        assume(record, "the width of the sliding window is unknown; 3/8 of the sequence is assumed");
+    bool spread = record->setup->experiment.cluster.gpu.clock_spread > 0;
+    assume(record, spread ? "no stragglers; each GPU runs at the expected speed of the slowest"
+                          : "no stragglers and no jitter: all GPUs are equally fast");
+    if (record->folded)
+        assume(record, "ranks of one stage behave alike, so one rank per stage is simulated");
+    assume_network(record);
     if (job_masks_documents(job))
-        assume_documents(report);
+        assume_documents(record);
     if (job_adapts(job))
-        assume(report,
-               "adapters: both matrices divided as Megatron-Bridge does it; no dropout before them; the first layer's input "
-               "has a gradient, as others");
+        assume(record,
+               "adapters: both matrices are split as in Megatron-Bridge; no dropout before them; the first layer computes the "
+               "gradient of its input, as the others do");
     if (job_adapts(job) && job->adapter.whole)
-        assume(report, "of what is trained whole the frozen original that peft keeps beside its copy, 2 bytes a parameter, is "
-                       "not counted");
-    assume_routing(report);
-    if (footprint_shards_gradients_in_turn(layout, &report->setup->setting))
-        assume(report,
-               "zero=2 with one round of micro-batches: a chunk's gradients, whose backward passes follow one another, are "
-               "sharded behind the last of them, and those of two chunks are whole at the most (as Llama 3 was trained; "
-               "Megatron-LM's distributed optimizer keeps all whole: zero=1)");
+        assume(record, "modules trained in full: the frozen copy that peft keeps, 2 bytes per parameter, is not counted");
+    assume_routing(record);
+    if (footprint_shards_gradients_in_turn(layout, &record->setup->setting))
+        assume(record,
+               "zero=2 with one round of micro-batches: the gradients of a chunk are sharded after its last backward pass, so at "
+               "most two chunks hold whole gradients (as in the training of Llama 3; Megatron-LM's distributed optimizer keeps "
+               "all whole: zero=1)");
     else if (layout->zero == 2 && layout->pp > 1)
-        assume(report, "zero=2 with a pipeline is charged like zero=1: gradients of the micro-batches add up "
-                       "whole until the step ends (DeepSpeed's pipeline engine refuses it, Megatron-LM's distributed optimizer "
-                       "is zero=1)");
-    assume_detail(report);
+        assume(record, "zero=2 with a pipeline costs as much as zero=1: gradients stay whole until the step ends (DeepSpeed's "
+                       "pipeline engine refuses this combination; Megatron-LM's distributed optimizer is zero=1)");
+    assume_detail(record);
     if (!offload_is_none(&layout->offload))
-        assume(report, "copies to and from the host reach %g of their link, and take nothing from what runs beside them",
+        assume(record, "copies to and from the host reach %g of the bandwidth of their link, and do not slow down other work",
                HOST_LINK_FRACTION);
-    if (layout_offloads(layout, OFFLOAD_OPTIMIZER) && report->setup->experiment.cluster.host_memory_rate <= 0)
-        assume(report, "the bandwidth of the host's memory is unknown (host_memory_rate): as a DGX A100's, %g GB/s a GPU",
+    if (layout_offloads(layout, OFFLOAD_OPTIMIZER) && record->setup->experiment.cluster.host_memory_rate <= 0)
+        assume(record, "the bandwidth of host memory (host_memory_rate) is unknown; %g GB/s per GPU is assumed, as on a DGX A100",
                HOST_MEMORY_RATE_UNKNOWN / 1e9);
-    assume(report, "the input batch is ready when the step begins: data loading costs no time");
-    assume(report, "MFU and HFU are relative to the dense peak of the job's precision");
+    assume(record, "data loading costs no time: the input batch is ready when the step begins");
+    assume(record, "MFU and HFU are relative to the dense peak of the job's precision");
 }

@@ -7,24 +7,6 @@
 #include "model/base/memory.h"
 #include "model/cost/kernel/machine.h"
 
-#define US 1e6
-
-static void cost_columns(struct table *table)
-{
-    static const char *const parts[] = {"launch", "compute", "memory", "latency", "bandwidth", "total"};
-
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        table_column(table, parts[i], "us", ALIGN_RIGHT);
-}
-
-static void cost_cells(struct table *table, struct cost cost)
-{
-    const double parts[] = {cost.launch_s, cost.compute_s, cost.memory_s, cost.latency_s, cost.bandwidth_s, cost_seconds(cost)};
-
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        table_cell(table, "%.1f", parts[i] * US);
-}
-
 static bool same_exchange(const struct op *a, const struct op *b)
 {
     bool collective = a->kind == OP_COLLECTIVE;
@@ -39,6 +21,10 @@ struct exchange {
     const struct op *op;
     uint32_t times, in_script;
     int first_stage, last_stage, n_stages;
+    int ranks, domains; /* of its group */
+    struct cost cost;
+    double over;
+    bool over_shown; /* of some exchange, in the table */
 };
 
 static void exchange_count(const struct op *op, int stage, struct exchange **found, size_t *capacity, size_t *n)
@@ -73,7 +59,7 @@ static char *stages_format(const struct exchange *exchange, char *text, size_t s
     return text;
 }
 
-static struct exchange *exchanges_list(const struct program *program, size_t *n)
+static struct exchange *exchanges_find(const struct program *program, size_t *n)
 {
     struct exchange *found = NULL;
     size_t capacity = 0;
@@ -92,106 +78,109 @@ static struct exchange *exchanges_list(const struct program *program, size_t *n)
     return found;
 }
 
-static struct cost exchange_cost(const struct machine *machine, const struct op *op)
-{
-    if (op->kind == OP_COLLECTIVE)
-        return collective_cost(machine, op->collective, machine->spans[op->role], op->bytes);
-    return p2p_cost(machine, op->bytes);
-}
-
-static double over_of(const struct machine *machine, const struct op *op)
-{
-    if (op->kind == OP_COLLECTIVE)
-        return collective_over(machine, op->collective, machine->spans[op->role], op->bytes);
-    return p2p_over(machine);
-}
-
-static void exchange_row(const struct machine *machine, const struct exchange *exchange, bool over, struct table *table)
+static void exchange_price(struct exchange *exchange, const struct machine *machine)
 {
     const struct op *op = exchange->op;
-    bool collective = op->kind == OP_COLLECTIVE;
-    char bytes[32], stages[48];
-
-    table_cell(table, "%s", collective ? collective_name(op->collective) : "message");
-    table_cell(table, "%s", collective ? group_kind_name(op->role) : "pp");
-    if (collective) {
+    if (op->kind == OP_COLLECTIVE) {
         struct group_span span = machine->spans[op->role];
-        table_cell(table, "%d ranks, %d domain%s", span.ranks, span.domains, span.domains == 1 ? "" : "s");
+        exchange->ranks = span.ranks;
+        exchange->domains = span.domains;
+        exchange->cost = collective_cost(machine, op->collective, span, op->bytes);
+        exchange->over = collective_over(machine, op->collective, span, op->bytes);
     } else {
-        table_cell(table, "2 ranks");
+        exchange->ranks = 2;
+        exchange->cost = p2p_cost(machine, op->bytes);
+        exchange->over = p2p_over(machine);
     }
-    table_cell(table, "%s", quantity_format(op->bytes, DIM_BYTES, bytes, sizeof bytes));
-    table_cell(table, "%s", stages_format(exchange, stages, sizeof stages));
-    table_cell(table, "%u", exchange->times);
-    cost_cells(table, exchange_cost(machine, op));
-    if (over)
-        explain_over_cell(table, over_of(machine, op));
 }
 
-static void explain_exchanges(const struct program *program, const struct machine *machine, const struct invocation *call)
+/* All of them with their costs. *over: an oversubscribed fabric slows one. */
+static struct exchange *exchanges_list(const struct job_setup *setup, const struct program *program, size_t *n, bool *over)
+{
+    struct machine machine = machine_of(&setup->layout, &setup->setting);
+    struct exchange *found = exchanges_find(program, n);
+    *over = false;
+    for (size_t k = 0; k < *n; k++) {
+        exchange_price(&found[k], &machine);
+        *over |= found[k].over > EXPLAIN_OVER;
+    }
+    for (size_t k = 0; k < *n; k++)
+        found[k].over_shown = *over;
+    return found;
+}
+
+static const char *name_of(const struct exchange *exchange)
+{
+    return exchange->op->kind == OP_COLLECTIVE ? collective_name(exchange->op->collective) : "message";
+}
+
+static const char *group_of(const struct exchange *exchange)
+{
+    return exchange->op->kind == OP_COLLECTIVE ? group_kind_name(exchange->op->role) : "pp";
+}
+
+static struct value span_of(const struct exchange *exchange)
+{
+    int domains = exchange->domains;
+    if (domains == 0)
+        return shown_as(as_count(exchange->ranks), "%d ranks", exchange->ranks);
+    return shown_as(as_count(exchange->ranks), "%d ranks, %d domain%s", exchange->ranks, domains, domains == 1 ? "" : "s");
+}
+
+static struct value bytes_of(const struct exchange *exchange)
+{
+    char bytes[32];
+    return shown_as(as_real(exchange->op->bytes), "%s", quantity_format(exchange->op->bytes, DIM_BYTES, bytes, sizeof bytes));
+}
+
+static struct value stages_of(const struct exchange *exchange)
+{
+    char stages[48];
+    return as_text(stages_format(exchange, stages, sizeof stages));
+}
+
+#define EXCHANGE_ROWS(ROW)                                                                                                       \
+    ROW(exchange, exchange, as_text(name_of(s)), "", JSON, "message, or the collective", .show = "%s")                           \
+    ROW(exchange, group, as_text(group_of(s)), "", JSON, "ranks that exchange: tp, pp, dp ...", .show = "%s")                    \
+    ROW(exchange, span, span_of(s), "", 0, "ranks of the group, and NVLink domains that they are in", .show = "%s")              \
+    ROW(exchange, bytes, bytes_of(s), "", JSON, "bytes of one", .show = "%.0f")                                                  \
+    ROW(exchange, stages, stages_of(s), "", JSON, "pipeline stages that have it", .show = "%s")                                  \
+    ROW(exchange, times, as_count(s->times), "", JSON, "times in a step", .title = "per step", .show = "%.0f")                   \
+    EXPLAIN_COST_ROWS(ROW, exchange)                                                                                             \
+    ROW(exchange, fabric, as_over(s->over, s->over_shown), "", JSON, EXPLAIN_OVER_MEANING, .show = "%.2f")
+RESULT_ROWS(exchange_rows, EXCHANGE_ROWS)
+
+void step_explain(const struct job_setup *setup, const struct program *program, const struct invocation *call)
 {
     struct table table = {0};
     size_t n;
-    struct exchange *found = exchanges_list(program, &n);
-    bool over = false;
+    bool over;
+    struct exchange *found = exchanges_list(setup, program, &n, &over);
 
+    explain_works_text(&setup->layout, &setup->setting, call);
+    fputc('\n', call->out);
+    if (n > 0)
+        rows_columns(exchange_rows, found, &table);
     for (size_t k = 0; k < n; k++)
-        over |= over_of(machine, found[k].op) > EXPLAIN_OVER;
-    table_column(&table, "exchange", NULL, ALIGN_LEFT);
-    table_column(&table, "group", NULL, ALIGN_LEFT);
-    table_column(&table, "span", NULL, ALIGN_LEFT);
-    table_column(&table, "bytes", NULL, ALIGN_RIGHT);
-    table_column(&table, "stages", NULL, ALIGN_LEFT);
-    table_column(&table, "per step", NULL, ALIGN_RIGHT);
-    cost_columns(&table);
-    if (over)
-        table_column(&table, "fabric", NULL, ALIGN_RIGHT);
-    for (size_t k = 0; k < n; k++)
-        exchange_row(machine, &found[k], over, &table);
+        rows_cells(exchange_rows, &found[k], &table);
     if (n > 0)
         table_write_text(&table, call);
     if (over)
-        fputs(EXPLAIN_OVER_MEANS, call->out);
-    if (n == 0)
-        fputs("no exchanges between ranks outside the passes\n", call->out);
-    fputc('\n', call->out);
+        fputs("fabric: " EXPLAIN_OVER_MEANING "\n", call->out);
+    fputs(n > 0 ? "\n" : "no exchanges between ranks outside the passes\n\n", call->out);
     table_free(&table);
     free(found);
 }
 
-void step_explain(const struct job_setup *setup, const struct program *program, const struct invocation *call)
-{
-    struct machine machine = machine_of(&setup->layout, &setup->setting);
-
-    explain_works_text(&setup->layout, &setup->setting, call);
-    fputc('\n', call->out);
-    explain_exchanges(program, &machine, call);
-}
-
-static json_t *exchange_json(const struct machine *machine, const struct exchange *exchange)
-{
-    const struct op *op = exchange->op;
-    bool collective = op->kind == OP_COLLECTIVE;
-    struct cost cost = exchange_cost(machine, op);
-    char stages[48];
-
-    return json_pack("{s:s,s:s,s:f,s:s,s:i,s:f,s:{s:f,s:f,s:f,s:f,s:f},s:f}", "exchange",
-                     collective ? collective_name(op->collective) : "message", "group",
-                     collective ? group_kind_name(op->role) : "pp", "bytes", op->bytes, "stages",
-                     stages_format(exchange, stages, sizeof stages), "times", (int)exchange->times, "seconds", cost_seconds(cost),
-                     "parts", "launch_s", cost.launch_s, "compute_s", cost.compute_s, "memory_s", cost.memory_s, "latency_s",
-                     cost.latency_s, "bandwidth_s", cost.bandwidth_s, "fabric", over_of(machine, op));
-}
-
 json_t *step_explain_json(const struct job_setup *setup, const struct program *program)
 {
-    struct machine machine = machine_of(&setup->layout, &setup->setting);
     json_t *exchanges = json_array();
     size_t n;
-    struct exchange *found = exchanges_list(program, &n);
+    bool over;
+    struct exchange *found = exchanges_list(setup, program, &n, &over);
 
     for (size_t k = 0; k < n; k++)
-        json_array_append_new(exchanges, exchange_json(&machine, &found[k]));
+        json_array_append_new(exchanges, rows_object(exchange_rows, &found[k]));
     free(found);
     return json_pack("{s:o,s:o}", "works", explain_works_json(&setup->layout, &setup->setting), "exchanges", exchanges);
 }

@@ -7,6 +7,7 @@
 #include "cli/options/shared_options.h"
 #include "cli/output/result.h"
 #include "cli/output/table.h"
+#include "model/base/append.h"
 #include "model/base/memory.h"
 #include "sim/network/placement.h"
 
@@ -213,61 +214,83 @@ void step_flow_free(struct step_flow *flow)
 
 /* ---- reports */
 
-static void users_text(const struct hot_link *hot, char *buffer, size_t size)
-{
-    size_t used = 0;
-
-    buffer[0] = '\0';
-    if (hot->messages > 0)
-        used += (size_t)snprintf(buffer, size, "%u pp", hot->messages);
-    for (int kind = 0; kind < N_GROUP_KINDS && used < size; kind++)
-        if (hot->collectives[kind] > 0)
-            used += (size_t)snprintf(buffer + used, size - used, "%s%u %s", used > 0 ? ", " : "", hot->collectives[kind],
-                                     group_kind_name((enum group_kind)kind));
-}
+/* A layer of the fabric. */
+#define LAYER_ROWS(ROW)                                                                                                          \
+    ROW(layer_use, links, as_count(s->links), "", JSON, "links of the layer", .show = "%.0f")                                    \
+    ROW(layer_use, links_used, as_count(s->used), "", JSON, "links that carried something", .title = "used", .show = "%.0f")     \
+    ROW(layer_use, mean_utilisation_pct, as_real(100 * s->mean), "%", JSON, "mean use of those", .title = "their mean use",      \
+        .show = "%.2f")                                                                                                          \
+    ROW(layer_use, max_utilisation_pct, as_real(100 * s->most), "%", JSON, "use of the fullest", .title = "most", .show = "%.2f")
+RESULT_ROWS(fabric_layer_rows, LAYER_ROWS)
 
 static void write_layers(const struct step_flow *flow, const struct invocation *call)
 {
     struct table table = {0};
 
     table_column(&table, "layer", NULL, ALIGN_LEFT);
-    table_column(&table, "links", NULL, ALIGN_RIGHT);
-    table_column(&table, "used", NULL, ALIGN_RIGHT);
-    table_column(&table, "their mean use", "%", ALIGN_RIGHT);
-    table_column(&table, "most", "%", ALIGN_RIGHT);
+    rows_columns(fabric_layer_rows, &flow->layers[0], &table);
     for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
         if (flow->layers[layer].links == 0)
             continue;
         table_cell(&table, "%s", fabric_layer_name((enum fabric_layer)layer));
-        table_cell(&table, "%u", flow->layers[layer].links);
-        table_cell(&table, "%u", flow->layers[layer].used);
-        table_cell(&table, "%.2f", 100 * flow->layers[layer].mean);
-        table_cell(&table, "%.2f", 100 * flow->layers[layer].most);
+        rows_cells(fabric_layer_rows, &flow->layers[layer], &table);
     }
     table_write_text(&table, call);
     table_free(&table);
 }
 
+/* One of the links that are shared to their limit. */
+struct hot {
+    const struct step_flow *flow;
+    const struct hot_link *link;
+};
+
+static struct value name_of(const struct hot *hot)
+{
+    char name[96];
+    return as_text(fabric_link_name(&hot->flow->fabric, hot->link->link, name, sizeof name));
+}
+
+/* "3 pp, 2 dp". */
+static struct value users_of(const struct hot *hot)
+{
+    char text[160] = "";
+    json_t *users = json_pack("{s:I}", "messages", (json_int_t)hot->link->messages);
+
+    if (hot->link->messages > 0)
+        text_append(text, sizeof text, "%u pp", hot->link->messages);
+    for (int kind = 0; kind < N_GROUP_KINDS; kind++) {
+        uint32_t n = hot->link->collectives[kind];
+        const char *name = group_kind_name((enum group_kind)kind);
+        if (n == 0)
+            continue;
+        text_append(text, sizeof text, "%s%u %s", *text ? ", " : "", n, name);
+        json_object_set_new(users, name, json_integer(n));
+    }
+    return shown_as(as_json(users), "%s", text);
+}
+
+#define HOT_LINK_ROWS(ROW)                                                                                                       \
+    ROW(hot, link, name_of(s), "", JSON, "name of the link", .title = "contended link", .show = "%s")                            \
+    ROW(hot, links_alike, as_count(s->link->alike), "", JSON, "links with the same load", .title = "alike", .show = "%.0f")      \
+    ROW(hot, contended_s, as_real((double)s->link->contended * 1e-9), "s", JSON, "time in which transfers share it fully",       \
+        .title = "contended", .text_unit = "ms", .scale = 1e3, .show = "%.2f")                                                   \
+    ROW(hot, share, as_real((double)s->link->contended * 1e-9 / s->flow->seconds), "", 0, "share of the step",                   \
+        .title = "of the step", .text_unit = "%", .scale = 100, .show = "%.2f")                                                  \
+    ROW(hot, bytes, as_real(s->link->carried), "", JSON, "bytes carried")                                                        \
+    ROW(hot, transfers_at_once, as_count(s->link->most), "", JSON, "most transfers at once", .title = "at once", .show = "%.0f") \
+    ROW(hot, users, users_of(s), "", JSON, "messages and collectives routed over it", .title = "routed over it", .show = "%s")
+RESULT_ROWS(hot_link_rows, HOT_LINK_ROWS)
+
 static void write_hot(const struct step_flow *flow, const struct invocation *call)
 {
     struct table table = {0};
-    char text[160];
 
-    table_column(&table, "contended link", NULL, ALIGN_LEFT);
-    table_column(&table, "alike", NULL, ALIGN_RIGHT);
-    table_column(&table, "contended", "ms", ALIGN_RIGHT);
-    table_column(&table, "of the step", "%", ALIGN_RIGHT);
-    table_column(&table, "at once", NULL, ALIGN_RIGHT);
-    table_column(&table, "routed over it", NULL, ALIGN_LEFT);
     for (int i = 0; i < flow->n_hot; i++) {
-        const struct hot_link *hot = &flow->hot[i];
-        table_cell(&table, "%s", fabric_link_name(&flow->fabric, hot->link, text, sizeof text));
-        table_cell(&table, "%u", hot->alike);
-        table_cell(&table, "%.2f", (double)hot->contended * 1e-6);
-        table_cell(&table, "%.2f", 100 * (double)hot->contended * 1e-9 / flow->seconds);
-        table_cell(&table, "%u", hot->most);
-        users_text(hot, text, sizeof text);
-        table_cell(&table, "%s", text);
+        const struct hot hot = {flow, &flow->hot[i]};
+        if (i == 0)
+            rows_columns(hot_link_rows, &hot, &table);
+        rows_cells(hot_link_rows, &hot, &table);
     }
     table_write_text(&table, call);
     table_free(&table);
@@ -291,49 +314,41 @@ static json_t *layers_json(const struct step_flow *flow)
 {
     json_t *layers = json_object();
 
-    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++) {
-        const struct layer_use *use = &flow->layers[layer];
-        if (use->links > 0)
+    for (int layer = 0; layer < N_FABRIC_LAYERS; layer++)
+        if (flow->layers[layer].links > 0)
             json_object_set_new(layers, fabric_layer_name((enum fabric_layer)layer),
-                                json_pack("{s:I, s:I, s:f, s:f}", "links", (json_int_t)use->links, "links_used",
-                                          (json_int_t)use->used, "mean_utilisation_pct", 100 * use->mean, "max_utilisation_pct",
-                                          100 * use->most));
-    }
+                                rows_object(fabric_layer_rows, &flow->layers[layer]));
     return layers;
 }
 
 static json_t *hot_json(const struct step_flow *flow)
 {
     json_t *list = json_array();
-    char name[96];
 
-    for (int i = 0; i < flow->n_hot; i++) {
-        const struct hot_link *hot = &flow->hot[i];
-        json_t *users = json_object();
-        json_object_set_new(users, "messages", json_integer(hot->messages));
-        for (int kind = 0; kind < N_GROUP_KINDS; kind++)
-            if (hot->collectives[kind] > 0)
-                json_object_set_new(users, group_kind_name((enum group_kind)kind), json_integer(hot->collectives[kind]));
-        fabric_link_name(&flow->fabric, hot->link, name, sizeof name);
-        json_array_append_new(list, json_pack("{s:s, s:i, s:f, s:f, s:i, s:o}", "link", name, "links_alike", (int)hot->alike,
-                                              "contended_s", (double)hot->contended * 1e-9, "bytes", hot->carried,
-                                              "transfers_at_once", (int)hot->most, "users", users));
-    }
+    for (int i = 0; i < flow->n_hot; i++)
+        json_array_append_new(list, rows_object(hot_link_rows, &(struct hot){flow, &flow->hot[i]}));
     return list;
 }
 
-void step_flow_json(const struct step_flow *flow, json_t *result)
+static struct value fabric_of(const struct step_flow *flow)
 {
     char text[FABRIC_TEXT_MAX];
-
-    json_object_set_new(result, "network", json_string(flow->packets.wanted ? "packet" : "flow"));
-    json_object_set_new(result, "fabric", json_string(fabric_format(&flow->fabric, text, sizeof text)));
-    json_object_set_new(result, "routing", json_string(routing_name(flow->options.routing)));
-    json_object_set_new(result, "layers", layers_json(flow));
-    json_object_set_new(result, "contended_links", hot_json(flow));
-    json_object_set_new(result, "flows",
-                        json_pack("{s:I, s:I, s:I}", "transfers", (json_int_t)flow->counts.transfers, "solves",
-                                  (json_int_t)flow->counts.solves, "rates_changed", (json_int_t)flow->counts.changed));
-    if (flow->packets.wanted)
-        json_object_set_new(result, "packets", step_packets_json(flow->call, &flow->fabric, &flow->packets));
+    return as_text(fabric_format(&flow->fabric, text, sizeof text));
 }
+
+static json_t *packets_of(const struct step_flow *flow)
+{
+    return flow->packets.wanted ? step_packets_json(flow->call, &flow->fabric, &flow->packets) : NULL;
+}
+
+#define FLOW_ROWS(ROW)                                                                                                           \
+    ROW(step_flow, network, as_text(s->packets.wanted ? "packet" : "flow"), "", JSON, "analytic, flow or packet")                \
+    ROW(step_flow, fabric, fabric_of(s), "", JSON, "the fabric, as --fabric takes it")                                           \
+    ROW(step_flow, routing, as_text(routing_name(s->options.routing)), "", JSON, "how paths are chosen")                         \
+    ROW(step_flow, layers, as_json(layers_json(s)), "", JSON, "use of the links of each layer")                                  \
+    ROW(step_flow, contended_links, as_json(hot_json(s)), "", JSON, "links that transfers share to their limit")                 \
+    ROW(step_flow, transfers, as_count((int64_t)s->counts.transfers), "", JSON, "transfers simulated", .inside = "flows")        \
+    ROW(step_flow, solves, as_count((int64_t)s->counts.solves), "", JSON, "times that rates were computed", .inside = "flows")   \
+    ROW(step_flow, rates_changed, as_count((int64_t)s->counts.changed), "", JSON, "rates that changed", .inside = "flows")       \
+    ROW(step_flow, packets, as_json(packets_of(s)), "", JSON, "queues, marks and pauses, with --network packet")
+RESULT_ROWS(step_flow_rows, FLOW_ROWS)

@@ -6,9 +6,8 @@
 #ifndef MSIM_CLI_STEP_STEP_FLOW_H
 #define MSIM_CLI_STEP_STEP_FLOW_H
 
-#include <jansson.h>
-
 #include "cli/job/job_setup.h"
+#include "cli/output/result_row.h"
 #include "cli/step/step_packets.h"
 #include "sim/step/step.h"
 
@@ -40,6 +39,7 @@ MUST_CHECK enum status step_flow_load(struct invocation *call, const struct job_
 void step_flow_free(struct step_flow *flow);
 
 void step_flow_write(const struct step_flow *flow, const struct invocation *call);
-void step_flow_json(const struct step_flow *flow, json_t *result);
+/* Its keys in a result, of a layer, and of a contended link. */
+extern const struct result_row step_flow_rows[], fabric_layer_rows[], hot_link_rows[];
 
 #endif

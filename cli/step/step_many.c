@@ -1,17 +1,17 @@
 #include "cli/step/step_many.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/options/next_command.h"
 #include "cli/options/shared_options.h"
 #include "cli/output/layout_json.h"
 #include "cli/output/notes.h"
 #include "cli/output/progress.h"
+#include "cli/output/result.h"
 #include "cli/run/run_many.h"
 #include "cli/step/step_report.h"
 #include "cli/world/world.h"
-#include "model/cost/memory/footprint.h"
 #include "sim/search/step_spread.h"
 
 static const char *const share_names[N_SPREAD_SHARES] = {"p50", "p90", "p99", "max"};
@@ -48,14 +48,13 @@ static bool draws_documents(const struct job_setup *setup)
 
 /* --- reports --- */
 
-/* The mean step, for what is said of it as of a single one. */
-static struct step_report report_of_mean(const struct job_setup *setup, const struct step_spread *spread)
-{
-    return (struct step_report){.setup = setup,
-                                .result = &spread->mean,
-                                .capacity_bytes = footprint_capacity(&setup->experiment.cluster),
-                                .gpu_price = setup->gpu_price};
-}
+/* Many steps, and their mean, of which is said what is said of a single one. */
+struct step_many {
+    const struct invocation *call;
+    const struct job_setup *setup;
+    const struct step_spread *spread;
+    struct step_record mean;
+};
 
 /* Of the mean step what a step of `seconds` takes beyond one of equal GPUs. */
 static double cost_pct(const struct step_spread *spread, double seconds)
@@ -94,17 +93,20 @@ static void write_cost(const struct invocation *call, const struct job_setup *se
     fputs(".\n", call->out);
 }
 
-static void write_text(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+static void write_text(const struct step_many *many)
 {
+    static const char *const without[] = {"replicas", "jitter", NULL};
     struct table table = {0};
-    const struct experiment *e = &setup->experiment;
-    const struct step_report mean_step = report_of_mean(setup, spread);
+    const struct invocation *call = many->call;
+    const struct job_setup *setup = many->setup;
+    const struct step_spread *spread = many->spread;
+    const char *gpu = option_given(call, "jitter") ? "" : setup->experiment.cluster.gpu.name;
     char n[32], mean[96];
+    step_report_write_misfit(&many->mean, "", call);
     step_report_header(setup, call->out);
     fprintf(call->out,
             "%s steps, each on GPUs that draw their own speed: arithmetic takes 1 +- %.3g %% (standard deviation%s%s)%s\n\n",
-            grouped(spread->n, n, sizeof n), 100 * spread->jitter, option_given(call, "jitter") ? "" : ", clock_spread of ",
-            option_given(call, "jitter") ? "" : e->cluster.gpu.name,
+            grouped(spread->n, n, sizeof n), 100 * spread->jitter, *gpu ? ", clock_spread of " : "", gpu,
             draws_documents(setup) ? ",\nand sequences that draw their documents" : "");
     table_column(&table, "step", NULL, ALIGN_LEFT);
     table_column(&table, "time", "s", ALIGN_RIGHT);
@@ -123,83 +125,115 @@ static void write_text(const struct invocation *call, const struct job_setup *se
     table_free(&table);
     fputc('\n', call->out);
     write_cost(call, setup, spread);
-    step_report_write_budget(&mean_step, call->out);
-    step_report_write_misfit(&mean_step, call);
+    step_report_write_budget(&many->mean, call->out);
+    if (step_fits(&many->mean))
+        next_command_write(call, "step", without, "--explain");
+    else
+        step_report_write_plan(call);
 }
 
-static void write_csv(const struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+/* One of them. */
+struct outcome {
+    const struct step_many *many;
+    int64_t i;
+};
+
+static const struct step_outcome *outcome_of(const struct outcome *outcome)
 {
-    const struct step_report mean_step = report_of_mean(setup, spread);
-    struct table table = {0};
-    table_column(&table, "replica", NULL, ALIGN_RIGHT);
-    table_column(&table, "seed", NULL, ALIGN_RIGHT);
-    table_column(&table, "step_time", "s", ALIGN_RIGHT);
-    table_column(&table, "slowest_rank", NULL, ALIGN_RIGHT);
-    table_column(&table, "slowest_pace", NULL, ALIGN_RIGHT);
-    table_column(&table, "fits", NULL, ALIGN_RIGHT);
-    for (int64_t i = 0; i < spread->n; i++) {
-        const struct step_outcome *outcome = &spread->outcomes[i];
-        table_cell(&table, "%" PRId64, i);
-        table_cell(&table, "%" PRIu64, call->seed + (uint64_t)i);
-        table_cell(&table, "%.9f", nanos_to_seconds(outcome->step));
-        table_cell(&table, "%" PRId64, outcome->slowest);
-        table_cell(&table, "%.9f", 1e-9 * (double)outcome->pace);
-        table_cell(&table, "%d", step_report_runs(&mean_step));
-    }
-    table_write_csv(&table, call->out);
-    table_free(&table);
+    return &outcome->many->spread->outcomes[outcome->i];
 }
 
-static json_t *outcomes_json(const struct invocation *call, const struct step_spread *spread)
+#define OUTCOME_ROWS(ROW)                                                                                                        \
+    ROW(outcome, replica, as_count(s->i), "", CSV, "number of the step")                                                         \
+    ROW(outcome, seed, as_count((int64_t)(s->many->call->seed + (uint64_t)s->i)), "", JSON | CSV, "its seed")                    \
+    ROW(outcome, step_time_s, as_real(nanos_to_seconds(outcome_of(s)->step)), "s", JSON | CSV, "its time", .digits = "%.9f")     \
+    ROW(outcome, slowest_rank, as_count(outcome_of(s)->slowest), "", JSON | CSV, "its slowest rank")                             \
+    ROW(outcome, slowest_pace, as_real(1e-9 * (double)outcome_of(s)->pace), "", JSON | CSV,                                      \
+        "time of that rank's arithmetic over the mean", .digits = "%.9f")                                                        \
+    ROW(outcome, fits, as_flag(step_fits(&s->many->mean)), "", CSV, "whether the layout fits")
+RESULT_ROWS(step_outcome_rows, OUTCOME_ROWS)
+
+static void write_csv(const struct step_many *many, FILE *out)
+{
+    rows_csv_heading(step_outcome_rows, &(struct outcome){many, 0}, true, out);
+    fputc('\n', out);
+    for (int64_t i = 0; i < many->spread->n; i++) {
+        rows_csv_cells(step_outcome_rows, &(struct outcome){many, i}, true, out);
+        fputc('\n', out);
+    }
+}
+
+static json_t *outcomes_json(const struct step_many *many)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < spread->n; i++) {
-        const struct step_outcome *outcome = &spread->outcomes[i];
-        json_array_append_new(list, json_pack("{s:I, s:f, s:I, s:f}", "seed", (json_int_t)(call->seed + (uint64_t)i),
-                                              "step_time_s", nanos_to_seconds(outcome->step), "slowest_rank",
-                                              (json_int_t)outcome->slowest, "slowest_pace", 1e-9 * (double)outcome->pace));
-    }
+    for (int64_t i = 0; i < many->spread->n; i++)
+        json_array_append_new(list, rows_object(step_outcome_rows, &(struct outcome){many, i}));
     return list;
 }
 
-static enum status write_json(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
+static json_t *estimates_json(const struct step_spread *spread)
 {
-    const struct step_report mean_step = report_of_mean(setup, spread);
-    char *config = experiment_to_json(&setup->experiment);
-    json_t *result = result_create(call, config), *time = estimate_json(spread->time);
-    free(config);
+    json_t *time = estimate_json(spread->time);
     for (int i = 0; i < N_SPREAD_SHARES; i++)
         json_object_set_new(time, share_names[i], json_real(spread->at[i]));
-    json_object_set_new(result, "layout", layout_json(&setup->layout));
-    json_object_set_new(result, "features", features_json(setup->layout.features));
-    if (job_masks_documents(&setup->experiment.job))
-        json_object_set_new(result, "documents", packed_json(&setup->setting, setup->layout.features));
-    json_object_set_new(result, "layout_chosen", json_boolean(setup->chosen));
-    json_object_set_new(result, "replicas", json_integer((json_int_t)spread->n));
-    json_object_set_new(result, "jitter_pct", json_real(100 * spread->jitter));
-    json_object_set_new(result, "step_time_s", json_real(spread->time.mean));
-    json_object_set_new(result, "mfu_pct", json_real(100 * spread->mean.mfu));
-    if (job_masks_documents(&setup->experiment.job))
-        json_object_set_new(result, "mfu_documents_pct", json_real(100 * spread->mean.mfu_masked));
-    step_report_put_size(&mean_step, result);
-    json_object_set_new(result, "equal_gpus_s", json_real(spread->alike_s));
-    json_object_set_new(result, "expected_s", json_real(spread->expected_s));
-    json_object_set_new(result, "jitter_cost_pct", json_real(cost_pct(spread, spread->time.mean)));
-    json_object_set_new(result, "jitter_cost_max_pct", json_real(cost_pct(spread, spread->at[SPREAD_MAX])));
-    json_object_set_new(result, "estimates", json_pack("{s:o}", "step_time_s", time));
-    json_object_set_new(result, "outcomes", outcomes_json(call, spread));
+    return json_pack("{s:o}", "step_time_s", time);
+}
+
+static json_t *documents_of(const struct job_setup *setup)
+{
+    return packed_json(&setup->setting, setup->layout.features);
+}
+
+static struct value mfu_masked(const struct step_many *many)
+{
+    return present_if(job_masks_documents(&many->setup->experiment.job), as_real(100 * many->spread->mean.mfu_masked));
+}
+
+#define MANY_ROWS(ROW)                                                                                                           \
+    ROW(step_many, layout, as_json(layout_json(&s->setup->layout)), "", JSON, "with --replicas: the layout")                     \
+    ROW(step_many, features, as_json(features_json(s->setup->layout.features)), "", JSON, "software features that it uses")      \
+    ROW(step_many, documents, as_json(documents_of(s->setup)), "", JSON, "masks between documents")                              \
+    ROW(step_many, layout_chosen, as_flag(s->setup->chosen), "", JSON, "whether msim chose the layout")                          \
+    ROW(step_many, replicas, as_count(s->spread->n), "", JSON, "number of steps")                                                \
+    ROW(step_many, jitter_pct, as_real(100 * s->spread->jitter), "%", JSON, "standard deviation of arithmetic between GPUs")     \
+    ROW(step_many, step_time_s, as_real(s->spread->time.mean), "s", JSON, "mean time of a step")                                 \
+    ROW(step_many, mfu_pct, as_real(100 * s->spread->mean.mfu), "%", JSON, "MFU of the mean, attention counted in full")         \
+    ROW(step_many, mfu_documents_pct, mfu_masked(s), "%", JSON, "the same within documents")
+RESULT_ROWS(step_many_rows, MANY_ROWS)
+
+#define SPREAD_ROWS(ROW)                                                                                                         \
+    ROW(step_many, equal_gpus_s, as_real(s->spread->alike_s), "s", JSON, "time of a step on equal GPUs")                         \
+    ROW(step_many, expected_s, as_real(s->spread->expected_s), "s", JSON, "time at the expected pace of the slowest GPU")        \
+    ROW(step_many, jitter_cost_pct, as_real(cost_pct(s->spread, s->spread->time.mean)), "%", JSON,                               \
+        "share of the mean that waiting for the slowest costs")                                                                  \
+    ROW(step_many, jitter_cost_max_pct, as_real(cost_pct(s->spread, s->spread->at[SPREAD_MAX])), "%", JSON,                      \
+        "the same of the longest step")                                                                                          \
+    ROW(step_many, estimates, as_json(estimates_json(s->spread)), "", JSON, "mean, interval and percentiles of step_time_s")     \
+    ROW(step_many, outcomes, as_json(outcomes_json(s)), "", JSON, "each step")
+RESULT_ROWS(step_spread_rows, SPREAD_ROWS)
+
+static enum status write_json(struct invocation *call, const struct step_many *many)
+{
+    char *config = experiment_to_json(&many->setup->experiment);
+    json_t *result = result_create(call, config);
+    free(config);
+    rows_json(step_many_rows, many, result);
+    rows_json(step_size_rows, &many->mean, result);
+    rows_json(step_spread_rows, many, result);
     return result_write(call, result);
 }
 
 static enum status report(struct invocation *call, const struct job_setup *setup, const struct step_spread *spread)
 {
+    const struct step_many many = {call, setup, spread, step_record_of(setup, &spread->mean)};
+    enum status fit = step_check_fit(&many.mean, NULL, call), status = STATUS_OK;
     if (call->format == FORMAT_JSON)
-        return write_json(call, setup, spread);
-    if (call->format == FORMAT_CSV)
-        write_csv(call, setup, spread);
+        status = write_json(call, &many);
+    else if (call->format == FORMAT_CSV)
+        write_csv(&many, call->out);
     else
-        write_text(call, setup, spread);
-    return STATUS_OK;
+        write_text(&many);
+    return status == STATUS_OK ? fit : status;
 }
 
 static enum status run(struct invocation *call, const struct job_setup *setup, double jitter)

@@ -6,6 +6,7 @@
 
 #include "cli/job/job_setup.h"
 #include "cli/options/shared_options.h"
+#include "cli/output/result_row.h"
 
 #define STEP_MANY_GROUP "Many steps"
 
@@ -31,7 +32,10 @@
 /* Options that go with one step only, and those that change nothing without --replicas. STATUS_USAGE after reporting. */
 MUST_CHECK enum status step_many_check(struct invocation *call);
 
-/* Simulates and reports. Shared over threads and ranks. */
+/* Keys of their result, before and behind step_size_rows of the mean, and of each step. */
+extern const struct result_row step_many_rows[], step_spread_rows[], step_outcome_rows[];
+
+/* Simulates and reports. Shared over threads and ranks. STATUS_CHECK where the layout does not fit. */
 MUST_CHECK enum status step_many(struct invocation *call, const struct job_setup *setup);
 
 #endif

@@ -79,15 +79,32 @@ void step_packets_write(const struct invocation *call, const struct fabric *fabr
     worst_links_write(call, fabric, &packets->seen.worst, "");
 }
 
+struct packets_of_step {
+    const struct invocation *call;
+    const struct fabric *fabric;
+    double fair_s;
+    const struct packets_summary *seen;
+};
+
+#define PACKET_ROWS(ROW)                                                                                                         \
+    ROW(packets_of_step, parameters, as_json(packets_parameters_json(&s->seen->with)), "", JSON,                                 \
+        "options of packets, in effect")                                                                                         \
+    ROW(packets_of_step, flow_step_time_s, as_real(s->fair_s), "s", JSON, "time of the step with fair flows")                    \
+    ROW(packets_of_step, packets, as_real(s->seen->packets), "", JSON, "packets sent")                                           \
+    ROW(packets_of_step, packet_hops, as_real(s->seen->hops), "", JSON, "packets times links")                                   \
+    ROW(packets_of_step, events, as_real(s->seen->events), "", JSON, "events simulated")                                         \
+    ROW(packets_of_step, marks, as_real(s->seen->marks), "", JSON, "packets marked")                                             \
+    ROW(packets_of_step, cnps, as_real(s->seen->cnps), "", JSON, "notifications to senders")                                     \
+    ROW(packets_of_step, pauses, as_real(s->seen->pauses), "", JSON, "PFC pauses")                                               \
+    ROW(packets_of_step, paused_s, as_real(s->seen->paused_s), "s", JSON, "time that links were paused, summed")                 \
+    ROW(packets_of_step, paused_links, as_real(s->seen->paused_links), "", JSON, "links that were paused")                       \
+    ROW(packets_of_step, fullest_buffer, as_real(s->seen->fullest), "", JSON, "highest use of a buffer, as a fraction")          \
+    ROW(packets_of_step, assumed, as_json(packets_assumed_json(s->call, s->fabric)), "", JSON, "options without published value")
+RESULT_ROWS(step_packet_rows, PACKET_ROWS)
+
 json_t *step_packets_json(const struct invocation *call, const struct fabric *fabric, const struct step_packets *packets)
 {
-    const struct packets_summary *s = &packets->seen;
-    json_t *object = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "parameters",
-                               packets_parameters_json(&s->with), "flow_step_time_s", packets->fair_s, "packets", s->packets,
-                               "packet_hops", s->hops, "events", s->events, "marks", s->marks, "cnps", s->cnps, "pauses",
-                               s->pauses, "paused_s", s->paused_s, "paused_links", s->paused_links, "fullest_buffer", s->fullest);
-
-    json_object_set_new(object, "assumed", packets_assumed_json(call, fabric));
-    worst_links_json(fabric, &s->worst, object);
+    json_t *object = rows_object(step_packet_rows, &(struct packets_of_step){call, fabric, packets->fair_s, &packets->seen});
+    worst_links_json(fabric, &packets->seen.worst, object);
     return object;
 }

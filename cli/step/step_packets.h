@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "cli/fabric/fabric_packets.h"
+#include "cli/output/result_row.h"
 #include "sim/network/network_flow.h"
 
 /* Of packets over links: six to ten minutes of a processor. */
@@ -39,6 +40,8 @@ MUST_CHECK enum status step_packets_check(struct invocation *call, const struct 
 void step_packets_see(struct step_packets *packets, const struct fabric *fabric, const struct packets *seen, double seconds);
 
 void step_packets_write(const struct invocation *call, const struct fabric *fabric, const struct step_packets *packets);
+/* With step_packet_rows, most_paused and deepest. */
+extern const struct result_row step_packet_rows[];
 json_t *step_packets_json(const struct invocation *call, const struct fabric *fabric, const struct step_packets *packets);
 
 #endif

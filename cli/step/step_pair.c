@@ -88,28 +88,29 @@ static enum status simulate_side(struct invocation *call, struct step_side *side
     bool all = strcmp(option_text(call, "ranks"), "all") == 0;
     const struct step_options how = {.all_ranks = all, .detail = (enum detail)option_choice(call, "detail"), .verify = !all};
     enum status status = step_simulate(&side->setup.layout, &side->setup.setting, &how, &side->result, NULL, NULL, &call->diags);
-    side->report = (struct step_report){.setup = &side->setup,
-                                        .result = &side->result,
-                                        .capacity_bytes = footprint_capacity(&side->setup.experiment.cluster),
-                                        .gpu_price = side->setup.gpu_price};
+    side->record = step_record_of(&side->setup, &side->result);
     return status;
 }
 
-static double gpu_seconds_per_token(const struct step_side *side, double seconds)
+static void count_power(struct step_pair *pair)
 {
-    const struct job *job = &side->setup.experiment.job;
-    return seconds * side->setup.experiment.gpus / ((double)job->global_batch * (double)job->seq_len);
+    bool nodes = true;
+    for (int i = 0; i < 2; i++) {
+        const struct experiment *e = &pair->sides[i].setup.experiment;
+        nodes = nodes && power_bound_of(&e->cluster, e->gpus, POWER_NODES).count != POWER_UNKNOWN;
+    }
+    for (int i = 0; i < 2; i++)
+        pair->sides[i].counted = nodes ? POWER_NODES : POWER_BOARDS;
 }
 
-double step_pair_change(const struct step_pair *pair, int work_class)
+static enum status report(struct invocation *call, struct step_pair *pair)
 {
-    double cost[2];
-    for (int i = 0; i < 2; i++) {
-        const struct step_side *side = &pair->sides[i];
-        cost[i] = gpu_seconds_per_token(side, work_class == N_WORK_CLASSES ? side->result.step_time_s
-                                                                           : side->result.breakdown.s[work_class]);
-    }
-    return (cost[1] - cost[0]) / gpu_seconds_per_token(&pair->sides[0], pair->sides[0].result.step_time_s);
+    count_power(pair);
+    enum status status = step_pair_report(pair, call);
+    for (int i = 0; i < 2; i++)
+        if (step_check_fit(&pair->sides[i].record, pair->sides[i].file, call) != STATUS_OK && status == STATUS_OK)
+            status = STATUS_CHECK;
+    return status;
 }
 
 enum status step_pair(struct invocation *call)
@@ -123,7 +124,7 @@ enum status step_pair(struct invocation *call)
     for (int i = 0; i < 2 && status == STATUS_OK; i++)
         status = simulate_side(call, &pair->sides[i]);
     if (status == STATUS_OK)
-        status = step_pair_report(pair, call);
+        status = report(call, pair);
     free(pair);
     return status;
 }

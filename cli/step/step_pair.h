@@ -14,13 +14,14 @@
 
 #include "cli/job/job_setup.h"
 #include "cli/options/command.h"
-#include "cli/step/step_report.h"
+#include "cli/step/step_record.h"
 
 struct step_side {
     const char *file;
     struct job_setup setup; /* the struct is not copied: setup.setting points into it */
     struct step_result result;
-    struct step_report report; /* setup, result, capacity and price; for what step_report.h says of these alone */
+    struct step_record record;
+    enum power_count counted; /* nodes where their power is known of both, so that energies can be compared; boards otherwise */
 };
 
 struct step_pair {
@@ -28,13 +29,12 @@ struct step_pair {
 };
 
 /* Loads, simulates and reports the two files of this call, with its options for both. STATUS_USAGE with options that go with one
- * step only. */
+ * step only, STATUS_CHECK where one of the two does not fit. */
 MUST_CHECK enum status step_pair(struct invocation *call);
 
 MUST_CHECK enum status step_pair_report(const struct step_pair *pair, struct invocation *call);
 
-/* What a class of time takes of the GPU-seconds a token, of B more than of A, as a share of all that A takes; of all classes for
- * N_WORK_CLASSES. */
-double step_pair_change(const struct step_pair *pair, int work_class);
+/* Of a side; the third set has no differences. */
+extern const struct result_row pair_rows[], pair_memory_rows[], pair_side_rows[];
 
 #endif

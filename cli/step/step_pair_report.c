@@ -3,120 +3,131 @@
 #include <string.h>
 
 #include "cli/job/plan_rates.h"
+#include "cli/options/next_command.h"
 #include "cli/output/expectation.h"
 #include "cli/output/layout_json.h"
 #include "cli/output/notes.h"
 #include "cli/output/result.h"
 #include "cli/step/config_difference.h"
 #include "cli/step/step_pair.h"
+#include "cli/step/step_report.h"
 #include "model/base/append.h"
 #include "model/base/units.h"
 #include "model/cost/step/track_record.h"
 #include "model/cost/work/work.h"
-#include "model/spec/json_text.h"
+#include "traces/table/csv.h"
 
 static const char *const side_names[2] = {"A", "B"};
 
-/* One quantity of both; NAN: unknown, or not asked for. */
-struct pair_row {
-    const char *key, *title; /* of JSON and CSV, of text */
-    double values[2];
-    int digits;
-};
+/* --- rows --- */
 
-enum { N_STEP_ROWS = 14 };
-
-/* --- what is compared --- */
-
-/* Nodes where their power is known of both, so that energies can be compared; boards otherwise. */
-static enum power_count counted_power(const struct step_pair *pair)
+static struct step_rates rates_of(const struct step_side *side)
 {
-    bool nodes = true;
-    for (int i = 0; i < 2; i++) {
-        const struct experiment *e = &pair->sides[i].setup.experiment;
-        nodes = nodes && power_bound_of(&e->cluster, e->gpus, POWER_NODES).count != POWER_UNKNOWN;
-    }
-    return nodes ? POWER_NODES : POWER_BOARDS;
+    return step_rates_of(&side->setup.layout, &side->setup.setting, side->result.step_time_s);
 }
 
-/* Of a budget of tokens: days, GPU-hours, money, MWh at most. */
-static void budget_values(const struct step_side *side, const struct step_rates *rates, enum power_count counted,
-                          double values[4])
+static const struct track_record *track_record(const struct step_side *side)
+{
+    return track_record_of(run_kind_of(&side->setup.layout, side->setup.setting.model));
+}
+
+/* Of a budget of tokens. */
+static struct value of_budget(const struct step_side *side, double number)
+{
+    return known_if(rates_of(side).days > 0, as_real(number));
+}
+
+static struct value cost_of(const struct step_side *side)
+{
+    double price = side->setup.gpu_price;
+    return known_if(price > 0, of_budget(side, price * rates_of(side).gpu_hours));
+}
+
+static struct value energy_of(const struct step_side *side)
 {
     const struct experiment *e = &side->setup.experiment;
-    const struct power_bound bound = power_bound_of(&e->cluster, e->gpus, counted);
-    double energy_j = power_bound_energy(&bound, rates->gpu_hours);
-    values[0] = rates->days > 0 ? rates->days : NAN;
-    values[1] = rates->days > 0 ? rates->gpu_hours : NAN;
-    values[2] = rates->days > 0 && side->setup.gpu_price > 0 ? side->setup.gpu_price * rates->gpu_hours : NAN;
-    values[3] = rates->days > 0 && energy_j > 0 ? energy_j / 3.6e9 : NAN;
+    const struct power_bound bound = power_bound_of(&e->cluster, e->gpus, side->counted);
+    double energy_j = power_bound_energy(&bound, rates_of(side).gpu_hours);
+    return known_if(energy_j > 0, of_budget(side, energy_j / 3.6e9));
 }
 
-/* The rows of the whole step, in this order. */
-static void fill_step_rows(const struct step_pair *pair, struct pair_row rows[N_STEP_ROWS])
+/* In text a number without decimals has its digits in groups. */
+#define PAIR_ROWS(ROW)                                                                                                           \
+    ROW(step_side, step_time_s, as_real(s->result.step_time_s), "s", JSON | CSV, "predicted time of the step", .title = "step",  \
+        .show = "%.4f")                                                                                                          \
+    ROW(step_side, likely_low_s, as_real(s->result.step_time_s *track_record(s)->low), "s", JSON | CSV,                          \
+        "low end of the interval from published runs", .title = "  likely, from", .show = "%.4f")                                \
+    ROW(step_side, likely_high_s, as_real(s->result.step_time_s *track_record(s)->high), "s", JSON | CSV, "its high end",        \
+        .title = "  likely, to", .show = "%.4f")                                                                                 \
+    ROW(step_side, tokens_per_s, as_real(s->result.tokens_per_s), "1/s", JSON | CSV, "tokens per second of the job",             \
+        .title = "tokens/s", .text_unit = "", .show = "%.0f")                                                                    \
+    ROW(step_side, tokens_per_s_per_gpu, as_real(rates_of(s).tokens_per_gpu), "1/s", JSON | CSV, "tokens per second and GPU",    \
+        .title = "tokens/s per GPU", .text_unit = "", .show = "%.1f")                                                            \
+    ROW(step_side, mfu_pct, as_real(100 * s->result.mfu), "%", JSON | CSV, "MFU, attention counted in full", .title = "MFU",     \
+        .show = "%.1f")                                                                                                          \
+    ROW(step_side, mfu_causal_pct, as_real(100 * s->result.mfu_causal), "%", JSON | CSV, "MFU, causal half of attention",        \
+        .title = "  causal half", .show = "%.1f")                                                                                \
+    ROW(step_side, hfu_pct, as_real(100 * s->result.hfu), "%", JSON | CSV, "HFU, attention counted in full", .title = "HFU",     \
+        .show = "%.1f")                                                                                                          \
+    ROW(step_side, tflops_per_gpu, as_real(rates_of(s).tflops), "TFLOP/s", JSON | CSV, "rate of a GPU, attention in full",       \
+        .title = "TFLOPS per GPU", .text_unit = "", .show = "%.1f")                                                              \
+    ROW(step_side, days, of_budget(s, rates_of(s).days), "days", JSON | CSV, "time for the budget of tokens", .text_unit = "",   \
+        .show = "%.1f")                                                                                                          \
+    ROW(step_side, gpu_hours, of_budget(s, rates_of(s).gpu_hours), "h", JSON | CSV, "GPU-hours of the budget",                   \
+        .title = "GPU-hours", .text_unit = "", .show = "%.0f")                                                                   \
+    ROW(step_side, cost, cost_of(s), "", JSON | CSV, "their cost, in the currency of --gpu-price", .show = "%.0f")               \
+    ROW(step_side, energy_at_most_mwh, energy_of(s), "MWh", JSON | CSV, "upper bound of the energy", .title = "energy at most",  \
+        .show = "%.1f")                                                                                                          \
+    ROW(step_side, gpus, as_real(s->setup.experiment.gpus), "", JSON | CSV, "number of GPUs", .title = "GPUs", .show = "%.0f")
+RESULT_ROWS(pair_rows, PAIR_ROWS)
+
+#define PAIR_MEMORY(ROW, KEY, BYTES, MEANING)                                                                                    \
+    ROW(step_side, KEY, as_real((BYTES) / GIB), "GiB", JSON | CSV, MEANING, .inside = "memory_gib", .show = "%.2f")
+#define PAIR_MEMORY_ROWS(ROW)                                                                                                    \
+    PAIR_MEMORY(ROW, weights, s->result.memory.weights, "weights")                                                               \
+    PAIR_MEMORY(ROW, gradients, s->result.memory.gradients, "gradients")                                                         \
+    PAIR_MEMORY(ROW, optimizer, s->result.memory.optimizer, "optimizer states and master weights")                               \
+    PAIR_MEMORY(ROW, activations, s->result.memory.activations, "activations kept for backward passes")                          \
+    PAIR_MEMORY(ROW, buffers, s->result.memory.buffers, "buffers of exchanges and of passes")                                    \
+    PAIR_MEMORY(ROW, framework, s->result.memory.framework, "memory of the framework and its libraries")                         \
+    PAIR_MEMORY(ROW, total, s->result.memory.total, "all of the fullest stage")                                                  \
+    PAIR_MEMORY(ROW, capacity, s->record.capacity_bytes, "memory that a GPU has for it")
+RESULT_ROWS(pair_memory_rows, PAIR_MEMORY_ROWS)
+
+static json_t *config_of(const struct step_side *side)
 {
-    static const struct pair_row titles[N_STEP_ROWS] = {
-        {"step_time_s", "step [s]", {0}, 4},
-        {"likely_low_s", "  likely, from [s]", {0}, 4},
-        {"likely_high_s", "  likely, to [s]", {0}, 4},
-        {"tokens_per_s", "tokens/s", {0}, 0},
-        {"tokens_per_s_per_gpu", "tokens/s per GPU", {0}, 1},
-        {"mfu_pct", "MFU [%]", {0}, 1},
-        {"mfu_causal_pct", "  causal half [%]", {0}, 1},
-        {"hfu_pct", "HFU [%]", {0}, 1},
-        {"tflops_per_gpu", "TFLOPS per GPU", {0}, 1},
-        {"days", "days", {0}, 1},
-        {"gpu_hours", "GPU-hours", {0}, 0},
-        {"cost", "cost", {0}, 0},
-        {"energy_at_most_mwh", "energy at most [MWh]", {0}, 1},
-        {"gpus", "GPUs", {0}, 0},
-    };
-    memcpy(rows, titles, sizeof titles);
-    for (int i = 0; i < 2; i++) {
-        const struct step_side *side = &pair->sides[i];
-        const struct step_result *r = &side->result;
-        const struct layout *layout = &side->setup.layout;
-        const struct track_record *record = track_record_of(run_kind_of(layout, side->setup.setting.model));
-        const struct step_rates rates = step_rates_of(layout, &side->setup.setting, r->step_time_s);
-        double budget[4];
-        budget_values(side, &rates, counted_power(pair), budget);
-        const double values[N_STEP_ROWS] = {r->step_time_s,
-                                            r->step_time_s * record->low,
-                                            r->step_time_s * record->high,
-                                            r->tokens_per_s,
-                                            rates.tokens_per_gpu,
-                                            100 * r->mfu,
-                                            100 * r->mfu_causal,
-                                            100 * r->hfu,
-                                            rates.tflops,
-                                            budget[0],
-                                            budget[1],
-                                            budget[2],
-                                            budget[3],
-                                            side->setup.experiment.gpus};
-        for (int k = 0; k < N_STEP_ROWS; k++)
-            rows[k].values[i] = values[k];
-    }
+    char *text = experiment_to_json(&side->setup.experiment);
+    json_t *config = json_loads(text, 0, NULL);
+    free(text);
+    return config;
 }
 
-/* Uses of the memory in GiB, and behind them all of it and what there is. */
-enum { N_MEMORY_ROWS = N_MEMORY_PARTS + 2 };
+#define SIDE_ROWS(ROW)                                                                                                           \
+    ROW(step_side, file, as_text(s->file), "", JSON, "file of the experiment")                                                   \
+    ROW(step_side, config, as_json(config_of(s)), "", JSON, "the effective experiment")                                          \
+    ROW(step_side, layout, as_json(layout_json(&s->setup.layout)), "", JSON, "its layout")                                       \
+    ROW(step_side, features, as_json(features_json(s->setup.layout.features)), "", JSON, "software features that it uses")       \
+    ROW(step_side, layout_chosen, as_flag(s->setup.chosen), "", JSON, "whether msim chose the layout")                           \
+    ROW(step_side, fits, as_flag(step_fits(&s->record)), "", JSON, "whether GPUs and hosts have enough memory")
+RESULT_ROWS(pair_side_rows, SIDE_ROWS)
 
-static void fill_memory_rows(const struct step_pair *pair, struct pair_row rows[N_MEMORY_ROWS])
+/* Of one side, or for DIFFERENCE what B has more than A; NAN: unknown. */
+enum { SIDE_A, SIDE_B, DIFFERENCE };
+
+static double side_value(const struct result_row *row, const struct step_side *side)
 {
-    for (int i = 0; i < 2; i++) {
-        struct memory_part parts[N_MEMORY_PARTS];
-        memory_parts(&pair->sides[i].result.memory, parts);
-        for (int k = 0; k < N_MEMORY_PARTS; k++) {
-            rows[k].key = rows[k].title = parts[k].name;
-            rows[k].values[i] = parts[k].bytes / GIB;
-        }
-        rows[N_MEMORY_PARTS].key = rows[N_MEMORY_PARTS].title = "total";
-        rows[N_MEMORY_PARTS].values[i] = pair->sides[i].result.memory.total / GIB;
-        rows[N_MEMORY_PARTS + 1].key = rows[N_MEMORY_PARTS + 1].title = "capacity";
-        rows[N_MEMORY_PARTS + 1].values[i] = pair->sides[i].report.capacity_bytes / GIB;
-    }
+    struct value value = row->get(side);
+    return value.kind == VALUE_REAL ? value.real : NAN;
 }
+
+static double value_of(const struct result_row *row, const struct step_pair *pair, int side)
+{
+    if (side != DIFFERENCE)
+        return side_value(row, &pair->sides[side]);
+    return side_value(row, &pair->sides[SIDE_B]) - side_value(row, &pair->sides[SIDE_A]);
+}
+
+/* --- time by class --- */
 
 /* The time of a class, or of the step for N_WORK_CLASSES. */
 static double class_seconds(const struct step_side *side, int c)
@@ -124,9 +135,30 @@ static double class_seconds(const struct step_side *side, int c)
     return c == N_WORK_CLASSES ? side->result.step_time_s : side->result.breakdown.s[c];
 }
 
+/* What a class takes of the GPU-seconds a token, of B more than of A, as a share of all that A takes; of all classes for
+ * N_WORK_CLASSES. */
+static double class_change(const struct step_pair *pair, int c)
+{
+    double cost[2], whole = 1;
+    for (int i = SIDE_B; i >= SIDE_A; i--) {
+        const struct step_side *side = &pair->sides[i];
+        const struct job *job = &side->setup.experiment.job;
+        double per_token = side->setup.experiment.gpus / ((double)job->global_batch * (double)job->seq_len);
+        cost[i] = class_seconds(side, c) * per_token;
+        whole = side->result.step_time_s * per_token;
+    }
+    return (cost[SIDE_B] - cost[SIDE_A]) / whole;
+}
+
 static const char *class_key(int c)
 {
     return c == N_WORK_CLASSES ? "step" : work_class_name((enum work_class)c);
+}
+
+static double class_value(const struct step_pair *pair, int c, int side)
+{
+    double a = class_seconds(&pair->sides[SIDE_A], c), b = class_seconds(&pair->sides[SIDE_B], c);
+    return side == SIDE_A ? a : side == SIDE_B ? b : b - a;
 }
 
 static bool has_class(const struct step_pair *pair, int c)
@@ -134,18 +166,18 @@ static bool has_class(const struct step_pair *pair, int c)
     return class_seconds(&pair->sides[0], c) > 0 || class_seconds(&pair->sides[1], c) > 0;
 }
 
+/* --- differences --- */
+
 /* The experiment with the layout and, one by one, the features that it has in the end. */
 static json_t *settled_json(const struct step_side *side)
 {
-    char *text = experiment_to_json(&side->setup.experiment);
-    json_t *config = json_loads(text, 0, NULL), *features = json_object();
+    json_t *config = config_of(side), *features = json_object();
     for (int f = 0; f < N_FEATURES; f++)
         if (side->setup.layout.features >> f & 1)
             json_object_set_new(features, feature_name((enum feature)f), json_true());
     json_object_del(json_object_get(config, "job"), "features");
     json_object_set_new(config, "layout", layout_json(&side->setup.layout));
     json_object_set_new(config, "features", features);
-    free(text);
     return config;
 }
 
@@ -170,21 +202,28 @@ static void value_cell(struct table *table, double value, int digits)
         table_cell(table, "%.*f", digits, value);
 }
 
-static void write_step_row(const struct pair_row *row, struct table *table)
+/* "%.2f": 2. */
+static int digits_of(const struct result_row *row)
 {
-    double a = row->values[0], b = row->values[1];
-    bool both = !isnan(a) && !isnan(b);
+    return row->show[2] - '0';
+}
+
+static void write_step_row(const struct result_row *row, const struct step_pair *pair, struct table *table)
+{
+    double a = value_of(row, pair, SIDE_A), b = value_of(row, pair, SIDE_B), difference = value_of(row, pair, DIFFERENCE);
+    const char *title = row->title ? row->title : row->key, *unit = row->text_unit ? row->text_unit : row->unit;
+    int digits = digits_of(row);
     char number[32];
-    table_cell(table, "%s", row->title);
-    value_cell(table, a, row->digits);
-    value_cell(table, b, row->digits);
-    if (!both)
+    table_cell(table, *unit ? "%s [%s]" : "%s", title, unit);
+    value_cell(table, a, digits);
+    value_cell(table, b, digits);
+    if (isnan(difference))
         table_cell(table, "-");
-    else if (row->digits > 0)
-        difference_cell(table, b - a, row->digits);
+    else if (digits > 0)
+        difference_cell(table, difference, digits);
     else
-        table_cell(table, "%s%s", b > a ? "+" : "", grouped((int64_t)round(b - a), number, sizeof number));
-    if (both && a > 0)
+        table_cell(table, "%s%s", difference > 0 ? "+" : "", grouped((int64_t)round(difference), number, sizeof number));
+    if (!isnan(difference) && a > 0)
         table_cell(table, "%.3f", b / a);
     else
         table_cell(table, "-");
@@ -192,17 +231,15 @@ static void write_step_row(const struct pair_row *row, struct table *table)
 
 static void write_step(const struct step_pair *pair, const struct invocation *call)
 {
-    struct pair_row rows[N_STEP_ROWS];
     struct table table = {0};
-    fill_step_rows(pair, rows);
     table_column(&table, "", NULL, ALIGN_LEFT);
     for (int i = 0; i < 2; i++)
         table_column(&table, side_names[i], NULL, ALIGN_RIGHT);
     table_column(&table, "B - A", NULL, ALIGN_RIGHT);
     table_column(&table, "B / A", NULL, ALIGN_RIGHT);
-    for (int k = 0; k < N_STEP_ROWS; k++)
-        if (!isnan(rows[k].values[0]) || !isnan(rows[k].values[1]))
-            write_step_row(&rows[k], &table);
+    for (const struct result_row *row = pair_rows; row->key; row++)
+        if (!isnan(value_of(row, pair, SIDE_A)) || !isnan(value_of(row, pair, SIDE_B)))
+            write_step_row(row, pair, &table);
     table_write_text(&table, call);
     table_free(&table);
 }
@@ -215,10 +252,10 @@ static void write_budget_notes(const struct step_pair *pair, FILE *out)
     for (int i = 0; i < 2; i++) {
         budgeted |= setups[i]->experiment.job.tokens > 0;
         const struct experiment *e = &setups[i]->experiment;
-        known |= power_bound_of(&e->cluster, e->gpus, counted_power(pair)).count != POWER_UNKNOWN;
+        known |= power_bound_of(&e->cluster, e->gpus, pair->sides[i].counted).count != POWER_UNKNOWN;
     }
     if (budgeted && known)
-        fprintf(out, "energy is an upper bound: %s\n", power_count_text(counted_power(pair)));
+        fprintf(out, "energy is an upper bound: %s\n", power_count_text(pair->sides[0].counted));
     for (int i = 0; i < 2; i++)
         if (budgeted && setups[i]->gpu_price <= 0 && setups[1 - i]->gpu_price > 0)
             fprintf(out, "%s has no price, so its cost is left out\n", setups[i]->experiment.cluster.gpu.name);
@@ -246,7 +283,7 @@ static void write_seconds(const struct step_pair *pair, const struct invocation 
     table_column(&table, "change per token", "% of A", ALIGN_RIGHT);
     for (int c = 0; c <= N_WORK_CLASSES; c++) {
         double a = class_seconds(&pair->sides[0], c), b = class_seconds(&pair->sides[1], c);
-        double change = step_pair_change(pair, c);
+        double change = class_change(pair, c);
         if (!has_class(pair, c))
             continue;
         table_cell(&table, "%s", class_key(c));
@@ -265,25 +302,19 @@ static void write_seconds(const struct step_pair *pair, const struct invocation 
 
 static void write_memory(const struct step_pair *pair, const struct invocation *call)
 {
-    struct pair_row rows[N_MEMORY_ROWS] = {0};
     struct table table = {0};
-    fill_memory_rows(pair, rows);
     table_column(&table, "memory of the fullest stage", NULL, ALIGN_LEFT);
     for (int i = 0; i < 2; i++)
         table_column(&table, side_names[i], "GiB", ALIGN_RIGHT);
     table_column(&table, "B - A", "GiB", ALIGN_RIGHT);
-    for (int k = 0; k < N_MEMORY_ROWS; k++) {
-        table_cell(&table, "%s", rows[k].title);
-        value_cell(&table, rows[k].values[0], 2);
-        value_cell(&table, rows[k].values[1], 2);
-        difference_cell(&table, rows[k].values[1] - rows[k].values[0], 2);
+    for (const struct result_row *row = pair_memory_rows; row->key; row++) {
+        table_cell(&table, "%s", row->key);
+        value_cell(&table, value_of(row, pair, SIDE_A), digits_of(row));
+        value_cell(&table, value_of(row, pair, SIDE_B), digits_of(row));
+        difference_cell(&table, value_of(row, pair, DIFFERENCE), digits_of(row));
     }
     table_write_text(&table, call);
     table_free(&table);
-    for (int i = 0; i < 2; i++)
-        if (!step_report_runs(&pair->sides[i].report))
-            fprintf(call->out, "%s%s does not fit; its times ignore that%s\n", tint_start(TINT_BAD, call->colour), side_names[i],
-                    tint_end(TINT_BAD, call->colour));
 }
 
 /* "8", "true", "[1, 2]"; "-" what one does not have. */
@@ -329,12 +360,12 @@ static void append_reasons(const struct step_pair *pair, char *text, size_t size
     for (int n = 0; n < SHOWN; n++) {
         int most = -1;
         for (int c = 0; c < N_WORK_CLASSES; c++)
-            if (!told[c] && (most < 0 || fabs(step_pair_change(pair, c)) > fabs(step_pair_change(pair, most))))
+            if (!told[c] && (most < 0 || fabs(class_change(pair, c)) > fabs(class_change(pair, most))))
                 most = c;
-        if (fabs(step_pair_change(pair, most)) < WORTH_TELLING)
+        if (fabs(class_change(pair, most)) < WORTH_TELLING)
             return;
         told[most] = true;
-        text_append(text, size, "%s %s %+.1f", n ? "," : ":", class_key(most), 100 * step_pair_change(pair, most));
+        text_append(text, size, "%s %s %+.1f", n ? "," : ":", class_key(most), 100 * class_change(pair, most));
     }
 }
 
@@ -354,7 +385,7 @@ static bool models_differ(const struct step_pair *pair)
 static void write_verdict(const struct step_pair *pair, FILE *out)
 {
     double rate = pair->sides[1].result.tokens_per_s / pair->sides[0].result.tokens_per_s;
-    double change = step_pair_change(pair, N_WORK_CLASSES);
+    double change = class_change(pair, N_WORK_CLASSES);
     char text[256] = "";
     append_reasons(pair, text, sizeof text);
     fprintf(out, "B trains %.3f times the tokens per second of A; each token costs %.1f %% %s GPU-seconds%s\n", rate,
@@ -363,8 +394,24 @@ static void write_verdict(const struct step_pair *pair, FILE *out)
         fputs("The models differ in FLOPs per token: compare their MFU.\n", out);
 }
 
+/* A layout for the first that does not fit, or where the faster one spends its time. */
+static void write_next(const struct step_pair *pair, const struct invocation *call)
+{
+    struct invocation alone = *call;
+    bool fits[] = {step_fits(&pair->sides[SIDE_A].record), step_fits(&pair->sides[SIDE_B].record)};
+    int one = fits[SIDE_A] != fits[SIDE_B] ? fits[SIDE_A] : fits[SIDE_A] && class_change(pair, N_WORK_CLASSES) < 0;
+    alone.operands = call->operands + one;
+    alone.n_operands = 1;
+    if (fits[one])
+        next_command_write(&alone, "step", NULL, "--explain");
+    else
+        step_report_write_plan(&alone);
+}
+
 static void write_text(const struct step_pair *pair, const struct invocation *call)
 {
+    for (int i = 0; i < 2; i++)
+        step_report_write_misfit(&pair->sides[i].record, side_names[i], call);
     for (int i = 0; i < 2; i++) {
         fprintf(call->out, "%s        %s: ", side_names[i], pair->sides[i].file);
         step_report_header(&pair->sides[i].setup, call->out);
@@ -377,97 +424,69 @@ static void write_text(const struct step_pair *pair, const struct invocation *ca
     write_memory(pair, call);
     fputc('\n', call->out);
     write_verdict(pair, call->out);
+    write_next(pair, call);
 }
 
 /* --- JSON and CSV --- */
 
-static json_t *number_json(double value)
+static void put_rows(const struct result_row *row, const struct step_pair *pair, int side, json_t *json)
 {
-    return isnan(value) ? json_null() : json_real(value);
-}
-
-/* Of one side, or for 2 of what B has more than A. */
-static double value_of(const double values[2], int side)
-{
-    return side < 2 ? values[side] : values[1] - values[0];
+    for (; row->key; row++) {
+        double number = value_of(row, pair, side);
+        json_object_set_new(json, row->key, isnan(number) ? json_null() : json_real(number));
+    }
 }
 
 static json_t *side_json(const struct step_pair *pair, int side)
 {
-    struct pair_row step[N_STEP_ROWS], memory[N_MEMORY_ROWS] = {0};
     json_t *json = json_object(), *times = json_object(), *parts = json_object();
-    fill_step_rows(pair, step);
-    fill_memory_rows(pair, memory);
-    for (int k = 0; k < N_STEP_ROWS; k++)
-        json_object_set_new(json, step[k].key, number_json(value_of(step[k].values, side)));
-    for (int c = 0; c < N_WORK_CLASSES; c++) {
-        const double values[2] = {class_seconds(&pair->sides[0], c), class_seconds(&pair->sides[1], c)};
-        json_object_set_new(times, class_key(c), json_real(value_of(values, side)));
-    }
-    for (int k = 0; k < N_MEMORY_ROWS; k++)
-        json_object_set_new(parts, memory[k].key, json_real(value_of(memory[k].values, side)));
+    put_rows(pair_rows, pair, side, json);
+    for (int c = 0; c < N_WORK_CLASSES; c++)
+        json_object_set_new(times, class_key(c), json_real(class_value(pair, c, side)));
+    put_rows(pair_memory_rows, pair, side, parts);
     json_object_set_new(json, "breakdown", times);
     json_object_set_new(json, "memory_gib", parts);
+    if (side != DIFFERENCE)
+        rows_json(pair_side_rows, &pair->sides[side], json);
     return json;
-}
-
-static void put_identity(const struct step_side *side, json_t *json)
-{
-    char *config = experiment_to_json(&side->setup.experiment);
-    json_object_set_new(json, "file", json_text(side->file));
-    json_object_set_new(json, "config", json_loads(config, 0, NULL));
-    json_object_set_new(json, "layout", layout_json(&side->setup.layout));
-    json_object_set_new(json, "features", features_json(side->setup.layout.features));
-    json_object_set_new(json, "layout_chosen", json_boolean(side->setup.chosen));
-    json_object_set_new(json, "fits", json_boolean(step_report_runs(&side->report)));
-    free(config);
 }
 
 static enum status write_json(const struct step_pair *pair, struct invocation *call)
 {
     json_t *result = result_create(call, NULL), *changes = json_object();
-    for (int i = 0; i < 2; i++) {
-        json_t *json = side_json(pair, i);
-        put_identity(&pair->sides[i], json);
-        json_object_set_new(result, i == 0 ? "a" : "b", json);
-    }
     for (int c = 0; c <= N_WORK_CLASSES; c++)
-        json_object_set_new(changes, class_key(c), json_real(100 * step_pair_change(pair, c)));
-    json_object_set_new(result, "difference", side_json(pair, 2));
+        json_object_set_new(changes, class_key(c), json_real(100 * class_change(pair, c)));
+    json_object_set_new(result, "a", side_json(pair, SIDE_A));
+    json_object_set_new(result, "b", side_json(pair, SIDE_B));
+    json_object_set_new(result, "difference", side_json(pair, DIFFERENCE));
     json_object_set_new(result, "differs", differences_json(pair));
-    json_object_set_new(result, "energy_counted", json_string(counted_power(pair) == POWER_NODES ? "nodes" : "boards"));
+    json_object_set_new(result, "energy_counted", json_string(power_count_name(pair->sides[0].counted)));
     json_object_set_new(result, "gpu_seconds_per_token_change_pct", changes);
     return result_write(call, result);
 }
 
-static void csv_row(struct table *table, const char *part, const char *key, const double values[2])
+static void csv_rows(const char *part, const struct result_row *row, const struct step_pair *pair, FILE *out)
 {
-    table_cell(table, "%s", part);
-    table_cell(table, "%s", key);
-    for (int side = 0; side <= 2; side++)
-        if (isnan(value_of(values, side)))
-            table_cell(table, "%s", "");
-        else
-            table_cell(table, "%.12g", value_of(values, side));
+    char text[32];
+    for (; row->key; row++) {
+        fprintf(out, "%s,%s", part, row->key);
+        for (int side = SIDE_A; side <= DIFFERENCE; side++) {
+            double number = value_of(row, pair, side);
+            snprintf(text, sizeof text, "%.12g", number);
+            csv_write_cell(out, false, isnan(number) ? "" : text);
+        }
+        fputc('\n', out);
+    }
 }
 
-static void write_csv(const struct step_pair *pair, const struct invocation *call)
+static void write_csv(const struct step_pair *pair, FILE *out)
 {
-    static const char *const columns[] = {"part", "quantity", "a", "b", "difference"};
-    struct pair_row step[N_STEP_ROWS], memory[N_MEMORY_ROWS] = {0};
-    struct table table = {0};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        table_column(&table, columns[i], NULL, ALIGN_LEFT);
-    fill_step_rows(pair, step);
-    fill_memory_rows(pair, memory);
-    for (int k = 0; k < N_STEP_ROWS; k++)
-        csv_row(&table, "step", step[k].key, step[k].values);
+    fputs("part,quantity,a,b,difference\n", out);
+    csv_rows("step", pair_rows, pair, out);
     for (int c = 0; c < N_WORK_CLASSES; c++)
-        csv_row(&table, "time_s", class_key(c), (double[]){class_seconds(&pair->sides[0], c), class_seconds(&pair->sides[1], c)});
-    for (int k = 0; k < N_MEMORY_ROWS; k++)
-        csv_row(&table, "memory_gib", memory[k].key, memory[k].values);
-    table_write_csv(&table, call->out);
-    table_free(&table);
+        fprintf(out, "time_s,%s,%.12g,%.12g,%.12g\n", class_key(c), class_value(pair, c, SIDE_A), class_value(pair, c, SIDE_B),
+                class_value(pair, c, DIFFERENCE));
+    csv_rows("memory_gib", pair_memory_rows, pair, out);
 }
 
 enum status step_pair_report(const struct step_pair *pair, struct invocation *call)
@@ -475,7 +494,7 @@ enum status step_pair_report(const struct step_pair *pair, struct invocation *ca
     if (call->format == FORMAT_JSON)
         return write_json(pair, call);
     if (call->format == FORMAT_CSV)
-        write_csv(pair, call);
+        write_csv(pair, call->out);
     else
         write_text(pair, call);
     return STATUS_OK;

@@ -148,61 +148,83 @@ static void write_kinds(const struct step_profile *with, const struct invocation
     table_free(&table);
 }
 
+struct kernel {
+    const struct profile_kernel *of;
+};
+
 /* Kernels' names run to a thousand characters of template arguments; the beginning tells them apart. */
+#define KERNEL_ROWS(ROW)                                                                                                         \
+    ROW(kernel, name, as_text(s->of->name), "", JSON, "its name in the trace", .title = "longest kernels", .show = "%.60s")      \
+    ROW(kernel, kind, as_text(profile_kind_name(s->of->kind)), "", JSON, "the class it counts for", .title = "taken for",        \
+        .show = "%s")                                                                                                            \
+    ROW(kernel, launches, as_count(s->of->launches), "", JSON, "launches in the trace", .show = "%.0f")                          \
+    ROW(kernel, seconds, as_real(s->of->seconds), "s", JSON, "their time", .title = "time", .show = "%.4f")                      \
+    ROW(kernel, each_s, as_real(s->of->seconds / (double)s->of->launches), "s", 0, "time of one", .title = "each",               \
+        .text_unit = "us", .scale = 1e6, .show = "%.1f")
+RESULT_ROWS(profile_kernel_rows, KERNEL_ROWS)
+
 static void write_kernels(const struct step_profile *with, const struct invocation *call)
 {
     const struct profile *p = &with->profile;
-    struct unit unit = unit_of(with);
     size_t steps = p->n_steps * (size_t)p->steps_each;
     struct table table = {0};
-    table_column(&table, "longest kernels", NULL, ALIGN_LEFT);
-    table_column(&table, "taken for", NULL, ALIGN_LEFT);
-    table_column(&table, "launches", NULL, ALIGN_RIGHT);
-    table_column(&table, "time", unit.name, ALIGN_RIGHT);
-    table_column(&table, "each", "us", ALIGN_RIGHT);
-    for (size_t i = 0; i < p->n_kernels && i < KERNELS_SHOWN; i++) {
-        const struct profile_kernel *k = &p->kernels[i];
-        table_cell(&table, "%.60s", k->name);
-        table_cell(&table, "%s", profile_kind_name(k->kind));
-        table_cell(&table, "%lld", (long long)k->launches);
-        table_cell(&table, "%.4f", unit.per_s * k->seconds);
-        table_cell(&table, "%.1f", 1e6 * k->seconds / (double)k->launches);
-    }
+    rows_columns(profile_kernel_rows, &(struct kernel){&(struct profile_kernel){.launches = 1}}, &table);
+    for (size_t i = 0; i < p->n_kernels && i < KERNELS_SHOWN; i++)
+        rows_cells(profile_kernel_rows, &(struct kernel){&p->kernels[i]}, &table);
     table_write_text(&table, call);
     table_free(&table);
     if (steps > 1)
         fprintf(call->out, "(launches and times of the whole trace, %zu steps)\n", steps);
 }
 
+struct idle {
+    const struct profile *profile;
+    const struct profile_idle *gaps;
+    double steps;
+};
+
 /* A kernel, or where the step begins or ends. */
-static const char *side_of(const struct profile *p, int64_t kernel, const char *none)
+static struct value side_of(const struct idle *idle, int64_t kernel, const char *end)
 {
-    return kernel < 0 ? none : p->kernels[kernel].name;
+    const struct profile *p = idle->profile;
+    if (kernel >= 0)
+        return as_text(p->kernels[kernel].name);
+    return shown_as(as_json(json_string("")), "(the %s %s)", p->marked ? "step" : "trace", end);
 }
+
+static struct value gaps_of(const struct idle *idle)
+{
+    double gaps = (double)idle->gaps->gaps / idle->steps;
+    return gaps < 1000 ? as_real(gaps) : shown_as(as_real(gaps), "%.0f", gaps);
+}
+
+#define IDLE_ROWS(ROW)                                                                                                           \
+    ROW(idle, after, side_of(s, s->gaps->after, "begins"), "", JSON, "kernel before the gaps", .title = "idle after",            \
+        .show = "%.40s")                                                                                                         \
+    ROW(idle, before, side_of(s, s->gaps->before, "ends"), "", JSON, "kernel behind them", .title = "until", .show = "%.40s")    \
+    ROW(idle, gaps_per_step, gaps_of(s), "", JSON, "gaps in a step", .title = "gaps", .text_unit = "a step", .show = "%.4g")     \
+    ROW(idle, seconds_per_step, as_real(s->gaps->seconds / s->steps), "s", JSON, "their time in a step", .title = "time",        \
+        .text_unit = "s a step", .show = "%.4f")                                                                                 \
+    ROW(idle, longest_s, as_real(s->gaps->longest_s), "s", JSON, "the longest", .title = "longest", .text_unit = "ms",           \
+        .scale = 1e3, .show = "%.3f")                                                                                            \
+    ROW(idle, longest_at_s, as_real(s->gaps->longest_at_s), "s", JSON, "when it began, in its step or in an unmarked trace",     \
+        .title = "which began", .text_unit = "s into the step or trace", .show = "%.4f")                                         \
+    ROW(idle, longest_step, as_count((int64_t)s->gaps->longest_step), "", JSON, "the step that it is in")
+RESULT_ROWS(profile_idle_rows, IDLE_ROWS)
 
 /* Where the device waits for the host, as far as that is worth a line. */
 static void write_idles(const struct step_profile *with, const struct invocation *call)
 {
     const struct profile *p = &with->profile;
-    struct unit unit = unit_of(with);
     double steps = (double)p->n_steps * p->steps_each;
     struct profile_idle idles[IDLES_SHOWN];
     size_t n = profile_idles_of(p, idles, IDLES_SHOWN), shown = 0;
     struct table table = {0};
-    table_column(&table, "idle after", NULL, ALIGN_LEFT);
-    table_column(&table, "until", NULL, ALIGN_LEFT);
-    table_column(&table, "gaps", "a step", ALIGN_RIGHT);
-    table_column(&table, "time", unit.each, ALIGN_RIGHT);
-    table_column(&table, "longest", "ms", ALIGN_RIGHT);
-    table_column(&table, "which began", p->marked ? "s into its step" : "s into the trace", ALIGN_RIGHT);
     for (; shown < n && idles[shown].seconds / steps >= IDLE_SHOWN * with->measured.step_s; shown++) {
-        const struct profile_idle *idle = &idles[shown];
-        table_cell(&table, "%.40s", side_of(p, idle->after, p->marked ? "(the step begins)" : "(the trace begins)"));
-        table_cell(&table, "%.40s", side_of(p, idle->before, p->marked ? "(the step ends)" : "(the trace ends)"));
-        table_cell(&table, (double)idle->gaps / steps < 1000 ? "%.4g" : "%.0f", (double)idle->gaps / steps);
-        table_cell(&table, "%.4f", unit.per_s * idle->seconds / steps);
-        table_cell(&table, "%.3f", 1e3 * idle->longest_s);
-        table_cell(&table, "%.4f", idle->longest_at_s);
+        const struct idle idle = {p, &idles[shown], steps};
+        if (shown == 0)
+            rows_columns(profile_idle_rows, &idle, &table);
+        rows_cells(profile_idle_rows, &idle, &table);
     }
     if (shown > 0) {
         table_write_text(&table, call);
@@ -215,14 +237,10 @@ static json_t *idles_json(const struct profile *p)
 {
     struct profile_idle idles[IDLES_SHOWN];
     size_t n = profile_idles_of(p, idles, IDLES_SHOWN);
-    double steps = (double)p->n_steps * p->steps_each;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:I}", "after", side_of(p, idles[i].after, ""),
-                                              "before", side_of(p, idles[i].before, ""), "gaps_per_step",
-                                              (double)idles[i].gaps / steps, "seconds_per_step", idles[i].seconds / steps,
-                                              "longest_s", idles[i].longest_s, "longest_at_s", idles[i].longest_at_s,
-                                              "longest_step", (json_int_t)idles[i].longest_step));
+        json_array_append_new(list,
+                              rows_object(profile_idle_rows, &(struct idle){p, &idles[i], (double)p->n_steps * p->steps_each}));
     return list;
 }
 
@@ -236,8 +254,7 @@ void step_profile_write(const struct step_profile *with, const struct invocation
     fprintf(call->out, "%s%smean of %zu step%s; predicted for %s\n", p->gpu, *p->gpu ? ", " : "", steps, steps == 1 ? "" : "s",
             with->stage >= 0 ? "that stage" : "the mean of all ranks");
     write_kinds(with, call);
-    fputs("(exchanges: the part beside which nothing is computed; measured ones include waiting for the last rank)\n\n",
-          call->out);
+    fputs("(exchanges: only the exposed part; measured times include waiting for the last rank)\n\n", call->out);
     write_idles(with, call);
     write_kernels(with, call);
     fputc('\n', call->out);
@@ -246,11 +263,8 @@ void step_profile_write(const struct step_profile *with, const struct invocation
 static json_t *kernels_json(const struct profile *p)
 {
     json_t *kernels = json_array();
-    for (size_t i = 0; i < p->n_kernels; i++) {
-        const struct profile_kernel *k = &p->kernels[i];
-        json_array_append_new(kernels, json_pack("{s:s, s:s, s:I, s:f}", "name", k->name, "kind", profile_kind_name(k->kind),
-                                                 "launches", (json_int_t)k->launches, "seconds", k->seconds));
-    }
+    for (size_t i = 0; i < p->n_kernels; i++)
+        json_array_append_new(kernels, rows_object(profile_kernel_rows, &(struct kernel){&p->kernels[i]}));
     return kernels;
 }
 
@@ -262,12 +276,23 @@ static json_t *kinds_json(const double seconds[N_PROFILE_KINDS])
     return kinds;
 }
 
+#define PROFILE_ROWS(ROW)                                                                                                        \
+    ROW(step_profile, file, as_text(s->path), "", JSON, "file of the trace")                                                     \
+    ROW(step_profile, gpu, as_text(s->profile.gpu), "", JSON, "GPU that it was recorded on")                                     \
+    ROW(step_profile, rank, as_count(s->profile.rank), "", JSON, "rank that was traced; -1: unknown")                            \
+    ROW(step_profile, stage, as_count(s->stage), "", JSON, "its pipeline stage; -1: unknown")                                    \
+    ROW(step_profile, steps, as_count((int)s->profile.n_steps * s->profile.steps_each), "", JSON, "steps in the trace")          \
+    ROW(step_profile, marked, as_flag(s->profile.marked), "", JSON, "whether it marks its steps")                                \
+    ROW(step_profile, predicted_s, as_real(s->step_s), "s", JSON, "predicted time of the step")                                  \
+    ROW(step_profile, measured_s, as_real(s->measured.step_s), "s", JSON, "measured time of the step")                           \
+    ROW(step_profile, predicted, as_json(kinds_json(s->predicted_s)), "s", JSON, "predicted time by kind of work")               \
+    ROW(step_profile, measured, as_json(kinds_json(s->measured.exposed_s)), "s", JSON, "measured time by kind of work")          \
+    ROW(step_profile, hidden, as_json(kinds_json(s->measured.hidden_s)), "s", JSON, "measured time behind other work")           \
+    ROW(step_profile, kernels, as_json(kernels_json(&s->profile)), "", JSON, "each kernel, longest first")                       \
+    ROW(step_profile, idle, as_json(idles_json(&s->profile)), "", JSON, "longest gaps between kernels")
+RESULT_ROWS(profile_rows, PROFILE_ROWS)
+
 json_t *step_profile_json(const struct step_profile *with)
 {
-    const struct profile *p = &with->profile;
-    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:b, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "file", json_text(with->path), "gpu",
-                     p->gpu, "rank", p->rank, "stage", with->stage, "steps", (int)p->n_steps * p->steps_each, "marked", p->marked,
-                     "predicted_s", with->step_s, "measured_s", with->measured.step_s, "predicted", kinds_json(with->predicted_s),
-                     "measured", kinds_json(with->measured.exposed_s), "hidden", kinds_json(with->measured.hidden_s), "kernels",
-                     kernels_json(p), "idle", idles_json(p));
+    return rows_object(profile_rows, with);
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "cli/job/job_setup.h"
+#include "cli/output/result_row.h"
 #include "sim/step/step.h"
 #include "traces/profile/profile.h"
 
@@ -25,7 +26,8 @@ MUST_CHECK enum status step_profile_load(struct invocation *call, const struct j
 /* What was predicted for the rank that was profiled. */
 void step_profile_complete(struct step_profile *with, const struct job_setup *setup, const struct breakdown *stages);
 void step_profile_write(const struct step_profile *with, const struct invocation *call);
-/* {file gpu rank stage steps marked predicted_s measured_s predicted{kind: s} measured{} hidden{} kernels[] idle[]} */
+/* With profile_rows, and in its kernels and idle the two others. */
+extern const struct result_row profile_rows[], profile_kernel_rows[], profile_idle_rows[];
 json_t *step_profile_json(const struct step_profile *with);
 void step_profile_free(struct step_profile *with);
 
