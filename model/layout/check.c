@@ -71,9 +71,11 @@ static bool check_world(const struct layout *l, const struct setting *s, struct 
 
 static bool check_heads(const struct layout *l, const struct setting *s, struct reply why)
 {
-    if (s->model->heads % l->tp == 0)
+    int windowed = s->model->windowed.heads;
+    bool divides = s->model->heads % l->tp == 0;
+    if (divides && windowed % l->tp == 0)
         return true;
-    SAY(why, "tp=%d does not divide the %d attention heads", l->tp, s->model->heads);
+    SAY(why, "tp=%d does not divide the %d attention heads", l->tp, divides ? windowed : s->model->heads);
     return false;
 }
 

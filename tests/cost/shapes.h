@@ -43,6 +43,7 @@ Suite *suite_energy(void);
 Suite *suite_context(void);
 Suite *suite_muon(void);
 Suite *suite_mixer(void);
+Suite *suite_heads(void);
 Suite *suite_adapter(void);
 Suite *suite_experts(void);
 Suite *suite_documents(void);

@@ -16,6 +16,7 @@ int main(void)
     srunner_add_suite(runner, suite_context());
     srunner_add_suite(runner, suite_muon());
     srunner_add_suite(runner, suite_mixer());
+    srunner_add_suite(runner, suite_heads());
     srunner_add_suite(runner, suite_adapter());
     srunner_add_suite(runner, suite_experts());
     srunner_add_suite(runner, suite_documents());

@@ -77,6 +77,31 @@ START_TEST(known_models_have_their_parameters)
 }
 END_TEST
 
+/* The catalog's entry of the same model counts the same. */
+START_TEST(known_models_are_those_of_the_catalog)
+{
+    struct arena arena = {0};
+    struct diags diags = {0};
+    int n = 0;
+    struct yaml_node *list = yaml_read(TEST_DATA "/known_models.yaml", &arena, &diags);
+    for (struct yaml_node *item = list->first; item; item = item->next) {
+        const struct yaml_node *name = yaml_find(item, "catalog");
+        struct transformer model;
+        struct parameter_count count;
+        if (!name)
+            continue;
+        ck_assert_int_eq(catalog_model(name->text, &model, &diags), STATUS_OK);
+        transformer_parameters(&model, &count);
+        double ours = parameters_of(yaml_find(item, "config")->text);
+        ck_assert_msg(fabs(ours / count.total - 1) < 0.0005, "%s: %.0f, catalog %.0f", name->text, ours, count.total);
+        n++;
+    }
+    ck_assert_int_ge(n, 30);
+    arena_free(&arena);
+    diags_free(&diags);
+}
+END_TEST
+
 /* A file that says nothing but its family is the library's default model. */
 START_TEST(keys_that_a_file_leaves_out_have_the_defaults_of_the_library)
 {
@@ -267,6 +292,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, known_models_have_their_parameters);
+    tcase_add_test(tests, known_models_are_those_of_the_catalog);
     tcase_add_test(tests, keys_that_a_file_leaves_out_have_the_defaults_of_the_library);
     tcase_add_test(tests, defaults_are_named);
     tcase_add_test(tests, keys_that_nobody_reads_are_reported);

@@ -94,13 +94,27 @@ struct token_width {
     double query, value, key_value; /* value: what attention gives */
 };
 
-static struct token_width token_width_of(const struct layout *layout, const struct transformer *m)
+static struct token_width token_width_seen(const struct layout *layout, const struct transformer *m)
 {
     bool latent = m->attention == ATTENTION_LATENT;
     double qk = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim;
-    double v = latent ? m->latent.v_dim : m->head_dim;
+    double v = latent ? m->latent.v_dim : transformer_value_dim(m);
     double kv_heads = latent ? m->heads : fmax(m->kv_heads, layout->tp);
     return (struct token_width){m->heads * qk, m->heads * v, kv_heads * (qk + v)};
+}
+
+/* Of all layers on average, where those with a window have heads of their own. */
+static struct token_width token_width_of(const struct layout *layout, const struct transformer *m)
+{
+    struct transformer view;
+    const struct transformer *windowed = transformer_view(m, true, &view);
+    struct token_width full = token_width_seen(layout, m);
+    if (windowed == m)
+        return full;
+    struct token_width own = token_width_seen(layout, windowed);
+    double share = m->window_every > 0 ? 1 - 1.0 / m->window_every : 1;
+    return (struct token_width){full.query + share * (own.query - full.query), full.value + share * (own.value - full.value),
+                                full.key_value + share * (own.key_value - full.key_value)};
 }
 
 /* Queries, keys and values as ranks that exchange heads get them: key/value heads that are fewer go to several. */
@@ -201,15 +215,15 @@ static struct kept kept_by_stream(const struct layout *layout, const struct sett
                                   struct layer_kind kind)
 {
     const struct transformer *m = setting->model;
-    int parts = layer_kind_parts(kind);
+    int parts = layer_kind_parts(kind), norms = m->layer_norms == 4 ? 2 * parts : parts;
     double h = (double)m->hidden;
     bool parallel = has_any(layout, FEATURE_BIT(PARALLEL_BLOCK)); /* one norm, and one input for both branches */
     struct inputs inputs = inputs_kept(setting, modules, kind);
     if (parallel)
         inputs = (struct inputs){.own = inputs.own && !inputs.gathered, .gathered = inputs.gathered > 0};
-    double read = 2 * h * (parallel ? 1 : parts), between = 0, own = 2 * h * inputs.own, gathered = 2 * h * inputs.gathered;
+    double read = 2 * h * (parallel ? 1 : norms), between = 0, own = 2 * h * inputs.own, gathered = 2 * h * inputs.gathered;
     if (m->norm == NORM_RMS && !has_any(layout, FEATURE_BIT(FUSED_RMSNORM) | FEATURES_FUSING))
-        between = parts * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
+        between = norms * (4 + 2 + 1) * h; /* fp32 input, its product, scale, per norm */
     if (modules & RECOMPUTE_LAYERNORM)
         between = own = 0, gathered = layout->tp > 1 && layout->sequence_parallel ? gathered : 0;
     double masks = drops_out(layout, m) || setting->job->dropout > 0 ? parts * h : 0;

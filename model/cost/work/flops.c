@@ -11,16 +11,27 @@
 #include "model/cost/work/documents.h"
 #include "model/cost/work/work.h"
 
+/* Of an indexer, forward, one token. */
+static double index_matrix_flops(const struct transformer *m)
+{
+    double h = (double)m->hidden, n = m->indexer.heads, d = m->indexer.head_dim;
+    double from = m->latent.q_lora_rank ? m->latent.q_lora_rank : h;
+    return 2 * (from * n * d + (n > 0 ? h * (d + n) : 0));
+}
+
 static double attention_matrix_flops(const struct transformer *m) /* forward, one token */
 {
-    double h = (double)m->hidden, a = m->heads;
-    if (m->attention == ATTENTION_GROUPED)
-        return 2 * h * m->head_dim * ((m->output_gate ? 3 : 2) * a + 2 * m->kv_heads);
+    double h = (double)m->hidden, a = m->heads, d = m->head_dim, v = transformer_value_dim(m), rank = (double)m->query_rank;
+    if (m->attention == ATTENTION_GROUPED) {
+        double queries = a * (d + (m->output_gate ? v : 0));
+        return 2 *
+               ((rank > 0 ? rank * (h + queries) : h * queries) + h * (m->kv_heads * (d + (m->values_are_keys ? 0 : v)) + a * v));
+    }
     const struct latent_attention *l = &m->latent;
     double query = a * (l->qk_nope_dim + l->qk_rope_dim);
     double q = l->q_lora_rank ? (h + query) * l->q_lora_rank : h * query;
     double kv = h * (l->kv_lora_rank + l->qk_rope_dim) + l->kv_lora_rank * a * (l->qk_nope_dim + l->v_dim);
-    return 2 * (q + kv + a * l->v_dim * h);
+    return 2 * (q + kv + a * l->v_dim * h) + index_matrix_flops(m);
 }
 
 static double mixer_flops(const struct transformer *m) /* forward, one token */
@@ -56,7 +67,9 @@ double sliding_window_width(const struct setting *setting, feature_set features,
         if (m->window == 0)
             return s * SLIDING_WINDOW_ASSUMED;
     }
-    return layer_is_windowed(m, layer) ? (double)m->window : 0;
+    if (layer_is_windowed(m, layer))
+        return (double)m->window;
+    return m->indexer.heads > 0 ? m->indexer.top_k : 0; /* as many keys as an indexer picks */
 }
 
 double attended_pairs(double s, double window)
@@ -69,16 +82,19 @@ double attended_pairs(double s, double window)
 static double attention_pair_flops(const struct setting *setting, feature_set features, int layer,
                                    enum flop_convention convention)
 {
-    const struct transformer *m = setting->model;
+    struct transformer view;
+    const struct transformer *m = transformer_view(setting->model, layer_is_windowed(setting->model, layer), &view);
     bool latent = m->attention == ATTENTION_LATENT;
-    double dims = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim + m->latent.v_dim : 2.0 * m->head_dim;
+    double dims =
+        latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim + m->latent.v_dim : (double)m->head_dim + transformer_value_dim(m);
     double s = (double)setting->job->seq_len;
     double window = sliding_window_width(setting, features, layer), pairs = attended_pairs(s, window);
     if (convention == FLOPS_MASKED && job_masks_documents(setting->job))
         pairs = documents_pairs(&setting->job->documents, s, window);
     if (convention == FLOPS_FULL) /* the square; of a band, twice the causal part */
         pairs = pairs * 2 * s / (s + 1);
-    return 2 * dims * m->heads * pairs / s; /* per token */
+    double picks = 2.0 * m->indexer.heads * m->indexer.head_dim * attended_pairs(s, 0);
+    return (2 * dims * m->heads * pairs + picks) / s; /* per token */
 }
 
 /* Forward, one token: of matrices that are frozen where adapters are trained. Mixers with a state are not adapted. */
@@ -86,8 +102,10 @@ static double frozen_flops(const struct job *job, const struct transformer *m)
 {
     double flops = adapter_trains(job, m, WHOLE_HEAD) ? 0 : 2 * (double)m->hidden * (double)m->vocab;
     for (int i = 0; i < m->layers; i++) {
+        struct transformer view;
         struct layer_kind kind = layer_kind_of(m, i);
-        flops += (kind.mixers & MIXES_BY_ATTENTION ? attention_matrix_flops(m) : 0) + ffn_flops(m, kind.feed);
+        flops += (kind.mixers & MIXES_BY_ATTENTION ? attention_matrix_flops(transformer_view(m, kind.windowed, &view)) : 0) +
+                 ffn_flops(m, kind.feed);
     }
     return flops;
 }
@@ -95,9 +113,10 @@ static double frozen_flops(const struct job *job, const struct transformer *m)
 static double layer_flops(const struct setting *setting, feature_set features, int layer, enum flop_convention convention)
 {
     const struct transformer *m = setting->model;
+    struct transformer view;
     struct layer_kind kind = layer_kind_of(m, layer);
     bool attends = kind.mixers & MIXES_BY_ATTENTION;
-    return (attends ? attention_matrix_flops(m) : 0) + ffn_flops(m, kind.feed) +
+    return (attends ? attention_matrix_flops(transformer_view(m, kind.windowed, &view)) : 0) + ffn_flops(m, kind.feed) +
            (attends ? attention_pair_flops(setting, features, layer, convention) : 0) +
            (kind.mixers & MIXES_BY_STATE ? mixer_flops(m) : 0);
 }

@@ -6,7 +6,7 @@
 static double window_of(const struct layer_builder *b, bool windowed)
 {
     if (!windowed && !builder_has(b, FEATURE_BIT(SLIDING_WINDOW)))
-        return 0;
+        return b->model->indexer.heads > 0 ? b->model->indexer.top_k : 0;
     const struct setting setting = {.model = b->model, .job = b->job};
     int layer = 0; /* any layer that has a window, when this one has */
     while (windowed && layer + 1 < b->model->layers && !layer_is_windowed(b->model, layer))
@@ -83,7 +83,7 @@ static struct work_attention attention_shape(const struct layer_builder *b, bool
         .heads = m->heads / l->tp / parts,
         .kv_heads = layout_sent_kv_heads(l, m) / parts,
         .head_dim = latent ? m->latent.qk_nope_dim + m->latent.qk_rope_dim : m->head_dim,
-        .value_dim = latent ? m->latent.v_dim : m->head_dim,
+        .value_dim = latent ? m->latent.v_dim : transformer_value_dim(m),
         .precision = PRECISION_BF16,
         .alibi = m->position == POSITION_ALIBI,
         .fused = generation_of(b),
@@ -243,12 +243,41 @@ static void attend_to_all(struct layer_builder *b, const struct work_attention *
         attend_around(b, a, backward);
 }
 
+/* An indexer's part: queries from the compressed query, a key and weights from the input, on every rank whole; and scores of all
+ * pairs, half of the square. Its own loss is not counted; backward, each product is two. */
+static void pick_keys(struct layer_builder *b, const struct work_attention *a, bool backward)
+{
+    const struct transformer *m = b->model;
+    const struct key_indexer *x = &m->indexer;
+    int64_t from = m->latent.q_lora_rank ? m->latent.q_lora_rank : m->hidden, width = (int64_t)x->heads * x->head_dim;
+    struct work_gemm scores = {.m = a->query_tokens,
+                               .n = a->key_tokens / 2,
+                               .k = x->head_dim,
+                               .precision = PRECISION_BF16,
+                               .output_bytes = 2,
+                               .count = (int32_t)a->batch * x->heads,
+                               .sliced = true};
+    for (int pass = 0; pass < (backward ? 2 : 1) && x->heads > 0; pass++) {
+        enum pass kind = !backward ? PASS_FORWARD : pass ? PASS_BACKWARD_WEIGHT : PASS_BACKWARD_INPUT;
+        builder_append(b, builder_linear(b, CLASS_GEMM, "index_query", b->tokens, from, width, kind));
+        builder_append(b, builder_linear(b, CLASS_GEMM, "index_key", b->tokens, m->hidden, x->head_dim + x->heads, kind));
+        double flops = 2.0 * scores.count * (double)scores.m * (double)scores.n * (double)scores.k;
+        struct work work = {.kind = WORK_GEMM,
+                            .class = b->recomputing ? CLASS_RECOMPUTE : CLASS_ATTENTION,
+                            .label = "index_scores",
+                            .flops = flops,
+                            .gemm = scores};
+        builder_append(b, work_add(b->table, work));
+    }
+}
+
 void attention_core(struct layer_builder *b, bool windowed, bool backward)
 {
     struct work_attention shape = attention_shape(b, windowed);
     bool swaps = layout_cp_heads(b->layout) > 1;
     if (swaps)
         swap_heads(b, &shape, backward, backward ? "context_gradient_to_heads" : "qkv_to_heads");
+    pick_keys(b, &shape, backward);
     if (backward || !b->keeps_products)
         attend_to_all(b, &shape, backward);
     if (swaps)

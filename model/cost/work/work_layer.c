@@ -33,9 +33,11 @@ static void norm_of(struct layer_builder *b, const char *label, double elements,
                        backward ? (frozen ? 13 : 15) : 7);
 }
 
+/* Of a part of a layer: before it, and behind it where the model has four in a layer. */
 static void norm(struct layer_builder *b, bool backward)
 {
-    norm_of(b, "norm", b->local_tokens * (double)b->model->hidden, backward);
+    for (int i = 0; i < (b->model->layer_norms == 4 ? 2 : 1); i++)
+        norm_of(b, "norm", b->local_tokens * (double)b->model->hidden, backward);
 }
 
 /* Residual: forward reads the branch and the stream and writes the stream; backward adds two gradients. Bias and dropout come
@@ -219,25 +221,44 @@ static struct linear_group adapted_group(const struct layer_builder *b, enum ada
     return g;
 }
 
+/* Queries come by a product of low rank in some models, whose first matrix every rank has whole. */
+static int add_queries(const struct transformer *m, int64_t out, struct linear *items)
+{
+    int n = 0;
+    if (m->query_rank > 0)
+        items[n++] = linear_of("q_down", m->hidden, m->query_rank, LINEAR_WHOLE);
+    items[n] = linear_of(n ? "q_up" : "q", n ? m->query_rank : m->hidden, out, LINEAR_COLUMNS);
+    return n + 1;
+}
+
 static struct linear_group qkv_of(const struct layer_builder *b)
 {
     const struct transformer *m = b->model;
     int tp = b->layout->tp;
     int64_t kv = m->kv_heads >= tp ? m->kv_heads / tp : 1; /* key/value heads are replicated when there are fewer than ranks */
-    int64_t h = m->hidden, q_out = (int64_t)m->head_dim * m->heads / tp * (m->output_gate ? 2 : 1), kv_out = m->head_dim * kv;
-    if (keeps_matrices_apart(b))
-        return (struct linear_group){.items = {linear_of("q", h, q_out, LINEAR_COLUMNS),
-                                               linear_of("k", h, kv_out, LINEAR_COLUMNS),
-                                               linear_of("v", h, kv_out, LINEAR_COLUMNS)},
-                                     .n = 3,
-                                     .apart = true};
-    return (struct linear_group){.items = {linear_of("qkv", h, q_out + 2 * kv_out, LINEAR_COLUMNS)}, .n = 1};
+    int64_t h = m->hidden, gate = m->output_gate ? transformer_value_dim(m) : 0;
+    int64_t q_out = (m->head_dim + gate) * m->heads / tp, k_out = m->head_dim * kv;
+    int64_t v_out = m->values_are_keys ? 0 : transformer_value_dim(m) * kv;
+    struct linear_group g = {.n = 0};
+    if (keeps_matrices_apart(b)) {
+        g.n = add_queries(m, q_out, g.items);
+        g.items[g.n++] = linear_of("k", h, k_out, LINEAR_COLUMNS);
+        if (v_out > 0)
+            g.items[g.n++] = linear_of("v", h, v_out, LINEAR_COLUMNS);
+        g.apart = true;
+    } else if (m->query_rank > 0) {
+        g.n = add_queries(m, q_out, g.items);
+        g.items[g.n++] = linear_of("kv", h, k_out + v_out, LINEAR_COLUMNS);
+    } else {
+        g.items[g.n++] = linear_of("qkv", h, q_out + k_out + v_out, LINEAR_COLUMNS);
+    }
+    return g;
 }
 
 static struct linear projection_of(const struct layer_builder *b)
 {
     const struct transformer *m = b->model;
-    int64_t value = m->attention == ATTENTION_LATENT ? m->latent.v_dim : m->head_dim;
+    int64_t value = m->attention == ATTENTION_LATENT ? m->latent.v_dim : transformer_value_dim(m);
     return (struct linear){"projection", value * m->heads / b->layout->tp, m->hidden, LINEAR_ROWS,
                            job_adapts_target(b->job, ADAPT_PROJECTION)};
 }
@@ -390,15 +411,25 @@ static void dense_backward(struct layer_builder *b, bool gathers, bool reduces, 
 static void output_gate(struct layer_builder *b, bool backward)
 {
     const struct transformer *m = b->model;
-    double elements = b->tokens * (double)m->heads * m->head_dim / b->layout->tp;
+    double elements = b->tokens * (double)m->heads * transformer_value_dim(m) / b->layout->tp;
     if (m->output_gate)
         builder_memory(b, CLASS_MEMORY_BOUND, backward ? MEMORY_ACTIVATION_BACKWARD : MEMORY_ACTIVATION, "output_gate",
                        elements * (backward ? 5 : 3) * BF16, 1);
 }
 
+/* Layers with a window may have heads of their own: the model as this one sees it. Returns what to put back. */
+static const struct transformer *see_layer(struct layer_builder *b, bool windowed, struct transformer *view)
+{
+    const struct transformer *whole = b->model;
+    b->model = transformer_view(whole, windowed, view);
+    return whole;
+}
+
 /* `ends`: without the output projection. */
 static void attention_forward_branch(struct layer_builder *b, bool windowed, int32_t gather, int32_t reduce, bool ends)
 {
+    struct transformer view;
+    const struct transformer *whole = see_layer(b, windowed, &view);
     struct linear_group inputs = attention_inputs_of(b);
     group_forward(b, &inputs, gather);
     query_key_norm(b, false);
@@ -408,6 +439,7 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
     output_gate(b, false);
     if (!ends)
         row_forward(b, projection_of(b), reduce);
+    b->model = whole;
 }
 
 /* Mixers side by side read one input, which the first gathers, and add up before they are reduced, behind the last. */
@@ -485,8 +517,12 @@ void layer_modules(struct layer_builder *b, struct layer_kind kind, enum recompu
         norm_module(b, false);
     if (modules & RECOMPUTE_MLA_UP_PROJ && attends)
         latent_up_module(b);
-    if (modules & RECOMPUTE_CORE_ATTN && attends)
+    if (modules & RECOMPUTE_CORE_ATTN && attends) {
+        struct transformer view;
+        const struct transformer *whole = see_layer(b, kind.windowed, &view);
         attention_core(b, kind.windowed, false);
+        b->model = whole;
+    }
     if (kind.feed != FEEDS_NOT)
         feed_modules(b, kind, modules, runs_parallel(b, kind));
 }
@@ -517,6 +553,8 @@ void layer_forward(struct layer_builder *b, struct layer_kind kind)
 static void attention_backward_branch(struct layer_builder *b, bool windowed, bool gathers, bool exchanges, bool input,
                                       bool weight)
 {
+    struct transformer view;
+    const struct transformer *whole = see_layer(b, windowed, &view);
     struct linear_group inputs = attention_inputs_of(b);
     if (input || !b->frozen)
         kept_attention_output(b, true);
@@ -528,6 +566,7 @@ static void attention_backward_branch(struct layer_builder *b, bool windowed, bo
         query_key_norm(b, true);
     }
     group_backward(b, &inputs, exchanges, input, weight);
+    b->model = whole;
 }
 
 /* `gathers`: the output's gradient, the first branch for both; the input's gradient is exchanged by the last one. */

@@ -17,8 +17,11 @@ static bool is_false(const struct yaml_node *value)
 static void widths(struct hf_reading *r)
 {
     const struct yaml_node *expansion = hf_take(r, "@expansion"), *twice = hf_take(r, "@double_wide"),
-                           *beside = hf_take(r, "@dense_beside"), *hidden = hf_find(r->entry, "hidden");
+                           *beside = hf_take(r, "@dense_beside"), *hidden = hf_find(r->entry, "hidden"),
+                           *halved = hf_take(r, "@halved");
     int64_t layers = hf_integer(r->entry, "layers"), shared = hf_integer(r->entry, "shared_kv_layers");
+    if (halved && halved->kind == YAML_SCALAR)
+        hf_set_integer(r, "ffn_hidden", strtoll(halved->text, NULL, 10) / 2, halved);
     if (expansion && hidden)
         hf_set_integer(r, "ffn_hidden", (int64_t)(strtod(expansion->text, NULL) * (double)hf_integer(r->entry, "hidden")),
                        expansion);
