@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/fabric/fabric_import.h"
 #include "cli/fabric/fabric_load.h"
 #include "cli/fabric/fabric_packets.h"
 #include "cli/fabric/fabric_time.h"
@@ -284,7 +285,8 @@ static const struct verb {
     const char *name;
     int operands;
     enum status (*run)(struct invocation *call, const struct fabric *fabric, int queue_pairs);
-} verbs[] = {{"show", 1, show}, {"check", 1, check}, {"route", 3, route}, {"load", 1, fabric_load}, {"time", 1, NULL}};
+} verbs[] = {{"show", 1, show},        {"check", 1, check}, {"route", 3, route},
+             {"load", 1, fabric_load}, {"time", 1, NULL},   {"import", 2, NULL}};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static const struct verb *verb_find(struct invocation *call)
@@ -295,16 +297,18 @@ static const struct verb *verb_find(struct invocation *call)
         names[i] = verbs[i].name;
         if (strcmp(call->operands[0], verbs[i].name) != 0)
             continue;
-        if (call->n_operands == verbs[i].operands)
+        bool imports = strcmp(verbs[i].name, "import") == 0;
+        if (call->n_operands == verbs[i].operands || (imports && call->n_operands > verbs[i].operands))
             return &verbs[i];
         diag_error(&call->diags, PLACE_NONE, "msim fabric %s takes %s", verbs[i].name,
-                   verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000"
-                                         : "no operands; specify the cluster with --cluster");
+                   imports                 ? "one file or more: msim fabric import topo.xml topology.conf --gpu h100-sxm"
+                   : verbs[i].operands > 1 ? "two GPUs: msim fabric route 0 9000"
+                                           : "no operands; specify the cluster with --cluster");
         return NULL;
     }
     char hint[96];
     diag_error(&call->diags, PLACE_NONE, "msim fabric: there is no '%.40s'; %s", call->operands[0],
-               name_hint(call->operands[0], names, N_VERBS, "it is show, check, route, load or time", hint, sizeof hint));
+               name_hint(call->operands[0], names, N_VERBS, "it is show, check, route, load, time or import", hint, sizeof hint));
     return NULL;
 }
 
@@ -367,9 +371,8 @@ static enum status run(struct invocation *call)
     if (verb == NULL)
         return STATUS_USAGE;
     note_without_load(call, verb);
-    if (verb->run == NULL) {
-        return time_of_cluster(call);
-    }
+    if (verb->run == NULL)
+        return strcmp(verb->name, "import") == 0 ? fabric_import(call) : time_of_cluster(call);
     if (!of_cluster && option_text(call, "fabric") == NULL) {
         diag_error(&call->diags, PLACE_NONE,
                    "the fabric is missing; specify --cluster NAME, --gpu NAME --gpus N, or --fabric 'clos hosts:... tor:...' or "
@@ -396,6 +399,8 @@ static const struct example examples[] = {
     {"msim fabric load --fabric 'clos hosts:16 tor:16x400G' --pattern incast --bytes 20MB --network packet "
      "--congestion none",
      "show whether an incast of 15 to 1 pauses its senders, and the depth of the queue"},
+    {"msim fabric import topo.xml topology.conf --gpu h100-sxm -o mine.yaml",
+     "write a cluster's entry from NCCL's topology of a node and Slurm's topology"},
     {"msim fabric show --gpu h100-sxm --gpus 1024", "show the assumed fabric of 128 usual nodes of a GPU"},
     {"msim fabric load --cluster megascale-a100 --pattern shift --link tor:0=0 --routing adaptive",
      "route around a failed uplink"},
@@ -431,13 +436,14 @@ const struct command command_fabric = {
     .description = "show counts switches, cables and bisection. check verifies ports, cables, counts and connectivity. route "
                    "A B lists the links on the path between two GPUs. load simulates a traffic pattern and reports the "
                    "bandwidth of each connection. time predicts the time of one collective and its parts; without --bytes, of "
-                   "a ladder of sizes as nccl-tests runs it.\n"
+                   "a ladder of sizes as nccl-tests runs it. import writes a cluster's entry from NCCL's topology of a node "
+                   "(NCCL_TOPO_DUMP_FILE), Slurm's topology.conf and the output of ibnetdiscover; several files add up.\n"
                    "\n"
                    "The fabric is that of a cluster entry (--cluster), that of as many usual nodes of a GPU as --gpus needs "
                    "(--gpu), or one line (--fabric).",
-    .operands = "show|check|route A B|load|time",
+    .operands = "show|check|route A B|load|time|import FILE...",
     .min_operands = 1,
-    .max_operands = 3,
+    .max_operands = -1,
     .options = options,
     .notes = notes,
     .examples = examples,
