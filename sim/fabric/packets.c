@@ -320,7 +320,7 @@ void packets_send(struct packets *p, uint32_t id, double bytes)
 
     c->missing = c->left = bytes > 1 ? (int64_t)ceil(bytes) : 1;
     if (c->n_hops > 0) {
-        sender_settle(p, id);
+        port_kick(p, sender_settle(p, id));
         return;
     }
     p->under_way += c->left;
@@ -347,7 +347,7 @@ static void event_happen(struct packets *p, uint64_t word)
     case KIND_ALARM: p->rang = true; break;
     case KIND_FREE: link_free(p, whom); break;
     case KIND_ARRIVE: packet_arrive(p, whom); break;
-    case KIND_SEND: sender_settle(p, whom); break;
+    case KIND_SEND: port_kick(p, sender_settle(p, whom)); break;
     }
 }
 

@@ -116,9 +116,10 @@ struct packets {
     struct packets_totals totals;
 };
 
-/* packets_senders.c: a connection has bytes to send, now or as its rate allows. */
-void sender_settle(struct packets *p, uint32_t connection);
-/* Its next packet leaves; the packet, not yet on any link. */
+/* packets_senders.c: a connection has bytes to send, now or as its rate allows. Returns its first link, whose port the caller
+ * kicks. */
+uint32_t sender_settle(struct packets *p, uint32_t connection);
+/* Takes the next packet of a connection that is ready on this link; the packet is not yet on any link. */
 uint32_t sender_packet(struct packets *p, uint32_t link);
 void sender_notified(struct packets *p, uint32_t connection);
 

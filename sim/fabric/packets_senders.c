@@ -59,11 +59,11 @@ static void wait_or_ready(struct packets *p, uint32_t id)
     packets_schedule(p, nanos_earlier(paid, c->sender.rate_at), CLASS_SEND, KIND_SEND, id);
 }
 
-void sender_settle(struct packets *p, uint32_t id)
+uint32_t sender_settle(struct packets *p, uint32_t id)
 {
     pay(p, &p->connections[id]);
     wait_or_ready(p, id);
-    port_kick(p, first_link(p, &p->connections[id]));
+    return first_link(p, &p->connections[id]);
 }
 
 static uint32_t packet_new(struct packets *p)
