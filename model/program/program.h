@@ -141,4 +141,8 @@ MUST_CHECK enum status program_verify(const struct program *program, struct diag
 /* Prints one line per operation of one rank, as in the example above. */
 void program_dump(const struct program *program, int rank, FILE *out);
 
+/* Describes an operation in a message: "op 12 (send of forward 3, chunk 1)". Returns buffer. */
+enum { OP_TEXT_SIZE = 96 };
+char *op_text(const struct op *op, uint32_t index, char buffer[OP_TEXT_SIZE]);
+
 #endif

@@ -1,7 +1,6 @@
+/* verify.c - run the parts of the verifier in order. */
 #include "model/program/verify.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static void view_create(struct script_view *view, const struct program *program, int32_t s)
@@ -28,18 +27,6 @@ static void view_create(struct script_view *view, const struct program *program,
         if (op->kind == OP_COLLECTIVE)
             view->collectives[op->role][listed[op->role]++] = i;
     }
-}
-
-char *verify_op_text(const struct op *op, uint32_t index, char buffer[OP_TEXT_SIZE])
-{
-    static const char *const kinds[N_OP_KINDS] = {"computation", "send", "receive", "collective", "join"};
-    char of[64] = "";
-    if (op->pass < N_PASSES && op->micro_batch >= 0)
-        snprintf(of, sizeof of, " of %s %" PRId32 ", chunk %d", pass_name((enum pass)op->pass), op->micro_batch, op->chunk);
-    else if (op->kind == OP_COLLECTIVE)
-        snprintf(of, sizeof of, " over %s", group_kind_name((enum group_kind)op->role));
-    snprintf(buffer, OP_TEXT_SIZE, "op %" PRIu32 " (%s%s)", index, kinds[op->kind], of);
-    return buffer;
 }
 
 static void verifier_free(struct verifier *verifier)

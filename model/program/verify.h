@@ -58,8 +58,4 @@ bool verify_progress(struct verifier *verifier);
 
 #define VERIFY_ERROR(verifier, ...) diag_error((verifier)->diags, PLACE_NONE, __VA_ARGS__)
 
-/* "op 12 (send of forward 3, chunk 1)". Returns buffer. */
-enum { OP_TEXT_SIZE = 96 };
-char *verify_op_text(const struct op *op, uint32_t index, char buffer[OP_TEXT_SIZE]);
-
 #endif

@@ -56,8 +56,8 @@ static void report_lonely(struct verifier *v, int32_t rank, const struct script_
 {
     const struct op *op = &view->ops[i];
     char text[OP_TEXT_SIZE];
-    VERIFY_ERROR(v, "program: rank %" PRId32 ", %s, tag %" PRIu32 ": rank %" PRId32 " %s", rank, verify_op_text(op, i, text),
-                 op->tag, peer, op->kind == OP_SEND ? "never receives it" : "never sends it");
+    VERIFY_ERROR(v, "program: rank %" PRId32 ", %s, tag %" PRIu32 ": rank %" PRId32 " %s", rank, op_text(op, i, text), op->tag,
+                 peer, op->kind == OP_SEND ? "never receives it" : "never sends it");
 }
 
 static bool match_pair(struct verifier *v, int32_t sender, int32_t receiver, uint32_t send, uint32_t recv)
@@ -68,7 +68,7 @@ static bool match_pair(struct verifier *v, int32_t sender, int32_t receiver, uin
     if (from->ops[send].bytes == to->ops[recv].bytes)
         return true;
     VERIFY_ERROR(v, "program: rank %" PRId32 ", %s receives %.0f bytes, but op %" PRIu32 " of rank %" PRId32 " sends %.0f",
-                 receiver, verify_op_text(&to->ops[recv], recv, text), to->ops[recv].bytes, send, sender, from->ops[send].bytes);
+                 receiver, op_text(&to->ops[recv], recv, text), to->ops[recv].bytes, send, sender, from->ops[send].bytes);
     return false;
 }
 

@@ -209,7 +209,7 @@ static void report_circle(struct run *run, struct cause start)
     size_t used = 0;
     for (int i = 0; i < CIRCLE_SHOWN && at.rank >= 0; i++) {
         int n = snprintf(text + used, sizeof text - used, "%srank %" PRId32 " %s", i ? " waits for " : "", at.rank,
-                         verify_op_text(&view_of(run, at.rank)->ops[at.op], at.op, op));
+                         op_text(&view_of(run, at.rank)->ops[at.op], at.op, op));
         used += n > 0 ? (size_t)n : 0;
         at = next_in_circle(run, at);
         if (same_cause(at, first))
