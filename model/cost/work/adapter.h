@@ -42,7 +42,10 @@ double adapter_parameters(const struct layout *layout, const struct setting *set
 int adapter_count(const struct layout *layout, const struct setting *setting, struct layer_kind kind);
 /* Whether the weights of the token table, or of the output matrix, are trained: without adapters always, with adapters if the
  * job requests it. */
-bool adapter_trains(const struct job *job, const struct transformer *model, enum adapter_whole end);
+static inline bool adapter_trains(const struct job *job, const struct transformer *model, enum adapter_whole end)
+{
+    return !job_adapts(job) || (model->tied_embeddings ? job->adapter.whole != 0 : job->adapter.whole >> end & 1);
+}
 /* A rank's parameters of tables that are trained with adapters, for a stage with these ends. */
 double adapter_tables(const struct layout *layout, const struct setting *setting, bool embedding, bool head);
 /* Adapter parameters of the whole model in a stack with these features (matrices that the stack fuses share one A). */

@@ -57,28 +57,6 @@ static double ffn_flops(const struct transformer *m, enum layer_feed feed)
     return 2 * h * (((double)moe->expert_ffn * moe->top_k + shared) * matrices + moe->experts);
 }
 
-double sliding_window_width(const struct setting *setting, feature_set features, int layer)
-{
-    const struct transformer *m = setting->model;
-    double s = (double)setting->job->seq_len;
-    if (features & FEATURE_BIT(SLIDING_WINDOW)) {
-        if (setting->job->window > 0)
-            return (double)setting->job->window;
-        if (m->window == 0)
-            return s * SLIDING_WINDOW_ASSUMED;
-    }
-    if (layer_is_windowed(m, layer))
-        return (double)m->window;
-    return m->indexer.heads > 0 ? m->indexer.top_k : 0; /* as many keys as an indexer picks */
-}
-
-double attended_pairs(double s, double window)
-{
-    if (window > 0 && window < s)
-        return s * window - window * (window - 1) / 2;
-    return s * (s + 1) / 2;
-}
-
 static double attention_pair_flops(const struct setting *setting, feature_set features, int layer,
                                    enum flop_convention convention)
 {

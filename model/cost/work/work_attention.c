@@ -3,6 +3,28 @@
 #include "model/cost/work/documents.h"
 #include "model/cost/work/work_layer.h"
 
+double sliding_window_width(const struct setting *setting, feature_set features, int layer)
+{
+    const struct transformer *m = setting->model;
+    double s = (double)setting->job->seq_len;
+    if (features & FEATURE_BIT(SLIDING_WINDOW)) {
+        if (setting->job->window > 0)
+            return (double)setting->job->window;
+        if (m->window == 0)
+            return s * SLIDING_WINDOW_ASSUMED;
+    }
+    if (layer_is_windowed(m, layer))
+        return (double)m->window;
+    return m->indexer.heads > 0 ? m->indexer.top_k : 0; /* an indexer picks this number of keys */
+}
+
+double attended_pairs(double s, double window)
+{
+    if (window > 0 && window < s)
+        return s * window - window * (window - 1) / 2;
+    return s * (s + 1) / 2;
+}
+
 static double window_of(const struct layer_builder *b, bool windowed)
 {
     if (!windowed && !builder_has(b, FEATURE_BIT(SLIDING_WINDOW)))

@@ -2,6 +2,23 @@
 #include "model/cost/work/adapter.h"
 #include "model/cost/work/work_layer.h"
 
+double work_table_parameters(const struct layout *layout, const struct transformer *model)
+{
+    return (double)model->vocab * (double)model->hidden / layout->tp;
+}
+
+bool work_shares_table(const struct layout *layout, const struct transformer *model)
+{
+    bool apart = layout_virtual_stages(layout) > 1 && !schedule_is_folded(layout->schedule);
+    return apart && (model->tied_embeddings || model->mtp_layers);
+}
+
+int work_tables(const struct layout *layout, const struct transformer *model, bool embedding, bool head)
+{
+    bool copy = head && !embedding && work_shares_table(layout, model);
+    return embedding + (head && !model->tied_embeddings) + copy;
+}
+
 /* Token lookup writes T h (a gather reads as much), learned positions add a read; dropout of the GPT line a mask. The table is
  * split over tp by vocabulary: partial rows are summed by an exchange. Backward scatters into the table's gradient. */
 void embedding_works(struct layer_builder *b, bool backward)

@@ -75,140 +75,9 @@ static void activation(struct layer_builder *b, int64_t ffn, bool backward)
     kept_activation_input(b, CLASS_MEMORY_BOUND, elements);
 }
 
-/* Whether the next product's output was kept: the first, third, ... when every second one is. */
-static bool product_kept(struct layer_builder *b)
-{
-    return b->keeps_products && b->products++ % 2 == 0;
-}
-
-/* Forward of a column-parallel layer: its input is gathered first, unless it was (-1). Returns what is left to gather. */
-static int32_t column_forward(struct layer_builder *b, struct linear l, int32_t gather)
-{
-    if (l.in == b->model->hidden)
-        builder_cast_operand(b, "cast", l.in);
-    else
-        builder_cast(b, "cast", b->tokens * (double)l.in);
-    if (product_kept(b))
-        return gather;
-    builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), gather, true);
-    if (l.adapted)
-        adapter_forward(b, &l, false);
-    return -1;
-}
-
-/* Of a row-parallel one: its output is reduced; the reduced output is kept with the products. */
-void row_forward(struct layer_builder *b, struct linear l, int32_t reduce)
-{
-    builder_cast(b, "cast", b->tokens * (double)l.in);
-    if (product_kept(b))
-        return;
-    int32_t exchange = b->keeps_products ? -1 : reduce;
-    builder_pipelined(b, builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_FORWARD), exchange, false);
-    if (l.adapted)
-        adapter_forward(b, &l, false);
-}
-
-/* Repeated only as far as the backward pass needs it. */
-static void row_forward_needed(struct layer_builder *b, struct linear l, int32_t reduce)
-{
-    if (!b->stops_early)
-        row_forward(b, l, reduce);
-    else if (l.adapted)
-        adapter_forward(b, &l, true);
-}
-
-/* Gradients of the weights, of a frozen layer those of its adapter; an exchange (or -1) may run beside the first. */
-static void weight_gradients(struct layer_builder *b, const struct linear *l, int32_t exchange, bool weight)
-{
-    if (weight && !b->frozen)
-        builder_weight_gradient(b, builder_linear(b, CLASS_GEMM, l->label, b->tokens, l->in, l->out, PASS_BACKWARD_WEIGHT),
-                                exchange, (double)l->in * (double)l->out);
-    else if (weight && l->adapted)
-        adapter_backward_weights(b, l, exchange);
-    else if (exchange >= 0)
-        builder_append(b, exchange);
-}
-
-/* What a column-parallel layer does beside its products in the backward pass: whether it gathers the input again and exchanges
- * its gradient (another layer may do either for both), and how many other layers' gradients of that input it adds to its own. */
-struct column_duties {
-    bool gathers, reduces;
-    int sums;
-};
-
-/* Gradients of one input added up, two at a time: read, read, write. */
-static void sum_inputs(struct layer_builder *b, int sums)
-{
-    if (sums > 0)
-        builder_memory(b, CLASS_MEMORY_BOUND, MEMORY_STREAM, "input_gradients",
-                       sums * b->tokens * (double)b->model->hidden * 3 * BF16, sums);
-}
-
-/* Backward of a column-parallel layer. The saved input was sharded: it is gathered again beside the input gradient; the input
- * gradient's exchange runs beside the weight gradient. */
-static void column_backward(struct layer_builder *b, struct linear l, struct column_duties duties, bool input, bool weight)
-{
-    if (input) {
-        builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
-        int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_side_by_side(b, dgrad, duties.gathers ? builder_tp_gather_operand(b, "gather_input_again", false) : -1);
-        if (l.adapted)
-            adapter_backward_input(b, &l);
-        sum_inputs(b, duties.sums);
-    }
-    int32_t reduce = duties.reduces && input ? builder_tp_reduce(b, "reduce_input_gradient") : -1;
-    weight_gradients(b, &l, reduce, weight);
-}
-
-void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight)
-{
-    if (input) {
-        if (exchanges)
-            builder_cast_operand(b, "cast_gradient", l.out);
-        else
-            builder_cast(b, "cast_gradient", b->tokens * (double)l.out);
-        int32_t dgrad = builder_linear(b, CLASS_GEMM, l.label, b->tokens, l.in, l.out, PASS_BACKWARD_INPUT);
-        builder_pipelined(b, dgrad, exchanges ? builder_tp_gather_operand(b, "gather_output_gradient", true) : -1, true);
-        if (l.adapted)
-            adapter_backward_input(b, &l);
-    }
-    weight_gradients(b, &l, -1, weight);
-}
-
 static bool keeps_matrices_apart(const struct layer_builder *b)
 {
     return work_keeps_matrices_apart(b->layout, b->model);
-}
-
-/* Up-projections of latent attention read what the down-projections give, which every rank has; the others the gathered input. */
-void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather)
-{
-    for (int i = 0; i < g->n; i++) {
-        if (g->items[i].in == b->model->hidden)
-            gather = column_forward(b, g->items[i], gather);
-        else
-            column_forward(b, g->items[i], -1);
-    }
-}
-
-static bool keeps_gathered(const struct layer_builder *b)
-{
-    return layout_follows_llama(b->layout, b->model);
-}
-
-/* Eager stacks keep what was gathered, and so do adapters; for others the first weight gradient needs it again. Gradients of the
- * input are added up before they are exchanged, unless each is exchanged for itself. */
-void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight)
-{
-    int sums = g->apart ? g->n - 1 : 0;
-    for (int i = g->n - 1; i >= 0; i--)
-        column_backward(b, g->items[i],
-                        (struct column_duties){.gathers = exchanges && !keeps_gathered(b) && !b->frozen && i == g->n - 1,
-                                               .reduces = exchanges && (g->each_exchanges || i == 0),
-                                               .sums = i == 0 && !g->each_exchanges ? sums : 0},
-                        input, weight);
-    if (input && g->each_exchanges)
-        sum_inputs(b, sums);
 }
 
 /* --- attention projections */
@@ -462,14 +331,14 @@ static void last_residual(struct layer_builder *b)
  * that with the norm. */
 static int32_t gather_for_module(struct layer_builder *b)
 {
-    return keeps_gathered(b) ? -1 : builder_tp_gather_operand(b, "gather", false);
+    return layer_keeps_gathered(b) ? -1 : builder_tp_gather_operand(b, "gather", false);
 }
 
 /* With the exchange and the cast for the products behind it; a mixture has its own. */
 static void norm_module(struct layer_builder *b, bool mixture)
 {
     norm(b, false);
-    int32_t gather = keeps_gathered(b) && !mixture ? builder_tp_gather_operand(b, "gather", true) : -1;
+    int32_t gather = layer_keeps_gathered(b) && !mixture ? builder_tp_gather_operand(b, "gather", true) : -1;
     if (gather >= 0)
         builder_append(b, gather);
     if (!mixture)

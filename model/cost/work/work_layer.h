@@ -110,12 +110,20 @@ struct linear_group {
     bool each_exchanges; /* each exchanges its own input gradient */
 };
 
+/* Whether the stack keeps the gathered inputs of its products for the backward pass. */
+static inline bool layer_keeps_gathered(const struct layer_builder *b)
+{
+    return layout_follows_llama(b->layout, b->model);
+}
+
 /* Forward: column-parallel layers, whose input is gathered first (gather -1: it already is), and a row-parallel one, whose
  * output is reduced. Backward with `exchanges`: the input is gathered again and its gradient exchanged; the gradient of the
  * output is gathered. */
 void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather);
 void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight);
 void row_forward(struct layer_builder *b, struct linear l, int32_t reduce);
+/* The same, recomputed only as far as the backward pass needs it. */
+void row_forward_needed(struct layer_builder *b, struct linear l, int32_t reduce);
 void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight);
 
 /* --- adapters (work_adapter.c) */
@@ -129,6 +137,8 @@ void adapter_forward(struct layer_builder *b, const struct linear *l, bool needs
  * with an exchange (-1: none). */
 void adapter_backward_input(struct layer_builder *b, const struct linear *l);
 void adapter_backward_weights(struct layer_builder *b, const struct linear *l, int32_t exchange);
+/* Elements of A and B of its linear layer on a rank. */
+double adapter_elements(const struct layer_builder *b, const struct linear *l);
 
 /* --- building blocks */
 void builder_memory(struct layer_builder *b, enum work_class class, enum memory_kernel kernel, const char *label, double bytes,

@@ -192,23 +192,6 @@ int32_t work_add_kept_update(struct work_table *table, const struct setting *set
     return add_update(table, "optimizer", updated * optimizer_bytes(setting->job, 1));
 }
 
-double work_table_parameters(const struct layout *layout, const struct transformer *model)
-{
-    return (double)model->vocab * (double)model->hidden / layout->tp;
-}
-
-bool work_shares_table(const struct layout *layout, const struct transformer *model)
-{
-    bool apart = layout_virtual_stages(layout) > 1 && !schedule_is_folded(layout->schedule);
-    return apart && (model->tied_embeddings || model->mtp_layers);
-}
-
-int work_tables(const struct layout *layout, const struct transformer *model, bool embedding, bool head)
-{
-    bool copy = head && !embedding && work_shares_table(layout, model);
-    return embedding + (head && !model->tied_embeddings) + copy;
-}
-
 /* `n` layers like the one at `index`. Tensor parallelism divides most of their parameters, key/value heads as long as there are
  * as many. */
 static void add_layers(struct stage_parameters *p, const struct layout *layout, const struct transformer *model, int index, int n)
