@@ -9,9 +9,6 @@
 #include "model/base/memory.h"
 #include "model/spec/entry.h"
 
-static const char *const folders[N_CATALOG_KINDS] = {
-    [CATALOG_MODELS] = "catalog/models", [CATALOG_GPUS] = "catalog/gpus", [CATALOG_CLUSTERS] = "catalog/clusters"};
-
 /* A name said by a caller, not by a file: it has no position. */
 static enum status load(enum catalog_kind kind, const char *name, void *object, struct diags *diags)
 {
@@ -128,44 +125,4 @@ enum status cluster_of_gpu(const char *gpu, int nodes, int gpus_per_node, double
     struct cluster_kind kind;
     enum status status = cluster_kind_of_gpu(gpu, gpus_per_node, nic_rate, &kind, diags);
     return status == STATUS_OK ? cluster_of_kind(&kind, nodes, cluster, diags) : status;
-}
-
-/* Adds every NAME.yaml of a kind as NAME and `ending`, from all places where entries are looked for. */
-static enum status names_of_kind(enum catalog_kind kind, const char *ending, struct names *names, struct diags *diags)
-{
-    static const char *const endings[] = {".yaml", NULL};
-    enum status status = STATUS_OK;
-    bool any = false;
-    for (int place = 0; place < N_DATA_PLACES && status == STATUS_OK; place++) {
-        char *path = data_path_in((enum data_place)place, folders[kind]);
-        any = any || path;
-        if (path && !names_of_folder(path, endings, ending, names)) {
-            diag_error(diags, (struct place){.file = path}, "cannot read the catalog: %s; set MSIM_DATA to its folder",
-                       strerror(errno));
-            status = STATUS_BAD_INPUT;
-        }
-        free(path);
-    }
-    if (any)
-        return status;
-    diag_error(diags, (struct place){.file = folders[kind]}, "cannot find the catalog; set MSIM_DATA to its folder");
-    return STATUS_BAD_INPUT;
-}
-
-enum status catalog_names(enum catalog_kind kind, char ***names, size_t *n_names, struct diags *diags)
-{
-    struct names found = {0};
-    found.items = memory_grow(NULL, &found.capacity, 1, sizeof *found.items);
-    found.items[0] = NULL;
-    enum status status = names_of_kind(kind, "", &found, diags);
-    if (status == STATUS_OK && kind == CATALOG_CLUSTERS)
-        status = names_of_kind(CATALOG_GPUS, "-node", &found, diags);
-    if (status != STATUS_OK) {
-        names_free(found.items);
-        return status;
-    }
-    names_sort(&found);
-    *names = found.items;
-    *n_names = found.n;
-    return STATUS_OK;
 }

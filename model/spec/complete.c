@@ -22,7 +22,7 @@ static struct place place_of_pair(const struct yaml_node *mapping, const char *k
 {
     const struct yaml_node *first = yaml_find(mapping, key), *second = yaml_find(mapping, other);
     bool laid_over = first && second && !is_written_here(mapping, first) && is_written_here(mapping, second);
-    return entry_place(mapping, laid_over ? other : key);
+    return yaml_place(mapping, laid_over ? other : key);
 }
 
 /* Reports an error where no layer has experts, at the key that leaves none, by the name that its file uses. */
@@ -83,10 +83,10 @@ static bool pattern_is_known(const struct transformer *m, const struct place at,
 
 static void check_pattern(const struct transformer *m, const struct yaml_node *tree, struct diags *diags)
 {
-    const struct place at = entry_place(tree, "layer_pattern");
+    const struct place at = yaml_place(tree, "layer_pattern");
     int period = (int)strlen(m->layer_pattern);
     if (m->mixer.heads && !strpbrk(m->layer_pattern, "mMp"))
-        diag_error(diags, entry_place(tree, "mixer"), "mixer: no layer uses it; add `layer_pattern`, such as mmma");
+        diag_error(diags, yaml_place(tree, "mixer"), "mixer: no layer uses it; add `layer_pattern`, such as mmma");
     if (!period || !pattern_is_known(m, at, diags))
         return;
     if (m->layers % period)
@@ -103,7 +103,7 @@ static void complete_mixer(struct state_mixer *mixer, const struct yaml_node *tr
     if (!mixer->chunk) /* mamba_ssm's and Lightning Attention's block; flash-linear-attention's */
         mixer->chunk = delta ? 64 : 256;
     if (mixer->heads % mixer->groups)
-        diag_error(diags, entry_place(yaml_find(tree, "mixer"), "groups"),
+        diag_error(diags, yaml_place(yaml_find(tree, "mixer"), "groups"),
                    "groups: %d heads cannot be divided into %d equal groups", mixer->heads, mixer->groups);
 }
 
@@ -128,9 +128,9 @@ void transformer_complete(struct transformer *model, const struct yaml_node *tre
         diag_error(diags, place_of_pair(tree, "kv_heads", "heads"), "kv_heads: %d heads cannot share %d key/value heads evenly",
                    model->heads, model->kv_heads);
     if (model->attention == ATTENTION_LATENT && !model->latent.kv_lora_rank)
-        diag_error(diags, entry_place(tree, "attention"), "attention: latent attention needs the group 'latent'");
+        diag_error(diags, yaml_place(tree, "attention"), "attention: latent attention needs the group 'latent'");
     if (model->attention != ATTENTION_LATENT && model->latent.kv_lora_rank)
-        diag_error(diags, entry_place(tree, "latent"), "latent: this group needs `attention: latent`");
+        diag_error(diags, yaml_place(tree, "latent"), "latent: this group needs `attention: latent`");
     check_mixture(model, tree, diags);
     complete_mixer(&model->mixer, tree, diags);
     check_pattern(model, tree, diags);
@@ -161,10 +161,10 @@ void gpu_complete(struct gpu *gpu, const struct yaml_node *tree, struct diags *d
     for (int p = 0; p < N_PRECISIONS; p++) {
         any = any || (p != PRECISION_FP32 && gpu->peak_flops[p] > 0);
         if (gpu->peak_flops[p] > 0 && gpu->gemm[p].peak_fraction <= 0)
-            diag_error(diags, entry_place(tree, "gemm"), "gemm: no entry for %s, which has a peak", precision_name(p));
+            diag_error(diags, yaml_place(tree, "gemm"), "gemm: no entry for %s, which has a peak", precision_name(p));
     }
     if (!any)
-        diag_error(diags, entry_place(tree, "peak"), "peak: no training precision is given; add one, such as bf16, fp16 or fp8");
+        diag_error(diags, yaml_place(tree, "peak"), "peak: no training precision is given; add one, such as bf16, fp16 or fp8");
 }
 
 /* Oversubscription above the last layer of switches is nobody's. */
@@ -173,11 +173,11 @@ static void warn_of_layers(const struct cluster *c, const struct yaml_node *tree
     bool leaf = c->leaf_oversubscription < 1 || c->leaf_oversubscription > 1;
     bool pod = c->pod_oversubscription < 1 || c->pod_oversubscription > 1;
     if (c->fabric_layers < 2 && leaf)
-        diag_warning(diags, entry_place(tree, "leaf_oversubscription"),
+        diag_warning(diags, yaml_place(tree, "leaf_oversubscription"),
                      "leaf_oversubscription: no effect, because all nodes are under one layer of switches; for spines, set "
                      "`fabric_layers: 2`");
     if (c->fabric_layers < 3 && pod)
-        diag_warning(diags, entry_place(tree, "pod_oversubscription"),
+        diag_warning(diags, yaml_place(tree, "pod_oversubscription"),
                      "pod_oversubscription: no effect in a fabric of %d layer%s; use `leaf_oversubscription` between leaf and "
                      "spine, or set `fabric_layers: 3` for a core",
                      c->fabric_layers, c->fabric_layers == 1 ? "" : "s");
@@ -213,7 +213,7 @@ static void check_node_power(const struct cluster *c, const struct yaml_node *tr
     double boards = c->gpus_per_node * c->gpu.power_w;
     char node[32], all[32];
     if (c->node_power_w > 0 && c->node_power_w < boards)
-        diag_warning(diags, entry_place(tree, "node_power"),
+        diag_warning(diags, yaml_place(tree, "node_power"),
                      "node_power: %s is less than the board power of its %d GPUs, %s; are the GPUs capped?",
                      quantity_format(c->node_power_w, DIM_POWER, node, sizeof node), c->gpus_per_node,
                      quantity_format(boards, DIM_POWER, all, sizeof all));
@@ -247,14 +247,14 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
     complete_host(cluster);
     check_node_power(cluster, tree, diags);
     if (cluster->nvlink_domain % gpn != 0 && gpn % cluster->nvlink_domain != 0)
-        diag_error(diags, entry_place(tree, "nvlink_domain"),
+        diag_error(diags, yaml_place(tree, "nvlink_domain"),
                    "nvlink_domain: %d GPUs are neither a multiple nor a divisor of the %d GPUs per node", cluster->nvlink_domain,
                    gpn);
     if ((double)cluster->nodes * gpn > 16e6)
-        diag_error(diags, entry_place(tree, "nodes"), "nodes: %d nodes of %d GPUs are too many for msim", cluster->nodes, gpn);
+        diag_error(diags, yaml_place(tree, "nodes"), "nodes: %d nodes of %d GPUs are too many for msim", cluster->nodes, gpn);
     if (cluster->pod_nodes && cluster->pod_nodes < cluster->leaf_nodes)
-        diag_error(diags, entry_place(tree, "pod_nodes"), "pod_nodes: a pod of %d nodes is smaller than a leaf of %d",
+        diag_error(diags, yaml_place(tree, "pod_nodes"), "pod_nodes: a pod of %d nodes is smaller than a leaf of %d",
                    cluster->pod_nodes, cluster->leaf_nodes);
     if (cluster->topology == TOPOLOGY_CLOS && cluster->fabric_layers < 3 && cluster->pod_nodes)
-        diag_error(diags, entry_place(tree, "pod_nodes"), "pod_nodes: pods need `fabric_layers: 3`");
+        diag_error(diags, yaml_place(tree, "pod_nodes"), "pod_nodes: pods need `fabric_layers: 3`");
 }

@@ -15,7 +15,7 @@ static void keys_refuse(const struct key_said *keys, size_t n, const char *why, 
 {
     for (size_t i = 0; i < n; i++)
         if (keys[i].given)
-            diag_error(diags, entry_place(tree, keys[i].key), "%s: %s", keys[i].key, why);
+            diag_error(diags, yaml_place(tree, keys[i].key), "%s: %s", keys[i].key, why);
 }
 
 static void clos_keys_check(const struct cluster *c, const struct yaml_node *tree, struct diags *diags)
@@ -60,11 +60,11 @@ static bool ports_check(const struct cluster *c, const struct yaml_node *tree, s
         each = ports / rails;
 
     if (d->endpoints_per_switch % each)
-        diag_error(diags, entry_place(tree, "endpoints_per_switch"),
+        diag_error(diags, yaml_place(tree, "endpoints_per_switch"),
                    "endpoints_per_switch: %d NIC ports are not a multiple of the %d that each node uses%s",
                    d->endpoints_per_switch, each, rails > 1 ? "" : "; or set `rails: yes`, one switch for each");
     else if (d->switches_per_group % rails)
-        diag_error(diags, entry_place(tree, "switches_per_group"),
+        diag_error(diags, yaml_place(tree, "switches_per_group"),
                    "switches_per_group: %d is not a multiple of the %d switches that the NIC ports of a node connect to (`rails: "
                    "no`: one)",
                    d->switches_per_group, rails);
@@ -79,14 +79,14 @@ static void groups_check(struct cluster *c, int needed, const struct yaml_node *
     int64_t others = d->groups - 1, ports = (int64_t)d->switches_per_group * d->global_links_per_switch;
 
     if (d->groups < needed)
-        diag_error(diags, entry_place(tree, "groups"), "groups: %d nodes fill %d groups, not %d; null computes their number",
+        diag_error(diags, yaml_place(tree, "groups"), "groups: %d nodes fill %d groups, not %d; null computes their number",
                    c->nodes, needed, d->groups);
     else if (others > 0 && d->global_links < 1)
-        diag_error(diags, entry_place(tree, "global_links_per_switch"),
+        diag_error(diags, yaml_place(tree, "global_links_per_switch"),
                    "global_links_per_switch: %d switches with %d each have %lld, too few to reach %lld other groups",
                    d->switches_per_group, d->global_links_per_switch, (long long)ports, (long long)others);
     else if (d->global_links * others > ports)
-        diag_error(diags, entry_place(tree, "global_links"),
+        diag_error(diags, yaml_place(tree, "global_links"),
                    "global_links: %d to each of %lld other groups exceed the %lld that %d switches with %d each have",
                    d->global_links, (long long)others, (long long)ports, d->switches_per_group, d->global_links_per_switch);
 }

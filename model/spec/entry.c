@@ -130,14 +130,6 @@ static struct yaml_node *single_node(const struct yaml_node *value, const char *
     return yaml_with(tree, "nodes", yaml_scalar(value->text, "1", arena), arena);
 }
 
-const char *entry_name(const char *text, struct arena *arena)
-{
-    char name[NAME_SIZE] = "", *copy = utf8_copy(text);
-    text_append(name, sizeof name, "%s", copy);
-    free(copy);
-    return arena_copy_text(arena, name);
-}
-
 /* The file's name without folder and ending. */
 static const char *stem(const char *path, struct arena *arena)
 {
@@ -476,12 +468,6 @@ struct yaml_node *entry_without_stream(enum catalog_kind kind, struct yaml_node 
         return tree;
     value = yaml_without(value, "base", arena);
     return yaml_overlay(tree, as ? yaml_without(value, "model_type", arena) : value, arena);
-}
-
-struct place entry_place(const struct yaml_node *tree, const char *key)
-{
-    const struct yaml_node *child = yaml_find(tree, key);
-    return child ? child->at : tree->at;
 }
 
 static enum status read_transformer(const struct yaml_node *tree, struct transformer *object, struct diags *diags)

@@ -57,9 +57,6 @@ void cluster_complete(struct cluster *cluster, const struct yaml_node *tree, str
 /* The part of this for the keys of a dragonfly: called once the NICs are known, before those of a Clos are completed. */
 void cluster_topology_complete(struct cluster *cluster, const struct yaml_node *tree, struct diags *diags);
 
-/* The place of `key` in the tree, or that of the tree itself. */
-struct place entry_place(const struct yaml_node *tree, const char *key);
-
 /* A name for an entry from a text such as a file name: valid UTF-8, cut to the length of names. */
 const char *entry_name(const char *text, struct arena *arena);
 

@@ -99,7 +99,7 @@ static bool grow_cluster(const struct yaml_node *part, bool usual, struct experi
     if (!holds)
         diag_error(first, part->at, "gpus: msim cannot make a cluster of %d nodes for %d GPUs", nodes, e->gpus);
     else if (usual)
-        diag_note(first, entry_place(part, "gpu"),
+        diag_note(first, yaml_place(part, "gpu"),
                   "assuming %d usual nodes of %d GPUs, each with %d NIC%s of %.0f Gbps, on a non-blocking fabric", nodes, gpn,
                   nics, nics == 1 ? "" : "s", e->cluster.nic_rate * 8e-9);
     return holds;
@@ -166,9 +166,9 @@ static void read_faults(const struct yaml_node *part, struct experiment *e, stru
     find_beside(part, "model", e->faults.model, sizeof e->faults.model);
     find_beside(part, "policy", e->faults.policy, sizeof e->faults.policy);
     if (e->faults.trace[0] && e->faults.model[0])
-        diag_error(diags, entry_place(part, "model"), "model: a trace already defines the faults (trace); keep one");
+        diag_error(diags, yaml_place(part, "model"), "model: a trace already defines the faults (trace); keep one");
     if (e->faults.checkpoint_interval_s > 0 && e->faults.checkpoint_steps > 0)
-        diag_error(diags, entry_place(part, "checkpoint_steps"),
+        diag_error(diags, yaml_place(part, "checkpoint_steps"),
                    "checkpoint_steps: checkpoint_interval already sets the interval; keep one");
 }
 
@@ -185,7 +185,7 @@ static void check_adapter(const struct yaml_node *part, const struct experiment 
     if (!job_adapts(&e->job))
         return;
     if (m->moe.experts && (e->job.adapter.targets & feed))
-        diag_error(diags, entry_place(adapter, "targets"),
+        diag_error(diags, yaml_place(adapter, "targets"),
                    "targets: adapters of experts are not modelled, and %s has experts; specify qkv, projection or both", m->name);
     if (m->mtp_layers)
         diag_error(diags, adapter->at,
@@ -194,10 +194,10 @@ static void check_adapter(const struct yaml_node *part, const struct experiment 
     if (transformer_is_hybrid(m))
         diag_error(diags, adapter->at, "adapter: not modelled for models with a pattern of layers, such as %s", m->name);
     if (precision_is_narrow(e->job.precision))
-        diag_error(diags, entry_place(part, "precision"),
+        diag_error(diags, yaml_place(part, "precision"),
                    "precision: adapters with weights in %s are not modelled; set it to bf16", precision_name(e->job.precision));
     if (e->job.optimizer == OPTIMIZER_MUON)
-        diag_error(diags, entry_place(part, "optimizer"),
+        diag_error(diags, yaml_place(part, "optimizer"),
                    "optimizer: adapters trained by muon are not modelled; set it to adam, lamb or sgd");
 }
 
@@ -217,18 +217,18 @@ static void check_experts(const struct yaml_node *part, struct experiment *e, st
     size_t before = diags->n_errors;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (says(part, keys[i]) && !moe->experts)
-            diag_error(diags, entry_place(part, keys[i]), "%s: %s has no experts; remove this key", keys[i], e->model.name);
+            diag_error(diags, yaml_place(part, keys[i]), "%s: %s has no experts; remove this key", keys[i], e->model.name);
     }
     if (!moe->experts)
         return;
     double most = (double)moe->experts / moe->top_k;
     if (load->busiest > most)
-        diag_error(diags, entry_place(part, "expert_load"),
+        diag_error(diags, yaml_place(part, "expert_load"),
                    "expert_load: at %g times the mean an expert already gets every token, because a token goes to %d of %d; %g "
                    "is impossible",
                    most, moe->top_k, moe->experts, load->busiest);
     if (load->padded && load->capacity <= 0)
-        diag_error(diags, entry_place(part, "pad_to_capacity"),
+        diag_error(diags, yaml_place(part, "pad_to_capacity"),
                    "pad_to_capacity: the capacity is missing; add capacity_factor, such as 1.25");
     if (diags->n_errors == before)
         expert_load_complete(load, moe->experts, moe->top_k);
@@ -240,7 +240,7 @@ static void check_muon(const struct yaml_node *part, const struct job *job, stru
     static const char *const keys[] = {"muon_tp", "muon_shard"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && job->optimizer != OPTIMIZER_MUON; i++)
         if (yaml_find(part, keys[i]))
-            diag_warning(diags, entry_place(part, keys[i]), "%s: no effect with %s; it needs the optimizer muon", keys[i],
+            diag_warning(diags, yaml_place(part, keys[i]), "%s: no effect with %s; it needs the optimizer muon", keys[i],
                          optimizer_names[job->optimizer]);
 }
 
@@ -252,11 +252,11 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
     if (tokens == 0)
         return;
     if (job->global_batch) {
-        diag_error(diags, entry_place(part, "batch_tokens"), "batch_tokens: global_batch already sets the batch; keep one");
+        diag_error(diags, yaml_place(part, "batch_tokens"), "batch_tokens: global_batch already sets the batch; keep one");
         return;
     }
     if (sequences > JOB_SEQUENCES_MAX) {
-        diag_error(diags, entry_place(part, "batch_tokens"),
+        diag_error(diags, yaml_place(part, "batch_tokens"),
                    "batch_tokens: with %lld tokens per sequence, these are more than %d sequences", (long long)job->seq_len,
                    JOB_SEQUENCES_MAX);
         return;
@@ -271,7 +271,7 @@ static void count_sequences(const struct yaml_node *part, struct job *job, struc
     if (power != job->global_batch && llabs(power - job->global_batch) * 10 <= job->global_batch)
         snprintf(near, sizeof near, "; --global-batch %lld would be %lld tokens", (long long)power,
                  (long long)(power * job->seq_len));
-    diag_note(diags, entry_place(part, "batch_tokens"),
+    diag_note(diags, yaml_place(part, "batch_tokens"),
               "batch_tokens: %lld are not whole sequences of %lld tokens; msim uses %lld sequence%s, %lld tokens%s",
               (long long)tokens, (long long)job->seq_len, (long long)job->global_batch, job->global_batch == 1 ? "" : "s",
               (long long)(job->global_batch * job->seq_len), near);
@@ -285,11 +285,11 @@ static void check_features(const struct yaml_node *part, const struct experiment
     feature_set features = e->job.features, usual = features_usual(&e->cluster.gpu);
     char names[FEATURES_TEXT], others[FEATURES_TEXT], plus[FEATURES_TEXT];
     if (given.absent)
-        diag_warning(diags, entry_place(part, "features"), "features: -%s has no effect; the job has %s",
+        diag_warning(diags, yaml_place(part, "features"), "features: -%s has no effect; the job has %s",
                      features_text(given.absent, ", -", names, sizeof names),
                      features ? features_text(features, ", ", others, sizeof others) : "none");
     if (given.named && features && !(features & usual))
-        diag_warning(diags, entry_place(part, "features"),
+        diag_warning(diags, yaml_place(part, "features"),
                      "features: only %s, without the defaults of current training stacks (%s); +%s adds to these",
                      features_text(given.named, ", ", names, sizeof names), features_text(usual, ", ", others, sizeof others),
                      features_text(given.named, ",+", plus, sizeof plus));
@@ -303,7 +303,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     if (!says(part, "precision") && gpu->peak_flops[PRECISION_BF16] <= 0)
         job->precision = PRECISION_FP16;
     if (gpu->peak_flops[job->precision] <= 0)
-        diag_error(diags, entry_place(part, "precision"), "precision: %s has no %s; `msim catalog show %s` lists its peaks",
+        diag_error(diags, yaml_place(part, "precision"), "precision: %s has no %s; `msim catalog show %s` lists its peaks",
                    gpu->name, precision_name(job->precision), gpu->name);
     struct job_features given = job_features(yaml_find(part, "features"), features_usual(gpu));
     job->features = given.features;
@@ -317,7 +317,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
                          (long long)job->seq_len, e->model.name);
     }
     if (job->seq_len > e->model.max_seq_len && e->model.position == POSITION_LEARNED)
-        diag_warning(diags, entry_place(part, "seq_len"), "seq_len: %lld exceeds the learned positions of the model (%lld)",
+        diag_warning(diags, yaml_place(part, "seq_len"), "seq_len: %lld exceeds the learned positions of the model (%lld)",
                      (long long)job->seq_len, (long long)e->model.max_seq_len);
     count_sequences(part, job, diags);
     if (!job->global_batch) {
@@ -330,7 +330,7 @@ static void complete_job(const struct yaml_node *part, struct experiment *e, str
     double tokens = (double)job->global_batch * (double)job->seq_len;
     char text[40];
     if (tokens > STEP_TOKENS_MAX)
-        diag_warning(diags, entry_place(part, "global_batch"),
+        diag_warning(diags, yaml_place(part, "global_batch"),
                      "global_batch: %lld counts sequences; with %lld tokens each they are %s tokens per step; to set tokens, use "
                      "--batch-tokens, or batch_tokens",
                      (long long)job->global_batch, (long long)job->seq_len,

@@ -16,6 +16,27 @@ static const struct name_set features_set = {feature_names, N_FEATURES, "for exa
 static const struct name_set targets_set = {adapter_target_names, N_ADAPTER_TARGETS, "qkv, projection, mlp_up or mlp_down"};
 static const struct name_set wholes_set = {adapter_whole_names, N_ADAPTER_WHOLES, "embedding or head"};
 
+/* The target of adapters to which a framework's module belongs: "qkv" for "q_proj"; NULL: none is known. */
+static const char *target_of_module(const char *module)
+{
+    static const struct {
+        const char *module, *target;
+    } modules[] = {
+        {"q_proj", "qkv"},          {"k_proj", "qkv"},
+        {"v_proj", "qkv"},          {"qkv_proj", "qkv"},
+        {"query_key_value", "qkv"}, {"linear_qkv", "qkv"},
+        {"c_attn", "qkv"},          {"o_proj", "projection"},
+        {"out_proj", "projection"}, {"linear_proj", "projection"},
+        {"gate_proj", "mlp_up"},    {"up_proj", "mlp_up"},
+        {"gate_up_proj", "mlp_up"}, {"linear_fc1", "mlp_up"},
+        {"down_proj", "mlp_down"},  {"linear_fc2", "mlp_down"},
+    };
+    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
+        if (key_word_is(module, modules[i].module))
+            return modules[i].target;
+    return NULL;
+}
+
 static void read_member(const struct field *row, const struct yaml_node *value, const struct name_set *set, uint32_t *members,
                         struct diags *diags)
 {
@@ -27,7 +48,7 @@ static void read_member(const struct field *row, const struct yaml_node *value, 
             return;
         }
     char hint[96];
-    const char *target = set == &targets_set ? key_words_target(value->text) : NULL;
+    const char *target = set == &targets_set ? target_of_module(value->text) : NULL;
     if (target) {
         diag_error(diags, value->at, "%s: unknown '%.40s'; write '%s', which has one adapter", row->key, value->text, target);
         return;

@@ -117,14 +117,6 @@ static const struct {
              {"faults", "faults", &faults_schema}};
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
-static bool is_same(const char *word, const char *known)
-{
-    for (; *word && *known; word++, known++)
-        if ((*word == '-' ? '_' : tolower((unsigned char)*word)) != *known)
-            return false;
-    return *word == *known;
-}
-
 /* `job: {adapter: {rank: ...}}` for "job.adapter.rank". */
 static void append_mapping(char *buffer, size_t size, const char *path)
 {
@@ -158,7 +150,7 @@ const char *key_words_advice(const char *what, const char *word, char *buffer, s
     if (here == N_PARTS)
         return NULL;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (is_same(word, words[i].word))
+        if (key_word_is(word, words[i].word))
             return advise(parts[here].path, words[i].path, words[i].note, buffer, size);
     for (size_t i = 0; i < N_PARTS; i++) { /* another part's key, as it is */
         const char *key = parts[i].schema == &layout_schema ? layout_request_key(word) : word;
@@ -168,30 +160,10 @@ const char *key_words_advice(const char *what, const char *word, char *buffer, s
         snprintf(path, sizeof path, "%s.%.60s", parts[i].path, key);
         return advise(parts[here].path, path, NULL, buffer, size);
     }
-    return is_same(word, "gpus") ? advise(parts[here].path, "cluster.gpus", NULL, buffer, size) : NULL;
+    return key_word_is(word, "gpus") ? advise(parts[here].path, "cluster.gpus", NULL, buffer, size) : NULL;
 }
 
 const char *key_words_path(size_t index)
 {
     return index < sizeof words / sizeof words[0] ? words[index].path : NULL;
-}
-
-const char *key_words_target(const char *module)
-{
-    static const struct {
-        const char *module, *target;
-    } modules[] = {
-        {"q_proj", "qkv"},          {"k_proj", "qkv"},
-        {"v_proj", "qkv"},          {"qkv_proj", "qkv"},
-        {"query_key_value", "qkv"}, {"linear_qkv", "qkv"},
-        {"c_attn", "qkv"},          {"o_proj", "projection"},
-        {"out_proj", "projection"}, {"linear_proj", "projection"},
-        {"gate_proj", "mlp_up"},    {"up_proj", "mlp_up"},
-        {"gate_up_proj", "mlp_up"}, {"linear_fc1", "mlp_up"},
-        {"down_proj", "mlp_down"},  {"linear_fc2", "mlp_down"},
-    };
-    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
-        if (is_same(module, modules[i].module))
-            return modules[i].target;
-    return NULL;
 }

@@ -7,6 +7,8 @@
 #ifndef MSIM_MODEL_SPEC_KEY_WORDS_H
 #define MSIM_MODEL_SPEC_KEY_WORDS_H
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { KEY_ADVICE = 200 };
@@ -19,7 +21,13 @@ const char *key_words_advice(const char *what, const char *word, char *buffer, s
 /* The path of the key for the index-th word of the table; NULL after the last. For tests. */
 const char *key_words_path(size_t index);
 
-/* The target of adapters that a framework's module belongs to: "qkv" for "q_proj"; NULL: none is known. */
-const char *key_words_target(const char *module);
+/* Whether a word is a known one (lower case, with '_'), without regard to case and with '-' for '_'. */
+static inline bool key_word_is(const char *word, const char *known)
+{
+    for (; *word && *known; word++, known++)
+        if ((*word == '-' ? '_' : tolower((unsigned char)*word)) != *known)
+            return false;
+    return *word == *known;
+}
 
 #endif

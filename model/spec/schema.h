@@ -22,6 +22,7 @@
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "model/base/units.h"
 #include "model/spec/yaml.h"
@@ -148,6 +149,13 @@ void field_read(const struct field *row, const struct yaml_node *value, void *ob
 /* The mapping that schema_read reads into an equal struct. Keys with the value UNSET are left out. */
 json_t *schema_write(const struct schema *schema, const void *object);
 
-const struct field *schema_find(const struct schema *schema, const char *key);
+/* The row of a key, NULL if there is none. */
+static inline const struct field *schema_find(const struct schema *schema, const char *key)
+{
+    for (size_t i = 0; i < schema->n_rows; i++)
+        if (strcmp(schema->rows[i].key, key) == 0)
+            return &schema->rows[i];
+    return NULL;
+}
 
 #endif

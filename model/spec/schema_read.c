@@ -7,14 +7,6 @@
 #include "model/spec/key_words.h"
 #include "model/spec/schema.h"
 
-const struct field *schema_find(const struct schema *schema, const char *key)
-{
-    for (size_t i = 0; i < schema->n_rows; i++)
-        if (strcmp(schema->rows[i].key, key) == 0)
-            return &schema->rows[i];
-    return NULL;
-}
-
 /* The key as the user knows it. */
 static const char *key_of(const struct field *row, const struct yaml_node *value)
 {

@@ -51,6 +51,9 @@ struct yaml_node *yaml_value(const char *name, const char *text, struct arena *a
 /* The first child with this key, NULL when there is none or `mapping` is none. */
 struct yaml_node *yaml_find(const struct yaml_node *mapping, const char *key);
 
+/* The place of `key` in a mapping, or of the mapping itself where it has no such key. */
+struct place yaml_place(const struct yaml_node *mapping, const char *key);
+
 /* Plain `null`, `~` or nothing at all. */
 bool yaml_is_null(const struct yaml_node *node);
 

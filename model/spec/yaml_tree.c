@@ -107,3 +107,9 @@ struct yaml_node *yaml_replace(const struct yaml_node *mapping, const char *key,
 {
     return yaml_with(yaml_without(mapping, key, arena), key, value, arena);
 }
+
+struct place yaml_place(const struct yaml_node *tree, const char *key)
+{
+    const struct yaml_node *child = yaml_find(tree, key);
+    return child ? child->at : tree->at;
+}
