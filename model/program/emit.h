@@ -26,7 +26,12 @@ struct waits {
     uint32_t ops[WAITS_MAX];
     int n;
 };
-void waits_add(struct waits *waits, uint32_t op); /* NO_OP is ignored */
+/* Adds an operation; NO_OP is ignored. */
+static inline void waits_add(struct waits *waits, uint32_t op)
+{
+    if (op != NO_OP && waits->n < WAITS_MAX)
+        waits->ops[waits->n++] = op;
+}
 
 /* The last emitted pass of a chunk: cut number `cut` of `cuts`, paired with `partner` (of which chunk); cuts 0: none yet. */
 struct emitted_pass {

@@ -3,12 +3,6 @@
 #include "model/cost/work/precision_bytes.h"
 #include "model/program/emit.h"
 
-void waits_add(struct waits *waits, uint32_t op)
-{
-    if (op != NO_OP && waits->n < WAITS_MAX)
-        waits->ops[waits->n++] = op;
-}
-
 struct stage_parameters stage_parameters_of(const struct stage *stage, struct segment segment)
 {
     const struct build *build = stage->build;

@@ -258,9 +258,10 @@ int layer_adapted(const struct layer_builder *b, struct layer_kind kind, struct 
 static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduce)
 {
     struct linear_group up = mlp_up_of(b);
+    struct linear down = mlp_down_of(b);
     group_forward(b, &up, gather);
     activation(b, b->model->ffn_hidden, false);
-    row_forward_needed(b, mlp_down_of(b), reduce);
+    row_forward_needed(b, &down, reduce);
 }
 
 /* `gathers`: the output gradient is gathered here; `reduces`: the input gradient is exchanged here (parallel block: by the
@@ -268,7 +269,8 @@ static void dense_forward(struct layer_builder *b, int32_t gather, int32_t reduc
 static void dense_backward(struct layer_builder *b, bool gathers, bool reduces, bool input, bool weight)
 {
     struct linear_group up = mlp_up_of(b);
-    row_backward(b, mlp_down_of(b), gathers, input, weight);
+    struct linear down = mlp_down_of(b);
+    row_backward(b, &down, gathers, input, weight);
     if (input)
         activation(b, b->model->ffn_hidden, true);
     group_backward(b, &up, reduces, input, weight);
@@ -300,6 +302,7 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
     struct transformer view;
     const struct transformer *whole = see_layer(b, windowed, &view);
     struct linear_group inputs = attention_inputs_of(b);
+    struct linear projection = projection_of(b);
     group_forward(b, &inputs, gather);
     query_key_norm(b, false);
     rotary(b);
@@ -307,7 +310,7 @@ static void attention_forward_branch(struct layer_builder *b, bool windowed, int
     kept_attention_output(b, false);
     output_gate(b, false);
     if (!ends)
-        row_forward(b, projection_of(b), reduce);
+        row_forward(b, &projection, reduce);
     b->model = whole;
 }
 
@@ -425,9 +428,10 @@ static void attention_backward_branch(struct layer_builder *b, bool windowed, bo
     struct transformer view;
     const struct transformer *whole = see_layer(b, windowed, &view);
     struct linear_group inputs = attention_inputs_of(b);
+    struct linear projection = projection_of(b);
     if (input || !b->frozen)
         kept_attention_output(b, true);
-    row_backward(b, projection_of(b), gathers, input, weight);
+    row_backward(b, &projection, gathers, input, weight);
     if (input) {
         output_gate(b, true);
         attention_core(b, windowed, true);

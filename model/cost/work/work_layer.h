@@ -121,10 +121,10 @@ static inline bool layer_keeps_gathered(const struct layer_builder *b)
  * output is gathered. */
 void group_forward(struct layer_builder *b, const struct linear_group *g, int32_t gather);
 void group_backward(struct layer_builder *b, const struct linear_group *g, bool exchanges, bool input, bool weight);
-void row_forward(struct layer_builder *b, struct linear l, int32_t reduce);
+void row_forward(struct layer_builder *b, const struct linear *l, int32_t reduce);
 /* The same, recomputed only as far as the backward pass needs it. */
-void row_forward_needed(struct layer_builder *b, struct linear l, int32_t reduce);
-void row_backward(struct layer_builder *b, struct linear l, bool exchanges, bool input, bool weight);
+void row_forward_needed(struct layer_builder *b, const struct linear *l, int32_t reduce);
+void row_backward(struct layer_builder *b, const struct linear *l, bool exchanges, bool input, bool weight);
 
 /* --- adapters (work_adapter.c) */
 

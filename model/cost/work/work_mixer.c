@@ -289,10 +289,11 @@ static void mixer_core(struct layer_builder *b)
 void mixer_forward(struct layer_builder *b, int32_t gather, int32_t reduce, bool ends)
 {
     struct linear_group inputs = mixer_inputs_of(b);
+    struct linear output = mixer_output_of(b);
     group_forward(b, &inputs, gather);
     mixer_core(b);
     if (!ends)
-        row_forward(b, mixer_output_of(b), reduce);
+        row_forward(b, &output, reduce);
 }
 
 /* Mamba's kernel keeps what the convolution reads and repeats that. */
@@ -311,7 +312,8 @@ static void core_backward(struct layer_builder *b)
 void mixer_backward(struct layer_builder *b, bool gathers, bool exchanges, bool input, bool weight)
 {
     struct linear_group inputs = mixer_inputs_of(b);
-    row_backward(b, mixer_output_of(b), gathers, input, weight);
+    struct linear output = mixer_output_of(b);
+    row_backward(b, &output, gathers, input, weight);
     if (input)
         core_backward(b);
     group_backward(b, &inputs, exchanges, input, weight);
