@@ -33,7 +33,7 @@ size_t journal_format(char *line, uint64_t command, const struct journal_entry *
 
 /* --- reading --- */
 
-/* Can a run have this outcome? The checksum finds accidents; a line that somebody wrote may say anything. */
+/* Can a run have this outcome? The checksum finds accidents; a line written by hand may hold any values. */
 static bool is_possible(const struct replica_outcome *outcome)
 {
     const int64_t longest = INT64_C(1) << 60; /* ns, 36 years: sums of a few stay in 64 bits */
