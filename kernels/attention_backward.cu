@@ -81,7 +81,7 @@ __device__ static inline void load_queries(const query_range_call &call, const t
     for (int i = threadIdx.x; i < PASSING; i += ATTENTION_THREADS) {
         const bool valid = query + i < call.queries; /* beyond the end every weight is exp(-inf) */
         const int64_t at = statistics_at(call, head) + query + i;
-        t.lse[step % STAGES * PASSING + i] = valid ? call.log_sum_exp[at] * LOG2_E : INFINITY;
+        t.lse[step % STAGES * PASSING + i] = valid ? base_2(call.log_sum_exp[at]) : INFINITY;
         t.delta[step % STAGES * PASSING + i] = valid ? ((const float *)call.workspace)[at] : 0;
     }
 }
@@ -163,7 +163,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS)
             multiply_rows<DV, 1, N_TILES>(ds, t.kept[1], warp_row, dout_tile);
         if (slope != 0)
             lean_scores<N_TILES>(p[0], slope, ahead, 1);
-        weights_of_keys<N_TILES>(p[0], ds[0], lse, delta, ahead, (int)call.window, scale);
+        mask_keys<N_TILES>(p[0], ahead, (int)call.window);
+        weights_of_keys<N_TILES>(p[0], ds[0], lse, delta, scale);
         if (WANT_V) {
             operand_of<N_TILES>(operand[0], p[0]);
             multiply_columns<DV, 1, PASSING / 16>(dv, operand, dout_tile);
@@ -227,7 +228,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS)
         multiply_rows<DV, 1, N_TILES>(ds, t.kept[1], warp_row, t.stage(1, i));
         if (slope != 0)
             lean_scores<N_TILES>(s[0], slope, ahead, -1);
-        weights_of_queries<N_TILES>(s[0], ds[0], lse, delta, ahead, window, keys - key - lane % 4 * 2, scale);
+        mask_scores<N_TILES>(s[0], ahead, window, keys - key - lane % 4 * 2);
+        weights_of_queries<N_TILES>(s[0], ds[0], lse, delta, scale);
         operand_of<N_TILES>(operand[0], ds[0]);
         multiply_columns<DK, 1, PASSING / 16>(dq, operand, t.stage(0, i));
         __syncthreads();

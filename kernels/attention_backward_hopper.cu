@@ -114,12 +114,6 @@ __device__ static inline void store_gradient(bf16 *to, int64_t stride, int64_t l
     store_rows<D>(to + warp_row * stride, stride, limit - warp_row, D, (bf16 *)tile, warp_row, c, factors);
 }
 
-template <int D> __device__ static inline backward_shared<D> *shared_of(void)
-{
-    const uintptr_t start = (uintptr_t)dynamic_shared();
-    return (backward_shared<D> *)(start + (EIGHT_ROWS_BYTES - start % EIGHT_ROWS_BYTES) % EIGHT_ROWS_BYTES);
-}
-
 /* --- keys */
 
 /* Which queries see a block's keys: `steps` tiles for each head from the first key on. */
@@ -174,7 +168,7 @@ __device__ static inline void consume_for_keys(const attention_call &call, backw
                                                float scale, float plain_scale)
 {
     const int group = call.heads / call.kv_heads, steps = query_steps(call, first_key), lane = threadIdx.x % WARP;
-    const int first = first_key + me * BOX, row = threadIdx.x % WARPGROUP / WARP * 16 + lane / 4;
+    const int first = first_key + me * BOX, row = threadIdx.x % WARPGROUP / WARP * 16 + lane / 4, window = (int)call.window;
     float dk[D / 8][4] = {}, dv[D / 8][4] = {};
     barrier_wait(&shared->held_here, 0);
     for (unsigned i = 0, step = 0; i < (unsigned)(group * steps); i++, step = step + 1 < (unsigned)steps ? step + 1 : 0) {
@@ -183,8 +177,9 @@ __device__ static inline void consume_for_keys(const attention_call &call, backw
         uint32_t p_operand[PASSING / 16][4], ds_operand[PASSING / 16][4];
         barrier_wait(&shared->here[stage], parity_of(i));
         products_of_rows<D>(p, ds, shared, me, stage);
-        weights_of_keys<N_TILES>(p, ds, shared->lse[stage], shared->delta[stage], first - query + row - lane % 4 * 2,
-                                 (int)call.window, scale);
+        if (first + BOX - 1 > query || (window > 0 && first - (query + PASSING - 1) <= -window))
+            mask_keys<N_TILES>(p, first - query + row - lane % 4 * 2, window);
+        weights_of_keys<N_TILES>(p, ds, shared->lse[stage], shared->delta[stage], scale);
         operand_of<N_TILES>(p_operand, p);
         operand_of<N_TILES>(ds_operand, ds);
         issue_columns<D, PASSING>(dv, p_operand, columns_descriptor<PASSING>(shared->passing[1][stage]));
@@ -205,7 +200,7 @@ template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
     keys_hopper_kernel(attention_call call, const __grid_constant__ backward_maps maps, float scale, float plain_scale)
 {
-    backward_shared<D> *shared = shared_of<D>();
+    backward_shared<D> *shared = aligned_shared<backward_shared<D>>();
     const int first_key = (int)blockIdx.x * HELD, warpgroup = warp_uniform(threadIdx.x / WARPGROUP);
     if (threadIdx.x == 0)
         make_barriers<D>(shared, 2);
@@ -262,7 +257,7 @@ __device__ static inline void consume_for_queries(const attention_call &call, ba
 {
     const key_tiles keys = keys_of(call, first_query);
     const head_rows rows = rows_of(call, blockIdx.z, blockIdx.y);
-    const int lane = threadIdx.x % WARP, first = first_query + me * BOX;
+    const int lane = threadIdx.x % WARP, first = first_query + me * BOX, window = (int)call.window;
     const int query = first + threadIdx.x % WARPGROUP / WARP * 16 + lane / 4;
     float dq[D / 8][4] = {}, lse[2], delta[2];
     statistics_of_rows(call.log_sum_exp + rows.statistics, (const float *)call.workspace + rows.statistics, query, call.seq_len,
@@ -274,8 +269,10 @@ __device__ static inline void consume_for_queries(const attention_call &call, ba
         uint32_t operand[PASSING / 16][4];
         barrier_wait(&shared->here[stage], parity_of(i));
         products_of_rows<D>(s, ds, shared, me, stage);
-        weights_of_queries<N_TILES>(s, ds, lse, delta, keys.first + i * PASSING - query + lane % 4 * 2, (int)call.window, PASSING,
-                                    scale);
+        const int key = keys.first + i * PASSING;
+        if (key + PASSING - 1 > first || (window > 0 && key - (first + BOX - 1) <= -window))
+            mask_scores<N_TILES>(s, key - query + lane % 4 * 2, window, PASSING);
+        weights_of_queries<N_TILES>(s, ds, lse, delta, scale);
         operand_of<N_TILES>(operand, ds);
         issue_columns<D, PASSING>(dq, operand, columns_descriptor<PASSING>(shared->passing[0][stage]));
         wgmma_wait<0>();
@@ -291,7 +288,7 @@ template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
     queries_hopper_kernel(attention_call call, const __grid_constant__ backward_maps maps, float scale, float plain_scale)
 {
-    backward_shared<D> *shared = shared_of<D>();
+    backward_shared<D> *shared = aligned_shared<backward_shared<D>>();
     const int first_query = (int)(gridDim.x - 1 - blockIdx.x) * HELD, warpgroup = warp_uniform(threadIdx.x / WARPGROUP);
     if (threadIdx.x == 0)
         make_barriers<D>(shared, 0);
@@ -322,9 +319,15 @@ __global__ void __launch_bounds__(NO_THREADS)
 
 #endif
 
+template <int D> static constexpr size_t shared_bytes(void)
+{
+    return EIGHT_ROWS_BYTES + sizeof(backward_shared<D>);
+}
+
 template <int D> static cudaError_t maps_of(const struct attention_call *call, backward_maps *maps)
 {
-    if (!kernel_takes(keys_hopper_kernel<D>, THREADS) || !kernel_takes(queries_hopper_kernel<D>, THREADS))
+    if (!kernel_takes<keys_hopper_kernel<D>>(THREADS, shared_bytes<D>()) ||
+        !kernel_takes<queries_hopper_kernel<D>>(THREADS, shared_bytes<D>()))
         return cudaErrorNotSupported;
     const cudaError_t error = tensor_map_make(&maps->qkv, call->qkv, (call->heads + 2 * (int64_t)call->kv_heads) * D,
                                               call->seq_len, call->batch, BOX, BOX, SWIZZLE_128B);
@@ -343,20 +346,14 @@ template <int D> static cudaError_t backward(const struct cuda_launch *launch, c
 {
     const unsigned blocks = (unsigned)((call->seq_len + HELD - 1) / HELD);
     const float plain_scale = 1 / sqrtf((float)D), scale = LOG2_E * plain_scale;
-    const size_t bytes = EIGHT_ROWS_BYTES + sizeof(backward_shared<D>);
     backward_maps maps;
-    cudaError_t error = maps_of<D>(call, &maps);
-    if (error == cudaSuccess)
-        error = allow_shared(keys_hopper_kernel<D>, bytes);
-    if (error == cudaSuccess)
-        error = allow_shared(queries_hopper_kernel<D>, bytes);
-    if (error != cudaSuccess)
+    if (maps_of<D>(call, &maps) != cudaSuccess)
         return cudaErrorNotSupported;
-    error = launch_kernel(keys_hopper_kernel<D>, dim3(blocks, (unsigned)call->kv_heads, (unsigned)call->batch), dim3(THREADS),
-                          bytes, launch->stream, *call, maps, scale, plain_scale);
+    cudaError_t error = launch_kernel(keys_hopper_kernel<D>, dim3(blocks, (unsigned)call->kv_heads, (unsigned)call->batch),
+                                      dim3(THREADS), shared_bytes<D>(), launch->stream, *call, maps, scale, plain_scale);
     if (error == cudaSuccess)
         error = launch_kernel(queries_hopper_kernel<D>, dim3(blocks, (unsigned)call->heads, (unsigned)call->batch), dim3(THREADS),
-                              bytes, launch->stream, *call, maps, scale, plain_scale);
+                              shared_bytes<D>(), launch->stream, *call, maps, scale, plain_scale);
     return error;
 }
 

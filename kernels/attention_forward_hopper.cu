@@ -178,8 +178,7 @@ template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
     attention_forward_hopper_kernel(attention_call call, const __grid_constant__ tensor_map map, float scale)
 {
-    const uintptr_t start = (uintptr_t)dynamic_shared();
-    forward_shared<D> *shared = (forward_shared<D> *)(start + (EIGHT_ROWS_BYTES - start % EIGHT_ROWS_BYTES) % EIGHT_ROWS_BYTES);
+    forward_shared<D> *shared = aligned_shared<forward_shared<D>>();
     const int first_query = (int)(gridDim.x - 1 - blockIdx.x) * QUERIES; /* the longest first */
     const int warpgroup = warp_uniform(threadIdx.x / WARPGROUP);
     if (threadIdx.x == 0)
@@ -205,9 +204,14 @@ __global__ void __launch_bounds__(NO_THREADS)
 
 #endif
 
+template <int D> static constexpr size_t shared_bytes(void)
+{
+    return EIGHT_ROWS_BYTES + sizeof(forward_shared<D>);
+}
+
 template <int D> static cudaError_t map_of(const struct attention_call *call, tensor_map *map)
 {
-    if (!kernel_takes(attention_forward_hopper_kernel<D>, THREADS))
+    if (!kernel_takes<attention_forward_hopper_kernel<D>>(THREADS, shared_bytes<D>()))
         return cudaErrorNotSupported;
     return tensor_map_make(map, call->qkv, (call->heads + 2 * (int64_t)call->kv_heads) * D, call->seq_len, call->batch, BOX, BOX,
                            SWIZZLE_128B);
@@ -222,14 +226,10 @@ bool attention_forward_has_hopper(const struct attention_call *call)
 template <int D> static cudaError_t forward(const struct cuda_launch *launch, const struct attention_call *call)
 {
     const dim3 grid((unsigned)((call->seq_len + QUERIES - 1) / QUERIES), (unsigned)call->heads, (unsigned)call->batch);
-    const size_t bytes = EIGHT_ROWS_BYTES + sizeof(forward_shared<D>);
     tensor_map map;
-    cudaError_t error = map_of<D>(call, &map);
-    if (error == cudaSuccess)
-        error = allow_shared(attention_forward_hopper_kernel<D>, bytes);
-    if (error != cudaSuccess)
+    if (map_of<D>(call, &map) != cudaSuccess)
         return cudaErrorNotSupported;
-    return launch_kernel(attention_forward_hopper_kernel<D>, grid, dim3(THREADS), bytes, launch->stream, *call, map,
+    return launch_kernel(attention_forward_hopper_kernel<D>, grid, dim3(THREADS), shared_bytes<D>(), launch->stream, *call, map,
                          LOG2_E / sqrtf((float)D));
 }
 

@@ -10,6 +10,7 @@
 
 #include "kernels/tile.cuh"
 
+enum { MOST_BLOCKS_YZ = 65535 }; /* of a grid, in its second and third dimension */
 enum { ATTENTION_THREADS = 128, ATTENTION_WARPS = ATTENTION_THREADS / WARP, ATTENTION_MOST_DIM = 256 };
 #define LOG2_E 1.4426950408889634f
 #define LN_2   0.6931471805599453f
@@ -177,36 +178,49 @@ __device__ static inline bool sees(int distance, int window)
     return distance <= 0 && (window <= 0 || distance > -window);
 }
 
-/* Scores of 16 keys x 8 N queries become weights p, and dp becomes ds. distance: this lane's first key minus its first query. */
+/* -inf where the query does not see the key, in an accumulator of 16 keys x 8 N queries. distance: this lane's first key minus
+ * its first query. */
+template <int N> __device__ static inline void mask_keys(float (*s)[4], int distance, int window)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!sees(distance + i / 2 * 8 - 8 * n - i % 2, window))
+                s[n][i] = -INFINITY;
+}
+
+/* Scores of 16 keys x 8 N queries, -inf where they are masked, become weights p, and dp becomes ds. No query's log-sum-exp may be
+ * -inf: one that sees nothing, or is not there, has infinity. */
 template <int N>
-__device__ static inline void weights_of_keys(float (*p)[4], float (*ds)[4], const float *lse, const float *delta, int distance,
-                                              int window, float scale)
+__device__ static inline void weights_of_keys(float (*p)[4], float (*ds)[4], const float *lse, const float *delta, float scale)
 {
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int column = 8 * n + threadIdx.x % 4 * 2 + i % 2;
-            const bool seen = sees(distance + i / 2 * 8 - 8 * n - i % 2, window);
-            p[n][i] = seen ? exp2_fast(p[n][i] * scale - lse[column]) : 0;
+            p[n][i] = exp2_fast(p[n][i] * scale - lse[column]);
             ds[n][i] = p[n][i] * (ds[n][i] - delta[column]);
         }
 }
 
-/* Scores s of 16 queries x 8 N keys and dp become ds, in place of dp. distance: this lane's first key minus its first query;
- * `left`: keys that there are from the lane's first on. */
+/* The same of 16 queries x 8 N keys: scores s and dp become ds, in place of dp. */
 template <int N>
 __device__ static inline void weights_of_queries(float (*s)[4], float (*ds)[4], const float lse[2], const float delta[2],
-                                                 int distance, int window, int left, float scale)
+                                                 float scale)
 {
 #pragma unroll
     for (int n = 0; n < N; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const bool seen = sees(distance + 8 * n + i % 2 - i / 2 * 8, window) && 8 * n + i % 2 < left;
-            const float p = seen ? exp2_fast(s[n][i] * scale - lse[i / 2]) : 0;
-            ds[n][i] = p * (ds[n][i] - delta[i / 2]);
-        }
+        for (int i = 0; i < 4; i++)
+            ds[n][i] = exp2_fast(s[n][i] * scale - lse[i / 2]) * (ds[n][i] - delta[i / 2]);
+}
+
+/* Log-sum-exp in base 2, as weights_of_keys needs it. */
+__device__ static inline float base_2(float log_sum_exp)
+{
+    return log_sum_exp == -INFINITY ? INFINITY : log_sum_exp * LOG2_E;
 }
 
 /* Log-sum-exp, in base 2, and delta of a lane's queries, `query` and 8 on. Beyond the end every weight is exp(-inf). */
@@ -215,7 +229,7 @@ __device__ static inline void statistics_of_rows(const float *log_sum_exp, const
 {
     for (int half = 0; half < 2; half++) {
         const int64_t row = query + 8 * half;
-        lse[half] = row < limit ? log_sum_exp[row] * LOG2_E : INFINITY;
+        lse[half] = row < limit ? base_2(log_sum_exp[row]) : INFINITY;
         delta[half] = row < limit ? deltas[row] : 0;
     }
 }
@@ -243,7 +257,7 @@ static inline bool query_range_fits(const struct query_range_call *call)
 {
     return call->head_dim <= ATTENTION_MOST_DIM && call->value_dim <= ATTENTION_MOST_DIM && call->kv_heads > 0 &&
            call->heads % call->kv_heads == 0 && call->queries < INT32_MAX && call->keys < INT32_MAX && call->window < INT32_MAX &&
-           call->heads <= 65535 && call->batch <= 65535;
+           call->heads <= MOST_BLOCKS_YZ && call->batch <= MOST_BLOCKS_YZ;
 }
 
 static inline bool strided_in_vectors(const struct strided &at, const void *a, const void *b)
@@ -277,8 +291,9 @@ template <class Pass> static cudaError_t with_widths(const struct query_range_ca
 static inline bool hopper_fits(const struct attention_call *call)
 {
     return (call->head_dim == 64 || call->head_dim == 128) && call->kv_heads > 0 && call->heads % call->kv_heads == 0 &&
-           call->seq_len < INT32_MAX && call->window < INT32_MAX && aligned(call->qkv) && aligned(call->out) &&
-           aligned(call->dout) && aligned(call->dqkv);
+           call->seq_len < INT32_MAX && call->window < INT32_MAX && call->heads <= MOST_BLOCKS_YZ &&
+           call->batch <= MOST_BLOCKS_YZ && aligned(call->qkv) && aligned(call->out) && aligned(call->dout) &&
+           aligned(call->dqkv);
 }
 
 #endif

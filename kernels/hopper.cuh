@@ -21,6 +21,7 @@
 #ifndef MSIM_KERNELS_HOPPER_CUH
 #define MSIM_KERNELS_HOPPER_CUH
 
+#include <atomic>
 #include <cuda.h>
 
 #include "kernels/primitives.cuh"
@@ -37,6 +38,30 @@ enum swizzle { SWIZZLE_NONE, SWIZZLE_128B, SWIZZLE_64B, SWIZZLE_32B };
 
 typedef CUtensorMap tensor_map;
 
+typedef decltype(&cuTensorMapEncodeTiled) tensor_map_encoder;
+
+/* The driver's, looked up once; NULL where it has no tensor maps. */
+static inline tensor_map_encoder tensor_map_encoder_of_driver(void)
+{
+    static std::atomic<void *> known;
+    void *found = known.load(std::memory_order_relaxed);
+    cudaDriverEntryPointQueryResult status;
+    if (found)
+        return (tensor_map_encoder)found;
+#if CUDART_VERSION >= 12050 /* the other is deprecated since */
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &status);
+#else
+    const cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &status);
+#endif
+    if (error != cudaSuccess || status != cudaDriverEntryPointSuccess) {
+        (void)cudaGetLastError();
+        return NULL;
+    }
+    known.store(found, std::memory_order_relaxed);
+    return (tensor_map_encoder)found;
+}
+
 /* CUDA's error code; cudaErrorNotSupported where the driver has no tensor maps. Boxes are box_rows x box_columns of one plane. */
 static inline cudaError_t tensor_map_make(tensor_map *map, const void *base, int64_t columns, int64_t rows, int64_t planes,
                                           int box_columns, int box_rows, enum swizzle swizzle)
@@ -46,37 +71,49 @@ static inline cudaError_t tensor_map_make(tensor_map *map, const void *base, int
     const cuuint64_t sizes[3] = {(cuuint64_t)columns, (cuuint64_t)rows, (cuuint64_t)planes};
     const cuuint64_t strides[2] = {(cuuint64_t)columns * sizeof(bf16), (cuuint64_t)(columns * rows) * sizeof(bf16)};
     const cuuint32_t box[3] = {(cuuint32_t)box_columns, (cuuint32_t)box_rows, 1}, steps[3] = {1, 1, 1};
-    void *found = NULL;
-    cudaDriverEntryPointQueryResult status;
-#if CUDART_VERSION >= 12050 /* the other is deprecated since */
-    const cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &status);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &status);
-#endif
-    if (error != cudaSuccess || status != cudaDriverEntryPointSuccess || !found) {
-        (void)cudaGetLastError();
+    const tensor_map_encoder encode = tensor_map_encoder_of_driver();
+    if (!encode)
         return cudaErrorNotSupported;
-    }
-    const CUresult result = ((decltype(&cuTensorMapEncodeTiled))found)(
-        map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, (void *)base, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-        swizzles[swizzle], CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult result =
+        encode(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, (void *)base, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+               swizzles[swizzle], CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/* Whether the current device has these instructions, and its code of the kernel is the one that uses them. */
-template <class... Parameters> static bool kernel_takes(void (*kernel)(Parameters...), int threads)
+/* Whether a device has these instructions, its code of the kernel is the one that uses them, and a block may have that much
+ * shared memory, which is asked for here. */
+template <class... Parameters>
+static bool device_takes(int device, void (*kernel)(Parameters...), int threads, size_t shared_bytes)
 {
     cudaFuncAttributes attributes;
-    int device, major = 0;
-    cudaError_t error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    int major = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (error == cudaSuccess && major == 9)
         error = cudaFuncGetAttributes(&attributes, (const void *)kernel);
     if (error != cudaSuccess)
         (void)cudaGetLastError();
-    return error == cudaSuccess && major == 9 && attributes.maxThreadsPerBlock >= threads;
+    return error == cudaSuccess && major == 9 && attributes.maxThreadsPerBlock >= threads &&
+           allow_shared(kernel, shared_bytes) == cudaSuccess;
+}
+
+/* The same of the current device. Each device is asked once for each kernel, not at each launch: its answers do not change. */
+template <auto kernel> static bool kernel_takes(int threads, size_t shared_bytes)
+{
+    enum { MOST_DEVICES = 64, UNKNOWN = 0, NO, YES };
+    static std::atomic<signed char> known[MOST_DEVICES];
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    if (device >= MOST_DEVICES)
+        return device_takes(device, kernel, threads, shared_bytes);
+    signed char answer = known[device].load(std::memory_order_relaxed);
+    if (answer == UNKNOWN) {
+        answer = device_takes(device, kernel, threads, shared_bytes) ? YES : NO;
+        known[device].store(answer, std::memory_order_relaxed);
+    }
+    return answer == YES;
 }
 
 #ifdef MSIM_HOPPER

@@ -22,6 +22,14 @@ static constexpr int entry_registers(int threads)
 
 #ifdef MSIM_HOPPER
 
+/* The block's shared memory from the first multiple of EIGHT_ROWS_BYTES on. By steps from where it begins: a pointer that was
+ * made of an integer would be to any memory for the compiler, and each access through it a generic one. */
+template <class Shared> __device__ static inline Shared *aligned_shared(void)
+{
+    unsigned char *start = dynamic_shared();
+    return (Shared *)(start + (0u - shared_address(start)) % EIGHT_ROWS_BYTES);
+}
+
 /* PTX ISA, matrix descriptor: bits 13-0 start address, 29-16 leading dimension byte offset, 45-32 stride dimension byte offset,
  * all in units of 16 bytes; 51-49 base offset (0: the permutation's pattern begins at a multiple of its size); 63-62 the swizzle.
  *   k contiguous:       `stride` from eight rows to the next eight; `leading` is not used (with SWIZZLE_128B and 16 k)

@@ -59,9 +59,9 @@ void product_wait(int pending, site here);
 cudaError_t tensor_map_make(tensor_map *map, const void *base, int64_t columns, int64_t rows, int64_t planes, int box_columns,
                             int box_rows, enum swizzle swizzle);
 
-template <class... Parameters> static bool kernel_takes(void (*)(Parameters...), int threads)
+template <auto kernel> static bool kernel_takes(int threads, size_t shared_bytes)
 {
-    return threads <= 1024;
+    return threads <= 1024 && allow_shared(kernel, shared_bytes) == cudaSuccess;
 }
 
 static inline uint32_t shared_address(const void *at)

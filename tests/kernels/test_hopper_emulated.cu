@@ -255,12 +255,11 @@ static void run_attention(struct kernel_case *c, struct kernel_run *result, bool
 
 /* Sequences of up to 700: every buffer is filled three times. Late copies and early ones give the same bits; the kernel of other
  * architectures gives the same numbers. */
-static void check_attention(enum kernel kernel, int seed)
+static void check_case(struct kernel_case c)
 {
-    struct kernel_case c;
+    const enum kernel kernel = c.call.kernel;
     struct kernel_run late, early, portable;
     char why[200] = "";
-    emulated_draw_attention(&c, kernel, seed);
     run_attention(&c, &late, false);
     emulation::copies_eager = true;
     run_attention(&c, &early, false);
@@ -277,6 +276,13 @@ static void check_attention(enum kernel kernel, int seed)
     kernel_case_free(&c);
 }
 
+static void check_attention(enum kernel kernel, int seed)
+{
+    struct kernel_case c;
+    emulated_draw_attention(&c, kernel, seed);
+    check_case(c);
+}
+
 START_TEST(attention_forward)
 {
     check_attention(KERNEL_ATTENTION_FORWARD, _i);
@@ -286,6 +292,59 @@ END_TEST
 START_TEST(attention_backward)
 {
     check_attention(KERNEL_ATTENTION_BACKWARD, _i);
+}
+END_TEST
+
+/* Windows that end at the edges of tiles, or one beside: which tiles are masked and which are skipped depends on it. */
+static const int64_t windows[] = {1, 63, 64, 65, 127, 128, 129};
+
+/* The first key of each tile scores far higher than any other with the first query that no longer sees it: what is not masked
+ * there is all that comes out. */
+static void tempt(const struct attention_call *call)
+{
+    const int64_t d = call->head_dim, row = (call->heads + 2 * call->kv_heads) * d;
+    float *qkv = (float *)call->qkv;
+    for (int64_t key = 0; key + call->window < call->seq_len; key += BOX)
+        for (int64_t i = 0; i < call->heads * d; i++) {
+            qkv[(key + call->window) * row + i] = 2;
+            if (i < call->kv_heads * d)
+                qkv[key * row + call->heads * d + i] = 2;
+        }
+}
+
+static void check_window(enum kernel kernel, int64_t window)
+{
+    struct kernel_case c;
+    for (int seed = 0;; seed += 2) {
+        emulated_draw_attention(&c, kernel, seed);
+        if (c.call.attention.seq_len > 140)
+            break;
+        kernel_case_free(&c);
+    }
+    c.call.attention.window = window;
+    tempt(&c.call.attention);
+    if (kernel == KERNEL_ATTENTION_BACKWARD) { /* of what the forward pass leaves */
+        const struct attention_call before = c.call.attention;
+        struct kernel_call forward = {};
+        forward.kernel = KERNEL_ATTENTION_FORWARD;
+        forward.attention = before;
+        kernel_reference_run(&forward);
+        float *out = (float *)before.out;
+        for (int64_t i = 0; i < before.batch * before.seq_len * before.heads * before.head_dim; i++)
+            out[i] = float_of_bf16(bf16_of_float(out[i]));
+    }
+    check_case(c);
+}
+
+START_TEST(windows_forward)
+{
+    check_window(KERNEL_ATTENTION_FORWARD, windows[_i]);
+}
+END_TEST
+
+START_TEST(windows_backward)
+{
+    check_window(KERNEL_ATTENTION_BACKWARD, windows[_i]);
 }
 END_TEST
 
@@ -327,6 +386,8 @@ int main(void)
     tcase = tcase_create("attention");
     tcase_add_loop_test(tcase, attention_forward, 0, suite_draws(10, 5));
     tcase_add_loop_test(tcase, attention_backward, 0, suite_draws(6, 3));
+    tcase_add_loop_test(tcase, windows_forward, 0, (int)(sizeof windows / sizeof *windows));
+    tcase_add_loop_test(tcase, windows_backward, 0, (int)(sizeof windows / sizeof *windows));
     tcase_add_loop_test(tcase, trial_of_attention, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
