@@ -2,15 +2,17 @@
  * quantise.cu - bf16 to numbers of 8 bits (narrow.h), and what has to be done to them for tensor cores that want every operand's
  * rows along what they sum over.
  *
- * largest: two kernels, block by block, then one block over theirs. quantise: one, 16-byte loads where pointers allow, one
- * element at a time otherwise. quantise_blocks: one, a warp for 32 numbers of a row, or for 32 columns of 32 rows.
- * widen goes back to bf16.
- * Bytes per element: largest 2, quantise 2 + 1, quantise_blocks 2 + 1 (columns are read twice, the second time from a cache), and
- * their transposition 1 + 1. FLOPs: 2. Limiter: memory bandwidth, or the second-level cache for what fits there.
+ * largest: two kernels, block by block, then one block over theirs. quantise: one. quantise_blocks: one for rows, four lanes for
+ * 32 numbers, and one for columns, a warp for 32 columns of 32 rows. widen goes back to bf16. bytes are transposed in squares of
+ * 128, or of 32. All have a variant with accesses of 16 bytes to what is larger, where pointers and sizes allow, and one that
+ * takes elements one at a time.
+ * Bytes per element: largest 2, quantise 2 + 1, quantise_blocks 2 + 1 (columns are read twice, the second time from a cache),
+ * widen 1 + 2, and transposition 1 + 1. FLOPs: 2. Limiter: memory bandwidth, or the second-level cache for what fits there.
  */
 #include "kernels/vector.cuh"
 
-enum { QUANTISE_THREADS = 256, BYTE_TILE = 32, BYTE_ROWS = 8, TILE_ROWS = 128, TILE_BLOCKS = 4 };
+enum { QUANTISE_THREADS = 256, TILE_ROWS = 128, TILE_BLOCKS = 4 };
+enum { BYTE_TILE = 32, BYTE_ROWS = 8, SQUARE = 128, PIECE = 16 }; /* of transposed bytes */
 
 __device__ static inline int64_t filled(int64_t rows, const int32_t *count)
 {
@@ -35,6 +37,26 @@ __device__ static inline float power_of(int exponent)
 __device__ static inline uint32_t pair_of(float low, float high, narrow_format format)
 {
     return format == NARROW_E5M2 ? e5m2_pair(low, high) : e4m3_pair(low, high);
+}
+
+/* Quotients of 64 bits take some 70 instructions, of 32 a dozen. */
+__device__ static inline int64_t quotient(int64_t a, int64_t b)
+{
+    return (uint64_t)(a | b) >> 32 ? a / b : (int64_t)((uint32_t)a / (uint32_t)b);
+}
+
+template <int V> __device__ static inline void store_narrow(uint8_t *to, const float value[V], narrow_format format)
+{
+    if (V == 8) {
+        uint32_t words[2];
+        for (int w = 0; w < 2; w++)
+            words[w] = pair_of(value[4 * w % V], value[(4 * w + 1) % V], format) |
+                       pair_of(value[(4 * w + 2) % V], value[(4 * w + 3) % V], format) << 16;
+        *(uint64_t *)to = words[0] | (uint64_t)words[1] << 32;
+    } else {
+        for (int j = 0; j < V; j++)
+            to[j] = (uint8_t)pair_of(value[j], 0, format);
+    }
 }
 
 /* --- the largest number */
@@ -101,15 +123,7 @@ struct quantised {
             value[j] = i + j < n ? value[j] * inverse : 0;
         if (i == 0)
             *call.scale = power_of(exponent);
-        if (V == 8) {
-            uint32_t *words = (uint32_t *)(call.y + i);
-            for (int w = 0; w < 2; w++)
-                words[w] = pair_of(value[4 * w % V], value[(4 * w + 1) % V], call.format) |
-                           pair_of(value[(4 * w + 2) % V], value[(4 * w + 3) % V], call.format) << 16;
-        } else {
-            for (int j = 0; j < V; j++)
-                call.y[i + j] = (uint8_t)pair_of(value[j], 0, call.format);
-        }
+        store_narrow<V>(call.y + i, value, call.format);
     }
 };
 
@@ -120,25 +134,35 @@ int quantise_cuda(const struct cuda_launch *launch, const struct quantise_call *
 
 /* --- a scale for each block */
 
-__device__ static inline float warp_max(float value)
+/* Blocks of a row, LANES lanes each, NARROW_BLOCK / LANES numbers a lane. A warp takes its blocks together, since lanes exchange
+ * their largest numbers. */
+template <int LANES>
+__global__ void __launch_bounds__(QUANTISE_THREADS) quantise_rows_kernel(quantise_blocks_call call, int64_t blocks)
 {
+    enum { V = NARROW_BLOCK / LANES };
+    const int64_t across = (call.cols + NARROW_BLOCK - 1) / NARROW_BLOCK, rows = filled(call.rows, call.count);
+    const int64_t thread = (int64_t)blockIdx.x * QUANTISE_THREADS + threadIdx.x, step = (int64_t)gridDim.x * QUANTISE_THREADS;
+    for (int64_t first = (thread - threadIdx.x % WARP) / LANES; first < blocks; first += step / LANES) {
+        const int64_t block = first + threadIdx.x % WARP / LANES, row = quotient(block, across);
+        const int64_t column = (block - row * across) * NARROW_BLOCK + threadIdx.x % LANES * V, at = row * call.cols + column;
+        const bool there = block < blocks && column < call.cols;
+        float value[V] = {}, most = 0;
+        if (there && row < rows)
+            load<V>(value, (const bf16 *)call.x + at);
+        for (int j = 0; j < V; j++)
+            most = fmaxf(most, fabsf(value[j]));
 #pragma unroll
-    for (int mask = WARP / 2; mask > 0; mask /= 2)
-        value = fmaxf(value, shuffle_xor(value, mask));
-    return value;
-}
-
-/* Warp `w`, one per block: a lane for each number. */
-__device__ static inline void quantise_row_block(const quantise_blocks_call &call, int64_t w, int64_t rows)
-{
-    const int64_t across = (call.cols + NARROW_BLOCK - 1) / NARROW_BLOCK, row = w / across;
-    const int64_t column = w % across * NARROW_BLOCK + threadIdx.x % WARP, at = row * call.cols + column;
-    const float x = column < call.cols && row < rows ? bf16_to_float(((const bf16 *)call.x)[at]) : 0;
-    const int exponent = exponent_for(warp_max(fabsf(x)), call.format);
-    if (column < call.cols)
-        call.y[at] = (uint8_t)pair_of(x * power_of(-exponent), 0, call.format);
-    if (threadIdx.x % WARP == 0)
-        call.blocks[w] = (uint8_t)(exponent + 127);
+        for (int mask = LANES / 2; mask > 0; mask /= 2)
+            most = fmaxf(most, shuffle_xor(most, mask));
+        const int exponent = exponent_for(most, call.format);
+        const float inverse = power_of(-exponent);
+        for (int j = 0; j < V; j++)
+            value[j] *= inverse;
+        if (there)
+            store_narrow<V>(call.y + at, value, call.format);
+        if (block < blocks && threadIdx.x % LANES == 0)
+            call.blocks[block] = (uint8_t)(exponent + 127);
+    }
 }
 
 /* Warp `w`, one per square of blocks: a lane for each column. */
@@ -162,50 +186,73 @@ __device__ static inline void quantise_column_blocks(const quantise_blocks_call 
     call.blocks[first / NARROW_BLOCK * call.cols + column] = (uint8_t)(exponent + 127);
 }
 
-__global__ void __launch_bounds__(QUANTISE_THREADS) quantise_blocks_kernel(quantise_blocks_call call, int64_t warps)
+__global__ void __launch_bounds__(QUANTISE_THREADS) quantise_columns_kernel(quantise_blocks_call call, int64_t warps)
 {
     const int64_t rows = filled(call.rows, call.count), step = (int64_t)gridDim.x * QUANTISE_THREADS / WARP;
-    for (int64_t w = ((int64_t)blockIdx.x * QUANTISE_THREADS + threadIdx.x) / WARP; w < warps; w += step) {
-        if (call.down)
-            quantise_column_blocks(call, w, rows);
-        else
-            quantise_row_block(call, w, rows);
-    }
+    for (int64_t w = ((int64_t)blockIdx.x * QUANTISE_THREADS + threadIdx.x) / WARP; w < warps; w += step)
+        quantise_column_blocks(call, w, rows);
+}
+
+template <int LANES> static cudaError_t quantise_rows(const struct cuda_launch *launch, const struct quantise_blocks_call *call)
+{
+    const int64_t blocks = narrow_blocks(call->rows, call->cols, false);
+    return launch_kernel(quantise_rows_kernel<LANES>, dim3(blocks_for(launch, blocks * LANES, QUANTISE_THREADS, BLOCKS_IN_TURN)),
+                         dim3(QUANTISE_THREADS), 0, launch->stream, *call, blocks);
 }
 
 int quantise_blocks_cuda(const struct cuda_launch *launch, const struct quantise_blocks_call *call)
 {
-    const int64_t across = (call->cols + NARROW_BLOCK - 1) / NARROW_BLOCK;
-    const int64_t warps = (call->down ? (call->rows + NARROW_BLOCK - 1) / NARROW_BLOCK : call->rows) * across;
-    if (warps <= 0)
+    const int64_t squares = (call->rows + NARROW_BLOCK - 1) / NARROW_BLOCK * ((call->cols + NARROW_BLOCK - 1) / NARROW_BLOCK);
+    if (squares <= 0)
         return cudaSuccess;
-    return launch_kernel(quantise_blocks_kernel, dim3(blocks_for(launch, warps * WARP, QUANTISE_THREADS, BLOCKS_IN_TURN)),
-                         dim3(QUANTISE_THREADS), 0, launch->stream, *call, warps);
+    if (call->down)
+        return launch_kernel(quantise_columns_kernel, dim3(blocks_for(launch, squares * WARP, QUANTISE_THREADS, BLOCKS_IN_TURN)),
+                             dim3(QUANTISE_THREADS), 0, launch->stream, *call, squares);
+    return call->cols % VECTOR == 0 && aligned(call->x) && aligned(call->y) ? quantise_rows<NARROW_BLOCK / VECTOR>(launch, call)
+                                                                            : quantise_rows<NARROW_BLOCK>(launch, call);
 }
 
 /* --- back to bf16, which has room for every product of a byte's number and a power of two: nothing is lost */
 
+/* V bytes of one row, where the row matters. */
 struct widened {
     const uint8_t *bytes;
     narrow_operand as;
     int64_t cols;
     const int32_t *count; /* rows; NULL: all */
     bf16 *to;
+
+    template <int V> __device__ void scales_of(float scale[V], int64_t i) const
+    {
+        const int64_t row = quotient(i, cols), col = i - row * cols, across = (cols + NARROW_BLOCK - 1) / NARROW_BLOCK;
+        const uint8_t *at = as.blocks + (as.down ? row / NARROW_BLOCK * cols + col : row * across + col / NARROW_BLOCK);
+        for (int j = 0; j < V; j++)
+            scale[j] = float_from_bits((uint32_t)at[as.down ? j : 0] << 23);
+    }
+
     template <int V> __device__ void run(int64_t i) const
     {
-        const int64_t row = i / cols, col = i % cols, across = (cols + NARROW_BLOCK - 1) / NARROW_BLOCK;
-        const int64_t block = as.down ? row / NARROW_BLOCK * cols + col : row * across + col / NARROW_BLOCK;
-        if (count && row >= *count)
+        float scale[V], value[V];
+        if (count && i >= *count * cols)
             return;
-        const float scale = as.scale ? *as.scale : float_from_bits((uint32_t)as.blocks[block] << 23);
-        to[i] = bf16_from_float(narrow_value(bytes[i], as.format) * scale);
+        if (as.scale)
+            for (int j = 0; j < V; j++)
+                scale[j] = *as.scale;
+        else
+            scales_of<V>(scale, i);
+        const uint64_t packed = V == 8 ? *(const uint64_t *)(bytes + i) : bytes[i];
+        for (int j = 0; j < V; j++)
+            value[j] = narrow_value((uint32_t)(packed >> 8 * j) & 0xff, as.format) * scale[j];
+        store<V>(to + i, value);
     }
 };
 
 int widen_cuda(const struct cuda_launch *launch, const void *data, const struct narrow_operand *as, int64_t rows, int64_t cols,
                const int32_t *count, void *to)
 {
-    return launch_each(launch, rows * cols, false, widened{(const uint8_t *)data, *as, cols, count, (bf16 *)to});
+    const bool whole_rows = as->scale && !count;
+    return launch_each(launch, rows * cols, aligned(data) && aligned(to) && (whole_rows || cols % VECTOR == 0),
+                       widened{(const uint8_t *)data, *as, cols, count, (bf16 *)to});
 }
 
 /* --- for tensor cores */
@@ -225,13 +272,61 @@ __global__ void __launch_bounds__(BYTE_TILE *BYTE_ROWS)
             to[(col0 + slow) * rows + row0 + fast] = tile[fast][slow];
 }
 
+/* Four rows of four bytes, the first in the lowest byte, become their columns. */
+__device__ static inline void transpose_words(uint32_t w[4])
+{
+    const uint32_t low = 0x00ff00ffu, high = 0xff00ff00u;
+    const uint32_t a = (w[0] & low) | (w[1] & low) << 8, b = (w[0] & high) >> 8 | (w[1] & high);
+    const uint32_t c = (w[2] & low) | (w[3] & low) << 8, d = (w[2] & high) >> 8 | (w[3] & high);
+    w[0] = (a & 0xffff) | c << 16, w[1] = (b & 0xffff) | d << 16;
+    w[2] = a >> 16 | (c & 0xffff0000u), w[3] = b >> 16 | (d & 0xffff0000u);
+}
+
+/* Squares of SQUARE bytes in pieces of 16. A row of the square is 32 words, kept at their number xor four times that of the row's
+ * 16: so are neither 16 bytes of eight rows nor words of eight times 16 rows in the same bank. */
+__global__ void __launch_bounds__(QUANTISE_THREADS)
+    transpose_squares_kernel(const uint8_t *from, int64_t rows, int64_t cols, uint8_t *to)
+{
+    __shared__ uint4 square[SQUARE * SQUARE / PIECE];
+    const int64_t across = (cols + SQUARE - 1) / SQUARE, row0 = blockIdx.x / across * SQUARE, col0 = blockIdx.x % across * SQUARE;
+    for (int i = threadIdx.x; i < SQUARE * SQUARE / PIECE; i += QUANTISE_THREADS) {
+        const int row = i / (SQUARE / PIECE), piece = i % (SQUARE / PIECE);
+        const bool there = row0 + row < rows && col0 + piece * PIECE < cols;
+        square[row * (SQUARE / PIECE) + (piece ^ row / PIECE)] =
+            there ? *(const uint4 *)(from + (row0 + row) * cols + col0 + piece * PIECE) : uint4{};
+    }
+    __syncthreads();
+    /* a thread: 16 rows of four columns, eight threads side by side along the rows */
+    const int piece = threadIdx.x % (SQUARE / PIECE), word = threadIdx.x / (SQUARE / PIECE);
+    const uint32_t *words = (const uint32_t *)square;
+    uint32_t out[4][4];
+    if (row0 + piece * PIECE >= rows || col0 + 4 * word >= cols)
+        return;
+#pragma unroll
+    for (int m = 0; m < 4; m++) {
+        uint32_t four[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            four[j] = words[(piece * PIECE + 4 * m + j) * (SQUARE / 4) + (word ^ 4 * piece)];
+        transpose_words(four);
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            out[j][m] = four[j];
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        *(uint4 *)(to + (col0 + 4 * word + j) * rows + row0 + piece * PIECE) = uint4{out[j][0], out[j][1], out[j][2], out[j][3]};
+}
+
 int transpose_bytes_cuda(const struct cuda_launch *launch, const uint8_t *from, int64_t rows, int64_t cols, uint8_t *to)
 {
-    const int64_t tiles = ((rows + BYTE_TILE - 1) / BYTE_TILE) * ((cols + BYTE_TILE - 1) / BYTE_TILE);
+    const bool in_pieces = rows % PIECE == 0 && cols % PIECE == 0 && aligned(from) && aligned(to);
+    const int side = in_pieces ? SQUARE : BYTE_TILE;
+    const int64_t tiles = ((rows + side - 1) / side) * ((cols + side - 1) / side);
     if (tiles <= 0)
         return cudaSuccess;
-    return launch_kernel(transpose_bytes_kernel, dim3((unsigned)tiles), dim3(BYTE_TILE * BYTE_ROWS), 0, launch->stream, from,
-                         rows, cols, to);
+    return launch_kernel(in_pieces ? transpose_squares_kernel : transpose_bytes_kernel, dim3((unsigned)tiles),
+                         dim3(in_pieces ? QUANTISE_THREADS : BYTE_TILE * BYTE_ROWS), 0, launch->stream, from, rows, cols, to);
 }
 
 struct tiled_blocks {

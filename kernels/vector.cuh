@@ -25,16 +25,17 @@ __device__ static inline bf16 bf16_from_float(float value)
     return result;
 }
 
-/* What a byte stands for (narrow.h). */
+/* What a byte stands for (narrow.h). Moved to where fp32 has its exponent and mantissa it is too small by a power of two, below
+ * the smallest normal number, too. */
 __device__ static inline float narrow_value(uint32_t byte, narrow_format format)
 {
-    const uint32_t mantissa = format == NARROW_E5M2 ? 2 : 3, lowest = format == NARROW_E5M2 ? 112 : 120, size = byte & 0x7f;
-    const uint32_t exponent = size >> mantissa, sign = byte << 24 & 0x80000000u;
-    const float small = (float)size * (format == NARROW_E5M2 ? 0x1p-16f : 0x1p-9f);
+    const uint32_t sign = byte << 24 & 0x80000000u, size = byte & 0x7f;
+    const float value = format == NARROW_E5M2 ? float_from_bits(size << 21) * 0x1p112f : float_from_bits(size << 20) * 0x1p120f;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
     if (format == NARROW_E5M2 ? size >= 0x7c : size == 0x7f)
-        return float_from_bits(sign | (size == 0x7c ? 0x7f800000u : 0x7fffffffu));
-    const float value = exponent ? float_from_bits((lowest << 23) + (size << (23 - mantissa))) : small;
-    return sign ? -value : value;
+        bits = size == 0x7c ? 0x7f800000u : 0x7fffffffu;
+    return float_from_bits(sign | bits);
 }
 
 template <int V> __device__ static inline void load(float values[V], const bf16 *from)
