@@ -13,6 +13,7 @@
 #include "model/base/memory.h"
 #include "runtime/cuda/cuda_comm.h"
 #include "runtime/cuda/cuda_device.h"
+#include "tests/gpu/exchange_values.h"
 
 enum { EXIT_SKIPPED = 77, BLOCKS = 4 };
 
@@ -28,42 +29,6 @@ static int failed(struct check *check, const char *what)
 {
     fprintf(stderr, "%s: %s\n", what, check->diags.n_items ? check->diags.items[0].text : "failed");
     return EXIT_FAILURE;
-}
-
-/* Whole numbers: sums are exact. */
-static float value_of(int rank, int64_t i)
-{
-    return (float)((rank * 3 + i) % 17);
-}
-
-/* Element i of what a member has is this one of the whole (comm.h, blocks). */
-static int64_t in_whole(int member, int n, int64_t count, int blocks, int64_t i)
-{
-    int64_t block = count / blocks;
-    return (i / block * n + member) * block + i % block;
-}
-
-static float gathered(int n, int64_t count, int blocks, int64_t i)
-{
-    int64_t block = count / blocks, turn = i / block;
-    return value_of((int)(turn % n), turn / n * block + i % block);
-}
-
-static float expected(enum exchange exchange, int rank, int n, int64_t count, int blocks, int64_t i)
-{
-    float sum = 0;
-    switch (exchange) {
-    case EXCHANGE_ALL_REDUCE:
-    case EXCHANGE_REDUCE_SCATTER:
-        for (int r = 0; r < n; r++)
-            sum += value_of(r, exchange == EXCHANGE_ALL_REDUCE ? i : in_whole(rank, n, count, blocks, i));
-        return sum;
-    case EXCHANGE_ALL_GATHER: return gathered(n, count, blocks, i);
-    case EXCHANGE_ALL_TO_ALL: return value_of((int)(i / count), rank * count + i % count);
-    case EXCHANGE_BROADCAST: return value_of(n - 1, i);
-    case EXCHANGE_RECV: return value_of((rank + n - 1) % n, i);
-    default: return value_of(rank, i);
-    }
 }
 
 static bool has_blocks(enum exchange exchange)
@@ -109,7 +74,7 @@ static enum status run_exchange(struct check *check, enum exchange exchange, int
     const struct device_api *api = check->device->api;
     struct diags *diags = &check->diags;
     for (int64_t i = 0; i < in; i++)
-        host[i] = value_of(me, i);
+        host[i] = exchange_value(me, i);
     enum status status = api->memory_new(check->device, (size_t)in * 4, &from, diags);
     if (status == STATUS_OK)
         status = api->memory_new(check->device, (size_t)out * 4, &to, diags);
@@ -132,8 +97,8 @@ static enum status run_exchange(struct check *check, enum exchange exchange, int
         status = api->copy_out(check->stream, host, to, (size_t)out * 4, diags);
     if (status == STATUS_OK)
         status = api->stream_synchronise(check->stream, diags);
-    for (int64_t i = 0; i < out && status == STATUS_OK; i++)
-        *wrong += host[i] != expected(exchange, me, n, count, blocks, i);
+    if (status == STATUS_OK)
+        *wrong += exchange_wrong_values(&(struct exchanged){exchange, me, n, blocks, count, out}, host);
     api->memory_free(check->device, from, (size_t)in * 4);
     api->memory_free(check->device, to, (size_t)out * 4);
     free(host);

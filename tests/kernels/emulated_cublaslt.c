@@ -1,6 +1,7 @@
 /*
  * emulated_cublaslt.c - as much of cuBLASLt as kernels/gemm_cublaslt.c loads, on the CPU. Built as libcublasLt.so of the
- * toolkit's version, for tests without a GPU.
+ * toolkit's version, for tests without a GPU: with emulated_product.c, which computes products, or with tests/gpu/null_product.c,
+ * which does not.
  *
  * It is as strict as cuBLAS's documentation ("cublasLtMatmul", "cublasLtMatmulDescAttributes_t", "Narrow precision data types
  * usage"), and answers as cuBLASLt does: CUBLAS_STATUS_INVALID_VALUE for what contradicts itself, CUBLAS_STATUS_NOT_SUPPORTED for
@@ -9,29 +10,18 @@
  * of blocks from capability 10.0 on, in tiles of 128 by 4. An algorithm is for what it was chosen for: operands that are aligned
  * less are refused. MSIM_EMULATED_CAPABILITY in the environment: 90 (Hopper) where it is not set, or 100.
  */
+#include "tests/kernels/emulated_cublaslt.h"
+
 #include <cublasLt.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
+#include "kernels/narrow.h"
 
-enum { WORKSPACE_ALIGNMENT = 256, BYTES_ALIGNMENT = 16, BLACKWELL = 100, TILE_ROWS = 128, TILE_BLOCKS = 4 };
+enum { WORKSPACE_ALIGNMENT = 256, BYTES_ALIGNMENT = 16, BLACKWELL = 100 };
 
 struct cublasLtContext {
     int nothing;
-};
-
-struct layout {
-    cudaDataType_t type;
-    int64_t rows, cols, ld; /* columns first */
-};
-
-struct operation {
-    int32_t transpose_a, transpose_b, bias_type, a_mode, b_mode;
-    uint32_t epilogue;
-    int8_t fast;
-    const void *bias, *a_scale, *b_scale;
 };
 
 struct preference {
@@ -184,12 +174,6 @@ static int64_t element_bytes(cudaDataType_t type)
     return is_narrow(type) ? 1 : type == CUDA_R_16BF ? 2 : 4;
 }
 
-struct product {
-    const struct operation *operation;
-    const struct layout *a, *b, *c, *d;
-    int64_t m, n, k;
-};
-
 /* Sizes agree. */
 static bool product_of(cublasLtMatmulDesc_t operation, const struct layout *a, const struct layout *b, const struct layout *c,
                        const struct layout *d, struct product *product)
@@ -268,76 +252,6 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 
 /* --- the product itself */
 
-static float bf16_value(uint16_t bits)
-{
-    const uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return value;
-}
-
-static uint16_t bf16_nearest(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return isnan(value) ? 0x7fff : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static float number_at(const void *data, cudaDataType_t type, int64_t i)
-{
-    if (type == CUDA_R_32F)
-        return ((const float *)data)[i];
-    if (type == CUDA_R_16BF)
-        return bf16_value(((const uint16_t *)data)[i]);
-    return narrow_to_float(((const uint8_t *)data)[i], type == CUDA_R_8F_E5M2 ? NARROW_E5M2 : NARROW_E4M3);
-}
-
-/* cuBLAS documentation, 1D block scaling factors layout: tiles of 128 rows by 4 blocks of 32 k, rows of tiles one after the
- * other; row r and block b of a tile stand at 16 (r % 32) + 4 (r / 32) + b. */
-static float scale_at(const void *scale, int32_t mode, int64_t row, int64_t at, int64_t k)
-{
-    if (!scale)
-        return 1;
-    if (mode != CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0)
-        return *(const float *)scale;
-    const int64_t across = (k / NARROW_BLOCK + TILE_BLOCKS - 1) / TILE_BLOCKS, block = at / NARROW_BLOCK, r = row % TILE_ROWS;
-    const uint8_t *tile = (const uint8_t *)scale + (row / TILE_ROWS * across + block / TILE_BLOCKS) * TILE_ROWS * TILE_BLOCKS;
-    return ldexpf(1, tile[16 * (r % 32) + 4 * (r / 32) + block % TILE_BLOCKS] - 127);
-}
-
-/* An operand with k side by side, scaled: [rows][k]. */
-static float *operand_of(const void *data, const struct layout *layout, bool k_first, int64_t rows, int64_t k, const void *scale,
-                         int32_t mode)
-{
-    float *wide = malloc((size_t)(rows * k) * sizeof *wide);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < k; j++)
-            wide[i * k + j] =
-                number_at(data, layout->type, k_first ? i * layout->ld + j : j * layout->ld + i) * scale_at(scale, mode, i, j, k);
-    return wide;
-}
-
-static float gelu_of(float x)
-{
-    return 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
-}
-
-static void finish(const struct product *p, float sum, int64_t row, int64_t col, float beta, const void *c, void *d)
-{
-    const int64_t at = col * p->d->ld + row;
-    const uint32_t epilogue = p->operation->epilogue;
-    if (beta != 0)
-        sum += beta * number_at(c, p->c->type, col * p->c->ld + row);
-    if (epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_GELU_BIAS)
-        sum += bf16_value(((const uint16_t *)p->operation->bias)[row]);
-    if (epilogue == CUBLASLT_EPILOGUE_GELU || epilogue == CUBLASLT_EPILOGUE_GELU_BIAS)
-        sum = gelu_of(sum);
-    if (p->d->type == CUDA_R_32F)
-        ((float *)d)[at] = sum;
-    else
-        ((uint16_t *)d)[at] = bf16_nearest(sum);
-}
-
 static bool is_aligned(const void *at, uint32_t alignment)
 {
     return alignment > 0 && (uintptr_t)at % alignment == 0;
@@ -361,23 +275,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
 {
     struct product p;
     const void *const pointers[] = {a, b, c, d};
-    (void)stream;
     if (!handle || !product_of(operation, (const struct layout *)a_is, (const struct layout *)b_is, (const struct layout *)c_is,
                                (const struct layout *)d_is, &p))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!is_for((const struct algorithm *)chosen, &p, pointers, workspace, workspace_bytes))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    const struct operation *o = p.operation;
-    float *left = operand_of(a, p.a, o->transpose_a == CUBLAS_OP_T, p.m, p.k, o->a_scale, o->a_mode);
-    float *right = operand_of(b, p.b, o->transpose_b == CUBLAS_OP_N, p.n, p.k, o->b_scale, o->b_mode);
-    for (int64_t j = 0; j < p.n; j++)
-        for (int64_t i = 0; i < p.m; i++) {
-            float sum = 0;
-            for (int64_t l = 0; l < p.k; l++)
-                sum += left[i * p.k + l] * right[j * p.k + l];
-            finish(&p, *(const float *)alpha * sum, i, j, *(const float *)beta, c, d);
-        }
-    free(left);
-    free(right);
+    product_compute(&p, *(const float *)alpha, a, b, *(const float *)beta, c, d, stream);
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -2,11 +2,11 @@
  * kernel_check [SEEDS [SIZE [FIRST]]] - every kernel (from number FIRST on) on the GPU against its reference over random shapes:
  * values within the kernel's tolerance, outputs poisoned before, guards intact, inputs untouched, the same bits twice (matrix
  * products excepted). CSV on stdout: kernel,cases,worst_error,tolerance,result. What has a kernel made for the device's
- * architecture is checked twice: with it, and at the end with the portable one ("portable" behind the name);
- * MSIM_PORTABLE_KERNELS, when set, leaves the portable ones alone. Linear layers come again with operands of 8 bits, where the
- * device has products of those: with one scale ("bytes"), and with scales of blocks ("blocks"). Scans come again in sizes that
- * go by chunks on tensor cores ("chunks"), with the delta rule, too ("delta"). Exit 1 when one failed, 3 when
- * one left the GPU unusable for this process (FIRST goes on behind it), 77 without a GPU.
+ * architecture is checked twice: first with the portable one ("portable" behind the name), which is known then should the other
+ * one hang; MSIM_PORTABLE_KERNELS, when set, leaves the portable ones alone. Linear layers come again with operands of 8 bits,
+ * where the device has products of those: with one scale ("bytes"), and with scales of blocks ("blocks"). Scans come again in
+ * sizes that go by chunks on tensor cores ("chunks"), with the delta rule, too ("delta"). Exit 1 when one failed, 3 when one left
+ * the GPU unusable for this process (FIRST goes on behind it), 77 without a GPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +105,8 @@ static int list_rows(struct row rows[MOST_ROWS], int capability, bool portable)
 {
     static const enum kernel twice[] = {KERNEL_ATTENTION_FORWARD, KERNEL_ATTENTION_BACKWARD};
     int n = 0;
+    for (int i = 0; i < 2 && !portable; i++)
+        rows[n++] = (struct row){twice[i], PORTABLE};
     for (int kernel = 0; kernel < N_KERNELS; kernel++)
         rows[n++] = (struct row){(enum kernel)kernel, portable ? PORTABLE : AS_IT_IS};
     for (int i = 0; i < LINEARS && capability >= BYTES_FROM; i++)
@@ -115,8 +117,6 @@ static int list_rows(struct row rows[MOST_ROWS], int capability, bool portable)
     rows[n++] = (struct row){KERNEL_SCAN_BACKWARD, IN_CHUNKS};
     rows[n++] = (struct row){KERNEL_SCAN_FORWARD, IN_DELTA};
     rows[n++] = (struct row){KERNEL_SCAN_BACKWARD, IN_DELTA};
-    for (int i = 0; i < 2 && !portable; i++)
-        rows[n++] = (struct row){twice[i], PORTABLE};
     return n;
 }
 
@@ -134,9 +134,10 @@ int main(int argc, char **argv)
     if (first == 0)
         printf("kernel,cases,worst_error,tolerance,result\n");
     fflush(stdout); /* the campaign counts lines should the first kernel hang */
-    const int n = list_rows(rows, gpu_capability(), launch.portable);
+    const bool portable = launch.portable;
+    const int n = list_rows(rows, gpu_capability(), portable);
     for (int i = (int)first; i < n; i++) {
-        launch.portable |= rows[i].how == PORTABLE;
+        launch.portable = portable || rows[i].how == PORTABLE;
         failed |= !check_row(&launch, &rows[i], seeds, most);
     }
     gpu_close(&launch);
