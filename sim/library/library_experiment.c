@@ -4,6 +4,7 @@
 
 #include "model/base/file.h"
 #include "model/base/memory.h"
+#include "model/spec/yaml.h"
 #include "sim/library/library_internal.h"
 
 /* Reads what the handle holds anew. Its experiment is written on success only. */
