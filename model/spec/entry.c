@@ -160,8 +160,10 @@ struct yaml_node *entry_of_tree(enum catalog_kind kind, struct yaml_node *tree, 
                                 struct arena *arena, struct diags *diags)
 {
     if (tree->kind != YAML_MAPPING) {
-        diag_error(diags, tree->at, "a %s must be a mapping of keys to values; this is %s", kinds[kind].one,
-                   yaml_kind_name(tree->kind));
+        diag_error(diags, tree->at, "a %s must be a mapping of keys to values; this is %s%s", kinds[kind].one,
+                   yaml_kind_name(tree->kind),
+                   kind == CATALOG_CLUSTERS ? " (msim fabric import makes an entry of topologies of NCCL, Slurm and InfiniBand)"
+                                            : "");
         return NULL;
     }
     if (kind == CATALOG_MODELS && huggingface_is(tree))

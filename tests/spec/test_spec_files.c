@@ -56,7 +56,7 @@ START_TEST(a_file_that_is_too_large)
     size_t n = 3 << 20;
     char *bytes = malloc(n);
     memset(bytes, '#', n);
-    assert_contains(said_of_file(temporary_file("large.yaml", bytes, n)), "larger than 2 MiB; is this the right file?");
+    assert_contains(said_of_file(temporary_file("large.yaml", bytes, n)), "larger than 2 MiB of text; is this the right file?");
     free(bytes);
 }
 END_TEST
@@ -90,6 +90,21 @@ START_TEST(a_file_named_in_a_file)
     static const char text[] = "model: nowhere/model.yaml\ncluster: a100-80g-sxm-node\njob: {global_batch: 8}\n";
     assert_contains(said_of_file(temporary_file("e.yaml", text, strlen(text))),
                     "e.yaml:1:8: error: there is no file 'nowhere/model.yaml'");
+}
+END_TEST
+
+/* Two lines make a cluster, whose source is that of its base. A cluster without a base has to name its own. */
+START_TEST(a_cluster_of_two_lines)
+{
+    static const char two[] = "base: dgx-h100\nnodes: 4\n", none[] = "gpu: h100-sxm\nnodes: 4\n";
+    struct diags diags = {0};
+    struct cluster cluster;
+    ck_assert_int_eq(catalog_cluster(temporary_file("two.yaml", two, strlen(two)), &cluster, &diags), STATUS_OK);
+    ck_assert_str_eq(cluster.source, "dgx-h100, changed in two.yaml");
+    ck_assert_int_eq(cluster.nodes, 4);
+    ck_assert_int_eq(catalog_cluster(temporary_file("none.yaml", none, strlen(none)), &cluster, &diags), STATUS_BAD_INPUT);
+    assert_contains(said(&diags), "'source' is missing");
+    diags_free(&diags);
 }
 END_TEST
 
@@ -320,6 +335,7 @@ int main(void)
     tcase_add_test(tests, a_truncated_compressed_file);
     tcase_add_test(tests, every_truncation_is_explained);
     tcase_add_test(tests, a_file_named_in_a_file);
+    tcase_add_test(tests, a_cluster_of_two_lines);
     tcase_add_test(tests, an_entry_without_a_source_is_refused);
     tcase_add_test(tests, rates_of_collectives_follow_the_links);
     tcase_add_loop_test(tests, the_power_of_a_node_is_of_its_gpus, 0, (int)(sizeof nodes_of_base / sizeof *nodes_of_base));

@@ -25,9 +25,9 @@ static const struct {
     [DOWN] = {"down", (const char *const[]){NULL}},
     [KIND] = {"kind", (const char *const[]){"kind", NULL}},
     [FACTOR] = {"factor", (const char *const[]){"factor", NULL}},
-    [DETAIL] = {"detail",
-                (const char *const[]){"detail", "cause", "rootcause", "reason", "error", "errortype", "failuretype", "faulttype",
-                                      "failure", "component", "category", "description", "message", "event", "type", NULL}},
+    [DETAIL] = {"detail", (const char *const[]){"detail", "cause", "rootcause", "reason", "error", "errortype", "failuretype",
+                                                "faulttype", "failure", "component", "category", "description", "message",
+                                                "event", "eventtype", "failurecause", "type", NULL}},
     [XID] = {"xid", (const char *const[]){"xid", "xiderror", "xidcode", NULL}},
 };
 
