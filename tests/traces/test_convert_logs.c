@@ -239,6 +239,15 @@ START_TEST(events_of_kubernetes)
                                "2m30s       Warning   GPUUnhealthy       node/gpu-b   gpu 3\n"
                                "5m (x3 over 9m)  Normal  Pulled          pod/x        image\n";
     STARTS(converted(events, usual, ONE(text)), "0 0 900 NodeNo;3450 1 3600 GPUUnh;|left out: 1 event of pods");
+    /* node-problem-detector's own log, and the journal as JSON */
+    STARTS(XID(usual, "I0720 11:00:00.123456       1 log_monitor.go:160] New status generated: &{Source:kernel-monitor "
+                      "Events:[{Severity:warn Reason:XID Message:NVRM: Xid (PCI:0000:3b:00): 79, pid=1}]}\n"),
+           "39600 0 3600 Xid 79;");
+    STARTS(converted(events, usual,
+                     ONE("{\"__REALTIME_TIMESTAMP\":\"1753009200000000\",\"_HOSTNAME\":\"a\",\"MESSAGE\":\"NVRM: Xid "
+                         "(PCI:0000:3b:00): 79, x\"}\n{\"__REALTIME_TIMESTAMP\":\"1753009200000000\",\"_HOSTNAME\":\"a\","
+                         "\"MESSAGE\":\"usb\"}\n")),
+           "39600 0 3600 Xid 79;|left out: 1 event of nodes");
     STARTS(converted(events, usual, ONE("{\"items\":[]}")), "|contains no event of Kubernetes");
     STARTS(converted(events, usual, ONE("{\"items\":[")), "|is not JSON");
 }

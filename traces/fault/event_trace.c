@@ -1,6 +1,6 @@
 /*
  * Kubernetes' events of nodes, also node-problem-detector's: as JSON (a list, an array, or one event behind the other), or as the
- * text of kubectl get events.
+ * text of kubectl get events. Lines of journalctl -o json are read alike.
  */
 #include <ctype.h>
 #include <jansson.h>
@@ -62,6 +62,18 @@ static bool time_in(const json_t *object, const char *key, nanos *time)
     return zoned_time_parse(text_in(object, key), time, &zoned);
 }
 
+/* A line of journalctl -o json: microseconds since 1970, a host, a message. False: it is none. */
+static bool read_journal(struct parser *parser, const json_t *entry)
+{
+    const char *time = text_in(entry, "__REALTIME_TIMESTAMP"), *host = text_in(entry, "_HOSTNAME");
+    char *end;
+    double microseconds = strtod(time, &end);
+    if (end == time || *end || !*host || !(microseconds >= 0 && microseconds < 7.25e15))
+        return false;
+    keep(parser, nanos_from_seconds(microseconds * 1e-6), host, true, "", text_in(entry, "MESSAGE"));
+    return true;
+}
+
 /* An event that repeats is there at its first and at its last time. */
 static void read_object(struct parser *parser, const json_t *event)
 {
@@ -70,6 +82,8 @@ static void read_object(struct parser *parser, const json_t *event)
     const char *message = text_in(event, "message"), *node = text_in(of, "name"), *type = text_in(event, "type");
     message = *message ? message : text_in(event, "note");
     nanos first, last;
+    if (!of && read_journal(parser, event))
+        return;
     if (!of)
         return;
     if (strcmp(text_in(of, "kind"), "Node") != 0 || !*node) {

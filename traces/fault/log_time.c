@@ -93,6 +93,22 @@ static bool syslog_date(struct log_clock *years, const char *line, struct place 
     return true;
 }
 
+/* "I0720 11:00:00.123456    1 log_monitor.go:160] ..." of programs in Go, such as node-problem-detector. No host follows. */
+static bool klog_date(struct log_clock *years, const char *line, struct place at, nanos *time, const char **rest,
+                      struct diags *diags)
+{
+    int month, day, clock[3], end = 0;
+    if (!strchr("IWEF", *line) ||
+        sscanf(line, "%*1[IWEF]%2d%2d %2d:%2d:%2d%n", &month, &day, &clock[0], &clock[1], &clock[2], &end) != 5 || end == 0 ||
+        line[end] != '.' || !within(month, 1, 12))
+        return false;
+    *rest = line + strlen(line);
+    if (!calendar_time(2024, month, day, clock, time))
+        return false;
+    place_in_year(years, at, time, diags);
+    return true;
+}
+
 /* What stands between a date and the next blank or bracket as a zone. */
 static bool zone_word(const char **text, nanos *ahead, char *word, size_t size)
 {
@@ -149,7 +165,7 @@ enum log_time log_line_time(const char *line, struct log_clock *clock, struct pl
     }
     if (bracketed_date(line, time, rest))
         return LOG_DATED;
-    if (syslog_date(clock, line, at, time, rest, diags))
+    if (syslog_date(clock, line, at, time, rest, diags) || klog_date(clock, line, at, time, rest, diags))
         return LOG_YEARLESS;
     return iso_date(clock, line, at, time, rest, diags) ? LOG_DATED : LOG_NO_TIME;
 }

@@ -1,6 +1,6 @@
 /*
  * log_time.h - the time of a line of a kernel log, from dmesg (also -T, -x, --raw, --time-format iso), syslog and journalctl
- * (short, -iso, -precise, -full).
+ * (short, -iso, -precise, -full), and of programs in Go (klog).
  *
  *     [ 8123.456789] NVRM: Xid ...                     seconds since boot
  *     Mar  3 12:01:02 n17 kernel: NVRM: Xid ...        a date without a year

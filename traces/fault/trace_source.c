@@ -150,7 +150,8 @@ static enum convert_source source_of(const char *bytes, size_t n, const char *li
     struct log_clock clock = {0};
     const char *rest;
     nanos time;
-    if ((*line == '{' || *line == '[') && (strstr(bytes, "\"involvedObject\"") || strstr(bytes, "\"regarding\"")))
+    if ((*line == '{' || *line == '[') &&
+        (strstr(bytes, "\"involvedObject\"") || strstr(bytes, "\"regarding\"") || strstr(bytes, "\"__REALTIME_TIMESTAMP\"")))
         return CONVERT_EVENTS;
     enum convert_source table = source_of_table(bytes, n, path), log = source_of_log(bytes);
     if (table != CONVERT_UNKNOWN)
