@@ -3,10 +3,12 @@
  *
  * Prints one line and returns 0 when everything agrees with everything else; otherwise it names the first thing that does not.
  */
+#define _POSIX_C_SOURCE 200809L /* pipe, dup2 */
 #include <math.h>
 #include <msim.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int run_flows(void); /* run_flows.c */
 
@@ -40,6 +42,24 @@ static int check_mistakes(struct msim_experiment *experiment, struct msim_messag
         return failed("a batch of 0 is accepted", messages);
     msim_messages_clear(messages);
     return 0;
+}
+
+/* Standard input is read once, and an experiment from it can be changed. */
+static int check_pipe(struct msim_messages *messages)
+{
+    int ends[2];
+    struct msim_experiment *experiment;
+    size_t n = strlen(experiment_text);
+    if (pipe(ends) != 0 || write(ends[1], experiment_text, n) != (ssize_t)n || close(ends[1]) != 0 ||
+        dup2(ends[0], STDIN_FILENO) < 0)
+        return failed("no pipe", messages);
+    if (msim_experiment_read("-", messages, &experiment) != MSIM_OK)
+        return failed("standard input cannot be read", messages);
+    int status = 0;
+    if (msim_experiment_set(experiment, "cluster.gpus=512", messages) != MSIM_OK || msim_experiment_gpus(experiment) != 512)
+        status = failed("an experiment from standard input cannot be changed", messages);
+    msim_experiment_destroy(experiment);
+    return status;
 }
 
 static int check_program(const struct msim_experiment *experiment, const char *layout, struct msim_messages *messages)
@@ -112,6 +132,7 @@ int main(void)
 {
     struct msim_messages *messages = msim_messages_create();
     int status = plan_job(messages);
+    status = status != 0 ? status : check_pipe(messages);
     msim_messages_destroy(messages);
     return status != 0 ? status : run_flows();
 }
