@@ -286,6 +286,45 @@ START_TEST(mixtures_are_numbered)
 }
 END_TEST
 
+/* A config with the value of key number `at` replaced; false: it has no such key. */
+static bool with_value(const struct yaml_node *config, int at, const char *value, char *text, size_t size)
+{
+    int k = 0;
+    size_t n = (size_t)snprintf(text, size, "{");
+    for (const struct yaml_node *key = config->first; key; key = key->next, k++) {
+        bool given = k != at && key->kind == YAML_SCALAR;
+        if (k == at || given)
+            n += (size_t)snprintf(text + n, size - n, "%s: %s, ", key->key, given ? key->text : value);
+    }
+    snprintf(text + n, size - n, "}");
+    return at < k;
+}
+
+/* Lists, mappings and numbers without end in place of what is expected are refused or reported. */
+START_TEST(values_of_any_kind_are_survived)
+{
+    static const char *const values[] = {"[1, 2]", "{a: 1}", "-5", "1e30", ".nan", "''", "[]", "99999999999999999999", "true"};
+    static char text[65536];
+    struct arena arena = {0};
+    struct diags diags = {0};
+    size_t turn = 0;
+    struct yaml_node *list = yaml_read(TEST_DATA "/known_models.yaml", &arena, &diags);
+    for (struct yaml_node *item = list->first; item; item = item->next) {
+        const char *config = yaml_find(item, "config")->text;
+        const struct yaml_node *tree = yaml_parse("config", config, strlen(config), &arena, &diags);
+        for (int key = 0; with_value(tree, key, values[turn++ % (sizeof values / sizeof *values)], text, sizeof text); key++) {
+            struct transformer model;
+            char *words;
+            enum status status = read_text(text, &model, &words);
+            ck_assert_msg(status == STATUS_OK || *words, "refused without a word: %s", text);
+            free(words);
+        }
+    }
+    arena_free(&arena);
+    diags_free(&diags);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("families");
@@ -302,6 +341,7 @@ int main(void)
     tcase_add_test(tests, a_mixture_read_as_dense_is_refused);
     tcase_add_test(tests, zero_experts_take_no_products);
     tcase_add_test(tests, mixtures_are_numbered);
+    tcase_add_test(tests, values_of_any_kind_are_survived);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

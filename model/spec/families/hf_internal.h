@@ -40,6 +40,8 @@ bool hf_matches(const struct yaml_node *patterns, const char *text);
 
 /* "a.b" is a key of a mapping inside; NULL: there is none, or null. */
 const struct yaml_node *hf_find(const struct yaml_node *tree, const char *path);
+/* The number that a value is, within +-10^12; 0: none. */
+double hf_number(const struct yaml_node *value);
 int64_t hf_integer(const struct yaml_node *tree, const char *path);
 bool hf_true(const struct yaml_node *tree, const char *path);
 /* Null, false, 0, an empty text, list or mapping: what a key says that changes nothing. */
@@ -51,6 +53,8 @@ void hf_set_text(struct hf_reading *r, const char *path, const char *text, const
 void hf_remove(struct hf_reading *r, const char *path);
 /* The value under a name with '@', which is taken away; NULL: there is none. */
 const struct yaml_node *hf_take(struct hf_reading *r, const char *name);
+/* The same of what must be a single value; reports an error where it is a list or a mapping. */
+const struct yaml_node *hf_take_single(struct hf_reading *r, const char *name);
 /* What the file calls that value. */
 const char *hf_name(const struct yaml_node *value);
 

@@ -109,7 +109,7 @@ static void set_pattern(struct hf_reading *r, struct letters *letters)
 static void mixed_layers(struct hf_reading *r, struct letters *letters)
 {
     const struct yaml_node *indices = hf_take(r, "@attend_at"), *counted = hf_take(r, "@attend_at_1"),
-                           *every = hf_take(r, "@attend_every");
+                           *every = hf_take_single(r, "@attend_every");
     int n = (int)hf_integer(r->entry, "layers");
     if (letters->n > 0) {
         set_pattern(r, letters);
@@ -119,8 +119,8 @@ static void mixed_layers(struct hf_reading *r, struct letters *letters)
     memset(letters->text, 'm', (size_t)n);
     if (indices || counted)
         letters_of_layers(r, indices ? indices : counted, indices ? 0 : 1, letters);
-    else if (every && strtol(every->text, NULL, 10) > 0)
-        for (int step = (int)strtol(every->text, NULL, 10), i = step - 1; i < n; i += step)
+    else if (hf_number(every) >= 1 && hf_number(every) < PATTERN_SIZE)
+        for (int step = (int)hf_number(every), i = step - 1; i < n; i += step)
             letters->text[i] = 'a';
     else
         diag_error(r->diags, r->config->at, "'layer_types' is missing; this model_type needs it");
@@ -134,9 +134,9 @@ static void windowed_layers(struct hf_reading *r, const struct letters *letters,
         hf_remove(r, "windowed");
     } else if (letters->n > 0) {
         window_of_letters(r, letters);
-    } else if (every && every->kind == YAML_SCALAR && strtol(every->text, NULL, 10) > 1) {
+    } else if (hf_number(every) > 1) {
         hf_set(r, "window_every", every, hf_name(every));
-    } else if (every && every->kind == YAML_SCALAR && strtol(every->text, NULL, 10) == 1) {
+    } else if (hf_number(every) >= 1) {
         hf_remove(r, "window");
     }
     if (!hf_find(r->entry, "window"))

@@ -125,9 +125,9 @@ static void zero_experts(struct hf_reading *r)
 {
     const struct yaml_node *chosen = hf_find(r->entry, "moe.top_k");
     int64_t zero = hf_integer(r->entry, "moe.zero_experts"), experts = hf_integer(r->entry, "moe.experts");
-    if (!chosen || zero < 1 || experts < 1)
+    if (!chosen || chosen->kind != YAML_SCALAR || zero < 1 || experts < 1 || zero + experts > 1 << 20)
         return;
-    int64_t all = strtoll(chosen->text, NULL, 10), some = (2 * all * experts + experts + zero) / (2 * (experts + zero));
+    int64_t all = (int64_t)hf_number(chosen), some = (2 * all * experts + experts + zero) / (2 * (experts + zero));
     diag_note(r->diags, chosen->at, "%s: %lld of %s computed on average, because %lld of %lld choices compute nothing",
               hf_name(chosen), (long long)some, chosen->text, (long long)zero, (long long)(experts + zero));
     hf_set_integer(r, "moe.top_k", some, chosen);

@@ -1,5 +1,5 @@
 /* Heads, widths and windows that single values decide. */
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/spec/families/hf_internal.h"
@@ -16,15 +16,17 @@ static bool is_false(const struct yaml_node *value)
 
 static void widths(struct hf_reading *r)
 {
-    const struct yaml_node *expansion = hf_take(r, "@expansion"), *twice = hf_take(r, "@double_wide"),
+    const struct yaml_node *expansion = hf_take_single(r, "@expansion"), *twice = hf_take(r, "@double_wide"),
                            *beside = hf_take(r, "@dense_beside"), *hidden = hf_find(r->entry, "hidden"),
-                           *halved = hf_take(r, "@halved");
+                           *halved = hf_take_single(r, "@halved");
     int64_t layers = hf_integer(r->entry, "layers"), shared = hf_integer(r->entry, "shared_kv_layers");
-    if (halved && halved->kind == YAML_SCALAR)
-        hf_set_integer(r, "ffn_hidden", strtoll(halved->text, NULL, 10) / 2, halved);
+    bool sane = layers < PATTERN_SIZE && shared < PATTERN_SIZE && hf_integer(r->entry, "hidden") < 1 << 20;
+    if (!sane) /* the schema reports it */
+        return;
+    if (halved)
+        hf_set_integer(r, "ffn_hidden", (int64_t)hf_number(halved) / 2, halved);
     if (expansion && hidden)
-        hf_set_integer(r, "ffn_hidden", (int64_t)(strtod(expansion->text, NULL) * (double)hf_integer(r->entry, "hidden")),
-                       expansion);
+        hf_set_integer(r, "ffn_hidden", (int64_t)(hf_number(expansion) * (double)hf_integer(r->entry, "hidden")), expansion);
     if (is_true(twice) && layers > 0 &&
         shared > 0) /* of the layers that share keys; the average is as many weights and products */
         hf_set_integer(r, "ffn_hidden", hf_integer(r->entry, "ffn_hidden") * (layers + shared) / layers, twice);
@@ -50,28 +52,28 @@ static void attention_heads(struct hf_reading *r)
 /* Tables narrower than the model, with a projection behind them (OPT-350M). */
 static void embedding_width(struct hf_reading *r)
 {
-    const struct yaml_node *width = hf_take(r, "@embedding_width");
-    if (width && strtoll(width->text ? width->text : "", NULL, 10) != hf_integer(r->entry, "hidden"))
+    const struct yaml_node *width = hf_take_single(r, "@embedding_width");
+    if (width && (int64_t)hf_number(width) != hf_integer(r->entry, "hidden"))
         diag_warning(r->diags, width->at, "%s: not modelled; the embedding is as wide as the model", hf_name(width));
 }
 
 /* Windows that are switched off, or begin behind the last layer. */
 static void windows(struct hf_reading *r)
 {
-    const struct yaml_node *used = hf_take(r, "@use_window"), *from = hf_take(r, "@window_from");
+    const struct yaml_node *used = hf_take(r, "@use_window"), *from = hf_take_single(r, "@window_from");
     int64_t layers = hf_integer(r->entry, "layers");
     if (!hf_find(r->entry, "window"))
         return;
-    if (is_false(used) || (from && strtoll(from->text, NULL, 10) >= layers))
+    if (is_false(used) || (from && (int64_t)hf_number(from) >= layers))
         hf_remove(r, "window");
-    else if (from && !hf_find(r->entry, "@layers") && strtoll(from->text, NULL, 10) > 0)
+    else if (from && !hf_find(r->entry, "@layers") && (int64_t)hf_number(from) > 0)
         diag_warning(r->diags, from->at, "%s: not modelled; all layers have the window, not those from %s", hf_name(from),
                      from->text);
 }
 
 static void mixers(struct hf_reading *r)
 {
-    const struct yaml_node *expansion = hf_take(r, "@mixer_expansion"), *width = hf_take(r, "@mixer_width"),
+    const struct yaml_node *expansion = hf_take_single(r, "@mixer_expansion"), *width = hf_take_single(r, "@mixer_width"),
                            *given = hf_find(r->entry, "mixer.head_dim");
     int64_t heads = hf_integer(r->entry, "mixer.heads");
     if (given && given->kind == YAML_SCALAR && strcmp(given->text, "auto") == 0) {
@@ -81,9 +83,10 @@ static void mixers(struct hf_reading *r)
     if (given || heads < 1)
         return;
     if (width)
-        hf_set_integer(r, "mixer.head_dim", strtoll(width->text, NULL, 10) / heads, width);
+        hf_set_integer(r, "mixer.head_dim", (int64_t)hf_number(width) / heads, width);
     else if (expansion)
-        hf_set_integer(r, "mixer.head_dim", strtoll(expansion->text, NULL, 10) * hf_integer(r->entry, "hidden") / heads,
+        hf_set_integer(r, "mixer.head_dim",
+                       (int64_t)fmin(hf_number(expansion) * (double)hf_integer(r->entry, "hidden") / (double)heads, 1e12),
                        expansion);
 }
 
@@ -96,11 +99,11 @@ static void prediction(struct hf_reading *r)
 /* Layers that take the keys which the layer before picked. */
 static void indexers(struct hf_reading *r)
 {
-    const struct yaml_node *kinds = hf_take(r, "@indexers"), *every = hf_take(r, "@indexer_freq");
+    const struct yaml_node *kinds = hf_take(r, "@indexers"), *every = hf_take_single(r, "@indexer_freq");
     bool shares = kinds && kinds->kind == YAML_SCALAR && strchr(kinds->text, 'S');
     for (const struct yaml_node *kind = kinds ? kinds->first : NULL; kind; kind = kind->next)
         shares = shares || (kind->kind == YAML_SCALAR && strcmp(kind->text, "shared") == 0);
-    shares = shares || (!kinds && every && strtoll(every->text, NULL, 10) > 1);
+    shares = shares || (!kinds && every && (int64_t)hf_number(every) > 1);
     const struct yaml_node *said = kinds ? kinds : every;
     if (shares)
         diag_note(r->diags, said->at, "%s: layers that share an indexer are not modelled; each has its own", hf_name(said));
@@ -109,9 +112,9 @@ static void indexers(struct hf_reading *r)
 /* A layer of LongCat is five parts: two times attention and a dense part, and experts. */
 static void fives(struct hf_reading *r)
 {
-    const struct yaml_node *layers = hf_take(r, "@fives");
-    if (layers && layers->kind == YAML_SCALAR)
-        hf_set_integer(r, "layers", 5 * strtoll(layers->text, NULL, 10), layers);
+    const struct yaml_node *layers = hf_take_single(r, "@fives");
+    if (layers)
+        hf_set_integer(r, "layers", 5 * (int64_t)hf_number(layers), layers);
 }
 
 void hf_shape(struct hf_reading *r)

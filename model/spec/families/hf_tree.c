@@ -22,10 +22,16 @@ const struct yaml_node *hf_find(const struct yaml_node *tree, const char *path)
     return value && !yaml_is_null(value) ? value : NULL;
 }
 
+double hf_number(const struct yaml_node *value)
+{
+    const double most = 1e12; /* products of three stay whole numbers of 64 bits in the schema's bounds */
+    double number = value && value->kind == YAML_SCALAR ? strtod(value->text, NULL) : 0;
+    return number > most ? most : number > -most ? number : -most; /* also of what is no number at all */
+}
+
 int64_t hf_integer(const struct yaml_node *tree, const char *path)
 {
-    const struct yaml_node *value = hf_find(tree, path);
-    return value && value->kind == YAML_SCALAR ? strtoll(value->text, NULL, 10) : 0;
+    return (int64_t)hf_number(hf_find(tree, path));
 }
 
 bool hf_true(const struct yaml_node *tree, const char *path)
@@ -86,6 +92,15 @@ const struct yaml_node *hf_take(struct hf_reading *r, const char *name)
     const struct yaml_node *value = hf_find(r->entry, name);
     r->entry = yaml_without(r->entry, name, r->arena);
     return value;
+}
+
+const struct yaml_node *hf_take_single(struct hf_reading *r, const char *name)
+{
+    const struct yaml_node *value = hf_take(r, name);
+    if (!value || value->kind == YAML_SCALAR)
+        return value;
+    diag_error(r->diags, value->at, "%s is %s; it must be a single value", hf_name(value), yaml_kind_name(value->kind));
+    return NULL;
 }
 
 const char *hf_name(const struct yaml_node *value)
