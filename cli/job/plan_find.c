@@ -98,7 +98,8 @@ struct plan_search_options plan_points_options(const struct invocation *call, co
 void plans_find(const struct space *space, struct invocation *call, struct plans_found *found)
 {
     struct progress progress;
-    const struct plan_search_options options = plan_search_options_of(call, &progress);
+    struct plan_search_options options = plan_search_options_of(call, &progress);
+    options.fuller = true;
     plans_search(space, &options, found, &call->diags);
     progress_end(&progress);
 }

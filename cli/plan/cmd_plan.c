@@ -153,7 +153,7 @@ static enum status plan_in(const struct space *space, const struct space_limits 
     double started_s = clock_seconds();
     struct plan_outcome outcome = {.experiment = experiment, .setting = space_setting(space)};
     plans_find(space, call, &outcome.found);
-    enum status status = STATUS_BAD_INPUT;
+    enum status status = outcome.found.search.counts.legal > 0 ? STATUS_CHECK : STATUS_BAD_INPUT;
     if (outcome.found.plans) {
         if (!option_given(call, "explain"))
             low_oom_plan_search(&outcome.found.plans[0], outcome.setting, limits, call, &outcome.safer);
@@ -260,9 +260,10 @@ static const struct command_note notes[] = {
                   "of the first plan and, with --tokens, its days and GPU-hours. With --network flow they are those of its "
                   "best placement."},
     {"Memory", "A layout that fits by prediction can still run out of memory. The column OOM shows the share of real "
-               "runs, equally full, that did. If it exceeds 20 % for the first plan, a line below the table names the "
-               "best plan with --memory-margin 15% (at most 10 % of such runs fail) and how much slower it is. --export "
-               "and layout auto still use the first plan, and print a warning."},
+               "runs, equally full, that did. By default 10 % of the memory stays free, and the first plan is the fastest one "
+               "for which at most 10 % of such runs failed; of plans within 0.5 % of its time, the one with the least memory. "
+               "Faster plans that are nearly full have a table of their own. --memory-margin 0 ranks all plans by time. --export "
+               "and layout auto use the first plan."},
     {"Recomputation", "The search tries none, full, selective, and the modules that are cheapest to repeat: layernorm, "
                       "mla_up_proj, mlp_act and moe_act, as far as the model has them (norm+mla+act+moe_act in the table). If "
                       "none does not fit but full does, msim also tries full for the smallest number of layers per virtual stage "
@@ -287,7 +288,7 @@ static const struct command_note notes[] = {
     {"Sweeps", "--sweep searches again for each value of a key, such as the number of GPUs. Each row shows the best "
                "layout, tokens/s, scaling per GPU and, with --tokens, days, GPU-hours and an upper bound of energy: "
                "published node or board power, all the time, times PUE. A cluster with too few GPUs gets more nodes of "
-               "its kind. The exit code is 3 if no point has a plan."},
+               "its kind. The exit code is 5 if no point has a plan."},
     {"Levers", "--levers searches again with one change at a time: a feature that the job does not use, a narrower "
                "precision, twice the batch, twice the network, and more. Each row shows the best layout after the change."},
     {"Several machines", "mpirun -n N msim plan ... divides the search and the simulations among ranks and their threads. The "

@@ -255,7 +255,7 @@ static enum status report(const struct lever_search *levers, struct invocation *
         diag_error(&call->diags, PLACE_NONE,
                    "no layout fits, not even with one of the %d changes; msim plan without --levers reports what would help",
                    levers->n_items);
-        return STATUS_BAD_INPUT;
+        return STATUS_CHECK;
     }
     if (call->format == FORMAT_JSON)
         return report_json(levers, call);

@@ -51,6 +51,15 @@ static const struct search_counts *counts_of(const struct plan_outcome *outcome)
     return &outcome->found.search.counts;
 }
 
+/* NULL: there are none. */
+static json_t *fuller_json(const struct plan_outcome *outcome)
+{
+    json_t *plans = outcome->found.n_fuller > 0 ? json_array() : NULL;
+    for (int i = 0; i < outcome->found.n_fuller; i++)
+        json_array_append_new(plans, plan_json(&outcome->found.fuller[i], outcome->setting));
+    return plans;
+}
+
 #define SEARCH_ROWS(ROW)                                                                                                         \
     ROW(plan_outcome, layouts_in_space, of_counts(counts_of(s)->in_space), "", JSON, "layouts of the whole space")               \
     ROW(plan_outcome, layouts_ruled_out, of_counts(counts_of(s)->ruled_out), "", JSON, "those ruled out by tp alone")            \
@@ -62,6 +71,7 @@ static const struct search_counts *counts_of(const struct plan_outcome *outcome)
     ROW(plan_outcome, plans, as_json(plans_json(s)), "", JSON, "best plans, fastest first")                                      \
     ROW(plan_outcome, safer, as_json(low_oom_plan_json(&s->safer, s->setting)), "", JSON,                                        \
         "fastest plan that rarely runs out of memory, if the first one often does")                                              \
+    ROW(plan_outcome, nearly_full, as_json(fuller_json(s)), "", JSON, "plans that are faster than the first and nearly full")    \
     ROW(plan_outcome, fabric, present_if(s->flow.n_rows > 0, as_text(s->flow.fabric)), "", JSON, "fabric of --network flow")     \
     ROW(plan_outcome, routing, present_if(s->flow.n_rows > 0, as_text(s->flow.routing)), "", JSON, "routing on it")              \
     ROW(plan_outcome, flow, as_json(plan_flow_json(&s->flow, s->setting)), "", JSON,                                             \
@@ -215,6 +225,25 @@ static void write_plans(const struct plan_outcome *outcome, const struct plan_tr
     table_free(&table);
 }
 
+/* Plans that are faster than the first one, and often run out of memory. */
+static void write_fuller(const struct plan_outcome *outcome, const struct invocation *call)
+{
+    static const char *const keys[] = {"layout", "step_time_s", "mfu_pct", "memory_gib", "memory_pct", "out_of_memory_pct", NULL};
+    struct result_row picked[MAX_PICKED];
+    struct table table = {0};
+    if (outcome->found.n_fuller == 0)
+        return;
+    fputs("\nFaster, but nearly full:\n", call->out);
+    rows_columns(rows_pick(plan_rows, keys, picked), NULL, &table);
+    for (int i = 0; i < outcome->found.n_fuller; i++) {
+        const struct shown_plan plan = shown_plan_of(&outcome->found.fuller[i], outcome->setting);
+        rows_cells(picked, &plan, &table);
+    }
+    table_write(&table, call);
+    table_free(&table);
+    fprintf(call->out, "--memory-margin 0 ranks by time alone.\n\n");
+}
+
 /* How long runs of the first plan's kind took for such predictions. */
 static void write_expectation(const struct plan_outcome *outcome, FILE *out)
 {
@@ -321,6 +350,7 @@ static void write_text(const struct plan_outcome *outcome, const struct invocati
     const struct plan_traits some = traits_of(outcome);
     write_heading(outcome, call->out);
     write_plans(outcome, &some, call);
+    write_fuller(outcome, call);
     write_rates(outcome, &some, call->out);
     write_expectation(outcome, call->out);
     write_memory_expectation(outcome, call->out);

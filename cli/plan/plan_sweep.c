@@ -184,7 +184,7 @@ static enum status judge(struct invocation *call, const struct plan_sweep *sweep
         diag_error(&call->diags, PLACE_NONE,
                    sweep->axes.n_points == 1 ? "no layout fits; msim plan without --sweep reports what would help"
                                              : "no layout fits at any point; msim plan at one of them reports what would help");
-        return STATUS_BAD_INPUT;
+        return STATUS_CHECK;
     }
     return option_given(call, "within") && sweep->found.cheapest < 0 ? STATUS_CHECK : STATUS_OK;
 }

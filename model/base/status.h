@@ -15,7 +15,7 @@ enum status {
     STATUS_USAGE = 2,     /* wrong command line */
     STATUS_BAD_INPUT = 3, /* a file or a value is wrong; diagnostics say where */
     STATUS_MISSING = 4,   /* a capability this machine or build does not have */
-    STATUS_CHECK = 5,     /* a check or comparison did not hold */
+    STATUS_CHECK = 5,     /* a check or comparison did not hold, or no plan fits */
 };
 
 /* On functions whose result may not be ignored. */

@@ -113,11 +113,4 @@ int plan_compare(const struct plan *a, const struct plan *b);
 /* MFU (attention counted in full) of a step of `step_s` seconds: model FLOPs per second and GPU over the peak. */
 double plan_mfu(const struct layout *layout, const struct setting *setting, double step_s);
 
-/* Finds the best layouts of a setting by the closed form, at least one. `restrictions` (may be NULL or "") has the syntax of
- * space_restrict, so a partly specified layout is completed in the best way. If nothing fits: STATUS_BAD_INPUT, with a
- * diagnostic that says how much memory the closest layout lacks and which changes would help. *result is written only on
- * success. */
-MUST_CHECK enum status plans_best(const struct setting *setting, const char *restrictions, const struct search_options *options,
-                                  struct search_result *result, struct diags *diags);
-
 #endif

@@ -366,6 +366,11 @@ void space_destroy(struct space *space)
     free(space);
 }
 
+const struct space_limits *space_limits_of(const struct space *space)
+{
+    return &space->limits;
+}
+
 const struct setting *space_setting(const struct space *space)
 {
     return space->setting;

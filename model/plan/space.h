@@ -114,6 +114,7 @@ MUST_CHECK enum status space_create(const struct setting *setting, const struct 
 void space_destroy(struct space *space); /* NULL is fine */
 
 const struct setting *space_setting(const struct space *space);
+const struct space_limits *space_limits_of(const struct space *space);
 bool space_restricts(const struct space *space, enum space_dimension dimension);
 uint64_t space_size(const struct space *space);       /* layouts */
 uint32_t space_n_families(const struct space *space); /* families */

@@ -136,6 +136,9 @@ enum { FEATURES_TEXT = 512 }; /* room for them */
 char *features_text(feature_set features, const char *separator, char *buffer, size_t size);
 int feature_parse(const char *name); /* -1: unknown */
 
+/* The margin of a job that does not specify one. */
+#define MEMORY_MARGIN 0.1
+
 /*
  * Moments. Besides the fp32 master weight Adam and LAMB keep two moments, SGD and Muon's matrices one. They are read and
  * written in the format in which they are kept: fp32; 2 bytes (DeepSeek-V3: both of AdamW's in bf16, arXiv:2412.19437, section
@@ -155,7 +158,7 @@ struct job {
     enum muon_shard muon_shard;
     feature_set features;
     int64_t window;       /* sliding-window width that FEATURE_SLIDING_WINDOW uses, 0: the model's own */
-    double memory_margin; /* share of a GPU's memory that a search for layouts leaves free */
+    double memory_margin; /* share of a GPU's memory that a search for layouts leaves free; 0: it ranks by time alone */
     double tokens;        /* training budget, for days and GPU-hours; 0 not given */
     double clip;          /* largest norm of the gradients; 0: any */
     double dropout;       /* probability that an element of a branch is dropped before the residual sum */

@@ -278,8 +278,8 @@ static const struct field job_rows[] = {
      .stated = true, /* the default is the set of current training stacks */
      .help = "software features; +NAME and -NAME change those of current training stacks, or those of a file"},
     INTEGER("window", struct job, window, 0, 1e9, UNSET, "width for the feature sliding_window (default: the model's)"),
-    QUANTITY("memory_margin", struct job, memory_margin, DIM_FRACTION, 0, 0.9, UNSET,
-             "share of a GPU's memory that a search for layouts leaves free"),
+    QUANTITY("memory_margin", struct job, memory_margin, DIM_FRACTION, 0, 0.9, "10%",
+             "share of a GPU's memory that a search for layouts leaves free; 0 ranks by time alone"),
     QUANTITY("tokens", struct job, tokens, DIM_COUNT, 1, 1e18, UNSET, "training budget"),
     QUANTITY("clip", struct job, clip, DIM_COUNT, 0, 1e9, UNSET,
              "largest norm of the gradients; only validate executes it (default: no limit)"),

@@ -7,7 +7,7 @@
 #include "model/base/processors.h"
 #include "sim/library/library_internal.h"
 #include "sim/search/layout_choice.h"
-#include "sim/search/plan_ranking.h"
+#include "sim/search/plan_search.h"
 
 struct msim_plans {
     struct search_counts counts;
@@ -43,18 +43,14 @@ static void plan_fill(const struct ranked_plan *from, const struct setting *sett
     layout_format(&found->layout, plan->layout, sizeof plan->layout);
 }
 
-static struct msim_plans *plans_take(struct search_result *found, const struct setting *setting,
-                                     const struct ranking_options *ranking, struct diags *diags)
+static struct msim_plans *plans_take(const struct plans_found *found, const struct setting *setting)
 {
-    struct ranked_plan *ranked;
     struct msim_plans *plans = memory_new(1, sizeof *plans);
-    plans_rank(found->plans, found->n_plans, setting, ranking, &ranked, diags);
-    plans->counts = found->counts;
-    plans->n = (size_t)found->n_plans;
+    plans->counts = found->search.counts;
+    plans->n = (size_t)found->search.n_plans;
     plans->plans = memory_new(plans->n, sizeof *plans->plans);
     for (size_t i = 0; i < plans->n; i++)
-        plan_fill(&ranked[i], setting, &plans->plans[i]);
-    free(ranked);
+        plan_fill(&found->plans[i], setting, &plans->plans[i]);
     return plans;
 }
 
@@ -67,25 +63,25 @@ enum msim_status msim_plans_search(const struct msim_experiment *experiment, con
     const struct experiment *asked = &experiment->experiment;
     struct setting setting = experiment_setting(asked);
     options = options ? options : &usual;
-    struct ranking_options ranking = {
+    const struct plan_search_options search = {
+        .keep = options->keep > 0 ? options->keep : PLANS_SIMULATED,
         .n_simulate = options->simulate > 0   ? options->simulate
                       : options->simulate < 0 ? 0
                                               : PLANS_SIMULATED,
         .threads = options->threads > 0 ? options->threads : processors_available(),
         .processes = one_process,
     };
-    struct search_options search = {.keep = options->keep > 0 ? options->keep : PLANS_SIMULATED, .threads = ranking.threads};
-    struct search_result found;
+    struct plans_found found;
     *plans = NULL;
     if (options->keep > MSIM_PLANS_MAX) {
         diag_error(diags, PLACE_NONE, "options.keep is %d; it must be at most %d", options->keep, (int)MSIM_PLANS_MAX);
         return library_done(&call, STATUS_USAGE);
     }
     const char *restrictions = options->restrictions ? options->restrictions : asked->layout.text;
-    enum status status = plans_best(&setting, restrictions, &search, &found, diags);
+    enum status status = plans_choose(&setting, restrictions, &search, &found, diags);
     if (status == STATUS_OK) {
-        *plans = plans_take(&found, &setting, &ranking, diags);
-        search_result_free(&found);
+        *plans = plans_take(&found, &setting);
+        plans_found_free(&found);
     }
     return library_done(&call, status);
 }

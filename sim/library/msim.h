@@ -49,9 +49,9 @@ enum msim_status {
     MSIM_OK = 0,
     MSIM_FAILED = 1,      /* failed while running: files, a thread */
     MSIM_USAGE = 2,       /* a wrong argument */
-    MSIM_BAD_INPUT = 3,   /* a file or a value is wrong, or no plan fits; the messages say where */
+    MSIM_BAD_INPUT = 3,   /* a file or a value is wrong; the messages say where */
     MSIM_MISSING = 4,     /* this machine or build lacks a capability */
-    MSIM_CHECK_FAILED = 5 /* a check did not hold */
+    MSIM_CHECK_FAILED = 5 /* a check did not hold, or no plan fits */
 };
 
 MSIM_API const char *msim_version(void); /* "0.2.0" */

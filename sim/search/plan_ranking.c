@@ -186,20 +186,3 @@ void plans_rank(const struct plan *plans, int n_plans, const struct setting *set
     free(ranking.diags);
     *ranked = ranking.plans;
 }
-
-enum status plan_choose(const struct setting *setting, const char *restrictions, int threads, struct ranked_plan *chosen,
-                        struct diags *diags)
-{
-    const struct search_options options = {.keep = PLANS_SIMULATED, .threads = threads};
-    const struct ranking_options ranking = {.n_simulate = PLANS_SIMULATED, .threads = threads, .processes = one_process};
-    struct search_result found;
-    struct ranked_plan *ranked;
-    enum status status = plans_best(setting, restrictions, &options, &found, diags);
-    if (status != STATUS_OK)
-        return status;
-    plans_rank(found.plans, found.n_plans, setting, &ranking, &ranked, diags);
-    *chosen = ranked[0];
-    free(ranked);
-    search_result_free(&found);
-    return STATUS_OK;
-}

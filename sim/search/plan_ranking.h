@@ -1,11 +1,11 @@
 /*
- * plan_ranking.h - ranks the best layouts of a search again by event simulation, and chooses the first one.
+ * plan_ranking.h - ranks the best layouts of a search again by event simulation.
  *
- * Example: the layout that `layout: auto` means for this model, cluster and job, tensor parallelism being fixed to 8:
+ * Example: the twenty best plans of a search, simulated by four threads of this process:
  *
- *     struct ranked_plan chosen;
- *     if (plan_choose(&setting, "tp=8", 4, &chosen, &diags) == STATUS_OK)
- *         print(&chosen.plan.layout, ranked_step_s(&chosen), ranked_mfu(&chosen, &setting));
+ *     const struct ranking_options options = {.n_simulate = 20, .threads = 4, .processes = one_process};
+ *     plans_rank(found.plans, found.n_plans, &setting, &options, &ranked, &diags);
+ *     print(&ranked[0].plan.layout, ranked_step_s(&ranked[0]), ranked_mfu(&ranked[0], &setting));
  *
  * The closed form (model/plan/search.h) is right to a few per cent, and the best layouts often differ by less than that. The
  * simulation executes each layout's program in virtual time (sim/step/step.h), which costs about a millisecond for a layout. So
@@ -42,11 +42,6 @@ struct ranking_options {
  * `diags` gets a warning. The caller frees *ranked [n_plans]. */
 void plans_rank(const struct plan *plans, int n_plans, const struct setting *setting, const struct ranking_options *options,
                 struct ranked_plan **ranked, struct diags *diags);
-/* The best layout of a setting, by this process alone: a search of the whole space under the restrictions (space_restrict; may be
- * ""), then a ranking of its PLANS_SIMULATED best. Some tenths of a second for 12,288 GPUs. STATUS_BAD_INPUT, with the reasons
- * and what would help, when no layout fits. */
-MUST_CHECK enum status plan_choose(const struct setting *setting, const char *restrictions, int threads,
-                                   struct ranked_plan *chosen, struct diags *diags);
 /* One plan, simulated if that works and takes no longer than a second or so (step_is_long). */
 void plan_simulate(const struct plan *plan, const struct setting *setting, struct ranked_plan *ranked, struct diags *diags);
 

@@ -32,6 +32,10 @@ bool same_layout(const struct layout *a, const struct layout *b);
 
 /* What a search finds; free with search_result_free. */
 struct search_result search(const struct space *space, struct search_options options);
+/* Finds the best layouts of a setting under restrictions (space_restrict; NULL: none). If nothing fits: STATUS_BAD_INPUT, with
+ * the remedies among `diags`. */
+enum status plans_best(const struct setting *setting, const char *restrictions, const struct search_options *options,
+                       struct search_result *result, struct diags *diags);
 /* Ends the test where two searches count other layouts, or find other plans, to the last bit. */
 void check_same_plans(const struct search_result *a, const struct search_result *b);
 

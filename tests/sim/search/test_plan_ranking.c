@@ -133,6 +133,44 @@ START_TEST(a_full_gpu_has_an_alternative)
 }
 END_TEST
 
+static double risk(const struct ranked_plan *plan, const struct setting *setting)
+{
+    return memory_record_share(plan_use(plan, setting));
+}
+
+/* With a margin the first plan is not risky, no safe plan of the list is faster by more than half a percent, and the plans in the
+ * second list are faster and risky. Without a margin the same search is in order of time. */
+START_TEST(the_safe_plan_comes_first)
+{
+    static const int gpus[] = {64, 128, 256};
+    struct job_case c;
+    gpt_175b_case(&c, gpus[_i], 256);
+    struct space *space = space_of(&c.setting, "tp=4..8");
+    struct plan_search_options options = usual;
+    options.keep = options.n_simulate = PLANS_SIMULATED;
+    options.fuller = true;
+    struct plans_found by_time = found_in(space, &options);
+    ck_assert_int_eq(by_time.n_fuller, 0);
+    space_destroy(space);
+    c.job.memory_margin = MEMORY_MARGIN;
+    space = space_of(&c.setting, "tp=4..8");
+    struct plans_found safe = found_in(space, &options);
+    const struct ranked_plan *first = &safe.plans[0];
+    ck_assert_double_le(risk(first, &c.setting), SHARE_WITH_MARGIN);
+    for (int i = 1; i < safe.search.n_plans; i++)
+        ck_assert_double_ge(1.005 * ranked_step_s(&safe.plans[i]), ranked_step_s(first));
+    for (int i = 0; i < safe.n_fuller; i++) {
+        ck_assert_double_lt(ranked_step_s(&safe.fuller[i]), ranked_step_s(first));
+        ck_assert_double_gt(risk(&safe.fuller[i], &c.setting), SHARE_WITH_MARGIN);
+    }
+    if (risk(&by_time.plans[0], &c.setting) > SHARE_WITH_MARGIN && ranked_step_s(&by_time.plans[0]) < ranked_step_s(first))
+        ck_assert(same_layout(&by_time.plans[0].plan.layout, &safe.fuller[0].plan.layout));
+    plans_found_free(&by_time);
+    plans_found_free(&safe);
+    space_destroy(space);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_ranking");
@@ -141,6 +179,7 @@ int main(void)
     tcase_add_loop_test(all, processes_and_threads_change_nothing, 0, 5);
     tcase_add_test(all, the_first_is_chosen);
     tcase_add_test(all, a_full_gpu_has_an_alternative);
+    tcase_add_loop_test(all, the_safe_plan_comes_first, 0, 3);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

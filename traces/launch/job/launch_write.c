@@ -200,6 +200,7 @@ void launch_write_experiment(const struct launch_description *description, const
     write_cluster(description, machine, out);
     fputs("job:\n", out);
     json_t *job = schema_write(&job_schema, &description->job.job);
+    json_object_del(job, "memory_margin"); /* no file of a framework specifies it: the default holds */
     if (!json_object_get(job, "features"))
         json_object_set_new(job, "features", json_array());
     write_members(description, job, "job", 2, out);

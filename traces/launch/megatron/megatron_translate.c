@@ -171,6 +171,7 @@ void megatron_translate(const struct megatron_arguments *arguments, const struct
     size_t before = diags->n_errors;
     struct megatron_arguments *named = without_shape(&m);
     m.arguments = named ? named : arguments;
+    description->job.job.memory_margin = MEMORY_MARGIN;
     report_unknown(&m);
     if (translate_names_model(&m))
         translate_named_model(&m);
