@@ -206,6 +206,16 @@ enum status experiment_input(struct invocation *call, struct experiment_flags *f
     return STATUS_OK;
 }
 
+enum status experiment_model_input(struct invocation *call, struct experiment_flags *flags, char **text)
+{
+    *text = NULL;
+    if (!flags->model || world_size() > 1 || !is_read_once(flags->model))
+        return STATUS_OK;
+    enum status status = file_read(flags->model, YAML_BYTES_MAX, text, &flags->n_model_text, &call->diags);
+    flags->model_text = *text;
+    return status;
+}
+
 /* An operand is a file; where there is none and the catalog has such a name, that is what was meant. */
 static void explain_operand(struct invocation *call, const char *file)
 {

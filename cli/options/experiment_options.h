@@ -24,6 +24,8 @@ struct experiment_flags experiment_flags_of(const struct invocation *call);
 /* Where the experiment is read from standard input: reads it, for all ranks though only one has it, into flags->text, which the
  * caller frees through *text. Nothing happens where it is a file, or flags->text is there already: *text is NULL. */
 MUST_CHECK enum status experiment_input(struct invocation *call, struct experiment_flags *flags, char **text);
+/* The same of a pipe, or standard input, that --model names: for commands that load an experiment more than once. */
+MUST_CHECK enum status experiment_model_input(struct invocation *call, struct experiment_flags *flags, char **text);
 /* experiment_input and experiment_load; the call's seed is the experiment's from then on. */
 MUST_CHECK enum status experiment_read(struct invocation *call, const struct experiment_flags *flags,
                                        struct experiment *experiment);

@@ -227,6 +227,8 @@ enum status plan_sweep(struct invocation *call)
     if (status == STATUS_OK)
         status = experiment_input(call, &sweep->flags, &sweep->input);
     if (status == STATUS_OK)
+        status = experiment_model_input(call, &sweep->flags, &sweep->model);
+    if (status == STATUS_OK)
         status = gpu_prices_read(call, &sweep->prices);
     if (status == STATUS_OK)
         status = read_points(call, sweep);
@@ -244,6 +246,7 @@ enum status plan_sweep(struct invocation *call)
         diags_free(&sweep->found.points[i].diags);
     free(sweep->found.points);
     free(sweep->input);
+    free(sweep->model);
     free(sweep);
     return status;
 }

@@ -71,6 +71,7 @@ struct plan_sweep {
     struct plan_axes axes;
     struct experiment_flags flags; /* the call's */
     char *input;                   /* the experiment, when that is read from standard input, which is read once */
+    char *model;                   /* the model, when it is read from a pipe */
     struct plan_points found;      /* axes.n_points */
     struct gpu_prices prices;
     bool budgeted; /* some point has a budget of tokens */

@@ -459,13 +459,15 @@ struct yaml_node *entry_resolve(enum catalog_kind kind, const struct yaml_node *
     return kind == CATALOG_CLUSTERS ? resolve_gpu(tree, arena, diags) : tree;
 }
 
-struct yaml_node *entry_without_stream(enum catalog_kind kind, struct yaml_node *value, struct arena *arena, struct diags *diags)
+struct yaml_node *entry_without_stream(enum catalog_kind kind, struct yaml_node *value, const char *text, size_t n,
+                                       struct arena *arena, struct diags *diags)
 {
     const struct yaml_node *base = value && value->kind == YAML_MAPPING ? yaml_find(value, "base") : value;
     const struct yaml_node *as = kind == CATALOG_MODELS && value != base ? yaml_find(value, "model_type") : NULL;
     if (!base || base->kind != YAML_SCALAR || yaml_is_null(base) || !entry_is_stream(base->text))
         return value;
-    struct yaml_node *tree = load_file(kind, base->text, as, arena, diags);
+    struct yaml_node *tree = text ? yaml_parse(base->text, text, n, arena, diags) : yaml_read(base->text, arena, diags);
+    tree = tree ? entry_of_tree(kind, tree, base->text, as, arena, diags) : NULL;
     if (!tree || value == base)
         return tree;
     value = yaml_without(value, "base", arena);

@@ -29,8 +29,10 @@ bool entry_is_stream(const char *name);
  * mapping with a source. NULL after reporting what is wrong. */
 struct yaml_node *entry_of_tree(enum catalog_kind kind, struct yaml_node *tree, const char *path, const struct yaml_node *as,
                                 struct arena *arena, struct diags *diags);
-/* `value`, a name, a file or a mapping, with what is in a stream in its place or in that of its `base`. */
-struct yaml_node *entry_without_stream(enum catalog_kind kind, struct yaml_node *value, struct arena *arena, struct diags *diags);
+/* `value`, a name, a file or a mapping, with what is in a stream in its place or in that of its `base`. `text`: n bytes
+ * that were read from it before; NULL: none. */
+struct yaml_node *entry_without_stream(enum catalog_kind kind, struct yaml_node *value, const char *text, size_t n,
+                                       struct arena *arena, struct diags *diags);
 /* Whether a path is a folder (if it describes a model, it has a config.json). */
 bool entry_is_folder(const char *path);
 

@@ -65,7 +65,9 @@ struct experiment_flags {
     const char *name; /* of the text, for messages; NULL: "standard input" */
     size_t n_text;
     const char *model, *cluster; /* names or paths */
-    const char *gpu;             /* replaces the cluster's GPU; without a cluster: usual nodes, the number that the job needs */
+    const char *model_text;      /* contents of the pipe that `model` names, if already read; n_model_text bytes */
+    size_t n_model_text;
+    const char *gpu; /* replaces the cluster's GPU; without a cluster: usual nodes, the number that the job needs */
     const char *layout;
     const char *const *overrides; /* n_overrides texts "a.b=value", any YAML, or "=a.b=value", a plain text */
     int n_overrides;

@@ -205,7 +205,8 @@ static struct yaml_node *with_layout(struct yaml_node *root, const char *text, s
 
 /* What stands in a pipe is read once, here, though it is looked at more than once; *model, the model before overrides, follows.
  * NULL: it cannot be read. */
-static struct yaml_node *without_streams(struct yaml_node *root, const struct yaml_node **model, struct overlay *o)
+static struct yaml_node *without_streams(struct yaml_node *root, const struct experiment_flags *flags,
+                                         const struct yaml_node **model, struct overlay *o)
 {
     static const struct {
         const char *key;
@@ -213,7 +214,9 @@ static struct yaml_node *without_streams(struct yaml_node *root, const struct ya
     } parts[] = {{"model", CATALOG_MODELS}, {"cluster", CATALOG_CLUSTERS}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         struct yaml_node *value = yaml_find(root, parts[i].key);
-        struct yaml_node *read = value ? entry_without_stream(parts[i].kind, value, o->arena, o->diags) : NULL;
+        const char *text = parts[i].kind == CATALOG_MODELS ? flags->model_text : NULL;
+        struct yaml_node *read =
+            value ? entry_without_stream(parts[i].kind, value, text, flags->n_model_text, o->arena, o->diags) : NULL;
         if (value && !read)
             return NULL;
         if (read == value)
@@ -241,7 +244,7 @@ struct yaml_node *experiment_with_flags(struct yaml_node *root, const struct exp
     const struct yaml_node *model = yaml_find(root, "model");
     for (int i = 0; i < flags->n_overrides; i++)
         root = with_override(root, flags->overrides[i], o);
-    root = without_streams(root, &model, o);
+    root = without_streams(root, flags, &model, o);
     if (!root)
         return NULL;
     struct yaml_node *now = yaml_find(root, "model");

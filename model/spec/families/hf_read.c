@@ -173,6 +173,8 @@ static void require(const struct hf_reading *r)
 /* The folder's name where the file is called config.json, the file's otherwise. */
 static const char *model_name(const char *path, struct arena *arena)
 {
+    if (strcmp(path, "-") == 0)
+        return "model";
     char *name = arena_copy_text(arena, path);
     char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     if (slash && strcmp(base, "config.json") == 0) {
