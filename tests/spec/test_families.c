@@ -132,7 +132,8 @@ START_TEST(keys_that_a_file_leaves_out_have_the_defaults_of_the_library)
                  {"exaone4", 9429069824.0},
                  {"glm4_moe_lite", 29943393920.0},
 
-                 {"olmo2", 6888624128.0}};
+                 {"olmo2", 6888624128.0},
+                 {"sarvam_moe", 32152650368.0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[64];
         snprintf(text, sizeof text, "{model_type: %s}", cases[i].family);
