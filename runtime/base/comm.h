@@ -86,6 +86,12 @@ static inline int exchange_blocks(const struct exchange_call *call)
     return call->blocks > 1 ? call->blocks : 1;
 }
 
+/* Groups of ranks that share no rank: sizes[n], and the members of each group after those of the group before. */
+struct rank_sets {
+    const int *members, *sizes;
+    int n;
+};
+
 struct comm_api {
     const char *name; /* "threads", "nccl" */
     /* Leaves the world and frees its communicators; pending exchanges must have ended. */
@@ -93,6 +99,10 @@ struct comm_api {
     /* `members` in group order, the same on all ranks. *communicator is NULL on ranks that are not members. */
     enum status (*communicator_new)(struct world *world, const int *members, int n, struct communicator **communicator,
                                     struct diags *diags);
+    /* The communicators of several groups at once; *communicator is the one of this rank's group, or NULL. A backend without this
+     * function makes one after the other. */
+    enum status (*communicators_new)(struct world *world, const struct rank_sets *sets, struct communicator **communicator,
+                                     struct diags *diags);
     enum status (*enqueue)(struct communicator *communicator, struct device_stream *stream, const struct exchange_call *call,
                            struct diags *diags);
     /* Exchanges enqueued between the two start together (ncclGroupStart/End); may be no-ops. */

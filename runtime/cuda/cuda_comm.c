@@ -436,32 +436,59 @@ static enum status connect_pairs(struct cuda_world *world, struct cuda_communica
     return status == STATUS_OK ? world->device->api->stream_synchronise(world->stream, diags) : status;
 }
 
+/* Which group of several a rank is in, and as which member of it. */
+struct place_in_sets {
+    int set, me, n; /* set -1: none */
+    bool alone;     /* no group has a second member */
+};
+
+static struct place_in_sets place_in_sets(const struct rank_sets *sets, int rank)
+{
+    struct place_in_sets place = {.set = -1, .alone = true};
+    const int *members = sets->members;
+    for (int s = 0; s < sets->n; members += sets->sizes[s++]) {
+        place.alone &= sets->sizes[s] == 1;
+        for (int i = 0; i < sets->sizes[s]; i++)
+            if (members[i] == rank)
+                place.set = s, place.me = i, place.n = sets->sizes[s];
+    }
+    return place;
+}
+
+/* One split, in which each group has a colour: it is collective over all ranks, so one for each group would cost all of them as
+ * many. */
+static enum status cuda_communicators_new(struct world *base, const struct rank_sets *sets, struct communicator **communicator,
+                                          struct diags *diags)
+{
+    struct cuda_world *world = (struct cuda_world *)base;
+    const struct place_in_sets place = place_in_sets(sets, base->rank);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    /* NCCL writes the result when it is there, perhaps after it was given up here; the world frees it in any case. */
+    struct cuda_communicator *made = place.set < 0 ? NULL : communicator_add(world, place.n, place.me);
+    bool splits = made && place.n > 1;
+    *communicator = NULL;
+    if (place.alone) { /* nothing to split off: everybody knows that everybody knows */
+        *communicator = made ? &made->base : NULL;
+        return STATUS_OK;
+    }
+    enum status status = settle(world, world->all->comm,
+                                world->nccl.CommSplit(world->all->comm, splits ? place.set : NCCL_SPLIT_NOCOLOR, place.me,
+                                                      splits ? &made->comm : &world->outside, &config),
+                                "splitting a communicator", diags);
+    if (status == STATUS_OK && splits)
+        status = settle(world, made->comm, ncclInProgress, "splitting a communicator", diags);
+    if (status == STATUS_OK && splits)
+        status = connect_pairs(world, made, diags);
+    if (status == STATUS_OK && made)
+        *communicator = &made->base;
+    return status;
+}
+
 static enum status cuda_communicator_new(struct world *base, const int *members, int n, struct communicator **communicator,
                                          struct diags *diags)
 {
-    struct cuda_world *world = (struct cuda_world *)base;
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    int me = -1;
-    config.blocking = 0;
-    for (int i = 0; i < n; i++)
-        me = members[i] == base->rank ? i : me;
-    if (n == 1) { /* nothing to split off: everybody knows that everybody knows */
-        *communicator = me < 0 ? NULL : &communicator_add(world, 1, 0)->base;
-        return STATUS_OK;
-    }
-    /* NCCL writes the result when it is there, perhaps after it was given up here; the world frees it in any case. */
-    struct cuda_communicator *made = me < 0 ? NULL : communicator_add(world, n, me);
-    enum status status = settle(world, world->all->comm,
-                                world->nccl.CommSplit(world->all->comm, made ? 0 : NCCL_SPLIT_NOCOLOR, made ? me : 0,
-                                                      made ? &made->comm : &world->outside, &config),
-                                "splitting a communicator", diags);
-    if (status == STATUS_OK && made)
-        status = settle(world, made->comm, ncclInProgress, "splitting a communicator", diags);
-    if (status == STATUS_OK && made)
-        status = connect_pairs(world, made, diags);
-    if (status == STATUS_OK)
-        *communicator = made ? &made->base : NULL;
-    return status;
+    return cuda_communicators_new(base, &(struct rank_sets){members, &n, 1}, communicator, diags);
 }
 
 /* --- the world */
@@ -539,6 +566,7 @@ static void cuda_close(struct world *base)
 static const struct comm_api cuda_comm_api = {.name = "nccl",
                                               .close = cuda_close,
                                               .communicator_new = cuda_communicator_new,
+                                              .communicators_new = cuda_communicators_new,
                                               .enqueue = cuda_enqueue,
                                               .group_begin = cuda_group_begin,
                                               .group_end = cuda_group_end,

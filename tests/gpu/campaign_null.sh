@@ -112,6 +112,11 @@ attention() {
     tar -xzOf "$work/whole/all.tar.gz" ./attention.txt | grep -Ec '^attention_(for|back)ward.* [0-9.]+$' | grep -q 12
 }
 
+# Splits are collective over all ranks: one for the groups of a kind, not one for each group. Two by two ranks need 17.
+splits() {
+    [ "$(sed -nE 's/^nccl,splits=([0-9]+),.*/\1/p' "$work/calls.csv" | sort -n | tail -1)" -le 17 ]
+}
+
 whole() {
     local name
     check "the campaign's exit status" run whole MSIM_NULL_REPORT="$work/calls.csv"
@@ -122,6 +127,7 @@ whole() {
     check "at most eight files, and what is packed" files
     check "rows of kernel_check" rows
     check "attention beside its yardsticks" attention
+    check "splits of communicators" splits
     check "no complaint" sh -c "! tar -xzOf '$work/whole/all.tar.gz' | grep -a 'error: null'"
 }
 
