@@ -175,6 +175,19 @@ static void remove_if_abandoned(const char *path)
     close(fd);
 }
 
+/* A new temporary file, locked. Another process may take it for abandoned as long as it is not, and remove it: then the next. */
+static int aside_new(char *path)
+{
+    struct stat st;
+    for (;;) {
+        memset(path + strlen(path) - ASIDE_RANDOM, 'X', ASIDE_RANDOM);
+        int fd = mkostemp(path, O_CLOEXEC);
+        if (fd < 0 || flock(fd, LOCK_EX) != 0 || (fstat(fd, &st) == 0 && st.st_nlink > 0))
+            return fd;
+        close(fd);
+    }
+}
+
 /* Removes temporary files of this target whose writers were killed. */
 static void remove_abandoned(const char *target)
 {
@@ -222,14 +235,13 @@ enum status file_output_open(struct file_output *out, const char *path, struct d
     size_t n = strlen(out->path) + strlen(ASIDE_MARK) + ASIDE_RANDOM + 1;
     out->aside = memory_new(n, 1);
     snprintf(out->aside, n, "%s" ASIDE_MARK "XXXXXX", out->path);
-    int fd = mkostemp(out->aside, O_CLOEXEC);
+    int fd = aside_new(out->aside);
     if (fd < 0) {
         int code = errno;
         free(out->aside);
         out->aside = NULL;
         return output_failed(out, "write", code, diags);
     }
-    (void)!flock(fd, LOCK_EX | LOCK_NB);
     (void)!fchmod(fd, mode_of(out->path));
     out->stream = fdopen(fd, "wb");
     return out->stream ? STATUS_OK : output_failed(out, "write", errno, diags);

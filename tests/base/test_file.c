@@ -254,6 +254,31 @@ START_TEST(what_a_killed_process_left_is_removed)
 }
 END_TEST
 
+/* Ranks of one job open the same results at once. None may take another's file, which it is about to lock, for abandoned. */
+START_TEST(processes_open_one_output_at_once)
+{
+    enum { PROCESSES = 4, TIMES = 100 };
+    pid_t children[PROCESSES];
+    for (int p = 0; p < PROCESSES; p++) {
+        children[p] = fork();
+        for (int i = 0; children[p] == 0 && i < TIMES; i++) {
+            struct diags diags = {0};
+            struct file_output out;
+            if (file_output_open(&out, "result", &diags) != STATUS_OK || file_output_commit(&out, &diags) != STATUS_OK)
+                _exit(1);
+        }
+        if (children[p] == 0)
+            _exit(0);
+    }
+    for (int p = 0; p < PROCESSES; p++) {
+        int status = -1;
+        ck_assert_int_eq(waitpid(children[p], &status, 0), children[p]);
+        ck_assert_int_eq(status, 0);
+    }
+    ck_assert_int_eq(unlink("result"), 0);
+}
+END_TEST
+
 /* stdio does not keep why an earlier write failed: it is found again. */
 START_TEST(a_full_device_is_said_to_be_full)
 {
@@ -415,6 +440,7 @@ int main(void)
     tcase_add_test(files, one_output_is_the_same_by_any_path);
     tcase_add_test(files, an_output_keeps_mode_and_links);
     tcase_add_test(files, what_a_killed_process_left_is_removed);
+    tcase_add_test(files, processes_open_one_output_at_once);
     tcase_add_test(files, a_full_device_is_said_to_be_full);
     tcase_add_test(files, the_limit_is_of_text);
     suite_add_tcase(suite, files);
