@@ -123,8 +123,8 @@ struct transformer {
     bool qk_norm_whole;   /* the norm on queries and keys is over all heads together (OLMo 2), not over each */
     bool attention_sinks; /* a number of each head takes part in its softmax (gpt-oss) */
     int layer_norms;      /* of a layer with both parts: 4 where one is behind each part, too, 1 of parts side by side; 0: 2 */
-    bool output_gate; /* the output of grouped attention is multiplied by the sigmoid of a projection of the same width
-                         (Qwen3-Next) */
+    bool output_gate;     /* the output of grouped attention is multiplied by the sigmoid of a projection of the same width
+                             (Qwen3-Next) */
     enum norm_kind norm;
     enum position_kind position;
     double rope_theta; /* base of the angles of rotary positions, which costs no time; 0: unknown */

@@ -49,8 +49,8 @@ void plans_search(const struct space *space, const struct plan_search_options *o
                   struct diags *diags);
 void plans_found_free(struct plans_found *found);
 
-/* The same for a setting under restrictions (space_restrict; NULL or "": none). STATUS_CHECK, with what would help, when no layout
- * fits; STATUS_BAD_INPUT when none is legal. */
+/* The same for a setting under restrictions (space_restrict; NULL or "": none). STATUS_CHECK, with what would help, when no
+ * layout fits; STATUS_BAD_INPUT when none is legal. */
 MUST_CHECK enum status plans_choose(const struct setting *setting, const char *restrictions,
                                     const struct plan_search_options *options, struct plans_found *found, struct diags *diags);
 /* The first plan alone, by this process. Some tenths of a second for 12,288 GPUs. */

@@ -104,7 +104,7 @@ headers() {
             echo "$name: not alone in $language"
         fi
     }
-    printf '#include <%s>\n' cmath cstdio cstdlib cstring >"$work/standard.h"
+    printf '#include <%s>\n' cmath cstdio cstdlib cstring pthread.h >"$work/standard.h"
     # shellcheck disable=SC2086 # words, on purpose
     [ $cxx = no ] || $compiler -x c++-header $cxx_flags "$work/standard.h" -o "$work/standard.h.gch" # once, not for every header
     # shellcheck disable=SC2086
